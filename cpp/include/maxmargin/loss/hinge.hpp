@@ -1,0 +1,39 @@
+// Hinge loss: max(0, 1 - m).
+//
+// conjugate  u on [-1, 0]
+// gap        (c - alpha) (1 - m)+ + alpha (m - 1)+        for 0 <= alpha <= c
+#pragma once
+
+#include "maxmargin/loss/concept.hpp"
+
+namespace maxmargin::loss {
+
+struct Hinge {
+    static constexpr const char* name = "hinge";
+
+    static double value(double m) noexcept { return m > 1.0 ? 0.0 : 1.0 - m; }
+    static double slope(double m) noexcept { return m > 1.0 ? 0.0 : -1.0; }
+    static double slope_low(double m) noexcept { return m > 1.0 ? 0.0 : -1.0; }
+    static double slope_high(double m) noexcept { return m < 1.0 ? -1.0 : 0.0; }
+    static double curvature(double) noexcept { return 0.0; }
+    static double conjugate(double u) noexcept { return u >= -1.0 && u <= 0.0 ? u : infinity; }
+
+    static double largest_alpha(double c) noexcept { return c; }
+
+    static double dual_value(double alpha, double c) noexcept {
+        return alpha >= 0.0 && alpha <= c ? alpha : -infinity;
+    }
+
+    static double fenchel_gap(double m, double alpha, double c) noexcept {
+        if (!(alpha >= 0.0 && alpha <= c)) return infinity;
+        const double weight = m < 1.0 ? c - alpha : alpha;
+        const double distance = m < 1.0 ? 1.0 - m : m - 1.0;
+        return weight == 0.0 ? 0.0 : weight * distance;  // 0 times an infinite distance is 0
+    }
+
+    static double best_alpha(double m, double c) noexcept { return m < 1.0 ? c : 0.0; }
+};
+
+static_assert(DualLoss<Hinge>);
+
+}  // namespace maxmargin::loss
