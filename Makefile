@@ -1,0 +1,158 @@
+# Everything runs in .venv, which make creates; needed beforehand: Python >= 3.11, a C++ compiler, make.
+# "make" alone lists the targets.
+
+PYTHON ?= python3
+CORES  := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+UV     := $(shell command -v uv 2>/dev/null)
+
+VENV := .venv
+BIN  := $(VENV)/bin
+
+# Only the environments below; nothing from the caller's.
+unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
+export UV_COMPILE_BYTECODE := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(CORES)
+
+ifdef UV
+create_environment = $(UV) venv --quiet --allow-existing --python $(PYTHON) $(1)
+install_into       = $(UV) pip install --quiet --python $(1)/bin/python
+else
+create_environment = $(PYTHON) -m venv $(1) && $(1)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+install_into       = $(1)/bin/python -m pip install --quiet
+endif
+
+# $(call runtime_requirements,ENVIRONMENT,EXTRA): what the package needs to run, without building it
+runtime_requirements = $(1)/bin/python -c 'import tomllib; \
+    project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+    print(*project["dependencies"], *project["optional-dependencies"]["$(2)"], sep="\n")' > $(1)/requirements.txt
+
+# $(call install_package,ENVIRONMENT,SETTINGS): compile what changed and install in place
+install_package = $(install_into) --no-build-isolation --no-deps -C cmake.define.MAXMARGIN_WERROR=ON $(2) -e .
+
+CPP_FILES   := $(shell find cpp -name '*.cpp' -o -name '*.hpp')
+BUILD_FILES := CMakeLists.txt $(filter-out cpp/tests/%,$(CPP_FILES))
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+
+# ---------------------------------------------------------------- environment and build
+
+$(VENV)/.environment: pyproject.toml
+	@echo "setting up $(VENV)"
+	@$(call create_environment,$(VENV))
+	@$(call runtime_requirements,$(VENV),plots)
+	@$(call install_into,$(VENV)) --group build -r $(VENV)/requirements.txt
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.environment $(BUILD_FILES)
+	@echo "building maxmargin"
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(call install_package,$(VENV))
+	@touch $@
+
+$(VENV)/.tools: $(VENV)/.environment
+	@echo "installing the test and lint tools"
+	@$(call install_into,$(VENV)) --group test --group lint
+	@touch $@
+
+.PHONY: build
+build: $(VENV)/.built ## compile and install the package into .venv
+
+.PHONY: demo
+demo: $(VENV)/.built ## train on a data set that ships with the package, draw it and save the model
+	@$(BIN)/maxmargin demo
+
+# ---------------------------------------------------------------- checks
+
+PYTEST := $(BIN)/python -m pytest -n 2
+
+.PHONY: test
+test: lint check-cpp $(VENV)/.built $(VENV)/.tools ## lint, C++ tests and Python tests
+	$(PYTEST)
+
+.PHONY: test-all
+test-all: lint check-cpp $(VENV)/.built $(VENV)/.tools ## the same with the slow tests
+	$(PYTEST) -m "slow or not slow"
+
+.PHONY: lint
+lint: $(VENV)/.built $(VENV)/.tools ## style, types, layers
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/clang-format --dry-run -Werror $(CPP_FILES)
+	$(BIN)/codespell
+
+.PHONY: format
+format: $(VENV)/.tools ## rewrite Python and C++ files in the project's style
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+	$(BIN)/clang-format -i $(CPP_FILES)
+
+# $(call cpp_tests,BUILD DIRECTORY,CMAKE OPTIONS): build the C++ tests, without Python
+cpp_tests = $(BIN)/cmake -S . -B $(1) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja --log-level=WARNING \
+    -DMAXMARGIN_PYTHON=OFF -DMAXMARGIN_CPP_TESTS=ON -DMAXMARGIN_WERROR=ON $(2) > $(1).log \
+    && $(BIN)/cmake --build $(1) --parallel $(CORES) -- --quiet
+
+.PHONY: check-cpp
+check-cpp: $(VENV)/.environment ## C++ tests
+	@mkdir -p build
+	@$(call cpp_tests,build/cpp)
+	build/cpp/maxmargin_tests
+
+# ---------------------------------------------------------------- sanitizers
+
+ASAN_VENV     := .venv-asan
+ASAN_PRELOAD   = $(shell for l in libasan.so libubsan.so libstdc++.so.6; do $${CXX:-g++} -print-file-name=$$l; done)
+TSAN_SETTINGS := suppressions=$(CURDIR)/cpp/tests/tsan.suppressions:die_after_fork=0:halt_on_error=1
+
+.PHONY: sanitize
+sanitize: sanitize-cpp sanitize-python ## C++ tests under ASan, UBSan and TSan, then the Python tests under ASan
+
+.PHONY: sanitize-cpp
+sanitize-cpp: $(VENV)/.environment
+	@mkdir -p build
+	@$(call cpp_tests,build/cpp-asan,-DMAXMARGIN_SANITIZE=address$(comma)undefined)
+	build/cpp-asan/maxmargin_tests
+	@$(call cpp_tests,build/cpp-tsan,-DMAXMARGIN_SANITIZE=thread)
+	TSAN_OPTIONS="$(TSAN_SETTINGS)" build/cpp-tsan/maxmargin_tests
+
+comma := ,
+
+$(ASAN_VENV)/.built: pyproject.toml $(BUILD_FILES)
+	@$(call create_environment,$(ASAN_VENV))
+	@$(call runtime_requirements,$(ASAN_VENV),plots)
+	@$(call install_into,$(ASAN_VENV)) --group build --group test -r $(ASAN_VENV)/requirements.txt
+	@PATH="$(CURDIR)/$(ASAN_VENV)/bin:$$PATH" $(call install_package,$(ASAN_VENV),\
+	    -C "cmake.define.MAXMARGIN_SANITIZE=address,undefined" -C "build-dir=build/asan-{wheel_tag}")
+	@touch $@
+
+.PHONY: sanitize-python
+sanitize-python: $(ASAN_VENV)/.built
+	LD_PRELOAD="$(ASAN_PRELOAD)" ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
+	    $(ASAN_VENV)/bin/python -m pytest -n 2 --ignore tests/architecture
+
+# ---------------------------------------------------------------- the rest
+
+.PHONY: stub
+stub: $(VENV)/.built $(VENV)/.tools ## write src/maxmargin/_core.pyi anew from the compiled module
+	$(BIN)/python -m nanobind.stubgen -q -m maxmargin._core -o src/maxmargin/_core.pyi
+	-$(BIN)/ruff check --quiet --fix src/maxmargin/_core.pyi
+	$(BIN)/ruff format --quiet src/maxmargin/_core.pyi
+
+$(VENV)/.bench: $(VENV)/.environment
+	@$(call install_into,$(VENV)) --group bench
+	@touch $@
+
+.PHONY: bench
+bench: $(VENV)/.built $(VENV)/.bench ## the short version of every benchmark
+	@set -e; for script in benchmarks/*.py; do echo "== $$script"; OPENBLAS_NUM_THREADS=1 $(BIN)/python $$script --short; done
+
+.PHONY: clean
+clean: ## remove environments, builds and caches
+	rm -rf .venv .venv-asan build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,18 @@
+// Table of contents of maxmargin._core: each part is bound in the file named after it.
+
+#include <nanobind/nanobind.h>
+
+namespace nb = nanobind;
+
+void bind_rows(nb::module_& m);
+void bind_losses(nb::module_& m);
+void bind_kernels(nb::module_& m);
+void bind_readers(nb::module_& m);
+
+NB_MODULE(_core, m) {
+    m.doc() = "Compiled kernels of maxmargin: rows, losses, passes over rows, and text readers.";
+    bind_rows(m);
+    bind_losses(m);
+    bind_kernels(m);
+    bind_readers(m);
+}
