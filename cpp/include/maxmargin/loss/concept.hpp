@@ -7,7 +7,8 @@
 // curvature(m)     its second derivative; at a kink of the slope the smaller of the two sides
 // conjugate(u)     sup over m of u m - value(m): +inf outside its domain
 //
-// All of them may overflow to an infinity and give no NaN for m or u in [-inf, +inf].
+// All of them may overflow to an infinity and give no NaN for m or u in [-inf, +inf]. A NaN agreement gives
+// a NaN value and a NaN gap, so that it cannot hide.
 #pragma once
 
 #include <concepts>

@@ -25,10 +25,11 @@ struct Hinge {
     }
 
     static double fenchel_gap(double m, double alpha, double c) noexcept {
-        if (!(alpha >= 0.0 && alpha <= c)) return infinity;
+        if (!(alpha >= 0.0 && alpha <= c))
+            return infinity;
         const double weight = m < 1.0 ? c - alpha : alpha;
         const double distance = m < 1.0 ? 1.0 - m : m - 1.0;
-        return weight == 0.0 ? 0.0 : weight * distance;  // 0 times an infinite distance is 0
+        return weight == 0.0 && distance == infinity ? 0.0 : weight * distance;
     }
 
     static double best_alpha(double m, double c) noexcept { return m < 1.0 ? c : 0.0; }

@@ -20,7 +20,8 @@ using Table = std::tuple<ZeroOne, Hinge, SquaredHinge, Logistic, Squared, Absolu
 template <class Visit>
 bool with_loss(std::string_view name, Visit&& visit) {
     return std::apply(
-        [&](auto... losses) { return ((name == losses.name ? (visit(losses), true) : false) || ...); }, Table{});
+        [&](auto... losses) { return ((name == losses.name ? (visit(losses), true) : false) || ...); },
+        Table{});
 }
 
 }  // namespace maxmargin::loss
