@@ -1,0 +1,126 @@
+"""Everything maxmargin raises or warns about.
+
+::
+
+    Exception
+    └── MaxMarginError                     anything this package refuses
+        ├── InvalidInput (ValueError)      data that cannot be used: shapes, NaN, labels, weights
+        │   ├── UnreadableFile (OSError)   a folder, a file without permission, a failing disk
+        │   │   └── MissingFile (FileNotFoundError)
+        │   └── FileFormatError            a file whose content is wrong: path, line, column
+        │       └── ModelFileError         … and which should be a model
+        ├── InvalidParameter (ValueError)  a setting outside its range, or two that exclude each other
+        └── NoFiniteOptimum (ValueError)   the objective has no minimum; carries the direction
+    Warning
+    └── UserWarning
+        └── ConvergenceWarning             the certified gap is above the tolerance asked for
+
+The built-in class in brackets is a second base, so that code which knows nothing of maxmargin
+(``except ValueError``, ``except FileNotFoundError``) still catches the error.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+__all__ = [
+    "ConvergenceWarning",
+    "FileFormatError",
+    "InvalidInput",
+    "InvalidParameter",
+    "MaxMarginError",
+    "MissingFile",
+    "ModelFileError",
+    "NoFiniteOptimum",
+    "UnreadableFile",
+]
+
+
+class MaxMarginError(Exception):
+    """Anything this package refuses to do; the message says what to change."""
+
+
+class InvalidInput(MaxMarginError, ValueError):
+    """Data that cannot be used: wrong shape, NaN, unknown labels, negative weights."""
+
+
+class UnreadableFile(InvalidInput, OSError):
+    """A path that cannot be read or written: a folder, no permission, a failing disk."""
+
+
+class MissingFile(UnreadableFile, FileNotFoundError):
+    """A path at which there is no file."""
+
+
+class FileFormatError(InvalidInput):
+    """A file whose content is not what its format demands.
+
+    Parameters
+    ----------
+    message : str
+        What was expected and what was found.
+    path : path-like or str, optional
+        The file, as the user named it.
+    line, column : int, optional
+        Where, both counted from 1; the column counts characters.
+
+    Examples
+    --------
+    >>> print(FileFormatError('expected index:value, found "3:x"', "a9a.svm", 17, 9))
+    a9a.svm, line 17, column 9: expected index:value, found "3:x"
+    """
+
+    def __init__(
+        self,
+        message: str,
+        path: str | os.PathLike[str] | None = None,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
+        # All four are kept in `args`, which is what pickle hands back to this constructor.
+        super().__init__(message, path, line, column)
+        self.message = message
+        self.path = path
+        self.line = line
+        self.column = column
+
+    def __str__(self) -> str:
+        place = [] if self.path is None else [os.fspath(self.path)]
+        if self.line is not None:
+            place.append(f"line {self.line}")
+        if self.column is not None:
+            place.append(f"column {self.column}")
+        return f"{', '.join(place)}: {self.message}" if place else self.message
+
+
+class ModelFileError(FileFormatError):
+    """A file that should hold a model and does not, or is damaged or too new."""
+
+
+class InvalidParameter(MaxMarginError, ValueError):
+    """A setting outside its range, or two settings that exclude each other."""
+
+
+class NoFiniteOptimum(MaxMarginError, ValueError):
+    """The objective falls for ever along one direction, so nothing can be fitted.
+
+    Parameters
+    ----------
+    message : str
+        Why there is no minimum, and what to change.
+    direction : array, optional
+        Weights along which the objective never stops falling.
+    """
+
+    def __init__(self, message: str, direction: Any = None) -> None:
+        super().__init__(message, direction)
+        self.message = message
+        self.direction = direction
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class ConvergenceWarning(UserWarning):
+    """The certified gap is above the tolerance asked for; the message says by how much."""
