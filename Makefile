@@ -108,6 +108,7 @@ check-cpp: $(VENV)/.environment ## C++ tests
 
 # ---------------------------------------------------------------- sanitizers
 
+comma         := ,
 ASAN_VENV     := .venv-asan
 ASAN_PRELOAD   = $(shell for l in libasan.so libubsan.so libstdc++.so.6; do $${CXX:-g++} -print-file-name=$$l; done)
 TSAN_SETTINGS := suppressions=$(CURDIR)/cpp/tests/tsan.suppressions:die_after_fork=0:halt_on_error=1
@@ -123,14 +124,12 @@ sanitize-cpp: $(VENV)/.environment
 	@$(call cpp_tests,build/cpp-tsan,-DMAXMARGIN_SANITIZE=thread)
 	TSAN_OPTIONS="$(TSAN_SETTINGS)" build/cpp-tsan/maxmargin_tests
 
-comma := ,
-
 $(ASAN_VENV)/.built: pyproject.toml $(BUILD_FILES)
 	@$(call create_environment,$(ASAN_VENV))
 	@$(call runtime_requirements,$(ASAN_VENV),plots)
 	@$(call install_into,$(ASAN_VENV)) --group build --group test -r $(ASAN_VENV)/requirements.txt
 	@PATH="$(CURDIR)/$(ASAN_VENV)/bin:$$PATH" $(call install_package,$(ASAN_VENV),\
-	    -C "cmake.define.MAXMARGIN_SANITIZE=address,undefined" -C "build-dir=build/asan-{wheel_tag}")
+	    -C "cmake.define.MAXMARGIN_SANITIZE=address$(comma)undefined" -C "build-dir=build/asan-{wheel_tag}")
 	@touch $@
 
 .PHONY: sanitize-python
