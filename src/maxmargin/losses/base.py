@@ -1,0 +1,101 @@
+"""What a loss is: a function of the agreement m = y (θ·x + θ₀)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maxmargin.errors import InvalidParameter
+
+__all__ = ["FloatArray", "Loss"]
+
+FloatArray = NDArray[np.float64]
+
+
+class Loss(ABC):
+    """A loss of the agreement, with its slopes, curvature and convex conjugate.
+
+    Every method takes a number or an array of any shape and gives the same shape in double precision. Results
+    may overflow to an infinity; they are never NaN for arguments in [-inf, +inf], and nothing warns.
+
+    Attributes
+    ----------
+    name : str
+        The name in :data:`maxmargin.losses.LOSSES`.
+    formula : str
+        The loss of the agreement m, in one line of text.
+    is_convex : bool
+        Whether every chord lies on or above the graph.
+    is_smooth : bool
+        Whether the slope exists everywhere and is continuous.
+    dominates_zero_one : bool
+        Whether the loss is at least 1 wherever the agreement is an error (m ≤ 0) and nowhere below 0, so
+        that the mean loss bounds the training error.
+    kinks : tuple of float
+        The agreements at which the slope is an interval instead of a number.
+    """
+
+    name: ClassVar[str]
+    formula: ClassVar[str]
+    is_convex: ClassVar[bool]
+    is_smooth: ClassVar[bool]
+    dominates_zero_one: ClassVar[bool]
+    kinks: ClassVar[tuple[float, ...]] = ()
+
+    def value(self, m: ArrayLike) -> FloatArray:
+        """Return the loss of every agreement."""
+        return _elementwise(self._value, m)
+
+    def slope(self, m: ArrayLike) -> FloatArray:
+        """Return the derivative; at a kink the choice of the lecture notes (hinge: -1 at m = 1)."""
+        return _elementwise(self._slope, m)
+
+    def slope_interval(self, m: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Return the lowest and the highest slope: the subdifferential, one point away from kinks."""
+        return _elementwise(self._slope_low, m), _elementwise(self._slope_high, m)
+
+    def curvature(self, m: ArrayLike) -> FloatArray:
+        """Return the second derivative; where it jumps, the smaller of its two sides."""
+        return _elementwise(self._curvature, m)
+
+    def conjugate(self, u: ArrayLike) -> FloatArray:
+        """Return sup over m of u·m - loss(m): +inf outside the set of slopes.
+
+        Raises
+        ------
+        InvalidParameter
+            If the loss is not convex.
+        """
+        return _elementwise(self._conjugate, u)
+
+    @abstractmethod
+    def _value(self, m: FloatArray) -> FloatArray: ...
+
+    @abstractmethod
+    def _slope(self, m: FloatArray) -> FloatArray: ...
+
+    def _slope_low(self, m: FloatArray) -> FloatArray:
+        return self._slope(m)
+
+    def _slope_high(self, m: FloatArray) -> FloatArray:
+        return self._slope(m)
+
+    @abstractmethod
+    def _curvature(self, m: FloatArray) -> FloatArray: ...
+
+    def _conjugate(self, u: FloatArray) -> FloatArray:
+        raise InvalidParameter(f"the {self.name} loss is not convex, so it has no convex conjugate")
+
+    def __repr__(self) -> str:
+        return f"<loss {self.name}: {self.formula}>"
+
+
+def _elementwise(function: Callable[[FloatArray], FloatArray], argument: ArrayLike) -> FloatArray:
+    # Overflow to inf and underflow to 0 are right answers here. "invalid" stays on: it would be our mistake.
+    with np.errstate(over="ignore", under="ignore"):
+        result: FloatArray = function(np.asarray(argument, dtype=np.float64))[()]
+    return result

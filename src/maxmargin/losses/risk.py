@@ -1,0 +1,186 @@
+"""Empirical risk and the SVM objective as functions of (θ, θ₀), with their (sub)gradients.
+
+    empirical risk   R(θ, θ₀) = (1/n) Σ loss(mᵢ),               mᵢ = yᵢ (θ·xᵢ + θ₀)
+    SVM objective    J(θ, θ₀) = (1/n) Σ hinge(mᵢ) + λ/2 ‖θ‖²      (A9)
+
+With weights, (1/n) Σ becomes Σ wᵢ / Σ wᵢ. The gradients follow from the slope of the loss by the chain rule,
+
+    ∇θ R = (1/n) Σ loss'(mᵢ) yᵢ xᵢ,      ∂R/∂θ₀ = (1/n) Σ loss'(mᵢ) yᵢ,
+
+and are subgradients where some mᵢ is a kink: there the slope is the lecture notes' choice (hinge: -1).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from maxmargin.errors import InvalidInput, InvalidParameter
+from maxmargin.losses.agreement import LabelledRows
+from maxmargin.losses.base import FloatArray, Loss
+from maxmargin.losses.table import find_loss
+
+__all__ = [
+    "Gradient",
+    "empirical_risk",
+    "empirical_risk_gradient",
+    "svm_objective",
+    "svm_objective_gradient",
+]
+
+
+class Gradient(NamedTuple):
+    """The derivative of a function of (θ, θ₀)."""
+
+    coef: FloatArray
+    intercept: float
+
+
+def empirical_risk(
+    coef: ArrayLike,
+    intercept: float,
+    X: Any,
+    y: ArrayLike,
+    *,
+    loss: str | Loss = "zero_one",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Return the mean loss of the rows; with the default loss, the training error.
+
+    Parameters
+    ----------
+    coef : array of shape (d,)
+        θ.
+    intercept : float
+        θ₀; 0 for a classifier through the origin.
+    X : array or sparse matrix of shape (n, d)
+        The rows x.
+    y : array of shape (n,)
+        The labels, -1 or +1.
+    loss : str or Loss, default "zero_one"
+        A name in :data:`maxmargin.losses.LOSSES`.
+    sample_weight : array of shape (n,), optional
+        How often each row counts; 0 equals absence.
+
+    Returns
+    -------
+    float
+        (1/n) Σ loss(yᵢ (θ·xᵢ + θ₀)).
+
+    Examples
+    --------
+    >>> X, y = [[0.4], [-0.9], [0.7]], [-1, 1, 1]
+    >>> round(empirical_risk([1.0], 0.0, X, y, loss="hinge"), 6)  # (1.4 + 1.9 + 0.3) / 3
+    1.2
+    >>> round(empirical_risk([1.0], 0.0, X, y), 6)
+    0.666667
+    """
+    rows = LabelledRows.check(coef, intercept, X, y, sample_weight)
+    return weighted_sum(find_loss(loss).value(rows.agreements), rows) / rows.total_weight
+
+
+def empirical_risk_gradient(
+    coef: ArrayLike,
+    intercept: float,
+    X: Any,
+    y: ArrayLike,
+    *,
+    loss: str | Loss = "hinge",
+    sample_weight: ArrayLike | None = None,
+) -> Gradient:
+    """Return a (sub)gradient of :func:`empirical_risk` with respect to (θ, θ₀).
+
+    The parameters are those of :func:`empirical_risk`. For the zero-one loss it is 0 wherever it exists: the
+    reason why that loss is not minimised by descent.
+
+    Returns
+    -------
+    Gradient
+        With the fields ``coef`` and ``intercept``.
+    """
+    rows = LabelledRows.check(coef, intercept, X, y, sample_weight)
+    return _mean_gradient(find_loss(loss), rows)
+
+
+def svm_objective(
+    coef: ArrayLike,
+    intercept: float,
+    X: Any,
+    y: ArrayLike,
+    *,
+    lam: float,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Return the SVM objective, mean hinge loss + lam/2 ‖θ‖² (A9).
+
+    The parameters are those of :func:`empirical_risk`; ``lam`` ≥ 0 is A9's λ. The offset is not penalised.
+    Times n·C, with C = 1/(lam·n), this is the C form of A17 and D1.
+
+    Examples
+    --------
+    >>> svm_objective([1.0, 1.0], 0.0, [[2.0, 0.0], [0.0, 0.0]], [1, -1], lam=0.5)
+    1.0
+    """
+    rows = LabelledRows.check(coef, intercept, X, y, sample_weight)
+    risk = weighted_sum(find_loss("hinge").value(rows.agreements), rows) / rows.total_weight
+    with np.errstate(over="ignore", under="ignore"):
+        return risk + 0.5 * check_lam(lam) * float(rows.coef @ rows.coef)
+
+
+def svm_objective_gradient(
+    coef: ArrayLike,
+    intercept: float,
+    X: Any,
+    y: ArrayLike,
+    *,
+    lam: float,
+    sample_weight: ArrayLike | None = None,
+) -> Gradient:
+    """Return a subgradient of :func:`svm_objective` with respect to (θ, θ₀) (C, "Gradient of SVM Objective").
+
+    Its parameters are the same.
+    """
+    rows = LabelledRows.check(coef, intercept, X, y, sample_weight)
+    risk = _mean_gradient(find_loss("hinge"), rows)
+    return Gradient(risk.coef + check_lam(lam) * rows.coef, risk.intercept)
+
+
+def weighted_sum(losses: FloatArray, rows: LabelledRows) -> float:
+    """Return Σ wᵢ lossᵢ."""
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.sum(rows.weight * losses))
+
+
+def weighted_sum_gradient(loss: Loss, rows: LabelledRows) -> Gradient:
+    """Return the gradient of Σ wᵢ loss(mᵢ)."""
+    m = rows.agreements
+    slope = loss.slope(m)
+    if not np.isfinite(slope).all():
+        worst = float(m[~np.isfinite(slope)].min())
+        raise InvalidInput(
+            f"the slope of the {loss.name} loss overflows at agreement {worst:g}, and with it the gradient; "
+            "use smaller parameters or another loss"
+        )
+    with np.errstate(under="ignore"):
+        pull = rows.weight * slope * rows.y
+        return Gradient(rows.X.T @ pull, float(pull.sum()))
+
+
+def _mean_gradient(loss: Loss, rows: LabelledRows) -> Gradient:
+    total = weighted_sum_gradient(loss, rows)
+    return Gradient(total.coef / rows.total_weight, total.intercept / rows.total_weight)
+
+
+def check_lam(lam: float, *, allow_zero: bool = True) -> float:
+    """Return lam, refused unless it is a number ≥ 0 (or > 0)."""
+    kind = "non-negative" if allow_zero else "positive"
+    try:
+        number = float(lam)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not (math.isfinite(number) and (number > 0 or (allow_zero and number == 0))):
+        raise InvalidParameter(f"lam must be a {kind} finite number; got lam={lam!r}")
+    return number

@@ -1,0 +1,40 @@
+"""Every loss by its name: adding one is a file and a line here."""
+
+from __future__ import annotations
+
+from maxmargin.errors import InvalidParameter
+from maxmargin.losses.absolute import Absolute
+from maxmargin.losses.base import Loss
+from maxmargin.losses.exponential import Exponential
+from maxmargin.losses.hinge import Hinge
+from maxmargin.losses.logistic import Logistic
+from maxmargin.losses.squared import Squared
+from maxmargin.losses.squared_hinge import SquaredHinge
+from maxmargin.losses.zero_one import ZeroOne
+
+__all__ = ["LOSSES", "find_loss"]
+
+LOSSES: dict[str, Loss] = {
+    "zero_one": ZeroOne(),
+    "hinge": Hinge(),
+    "squared_hinge": SquaredHinge(),
+    "logistic": Logistic(),
+    "squared": Squared(),
+    "absolute": Absolute(),
+    "exponential": Exponential(),
+}
+
+
+def find_loss(loss: str | Loss) -> Loss:
+    """Return the loss of that name; a loss object is returned as it is.
+
+    Examples
+    --------
+    >>> find_loss("hinge")
+    <loss hinge: max(0, 1 - m)>
+    """
+    if isinstance(loss, Loss):
+        return loss
+    if isinstance(loss, str) and loss in LOSSES:
+        return LOSSES[loss]
+    raise InvalidParameter(f"loss must be one of {', '.join(LOSSES)}; got loss={loss!r}")
