@@ -1,5 +1,200 @@
-#include <nanobind/nanobind.h>
+// The passes over rows. Every one releases the interpreter's lock and answers its stop token.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
 
-namespace nb = nanobind;
+#include <optional>
+#include <stdexcept>
+#include <string>
 
-void bind_kernels(nb::module_ &) {}
+#include "arrays.hpp"
+#include "maxmargin/kernel/dual_sweep.hpp"
+#include "maxmargin/kernel/products.hpp"
+#include "maxmargin/kernel/row_terms.hpp"
+#include "stop_token.hpp"
+
+namespace maxmargin::bindings {
+namespace {
+
+// Runs a pass without the lock; afterwards raises what a signal handler raised, or Stopped.
+template <class Pass>
+void run_to_the_end(PythonStopToken& token, Pass&& pass) {
+    bool complete;
+    {
+        nb::gil_scoped_release nogil;
+        complete = pass();
+    }
+    token.raise_signal();
+    if (!complete) throw Stopped();
+}
+
+void expect_loss(bool known, std::string_view name) {
+    if (!known) throw std::invalid_argument("no such loss here: \"" + std::string(name) + "\"");
+}
+
+void multiply_block(const OwnedBlock& rows, std::optional<In<double>> w, std::optional<Out<double>> z,
+                    std::optional<In<double>> a, std::optional<Out<double>> v, PythonStopToken& token) {
+    const Block& block = rows.block;
+    if (w.has_value() != z.has_value() || a.has_value() != v.has_value()) {
+        throw nb::value_error("w goes with z, and a with v");
+    }
+    if (w) expect_length(*w, block.n_columns, "w");
+    if (z) expect_length(*z, block.n_rows, "z");
+    if (a) expect_length(*a, block.n_rows, "a");
+    if (v) expect_length(*v, block.n_columns, "v");
+    run_to_the_end(token, [&] {
+        return multiply(block, w ? w->data() : nullptr, z ? z->data() : nullptr, a ? a->data() : nullptr,
+                        v ? v->data() : nullptr, token);
+    });
+}
+
+Inspection inspect_block(const OwnedBlock& rows, Out<double> norm2, PythonStopToken& token) {
+    expect_length(norm2, rows.block.n_rows, "norm2");
+    Inspection found;
+    run_to_the_end(token, [&] {
+        found = inspect(rows.block, norm2.data(), token);
+        return found.complete;
+    });
+    return found;
+}
+
+ScoredRows scored(const In<double>& z, const In<std::int8_t>& sign, const In<double>& cost) {
+    const auto n = static_cast<std::int64_t>(z.shape(0));
+    expect_length(sign, n, "sign");
+    expect_length(cost, n, "cost");
+    return {z.data(), sign.data(), cost.data(), n};
+}
+
+CertificateTerms terms(std::string_view loss, In<double> z, In<std::int8_t> sign, In<double> cost, double b,
+                       In<double> alpha, double scale) {
+    const ScoredRows rows = scored(z, sign, cost);
+    expect_length(alpha, rows.n, "alpha");
+    CertificateTerms sums;
+    bool known;
+    {
+        nb::gil_scoped_release nogil;
+        known = certificate_terms(loss, rows, b, alpha.data(), scale, sums);
+    }
+    expect_loss(known, loss);
+    return sums;
+}
+
+nb::tuple offset_slope(std::string_view loss, In<double> z, In<std::int8_t> sign, In<double> cost, double b) {
+    const ScoredRows rows = scored(z, sign, cost);
+    OffsetDerivatives sums;
+    bool known;
+    {
+        nb::gil_scoped_release nogil;
+        known = offset_derivatives(loss, rows, b, sums);
+    }
+    expect_loss(known, loss);
+    return nb::make_tuple(sums.slope, sums.curvature);
+}
+
+nb::tuple hinge_offset_interval(In<double> z, In<std::int8_t> sign, In<double> cost) {
+    const ScoredRows rows = scored(z, sign, cost);
+    Interval interval;
+    {
+        nb::gil_scoped_release nogil;
+        interval = hinge_offset(rows);
+    }
+    return nb::make_tuple(interval.low, interval.high);
+}
+
+// The state that sweeps share: u in the caller's array, the numbers here, so that an interrupted sweep
+// leaves all of it consistent.
+struct SweepState {
+    Out<double> u;
+    DualState state;
+};
+
+DualSweepRecord sweep(const OwnedBlock& rows, std::string_view loss, SweepState& shared, In<std::int8_t> sign,
+                      In<double> cost, In<double> norm2, std::optional<In<double>> mean_score, Out<double> alpha,
+                      Out<std::uint8_t> active, nb::tuple order, nb::tuple limits, PythonStopToken& token) {
+    const std::int64_t n = rows.block.n_rows;
+    expect_length(sign, n, "sign");
+    expect_length(cost, n, "cost");
+    expect_length(norm2, n, "norm2");
+    if (mean_score) expect_length(*mean_score, n, "mean_score");
+    expect_length(alpha, n, "alpha");
+    expect_length(active, n, "active");
+    expect_length(shared.u, rows.block.n_columns, "u");
+    const DualRows numbers{sign.data(),  cost.data(),  norm2.data(), mean_score ? mean_score->data() : nullptr,
+                           alpha.data(), active.data()};
+    const SweepOrder name{nb::cast<std::uint64_t>(order[0]), nb::cast<std::uint64_t>(order[1]),
+                          nb::cast<std::uint64_t>(order[2])};
+    const ShrinkLimits bounds{nb::cast<double>(limits[0]), nb::cast<double>(limits[1])};
+    DualSweepRecord record;
+    bool known;
+    {
+        nb::gil_scoped_release nogil;
+        known = dual_sweep(loss, rows.block, numbers, shared.state, name, bounds, token, record);
+    }
+    expect_loss(known, loss);
+    token.raise_signal();
+    return record;
+}
+
+}  // namespace
+}  // namespace maxmargin::bindings
+
+void bind_kernels(nanobind::module_& m) {
+    using namespace maxmargin;
+    using namespace maxmargin::bindings;
+
+    m.def("multiply", &multiply_block, nb::arg("block"), nb::arg("w").noconvert().none(),
+          nb::arg("z").noconvert().none(), nb::arg("a").noconvert().none(), nb::arg("v").noconvert().none(),
+          nb::arg("token"), "z = X w and v += X'a in one reading of the block; either pair may be None.");
+
+    nb::class_<Inspection>(m, "Inspection", "What inspect found.")
+        .def_ro("bad_row", &Inspection::bad_row)
+        .def_ro("bad_column", &Inspection::bad_column)
+        .def_ro("bad_value", &Inspection::bad_value)
+        .def_ro("overflow_row", &Inspection::overflow_row)
+        .def_ro("largest_norm2", &Inspection::largest_norm2);
+    m.def("inspect", &inspect_block, nb::arg("block"), nb::arg("norm2").noconvert(), nb::arg("token"),
+          "Squared norms of the rows, and the first value that is not finite.");
+
+    nb::class_<CertificateTerms>(m, "CertificateTerms", "Sums of certificate_terms.")
+        .def_ro("loss", &CertificateTerms::loss)
+        .def_ro("gap", &CertificateTerms::gap)
+        .def_ro("dual", &CertificateTerms::dual)
+        .def_ro("balance", &CertificateTerms::balance)
+        .def_ro("largest_score", &CertificateTerms::largest_score);
+    m.def("certificate_terms", &terms, nb::arg("loss"), nb::arg("z").noconvert(), nb::arg("sign").noconvert(),
+          nb::arg("cost").noconvert(), nb::arg("b"), nb::arg("alpha").noconvert(), nb::arg("scale"),
+          "Losses, duality gap, dual value and balance of scored rows; alpha counts times scale.");
+
+    m.def("offset_derivatives", &offset_slope, nb::arg("loss"), nb::arg("z").noconvert(),
+          nb::arg("sign").noconvert(), nb::arg("cost").noconvert(), nb::arg("b"),
+          "Slope and curvature of the total loss in the offset.");
+    m.def("hinge_offset", &hinge_offset_interval, nb::arg("z").noconvert(), nb::arg("sign").noconvert(),
+          nb::arg("cost").noconvert(), "The interval of offsets that minimise the total hinge loss.");
+
+    nb::class_<DualSweepRecord>(m, "DualSweepRecord", "What one sweep over a block saw.")
+        .def_ro("lowest", &DualSweepRecord::lowest)
+        .def_ro("highest", &DualSweepRecord::highest)
+        .def_ro("gap", &DualSweepRecord::gap)
+        .def_ro("visited", &DualSweepRecord::visited)
+        .def_ro("moved", &DualSweepRecord::moved)
+        .def_ro("settled", &DualSweepRecord::settled)
+        .def_ro("complete", &DualSweepRecord::complete);
+    nb::class_<SweepState>(m, "SweepState", "What the sweeps of one fit share: u, κ and the offset's settings.")
+        .def("__init__",
+             [](SweepState* self, Out<double> u, double center, double gamma, double mean_norm2) {
+                 new (self) SweepState{u, {u.data(), 0, 0, center, gamma, mean_norm2}};
+             },
+             nb::arg("u").noconvert(), nb::arg("center") = 0.0, nb::arg("gamma") = 0.0, nb::arg("mean_norm2") = 0.0)
+        .def_prop_rw("balance", [](const SweepState& self) { return self.state.balance; },
+                     [](SweepState& self, double value) { self.state.balance = value; })
+        .def_prop_rw("mean_dot", [](const SweepState& self) { return self.state.mean_dot; },
+                     [](SweepState& self, double value) { self.state.mean_dot = value; })
+        .def_prop_rw("center", [](const SweepState& self) { return self.state.center; },
+                     [](SweepState& self, double value) { self.state.center = value; })
+        .def_prop_ro("gamma", [](const SweepState& self) { return self.state.gamma; });
+    m.def("dual_sweep", &sweep, nb::arg("block"), nb::arg("loss"), nb::arg("state"), nb::arg("sign").noconvert(),
+          nb::arg("cost").noconvert(), nb::arg("norm2").noconvert(), nb::arg("mean_score").noconvert().none(),
+          nb::arg("alpha").noconvert(), nb::arg("active").noconvert(), nb::arg("order"), nb::arg("limits"),
+          nb::arg("token"),
+          "Visit every active row of the block once; order is (seed, pass, block), limits are those of shrinking.");
+}

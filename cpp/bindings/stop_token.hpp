@@ -1,0 +1,70 @@
+// The stop token that Python holds: a flag, a deadline, and Ctrl-C.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <thread>
+
+#include "maxmargin/stop.hpp"
+
+namespace maxmargin::bindings {
+
+namespace nb = nanobind;
+
+// Thrown when a pass was told to stop before it had read all rows: its result would be wrong.
+struct Stopped : std::exception {
+    const char* what() const noexcept override { return "the pass was told to stop"; }
+};
+
+class PythonStopToken final : public StopToken {
+public:
+    using Clock = std::chrono::steady_clock;
+
+    // Python handles signals on its main thread only, and only that thread may ask for them.
+    PythonStopToken(std::optional<double> seconds, bool on_main_thread)
+        : listening_(on_main_thread), owner_(std::this_thread::get_id()), last_asked_(Clock::now()) {
+        if (seconds) {
+            deadline_ = last_asked_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*seconds));
+            has_deadline_ = true;
+        }
+    }
+
+    bool poll() noexcept override {
+        if (stopped_.load(std::memory_order_relaxed)) return true;
+        if (!has_deadline_ && !listening_) return false;
+        const auto now = Clock::now();
+        if (has_deadline_ && now >= deadline_) stopped_.store(true, std::memory_order_relaxed);
+        if (listening_ && std::this_thread::get_id() == owner_ && now - last_asked_ > kBetweenQuestions) {
+            last_asked_ = now;
+            nb::gil_scoped_acquire gil;
+            if (PyErr_CheckSignals() != 0) {
+                signalled_ = true;
+                stopped_.store(true, std::memory_order_relaxed);
+            }
+        }
+        return stopped_.load(std::memory_order_relaxed);
+    }
+
+    void stop() noexcept { stopped_.store(true, std::memory_order_relaxed); }
+    bool stopped() const noexcept { return stopped_.load(std::memory_order_relaxed); }
+
+    // Called with the interpreter's lock held, after a kernel: hands on the exception of the signal handler.
+    void raise_signal() {
+        if (!signalled_) return;
+        signalled_ = false;
+        throw nb::python_error();
+    }
+
+private:
+    static constexpr std::chrono::milliseconds kBetweenQuestions{50};
+
+    std::atomic<bool> stopped_{false};
+    bool listening_, has_deadline_ = false, signalled_ = false;
+    std::thread::id owner_;
+    Clock::time_point last_asked_, deadline_;
+};
+
+}  // namespace maxmargin::bindings

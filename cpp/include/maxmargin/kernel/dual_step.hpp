@@ -1,0 +1,99 @@
+// One coordinate of the dual: the best α of a row while all others stay.
+//
+// With m the row's agreement, q = ‖x‖² + γ and h the dual term of the loss, α minimises
+//     (m)(α' − α) + q/2 (α' − α)² − dual_value(α'),     0 ≤ α' ≤ largest_alpha(c).
+// Hinge and squared hinge: a quadratic in a box. Logistic: one smooth equation, solved in the agreement.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "maxmargin/loss/hinge.hpp"
+#include "maxmargin/loss/logistic.hpp"
+#include "maxmargin/loss/squared_hinge.hpp"
+
+namespace maxmargin {
+
+// Rows at a bound whose gradient lies outside these limits are left out of the following sweeps.
+struct ShrinkLimits {
+    double low, high;
+};
+
+struct CoordinateStep {
+    double alpha;      // the new value
+    double violation;  // projected gradient before the step, in units of agreement
+    double gap;        // the row's share of the duality gap before the step
+    bool settled;      // at a bound and held there firmly
+};
+
+template <class Loss>
+struct DualStep;
+
+template <class Loss>
+struct BoxStep {
+    static CoordinateStep take(double m, double alpha, double c, double q, const ShrinkLimits& limits) noexcept {
+        const double upper = Loss::largest_alpha(c);
+        const double curve = curvature(c);
+        const double gradient = m - 1 + curve * alpha;
+        CoordinateStep step{alpha, gradient, Loss::fenchel_gap(m, alpha, c), false};
+        if (alpha <= 0) {
+            step.settled = gradient > limits.high;
+            step.violation = std::min(gradient, 0.0);
+        } else if (alpha >= upper) {
+            step.settled = gradient < limits.low;
+            step.violation = std::max(gradient, 0.0);
+        }
+        if (step.violation == 0) return step;
+        const double curved = q + curve;
+        // A row that cannot move the score (all zero, no offset) goes to the bound its slope points at.
+        const double best = curved > 0 ? alpha - gradient / curved : (gradient < 0 ? upper : 0.0);
+        step.alpha = std::clamp(best, 0.0, upper);
+        return step;
+    }
+
+    static double curvature(double c) noexcept;
+};
+
+template <>
+inline double BoxStep<loss::Hinge>::curvature(double) noexcept {
+    return 0;
+}
+
+template <>
+inline double BoxStep<loss::SquaredHinge>::curvature(double c) noexcept {
+    return 0.5 / c;
+}
+
+template <>
+struct DualStep<loss::Hinge> : BoxStep<loss::Hinge> {};
+
+template <>
+struct DualStep<loss::SquaredHinge> : BoxStep<loss::SquaredHinge> {};
+
+// With α' = c σ(−t) the optimality condition is t = m + q (c σ(−t) − α): the new agreement t lies in
+// [m − qα, m + q(c − α)] and the left side minus the right side increases, so Newton's method kept in a
+// shrinking bracket always ends. α' keeps all its digits near 0 and near c.
+template <>
+struct DualStep<loss::Logistic> {
+    static CoordinateStep take(double m, double alpha, double c, double q, const ShrinkLimits&) noexcept {
+        const double held = std::log((c - alpha) / alpha);  // the agreement at which this α would be right
+        const double violation = m - held;
+        const double gap = 0.5 * (alpha - c * loss::Logistic::sigma(-m)) * violation;
+        double low = m - q * alpha, high = m + q * (c - alpha);
+        double t = std::clamp(held, low, high);
+        double share = loss::Logistic::sigma(-t);
+        for (int round = 0; round < 30; ++round) {
+            const double excess = t - m - q * (c * share - alpha);
+            (excess > 0 ? high : low) = t;
+            double next = t - excess / (1 + q * c * share * (1 - share));
+            if (!(next > low && next < high)) next = 0.5 * (low + high);
+            const double moved = std::fabs(next - t);
+            t = next;
+            share = loss::Logistic::sigma(-t);
+            if (moved <= 1e-9 * (1 + std::fabs(t))) break;
+        }
+        return {c * share, violation, std::fabs(gap), false};
+    }
+};
+
+}  // namespace maxmargin

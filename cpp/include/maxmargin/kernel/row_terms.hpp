@@ -1,0 +1,43 @@
+// Sums over rows that need only their scores z = x·w: what a certificate and the best offset are made of.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace maxmargin {
+
+// Per-row numbers of a block: agreement m = sign (z + b), cost c, dual α.
+struct ScoredRows {
+    const double* z;
+    const std::int8_t* sign;
+    const double* cost;
+    std::int64_t n;
+};
+
+struct CertificateTerms {
+    double loss = 0;           // Σ c ℓ(m)
+    double gap = 0;            // Σ c ℓ(m) + c ℓ*(−α/c) + α m, without cancellation
+    double dual = 0;           // −Σ c ℓ*(−α/c)
+    double balance = 0;        // Σ s α
+    double largest_score = 0;  // max |z| over rows that cost anything
+};
+
+// α is multiplied by `scale`. Returns false when no dual loss has that name.
+bool certificate_terms(std::string_view loss, const ScoredRows& rows, double b, const double* alpha, double scale,
+                       CertificateTerms& terms);
+
+struct OffsetDerivatives {
+    double slope = 0, curvature = 0;  // of Σ c ℓ(s(z + b)) in b
+};
+
+bool offset_derivatives(std::string_view loss, const ScoredRows& rows, double b, OffsetDerivatives& derivatives);
+
+struct Interval {
+    double low, high;
+};
+
+// All b that minimise Σ c max(0, 1 − s(z + b)): between two neighbours of the breakpoints s − z, found by
+// selection in linear time. Infinite ends when a class is missing.
+Interval hinge_offset(const ScoredRows& rows);
+
+}  // namespace maxmargin

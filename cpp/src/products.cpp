@@ -1,0 +1,59 @@
+#include "maxmargin/kernel/products.hpp"
+
+namespace maxmargin {
+
+bool multiply(const Block& block, const double* w, double* z, const double* a, double* v, StopToken& token) {
+    Chunks chunks(block);
+    Pace pace(token);
+    bool go_on = true;
+    for (std::int64_t chunk = 0; chunk < chunks.count() && go_on; ++chunk) {
+        chunks.open(chunk, [&](const auto& rows, std::int64_t first) {
+            for (std::int64_t i = 0; i < rows.n_rows() && go_on; ++i) {
+                if (z != nullptr) z[first + i] = rows.dot(i, w);
+                if (v != nullptr && a[first + i] != 0) rows.add(i, a[first + i], v);
+                go_on = !pace.stop_after(rows.n_values(i));
+            }
+        });
+    }
+    return go_on;
+}
+
+namespace {
+
+template <class Rows>
+void find_bad_value(const Rows& rows, std::int64_t i, std::int64_t first, Inspection& found) {
+    for (std::int64_t k = 0; k < rows.n_values(i); ++k) {
+        const double value = static_cast<double>(rows.value(i, k));
+        if (std::isfinite(value)) continue;
+        found.bad_row = first + i;
+        found.bad_column = rows.column(i, k);
+        found.bad_value = value;
+        return;
+    }
+    if (found.overflow_row < 0) found.overflow_row = first + i;
+}
+
+}  // namespace
+
+Inspection inspect(const Block& block, double* norm2, StopToken& token) {
+    Inspection found;
+    Chunks chunks(block);
+    Pace pace(token);
+    for (std::int64_t chunk = 0; chunk < chunks.count() && found.complete && found.bad_row < 0; ++chunk) {
+        chunks.open(chunk, [&](const auto& rows, std::int64_t first) {
+            for (std::int64_t i = 0; i < rows.n_rows() && found.complete && found.bad_row < 0; ++i) {
+                const double square = rows.norm2(i);
+                norm2[first + i] = square;
+                if (!std::isfinite(square)) {
+                    find_bad_value(rows, i, first, found);
+                } else if (square > found.largest_norm2) {
+                    found.largest_norm2 = square;
+                }
+                found.complete = !pace.stop_after(rows.n_values(i));
+            }
+        });
+    }
+    return found;
+}
+
+}  // namespace maxmargin
