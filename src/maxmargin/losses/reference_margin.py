@@ -5,8 +5,8 @@ A5 asks for a margin γ_ref on every row and charges the hinge loss of the ratio
     J(θ, θ₀, γ_ref) = (1/n) Σ hinge(γᵢ/γ_ref) + λ/2 · 1/γ_ref²,      γᵢ = yᵢ(θ·xᵢ + θ₀)/‖θ‖
 
 A5 and A7 write λ where A9, and `lam` everywhere in this package, writes λ/2: A5's λ is lam/2. Only the γᵢ
-enter, so J does not change when (θ, θ₀) is rescaled. At γ_ref = 1/‖θ‖ the ratio is the agreement, and J is the
-SVM objective.
+enter, so J does not change when (θ, θ₀) is rescaled. At γ_ref = 1/‖θ‖ the ratio is the agreement, and J is
+the SVM objective.
 
 Fixing θ, θ₀, J is convex and piecewise quadratic in u = 1/γ_ref:
 

@@ -19,8 +19,7 @@ struct Exponential {
     static double curvature(double m) noexcept { return std::exp(-m); }
 
     static double conjugate(double u) noexcept {
-        if (u == 0.0)
-            return 0.0;
+        if (u == 0.0) return 0.0;
         return u < 0.0 ? -u * (std::log(-u) - 1.0) : infinity;
     }
 };

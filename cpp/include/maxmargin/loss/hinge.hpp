@@ -25,8 +25,7 @@ struct Hinge {
     }
 
     static double fenchel_gap(double m, double alpha, double c) noexcept {
-        if (!(alpha >= 0.0 && alpha <= c))
-            return infinity;
+        if (!(alpha >= 0.0 && alpha <= c)) return infinity;
         const double weight = m < 1.0 ? c - alpha : alpha;
         const double distance = m < 1.0 ? 1.0 - m : m - 1.0;
         return weight == 0.0 && distance == infinity ? 0.0 : weight * distance;

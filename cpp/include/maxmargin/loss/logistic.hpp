@@ -41,16 +41,13 @@ struct Logistic {
     static double largest_alpha(double c) noexcept { return c; }
 
     static double dual_value(double alpha, double c) noexcept {
-        if (!(alpha >= 0.0 && alpha <= c))
-            return -infinity;
+        if (!(alpha >= 0.0 && alpha <= c)) return -infinity;
         return c == 0.0 ? 0.0 : c * entropy(alpha / c, (c - alpha) / c);
     }
 
     static double fenchel_gap(double m, double alpha, double c) noexcept {
-        if (!(alpha >= 0.0 && alpha <= c))
-            return infinity;
-        if (c == 0.0)
-            return 0.0;
+        if (!(alpha >= 0.0 && alpha <= c)) return infinity;
+        if (c == 0.0) return 0.0;
         const double p = alpha / c, not_p = (c - alpha) / c;
         const double s = sigma(-m), not_s = sigma(m);
         const double d = m > 0.0 ? p - s : not_s - not_p;  // the smaller of s and 1 - s has the exact digits
@@ -60,8 +57,7 @@ struct Logistic {
     static double best_alpha(double m, double c) noexcept { return c * sigma(-m); }
 
     static double sigma(double m) noexcept {
-        if (m >= 0.0)
-            return 1.0 / (1.0 + std::exp(-m));
+        if (m >= 0.0) return 1.0 / (1.0 + std::exp(-m));
         const double e = std::exp(m);
         return e / (1.0 + e);
     }
@@ -71,23 +67,20 @@ struct Logistic {
     static double entropy(double p, double q) noexcept { return surprise(p, q) + surprise(q, p); }
 
     static double surprise(double p, double q) noexcept {
-        if (p == 0.0)
-            return 0.0;
+        if (p == 0.0) return 0.0;
         return -p * (p < 0.5 ? std::log(p) : std::log1p(-q));
     }
 
     // p log(p/s) - d for s = sigma(z) and d = p - s; never below 0.
     static double excess(double p, double s, double d, double z) noexcept {
-        if (d == 0.0)
-            return 0.0;
-        if (std::fabs(d) <= 0.25 * s)
-            return s * excess_near(d / s);
-        if (p == 0.0)
-            return -d;
+        if (d == 0.0) return 0.0;
+        if (std::fabs(d) <= 0.25 * s) return s * excess_near(d / s);
+        if (p == 0.0) return -d;
         // -log s = value(z); used only where s has lost its digits or become 0
         const double log_ratio =
             s >= std::numeric_limits<double>::min() ? std::log(p / s) : std::log(p) + value(z);
-        return std::fmax(0.0, p * log_ratio - d);
+        const double result = p * log_ratio - d;
+        return result < 0.0 ? 0.0 : result;  // std::fmax would hide a NaN
     }
 
     // (1 + r) log(1 + r) - r for |r| <= 1/4. With t = r / (2 + r), log(1 + r) = 2 (t + t^3/3 + t^5/5 + ...),
@@ -95,8 +88,7 @@ struct Logistic {
     static double excess_near(double r) noexcept {
         const double t = r / (2.0 + r), t2 = t * t;
         double tail = 0.0;
-        for (int k = 19; k >= 3; k -= 2)
-            tail = tail * t2 + 1.0 / k;
+        for (int k = 19; k >= 3; k -= 2) tail = tail * t2 + 1.0 / k;
         return 2.0 * t2 * (1.0 + (1.0 + t) * t * tail) / (1.0 - t);
     }
 };

@@ -24,18 +24,14 @@ struct SquaredHinge {
     static double largest_alpha(double c) noexcept { return c > 0.0 ? infinity : 0.0; }
 
     static double dual_value(double alpha, double c) noexcept {
-        if (alpha == 0.0)
-            return 0.0;
-        if (!(alpha > 0.0 && c > 0.0))
-            return -infinity;
+        if (alpha == 0.0) return 0.0;
+        if (!(alpha > 0.0 && c > 0.0)) return -infinity;
         return alpha * (1.0 - 0.25 * (alpha / c));
     }
 
     static double fenchel_gap(double m, double alpha, double c) noexcept {
-        if (!(alpha >= 0.0 && (c > 0.0 || alpha == 0.0)))
-            return infinity;
-        if (c == 0.0)
-            return 0.0;
+        if (!(alpha >= 0.0 && alpha < infinity && (c > 0.0 || alpha == 0.0))) return infinity;
+        if (c == 0.0) return 0.0;
         if (m < 1.0) {
             const double residual = 2.0 * c * (1.0 - m) - alpha;
             return (residual / c) * (0.25 * residual);  // its square could overflow or vanish
