@@ -2,6 +2,7 @@
 Compiled kernels of maxmargin: rows, losses, passes over rows, and text readers.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, overload
 
 import numpy
@@ -137,10 +138,8 @@ class CertificateTerms:
     @property
     def largest_score(self) -> float: ...
 
-def certificate_terms(loss: str, z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: float) -> CertificateTerms:
-    """
-    Losses, duality gap, dual value and balance of scored rows; alpha counts times scale.
-    """
+def certificate_terms(loss: str, z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> CertificateTerms:
+    """Losses, duality gap, dual value and balance of scored rows."""
 
 def offset_derivatives(loss: str, z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float) -> tuple:
     """Slope and curvature of the total loss in the offset."""
@@ -172,7 +171,51 @@ class DualSweepRecord:
     @property
     def complete(self) -> bool: ...
 
-def dual_sweep(block: Block, loss: str, sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], norm2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], active: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], gamma: float, order: tuple, limits: tuple, token: StopToken) -> DualSweepRecord:
+class SweepState:
+    """What the sweeps of one fit share: u, κ and the offset's settings."""
+
+    def __init__(self, u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], center: float = 0.0, gamma: float = 0.0, mean_norm2: float = 0.0) -> None: ...
+
+    @property
+    def balance(self) -> float: ...
+
+    @balance.setter
+    def balance(self, arg: float, /) -> None: ...
+
+    @property
+    def mean_dot(self) -> float: ...
+
+    @mean_dot.setter
+    def mean_dot(self, arg: float, /) -> None: ...
+
+    @property
+    def center(self) -> float: ...
+
+    @center.setter
+    def center(self, arg: float, /) -> None: ...
+
+    @property
+    def gamma(self) -> float: ...
+
+def dual_sweep(block: Block, loss: str, state: SweepState, sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], norm2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], mean_score: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], active: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], order: tuple, limits: tuple, token: StopToken) -> DualSweepRecord:
     """
     Visit every active row of the block once; order is (seed, pass, block), limits are those of shrinking.
+    """
+
+class ReadError(ValueError):
+    """Text that cannot be read; its args are (message, line, column)."""
+
+def read_libsvm(source: bytes | bytearray | memoryview, zero_based: bool | None = None, n_columns: int | None = None) -> tuple[NDArray[numpy.float64], NDArray[numpy.int32 | numpy.int64], NDArray[numpy.int32 | numpy.int64], NDArray[numpy.float64], int, bool]:
+    """
+    LIBSVM text as (values, columns, row starts, labels, n_columns, zero_based).
+    """
+
+def read_csv_record(source: bytes | bytearray | memoryview, start: int, separator: str) -> tuple[list[bytes], int]:
+    """
+    The fields of the record at start, and where the next one starts; no fields at the end.
+    """
+
+def read_csv(source: bytes | bytearray | memoryview, start: int, separator: str, n_fields: int, label_field: int, names: Sequence[str]) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64 | numpy.int32], list[bytes] | None]:
+    """
+    The records from start on as (features, labels or their codes, text of the codes or None).
     """
