@@ -1,0 +1,141 @@
+// The LIBSVM reader: what it accepts, where it says an error is, and that no bytes make it fail otherwise.
+
+#include "check.hpp"
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "maxmargin/read/libsvm.hpp"
+
+using namespace maxmargin::read;
+
+namespace {
+
+using Narrow = SparseTable<std::int32_t>;
+using Wide = SparseTable<std::int64_t>;
+
+Narrow narrow(const std::string& text, const LibsvmOptions& options = {}) {
+    return std::get<Narrow>(read_libsvm(text, options));
+}
+
+// "line:column: message", or "" when the text is read.
+std::string error_of(const std::string& text, const LibsvmOptions& options = {}) {
+    try {
+        read_libsvm(text, options);
+    } catch (const ReadError& error) {
+        const Position at = error.position();
+        return std::to_string(at.line) + ":" + std::to_string(at.column) + ": " + error.what();
+    }
+    return "";
+}
+
+}  // namespace
+
+TEST("rows, blanks, comments, blank lines, line ends") {
+    const Narrow table = narrow("\xEF\xBB\xBF# a comment\n"
+                                "+1 1:2 3:0.5\r\n"
+                                "\n"
+                                " \t\r\n"
+                                "-1  2:-1e3 \t # 9:9\n"
+                                "0#1:1\n"
+                                "2.5 1:1#x");
+    CHECK(table.labels == std::vector<double>{1, -1, 0, 2.5});
+    CHECK(table.values == std::vector<double>{2, 0.5, -1000, 1});
+    CHECK(table.columns == std::vector<std::int32_t>{0, 2, 1, 0});
+    CHECK(table.starts == std::vector<std::int32_t>{0, 2, 3, 3, 4});
+    CHECK(table.n_columns == 3);
+    CHECK(!table.zero_based);
+}
+
+TEST("no text, no rows") {
+    for (const char* text : {"", "\n\n", "# only this", " "}) {
+        const Narrow table = narrow(text);
+        CHECK(table.labels.empty());
+        CHECK(table.starts == std::vector<std::int32_t>{0});
+        CHECK(table.n_columns == 0);
+    }
+}
+
+TEST("columns count from zero or one") {
+    CHECK(narrow("1 0:1 4:1").zero_based);
+    CHECK(narrow("1 0:1 4:1").columns == std::vector<std::int32_t>{0, 4});
+    CHECK(narrow("1 1:1 4:1").columns == std::vector<std::int32_t>{0, 3});
+    CHECK(narrow("1 1:1 4:1", {IndexBase::zero, {}}).columns == std::vector<std::int32_t>{1, 4});
+    CHECK(narrow("1 1:1\n1 0:1").columns == std::vector<std::int32_t>{1, 0});
+    CHECK(error_of("1 1:1\n1 0:1", {IndexBase::one, {}}) ==
+          "2:3: index 0, but columns count from 1 (zero_based=False)");
+}
+
+TEST("the width is the largest column or what is asked for") {
+    CHECK(narrow("1 3:1", {IndexBase::detect, 9}).n_columns == 9);
+    CHECK(narrow("1 3:1", {IndexBase::detect, 3}).n_columns == 3);
+    CHECK(error_of("1 3:1\n1 1:1 4:1", {IndexBase::detect, 3}) ==
+          "2:7: index 4 is beyond the 3 columns expected (they count from 1)");
+    CHECK(error_of("1 3:1\n1 0:1", {IndexBase::detect, 3}) ==
+          "1:3: index 3 is beyond the 3 columns expected (they count from 0)");
+}
+
+TEST("indices beyond 32 bits make wide tables") {
+    const AnySparseTable wide = read_libsvm("1 1:1 2147483648:2", {});
+    CHECK(std::get<Wide>(wide).columns == std::vector<std::int64_t>{0, 2147483647});
+    CHECK(std::get<Wide>(wide).n_columns == 2147483648);
+    CHECK(std::holds_alternative<Wide>(read_libsvm("1 1:1", {IndexBase::detect, std::int64_t{1} << 40})));
+    CHECK(std::holds_alternative<Narrow>(read_libsvm("1 2147483647:1", {})));
+}
+
+TEST("every malformed pair is refused at its place") {
+    CHECK(error_of("1 1:1\n1 2:2 3:x") == "2:7: expected index:value, found \"3:x\"");
+    for (const char* pair :
+         {"3:", ":3", "3", "3:1:2", "3:1x", "x:1", "-3:1", "+3:1", "1.5:1", "3:+-1", "3:.", "3:1e"})
+        CHECK(error_of(std::string("1 ") + pair) ==
+              "1:3: expected index:value, found \"" + std::string(pair) + "\"");
+    CHECK(error_of("1 3: 4") == "1:3: expected index:value, found \"3:\"");
+    CHECK(error_of("1 qid:7 1:1") == "1:3: ranking data (qid) are not supported, found \"qid:7\"");
+    CHECK(error_of("1 3:nan") == "1:3: expected a finite value, found \"3:nan\"");
+    CHECK(error_of("1 3:-inf 4:1") == "1:3: expected a finite value, found \"3:-inf\"");
+    CHECK(error_of("1 3:1e999") == "1:3: the value is too large for a double, found \"3:1e999\"");
+    CHECK(error_of("1 9999999999999999999:1") ==
+          "1:3: the index is too large, found \"9999999999999999999:1\"");
+    CHECK(error_of("1 2:1 2:1") == "1:7: the indices of a row must increase; found 2 after 2");
+    CHECK(error_of("1 5:1 3:1") == "1:7: the indices of a row must increase; found 3 after 5");
+}
+
+TEST("every malformed label is refused at its place") {
+    CHECK(error_of("1:1 2:1") == "1:1: expected a number as label, found \"1:1\"");
+    CHECK(error_of("\n  spam 2:1") == "2:3: expected a number as label, found \"spam\"");
+    CHECK(error_of("1,3 2:1") == "1:1: expected one label, several are not supported, found \"1,3\"");
+    CHECK(error_of("nan 2:1") == "1:1: expected a finite label, found \"nan\"");
+    CHECK(error_of("1e999 2:1") == "1:1: the label is too large for a double, found \"1e999\"");
+}
+
+TEST("columns of errors count characters, and long or odd tokens are shown safely") {
+    CHECK(error_of("\xEF\xBB\xBF"
+                   "1 x") == "1:3: expected index:value, found \"x\"");
+    CHECK(error_of("1 \xC3\xA9") == "1:3: expected index:value, found \"\xC3\xA9\"");
+    CHECK(error_of("1 1:1 \xC3\xA9:1") == "1:7: expected index:value, found \"\xC3\xA9:1\"");
+    CHECK(error_of(std::string("1 \x00\x7f", 4)) == "1:3: expected index:value, found \"\\x00\\x7f\"");
+    CHECK(error_of("1 " + std::string(99, 'x')) ==
+          "1:3: expected index:value, found \"" + std::string(40, 'x') + "…\"");
+}
+
+TEST("no bytes make the reader do anything but read or refuse") {
+    std::mt19937_64 random(2);
+    const std::string likely = "0123456789:.-+e #\n\r\t,xnaif";
+    int n_read = 0, n_refused = 0;
+    for (int i = 0; i < 40000; ++i) {
+        std::string text = i % 2 == 0 ? "1 1:2 2:3\n-1 5:0.5" : "";
+        for (std::uint64_t n = random() % 24; n != 0; --n) {
+            const char byte =
+                i % 3 == 0 ? static_cast<char>(random() % 256) : likely[random() % likely.size()];
+            text.insert(text.begin() + static_cast<std::ptrdiff_t>(random() % (text.size() + 1)), byte);
+        }
+        text.shrink_to_fit();  // so that a sanitizer sees a read beyond the end
+        const bool is_read = error_of(text).empty();
+        n_read += is_read ? 1 : 0;
+        n_refused += is_read ? 0 : 1;
+    }
+    CHECK(n_read > 1000);
+    CHECK(n_refused > 1000);
+}
