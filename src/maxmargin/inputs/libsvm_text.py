@@ -1,0 +1,87 @@
+"""LIBSVM text: ``label index:value index:value …``, one row a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from maxmargin import _core
+from maxmargin.errors import FileFormatError, InvalidInput
+from maxmargin.inputs.source import located_errors
+from maxmargin.results.data import Data
+
+__all__ = ["libsvm_lines", "read_libsvm"]
+
+ZERO_BASED_SCHEME = "libsvm-zero-based"
+ROWS_AT_ONCE = 1024
+
+
+def read_libsvm(content: bytes, path: Path, *, n_columns: int | None, zero_based: bool | None) -> Data:
+    """Return the rows of LIBSVM text as a CSR array.
+
+    Parameters
+    ----------
+    content : bytes
+        The text.
+    path : Path
+        What error messages call it.
+    n_columns : int or None
+        The width; None takes the largest column used.
+    zero_based : bool or None
+        Whether columns count from 0; None decides by whether any index is 0.
+    """
+    from scipy.sparse import csr_array
+
+    with located_errors(path):
+        values, columns, starts, labels, width, counts_from_zero = _core.read_libsvm(
+            content, zero_based, n_columns
+        )
+    if len(labels) == 0:
+        raise FileFormatError("the file has no rows", path)
+    if width == 0:
+        raise FileFormatError("no row has an index:value pair; give n_columns if that is meant", path)
+    X = csr_array((values, columns, starts), shape=(len(labels), width))
+    X.has_sorted_indices = True
+    X.has_canonical_format = True
+    return Data(X, labels, scheme=ZERO_BASED_SCHEME if counts_from_zero else "libsvm")
+
+
+def libsvm_lines(data: Data) -> Iterator[bytes]:
+    """Yield the data set as LIBSVM text, in pieces of many lines; columns count from 1.
+
+    Numbers are written with as many digits as it takes to read the same ones back. Dense zeros are left
+    out, sparse ones that are stored stay.
+    """
+    from scipy.sparse import csr_array
+
+    if data.y.dtype.kind not in "buif":
+        raise InvalidInput(
+            f"LIBSVM text has numbers as labels; got {data.classes[0]!r}. Write a .csv file instead"
+        )
+    X = csr_array(data.X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    labels = data.y.astype(np.float64)
+    for first in range(0, data.n_rows, ROWS_AT_ONCE):
+        last = min(first + ROWS_AT_ONCE, data.n_rows)
+        starts = X.indptr[first : last + 1] - X.indptr[first]
+        inside = slice(X.indptr[first], X.indptr[last])
+        pairs = [
+            f"{column}:{shortest(value)}"
+            for column, value in zip(
+                (X.indices[inside] + 1).tolist(), X.data[inside].astype(np.float64).tolist(), strict=True
+            )
+        ]
+        rows = (
+            " ".join([shortest(label), *pairs[start:end]])
+            for label, start, end in zip(labels[first:last].tolist(), starts[:-1], starts[1:], strict=True)
+        )
+        yield "".join(f"{row}\n" for row in rows).encode("ascii")
+
+
+def shortest(number: float) -> str:
+    """Return the shortest text that reads back as the same number."""
+    return repr(number).removesuffix(".0")

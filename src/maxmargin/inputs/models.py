@@ -1,0 +1,237 @@
+"""Model files: settings as JSON and arrays as NumPy's own files, in one zip archive.
+
+::
+
+    model.json    {"format": "maxmargin-model", "version": 1, "header": {…}, "arrays": ["coef", …]}
+    coef.npy      one file an array: booleans, whole numbers, floats or text, never objects
+
+Nothing in such a file is ever executed. Entries are stored, not compressed, with fixed time stamps: the
+same model gives the same bytes. ±inf and NaN, which JSON lacks, are written in the header as
+``{"$float": "inf"}``.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import re
+import struct
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.errors import InvalidInput, ModelFileError
+from maxmargin.inputs.atomic_file import replacing
+from maxmargin.inputs.source import read_file
+
+__all__ = ["VERSION", "read_model", "write_model"]
+
+FORMAT = "maxmargin-model"
+VERSION = 1
+DESCRIPTION = "model.json"
+KINDS = "biufU"
+NON_FINITE = "$float"
+
+# What the zipfile module raises for archives that are not as they should be.
+UNREADABLE = (zipfile.BadZipFile, ValueError, EOFError, OSError, RuntimeError, struct.error)
+
+
+def write_model(
+    path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+) -> None:
+    """Write a model file; it appears whole or not at all.
+
+    Parameters
+    ----------
+    path : path-like
+        Where to write.
+    header : mapping
+        Everything but arrays: text, numbers, truth values, None, lists and mappings of them.
+    arrays : mapping of name to array
+        Names are lower-case identifiers; the arrays hold truth values, numbers or text.
+    """
+    for name, array in arrays.items():
+        if re.fullmatch(r"[a-z][a-z0-9_]*", name) is None or f"{name}.npy" == DESCRIPTION:
+            raise InvalidInput(f"an array's name is a lower-case identifier; got {name!r}")
+        if array.dtype.kind not in KINDS:
+            raise InvalidInput(f"the array {name!r} of type {array.dtype} cannot be kept in a model file")
+    description = {
+        "format": FORMAT,
+        "version": VERSION,
+        "header": to_json(header, "header"),
+        "arrays": sorted(arrays),
+    }
+    text = json.dumps(description, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    with replacing(Path(path)) as file, zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(entry(DESCRIPTION), text.encode())
+        for name in sorted(arrays):
+            archive.writestr(entry(f"{name}.npy"), array_bytes(arrays[name]))
+
+
+def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Read a model file without executing anything in it.
+
+    Returns
+    -------
+    header : dict
+        What ``write_model`` was given; tuples come back as lists.
+    arrays : dict of name to array
+        Arrays of their own, free to be changed.
+
+    Raises
+    ------
+    ModelFileError
+        For a file that is no model, is damaged, or was written by a newer maxmargin.
+    """
+    file = Path(path)
+    content = read_file(file)
+    archive = open_archive(content, file)
+    description = read_description(archive, file)
+    arrays = {name: read_array(archive, name, file) for name in description["arrays"]}
+    return description["header"], arrays
+
+
+# ---------------------------------------------------------------- the archive
+
+
+def entry(name: str) -> zipfile.ZipInfo:
+    """Return an entry that is the same on every machine and day."""
+    info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+    info.create_system = 3
+    info.external_attr = 0o644 << 16
+    return info
+
+
+def open_archive(content: bytes, path: Path) -> zipfile.ZipFile:
+    """Open the archive and refuse one that would unpack to more than the file holds."""
+    if not content.startswith(b"PK\x03\x04"):
+        raise ModelFileError("not a maxmargin model file", path)
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(content))
+    except UNREADABLE as error:
+        raise damaged(path, error) from None
+    entries = archive.infolist()
+    is_stored = all(info.compress_type == zipfile.ZIP_STORED for info in entries)
+    if not is_stored or sum(info.file_size for info in entries) > len(content):
+        raise ModelFileError("not a maxmargin model file", path)
+    return archive
+
+
+def read_entry(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
+    """Return an entry's bytes, whose checksum the archive confirms."""
+    try:
+        return archive.read(name)
+    except UNREADABLE as error:
+        raise damaged(path, error) from None
+
+
+def damaged(path: Path, reason: object) -> ModelFileError:
+    """Return the error for a file that was a model once."""
+    return ModelFileError(f"the model file is damaged or cut short ({reason})", path)
+
+
+def read_description(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
+    """Return the checked content of model.json."""
+    if DESCRIPTION not in archive.namelist():
+        raise ModelFileError("not a maxmargin model file", path)
+    text = read_entry(archive, DESCRIPTION, path)
+    try:
+        description = from_json(json.loads(text, parse_constant=refuse_constant))
+    except (ValueError, RecursionError) as error:
+        raise damaged(path, f"{DESCRIPTION}: {error}") from None
+    if not isinstance(description, dict) or description.get("format") != FORMAT:
+        raise ModelFileError("not a maxmargin model file", path)
+    version = description.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise damaged(path, f"version {version!r}")
+    if version > VERSION:
+        raise ModelFileError(
+            f"written by a newer maxmargin (format {version}); this one reads up to {VERSION}", path
+        )
+    names = description.get("arrays")
+    is_list_of_names = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if not is_list_of_names or not isinstance(description.get("header"), dict):
+        raise damaged(path, DESCRIPTION)
+    return description
+
+
+# ---------------------------------------------------------------- arrays
+
+
+def array_bytes(array: NDArray[Any]) -> bytes:
+    """Return an array as a .npy file: rows first, smallest byte first."""
+    plain = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
+    file = io.BytesIO()
+    np.lib.format.write_array(file, plain, version=(1, 0), allow_pickle=False)
+    return file.getvalue()
+
+
+def read_array(archive: zipfile.ZipFile, name: str, path: Path) -> NDArray[Any]:
+    """Return one array, whose type is harmless and whose size is that of its bytes."""
+    if f"{name}.npy" not in archive.namelist():
+        raise damaged(path, f'the array "{name}" is missing')
+    file = io.BytesIO(read_entry(archive, f"{name}.npy", path))
+    try:
+        if np.lib.format.read_magic(file) != (1, 0):
+            raise ValueError("unknown version of NumPy's format")
+        shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
+        raise damaged(path, f'the array "{name}": {error}') from None
+    if dtype.kind not in KINDS or dtype.hasobject:
+        raise ModelFileError(f'the array "{name}" is of type {dtype}, which model files do not hold', path)
+    values = file.read()
+    n_bytes = math.prod(shape) * dtype.itemsize
+    if is_fortran or min(shape, default=0) < 0 or n_bytes != len(values):
+        raise damaged(path, f'the array "{name}" has {len(values)} bytes, not {n_bytes}')
+    return np.frombuffer(values, dtype=dtype).reshape(shape).astype(dtype.newbyteorder("="))
+
+
+# ---------------------------------------------------------------- the header
+
+
+def to_json(value: Any, place: str) -> Any:
+    """Return the value as JSON has it; what it lacks is spelt out or refused."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else {NON_FINITE: repr(float(value))}
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str) or key == NON_FINITE:
+                raise InvalidInput(f"{place}: the key {key!r} cannot be kept in a model file")
+        return {key: to_json(item, f"{place}[{key!r}]") for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(item, f"{place}[{number}]") for number, item in enumerate(value)]
+    raise InvalidInput(f"{place}: a {type(value).__name__} cannot be kept in a model file")
+
+
+def from_json(value: Any) -> Any:
+    """Undo ``to_json``; a ValueError where ``to_json`` cannot have written the value."""
+    if isinstance(value, dict):
+        if NON_FINITE in value:
+            return non_finite(value)
+        return {key: from_json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [from_json(item) for item in value]
+    return value
+
+
+def non_finite(value: dict[str, Any]) -> float:
+    """Return the number that JSON lacks."""
+    spelling = value[NON_FINITE]
+    if len(value) != 1 or spelling not in ("inf", "-inf", "nan"):
+        raise ValueError(f"{NON_FINITE} must be inf, -inf or nan")
+    return float(spelling)
+
+
+def refuse_constant(name: str) -> None:
+    """Refuse NaN and Infinity, which Python's JSON reader takes and the standard does not have."""
+    raise ValueError(f"{name} is not JSON")

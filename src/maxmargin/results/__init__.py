@@ -1,0 +1,1 @@
+"""The records that everything else hands around; they compute nothing."""

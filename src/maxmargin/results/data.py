@@ -1,0 +1,124 @@
+"""The record of a data set: rows, labels and what is known about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.errors import InvalidInput
+
+__all__ = ["Data"]
+
+LISTED_CLASSES = 6
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Data:
+    """Rows with labels, as a reader found them.
+
+    Parameters
+    ----------
+    X : array or sparse array of shape (n_rows, n_columns)
+        The features.
+    y : array of shape (n_rows,)
+        The labels: numbers or text.
+    sample_weight : array of shape (n_rows,), optional
+        How much each row counts; None counts every row once.
+    feature_names : tuple of str, optional
+        One name a column, where the source has names.
+    classes : array, optional
+        The distinct labels in ascending order; found in ``y`` when not given.
+    scheme : str
+        How the source wrote its rows: ``"libsvm"``, ``"libsvm-zero-based"`` (columns counted from 0),
+        ``"csv"``, or ``"arrays"`` for data made in memory.
+    label : str or int, optional
+        The column of the table that held the labels, by name or by number from 0: what ``load_data``
+        takes as ``label`` for a further file of the same kind.
+
+    Examples
+    --------
+    >>> print(Data(np.eye(4), np.array([-1, 1, 1, 1])))
+    4 rows, 4 columns; classes −1 (25 %), +1 (75 %)
+    """
+
+    X: Any
+    y: NDArray[Any]
+    sample_weight: NDArray[np.float64] | None = None
+    feature_names: tuple[str, ...] | None = None
+    classes: NDArray[Any] = field(default_factory=lambda: np.empty(0))
+    scheme: str = "arrays"
+    label: str | int | None = None
+
+    def __post_init__(self) -> None:
+        n_rows, n_columns = self.X.shape
+        for name, values in (("y", self.y), ("sample_weight", self.sample_weight)):
+            if values is not None and values.shape != (n_rows,):
+                raise InvalidInput(
+                    f"{name} must have one entry for each of the {n_rows} rows of X; got shape {values.shape}"
+                )
+        if self.feature_names is not None and len(self.feature_names) != n_columns:
+            raise InvalidInput(
+                f"feature_names must name each of the {n_columns} columns of X; got {len(self.feature_names)}"
+            )
+        if self.classes.size == 0:
+            object.__setattr__(self, "classes", np.unique(self.y))
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        """The number of features."""
+        return int(self.X.shape[1])
+
+    def __str__(self) -> str:
+        size = [count(self.n_rows, "row"), count(self.n_columns, "column")]
+        if hasattr(self.X, "nnz"):
+            size.append(count(int(self.X.nnz), "value"))
+        parts = [", ".join(size)]
+        if isinstance(self.label, str):
+            parts.append(f'label "{self.label}"')
+        elif self.label is not None:
+            parts.append(f"label in column {self.label + 1} of {self.n_columns + 1}")
+        return "; ".join([*parts, describe_classes(self.y, self.classes)])
+
+    def __repr__(self) -> str:
+        return f"<Data: {self}>"
+
+
+def count(number: int, noun: str) -> str:
+    """Return the number with its noun: ``count(2, "row")`` is ``"2 rows"``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def describe_classes(y: NDArray[Any], classes: NDArray[Any]) -> str:
+    """Return the classes with their shares, or only how many there are when they are many."""
+    if len(classes) > LISTED_CLASSES:
+        return f"{len(classes):,} classes"
+    is_signed = classes.dtype.kind in "if" and len(classes) > 0 and classes[0] < 0
+    shares = (
+        f"{label_text(label, is_signed)} ({percent(int(np.sum(y == label)), len(y))})" for label in classes
+    )
+    return f"{'class' if len(classes) == 1 else 'classes'} {', '.join(shares)}"
+
+
+def label_text(label: Any, is_signed: bool) -> str:
+    """Return a label as one writes it; with negative ones beside it a positive number shows its sign."""
+    if not isinstance(label, int | float | np.integer | np.floating) or isinstance(label, bool):
+        return str(label)
+    return f"{label:{'+' if is_signed and label > 0 else ''}.10g}".replace("-", "−")
+
+
+def percent(part: int, whole: int) -> str:
+    """Return the share in per cent, with decimals only where it would round to 0 or 100 without."""
+    share = 100 * part / whole if whole else 0.0
+    if 0 < share < 0.5:
+        return f"{share:.2g} %"
+    if 99.5 <= share < 100:
+        return f"{100 - float(f'{100 - share:.2g}'):.10g} %"
+    return f"{share:.0f} %"
