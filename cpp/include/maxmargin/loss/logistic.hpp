@@ -49,8 +49,9 @@ struct Logistic {
         if (!(alpha >= 0.0 && alpha <= c)) return infinity;
         if (c == 0.0) return 0.0;
         const double p = alpha / c, not_p = (c - alpha) / c;
-        const double s = sigma(-m), not_s = sigma(m);
-        const double d = m > 0.0 ? p - s : not_s - not_p;  // the smaller of s and 1 - s has the exact digits
+        const double e = std::exp(-std::fabs(m)), small = e / (1.0 + e), large = 1.0 / (1.0 + e);
+        const double s = m > 0.0 ? small : large, not_s = m > 0.0 ? large : small;  // sigma(-m), sigma(m)
+        const double d = m > 0.0 ? p - s : not_s - not_p;  // from the smaller of s and 1 - s
         return c * (excess(p, s, d, -m) + excess(not_p, not_s, -d, m));
     }
 
