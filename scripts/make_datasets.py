@@ -1,8 +1,9 @@
-"""Write the data sets that ship inside the package: python scripts/make_datasets.py.
+"""Write the data sets that ship inside the package: python scripts/make_datasets.py [FOLDER].
 
 The result is committed; this script says where it came from and makes it again, byte for byte.
 """
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -26,4 +27,5 @@ def breast_cancer() -> Data:
 
 
 if __name__ == "__main__":
-    save_data(breast_cancer(), FOLDER / "breast_cancer.csv")
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
+    save_data(breast_cancer(), folder / "breast_cancer.csv")

@@ -41,6 +41,13 @@ TEST("numbers, blanks, quotes, blank lines, line ends") {
     CHECK(table.labels == std::vector<double>{-1, 2, 1});
 }
 
+TEST("a byte order mark is not part of the first number") {
+    CHECK(table_of("\xEF\xBB\xBF"
+                   "1,2\n",
+                   2, 1)
+              .values == std::vector<double>{1});
+}
+
 TEST("any separator, the label anywhere") {
     CHECK(table_of("7;1;2\n8;3;4\n", 3, 0, ';').values == std::vector<double>{1, 2, 3, 4});
     CHECK(table_of("1\t7\t2\n3\t8\t4\n", 3, 1, '\t').labels == std::vector<double>{7, 8});

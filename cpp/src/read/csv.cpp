@@ -30,8 +30,8 @@ struct Field {
 class CsvCursor {
   public:
     CsvCursor(std::string_view text, std::size_t start, char separator)
-        : text_(text), at_(text.data() + std::min(start, text.size())), last_(text.data() + text.size()),
-          separator_(separator) {}
+        : text_(text), at_(text.data() + std::clamp(start, length_of_byte_order_mark(text), text.size())),
+          last_(text.data() + text.size()), separator_(separator) {}
 
     const char* at() const noexcept { return at_; }
     std::size_t offset() const noexcept { return static_cast<std::size_t>(at_ - text_.data()); }
@@ -218,7 +218,7 @@ class CsvReader {
 }  // namespace
 
 CsvRecord read_csv_record(std::string_view text, std::size_t start, char separator) {
-    CsvCursor cursor(text, std::max(start, length_of_byte_order_mark(text)), separator);
+    CsvCursor cursor(text, start, separator);
     CsvRecord record{{}, text.size()};
     if (!cursor.find_record()) return record;
     for (bool has_more = true; has_more; cursor.pass()) {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from maxmargin import _core
+import maxmargin._core as _core
 from maxmargin.errors import FileFormatError, InvalidInput
 from maxmargin.inputs.source import located_errors
 from maxmargin.results.data import Data
@@ -58,7 +58,7 @@ def libsvm_lines(data: Data) -> Iterator[bytes]:
 
     if data.y.dtype.kind not in "buif":
         raise InvalidInput(
-            f"LIBSVM text has numbers as labels; got {data.classes[0]!r}. Write a .csv file instead"
+            f'LIBSVM text has numbers as labels; got "{data.classes[0]}". Write a .csv file instead'
         )
     X = csr_array(data.X)
     if not X.has_canonical_format:

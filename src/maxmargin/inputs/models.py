@@ -57,7 +57,7 @@ def write_model(
         Names are lower-case identifiers; the arrays hold truth values, numbers or text.
     """
     for name, array in arrays.items():
-        if re.fullmatch(r"[a-z][a-z0-9_]*", name) is None or f"{name}.npy" == DESCRIPTION:
+        if re.fullmatch(r"[a-z][a-z0-9_]*", name) is None:
             raise InvalidInput(f"an array's name is a lower-case identifier; got {name!r}")
         if array.dtype.kind not in KINDS:
             raise InvalidInput(f"the array {name!r} of type {array.dtype} cannot be kept in a model file")
@@ -187,7 +187,9 @@ def read_array(archive: zipfile.ZipFile, name: str, path: Path) -> NDArray[Any]:
         raise ModelFileError(f'the array "{name}" is of type {dtype}, which model files do not hold', path)
     values = file.read()
     n_bytes = math.prod(shape) * dtype.itemsize
-    if is_fortran or min(shape, default=0) < 0 or n_bytes != len(values):
+    if is_fortran or min(shape, default=0) < 0:
+        raise damaged(path, f'the array "{name}" is not stored row by row')
+    if n_bytes != len(values):
         raise damaged(path, f'the array "{name}" has {len(values)} bytes, not {n_bytes}')
     return np.frombuffer(values, dtype=dtype).reshape(shape).astype(dtype.newbyteorder("="))
 

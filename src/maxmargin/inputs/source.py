@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from maxmargin import _core
+import maxmargin._core as _core
 from maxmargin.errors import FileFormatError, MissingFile, UnreadableFile
 
 __all__ = [

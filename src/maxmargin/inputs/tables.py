@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from maxmargin import _core
+import maxmargin._core as _core
 from maxmargin.errors import FileFormatError, InvalidParameter
 from maxmargin.inputs.source import located_errors
 from maxmargin.results.data import Data
@@ -95,15 +94,27 @@ def find_layout(content: bytes, path: Path, label: str | int | None) -> Layout:
 
 
 def find_separator(content: bytes, path: Path) -> str:
-    """Return the separator that splits the first line: a tab, else a semicolon, else a comma."""
-    for separator in SEPARATORS:
-        with located_errors(path):
-            fields, _ = _core.read_csv_record(content, 0, separator)
-        if not fields:
-            raise FileFormatError("the file has no rows", path)
-        if len(fields) > 1:
-            return separator
+    """Return what separates fields: the one of tab, semicolon, comma that splits two lines alike."""
+    n_fields = {separator: first_lengths(content, separator) for separator in SEPARATORS}
+    if n_fields[SEPARATORS[0]] == (0, 0):
+        raise FileFormatError("the file has no rows", path)
+    alike = [separator for separator, (first, second) in n_fields.items() if first == second > 1]
+    splitting = [separator for separator, (first, _) in n_fields.items() if first > 1]
+    if alike or splitting:
+        return (alike or splitting)[0]
+    with located_errors(path):
+        _core.read_csv_record(content, 0, SEPARATORS[-1])
     raise FileFormatError("expected fields separated by commas, semicolons or tabs", path, 1)
+
+
+def first_lengths(content: bytes, separator: str) -> tuple[int, int]:
+    """Return how many fields the first two records have; 1 for one that the separator does not suit."""
+    lengths, start = [1, 1], 0
+    for number in range(2):
+        with suppress(_core.ReadError):
+            fields, start = _core.read_csv_record(content, start, separator)
+            lengths[number] = len(fields)
+    return lengths[0], lengths[1]
 
 
 def is_header(first: tuple[str, ...], second: list[str], label: int | None) -> bool:
@@ -185,16 +196,24 @@ def table_lines(data: Data, separator: str) -> Iterator[bytes]:
     """
     names = data.feature_names or tuple(f"x{number}" for number in range(1, data.n_columns + 1))
     label_name = data.label if isinstance(data.label, str) else "label"
-    yield csv_text([[*names, label_name]], separator)
+    yield record([*names, label_name], separator).encode()
     for first in range(0, data.n_rows, ROWS_AT_ONCE):
         rows = data.X[first : first + ROWS_AT_ONCE]
         dense = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
         labels = data.y[first : first + ROWS_AT_ONCE].tolist()
-        yield csv_text([[*row, label] for row, label in zip(dense.tolist(), labels, strict=True)], separator)
+        records = (
+            record([*row, label], separator) for row, label in zip(dense.tolist(), labels, strict=True)
+        )
+        yield "".join(records).encode()
 
 
-def csv_text(rows: list[list[object]], separator: str) -> bytes:
-    """Return records as text, quoted where necessary."""
-    text = io.StringIO()
-    csv.writer(text, delimiter=separator, lineterminator="\n").writerows(rows)
-    return text.getvalue().encode()
+def record(fields: list[object], separator: str) -> str:
+    """Return a line; text is quoted if it has blanks around it or anything that could separate fields."""
+    return separator.join(quoted(field) if isinstance(field, str) else repr(field) for field in fields) + "\n"
+
+
+def quoted(text: str) -> str:
+    """Return the text, in quotes if it would not be read as one field without."""
+    if text == text.strip() and not any(mark in text for mark in f'{SEPARATORS}"\r\n'):
+        return text
+    return '"' + text.replace('"', '""') + '"'

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidInput
+from maxmargin.results.wording import plural
 
 __all__ = ["Data"]
 
@@ -77,9 +78,9 @@ class Data:
         return int(self.X.shape[1])
 
     def __str__(self) -> str:
-        size = [count(self.n_rows, "row"), count(self.n_columns, "column")]
+        size = [plural(self.n_rows, "row"), plural(self.n_columns, "column")]
         if hasattr(self.X, "nnz"):
-            size.append(count(int(self.X.nnz), "value"))
+            size.append(plural(int(self.X.nnz), "value"))
         parts = [", ".join(size)]
         if isinstance(self.label, str):
             parts.append(f'label "{self.label}"')
@@ -91,18 +92,16 @@ class Data:
         return f"<Data: {self}>"
 
 
-def count(number: int, noun: str) -> str:
-    """Return the number with its noun: ``count(2, "row")`` is ``"2 rows"``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def describe_classes(y: NDArray[Any], classes: NDArray[Any]) -> str:
     """Return the classes with their shares, or only how many there are when they are many."""
+    if len(classes) == 0:
+        return "no classes"
     if len(classes) > LISTED_CLASSES:
         return f"{len(classes):,} classes"
-    is_signed = classes.dtype.kind in "if" and len(classes) > 0 and classes[0] < 0
+    is_signed = classes.dtype.kind in "if" and classes[0] < 0
     shares = (
-        f"{label_text(label, is_signed)} ({percent(int(np.sum(y == label)), len(y))})" for label in classes
+        f"{label_text(label, is_signed)} ({share_of_rows(int(np.sum(y == label)), len(y))})"
+        for label in classes
     )
     return f"{'class' if len(classes) == 1 else 'classes'} {', '.join(shares)}"
 
@@ -114,9 +113,9 @@ def label_text(label: Any, is_signed: bool) -> str:
     return f"{label:{'+' if is_signed and label > 0 else ''}.10g}".replace("-", "−")
 
 
-def percent(part: int, whole: int) -> str:
+def share_of_rows(part: int, whole: int) -> str:
     """Return the share in per cent, with decimals only where it would round to 0 or 100 without."""
-    share = 100 * part / whole if whole else 0.0
+    share = 100 * part / whole
     if 0 < share < 0.5:
         return f"{share:.2g} %"
     if 99.5 <= share < 100:

@@ -98,8 +98,7 @@ inline Number parse_number(const char* start, const char* last) noexcept {
     if (n_digits == 0 || n_digits > never_wraps || digits > exact || has_exponent)
         return detail::parse_long_number(start, unsigned_start, negative, last);
     double value = static_cast<double>(digits);
-    if (n_decimals != 0)
-        value /= detail::powers_of_ten[static_cast<std::size_t>(n_decimals)];
+    if (n_decimals != 0) value /= detail::powers_of_ten[static_cast<std::size_t>(n_decimals)];
     return {p, negative ? -value : value, NumberKind::finite};
 }
 

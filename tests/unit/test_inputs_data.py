@@ -1,0 +1,88 @@
+"""The record of a data set, and the one that ships with the package."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.datasets import load_breast_cancer
+
+from maxmargin.datasets import breast_cancer
+from maxmargin.errors import InvalidInput
+from maxmargin.results.data import Data
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("y", "text"),
+    [
+        ([-1, 1, 1, 1], "classes −1 (25 %), +1 (75 %)"),
+        ([0, 1, 1, 0], "classes 0 (50 %), 1 (50 %)"),
+        ([-1.0, 0.5, 0.5, 0.0], "classes −1 (25 %), 0 (25 %), +0.5 (50 %)"),
+        (["ham", "spam", "ham", "ham"], "classes ham (75 %), spam (25 %)"),
+        ([True, False, True, True], "classes False (25 %), True (75 %)"),
+        ([3, 3, 3, 3], "class 3 (100 %)"),
+        ([1, 2] + 998 * [1], "classes 1 (99.9 %), 2 (0.1 %)"),
+        (range(7), "7 classes"),
+        ([], "no classes"),
+    ],
+)
+def test_sentence(y, text):
+    y = np.array(y)
+    rows = "1 row" if len(y) == 1 else f"{len(y):,} rows"
+    assert str(Data(np.zeros((len(y), 1)), y)) == f"{rows}, 1 column; {text}"
+
+
+def test_sentence_of_sparse_rows():
+    X = csr_array((np.ones(1500), np.zeros(1500, int), np.arange(1501)), shape=(1500, 2000))
+    data = Data(X, np.arange(1500) % 2)
+    assert str(data) == "1,500 rows, 2,000 columns, 1,500 values; classes 0 (50 %), 1 (50 %)"
+    assert repr(data) == f"<Data: {data}>"
+
+
+def test_classes_are_found_or_given():
+    X = np.zeros((3, 1))
+    assert Data(X, np.array([2, 1, 2])).classes.tolist() == [1, 2]
+    assert Data(X, np.array([2, 1, 2]), classes=np.array([1, 2, 3])).classes.tolist() == [1, 2, 3]
+
+
+def test_record_is_frozen():
+    with pytest.raises(AttributeError):
+        Data(np.zeros((1, 1)), np.zeros(1)).X = None
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"y": np.zeros(2)}, "y must have one entry for each of the 3 rows of X; got shape (2,)"),
+        ({"y": np.zeros((3, 1))}, "y must have one entry for each of the 3 rows of X; got shape (3, 1)"),
+        (
+            {"sample_weight": np.zeros(4)},
+            "sample_weight must have one entry for each of the 3 rows of X; got shape (4,)",
+        ),
+        ({"feature_names": ("a",)}, "feature_names must name each of the 2 columns of X; got 1"),
+    ],
+)
+def test_lengths_must_agree(parts, message):
+    with pytest.raises(InvalidInput) as caught:
+        Data(**{"X": np.zeros((3, 2)), "y": np.zeros(3), **parts})
+    assert str(caught.value) == message
+
+
+def test_breast_cancer_is_scikit_learns_copy():
+    data = breast_cancer()
+    theirs = load_breast_cancer()
+    np.testing.assert_array_equal(data.X, theirs.data)
+    np.testing.assert_array_equal(data.y, theirs.target_names[theirs.target])
+    assert data.feature_names == tuple(theirs.feature_names)
+    assert str(data) == '569 rows, 30 columns; label "diagnosis"; classes benign (63 %), malignant (37 %)'
+
+
+def test_the_script_makes_the_same_file_again(tmp_path):
+    shipped = ROOT / "src" / "maxmargin" / "datasets" / "breast_cancer.csv"
+    script = ROOT / "scripts" / "make_datasets.py"
+    subprocess.run([sys.executable, script, tmp_path], check=True)
+    assert (tmp_path / "breast_cancer.csv").read_bytes() == shipped.read_bytes()
