@@ -66,14 +66,14 @@ ScoredRows scored(const In<double>& z, const In<std::int8_t>& sign, const In<dou
 }
 
 CertificateTerms terms(std::string_view loss, In<double> z, In<std::int8_t> sign, In<double> cost, double b,
-                       In<double> alpha, double scale) {
+                       In<double> alpha) {
     const ScoredRows rows = scored(z, sign, cost);
     expect_length(alpha, rows.n, "alpha");
     CertificateTerms sums;
     bool known;
     {
         nb::gil_scoped_release nogil;
-        known = certificate_terms(loss, rows, b, alpha.data(), scale, sums);
+        known = certificate_terms(loss, rows, b, alpha.data(), sums);
     }
     expect_loss(known, loss);
     return sums;
@@ -162,8 +162,8 @@ void bind_kernels(nanobind::module_& m) {
         .def_ro("balance", &CertificateTerms::balance)
         .def_ro("largest_score", &CertificateTerms::largest_score);
     m.def("certificate_terms", &terms, nb::arg("loss"), nb::arg("z").noconvert(), nb::arg("sign").noconvert(),
-          nb::arg("cost").noconvert(), nb::arg("b"), nb::arg("alpha").noconvert(), nb::arg("scale"),
-          "Losses, duality gap, dual value and balance of scored rows; alpha counts times scale.");
+          nb::arg("cost").noconvert(), nb::arg("b"), nb::arg("alpha").noconvert(),
+          "Losses, duality gap, dual value and balance of scored rows.");
 
     m.def("offset_derivatives", &offset_slope, nb::arg("loss"), nb::arg("z").noconvert(),
           nb::arg("sign").noconvert(), nb::arg("cost").noconvert(), nb::arg("b"),

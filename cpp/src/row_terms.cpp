@@ -9,7 +9,7 @@
 
 namespace maxmargin {
 
-bool certificate_terms(std::string_view name, const ScoredRows& rows, double b, const double* alpha, double scale,
+bool certificate_terms(std::string_view name, const ScoredRows& rows, double b, const double* alpha,
                        CertificateTerms& terms) {
     bool known = false;
     loss::with_loss(name, [&](auto loss) {
@@ -19,7 +19,7 @@ bool certificate_terms(std::string_view name, const ScoredRows& rows, double b, 
             for (std::int64_t i = 0; i < rows.n; ++i) {
                 const double c = rows.cost[i];
                 if (c == 0) continue;
-                const double s = rows.sign[i], m = s * (rows.z[i] + b), a = scale * alpha[i];
+                const double s = rows.sign[i], m = s * (rows.z[i] + b), a = alpha[i];
                 terms.loss += c * Loss::value(m);
                 terms.gap += Loss::fenchel_gap(m, a, c);
                 terms.dual += Loss::dual_value(a, c);

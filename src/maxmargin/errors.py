@@ -11,6 +11,8 @@
         │       └── ModelFileError         … and which should be a model
         ├── InvalidParameter (ValueError)  a setting outside its range, or two that exclude each other
         └── NoFiniteOptimum (ValueError)   the objective has no minimum; carries the direction
+    KeyboardInterrupt
+    └── Interrupted                        Ctrl-C during `train`; carries the best model so far
     Warning
     └── UserWarning
         └── ConvergenceWarning             the certified gap is above the tolerance asked for
@@ -27,6 +29,7 @@ from typing import Any
 __all__ = [
     "ConvergenceWarning",
     "FileFormatError",
+    "Interrupted",
     "InvalidInput",
     "InvalidParameter",
     "MaxMarginError",
@@ -124,3 +127,17 @@ class NoFiniteOptimum(MaxMarginError, ValueError):
 
 class ConvergenceWarning(UserWarning):
     """The certified gap is above the tolerance asked for; the message says by how much."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during `train`; `model` is the best so far, with its certificate.
+
+    Parameters
+    ----------
+    message : str
+    model : LinearModel
+    """
+
+    def __init__(self, message: str, model: Any = None) -> None:
+        super().__init__(message)
+        self.model = model

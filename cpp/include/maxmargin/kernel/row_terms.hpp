@@ -22,8 +22,8 @@ struct CertificateTerms {
     double largest_score = 0;  // max |z| over rows that cost anything
 };
 
-// α is multiplied by `scale`. Returns false when no dual loss has that name.
-bool certificate_terms(std::string_view loss, const ScoredRows& rows, double b, const double* alpha, double scale,
+// Returns false when no dual loss has that name.
+bool certificate_terms(std::string_view loss, const ScoredRows& rows, double b, const double* alpha,
                        CertificateTerms& terms);
 
 struct OffsetDerivatives {

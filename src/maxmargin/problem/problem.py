@@ -1,0 +1,97 @@
+"""What is minimised: ½‖w‖² + Σᵢ cᵢ ℓ(mᵢ) with mᵢ = sᵢ(xᵢ·w + b)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin._core import Block, StopToken
+from maxmargin.results.wording import short
+from maxmargin.rows import Array, Rows
+
+__all__ = ["ClassCosts", "Offset", "Problem"]
+
+
+@dataclass(frozen=True)
+class Offset:
+    """What becomes of b.
+
+    ``"free"``: no penalty, the default. ``"penalized"``: b²/(2·scale²) is added, LIBLINEAR's problem.
+    ``"none"``: b = 0.
+    """
+
+    kind: Literal["free", "penalized", "none"] = "free"
+    scale: float = 1.0
+
+    @property
+    def square(self) -> float:
+        """The factor of (Σ sα)² in the dual: scale² when penalised, else 0."""
+        return self.scale * self.scale if self.kind == "penalized" else 0.0
+
+    def penalty(self, b: float) -> float:
+        """What b adds to the objective."""
+        return 0.5 * (b / self.scale) ** 2 if self.kind == "penalized" else 0.0
+
+    def __str__(self) -> str:
+        if self.kind == "penalized":
+            scale = "" if self.scale == 1 else f" of scale {short(self.scale)}"
+            return f"penalised offset{scale}"
+        return {"free": "unpenalised offset", "none": "no offset"}[self.kind]
+
+
+@dataclass(frozen=True)
+class ClassCosts:
+    """Total cost of each sign, over rows that cost anything."""
+
+    positive: float
+    negative: float
+    n_live: int
+
+    @property
+    def total(self) -> float:
+        return self.positive + self.negative
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Rows, a sign and a cost for each, a loss of the agreement, and what becomes of the offset.
+
+    Another class is another `sign`, another fold or weight another `cost`; the rows are shared.
+
+    Attributes
+    ----------
+    rows : Rows
+    sign : int8 row vector of ±1
+    cost : float64 row vector, >= 0; a row of cost 0 is as good as absent
+    loss : str
+        A loss with a dual: "hinge", "squared_hinge" or "logistic".
+    offset : Offset
+    """
+
+    rows: Rows
+    sign: NDArray[np.int8]
+    cost: Array
+    loss: str
+    offset: Offset = Offset()
+
+    @cached_property
+    def class_costs(self) -> ClassCosts:
+        """Total cost of each sign."""
+        return self.rows.reduce(_SumCosts(), self.sign, self.cost)
+
+
+@dataclass(frozen=True)
+class _SumCosts:
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> ClassCosts:
+        sign, cost = pieces
+        positive = float(cost[sign > 0].sum())
+        return ClassCosts(positive, float(cost[sign < 0].sum()), int(np.count_nonzero(cost)))
+
+    def merge(self, first: ClassCosts, second: ClassCosts) -> ClassCosts:
+        return ClassCosts(
+            first.positive + second.positive, first.negative + second.negative, first.n_live + second.n_live
+        )

@@ -1,0 +1,6 @@
+"""Where the rows are: solvers ask for two kinds of pass and never learn it."""
+
+from maxmargin.rows.base import Array, Rows
+from maxmargin.rows.memory import MemoryRows
+
+__all__ = ["Array", "MemoryRows", "Rows"]

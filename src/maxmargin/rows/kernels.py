@@ -1,0 +1,112 @@
+"""The passes that need only the rows: products with vectors, and a first look.
+
+Every kernel is a small picklable record, called once per block; the arithmetic is in the compiled core.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import maxmargin._core as _core
+from maxmargin._core import Block, StopToken
+from maxmargin.rows.base import Array
+
+__all__ = ["Combine", "Inspect", "Inspected", "Scores", "ScoresAndCombine"]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Fill z with the scores x·w."""
+
+    w: Array
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
+        (z,) = pieces
+        _core.multiply(block, self.w, z, None, None, token)
+
+    def merge(self, first: None, second: None) -> None:
+        return None
+
+
+@dataclass(frozen=True)
+class Combine:
+    """Add up the rows, each times its coefficient: v = Xᵀa."""
+
+    n_columns: int
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
+        (a,) = pieces
+        v = np.zeros(self.n_columns)
+        _core.multiply(block, None, None, a, v, token)
+        return v
+
+    def merge(self, first: Array, second: Array) -> Array:
+        first += second
+        return first
+
+
+@dataclass(frozen=True)
+class ScoresAndCombine:
+    """Both products in one reading: fill z with x·w, return v = Xᵀa."""
+
+    w: Array
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
+        z, a = pieces
+        v = np.zeros(self.w.shape[0])
+        _core.multiply(block, self.w, z, a, v, token)
+        return v
+
+    def merge(self, first: Array, second: Array) -> Array:
+        first += second
+        return first
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """The first trouble in a range of blocks, rows counted from the first row of all."""
+
+    bad_row: int | None
+    bad_column: int | None
+    bad_value: float | None
+    overflow_row: int | None
+    largest: float
+    n_rows: int
+
+
+@dataclass(frozen=True)
+class Inspect:
+    """Fill norm2 with squared norms; find values that are not finite."""
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Inspected:
+        (norm2,) = pieces
+        found = _core.inspect(block, norm2, token)
+        bad = found.bad_row >= 0
+        return Inspected(
+            bad_row=found.bad_row if bad else None,
+            bad_column=found.bad_column if bad else None,
+            bad_value=found.bad_value if bad else None,
+            overflow_row=found.overflow_row if found.overflow_row >= 0 else None,
+            largest=found.largest_norm2,
+            n_rows=block.n_rows,
+        )
+
+    def merge(self, first: Inspected, second: Inspected) -> Inspected:
+        def shifted(row: int | None) -> int | None:
+            return None if row is None else row + first.n_rows
+
+        earlier = first.bad_value is not None
+        return Inspected(
+            bad_row=first.bad_row if earlier else shifted(second.bad_row),
+            bad_column=first.bad_column if earlier else second.bad_column,
+            bad_value=first.bad_value if earlier else second.bad_value,
+            overflow_row=first.overflow_row
+            if first.overflow_row is not None
+            else shifted(second.overflow_row),
+            largest=max(first.largest, second.largest),
+            n_rows=first.n_rows + second.n_rows,
+        )

@@ -1,0 +1,81 @@
+"""What a solver is: settings, a state, and one step at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from maxmargin._core import StopToken
+from maxmargin.problem import Examination, Problem
+from maxmargin.rows import Array
+
+__all__ = ["Needs", "Point", "Solver", "Step"]
+
+State = TypeVar("State")
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a solver asks of a problem; checked before it starts, with a sentence if it is missing."""
+
+    losses: frozenset[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A candidate: weights, offset (None: whatever is best for them) and a dual point."""
+
+    w: Array
+    b: float | None
+    alpha: Array
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one step tells the loop.
+
+    Attributes
+    ----------
+    passes : float
+        Readings of all rows that the step cost.
+    relative_gap : float
+        The solver's own guess of where it stands. It decides when a certificate is worth a pass, and
+        nothing else.
+    wants_certificate : bool
+        Whether the solver has reached a point at which it cannot judge itself.
+    """
+
+    passes: float
+    relative_gap: float
+    wants_certificate: bool = False
+
+
+class Solver(Protocol[State]):
+    """An immutable record of settings; everything that changes is in the state."""
+
+    name: str
+    needs: Needs
+
+    def start(self, problem: Problem, memory: Any, seed: int, token: StopToken) -> State:
+        """Prepare; `memory` is what `remember` of an earlier fit of the same rows gave, or None."""
+        ...
+
+    def step(self, problem: Problem, state: State, token: StopToken) -> Step:
+        """Change the state; consistent whenever it is interrupted."""
+        ...
+
+    def point(self, problem: Problem, state: State) -> Point:
+        """Return the candidate of this state."""
+        ...
+
+    def learn(self, problem: Problem, state: State, examination: Examination, tol: float) -> None:
+        """Take note of a certificate that was not good enough."""
+        ...
+
+    def remember(self, state: State) -> Any:
+        """Return what a warm start needs."""
+        ...
+
+    def default_max_iter(self, problem: Problem) -> int:
+        """How many steps to take when the user sets no limit."""
+        ...

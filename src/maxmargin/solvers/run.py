@@ -1,0 +1,213 @@
+"""The one loop: certificates, stopping, deadline, interrupt, watch, history."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from maxmargin._core import Stopped, StopToken
+from maxmargin.errors import InvalidParameter
+from maxmargin.problem import Examination, Problem, examine
+from maxmargin.problem.optimality import logistic_residuals
+from maxmargin.results.certificate import ROUNDING
+from maxmargin.results.solution import History, Plan, Progress, Solution, Status
+from maxmargin.solvers.base import Solver, Step
+
+__all__ = ["Limits", "run"]
+
+Watch = Callable[[Progress], Any]
+
+# A certificate is due when the solver's guess, corrected by how wrong it was last time, reaches the
+# tolerance; and after this factor in passes in any case, so that watchers see the live gap.
+_GROWTH = 1.6
+_FIRST_CHECK = 8.0
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop: whichever comes first.
+
+    Attributes
+    ----------
+    tol : float
+        The certified relative gap to reach.
+    max_iter : int or None
+        Steps of the solver; None: as many as the solver thinks can help.
+    max_time : float or None
+        Seconds from the start.
+    """
+
+    tol: float = 1e-4
+    max_iter: int | None = None
+    max_time: float | None = None
+
+
+@dataclass
+class _Best:
+    """The best weights and the best dual point so far; they need not come from the same step."""
+
+    primal: Examination | None = None
+    dual: Examination | None = None
+
+    def keep(self, found: Examination) -> None:
+        certificate = found.certificate
+        if self.primal is None or certificate.objective < self.primal.certificate.objective:
+            self.primal = found
+        if self.dual is None or certificate.bound >= self.dual.certificate.bound:
+            self.dual = found
+
+    @property
+    def objective(self) -> float:
+        return self.primal.certificate.objective if self.primal is not None else float("inf")
+
+    @property
+    def bound(self) -> float:
+        return self.dual.certificate.bound if self.dual is not None else 0.0
+
+    def relative_gap(self) -> float:
+        """Return the certified gap of the pair; from one examination where possible, without cancellation."""
+        if self.primal is None or self.dual is None:
+            return float("inf")
+        if self.primal is self.dual:
+            return self.primal.certificate.relative_gap
+        own = min(self.primal.certificate.relative_gap, self.dual.certificate.relative_gap)
+        scale = self.dual.certificate
+        unit = scale.gap / scale.relative_gap if scale.relative_gap > 0 else max(self.bound, 1e-300)
+        return min(own, max(self.objective - self.bound, 0.0) / unit)
+
+
+@dataclass
+class _Loop:
+    """The running numbers of one fit."""
+
+    problem: Problem
+    solver: Solver[Any]
+    limits: Limits
+    watch: Watch | None
+    token: StopToken
+    label: str
+    best: _Best = field(default_factory=_Best)
+    course: list[Progress] = field(default_factory=list)
+    began: float = field(default_factory=time.perf_counter)
+    iterations: int = 0
+    passes: float = 0.0
+    next_check: float = _FIRST_CHECK
+    correction: float = 1.0
+
+    def certificate_is_due(self, step: Step) -> bool:
+        reached = step.relative_gap * self.correction <= self.limits.tol
+        return step.wants_certificate or reached or self.passes >= self.next_check
+
+    def check(self, state: Any, guess: float) -> bool:
+        """Certify the state; return True if `watch` asks to stop."""
+        point = self.solver.point(self.problem, state)
+        found = examine(self.problem, point.w, point.b, point.alpha, token=self.token)
+        self.passes += 1.0
+        self.next_check = self.passes * _GROWTH
+        self.best.keep(found)
+        gap = self.best.relative_gap()
+        if 0 < guess < float("inf"):
+            self.correction = min(max(gap / guess, 0.2), 20.0)
+        progress = Progress(
+            seconds=time.perf_counter() - self.began,
+            passes=self.passes,
+            iteration=self.iterations,
+            objective=self.best.objective,
+            bound=self.best.bound,
+            relative_gap=gap,
+            label=self.label,
+        )
+        self.course.append(progress)
+        if gap > self.limits.tol:
+            self.solver.learn(self.problem, state, found, self.limits.tol)
+        return self.watch is not None and bool(self.watch(progress))
+
+
+def run(
+    problem: Problem,
+    solver: Solver[Any],
+    plan: Plan,
+    limits: Limits,
+    *,
+    token: StopToken,
+    watch: Watch | None = None,
+    memory: Any = None,
+    seed: int = 0,
+    label: str = "",
+) -> Solution:
+    """Solve a problem to a certified gap, or as far as the limits allow.
+
+    Whatever ends it, the solution is the best point found, and its certificate is one fresh pass over it.
+    A Ctrl-C ends with `Status.INTERRUPTED`; the caller raises KeyboardInterrupt once all is kept.
+    """
+    if problem.loss not in solver.needs.losses:
+        names = ", ".join(sorted(solver.needs.losses))
+        raise InvalidParameter(f"solver {solver.name!r} solves the losses {names}; got loss={problem.loss!r}")
+    loop = _Loop(problem, solver, limits, watch, token, label)
+    state = None
+    try:
+        state = solver.start(problem, memory, seed, token)
+        status = _iterate(loop, state)
+    except Stopped:
+        status = Status.MAX_TIME
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    return _finish(loop, state, plan, status)
+
+
+def _iterate(loop: _Loop, state: Any) -> Status:
+    max_iter = loop.limits.max_iter
+    if max_iter is None:
+        max_iter = loop.solver.default_max_iter(loop.problem)
+    while loop.iterations < max_iter:
+        step = loop.solver.step(loop.problem, state, loop.token)
+        loop.iterations += 1
+        loop.passes += step.passes
+        if loop.token.poll():
+            return Status.MAX_TIME
+        if loop.certificate_is_due(step):
+            asked_to_stop = loop.check(state, step.relative_gap)
+            gap = loop.best.relative_gap()
+            if gap <= loop.limits.tol:
+                return Status.SOLVED
+            if gap <= ROUNDING:
+                return Status.STALLED
+            if asked_to_stop:
+                return Status.STOPPED
+    return Status.MAX_ITER
+
+
+def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
+    """Certify the best weights with the best dual point, afresh; no deadline holds this last pass up."""
+    problem = loop.problem
+    if state is not None:
+        point = loop.solver.point(problem, state)
+        if status is not Status.SOLVED:
+            loop.best.keep(examine(problem, point.w, point.b, point.alpha))
+    primal, dual = loop.best.primal, loop.best.dual
+    if primal is None or dual is None:
+        zero = problem.rows.zeros()
+        primal = dual = examine(problem, zero_weights(problem), None, zero)
+    final = examine(problem, primal.w, primal.b, dual.alpha)
+    residuals = logistic_residuals(problem, final) if problem.loss == "logistic" else {}
+    return Solution(
+        coef=final.w.copy(),
+        intercept=final.b,
+        intercept_interval=final.interval,
+        alpha=final.alpha,
+        certificate=replace(final.certificate, residuals=residuals),
+        status=status,
+        n_iter=loop.iterations,
+        history=History.of(loop.course),
+        plan=plan,
+        memory=None if state is None else loop.solver.remember(state),
+    )
+
+
+def zero_weights(problem: Problem) -> Any:
+    """Return w = 0."""
+    import numpy as np
+
+    return np.zeros(problem.rows.n_columns)

@@ -1,0 +1,99 @@
+"""From labels and weights to signs and costs: cᵢ = C · sample weight · class weight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.errors import InvalidInput, InvalidParameter
+from maxmargin.training.scales import resolve_C
+
+__all__ = ["Targets", "make_targets"]
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """The classes that are present, each row's class, and each row's cost.
+
+    A row of weight 0 is absent: it makes no class, and its code is that of some present class with cost 0.
+    """
+
+    classes: NDArray[Any]
+    codes: NDArray[np.intp]
+    cost: NDArray[np.float64]
+    C: float
+
+    def sign(self, positive: int) -> NDArray[np.int8]:
+        """Return +1 for the rows of one class and −1 for the rest."""
+        return np.where(self.codes == positive, 1, -1).astype(np.int8)
+
+
+def make_targets(
+    labels: NDArray[Any],
+    weights: NDArray[np.float64] | None,
+    *,
+    C: Any,
+    lam: Any,
+    class_weight: Any,
+    loss: str,
+) -> Targets:
+    """Find the classes and every row's cost."""
+    n_rows = labels.shape[0]
+    present = slice(None) if weights is None else weights > 0
+    classes = _classes_of(labels[present])
+    codes = np.minimum(np.searchsorted(classes, labels), max(len(classes) - 1, 0)) if len(classes) else None
+    total = float(n_rows) if weights is None else float(weights.sum())
+    if weights is not None and n_rows > 0 and total == 0:
+        raise InvalidInput("all sample weights are zero: there is no row to learn from.")
+    value = resolve_C(C, lam, total if total > 0 else 1.0, loss)
+    if codes is None:
+        return Targets(classes, np.zeros(0, dtype=np.intp), np.zeros(0), value)
+    per_class = _class_weights(class_weight, classes, codes, weights)
+    cost = value * per_class[codes]
+    if weights is not None:
+        cost = cost * weights
+    if not np.isfinite(cost).all():
+        raise InvalidInput("C times the weights overflows: scale the weights down.")
+    return Targets(classes, codes, cost, value)
+
+
+def _classes_of(labels: NDArray[Any]) -> NDArray[Any]:
+    try:
+        return np.unique(labels)
+    except TypeError:
+        raise InvalidInput(
+            "y mixes labels that cannot be compared, such as text and numbers. Use one kind."
+        ) from None
+
+
+def _class_weights(
+    class_weight: Any,
+    classes: NDArray[Any],
+    codes: NDArray[np.intp],
+    weights: NDArray[np.float64] | None,
+) -> NDArray[np.float64]:
+    if class_weight is None:
+        return np.ones(len(classes))
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        counts = np.bincount(codes, weights=weights, minlength=len(classes))
+        return np.asarray(counts.sum() / (len(classes) * counts))
+    if not isinstance(class_weight, Mapping):
+        raise InvalidParameter(
+            f"class_weight must be None, 'balanced' or a mapping from class to weight; got {class_weight!r}"
+        )
+    known = classes.tolist()
+    result = np.ones(len(classes))
+    for label, weight in class_weight.items():
+        if label not in known:
+            continue  # a class that this data set lacks may still have a weight
+        good = isinstance(weight, (int, float, np.number)) and np.isfinite(weight) and weight >= 0
+        if not good:
+            raise InvalidParameter(
+                f"class_weight must be finite and not negative; class {label!r} has {weight!r}"
+            )
+        result[known.index(label)] = weight
+    return result

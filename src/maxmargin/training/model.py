@@ -1,0 +1,221 @@
+"""A fitted or given linear classifier, without scikit-learn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.errors import InvalidInput
+from maxmargin.results.certificate import Certificate
+from maxmargin.results.solution import History, Plan, Solution, Status
+from maxmargin.results.wording import percent, short
+from maxmargin.rows import MemoryRows
+from maxmargin.rows.kernels import Scores
+from maxmargin.validation import check_labels, check_matrix
+
+__all__ = ["LinearModel", "Support"]
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """The rows that hold a hinge model where it is.
+
+    Attributes
+    ----------
+    indices : array
+        Rows with a dual variable above 0 in any class, in increasing order.
+    dual_coef : array of shape (1 or n_classes, len(indices))
+        sα, as LIBSVM keeps it: positive for the positive class.
+    n_free : array
+        How many of each class's duals lie strictly between 0 and the cost: rows on the margin.
+    """
+
+    indices: NDArray[np.intp]
+    dual_coef: NDArray[np.float64]
+    n_free: NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearModel:
+    """θ and θ₀ for each class against the rest, with the proof of how good they are.
+
+    Attributes
+    ----------
+    coef : array of shape (1, d), or (n_classes, d) for more than two classes
+    intercept : array of shape (1,) or (n_classes,)
+    classes : array
+        In increasing order; with two, the second is the positive one.
+    loss : str
+    C : float or None
+        None for a classifier that was given, not fitted.
+    offset : str
+        "free", "penalized" or "none".
+    intercept_scaling : float
+        The scale of a penalised offset.
+    tol : float
+    intercept_intervals : list of (low, high)
+        All offsets that are best for the weights, per class.
+    certificates, statuses, plans, histories, n_iter : one entry per class
+    support : Support or None
+        For the hinge losses.
+    feature_names : list of str or None
+    """
+
+    coef: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    classes: NDArray[Any]
+    loss: str = "hinge"
+    C: float | None = None
+    offset: str = "free"
+    intercept_scaling: float = 1.0
+    tol: float = 1e-4
+    intercept_intervals: list[tuple[float, float]] = field(default_factory=list)
+    certificates: list[Certificate] = field(default_factory=list)
+    statuses: list[Status] = field(default_factory=list)
+    plans: list[Plan] = field(default_factory=list)
+    histories: list[History] = field(default_factory=list)
+    n_iter: list[int] = field(default_factory=list)
+    support: Support | None = None
+    feature_names: list[str] | None = None
+    memories: list[Any] = field(default_factory=list, repr=False)
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """The worst of the classes' certificates; None for a classifier that was given."""
+        return max(self.certificates, key=lambda proof: proof.relative_gap, default=None)
+
+    @property
+    def status(self) -> Status | None:
+        """Why the fit stopped: of the class with the worst certificate."""
+        if not self.certificates:
+            return None
+        worst = max(range(len(self.certificates)), key=lambda k: self.certificates[k].relative_gap)
+        return self.statuses[worst]
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the fit."""
+        return Status.INTERRUPTED in self.statuses
+
+    @property
+    def margin(self) -> NDArray[np.float64]:
+        """Margin width 1/‖θ‖ of each class; inf at θ = 0."""
+        norms = np.sqrt((self.coef**2).sum(axis=1))
+        with np.errstate(divide="ignore"):
+            return np.asarray(1.0 / norms)
+
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """Return θ·x + θ₀ for every row and class, shape (n_rows, 1 or n_classes)."""
+        checked = check_matrix(X, allow_no_rows=True)
+        if checked.shape[1] != self.coef.shape[1]:
+            raise InvalidInput(
+                f"X has {checked.shape[1]} features, but the model expects {self.coef.shape[1]}."
+            )
+        rows = MemoryRows(checked)
+        result = np.empty((rows.n_rows, self.coef.shape[0]))
+        for k, weights in enumerate(self.coef):
+            z = rows.zeros()
+            rows.reduce(Scores(np.ascontiguousarray(weights)), z)
+            result[:, k] = z + self.intercept[k]
+        if not np.isfinite(result).all():
+            rows.norms()  # names the value of X that is not finite, if there is one
+            raise InvalidInput("the scores overflow: X or the model holds values that are far too large.")
+        return result
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the scores, as a vector for two classes."""
+        scores = self.scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the predicted labels; a score of exactly 0 counts as positive."""
+        scores = self.scores(X)
+        if len(self.classes) == 1:
+            return np.repeat(self.classes, scores.shape[0])
+        chosen = (scores[:, 0] >= 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes[chosen])
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities of a logistic model; one-vs-rest shares normalised for several classes."""
+        if self.loss != "logistic":
+            raise InvalidInput(f"probabilities need the logistic loss; this model has loss={self.loss!r}.")
+        scores = self.scores(X)
+        small = np.exp(-np.abs(scores))
+        positive = np.where(scores >= 0, 1.0, small) / (1.0 + small)
+        if scores.shape[1] == 1:
+            other = np.where(scores >= 0, small, 1.0) / (1.0 + small)
+            return np.hstack([other, positive])
+        return np.asarray(positive / positive.sum(axis=1, keepdims=True))
+
+    def signs(self, y: Any, n_rows: int) -> NDArray[np.float64]:
+        """Return ±1 for every row and class."""
+        labels = check_labels(y, n_rows)
+        unknown = ~np.isin(labels, self.classes)
+        if unknown.any():
+            where = int(np.flatnonzero(unknown)[0])
+            raise InvalidInput(
+                f"y[{where}] is {labels[where]!r}, which is none of the model's classes "
+                f"{', '.join(str(label) for label in self.classes)}."
+            )
+        if self.coef.shape[0] == 1:
+            return np.where(labels == self.classes[-1], 1.0, -1.0)[:, None]
+        return np.where(labels[:, None] == self.classes[None, :], 1.0, -1.0)
+
+    def agreements(self, X: Any, y: Any) -> NDArray[np.float64]:
+        """Return y(θ·x + θ₀); a matrix, one column per class, when there are more than two."""
+        scores = self.scores(X)
+        result = self.signs(y, scores.shape[0]) * scores
+        return np.asarray(result[:, 0] if result.shape[1] == 1 else result)
+
+    def margins(self, X: Any, y: Any) -> NDArray[np.float64]:
+        """Return the geometric margins: agreements divided by ‖θ‖ (A3)."""
+        if not self.coef.any(axis=1).all():
+            raise InvalidInput("θ = 0 has no boundary, so no geometric margins.")
+        agreement = self.agreements(X, y)
+        margin = self.margin
+        return np.asarray(agreement * (margin[0] if agreement.ndim == 1 else margin))
+
+    def slacks(self, X: Any, y: Any) -> NDArray[np.float64]:
+        """Return ξ = max(0, 1 − agreement), the quadratic program's slacks."""
+        return np.asarray(np.maximum(0.0, 1.0 - self.agreements(X, y)))
+
+    def equations(self) -> list[str]:
+        """Return the boundary and the two margin boundaries as equations (two classes)."""
+        if self.coef.shape[0] != 1:
+            raise InvalidInput("the three lines belong to two classes; this model has one set per class.")
+        names = self.feature_names or [f"x{j + 1}" for j in range(self.coef.shape[1])]
+        terms = [f"{short(value)}·{name}" for value, name in zip(self.coef[0], names, strict=True)]
+        left = " + ".join([*terms, short(float(self.intercept[0]))]).replace("+ -", "− ")
+        return [f"{left} = {value}" for value in ("0", "+1", "−1")]
+
+    def warning(self) -> str | None:
+        """Return what to say when the certified gap is above the tolerance, or None."""
+        proof, status = self.certificate, self.status
+        if proof is None or status is None or proof.relative_gap <= self.tol:
+            return None
+        action = {
+            Status.MAX_ITER: "Scale the columns to similar ranges, lower C, or raise max_iter "
+            "(warm_start=True continues from here).",
+            Status.MAX_TIME: "Raise max_time (warm_start=True continues from here).",
+            Status.STALLED: "Scale the columns to similar ranges, or raise tol.",
+        }.get(status, "Fit again with warm_start=True to continue from here.")
+        return (
+            f"the model is within {percent(proof.relative_gap)} of the optimum, not the "
+            f"{percent(self.tol)} asked for by tol: {status.value}. {action}"
+        )
+
+
+def support_of(
+    solutions: list[Solution], signs: list[NDArray[np.int8]], cost: NDArray[np.float64]
+) -> Support:
+    """Collect the rows with a positive dual variable over all classes."""
+    held = np.zeros(cost.shape[0], dtype=bool)
+    for solution in solutions:
+        held |= solution.alpha > 0
+    indices = np.flatnonzero(held)
+    dual = [(sign * solution.alpha)[indices] for sign, solution in zip(signs, solutions, strict=True)]
+    free = [int(np.count_nonzero((s.alpha > 0) & (s.alpha < cost))) for s in solutions]
+    return Support(indices, np.array(dual).reshape(len(solutions), -1), np.array(free, dtype=np.intp))

@@ -1,0 +1,91 @@
+"""C and λ: one problem, many ways to write it.
+
+The problem is ½‖θ‖² + C Σ loss. Every other form is that one multiplied by a constant or with another name
+for it; `C_from` converts, and the table in its docstring is executed as a test.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from maxmargin.errors import InvalidParameter
+from maxmargin.validation import check_choice, check_positive
+
+__all__ = ["FORMS", "C_from", "resolve_C"]
+
+# name: (what the form minimises, C for value v and total weight n)
+FORMS = {
+    "sum": "½‖θ‖² + C Σ loss (A17, D1–D3, D25)",
+    "mean": "λ/2 ‖θ‖² + mean loss (A9; the lecture's own)",
+    "mean_full": "λ ‖θ‖² + mean loss (A7 and the slides' λ‖w‖²: no ½)",
+    "sum_lambda": "λ/2 ‖θ‖² + Σ loss (D26)",
+    "scikit-learn": "LinearSVC, SVC, LogisticRegression: C as here",
+    "liblinear": "LIBLINEAR -c, LIBSVM -c: C as here",
+    "sgd_alpha": "SGDClassifier alpha: λ of the mean form",
+    "glmnet": "glmnet lambda (alpha = 0): λ of the mean form",
+    "spark": "Spark regParam (elasticNetParam = 0, standardization = false): λ of the mean form",
+}
+
+_PER_MEAN = ("mean", "sgd_alpha", "glmnet", "spark")
+
+
+def C_from(value: float, form: str, n: float = 1.0) -> float:  # noqa: N802 - C is the letter's name
+    """Convert the regularisation of another form or library to C.
+
+    Parameters
+    ----------
+    value : float
+        λ, alpha, regParam or C there.
+    form : str
+        A key of `FORMS`.
+    n : float
+        Number of rows, or the sum of the sample weights; the mean forms need it.
+
+    Examples
+    --------
+    One model of 200 rows with C = 0.5, written in every form:
+
+    >>> [C_from(v, form, 200) for form, v in [
+    ...     ("sum", 0.5), ("mean", 0.01), ("mean_full", 0.005), ("sum_lambda", 2.0),
+    ...     ("scikit-learn", 0.5), ("liblinear", 0.5), ("sgd_alpha", 0.01), ("glmnet", 0.01),
+    ...     ("spark", 0.01)]]
+    [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]
+    """
+    form = check_choice("form", form, tuple(FORMS))
+    value = float(check_positive("value", value))
+    n = float(check_positive("n", n))
+    if form in _PER_MEAN:
+        return 1.0 / (value * n)
+    if form == "mean_full":
+        return 1.0 / (2.0 * value * n)
+    return 1.0 / value if form == "sum_lambda" else value
+
+
+def resolve_C(C: Any, lam: Any, total_weight: float, loss: str) -> float:  # noqa: N802
+    """Return C from whichever of C and lam is given."""
+    if lam is not None:
+        if C is not None:
+            raise InvalidParameter(
+                f"give C or lam, not both: C = 1/(lam · n) is one number; got C={C!r} and lam={lam!r}"
+            )
+        if _is_number(lam) and lam == 0:
+            raise InvalidParameter(_unregularised("lam=0", loss))
+        return 1.0 / (float(check_positive("lam", lam)) * total_weight)
+    if C is None:
+        return 1.0
+    if _is_number(C) and math.isinf(C) and C > 0:
+        raise InvalidParameter(_unregularised("C=inf", loss))
+    return float(check_positive("C", C))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _unregularised(what: str, loss: str) -> str:
+    problem = {
+        "logistic": "maximum likelihood, which has no finite optimum on separable data",
+        "hinge": "the hard margin on separable data, and the smallest mean hinge loss otherwise",
+    }.get(loss, "the smallest mean loss without regularisation")
+    return f"{what} asks for {problem}; this version solves regularised problems only. Give a finite C > 0."

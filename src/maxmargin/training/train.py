@@ -1,0 +1,221 @@
+"""From rows and labels to a certified model."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from maxmargin.errors import ConvergenceWarning, Interrupted, InvalidParameter, NoFiniteOptimum
+from maxmargin.problem import Offset
+from maxmargin.results.certificate import Certificate
+from maxmargin.results.solution import History, Plan, Progress, Status
+from maxmargin.rows import MemoryRows
+from maxmargin.solvers.run import Limits
+from maxmargin.training.cores import resolve_jobs
+from maxmargin.training.costs import Targets, make_targets
+from maxmargin.training.model import LinearModel, support_of
+from maxmargin.training.one_vs_rest import Settings, solve_all
+from maxmargin.training.progress import Ticker, watching
+from maxmargin.validation import check_choice, check_labels, check_matrix, check_positive, check_weights
+
+__all__ = ["DUAL_LOSSES", "fit_linear", "train"]
+
+DUAL_LOSSES = ("hinge", "squared_hinge", "logistic")
+
+
+def train(X: Any, y: Any, **settings: Any) -> LinearModel:
+    """Fit a linear classifier and certify it.
+
+    Parameters
+    ----------
+    X : array, data frame or sparse matrix of shape (n_rows, n_columns)
+    y : array of shape (n_rows,)
+        Labels of any kind; two classes make one problem, more are fitted one against the rest.
+    **settings
+        See `fit_linear`.
+
+    Returns
+    -------
+    LinearModel
+        With no rows or one class, what the problem still determines: θ = 0 and the interval of the
+        offset (S37).
+
+    Examples
+    --------
+    >>> from maxmargin import train
+    >>> model = train([[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1], C=10)
+    >>> print(model.certificate)
+    at the optimum to rounding (objective 0.5, bound 0.5), by duality
+    >>> model.equations()
+    ['1·x1 − 2 = 0', '1·x1 − 2 = +1', '1·x1 − 2 = −1']
+    """
+    model = fit_linear(X, y, **settings)
+    if model.interrupted:
+        raise Interrupted("the fit was interrupted; the exception's `model` is the best so far", model)
+    message = model.warning()
+    if message is not None:
+        warnings.warn(message, ConvergenceWarning, stacklevel=2)
+    return model
+
+
+def fit_linear(
+    X: Any,
+    y: Any,
+    *,
+    loss: str = "hinge",
+    C: Any = None,
+    lam: Any = None,
+    fit_intercept: bool = True,
+    penalize_intercept: bool = False,
+    intercept_scaling: float = 1.0,
+    tol: float = 1e-4,
+    solver: str = "auto",
+    class_weight: Any = None,
+    sample_weight: Any = None,
+    max_iter: int | None = None,
+    max_time: float | None = None,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+    watch: Callable[[Progress], Any] | None = None,
+    start: LinearModel | None = None,
+) -> LinearModel:
+    """Fit without warning or raising at the end; `train` and the estimators do that.
+
+    Parameters
+    ----------
+    loss : "hinge", "squared_hinge" or "logistic"
+    C, lam : float
+        ½‖θ‖² + C Σ loss, or lam/2 ‖θ‖² + mean loss: one or the other; C = 1 if neither is given.
+    fit_intercept, penalize_intercept, intercept_scaling
+        The offset is free; or penalised as LIBLINEAR does; or absent.
+    tol : float
+        The certified relative gap to reach.
+    solver : "auto" or a solver's name
+    class_weight : None, "balanced" or mapping
+    sample_weight : array
+        A weight means repetition: 3 is the row three times, 0 its absence.
+    max_iter, max_time
+        Stop there, with the best model so far and its certificate.
+    n_jobs : int or None
+        Threads; None takes all cores. The result does not depend on it.
+    random_state : int, Generator, RandomState or None
+        The order in which rows are visited; None is one fixed order.
+    verbose : int
+        1 shows the live gap.
+    watch : callable
+        Called with a `Progress` after every certificate; returning True stops.
+    start : LinearModel
+        Continue from this model of the same rows.
+    """
+    checked = check_matrix(X, allow_no_rows=True)
+    labels = check_labels(y, checked.shape[0])
+    weights = check_weights(sample_weight, checked.shape[0])
+    loss = check_choice("loss", loss, DUAL_LOSSES)
+    offset = _offset(fit_intercept, penalize_intercept, intercept_scaling)
+    limits = Limits(
+        check_positive("tol", tol),
+        check_positive("max_iter", max_iter, or_none=True, integer=True),
+        check_positive("max_time", max_time, or_none=True),
+    )
+    targets = make_targets(labels, weights, C=C, lam=lam, class_weight=class_weight, loss=loss)
+    threads = resolve_jobs(n_jobs)
+    several = len(targets.classes) > 2
+    rows = MemoryRows(checked, threads=1 if several else threads)
+    rows.norms()  # finds values that are not finite before anything else is done
+    common: dict[str, Any] = {
+        "classes": targets.classes,
+        "loss": loss,
+        "C": targets.C,
+        "offset": offset.kind,
+        "intercept_scaling": offset.scale,
+        "tol": limits.tol,
+    }
+    if len(targets.classes) < 2:
+        return _without_contrast(targets, checked.shape[1], offset, loss, common)
+    ticker = Ticker(limits.tol) if verbose else None
+    settings = Settings(loss, offset, limits, solver, threads, _seed(random_state), watching(watch, ticker))
+    try:
+        solutions = solve_all(rows, targets, settings, None if start is None else start.memories)
+    finally:
+        if ticker is not None:
+            ticker.close()
+    positives = range(len(targets.classes)) if several else (1,)
+    signs = [targets.sign(k) for k in positives]
+    return LinearModel(
+        coef=np.array([solution.coef for solution in solutions]),
+        intercept=np.array([solution.intercept for solution in solutions]),
+        intercept_intervals=[solution.intercept_interval for solution in solutions],
+        certificates=[solution.certificate for solution in solutions],
+        statuses=[solution.status for solution in solutions],
+        plans=[solution.plan for solution in solutions],
+        histories=[solution.history for solution in solutions],
+        n_iter=[solution.n_iter for solution in solutions],
+        support=None if loss == "logistic" else support_of(solutions, signs, targets.cost),
+        memories=[solution.memory for solution in solutions],
+        **common,
+    )
+
+
+def _offset(fit_intercept: bool, penalize_intercept: bool, intercept_scaling: float) -> Offset:
+    for name, value in (("fit_intercept", fit_intercept), ("penalize_intercept", penalize_intercept)):
+        if not isinstance(value, (bool, np.bool_)):
+            raise InvalidParameter(f"{name} must be True or False; got {name}={value!r}")
+    scale = check_positive("intercept_scaling", intercept_scaling)
+    if not fit_intercept:
+        return Offset("none")
+    return Offset("penalized", scale) if penalize_intercept else Offset("free")
+
+
+def _seed(random_state: Any) -> int:
+    if random_state is None:
+        return 0
+    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
+        return int(random_state) & (2**64 - 1)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    raise InvalidParameter(
+        "random_state must be None, a whole number, a numpy Generator or RandomState; "
+        f"got random_state={random_state!r}"
+    )
+
+
+def _without_contrast(
+    targets: Targets, n_columns: int, offset: Offset, loss: str, common: dict[str, Any]
+) -> LinearModel:
+    """Return what no rows or one class determine: θ = 0 and the interval of the offset (S37).
+
+    With one class the lone label counts as positive. A penalised or absent offset leaves θ ≠ 0 in general,
+    but without a second class nothing says what θ should tell apart, so that is refused.
+    """
+    if offset.kind != "free" and len(targets.classes) == 1:
+        raise InvalidParameter(
+            "with one class only the unpenalised offset has an answer that does not depend on its penalty; "
+            "use fit_intercept=True, penalize_intercept=False, or give rows of a second class"
+        )
+    if loss == "logistic" and len(targets.classes) == 1:
+        raise NoFiniteOptimum(
+            f"only one class ({targets.classes[0]!s}): θ = 0, and the logistic loss falls for ever as the "
+            "offset grows, so no finite offset is best. Give rows of a second class.",
+            direction=np.append(np.zeros(n_columns), 1.0),
+        )
+    one = len(targets.classes) == 1
+    low, high = (1.0, np.inf) if one else (-np.inf, np.inf)
+    proof = Certificate("duality", 0.0, 0.0, 0.0, 0.0)
+    empty = np.zeros(0)
+    return LinearModel(
+        coef=np.zeros((1, n_columns)),
+        intercept=np.array([1.0 if one else 0.0]),
+        intercept_intervals=[(low, high)],
+        certificates=[proof],
+        statuses=[Status.SOLVED],
+        plans=[Plan("none", "no second class: θ = 0, and any offset in the interval is best")],
+        histories=[History(empty, empty, empty, empty, empty)],
+        n_iter=[0],
+        **common,
+    )

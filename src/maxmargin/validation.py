@@ -1,0 +1,213 @@
+"""Checks of what users hand in: each error says what is wrong, where, and what to do.
+
+X is never copied when the core can read it as it is: dense arrays of any strides holding booleans, integers
+or floats of at most 64 bits, and CSR matrices with int32 or int64 indices.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin._core import check_csr
+from maxmargin.errors import InvalidInput, InvalidParameter
+
+__all__ = [
+    "check_choice",
+    "check_labels",
+    "check_matrix",
+    "check_positive",
+    "check_weights",
+]
+
+
+def check_positive(name: str, value: Any, *, or_none: bool = False, integer: bool = False) -> Any:
+    """Return a positive finite number, or refuse it by name."""
+    if value is None and or_none:
+        return None
+    kind = numbers.Integral if integer else numbers.Real
+    good = isinstance(value, kind) and not isinstance(value, (bool, np.bool_))
+    if good and value > 0 and math.isfinite(value):
+        return int(value) if integer else float(value)
+    wanted = "a positive whole number" if integer else "a positive number"
+    raise InvalidParameter(f"{name} must be {wanted}{' or None' if or_none else ''}; got {name}={value!r}")
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    """Return one of the allowed names, or refuse it with the list."""
+    if isinstance(value, str) and value in choices:
+        return value
+    listed = ", ".join(repr(choice) for choice in choices)
+    raise InvalidParameter(f"{name} must be one of {listed}; got {name}={value!r}")
+
+
+def check_matrix(X: Any, *, allow_no_rows: bool = False) -> Any:
+    """Return X as an array or CSR matrix that the core can read, copying only if it must."""
+    if hasattr(X, "tocsr"):
+        checked = _check_sparse(X)
+    else:
+        checked = _check_dense(X)
+    n_rows, n_columns = checked.shape
+    if n_columns == 0:
+        raise InvalidInput(
+            f"Found array with 0 feature(s) (shape=({n_rows}, 0)) while a minimum of 1 is required."
+        )
+    if n_rows == 0 and not allow_no_rows:
+        raise InvalidInput(
+            f"Found array with 0 sample(s) (shape=(0, {n_columns})) while a minimum of 1 is required."
+        )
+    return checked
+
+
+def _check_dense(X: Any) -> NDArray[Any]:
+    array = X if type(X) is np.ndarray else _as_array(X)
+    if array.ndim == 0:
+        raise InvalidInput(f"Expected 2D array, got scalar array instead: X={array!r}.")
+    if array.ndim == 1:
+        raise InvalidInput(
+            f"Expected 2D array, got 1D array instead (length {array.shape[0]}). Use X.reshape(-1, 1) for a "
+            "single column or X.reshape(1, -1) for a single row."
+        )
+    if array.ndim > 2:
+        raise InvalidInput(f"Found array with dim {array.ndim}; X must have 2 dimensions, rows and columns.")
+    array = _as_numbers(array)
+    readable = array.dtype.isnative and array.flags.aligned
+    if not readable or any(stride % array.itemsize for stride in array.strides):
+        array = array.astype(array.dtype.newbyteorder("="), order="C")
+    return array
+
+
+def _as_array(X: Any) -> NDArray[Any]:
+    if isinstance(X, np.matrix):
+        raise TypeError("np.matrix is not supported. Convert it to an array with np.asarray.")
+    return np.asarray(X)
+
+
+def _as_numbers(array: NDArray[Any]) -> NDArray[Any]:
+    kind = array.dtype.kind
+    if kind == "c":
+        raise InvalidInput(f"Complex data not supported: X has dtype {array.dtype}.")
+    if kind in "OUS":
+        return _numbers_from_objects(array)
+    if kind not in "biuf":
+        raise InvalidInput(f"X must hold numbers; got dtype {array.dtype}.")
+    if array.itemsize > 8:  # long double
+        return array.astype(np.float64)
+    return array
+
+
+def _numbers_from_objects(array: NDArray[Any]) -> NDArray[np.float64]:
+    try:
+        return array.astype(np.float64)
+    except TypeError as error:
+        raise TypeError(f"argument must be a string or a number: X holds objects ({error})") from None
+    except ValueError:
+        pass
+    for column in range(array.shape[1]):
+        for row in range(array.shape[0]):
+            try:
+                float(array[row, column])
+            except ValueError:
+                raise InvalidInput(
+                    f"X must hold numbers; row {row}, column {column} (counted from 0) is "
+                    f"{array[row, column]!r}. Encode text columns first, for example one column per value."
+                ) from None
+    raise InvalidInput("X must hold numbers; some values could not be converted.")
+
+
+def _check_sparse(X: Any) -> Any:
+    if X.ndim != 2:
+        raise InvalidInput(f"Expected 2D sparse matrix, got {X.ndim} dimensions.")
+    csr = X.tocsr()
+    if csr.dtype.kind == "c":
+        raise InvalidInput(f"Complex data not supported: X has dtype {csr.dtype}.")
+    if csr.dtype.kind not in "biuf":
+        raise InvalidInput(f"X must hold numbers; got dtype {csr.dtype}.")
+    if csr.dtype.itemsize > 8 or not csr.dtype.isnative:
+        csr = csr.astype(np.float64)
+    n_rows = csr.shape[0]
+    indices, starts = csr.indices, csr.indptr
+    if starts.shape != (n_rows + 1,) or indices.shape != csr.data.shape:
+        raise InvalidInput(
+            f"X is not a valid CSR matrix: {n_rows} rows, but {starts.shape[0]} row starts; "
+            f"{csr.data.shape[0]} values, but {indices.shape[0]} column indices."
+        )
+    if indices.dtype != starts.dtype or indices.dtype not in (np.int32, np.int64):
+        wide = np.promote_types(indices.dtype, starts.dtype)
+        kind = np.int64 if wide.itemsize > 4 else np.int32
+        indices, starts = indices.astype(kind, copy=False), starts.astype(kind, copy=False)
+    return _trusted(csr, np.ascontiguousarray(indices), np.ascontiguousarray(starts))
+
+
+def _trusted(csr: Any, indices: NDArray[Any], starts: NDArray[Any]) -> Any:
+    """Refuse indices outside the matrix; add up columns that a row names twice."""
+    found = check_csr(indices, starts, csr.shape[1])
+    if found.bad_starts:
+        raise InvalidInput(
+            f"X is not a valid CSR matrix: row {found.bad_row} ends before it starts or beyond the values."
+        )
+    if found.bad_row >= 0:
+        raise InvalidInput(
+            f"X is not a valid CSR matrix: row {found.bad_row} names column {found.bad_column}, but there "
+            f"are {csr.shape[1]} columns (0 to {csr.shape[1] - 1})."
+        )
+    same = indices is csr.indices and starts is csr.indptr and csr.data.flags.c_contiguous
+    if not same:
+        csr = type(csr)((np.ascontiguousarray(csr.data), indices, starts), shape=csr.shape, copy=False)
+        # SciPy may narrow the index type again; the core only needs both to agree.
+    if not found.sorted_and_unique and not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
+    return csr
+
+
+def check_labels(y: Any, n_rows: int) -> NDArray[Any]:
+    """Return y as a vector of labels, one for each row."""
+    if y is None:
+        raise InvalidInput("y is missing: fit needs one label for each row (requires y to be passed).")
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise InvalidInput(f"y should be a 1d array of labels; got an array of shape {labels.shape}.")
+    if labels.shape[0] != n_rows:
+        raise InvalidInput(
+            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
+            f"y has {labels.shape[0]} labels."
+        )
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        where = int(np.flatnonzero(~np.isfinite(labels))[0])
+        raise InvalidInput(f"y contains NaN or inf: label {where} (counted from 0) is {labels[where]}.")
+    if labels.dtype.kind == "c":
+        raise InvalidInput("Complex data not supported: y must hold labels.")
+    return labels
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
+    """Return sample weights as float64, or None when there are none."""
+    if sample_weight is None:
+        return None
+    if np.ndim(sample_weight) == 0:
+        sample_weight = np.full(n_rows, sample_weight)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput("sample_weight must hold numbers, one for each row.") from None
+    if weights.ndim != 1:
+        raise InvalidInput(f"Sample weights must be 1D array or scalar; got {weights.ndim} dimensions.")
+    if weights.shape[0] != n_rows:
+        raise InvalidInput(
+            f"sample_weight.shape == {weights.shape}, expected ({n_rows},): one weight for each row."
+        )
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        where = int(np.flatnonzero(bad)[0])
+        raise InvalidInput(
+            f"sample_weight must be finite and not negative; weight {where} (counted from 0) is "
+            f"{weights[where]}. A weight means repetition: 3 is the row three times, 0 its absence."
+        )
+    return weights
