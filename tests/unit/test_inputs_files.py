@@ -137,7 +137,7 @@ def test_a_name_that_promises_packing_must_keep_it(tmp_path):
     path.write_bytes(LIBSVM)
     with pytest.raises(FileFormatError) as caught:
         load_data(path)
-    assert str(caught.value) == f"{path}: not a xz file, although its name says so"
+    assert str(caught.value) == f"{path}: not packed by xz, although its name says so"
 
 
 # ---------------------------------------------------------------- missing and unreadable

@@ -75,7 +75,7 @@ def read_source(path: Path) -> bytes:
             return unpack(content, packing, path)
     promised = compression_of(path)
     if promised is not None:
-        raise FileFormatError(f"not a {promised.name} file, although its name says so", path)
+        raise FileFormatError(f"not packed by {promised.name}, although its name says so", path)
     return content
 
 
