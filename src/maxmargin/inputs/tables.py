@@ -79,8 +79,6 @@ def find_layout(content: bytes, path: Path, label: str | int | None) -> Layout:
         first, second_start = _core.read_csv_record(content, 0, separator)
         second, _ = _core.read_csv_record(content, second_start, separator)
     names = tuple(decoded(field, path) for field in first)
-    if len(names) < 2:
-        raise FileFormatError("expected a label and at least one more column in the first line", path)
     has_header = isinstance(label, str) or is_header(
         names, [field.decode(errors="replace") for field in second], label
     )
