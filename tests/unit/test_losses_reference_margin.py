@@ -134,6 +134,17 @@ def test_at_an_svm_optimum_the_best_reference_margin_is_the_width(lam):
     assert found.value >= bound - 1e-9
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
+def test_extreme_scales_are_silent(scale):
+    with np.errstate(all="raise"):
+        found = reference_margin([scale, scale], 0.0, [[3.0, 4.0], [1.0, 0.0]], [1, 1], lam=1.0)
+        values = [found.objective(gamma) for gamma in (1e-300, 1e-200, 1.0, 1e300)]
+    assert found.best == pytest.approx(reference_margin([1, 1], 0, [[3, 4], [1, 0]], [1, 1], lam=1).best)
+    assert found.width == pytest.approx(1 / (scale * math.sqrt(2)))
+    assert values[0] == math.inf
+    assert not np.isnan(values).any()
+
+
 # ---------------------------------------------------------------- γ_ref fixed
 
 
@@ -193,7 +204,7 @@ def test_without_a_direction_any_will_do():
 
 def test_refusals():
     X, y = sample(0)
-    with pytest.raises(InvalidParameter, match="lam must be a positive finite number; got lam=0"):
+    with pytest.raises(InvalidParameter, match="lam must be a positive number; got lam=0"):
         reference_margin([1.0, 0, 0], 0, X, y, lam=0)
     with pytest.raises(InvalidInput, match="geometric margins need θ ≠ 0"):
         reference_margin([0.0, 0, 0], 0, X, y, lam=1)
@@ -202,5 +213,7 @@ def test_refusals():
     for wrong in (0.0, -1.0, math.nan):
         with pytest.raises(InvalidParameter, match="gamma_ref must be a positive"):
             best_at_reference_margin(wrong, X, y, fit=quadratic_program(X, y))
-    with pytest.raises(InvalidParameter, match="max_fits must be a positive"):
+    with pytest.raises(InvalidParameter, match="gamma_ref must be between 1e-150 and 1e150"):
+        best_at_reference_margin(1e200, X, y, fit=quadratic_program(X, y))
+    with pytest.raises(InvalidParameter, match="max_fits must be a positive whole number"):
         best_at_reference_margin(1.0, X, y, fit=quadratic_program(X, y), max_fits=0)

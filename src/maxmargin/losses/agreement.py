@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from maxmargin.errors import InvalidInput
 from maxmargin.losses.base import FloatArray
+from maxmargin.validation import check_labels, check_matrix, check_weights
 
 __all__ = ["LabelledRows", "agreements", "geometric_margins", "slacks"]
 
@@ -76,24 +77,21 @@ class LabelledRows:
         cls, coef: ArrayLike, intercept: float, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> LabelledRows:
         """Check everything and drop rows of weight 0, which count as absent."""
-        rows = _rows(X)
+        rows = check_matrix(X)
+        if not np.isfinite(rows.data if hasattr(rows, "tocsr") else rows).all():
+            raise InvalidInput("X contains NaN or infinity.")
         n, d = rows.shape
-        theta = _vector("coef", coef, d, "one number per column of X")
-        offset = _vector("intercept", np.reshape(intercept, -1), 1, "one number")[0]
-        label = _vector("y", y, n, "one label per row of X")
-        if wrong := np.setdiff1d(label, (-1.0, 1.0)).tolist():
-            raise InvalidInput(f"y must hold the labels -1 and +1 only; got {_some(wrong)}")
-        if sample_weight is None:
-            return cls(theta, float(offset), rows, label, np.ones(n))
-        weight = _vector("sample_weight", sample_weight, n, "one weight per row of X")
-        if weight.min(initial=0.0) < 0.0:
-            raise InvalidInput(f"sample_weight must not be negative; got {weight.min():g}")
-        if weight.max(initial=0.0) == 0.0:
-            raise InvalidInput("sample_weight must be positive for at least one row; got only zeros")
+        theta = _finite_vector("coef", np.ravel(coef), d, "one number for each column of X")
+        offset = float(_finite_vector("intercept", np.ravel(intercept), 1, "one number")[0])
+        label, weight = _signs(check_labels(y, n)), check_weights(sample_weight, n)
+        if weight is None:
+            return cls(theta, offset, rows, label, np.ones(n))
         present = weight > 0.0
         if present.all():
-            return cls(theta, float(offset), rows, label, weight)
-        return cls(theta, float(offset), rows[present], label[present], weight[present])
+            return cls(theta, offset, rows, label, weight)
+        if not present.any():
+            raise InvalidInput("sample_weight must be positive for at least one row; got only zeros")
+        return cls(theta, offset, rows[present], label[present], weight[present])
 
     @property
     def agreements(self) -> FloatArray:
@@ -104,7 +102,9 @@ class LabelledRows:
     @property
     def norm(self) -> float:
         """‖θ‖, which may be 0."""
-        return float(np.linalg.norm(self.coef))
+        largest = float(np.max(np.abs(self.coef)))
+        # Squares of very large or small numbers would overflow or vanish where the norm does not.
+        return largest * float(np.linalg.norm(self.coef / largest)) if largest > 0.0 else 0.0
 
     @property
     def geometric_margins(self) -> FloatArray:
@@ -119,35 +119,23 @@ class LabelledRows:
         return float(self.weight.sum())
 
 
-def _rows(X: Any) -> Any:
-    is_sparse = hasattr(X, "tocsr")
-    try:
-        rows = X.tocsr().astype(np.float64) if is_sparse else np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"X must hold numbers only: {error}") from error
-    if rows.ndim != 2:
-        raise InvalidInput(f"X must have 2 dimensions, rows and columns; got {rows.ndim}")
-    if rows.shape[0] == 0:
-        raise InvalidInput("X must have at least one row; got none")
-    if not np.isfinite(rows.data if is_sparse else rows).all():
-        raise InvalidInput("X must be finite; it contains NaN or infinity")
-    return rows
+def _signs(labels: NDArray[Any]) -> FloatArray:
+    is_plus, is_minus = labels == 1, labels == -1
+    known = np.broadcast_to(is_plus | is_minus, labels.shape)  # text == 1 is one False for all labels
+    if not known.all():
+        wrong = list(dict.fromkeys(labels[~known].tolist()))
+        shown = ", ".join(repr(value) for value in wrong[:3]) + (", …" if len(wrong) > 3 else "")
+        raise InvalidInput(f"y must hold the labels -1 and +1 only; got {shown}")
+    return np.where(is_plus, 1.0, -1.0)
 
 
-def _vector(name: str, values: ArrayLike, length: int, meaning: str) -> FloatArray:
+def _finite_vector(name: str, values: NDArray[Any], length: int, meaning: str) -> FloatArray:
     try:
-        vector = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{name} must hold numbers only: {error}") from error
-    if name == "coef" and vector.shape == (1, length):
-        vector = vector[0]  # scikit-learn's shape of a two-class coef_
+        vector = values.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{name} must hold numbers; got {values.dtype}") from None
     if vector.shape != (length,):
-        raise InvalidInput(f"{name} must hold {meaning}, shape ({length},); got shape {vector.shape}")
+        raise InvalidInput(f"{name} must hold {meaning}, {length} in all; got {len(vector)}")
     if not np.isfinite(vector).all():
         raise InvalidInput(f"{name} must be finite; it contains NaN or infinity")
     return vector
-
-
-def _some(values: list[float]) -> str:
-    shown = ", ".join(f"{value:g}" for value in values[:3])
-    return shown if len(values) <= 3 else f"{shown}, … ({len(values)} other values)"

@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike
 from maxmargin.errors import InvalidParameter
 from maxmargin.losses.base import FloatArray
 from maxmargin.losses.risk import empirical_risk
+from maxmargin.validation import check_positive
 
 __all__ = ["FixedReferenceMargin", "best_at_reference_margin"]
 
@@ -109,11 +110,10 @@ def best_at_reference_margin(
     max_fits : int, default 60
         The largest number of problems to solve; the gap of the result is honest whatever it is.
     """
-    if not (gamma_ref > 0 and math.isfinite(1.0 / gamma_ref**2)):
-        raise InvalidParameter(f"gamma_ref must be a positive number; got gamma_ref={gamma_ref!r}")
-    if max_fits < 1:
-        raise InvalidParameter(f"max_fits must be a positive number; got max_fits={max_fits!r}")
-    radius = 1.0 / gamma_ref
+    radius = 1.0 / check_positive("gamma_ref", gamma_ref)
+    if not 1e-150 < radius < 1e150:
+        raise InvalidParameter(f"gamma_ref must be between 1e-150 and 1e150; got gamma_ref={gamma_ref!r}")
+    max_fits = check_positive("max_fits", max_fits, integer=True)
     too_small, too_large = 0.0, 2.0 * gamma_ref**2  # ‖θ(λ)‖ ≤ √(2/λ) = R at the second
     lam = too_large
     best_risk, best_coef, best_intercept = math.inf, np.zeros(0), 0.0

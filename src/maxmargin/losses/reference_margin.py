@@ -25,10 +25,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from maxmargin.errors import InvalidParameter
 from maxmargin.losses.agreement import LabelledRows
 from maxmargin.losses.base import FloatArray
-from maxmargin.losses.risk import check_lam
+from maxmargin.validation import check_positive
 
 __all__ = ["ReferenceMargin", "reference_margin"]
 
@@ -71,9 +70,7 @@ class ReferenceMargin:
 
     def objective(self, gamma_ref: float) -> float:
         """Return J at this γ_ref > 0, for the same classifier and λ."""
-        if not gamma_ref > 0:
-            raise InvalidParameter(f"gamma_ref must be a positive number; got gamma_ref={gamma_ref!r}")
-        return _objective(self.margins, self.weights, self.lam, gamma_ref)
+        return _objective(self.margins, self.weights, self.lam, check_positive("gamma_ref", gamma_ref))
 
     def __str__(self) -> str:
         if not self.is_finite:
@@ -118,7 +115,7 @@ def reference_margin(
     >>> print(reference_margin([2.0], 0.0, [[1.0], [-3.0]], [1, -1], lam=1.0))
     best reference margin 2 (objective 0.375); margin width 0.5 (objective 2)
     """
-    lam = check_lam(lam, allow_zero=False)
+    lam = check_positive("lam", lam)
     rows = LabelledRows.check(coef, intercept, X, y, sample_weight)
     margins, weights = rows.geometric_margins, rows.weight / rows.total_weight
     best = _best(margins, weights, lam)
@@ -138,7 +135,7 @@ def reference_margin(
 def _objective(margins: FloatArray, weights: FloatArray, lam: float, gamma_ref: float) -> float:
     with np.errstate(over="ignore", under="ignore"):
         hinge = np.maximum(0.0, 1.0 - margins / gamma_ref)
-        return float(weights @ hinge + 0.5 * lam / np.square(gamma_ref))
+        return float(weights @ hinge) + 0.5 * lam / gamma_ref / gamma_ref
 
 
 def _best(margins: FloatArray, weights: FloatArray, lam: float) -> float:

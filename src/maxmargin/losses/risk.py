@@ -13,6 +13,7 @@ and are subgradients where some mᵢ is a kink: there the slope is the lecture n
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,7 +128,7 @@ def svm_objective(
     rows = LabelledRows.check(coef, intercept, X, y, sample_weight)
     risk = weighted_sum(find_loss("hinge").value(rows.agreements), rows) / rows.total_weight
     with np.errstate(over="ignore", under="ignore"):
-        return risk + 0.5 * check_lam(lam) * float(rows.coef @ rows.coef)
+        return risk + 0.5 * _check_lam(lam) * float(rows.coef @ rows.coef)
 
 
 def svm_objective_gradient(
@@ -145,7 +146,7 @@ def svm_objective_gradient(
     """
     rows = LabelledRows.check(coef, intercept, X, y, sample_weight)
     risk = _mean_gradient(find_loss("hinge"), rows)
-    return Gradient(risk.coef + check_lam(lam) * rows.coef, risk.intercept)
+    return Gradient(risk.coef + _check_lam(lam) * rows.coef, risk.intercept)
 
 
 def weighted_sum(losses: FloatArray, rows: LabelledRows) -> float:
@@ -174,13 +175,7 @@ def _mean_gradient(loss: Loss, rows: LabelledRows) -> Gradient:
     return Gradient(total.coef / rows.total_weight, total.intercept / rows.total_weight)
 
 
-def check_lam(lam: float, *, allow_zero: bool = True) -> float:
-    """Return lam, refused unless it is a number ≥ 0 (or > 0)."""
-    kind = "non-negative" if allow_zero else "positive"
-    try:
-        number = float(lam)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not (math.isfinite(number) and (number > 0 or (allow_zero and number == 0))):
-        raise InvalidParameter(f"lam must be a {kind} finite number; got lam={lam!r}")
-    return number
+def _check_lam(lam: Any) -> float:
+    if isinstance(lam, Real) and 0.0 <= float(lam) < math.inf:
+        return float(lam)
+    raise InvalidParameter(f"lam must be 0 or a positive number; got lam={lam!r}")
