@@ -31,8 +31,7 @@ template <class Has>
 std::string names(Has has) {
     std::string text;
     const auto add = [&](auto l) {
-        if (has(l))
-            text += (text.empty() ? "" : ", ") + std::string(l.name);
+        if (has(l)) text += (text.empty() ? "" : ", ") + std::string(l.name);
     };
     std::apply([&](auto... losses) { (add(losses), ...); }, loss::Table{});
     return text;
@@ -55,8 +54,7 @@ Result each(const std::string& name, const char* what, Has has, Element element,
     loss::with_loss(name, [&](auto l) {
         if constexpr (has(decltype(l){})) {
             nb::gil_scoped_release unlocked;
-            for (std::size_t i = 0; i < n; ++i)
-                values[i] = element(l, first(i), others(i)...);
+            for (std::size_t i = 0; i < n; ++i) values[i] = element(l, first(i), others(i)...);
             done = true;
         }
     });
