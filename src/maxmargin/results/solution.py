@@ -27,13 +27,26 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Plan:
-    """Which solver was chosen, and why, in words."""
+    """Which solver was chosen, and why, in words.
+
+    Attributes
+    ----------
+    solver : str
+        Its name.
+    reason : str
+        Why this one.
+    about : str
+        The problem in a few words.
+    """
 
     solver: str
     reason: str
+    about: str = ""
 
     def __str__(self) -> str:
-        return f"{self.solver}: {self.reason}"
+        return (
+            f"{self.solver}: {self.about}; {self.reason}" if self.about else f"{self.solver}: {self.reason}"
+        )
 
 
 @dataclass(frozen=True)

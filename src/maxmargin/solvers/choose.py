@@ -28,6 +28,6 @@ def choose(name: str, problem: Problem) -> tuple[Solver[Any], Plan]:
         raise InvalidParameter(f"solver must be one of {listed}; got solver={name!r}")
     solver = SOLVERS["dual_descent" if name == "auto" else name]
     rows = problem.rows
-    about = f"{plural(rows.n_rows, 'row')}, {plural(rows.n_columns, 'column')}, {problem.loss}"
+    size = f"{plural(rows.n_rows, 'row')}, {plural(rows.n_columns, 'column')}"
     why = "the one solver of this release" if name == "auto" else "as asked"
-    return solver, Plan(_TITLES[solver.name], f"{about}, {problem.offset}; {why}")
+    return solver, Plan(_TITLES[solver.name], why, about=f"{size}, {problem.loss}, {problem.offset}")

@@ -62,6 +62,9 @@ class LinearModel:
     support : Support or None
         For the hinge losses.
     feature_names : list of str or None
+    scheme, label : str or int or None
+        How the file with the rows was written and which column held the labels, as `Data` has them; what it
+        takes to read a further file of the same kind.
     """
 
     coef: NDArray[np.float64]
@@ -80,6 +83,8 @@ class LinearModel:
     n_iter: list[int] = field(default_factory=list)
     support: Support | None = None
     feature_names: list[str] | None = None
+    scheme: str | None = None
+    label: str | int | None = None
     memories: list[Any] = field(default_factory=list, repr=False)
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 
 from maxmargin._core import StopToken
 from maxmargin.problem import Offset, Problem
-from maxmargin.results.solution import Progress, Solution, Status
+from maxmargin.results.solution import Plan, Progress, Solution, Status
 from maxmargin.rows import Rows
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import Limits, run
@@ -30,6 +30,7 @@ class Settings:
     threads: int = 1
     seed: int = 0
     watch: Callable[[Progress], Any] | None = None
+    announce: Callable[[Plan], Any] | None = None
 
 
 def solve_all(
@@ -53,6 +54,8 @@ def solve_all(
         solver, plan = choose(settings.solver, problem)
         if label:
             plan = replace(plan, reason=f"{plan.reason}; one class against the rest, {n_classes} times")
+        if settings.announce is not None and k == 0:
+            settings.announce(plan)
         return run(
             problem,
             solver,

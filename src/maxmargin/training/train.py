@@ -81,6 +81,7 @@ def fit_linear(
     random_state: Any = None,
     verbose: int = 0,
     watch: Callable[[Progress], Any] | None = None,
+    announce: Callable[[Plan], Any] | None = None,
     start: LinearModel | None = None,
 ) -> LinearModel:
     """Fit without warning or raising at the end; `train` and the estimators do that.
@@ -108,6 +109,8 @@ def fit_linear(
         1 shows the live gap.
     watch : callable
         Called with a `Progress` after every certificate; returning True stops.
+    announce : callable
+        Called with the `Plan` before the first step.
     start : LinearModel
         Continue from this model of the same rows.
     """
@@ -137,7 +140,9 @@ def fit_linear(
     if len(targets.classes) < 2:
         return _without_contrast(targets, checked.shape[1], offset, loss, common)
     ticker = Ticker(limits.tol) if verbose else None
-    settings = Settings(loss, offset, limits, solver, threads, _seed(random_state), watching(watch, ticker))
+    settings = Settings(
+        loss, offset, limits, solver, threads, _seed(random_state), watching(watch, ticker), announce
+    )
     try:
         solutions = solve_all(rows, targets, settings, None if start is None else start.memories)
     finally:
