@@ -13,6 +13,7 @@ logistic loss) because at the optimum both classes touch the margin; w* is withi
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -150,8 +151,9 @@ def _conclude(problem: Problem, w: Array, b: float, v: Array, terms: _Terms) -> 
         dual -= price
     bound = max(0.0, dual)
     gap = min(gap, objective)  # 0 bounds every objective from below
-    smallest = max(2.0**-52 * value_at_zero(problem), np.finfo(float).tiny)
-    return Certificate("duality", objective, bound, gap, gap / max(bound, smallest))
+    unit = max(bound, 2.0**-52 * value_at_zero(problem), sys.float_info.min)
+    relative_gap = min(gap / unit, sys.float_info.max)  # infinite only where the optimum is 0
+    return Certificate("duality", objective, bound, gap, relative_gap)
 
 
 def _pay_for_imbalance(

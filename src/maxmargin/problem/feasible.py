@@ -21,14 +21,22 @@ def make_feasible(problem: Problem, alpha: Array) -> Array:
     """Return a feasible copy of α; numbers that are not finite become 0."""
     feasible = np.where(np.isfinite(alpha), alpha, 0.0)
     np.maximum(feasible, 0.0, out=feasible)
-    if problem.loss == "squared_hinge":
-        feasible[problem.cost == 0] = 0.0
-    else:
-        np.minimum(feasible, problem.cost, out=feasible)
+    np.minimum(feasible, _largest(problem), out=feasible)
     if problem.offset.kind == "free":
         for _ in range(_ROUNDS):
             _rebalance(problem, feasible)
     return feasible
+
+
+def _largest(problem: Problem) -> Array:
+    """Return what no optimal α exceeds.
+
+    The squared hinge has no upper bound, but at its optimum a row costs α²/(4c), and all rows together no
+    more than at w = 0. Without that, sums over wild numbers would overflow.
+    """
+    if problem.loss != "squared_hinge":
+        return problem.cost
+    return np.asarray(2.0 * np.sqrt(problem.cost) * np.sqrt(problem.class_costs.total))
 
 
 @dataclass(frozen=True)
