@@ -1,0 +1,264 @@
+"""Models in files: what predicts, what proves, how it was made; no code.
+
+The container is that of ``inputs.models`` (JSON and plain arrays). The course of a fit (``histories``) and a
+solver's memory stay out: the first would make two equal fits differ in their bytes, the second belongs to the
+rows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin import __version__
+from maxmargin.errors import InvalidInput, ModelFileError
+from maxmargin.inputs.models import read_model, write_model
+from maxmargin.results.certificate import Certificate
+from maxmargin.results.solution import Plan, Status
+from maxmargin.training.model import LinearModel, Support
+
+__all__ = ["load_model", "save_model"]
+
+KIND = "linear"
+OFFSETS = ("free", "penalized", "none")
+PLAIN_KINDS = "biufU"
+
+Header = Mapping[str, Any]
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def save_model(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a model to a file; it appears whole or not at all.
+
+    Parameters
+    ----------
+    model : LinearModel or fitted estimator
+        What ``train`` returned, or an estimator of this package.
+    path : path-like
+        Where to write; the usual ending is ``.model``.
+
+    Raises
+    ------
+    InvalidInput
+        For labels that are neither numbers nor text.
+    UnreadableFile, MissingFile
+        For a path that cannot be written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from maxmargin import load_model, save_model, train
+    >>> model = train([[0.0], [1.0], [3.0], [4.0]], ["low", "low", "high", "high"])
+    >>> with TemporaryDirectory() as folder:
+    ...     save_model(model, Path(folder) / "a.model")
+    ...     load_model(Path(folder) / "a.model").predict([[0.5], [3.5]]).tolist()
+    ['low', 'high']
+    """
+    linear = _linear_model(model)
+    header = {
+        "kind": KIND,
+        "written_by": f"maxmargin {__version__}",
+        "loss": linear.loss,
+        "C": linear.C,
+        "offset": linear.offset,
+        "intercept_scaling": linear.intercept_scaling,
+        "tol": linear.tol,
+        "intercept_intervals": [[float(low), float(high)] for low, high in linear.intercept_intervals],
+        "certificates": [_certificate_fields(proof) for proof in linear.certificates],
+        "statuses": [status.name.lower() for status in linear.statuses],
+        "plans": [
+            {"solver": plan.solver, "reason": plan.reason, "about": plan.about} for plan in linear.plans
+        ],
+        "n_iter": [int(count) for count in linear.n_iter],
+        "feature_names": None if linear.feature_names is None else [str(n) for n in linear.feature_names],
+        "scheme": linear.scheme,
+        "label": linear.label,
+    }
+    arrays = {"coef": linear.coef, "intercept": linear.intercept, "classes": _plain_labels(linear.classes)}
+    if linear.support is not None:
+        arrays["support_indices"] = linear.support.indices.astype(np.int64)
+        arrays["support_dual_coef"] = linear.support.dual_coef
+        arrays["support_n_free"] = linear.support.n_free.astype(np.int64)
+    write_model(path, header, arrays)
+
+
+def load_model(path: str | os.PathLike[str]) -> LinearModel:
+    """Read a model from a file, without executing anything in it.
+
+    Parameters
+    ----------
+    path : path-like
+        A file that ``save_model`` or ``maxmargin train`` wrote.
+
+    Returns
+    -------
+    LinearModel
+        The same numbers, bit for bit; ``histories`` and ``memories`` are empty.
+
+    Raises
+    ------
+    ModelFileError
+        For a file that is no model, is damaged, or was written by a newer maxmargin.
+    MissingFile, UnreadableFile
+        For a file that is not there or cannot be read.
+    """
+    header, arrays = read_model(path)
+    if header.get("kind") != KIND:
+        raise ModelFileError(f"holds a model of kind {header.get('kind')!r}, not {KIND!r}", path)
+    try:
+        return _model(header, arrays)
+    except KeyError as error:
+        raise ModelFileError(f"the model file is damaged ({error} is missing)", path) from None
+    except (TypeError, ValueError) as error:
+        raise ModelFileError(f"the model file is damaged ({error})", path) from None
+
+
+# ---------------------------------------------------------------- writing
+
+
+def _linear_model(model: Any) -> LinearModel:
+    """Return the model itself, or that of a fitted estimator."""
+    found = model.to_model() if hasattr(model, "to_model") else model
+    if isinstance(found, LinearModel):
+        return found
+    raise InvalidInput(
+        f"save_model takes what train returned or a fitted estimator of maxmargin; got {type(model).__name__}"
+    )
+
+
+def _certificate_fields(proof: Certificate) -> dict[str, Any]:
+    return {
+        "kind": proof.kind,
+        "objective": float(proof.objective),
+        "bound": float(proof.bound),
+        "gap": float(proof.gap),
+        "relative_gap": float(proof.relative_gap),
+        "residuals": {name: float(value) for name, value in proof.residuals.items()},
+    }
+
+
+def _plain_labels(classes: NDArray[Any]) -> NDArray[Any]:
+    """Return the classes as numbers or text; labels that came as Python objects are one of these."""
+    if classes.dtype.kind in PLAIN_KINDS:
+        return classes
+    values = classes.tolist()
+    kinds = {type(value) for value in values}
+    plain = np.array(values) if len(kinds) == 1 and kinds <= {bool, int, float, str} else classes
+    if plain.dtype.kind not in PLAIN_KINDS or plain.tolist() != values:
+        raise InvalidInput(
+            f"classes that are neither numbers nor text cannot be kept in a model file; got {values[0]!r}"
+        )
+    return plain
+
+
+# ---------------------------------------------------------------- reading: ValueError says what is wrong
+
+
+def _model(header: Header, arrays: Arrays) -> LinearModel:
+    coef, intercept, classes = _floats(arrays, "coef", 2), _floats(arrays, "intercept", 1), arrays["classes"]
+    n_problems = coef.shape[0]
+    if classes.ndim != 1 or n_problems != (len(classes) if len(classes) > 2 else 1):
+        raise ValueError(f"{len(classes)} classes with weights of shape {coef.shape}")
+    if intercept.shape != (n_problems,):
+        raise ValueError(f"weights of shape {coef.shape} with an intercept of shape {intercept.shape}")
+    offset = _typed(header, "offset", str)
+    if offset not in OFFSETS:
+        raise ValueError(f"offset {offset!r}")
+
+    def each(name: str, make: Callable[[Any], Any]) -> list[Any]:
+        """One entry per problem; none for a classifier that was given, not fitted."""
+        entries = [make(entry) for entry in _typed(header, name, list)]
+        if len(entries) not in (0, n_problems):
+            raise ValueError(f"{len(entries)} {name} for {n_problems} problems")
+        return entries
+
+    return LinearModel(
+        coef=coef,
+        intercept=intercept,
+        classes=classes,
+        loss=_typed(header, "loss", str),
+        C=None if header["C"] is None else _number(header["C"]),
+        offset=offset,
+        intercept_scaling=_number(header["intercept_scaling"]),
+        tol=_number(header["tol"]),
+        intercept_intervals=each("intercept_intervals", _interval),
+        certificates=each("certificates", _certificate),
+        statuses=each("statuses", _status),
+        plans=each("plans", lambda entry: Plan(**{name: str(entry[name]) for name in _PLAN_FIELDS})),
+        n_iter=each("n_iter", int),
+        support=_support(arrays, n_problems),
+        feature_names=_names(header, coef.shape[1]),
+        scheme=_optional(header, "scheme", str),
+        label=_optional(header, "label", str | int),
+    )
+
+
+_PLAN_FIELDS = ("solver", "reason", "about")
+
+
+def _floats(arrays: Arrays, name: str, n_dimensions: int) -> NDArray[np.float64]:
+    array = arrays[name]
+    if array.dtype != np.float64 or array.ndim != n_dimensions or not np.isfinite(array).all():
+        raise ValueError(f"{name} must hold finite float64 numbers in {n_dimensions} dimensions")
+    return array
+
+
+def _typed(fields: Mapping[str, Any], name: str, kind: type) -> Any:
+    if not isinstance(fields[name], kind):
+        raise ValueError(f"{name} must be a {kind.__name__}; found {fields[name]!r}")
+    return fields[name]
+
+
+def _optional(fields: Mapping[str, Any], name: str, kind: Any) -> Any:
+    value = fields.get(name)
+    if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+        raise ValueError(f"{name} is {value!r}")
+    return value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"expected a number, found {value!r}")
+    return float(value)
+
+
+def _interval(entry: Any) -> tuple[float, float]:
+    low, high = entry
+    return _number(low), _number(high)
+
+
+def _certificate(entry: Any) -> Certificate:
+    residuals = {str(name): _number(value) for name, value in _typed(entry, "residuals", dict).items()}
+    numbers = {name: _number(entry[name]) for name in ("objective", "bound", "gap", "relative_gap")}
+    return Certificate(_typed(entry, "kind", str), **numbers, residuals=residuals)
+
+
+def _status(entry: Any) -> Status:
+    name = str(entry).upper()
+    if name not in Status.__members__:
+        raise ValueError(f"status {entry!r}")
+    return Status[name]
+
+
+def _support(arrays: Arrays, n_problems: int) -> Support | None:
+    if "support_indices" not in arrays:
+        return None
+    indices, n_free = arrays["support_indices"], arrays["support_n_free"]
+    dual_coef = _floats(arrays, "support_dual_coef", 2)
+    if indices.dtype.kind != "i" or n_free.dtype.kind != "i" or n_free.shape != (n_problems,):
+        raise ValueError("the support vectors are not whole numbers, one count per problem")
+    if indices.ndim != 1 or dual_coef.shape != (n_problems, len(indices)):
+        raise ValueError(f"{indices.size} support vectors with duals of shape {dual_coef.shape}")
+    return Support(indices.astype(np.intp), dual_coef, n_free.astype(np.intp))
+
+
+def _names(header: Header, n_columns: int) -> list[str] | None:
+    names: list[str] | None = _optional(header, "feature_names", list)
+    if names is not None and (len(names) != n_columns or not all(isinstance(name, str) for name in names)):
+        raise ValueError(f"feature_names must name each of the {n_columns} columns")
+    return names
