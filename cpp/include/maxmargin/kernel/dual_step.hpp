@@ -31,7 +31,8 @@ struct DualStep;
 
 template <class Loss>
 struct BoxStep {
-    static CoordinateStep take(double m, double alpha, double c, double q, const ShrinkLimits& limits) noexcept {
+    static CoordinateStep take(double m, double alpha, double c, double q,
+                               const ShrinkLimits& limits) noexcept {
         const double upper = Loss::largest_alpha(c);
         const double curve = curvature(c);
         const double gradient = m - 1 + curve * alpha;
@@ -71,8 +72,9 @@ template <>
 struct DualStep<loss::SquaredHinge> : BoxStep<loss::SquaredHinge> {};
 
 // With α' = c σ(−t) the optimality condition is t = m + q (c σ(−t) − α): the new agreement t lies in
-// [m − qα, m + q(c − α)] and the left side minus the right side increases, so Newton's method kept in a
-// shrinking bracket always ends. α' keeps all its digits near 0 and near c.
+// [m − qα, m + q(c − α)]. The left side minus the right side increases, convex for t < 0 and concave for t >
+// 0: Newton's method that is kept on the solution's side of 0 overshoots at most once and cannot cycle. α'
+// keeps all its digits near 0 and near c.
 template <>
 struct DualStep<loss::Logistic> {
     static CoordinateStep take(double m, double alpha, double c, double q, const ShrinkLimits&) noexcept {
@@ -80,13 +82,16 @@ struct DualStep<loss::Logistic> {
         const double violation = m - held;
         const double gap = 0.5 * (alpha - c * loss::Logistic::sigma(-m)) * violation;
         double low = m - q * alpha, high = m + q * (c - alpha);
+        if (m + q * (0.5 * c - alpha) > 0) {
+            low = std::max(low, 0.0);
+        } else {
+            high = std::min(high, 0.0);
+        }
         double t = std::clamp(held, low, high);
         double share = loss::Logistic::sigma(-t);
-        for (int round = 0; round < 30; ++round) {
+        for (int round = 0; round < 50; ++round) {
             const double excess = t - m - q * (c * share - alpha);
-            (excess > 0 ? high : low) = t;
-            double next = t - excess / (1 + q * c * share * (1 - share));
-            if (!(next > low && next < high)) next = 0.5 * (low + high);
+            const double next = std::clamp(t - excess / (1 + q * c * share * (1 - share)), low, high);
             const double moved = std::fabs(next - t);
             t = next;
             share = loss::Logistic::sigma(-t);
