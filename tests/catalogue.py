@@ -78,7 +78,7 @@ SMALL_INTEGERS: dict[str, Callable[[np.ndarray], Any]] = {
     "int64, Fortran order": lambda X: np.asfortranarray(X, dtype=np.int64),
     "float16": lambda X: X.astype(np.float16),
     "CSR, int8": _csr(np.int32, np.int8),
-    "CSR, float16, int64": _csr(np.int64, np.float16),
+    "CSR, int16, int64": _csr(np.int64, np.int16),
 }
 
 

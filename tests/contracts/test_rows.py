@@ -1,0 +1,333 @@
+"""Rows: the same passes give the same numbers however the data are stored, cut, or read by threads."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from catalogue import LOSSES, ROWS, SMALL_INTEGERS, STORAGES, problem_data
+from reference.sweep import SplitMix, Sweep
+
+from maxmargin import _core
+from maxmargin._core import StopToken, SweepState
+from maxmargin.errors import InvalidInput
+from maxmargin.rows import MemoryRows
+from maxmargin.rows.base import merge_in_tree
+from maxmargin.rows.kernels import Combine, Scores, ScoresAndCombine
+
+HELD = ["small integers", "sparse", "d > n", "one feature", "unscaled columns"]
+ANY_STORAGE = [(storage, name) for storage in STORAGES for name in HELD]
+ALL_STORAGES = ANY_STORAGE + [(storage, "small integers") for storage in SMALL_INTEGERS]
+
+
+def stored(storage, name):
+    return (STORAGES | SMALL_INTEGERS)[storage](problem_data(name).X)
+
+
+def products(rows, w, a):
+    z = rows.zeros()
+    v = rows.reduce(ScoresAndCombine(w), z, a)
+    return z, v
+
+
+# ---------------------------------------------------------------- reduce
+
+
+@pytest.mark.parametrize("cut", ROWS)
+@pytest.mark.parametrize(("storage", "name"), ALL_STORAGES)
+def test_products_equal_numpy(storage, name, cut):
+    X = problem_data(name).X
+    rows = ROWS[cut](stored(storage, name))
+    random = np.random.default_rng(1)
+    w, a = random.normal(size=X.shape[1]), random.normal(size=X.shape[0])
+    a[::4] = 0
+    z, v = products(rows, w, a)
+    np.testing.assert_allclose(z, X @ w, rtol=1e-12, atol=1e-12 * np.abs(X).max())
+    np.testing.assert_allclose(v, X.T @ a, rtol=1e-12, atol=1e-12 * np.abs(X).max())
+    alone = rows.zeros()
+    rows.reduce(Scores(w), alone)
+    np.testing.assert_array_equal(alone, z)
+    np.testing.assert_array_equal(rows.reduce(Combine(X.shape[1]), a), v)
+    norm2, largest = rows.norms()
+    np.testing.assert_allclose(norm2, (X * X).sum(axis=1), rtol=1e-14)
+    assert largest == norm2.max()
+
+
+# Read as float64, in place or through a buffer, by the same primitive.
+SAME_BITS = ["Fortran order", "strided", "rows backwards", "columns backwards", "read-only"]
+SAME_BITS_OF_INTEGERS = [name for name in SMALL_INTEGERS if not name.startswith("CSR")]
+
+
+@pytest.mark.parametrize(
+    ("storage", "name"),
+    [(storage, name) for storage in SAME_BITS for name in HELD]
+    + [(storage, "small integers") for storage in SAME_BITS_OF_INTEGERS],
+)
+def test_strides_and_integers_change_no_bit(storage, name):
+    X = problem_data(name).X
+    random = np.random.default_rng(2)
+    w, a = random.normal(size=X.shape[1]), random.normal(size=X.shape[0])
+    ours, plain = products(MemoryRows(stored(storage, name)), w, a), products(MemoryRows(X), w, a)
+    np.testing.assert_array_equal(ours[0], plain[0])
+    np.testing.assert_array_equal(ours[1], plain[1])
+
+
+@pytest.mark.parametrize("storage", ["C order", "Fortran order", "CSR, int32"])
+def test_threads_change_no_bit(storage):
+    X = stored(storage, "n > d")
+    random = np.random.default_rng(3)
+    w, a = random.normal(size=X.shape[1]), random.normal(size=X.shape[0])
+    alone = products(MemoryRows(X, block_rows=13), w, a)
+    for threads in (2, 8):
+        for ours, first in zip(
+            products(MemoryRows(X, block_rows=13, threads=threads), w, a), alone, strict=True
+        ):
+            np.testing.assert_array_equal(ours, first)
+
+
+def test_a_sum_in_another_order_would_show():
+    """The test above means something: other blocks do give other bits on this data."""
+    X = stored("C order", "n > d")
+    a = np.random.default_rng(3).normal(size=X.shape[0])
+    first = MemoryRows(X, block_rows=13).reduce(Combine(2), a)
+    second = MemoryRows(X, block_rows=14).reduce(Combine(2), a)
+    assert (first != second).any()
+
+
+@dataclass(frozen=True)
+class NamesOfRows:
+    """A kernel that says which rows it saw, in which tree."""
+
+    def __call__(self, block, token, *pieces):
+        (numbers,) = pieces
+        return str(numbers.tolist()).replace(" ", "")
+
+    def merge(self, first, second):
+        return f"({first}{second})"
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_records_are_joined_in_one_binary_tree(threads):
+    rows = MemoryRows(np.zeros((10, 1)), block_rows=2, threads=threads)
+    tree = rows.reduce(NamesOfRows(), np.arange(10))
+    assert tree == "((([0,1][2,3])([4,5][6,7]))[8,9])"
+
+
+def test_one_record_is_not_merged():
+    assert merge_in_tree(["a"], NamesOfRows()) == "a"
+
+
+def test_a_kernel_may_rewrite_its_piece():
+    class Double:
+        def __call__(self, block, token, *pieces):
+            pieces[0][:] *= 2
+
+        def merge(self, first, second):
+            return None
+
+    numbers = np.arange(10.0)
+    MemoryRows(np.zeros((10, 1)), block_rows=3, threads=2).reduce(Double(), numbers)
+    np.testing.assert_array_equal(numbers, 2 * np.arange(10.0))
+
+
+# ---------------------------------------------------------------- sweep
+
+
+class DualSweep:
+    """The compiled sweep as a kernel for `rows.sweep`."""
+
+    def __init__(self, told, state, limits=(-np.inf, np.inf)):
+        self.told, self.state, self.limits = told, state, limits
+
+    def __call__(self, block, token, order, *pieces):
+        sign, cost, norm2, mean_score, alpha, active = pieces
+        record = _core.dual_sweep(
+            block,
+            self.told,
+            self.state,
+            sign,
+            cost,
+            norm2,
+            mean_score,
+            alpha,
+            active,
+            order,
+            self.limits,
+            token,
+        )
+        return [(order, record)]
+
+    def merge(self, first, second):
+        return first + second
+
+
+def sweep(rows, data, loss, *, seed=0, number=0, alpha=None, center=0.0, gamma=0.0, mean=None):
+    """Return α, u, the state and what each block saw."""
+    alpha = np.full(rows.n_rows, 0.01) * data.cost if alpha is None else alpha.copy()
+    u = rows.reduce(Combine(rows.n_columns), data.sign * alpha)
+    mean = np.zeros(rows.n_columns) if mean is None else mean
+    state = SweepState(u, center, gamma, float(mean @ mean))
+    state.balance = float((data.sign * alpha).sum())
+    state.mean_dot = float(mean @ u)
+    norm2 = ((data.X - mean) ** 2).sum(axis=1)
+    active = np.ones(rows.n_rows, dtype=np.uint8)
+    vectors = (data.sign, data.cost, norm2, data.X @ mean, alpha, active)
+    seen = rows.sweep(DualSweep(loss, state), seed, number, *vectors, token=StopToken())
+    return alpha, u, state, seen
+
+
+@pytest.mark.parametrize("offset", [(0.0, 0.0), (0.3, 0.7)])
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("cut", ["one block", "blocks of 7"])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("name", ["overlapping", "rows of cost 0", "all-zero rows", "costs far apart"])
+def test_a_sweep_equals_the_reference(name, loss, cut, centred, offset):
+    data = problem_data(name)
+    mean = data.X.mean(axis=0) if centred else np.zeros(data.X.shape[1])
+    rows = ROWS[cut](data.X)
+    center, gamma = offset
+    alpha, u, state, seen = sweep(rows, data, loss, seed=9, number=4, center=center, gamma=gamma, mean=mean)
+
+    expected = Sweep(data.X, data.sign, data.cost, loss, 0.01 * data.cost, center, gamma, mean)
+    size = 7 if cut == "blocks of 7" else len(data.sign)
+    for (_, _, block), _ in seen:
+        live = [i for i in range(size * block, min(size * (block + 1), len(data.sign))) if data.cost[i] > 0]
+        places = SplitMix(9, 4, block).shuffle([i - size * block for i in live])
+        expected.visit([size * block + place for place in places])
+    np.testing.assert_allclose(alpha, expected.alpha, rtol=1e-9, atol=1e-10 * data.cost.max())
+    np.testing.assert_allclose(u, (data.sign * alpha) @ data.X, rtol=1e-10, atol=1e-10 * np.abs(u).max())
+    assert state.balance == pytest.approx(float((data.sign * alpha).sum()), rel=1e-10, abs=1e-9)
+    assert sum(record.visited for _, record in seen) == np.count_nonzero(data.cost)
+
+
+@pytest.mark.parametrize("storage", [*STORAGES, *SMALL_INTEGERS])
+def test_sweeps_over_every_storage_lead_to_the_same_optimum(storage):
+    """The order may differ (what is not read in place is swept chunk by chunk), the limit may not."""
+    base = problem_data("small integers")
+    data = replace(base, cost=0.01 * base.cost)
+    alphas = []
+    for X in (data.X, stored(storage, "small integers")):
+        alpha = np.zeros(len(data.sign))
+        for number in range(200):
+            alpha, *_ = sweep(MemoryRows(X), data, "squared_hinge", number=number, alpha=alpha, gamma=1.0)
+        alphas.append(alpha)
+    np.testing.assert_allclose(alphas[0], alphas[1], rtol=1e-9, atol=1e-12)
+    assert (alphas[0] > 0).sum() > 20
+
+
+def test_every_block_is_swept_once_in_an_order_of_seed_and_number():
+    data = problem_data("overlapping")
+
+    def orders(seed, number):
+        _, _, _, seen = sweep(MemoryRows(data.X, block_rows=7), data, "hinge", seed=seed, number=number)
+        return [order for order, _ in seen]
+
+    first = orders(5, 2)
+    assert sorted(block for _, _, block in first) == list(range(18))
+    assert {(seed, number) for seed, number, _ in first} == {(5, 2)}
+    assert first == orders(5, 2)
+    assert [block for _, _, block in first] != [block for _, _, block in orders(5, 3)]
+    assert [block for _, _, block in first] != [block for _, _, block in orders(6, 2)]
+
+
+def test_a_stopped_sweep_visits_no_further_block():
+    data = problem_data("overlapping")
+    token = StopToken()
+    visited = []
+
+    class StopsAtTheThird:
+        def __call__(self, block, token, order, *pieces):
+            visited.append(order[2])
+            if len(visited) == 3:
+                token.stop()
+            return len(visited)
+
+        def merge(self, first, second):
+            return max(first, second)
+
+    assert MemoryRows(data.X, block_rows=7).sweep(StopsAtTheThird(), 0, 0, token=token) == 3
+    assert len(visited) == 3
+
+
+# ---------------------------------------------------------------- a first look
+
+
+@pytest.mark.parametrize("threads", [1, 8])
+@pytest.mark.parametrize("storage", [name for name in STORAGES if name != "read-only"])
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({(40, 2): np.nan}, "X contains NaN: row 40, column 2"),
+        ({(40, 2): np.inf}, "X contains infinity (inf): row 40, column 2"),
+        ({(0, 0): -np.inf}, "X contains minus infinity (-inf): row 0, column 0"),
+        ({(41, 0): np.nan, (40, 4): np.inf, (40, 5): np.nan}, "X contains infinity (inf): row 40, column 4"),
+        ({(88, 5): np.nan, (3, 1): np.nan}, "X contains NaN: row 3, column 1"),
+        ({(89, 5): np.nan}, "X contains NaN: row 89, column 5"),
+    ],
+)
+def test_the_first_bad_value_is_named(bad, message, storage, threads):
+    X = problem_data("small integers").X.copy()
+    for place, value in bad.items():
+        X[place] = value
+    rows = MemoryRows(STORAGES[storage](X), block_rows=7, threads=threads)
+    with pytest.raises(InvalidInput) as caught:
+        rows.norms()
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [np.asfortranarray, sp.csr_array])
+def test_a_row_too_large_to_square_is_named(kind):
+    X = np.zeros((90, 6))
+    X[[50, 70], 3] = 1e200
+    with pytest.raises(InvalidInput, match=r"row 50 of X \(counted from 0\) is so large"):
+        MemoryRows(kind(X), block_rows=7).norms()
+
+
+def test_a_bad_value_matters_more_than_a_large_row():
+    X = np.zeros((30, 2))
+    X[3, 1], X[20, 0] = 1e200, np.nan
+    with pytest.raises(InvalidInput, match="NaN: row 20, column 0"):
+        MemoryRows(X, block_rows=4).norms()
+
+
+# ---------------------------------------------------------------- shapes, subsets
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0), (1, 1)])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_empty_shapes(shape, sparse):
+    X = np.ones(shape)
+    rows = MemoryRows(sp.csr_array(X) if sparse else X, block_rows=2)
+    z, v = products(rows, np.ones(shape[1]), np.ones(shape[0]))
+    np.testing.assert_array_equal(z, X @ np.ones(shape[1]))
+    np.testing.assert_array_equal(v, X.T @ np.ones(shape[0]))
+    norm2, largest = rows.norms()
+    assert norm2.shape == (shape[0],)
+    assert largest == max(norm2, default=0.0)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_a_subset_holds_the_chosen_rows(storage):
+    X = problem_data("sparse").X
+    index = np.array([5, 13, 2, 99, 5])
+    rows = MemoryRows(STORAGES[storage](X), block_rows=7).subset(index)
+    w = np.random.default_rng(4).normal(size=X.shape[1])
+    z, _ = products(rows, w, np.zeros(5))
+    np.testing.assert_allclose(z, X[index] @ w, rtol=1e-12, atol=1e-14)
+    assert (rows.n_rows, rows.n_columns) == (5, X.shape[1])
+
+
+def test_rows_are_read_in_place():
+    X = np.zeros((4, 3))
+    rows = MemoryRows(X)
+    X[2, 1] = 5.0
+    z, _ = products(rows, np.ones(3), np.zeros(4))
+    np.testing.assert_array_equal(z, [0, 0, 5, 0])
+    assert rows.X is X
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int8, np.uint8])
+def test_row_vectors_start_at_zero(dtype):
+    vector = MemoryRows(np.ones((5, 2))).zeros(dtype)
+    assert vector.dtype == dtype
+    np.testing.assert_array_equal(vector, np.zeros(5))
