@@ -10,15 +10,25 @@ __version__ = "0.1.0"
 
 # name: module that defines it
 _PUBLIC = {
+    "AgreementDisplay": "maxmargin.displays.agreement",
+    "BoundaryDisplay": "maxmargin.displays.boundary",
     "C_from": "maxmargin.training.scales",
     "Certificate": "maxmargin.results.certificate",
+    "ConvergenceDisplay": "maxmargin.displays.convergence",
     "ConvergenceWarning": "maxmargin.errors",
+    "LinearClassifier": "maxmargin.estimators.linear_classifier",
     "LinearModel": "maxmargin.training.model",
+    "LinearSVM": "maxmargin.estimators.linear_svm",
+    "LogisticRegression": "maxmargin.estimators.logistic_regression",
+    "certify": "maxmargin.training.certify",
+    "compare": "maxmargin.training.compare",
+    "empirical_risk": "maxmargin.losses.risk",
     "load_data": "maxmargin.inputs.load",
+    "load_model": "maxmargin.training.files",
     "losses": "",
     "reference_margin": "maxmargin.losses.reference_margin",
-    "empirical_risk": "maxmargin.losses.risk",
     "save_data": "maxmargin.inputs.save",
+    "save_model": "maxmargin.training.files",
     "train": "maxmargin.training.train",
 }
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.training.scales import resolve_C
 
-__all__ = ["Targets", "make_targets"]
+__all__ = ["Targets", "class_weights", "make_targets"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +52,11 @@ def make_targets(
     value = resolve_C(C, lam, total if total > 0 else 1.0, loss)
     if codes is None:
         return Targets(classes, np.zeros(0, dtype=np.intp), np.zeros(0), value)
-    per_class = _class_weights(class_weight, classes, codes, weights)
-    cost = value * per_class[codes]
-    if weights is not None:
-        cost = cost * weights
+    per_class = class_weights(class_weight, classes, codes, weights)
+    with np.errstate(over="ignore"):  # refused in the next line, by name
+        cost = value * per_class[codes]
+        if weights is not None:
+            cost = cost * weights
     if not np.isfinite(cost).all():
         raise InvalidInput("C times the weights overflows: scale the weights down.")
     return Targets(classes, codes, cost, value)
@@ -70,12 +71,13 @@ def _classes_of(labels: NDArray[Any]) -> NDArray[Any]:
         ) from None
 
 
-def _class_weights(
+def class_weights(
     class_weight: Any,
     classes: NDArray[Any],
     codes: NDArray[np.intp],
     weights: NDArray[np.float64] | None,
 ) -> NDArray[np.float64]:
+    """Return the weight of each class; "balanced" makes the classes' totals equal."""
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, str) and class_weight == "balanced":

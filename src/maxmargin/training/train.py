@@ -21,7 +21,7 @@ from maxmargin.training.one_vs_rest import Settings, solve_all
 from maxmargin.training.progress import Ticker, watching
 from maxmargin.validation import check_choice, check_labels, check_matrix, check_positive, check_weights
 
-__all__ = ["DUAL_LOSSES", "fit_linear", "train"]
+__all__ = ["DUAL_LOSSES", "fit_linear", "offset_from", "train"]
 
 DUAL_LOSSES = ("hinge", "squared_hinge", "logistic")
 
@@ -118,7 +118,7 @@ def fit_linear(
     labels = check_labels(y, checked.shape[0])
     weights = check_weights(sample_weight, checked.shape[0])
     loss = check_choice("loss", loss, DUAL_LOSSES)
-    offset = _offset(fit_intercept, penalize_intercept, intercept_scaling)
+    offset = offset_from(fit_intercept, penalize_intercept, intercept_scaling)
     limits = Limits(
         check_positive("tol", tol),
         check_positive("max_iter", max_iter, or_none=True, integer=True),
@@ -165,7 +165,8 @@ def fit_linear(
     )
 
 
-def _offset(fit_intercept: bool, penalize_intercept: bool, intercept_scaling: float) -> Offset:
+def offset_from(fit_intercept: bool, penalize_intercept: bool, intercept_scaling: float) -> Offset:
+    """Return what the three settings say about the offset."""
     for name, value in (("fit_intercept", fit_intercept), ("penalize_intercept", penalize_intercept)):
         if not isinstance(value, (bool, np.bool_)):
             raise InvalidParameter(f"{name} must be True or False; got {name}={value!r}")

@@ -1,0 +1,92 @@
+"""How far somebody's coefficients are above the optimum of the problem they were meant to solve."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from maxmargin.results.certificate import ROUNDING, Certificate
+from maxmargin.results.wording import percent
+
+__all__ = ["Assessment"]
+
+# An excess up to here is told as "within": it is our own default tolerance.
+_TINY = 1e-4
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """What duality proves about given coefficients: the interval in which their excess lies.
+
+    Values are in the sum form ½‖θ‖² + Σ cost · loss, whichever form the model's own library writes; the
+    percentages are the same in all of them.
+
+    Attributes
+    ----------
+    problem : str
+        The problem in words: loss, regularisation, offset, weights.
+    objective : float
+        Its value at the given coefficients; inf where that is beyond double precision.
+    bound : float
+        No coefficients have a smaller value than this.
+    gap : float
+        The most by which the objective can exceed the optimum.
+    relative_gap : float
+        The most by which it can exceed the optimum, as a share of the optimum.
+    own : Certificate
+        Of our own solution of the same problem, from which the bound comes.
+    label : str
+        With several classes, the class that these numbers are about: the worst of them.
+    shortfall : str
+        Why our own solution did not reach the tolerance; empty if it did. The interval is wider then.
+    per_class : tuple of Assessment
+        With several classes, one for each against the rest, in the order of the classes.
+    """
+
+    problem: str
+    objective: float
+    bound: float
+    gap: float
+    relative_gap: float
+    own: Certificate
+    label: str = ""
+    shortfall: str = ""
+    per_class: tuple[Assessment, ...] = ()
+
+    @property
+    def excess(self) -> float:
+        """The least by which the objective exceeds the optimum: it exceeds our own solution's by this."""
+        return max(0.0, min(self.objective - self.own.objective, self.gap))
+
+    @property
+    def relative_excess(self) -> float:
+        """The least by which the objective exceeds the optimum, as a share of the optimum."""
+        if self.excess == 0:
+            return 0.0
+        share = self.excess / self.own.objective if self.own.objective > 0 else math.inf
+        return min(share, self.relative_gap)
+
+    def __str__(self) -> str:
+        place = "the optimum of its own objective"
+        if self.label:
+            place += f" for {self.label}, the worst of {len(self.per_class)}"
+        said = self._distance(f"{place} ({self.problem})")
+        if not self.shortfall:
+            return f"{said}, by duality"
+        reached = percent(self.own.relative_gap)
+        return f"{said}, by duality; our own solution is within {reached}: {self.shortfall}"
+
+    def _distance(self, place: str) -> str:
+        low, high = self.relative_excess, self.relative_gap
+        if math.isinf(self.objective):
+            return f"beyond double precision above {place}"
+        if high <= ROUNDING:
+            return f"at {place} to rounding"
+        if self.bound <= 0:
+            least = percent(low) if low > ROUNDING else "an unknown distance"
+            return f"{'at least ' if low > ROUNDING else ''}{least} above {place}; no bound above 0 was found"
+        if high <= _TINY or low <= ROUNDING:
+            return f"within {percent(high)} of {place}"
+        if percent(low) != percent(high):
+            return f"between {percent(low)} and {percent(high)} above {place}"
+        return f"{percent(high)} above {place}"

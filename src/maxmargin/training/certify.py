@@ -1,0 +1,351 @@
+"""Anybody's coefficients, and how far they are above the optimum of their own objective."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin._core import StopToken
+from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter
+from maxmargin.problem import Offset, Problem, examine
+from maxmargin.problem.certificate import value_at_zero
+from maxmargin.results.assessment import Assessment
+from maxmargin.results.solution import Solution, Status
+from maxmargin.rows import Array, MemoryRows
+from maxmargin.solvers.choose import choose
+from maxmargin.solvers.run import Limits, run
+from maxmargin.training.cores import resolve_jobs
+from maxmargin.training.costs import Targets, class_weights, make_targets
+from maxmargin.training.foreign_models import (
+    HOW_TO_GIVE_COEFFICIENTS,
+    Claim,
+    is_model,
+    is_ours,
+    read_model,
+    unwrap,
+)
+from maxmargin.training.model import LinearModel
+from maxmargin.training.train import DUAL_LOSSES, offset_from
+from maxmargin.validation import check_choice, check_labels, check_matrix, check_positive, check_weights
+
+__all__ = ["certify"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Named:
+    """What the caller says about the problem; for a fitted model it has to be nothing."""
+
+    intercept: Any = 0
+    loss: Any = None
+    C: Any = None
+    lam: Any = None
+    penalize_intercept: Any = False
+    intercept_scaling: Any = 1.0
+    class_weight: Any = None
+    fit_intercept: Any = True
+
+    def refuse_all(self, model: Any, *, but: tuple[str, ...] = ()) -> None:
+        """Refuse every setting that differs from its default."""
+        for name, default in vars(_Named()).items():
+            value = getattr(self, name)
+            same = value is default or (np.ndim(value) == 0 and bool(value == default))
+            if name not in but and not same:
+                raise InvalidParameter(
+                    f"{type(model).__name__} has its own {name}; leave {name} out. To judge its coefficients "
+                    f"by another problem, {HOW_TO_GIVE_COEFFICIENTS}."
+                )
+
+
+def certify(
+    model_or_coef: Any,
+    X: Any,
+    y: Any,
+    *,
+    intercept: Any = 0,
+    loss: str | None = None,
+    C: float | None = None,
+    lam: float | None = None,
+    penalize_intercept: bool = False,
+    intercept_scaling: float = 1.0,
+    class_weight: Any = None,
+    sample_weight: Any = None,
+    fit_intercept: bool = True,
+    tol: float = 1e-4,
+    max_time: float | None = None,
+    n_jobs: int | None = None,
+) -> Assessment:
+    """State how far coefficients are above the optimum of their own objective.
+
+    The problem is solved here to `tol`, which gives a bound that no coefficients can beat, and the given
+    ones are measured against it. They may come from anywhere and be as bad as they like.
+
+    Parameters
+    ----------
+    model_or_coef : fitted model or array
+        LinearSVC, SVC(kernel="linear"), LogisticRegression or SGDClassifier of scikit-learn, a pipeline or
+        search that ends in one of them, a model of this package; or coefficients of shape (d,), (1, d) or,
+        one against the rest, (n_classes, d).
+    X, y : the data that the model was fitted to
+        Labels of any kind; with two classes the second in increasing order is the positive one. A pipeline
+        gets the X that it was fitted with.
+    intercept : float or array
+        The offset of given coefficients.
+    loss : "hinge", "squared_hinge" or "logistic"
+        What given coefficients were meant to minimise; a model knows this and all that follows.
+    C, lam : float
+        ½‖θ‖² + C Σ loss, or lam/2 ‖θ‖² + mean loss: one or the other.
+    penalize_intercept, intercept_scaling, fit_intercept
+        Whether the offset is free, penalised as LIBLINEAR does, or absent.
+    class_weight : None, "balanced" or mapping
+    sample_weight : array
+        As given to the model's `fit`; models do not keep it.
+    tol : float
+        How tightly to solve: the width of the interval that is stated, as a share of the optimum.
+    max_time : float
+        Seconds after which the interval is as wide as it is by then; shared among the classes.
+    n_jobs : int or None
+        Threads that read the rows; None takes all cores. The result does not depend on it.
+
+    Returns
+    -------
+    Assessment
+        Printing it says the sentence. With several classes, one entry for each, and the worst quoted.
+
+    Examples
+    --------
+    >>> from maxmargin import certify
+    >>> X, y = [[0.0], [1.0], [3.0], [4.0]], ["left", "left", "right", "right"]
+    >>> print(certify([1.5], X, y, intercept=-3, loss="hinge", C=10))
+    125 % above the optimum of its own objective (hinge, C = 10, unpenalised offset), by duality
+    >>> print(certify([1.0], X, y, intercept=-2, loss="hinge", C=10))
+    at the optimum of its own objective (hinge, C = 10, unpenalised offset) to rounding, by duality
+    """
+    named = _Named(
+        intercept, loss, C, lam, penalize_intercept, intercept_scaling, class_weight, fit_intercept
+    )
+    claim, X = _claim(model_or_coef, X, named)
+    checked = check_matrix(X)
+    labels = check_labels(y, checked.shape[0])
+    weights = check_weights(sample_weight, checked.shape[0])
+    limits = Limits(check_positive("tol", tol), None, check_positive("max_time", max_time, or_none=True))
+    rows = MemoryRows(checked, threads=resolve_jobs(n_jobs))
+    rows.norms()  # finds values that are not finite before anything else is done
+    loss = check_choice("loss", claim.loss, DUAL_LOSSES)
+    targets = _targets(claim, labels, weights, loss)
+    points = _points(claim, targets, checked.shape[1])
+    about = _in_words(claim, weights is not None)
+    deadline = None if limits.max_time is None else time.perf_counter() + limits.max_time
+    found: list[Assessment] = []
+    for problem, label, (w, b) in zip(
+        _problems(rows, claim, targets, weights), _names(targets), points, strict=True
+    ):
+        share = _fair_share(deadline, len(points) - len(found))
+        solution = _solve(problem, replace(limits, max_time=share))
+        found.append(_assess(problem, w, b, solution, limits.tol, about, label))
+    if len(found) == 1:
+        return found[0]
+    worst = max(found, key=lambda assessment: (assessment.relative_gap, assessment.objective))
+    return replace(worst, per_class=tuple(found))
+
+
+# ---------------------------------------------------------------- what is claimed
+
+
+def _claim(given: Any, X: Any, named: _Named) -> tuple[Claim, Any]:
+    """Return the coefficients with their problem, and X as they see it."""
+    model, X = unwrap(given, X)
+    if is_ours(model) and hasattr(model, "classes_") and model.to_model().C is None:
+        model = model.to_model()  # given, not fitted: its settings are defaults that nobody chose
+    if isinstance(model, LinearModel) and model.C is not None:
+        named.refuse_all(model, but=("class_weight",))  # which it does not keep
+        offset = Offset(model.offset, model.intercept_scaling)  # type: ignore[arg-type]
+        settings = (model.loss, "C", model.C, offset, named.class_weight)
+        return Claim(model.coef, model.intercept, model.classes, *settings), X
+    if isinstance(model, LinearModel):
+        alone = replace(named, intercept=model.intercept)
+        return replace(_claim_of_coefficients(model.coef, alone), classes=model.classes), X
+    if is_model(model):
+        claim = read_model(model)
+        named.refuse_all(model)
+        _check_names(model, X)
+        return claim, X
+    return _claim_of_coefficients(model, named), X
+
+
+def _claim_of_coefficients(coef: Any, named: _Named) -> Claim:
+    if named.loss is None or (named.C is None and named.lam is None):
+        raise InvalidParameter(
+            "coefficients alone do not say what they were meant to minimise: give loss='hinge', "
+            "'squared_hinge' or 'logistic', and C (½‖θ‖² + C Σ loss) or lam (lam/2 ‖θ‖² + mean loss)"
+        )
+    if named.C is not None and named.lam is not None:
+        raise InvalidParameter(
+            f"give C or lam, not both: C = 1/(lam · n) is one number; got C={named.C!r} and lam={named.lam!r}"
+        )
+    offset = offset_from(named.fit_intercept, named.penalize_intercept, named.intercept_scaling)
+    strength, value = ("C", named.C) if named.lam is None else ("lam", named.lam)
+    return Claim(coef, named.intercept, None, named.loss, strength, value, offset, named.class_weight)
+
+
+def _check_names(model: Any, X: Any) -> None:
+    known = getattr(model, "feature_names_in_", None)
+    columns = getattr(X, "columns", None)
+    if known is None or columns is None or list(known) == list(columns):
+        return
+    raise InvalidInput(
+        f"the columns of X are not those that {type(model).__name__} was fitted with, in that order: "
+        f"it had {', '.join(map(str, known[:5]))}{', …' if len(known) > 5 else ''}."
+    )
+
+
+def _in_words(claim: Claim, is_weighted: bool) -> str:
+    parts = [claim.loss.replace("_", " "), f"{claim.strength} = {claim.value:g}", str(claim.offset)]
+    if claim.class_weight is not None:
+        parts.append("balanced classes" if isinstance(claim.class_weight, str) else "class weights")
+    if is_weighted:
+        parts.append("sample weights")
+    return ", ".join(parts)
+
+
+# ---------------------------------------------------------------- the problems
+
+
+def _targets(claim: Claim, labels: NDArray[Any], weights: Array | None, loss: str) -> Targets:
+    """Return classes and costs before class weights, which may differ between the problems."""
+    value, is_C = claim.value, claim.strength != "lam"
+    if claim.strength == "alpha":
+        value = 1.0 / (check_positive("alpha", value) * labels.shape[0])
+    strength = {"C" if is_C else "lam": value, "lam" if is_C else "C": None}
+    targets = make_targets(labels, weights, **strength, class_weight=None, loss=loss)
+    if len(targets.classes) < 2:
+        raise InvalidInput(
+            f"certify needs rows of two classes or more; y has {len(targets.classes)}"
+            f"{'' if weights is None else ' with a weight above 0'}."
+        )
+    if claim.classes is not None and not np.array_equal(targets.classes, claim.classes):
+        raise InvalidInput(
+            f"the classes of y are not the model's: y has {_listed(targets.classes)}, the model "
+            f"{_listed(claim.classes)}. Give the data that the model was fitted to."
+        )
+    return targets
+
+
+def _listed(classes: Any) -> str:
+    shown = ", ".join(str(label) for label in classes[:10])
+    return f"{shown}, … ({len(classes)} in all)" if len(classes) > 10 else shown
+
+
+def _names(targets: Targets) -> list[str]:
+    if len(targets.classes) == 2:
+        return [""]
+    return [f"class {label!s}" for label in targets.classes]
+
+
+def _problems(rows: MemoryRows, claim: Claim, targets: Targets, weights: Array | None) -> list[Problem]:
+    counted = weights if claim.balances_weights else None
+    per_class = class_weights(claim.class_weight, targets.classes, targets.codes, counted)
+    several = len(targets.classes) > 2
+    problems = []
+    for positive in range(len(targets.classes)) if several else (1,):
+        factor = per_class[targets.codes]
+        if several and claim.rest_weighs_one:
+            factor = np.where(targets.codes == positive, factor, 1.0)
+        with np.errstate(over="ignore"):
+            cost = targets.cost * factor
+        if not np.isfinite(cost).all():
+            raise InvalidInput("C times the weights overflows: scale the weights down.")
+        problems.append(Problem(rows, targets.sign(positive), cost, claim.loss, claim.offset))
+    return problems
+
+
+def _points(claim: Claim, targets: Targets, n_columns: int) -> list[tuple[Array, float]]:
+    """Return weights and offset of each problem."""
+    coef = claim.coef.toarray() if hasattr(claim.coef, "toarray") else claim.coef
+    coef = np.atleast_2d(_numbers("coef", coef))
+    wanted = 1 if len(targets.classes) == 2 else len(targets.classes)
+    if coef.shape != (wanted, n_columns):
+        raise InvalidInput(
+            f"{len(targets.classes)} classes and {n_columns} columns need coefficients of shape "
+            f"{f'({n_columns},) or ' if wanted == 1 else ''}({wanted}, {n_columns}); got {coef.shape}."
+        )
+    intercept = _numbers("intercept", claim.intercept).ravel()
+    if intercept.shape[0] not in (1, wanted):
+        raise InvalidInput(f"intercept must hold {wanted} number(s); got {intercept.shape[0]}.")
+    intercept = np.broadcast_to(intercept, wanted)
+    if claim.offset.kind == "none" and intercept.any():
+        raise InvalidParameter(
+            f"fit_intercept=False is a problem without offset, but intercept={intercept[intercept != 0][0]:g}"
+        )
+    return [(np.ascontiguousarray(w), float(b)) for w, b in zip(coef, intercept, strict=True)]
+
+
+def _numbers(name: str, value: Any) -> Array:
+    try:
+        numbers = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{name} must hold numbers; got {type(value).__name__}.") from None
+    if numbers.ndim > 2:
+        raise InvalidInput(f"{name} must have at most 2 dimensions; got {numbers.ndim}.")
+    if not np.isfinite(numbers).all():
+        raise InvalidInput(f"{name} must be finite; it contains NaN or infinity.")
+    return numbers
+
+
+# ---------------------------------------------------------------- the answer
+
+
+def _fair_share(deadline: float | None, problems_left: int) -> float | None:
+    """Return the seconds for the next problem, so that every class gets its part of the time."""
+    if deadline is None:
+        return None
+    return max((deadline - time.perf_counter()) / problems_left, 1e-3)
+
+
+def _solve(problem: Problem, limits: Limits) -> Solution:
+    on_main = threading.current_thread() is threading.main_thread()
+    solver, plan = choose("auto", problem)
+    solution = run(problem, solver, plan, limits, token=StopToken(limits.max_time, on_main))
+    if solution.status is Status.INTERRUPTED:
+        raise Interrupted("interrupted while solving the problem that the coefficients are measured against")
+    return solution
+
+
+def _assess(
+    problem: Problem, w: Array, b: float, solution: Solution, tol: float, about: str, label: str
+) -> Assessment:
+    own = solution.certificate
+    objective, gap = _value_and_gap(problem, w, b, solution)
+    unit = max(own.bound, 2.0**-52 * value_at_zero(problem), np.finfo(float).tiny)
+    return Assessment(
+        problem=about,
+        objective=objective,
+        bound=own.bound,
+        gap=gap,
+        relative_gap=gap / unit,
+        own=own,
+        label=label,
+        shortfall="" if own.relative_gap <= tol else solution.status.value,
+    )
+
+
+def _value_and_gap(problem: Problem, w: Array, b: float, solution: Solution) -> tuple[float, float]:
+    """Return the objective at the point and the most by which it exceeds the optimum."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = float((w * w).sum()) + (b * b if problem.offset.kind == "penalized" else 0.0)
+        if not math.isfinite(squares):
+            return math.inf, math.inf
+        proof = examine(problem, w, b, solution.alpha).certificate
+    if not math.isfinite(proof.objective):
+        return math.inf, math.inf
+    bound = solution.certificate.bound
+    if proof.objective > 2.0 * bound:
+        # Far away the difference is exact enough, and the price of the dual point's imbalance, which
+        # grows with the distance, need not be paid: the bound comes from a point near the optimum.
+        return proof.objective, proof.objective - bound
+    return proof.objective, proof.gap

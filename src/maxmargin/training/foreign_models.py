@@ -1,0 +1,274 @@
+"""Reading fitted models of other libraries: what they minimised, from their class name and settings.
+
+Nothing is imported; scikit-learn's documented attributes (``coef_``, ``intercept_``, ``classes_``) and
+``get_params`` are enough.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from maxmargin.errors import InvalidInput, InvalidParameter
+from maxmargin.problem import Offset
+
+__all__ = ["HOW_TO_GIVE_COEFFICIENTS", "Claim", "is_model", "is_ours", "read_model", "unwrap"]
+
+Params = Mapping[str, Any]
+
+HOW_TO_GIVE_COEFFICIENTS = (
+    "give the coefficients and name their problem: certify(coef, X, y, intercept=…, "
+    "loss='hinge', 'squared_hinge' or 'logistic', C=… or lam=…)"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """Coefficients and the problem they are meant to solve.
+
+    Attributes
+    ----------
+    coef, intercept : as the model keeps them
+    classes : array or None
+        The model's classes in its own order; None if only the data know them.
+    loss : str
+    strength : str
+        What `value` is: "C" of the sum form, "lam" of the mean form, or "alpha", which is lam of a mean
+        over the number of rows, whatever their weights (SGDClassifier).
+    value : float
+    offset : Offset
+    class_weight : as `train` takes it
+    rest_weighs_one : bool
+        With several classes, whether a class's weight counts only where it is the positive one, as
+        LIBLINEAR and SGDClassifier have it; here and in SVC every row keeps its own class's weight.
+    balances_weights : bool
+        Whether class_weight="balanced" counts sample weights, or rows.
+    """
+
+    coef: Any
+    intercept: Any
+    classes: Any
+    loss: str
+    strength: str
+    value: Any
+    offset: Offset
+    class_weight: Any = None
+    rest_weighs_one: bool = False
+    balances_weights: bool = True
+
+
+def is_model(candidate: Any) -> bool:
+    """Return whether this looks like an estimator rather than an array of coefficients."""
+    return hasattr(candidate, "get_params") or hasattr(candidate, "coef_")
+
+
+def is_ours(model: Any) -> bool:
+    """Return whether this is an estimator of this package with a loss and a regulariser."""
+    return hasattr(model, "get_params") and {"lam", "penalize_intercept"} <= set(model.get_params(deep=False))
+
+
+def unwrap(model: Any, X: Any) -> tuple[Any, Any]:
+    """Return the linear model inside pipelines and searches, and X as that model sees it."""
+    while True:
+        if hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        elif isinstance(getattr(model, "steps", None), list) and hasattr(model, "named_steps"):
+            for name, step in model.steps[:-1]:
+                X = _transformed(name, step, X)
+            model = model.steps[-1][1]
+        else:
+            return model, X
+
+
+def _transformed(name: str, step: Any, X: Any) -> Any:
+    if step is None or (isinstance(step, str) and step == "passthrough"):
+        return X
+    if not hasattr(step, "transform"):
+        raise InvalidInput(
+            f"step {name!r} of the pipeline ({type(step).__name__}) has no transform, so the rows that the "
+            "last step learned from are unknown. Certify the last step with those rows: "
+            "certify(pipe[-1], rows, labels)."
+        )
+    return step.transform(X)
+
+
+def read_model(model: Any) -> Claim:
+    """Return what a fitted model minimised, or refuse it by name."""
+    name, reader = _reader(model)
+    if not hasattr(model, "classes_"):
+        raise InvalidInput(f"this {name} is not fitted yet: fit it, then certify it.")
+    return reader(model, model.get_params(deep=False))
+
+
+def _reader(model: Any) -> tuple[str, Callable[[Any, Params], Claim]]:
+    own = type(model).__name__
+    if not hasattr(model, "get_params"):
+        raise InvalidInput(_cannot_read(own))
+    if is_ours(model):
+        return own, _read_ours
+    # A subclass of a known class is read as that class, but LogisticRegressionCV, which scikit-learn
+    # derives from LogisticRegression, is not one: the nearest class of scikit-learn itself decides.
+    names = (kind.__name__ for kind in type(model).__mro__ if kind.__module__.split(".")[0] == "sklearn")
+    nearest = next(names, own)
+    if nearest not in _READERS:
+        raise InvalidInput(_cannot_read(own))
+    return own, _READERS[nearest]
+
+
+def _cannot_read(name: str) -> str:
+    advice = {
+        "OneVsRestClassifier": "certify one class at a time: "
+        "certify(model.estimators_[k], X, y == model.classes_[k]).",
+        "OneVsOneClassifier": "certify its pairs one at a time, each with the rows of its two classes.",
+    }.get(name, f"for anything else {HOW_TO_GIVE_COEFFICIENTS}.")
+    return (
+        f"certify cannot read {name}. It reads LinearSVC, SVC(kernel='linear'), LogisticRegression, "
+        f"SGDClassifier and maxmargin's own models; {advice}"
+    )
+
+
+def _refuse(model: Any, setting: str, why: str) -> InvalidParameter:
+    return InvalidParameter(
+        f"{type(model).__name__}({setting}) {why}. certify knows the L2-regularised hinge, squared hinge and "
+        "logistic losses, for two classes or one class against the rest."
+    )
+
+
+def _penalised(params: Params) -> Offset:
+    if not params["fit_intercept"]:
+        return Offset("none")
+    return Offset("penalized", float(params["intercept_scaling"]))
+
+
+def _read_linear_svc(model: Any, params: Params) -> Claim:
+    if params["penalty"] != "l2":
+        raise _refuse(model, f"penalty={params['penalty']!r}", "has no L2 penalty")
+    if params["multi_class"] != "ovr":
+        raise _refuse(model, f"multi_class={params['multi_class']!r}", "is one joint problem of all classes")
+    return Claim(
+        model.coef_,
+        model.intercept_,
+        model.classes_,
+        params["loss"],
+        "C",
+        params["C"],
+        _penalised(params),
+        params["class_weight"],
+        rest_weighs_one=True,
+    )
+
+
+def _read_svc(model: Any, params: Params) -> Claim:
+    if params["kernel"] != "linear":
+        raise _refuse(model, f"kernel={params['kernel']!r}", "has no linear coefficients")
+    if len(model.classes_) > 2:
+        raise _refuse(
+            model, "kernel='linear'", f"with {len(model.classes_)} classes is one classifier for each pair"
+        )
+    return Claim(
+        model.coef_,
+        model.intercept_,
+        model.classes_,
+        "hinge",
+        "C",
+        params["C"],
+        Offset("free"),
+        params["class_weight"],
+        balances_weights=False,
+    )
+
+
+def _read_logistic_regression(model: Any, params: Params) -> Claim:
+    _check_l2_alone(model, params)
+    if math.isinf(params["C"]):
+        raise _refuse(model, "C=inf", "is not regularised")
+    one_vs_rest = params["solver"] == "liblinear" or params.get("multi_class") == "ovr"
+    if len(model.classes_) > 2 and not one_vs_rest:
+        setting = f"solver={params['solver']!r}"
+        raise _refuse(model, setting, f"with {len(model.classes_)} classes is multinomial")
+    if len(model.classes_) > 2 and params["class_weight"] is not None and params["solver"] != "liblinear":
+        raise _refuse(
+            model, "multi_class='ovr'", "with class_weight weighs each of its problems in its own way"
+        )
+    by_liblinear = params["solver"] == "liblinear"
+    free = Offset("free" if params["fit_intercept"] else "none")
+    return Claim(
+        model.coef_,
+        model.intercept_,
+        model.classes_,
+        "logistic",
+        "C",
+        params["C"],
+        _penalised(params) if by_liblinear else free,
+        params["class_weight"],
+        rest_weighs_one=by_liblinear,
+    )
+
+
+def _check_l2_alone(model: Any, params: Params) -> None:
+    """Refuse L1, elastic net and no penalty, as scikit-learn writes them before and since its version 1.8."""
+    penalty, l1_ratio = params.get("penalty", "deprecated"), params.get("l1_ratio")
+    if penalty is None:
+        raise _refuse(model, "penalty=None", "is not regularised")
+    has_l1 = penalty == "l1" or (penalty in ("deprecated", "elasticnet") and l1_ratio not in (None, 0))
+    if has_l1:
+        setting = f"l1_ratio={l1_ratio!r}" if penalty == "deprecated" else f"penalty={penalty!r}"
+        raise _refuse(model, setting, "has an L1 penalty")
+
+
+_SGD_LOSSES = {"hinge": "hinge", "squared_hinge": "squared_hinge", "log_loss": "logistic"}
+
+
+def _read_sgd_classifier(model: Any, params: Params) -> Claim:
+    if params["loss"] not in _SGD_LOSSES:
+        raise _refuse(model, f"loss={params['loss']!r}", "minimises a loss that has no certificate here")
+    if params["penalty"] is None or params["alpha"] == 0:
+        setting = "penalty=None" if params["penalty"] is None else "alpha=0"
+        raise _refuse(model, setting, "is not regularised")
+    if params["penalty"] != "l2" and not (params["penalty"] == "elasticnet" and params["l1_ratio"] == 0):
+        raise _refuse(model, f"penalty={params['penalty']!r}", "has an L1 penalty")
+    if params["early_stopping"]:
+        raise _refuse(model, "early_stopping=True", "learns from some of the rows and does not say which")
+    return Claim(
+        model.coef_,
+        model.intercept_,
+        model.classes_,
+        _SGD_LOSSES[params["loss"]],
+        "alpha",
+        params["alpha"],
+        Offset("free" if params["fit_intercept"] else "none"),
+        params["class_weight"],
+        rest_weighs_one=True,
+        balances_weights=False,
+    )
+
+
+def _read_ours(model: Any, params: Params) -> Claim:
+    """Read an estimator of this package, which has the same settings as `train`."""
+    by_lam = params["lam"] is not None
+    if not params["fit_intercept"]:
+        offset = Offset("none")
+    elif params["penalize_intercept"]:
+        offset = Offset("penalized", float(params["intercept_scaling"]))
+    else:
+        offset = Offset("free")
+    return Claim(
+        model.coef_,
+        model.intercept_,
+        model.classes_,
+        params.get("loss", "logistic"),
+        "lam" if by_lam else "C",
+        params["lam"] if by_lam else params["C"],
+        offset,
+        params["class_weight"],
+    )
+
+
+_READERS: dict[str, Callable[[Any, Params], Claim]] = {
+    "LinearSVC": _read_linear_svc,
+    "SVC": _read_svc,
+    "LogisticRegression": _read_logistic_regression,
+    "SGDClassifier": _read_sgd_classifier,
+}
