@@ -190,7 +190,7 @@ def _sparse() -> Example:
 
 
 def _no_free_support_vector() -> Example:
-    return example([[1.0], [-1.0], [2.0], [-2.0]], [1, -1, 1, -1], 0.1)
+    return example([[1.0], [-1.0], [2.0], [-2.0]], [1, -1, 1, -1], 0.05)
 
 
 def _opposite_points() -> Example:
