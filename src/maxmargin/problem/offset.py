@@ -16,6 +16,8 @@ from maxmargin.rows import Array
 
 __all__ = ["best_offset", "chosen_from"]
 
+_SMALL_STEP = 1e-14  # relative; the step after it would be its square
+
 
 def best_offset(problem: Problem, z: Array) -> tuple[float, float]:
     """Return all offsets that minimise the objective when the scores are z.
@@ -75,10 +77,15 @@ class _OffsetSlope:
 
 
 def _stationary_offset(problem: Problem, z: Array) -> float:
-    """Find the root of the objective's slope in b by Newton's method inside a shrinking bracket."""
+    """Find the root of the objective's slope in b by Newton's method inside a shrinking bracket.
+
+    A step is taken if it stays inside and is at most half of the last but one; otherwise the bracket is
+    halved, so that the iteration cannot go round in a circle.
+    """
     square = problem.offset.square
     low, high = _bracket(problem, z)
     b = min(max(0.0, low), high)
+    last = last_but_one = high - low
     for _ in range(200):
         slope, curvature = problem.rows.reduce(_OffsetSlope(problem.loss, b), z, problem.sign, problem.cost)
         if square > 0:
@@ -87,12 +94,15 @@ def _stationary_offset(problem: Problem, z: Array) -> float:
             high = b
         else:
             low = b
-        if slope == 0:
-            return b
-        newton = b - slope / curvature if curvature > 0 else math.nan
-        following = newton if low < newton < high else low + 0.5 * (high - low)
-        if abs(following - b) <= 4e-16 * max(1.0, abs(b)) or not low < following < high:
-            return following
+        step = -slope / curvature if curvature > 0 else math.copysign(math.inf, -slope)
+        if slope == 0 or abs(step) <= _SMALL_STEP * max(1.0, abs(b)):
+            return b + step if slope != 0 else b
+        following = b + step
+        if not (low < following < high and abs(step) <= 0.5 * last_but_one):
+            following = low + 0.5 * (high - low)
+            if not low < following < high:
+                return following
+        last_but_one, last = last, abs(following - b)
         b = following
     return b
 
