@@ -9,7 +9,9 @@
 namespace maxmargin {
 namespace {
 
-constexpr std::int64_t kRowsAhead = 2;
+constexpr std::int64_t kRowsAhead = 3;
+constexpr std::int64_t kGroupRows = 16;
+constexpr std::int64_t kWindowRows = 64 * kGroupRows;
 
 template <class Loss, class Rows>
 void visit(const Rows& rows, std::int64_t i, std::int64_t row, const DualRows& numbers, DualState& state,
@@ -39,15 +41,46 @@ void visit(const Rows& rows, std::int64_t i, std::int64_t row, const DualRows& n
     ++record.moved;
 }
 
-// The active rows of a chunk in random order.
-void draw_order(const DualRows& numbers, std::int64_t first, std::int64_t n, Random& random,
-                std::vector<std::int32_t>& order) {
-    order.clear();
-    for (std::int64_t i = 0; i < n; ++i) {
-        if (numbers.active[first + i] != 0 && numbers.cost[first + i] > 0) order.push_back(static_cast<std::int32_t>(i));
-    }
-    random.shuffle(order.data(), static_cast<std::int64_t>(order.size()));
+// Starts loading a row that comes later, with the numbers kept beside it.
+template <class Rows>
+void prefetch(const Rows& rows, std::int64_t i, std::int64_t row, const DualRows& numbers) noexcept {
+    rows.prefetch(i);
+    __builtin_prefetch(numbers.alpha + row, 1);
+    __builtin_prefetch(numbers.norm2 + row);
+    __builtin_prefetch(numbers.cost + row);
 }
+
+// The active rows of a chunk in random order, kind to caches and page tables: groups of neighbours are
+// drawn at random, and rows are shuffled within a window of groups. Rows of one group share memory pages;
+// rows visited one after the other come from all over the chunk, as labels sorted by class require.
+class OrderDrawer {
+  public:
+    const std::vector<std::int32_t>& draw(const DualRows& numbers, std::int64_t first, std::int64_t n,
+                                          Random& random) {
+        active_.clear();
+        for (std::int64_t i = 0; i < n; ++i) {
+            const bool live = numbers.active[first + i] != 0 && numbers.cost[first + i] > 0;
+            if (live) active_.push_back(static_cast<std::int32_t>(i));
+        }
+        const std::int64_t count = static_cast<std::int64_t>(active_.size());
+        groups_.resize(static_cast<std::size_t>((count + kGroupRows - 1) / kGroupRows));
+        std::iota(groups_.begin(), groups_.end(), 0);
+        random.shuffle(groups_.data(), static_cast<std::int64_t>(groups_.size()));
+        order_.clear();
+        for (const std::int64_t group : groups_) {
+            const auto from = active_.begin() + group * kGroupRows;
+            order_.insert(order_.end(), from, from + std::min(kGroupRows, count - group * kGroupRows));
+        }
+        for (std::int64_t from = 0; from < count; from += kWindowRows) {
+            random.shuffle(order_.data() + from, std::min(kWindowRows, count - from));
+        }
+        return order_;
+    }
+
+  private:
+    std::vector<std::int32_t> active_, order_;
+    std::vector<std::int64_t> groups_;
+};
 
 template <class Loss>
 void sweep(const Block& block, const DualRows& numbers, DualState& state, const SweepOrder& name,
@@ -58,14 +91,17 @@ void sweep(const Block& block, const DualRows& numbers, DualState& state, const 
     std::vector<std::int64_t> chunk_order(static_cast<std::size_t>(chunks.count()));
     std::iota(chunk_order.begin(), chunk_order.end(), 0);
     random.shuffle(chunk_order.data(), chunks.count());
-    std::vector<std::int32_t> order;
+    OrderDrawer drawer;
     for (const std::int64_t chunk : chunk_order) {
         chunks.open(chunk, [&](const auto& rows, std::int64_t first) {
-            draw_order(numbers, first, rows.n_rows(), random, order);
+            const std::vector<std::int32_t>& order = drawer.draw(numbers, first, rows.n_rows(), random);
             const std::int64_t n = static_cast<std::int64_t>(order.size());
             for (std::int64_t k = 0; k < n && record.complete; ++k) {
                 const std::int64_t i = order[static_cast<std::size_t>(k)];
-                if (k + kRowsAhead < n) rows.prefetch(order[static_cast<std::size_t>(k + kRowsAhead)]);
+                if (k + kRowsAhead < n) {
+                    const std::int64_t later = order[static_cast<std::size_t>(k + kRowsAhead)];
+                    prefetch(rows, later, first + later, numbers);
+                }
                 visit<Loss>(rows, i, first + i, numbers, state, limits, record);
                 record.complete = !pace.stop_after(2 * rows.n_values(i));
             }
@@ -77,7 +113,8 @@ void sweep(const Block& block, const DualRows& numbers, DualState& state, const 
 }  // namespace
 
 bool dual_sweep(std::string_view name, const Block& block, const DualRows& numbers, DualState& state,
-                const SweepOrder& order, const ShrinkLimits& limits, StopToken& token, DualSweepRecord& record) {
+                const SweepOrder& order, const ShrinkLimits& limits, StopToken& token,
+                DualSweepRecord& record) {
     bool known = false;
     loss::with_loss(name, [&](auto loss) {
         if constexpr (loss::DualLoss<decltype(loss)>) {

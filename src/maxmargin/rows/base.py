@@ -53,6 +53,7 @@ class Rows(ABC):
 
     n_rows: int
     n_columns: int
+    n_values: int  # stored numbers: n_rows · n_columns when dense
 
     @abstractmethod
     def zeros(self, dtype: Any = np.float64) -> NDArray[Any]:

@@ -38,6 +38,7 @@ class MemoryRows(Rows):
     def __init__(self, X: Any, *, threads: int = 1, block_rows: int = BLOCK_ROWS) -> None:
         self.n_rows, self.n_columns = (int(size) for size in X.shape)
         self._X = X
+        self.n_values = int(X.size if isinstance(X, np.ndarray) else X.indptr[-1])
         self._block_rows = block_rows
         self._threads = threads
         starts = range(0, max(self.n_rows, 1), block_rows)

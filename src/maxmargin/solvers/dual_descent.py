@@ -107,7 +107,8 @@ class _State:
     n_sweeps: int = 0
     in_this_round: int = 0
     bound: float = 0.0  # the certified bound, once there is one
-    next_finish: float = _FIRST_FINISH
+    swept: float = 0.0  # passes that sweeps have cost
+    next_finish: int = _FIRST_FINISH
     finish: FreeRows = field(default_factory=FreeRows)
 
 
@@ -197,7 +198,8 @@ class DualDescent:
         passes = seen.visited / max(problem.class_costs.n_live, 1)
         was_complete = seen.visited == problem.class_costs.n_live
         guess = seen.gap / self._bound_guess(problem, state)
-        if problem.loss == "hinge" and state.n_sweeps >= state.next_finish:
+        state.swept += passes
+        if self._may_finish(problem, state):
             return self._finish(problem, state, passes, token)
         if seen.span > state.precision and state.in_this_round < _LONGEST_ROUND:
             state.limits = (
@@ -210,6 +212,13 @@ class DualDescent:
             return Step(passes, guess)
         self._begin_round(problem, state, seen.span)
         return Step(passes, guess, wants_certificate=seen.span <= state.precision)
+
+    def _may_finish(self, problem: Problem, state: _State) -> bool:
+        """Whether it is time to try the free rows; asked seldom, because asking reads all duals."""
+        if problem.loss != "hinge" or state.n_sweeps < state.next_finish:
+            return False
+        state.next_finish = state.n_sweeps + max(5, state.n_sweeps // 5)
+        return state.finish.is_worth_trying(problem, state.alpha, state.swept)
 
     def _bound_guess(self, problem: Problem, state: _State) -> float:
         """Return the certified bound or, before there is one, the dual value as far as it is known."""
@@ -242,11 +251,7 @@ class DualDescent:
         """Solve for the rows between their bounds; sweeps go on from there."""
         self._include_all(state)
         state.in_this_round = 0
-        before = state.alpha
-        improved = state.finish.improve(problem, make_feasible(problem, before), state.n_sweeps, token)
-        state.next_finish = max(state.n_sweeps * 1.25, state.n_sweeps + 5)
-        if improved is None:
-            return Step(passes, np.inf)
+        improved = state.finish.improve(problem, make_feasible(problem, state.alpha), state.swept, token)
         state.alpha[:] = improved.alpha
         _recompute(problem, state, token)
         if problem.offset.kind == "free":

@@ -25,7 +25,9 @@ from maxmargin.rows.kernels import Combine, Scores
 __all__ = ["FreeRows", "Improved"]
 
 _LARGEST_SHARE = 0.25  # of the rows: their copy must stay small beside the data
-_MOST_FACES = 60
+_ALLOWANCE = 0.5  # of the passes that sweeps have cost
+_FEWEST_ITERATIONS = 30  # of conjugate gradients, for an attempt to be worth it
+_FIXED_VALUES = 30_000  # what a pass costs apart from the rows, as values read
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,37 +67,65 @@ class _Face:
 
 
 class FreeRows:
-    """Improves a feasible dual point of the hinge by solving on its free rows."""
+    """Improves a feasible dual point of the hinge by solving on its free rows.
 
-    def improve(self, problem: Problem, alpha: Array, budget: float, token: StopToken) -> Improved | None:
-        """Return a point with a larger dual value, or None if there are no or too many free rows.
+    It never spends more than a share of what the sweeps have cost so far, so that a problem which sweeps
+    solve well is not held up. Costs are counted in passes over all rows, never in seconds: the course of a
+    fit must not depend on the clock.
+    """
+
+    def __init__(self) -> None:
+        self.spent = 0.0
+
+    def is_worth_trying(self, problem: Problem, alpha: Array, swept: float) -> bool:
+        """Whether what is left of the allowance pays for a first look at the free rows."""
+        n_free = int(np.count_nonzero((alpha > 0) & (alpha < problem.cost)))
+        if n_free == 0 or n_free > max(_LARGEST_SHARE * problem.class_costs.n_live, 4096):
+            return False
+        wanted = min(n_free, _FEWEST_ITERATIONS) * _iteration_cost(problem, n_free)
+        return _ALLOWANCE * swept - self.spent > wanted
+
+    def improve(self, problem: Problem, alpha: Array, swept: float, token: StopToken) -> Improved:
+        """Return a point with a larger dual value.
 
         Parameters
         ----------
         alpha : row vector
-            Feasible; it is overwritten.
-        budget : float
-            Passes over all rows that this may cost.
+            Feasible, with free rows; it is overwritten.
+        swept : float
+            Passes that the sweeps have cost.
         """
-        n_live = max(problem.class_costs.n_live, 1)
-        spent = 0.0
-        b = 0.0
-        for _ in range(_MOST_FACES):
+        signed = problem.sign * alpha
+        u = problem.rows.reduce(Combine(problem.rows.n_columns), signed, token=token)
+        balance = float(signed.sum())
+        before, b = self.spent, 0.0
+        self.spent += 1.0
+        while True:
             free = np.flatnonzero((alpha > 0) & (alpha < problem.cost))
-            if free.size == 0 or (free.size > _LARGEST_SHARE * n_live and free.size > 4096):
-                return None
-            face = _open_face(problem, free)
-            share = free.size / n_live
-            most = max(int((budget - spent) / (2.0 * share + 1e-9)), 1)
-            signed = problem.sign * alpha
-            u = problem.rows.reduce(Combine(problem.rows.n_columns), signed, token=token)
-            gradient, b = _gradient(problem, face, u, float(signed.sum()), token)
-            direction, rounds = _solve(face, gradient, min(most, 2 * free.size + 20), token)
-            spent += 2.0 * share * rounds + 1.0
-            blocked = _advance(alpha, problem.cost, free, direction)
-            if not blocked or spent > budget:
+            if free.size == 0:
                 break
-        return Improved(alpha, b, spent)
+            cost = _iteration_cost(problem, free.size)
+            affordable = int((_ALLOWANCE * swept - self.spent) / cost)
+            if affordable < 1:
+                break
+            face = _open_face(problem, free)
+            gradient, b = _gradient(problem, face, u, balance, token)
+            direction, rounds = _solve(face, gradient, min(affordable, 2 * free.size + 20), token)
+            self.spent += cost * (rounds + 2)
+            change, blocked = _advance(alpha, problem.cost, free, direction)
+            u += face.weights(change / face.scale, token)
+            balance += float((face.sign * change).sum())
+            if not blocked:
+                break
+        return Improved(alpha, b, self.spent - before)
+
+
+def _iteration_cost(problem: Problem, n_free: int) -> float:
+    """Return the passes that one iteration costs: two readings of the free rows, each with its fixed part."""
+    rows = problem.rows
+    values_per_row = rows.n_values / max(rows.n_rows, 1) + 16.0
+    one_pass = rows.n_rows * values_per_row + _FIXED_VALUES
+    return 2.0 * (n_free * values_per_row + _FIXED_VALUES) / one_pass
 
 
 def _open_face(problem: Problem, free: NDArray[np.intp]) -> _Face:
@@ -159,17 +189,19 @@ def _solve(face: _Face, gradient: Array, most: int, token: StopToken) -> tuple[A
     return face.scale * y, most
 
 
-def _advance(alpha: Array, cost: Array, free: NDArray[np.intp], direction: Array) -> bool:
-    """Move the free rows along the direction as far as the box allows; True if a side stopped them."""
+def _advance(alpha: Array, cost: Array, free: NDArray[np.intp], direction: Array) -> tuple[Array, bool]:
+    """Move the free rows along the direction as far as the box allows.
+
+    Returns the change, and whether a side of the box stopped it.
+    """
     start, top = alpha[free], cost[free]
     with np.errstate(divide="ignore", invalid="ignore"):
-        room = np.where(
-            direction > 0, (top - start) / direction, np.where(direction < 0, -start / direction, np.inf)
-        )
+        up, down = (top - start) / direction, -start / direction
+    room = np.where(direction > 0, up, np.where(direction < 0, down, np.inf))
     length = min(1.0, float(room.min(initial=np.inf)))
     moved = start + length * direction
     if length < 1.0:
         at_side = room <= length * (1.0 + 1e-12)
         moved = np.where(at_side, np.where(direction > 0, top, 0.0), moved)
     alpha[free] = np.clip(moved, 0.0, top)
-    return length < 1.0
+    return alpha[free] - start, length < 1.0

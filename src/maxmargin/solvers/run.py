@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from maxmargin._core import Stopped, StopToken
 from maxmargin.errors import InvalidParameter
 from maxmargin.problem import Examination, Problem, examine
@@ -188,9 +190,9 @@ def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
             loop.best.keep(examine(problem, point.w, point.b, point.alpha))
     primal, dual = loop.best.primal, loop.best.dual
     if primal is None or dual is None:
-        zero = problem.rows.zeros()
-        primal = dual = examine(problem, zero_weights(problem), None, zero)
-    final = examine(problem, primal.w, primal.b, dual.alpha)
+        primal = dual = examine(problem, np.zeros(problem.rows.n_columns), None, problem.rows.zeros())
+    # One examination of both is already a fresh pass over exactly this pair.
+    final = primal if primal is dual else examine(problem, primal.w, primal.b, dual.alpha)
     residuals = logistic_residuals(problem, final) if problem.loss == "logistic" else {}
     return Solution(
         coef=final.w.copy(),
@@ -204,10 +206,3 @@ def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
         plan=plan,
         memory=None if state is None else loop.solver.remember(state),
     )
-
-
-def zero_weights(problem: Problem) -> Any:
-    """Return w = 0."""
-    import numpy as np
-
-    return np.zeros(problem.rows.n_columns)
