@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidInput
 
-__all__ = ["Parameters"]
+__all__ = ["Parameters", "attribute_of", "signs_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +37,8 @@ class Parameters:
         if isinstance(model, tuple) and len(model) == 2:
             coef, intercept, classes = *model, None
         else:
-            coef, intercept = (_attribute(model, name) for name in ("coef", "intercept"))
-            classes = _attribute(model, "classes", needed=False)
+            coef, intercept = (attribute_of(model, name) for name in ("coef", "intercept"))
+            classes = attribute_of(model, "classes", needed=False)
         theta = _numbers("θ", coef)
         if theta.ndim == 2 and theta.shape[0] > 1:
             raise InvalidInput(
@@ -60,31 +60,37 @@ class Parameters:
         return float(np.linalg.norm(self.coef))
 
     def signs(self, y: Any) -> NDArray[np.float64]:
-        """Return +1 for the positive class and −1 for the negative one.
-
-        Without classes of its own, a classifier takes those of y, the larger one as positive; labels that
-        are ±1 already stay what they are.
-        """
-        labels = np.asarray(y)
-        if labels.ndim != 1:
-            raise InvalidInput(f"y should be a 1d array of labels; got an array of shape {labels.shape}.")
-        classes = self.classes
-        if classes is None:
-            classes = np.unique(labels)
-            if labels.dtype.kind in "iuf" and np.isin(classes, (-1, 1)).all():
-                classes = np.array([-1, 1])
-        if len(classes) != 2:
-            raise InvalidInput(f"two classes are needed; y has {len(classes)}")
-        known = np.isin(labels, classes)
-        if not known.all():
-            where = int(np.flatnonzero(~known)[0])
-            raise InvalidInput(
-                f"y[{where}] is {labels[where]}, which is none of the classes {classes[0]}, {classes[1]}"
-            )
-        return np.where(labels == classes[1], 1.0, -1.0)
+        """Return +1 for the positive class and −1 for the negative one."""
+        return signs_of(y, self.classes)[0]
 
 
-def _attribute(model: Any, name: str, needed: bool = True) -> Any:
+def signs_of(y: Any, classes: Any = None) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """Return ±1 for every label, and the negative and the positive class.
+
+    Without given classes they are those of y, the larger one positive; labels that are ±1 already stay what
+    they are.
+    """
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        raise InvalidInput(f"y should be a 1d array of labels; got an array of shape {labels.shape}.")
+    if classes is None:
+        classes = np.unique(labels)
+        if labels.dtype.kind in "iuf" and np.isin(classes, (-1, 1)).all():
+            classes = np.array([-1, 1])
+    known = np.asarray(classes)
+    if len(known) != 2:
+        raise InvalidInput(f"two classes are needed; there are {len(known)}")
+    strange = ~np.isin(labels, known)
+    if strange.any():
+        where = int(np.flatnonzero(strange)[0])
+        raise InvalidInput(
+            f"y[{where}] is {labels[where]}, which is none of the classes {known[0]}, {known[1]}"
+        )
+    return np.where(labels == known[1], 1.0, -1.0), known
+
+
+def attribute_of(model: Any, name: str, needed: bool = True) -> Any:
+    """Return ``name_`` as fitted estimators have it, or ``name`` as records do."""
     for spelling in (f"{name}_", name):
         if hasattr(model, spelling):
             return getattr(model, spelling)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["percent", "plural", "short"]
+__all__ = ["chosen_percent", "percent", "plural", "short"]
 
 
 def percent(share: float) -> str:
@@ -28,6 +28,17 @@ def percent(share: float) -> str:
         return f"{value:.1f} %"
     digits = 1 - math.floor(math.log10(value))
     return f"{value:.{digits}f} %"
+
+
+def chosen_percent(share: float) -> str:
+    """Write a share that somebody chose as a percentage, with the digits that it has and no more.
+
+    Examples
+    --------
+    >>> chosen_percent(1e-4), chosen_percent(0.025), chosen_percent(1e-10)
+    ('0.01 %', '2.5 %', '1e-8 %')
+    """
+    return f"{100.0 * share:.10g} %".replace("e-0", "e-")
 
 
 def short(value: float) -> str:

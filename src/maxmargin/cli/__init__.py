@@ -1,0 +1,5 @@
+"""The command line: ``maxmargin train``, ``predict``, ``demo``, ``version``."""
+
+from maxmargin.cli.program import main
+
+__all__ = ["main"]
