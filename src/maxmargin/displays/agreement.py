@@ -99,7 +99,7 @@ class AgreementDisplay:
         self.ax_.yaxis.set_major_formatter(lambda value, _: f"{abs(value):,.10g}")
         self.ax_.yaxis.set_major_locator(whole_numbers())
         tidy(self.ax_)
-        legend_below(self.ax_, columns=2, is_own_figure=ax is None)
+        legend_below(self.ax_, is_own_figure=ax is None)
         return self
 
     def _draw_classes(self) -> None:

@@ -131,7 +131,7 @@ class BoundaryDisplay:
         self._draw_lines()
         self._frame()
         self.arrow_ = self._draw_arrow() if arrow else None
-        legend_below(self.ax_, columns=2, is_own_figure=ax is None)
+        legend_below(self.ax_, is_own_figure=ax is None)
         return self
 
     def _draw_lines(self) -> None:
@@ -187,11 +187,11 @@ class BoundaryDisplay:
 
     def _draw_arrow(self) -> Annotation:
         """Draw the direction of θ, from the boundary, at the place with the most room around."""
-        normal = self.parameters.coef / self.parameters.norm
-        places = self._visible_boundary()
         low, high = self._limits()
-        length = ARROW_LENGTH / np.linalg.norm(normal / (high - low))
-        tips = places + length * normal
+        normal = self.parameters.coef / self.parameters.norm
+        arrow = ARROW_LENGTH / np.linalg.norm(normal / (high - low)) * normal
+        places = self._visible_boundary(arrow)
+        tips = places + arrow
         nearest = [
             min(np.linalg.norm(self.X - point, axis=1).min() for point in (place, (place + tip) / 2, tip))
             for place, tip in zip(places, tips, strict=True)
@@ -214,14 +214,15 @@ class BoundaryDisplay:
             zorder=5,
         )
 
-    def _visible_boundary(self) -> NDArray[np.float64]:
-        """Return points on the boundary inside the picture, away from its edges, or else its middle."""
+    def _visible_boundary(self, arrow: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return points on the boundary from which the arrow stays in the picture, or else its middle."""
         line = np.asarray(self.lines_[0].get_xydata())
         places = line[0] + np.linspace(0.0, 1.0, 2001)[:, None] * (line[1] - line[0])
-        (left, right), (bottom, top) = self.ax_.get_xlim(), self.ax_.get_ylim()
-        low, high = np.array([left, bottom]), np.array([right, top])
-        inset = 0.12 * (high - low)
-        inside = ((places > low + inset) & (places < high - inset)).all(axis=1)
+        low, high = self._limits()
+        inset = 0.08 * (high - low)
+        inside = np.ones(len(places), dtype=bool)
+        for points in (places, places + arrow):
+            inside &= ((points > low + inset) & (points < high - inset)).all(axis=1)
         return np.asarray(places[inside] if inside.any() else line.mean(axis=0, keepdims=True))
 
     def _frame(self) -> None:
@@ -250,7 +251,7 @@ class BoundaryDisplay:
         low, high = self._limits()
         tall = float((high - low)[1] / (high - low)[0]) if self._is_true_to_scale() else 0.75
         scale = min(5.2 / tall, 5.2)
-        return new_figure(max(scale, 4.8) + 0.9, scale * tall + 1.3).add_subplot()
+        return new_figure(max(scale, 4.8) + 0.9, scale * tall + 1.5).add_subplot()
 
 
 def _names(model: Any, X: Any) -> tuple[str, str]:

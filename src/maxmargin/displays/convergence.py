@@ -94,7 +94,7 @@ class ConvergenceDisplay:
             panel.set_xlim(left=0.0)
         upper.tick_params(labelbottom=False)
         handles = [handle for panel in (upper, lower) for handle in panel.get_legend_handles_labels()[0]]
-        legend_below(lower, columns=2, is_own_figure=ax is None, handles=handles)
+        legend_below(lower, is_own_figure=ax is None, handles=handles)
         return self
 
     def _panels(self, ax: Axes | None) -> tuple[Axes, Axes]:

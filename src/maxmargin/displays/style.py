@@ -37,6 +37,7 @@ SIDES = {-1: NEGATIVE, 1: POSITIVE}
 VISIBLE_LOSS = 1e-3
 
 SMALL = 9.0  # points
+TWO_COLUMNS = 4.2  # inches that a legend in two columns needs
 BELOW_AXIS_LABEL = 40.0  # points from the axis to what is written under its label
 
 
@@ -78,7 +79,7 @@ def whole_numbers() -> Any:
     return MaxNLocator(nbins="auto", integer=True)
 
 
-def legend_below(ax: Axes, *, columns: int, is_own_figure: bool, handles: list[Any] | None = None) -> None:
+def legend_below(ax: Axes, *, is_own_figure: bool, handles: list[Any] | None = None) -> None:
     """Write the legend under everything else, where it can hide nothing.
 
     In a figure of our own it belongs to the figure, whose layout makes room for it; in axes of the user's
@@ -86,7 +87,7 @@ def legend_below(ax: Axes, *, columns: int, is_own_figure: bool, handles: list[A
     """
     look: dict[str, Any] = {
         "handles": ax.get_legend_handles_labels()[0] if handles is None else handles,
-        "ncols": columns,
+        "ncols": 2 if is_own_figure or _inches(ax) >= TWO_COLUMNS else 1,
         "frameon": False,
         "fontsize": SMALL,
         "handlelength": 1.6,
@@ -105,3 +106,7 @@ def legend_below(ax: Axes, *, columns: int, is_own_figure: bool, handles: list[A
         borderaxespad=0.0,
         **look,
     )
+
+
+def _inches(ax: Axes) -> float:
+    return float(ax.get_window_extent().width / ax.figure.dpi)
