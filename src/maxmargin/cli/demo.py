@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from maxmargin.results.data import Data
     from maxmargin.training.model import LinearModel
 
-__all__ = ["add_to"]
+__all__ = ["add_demo"]
 
 FOLDER = Path("maxmargin-demo")
 SEED = 7
@@ -29,7 +29,7 @@ class Split(NamedTuple):
     held_out: Data
 
 
-def add_to(commands: Any) -> None:
+def add_demo(commands: Any) -> None:
     """Describe the command to the parser."""
     parser = commands.add_parser(
         "demo",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from maxmargin.cli.rows_for_model import RowsForModel
     from maxmargin.training.model import LinearModel
 
-__all__ = ["add_to"]
+__all__ = ["add_predict"]
 
 EXAMPLES = """\
 examples:
@@ -28,7 +28,7 @@ examples:
 ROWS_AT_ONCE = 4096
 
 
-def add_to(commands: Any) -> None:
+def add_predict(commands: Any) -> None:
     """Describe the command to the parser."""
     parser = commands.add_parser(
         "predict",

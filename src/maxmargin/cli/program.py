@@ -15,7 +15,10 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from maxmargin import __version__
-from maxmargin.cli import demo, predict, train, version
+from maxmargin.cli.demo import add_demo
+from maxmargin.cli.predict import add_predict
+from maxmargin.cli.train import add_train
+from maxmargin.cli.version import add_version
 from maxmargin.errors import MaxMarginError
 
 __all__ = ["main"]
@@ -24,7 +27,7 @@ REFUSED = 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
 BROKEN_PIPE = 141  # 128 + SIGPIPE
 
-COMMANDS = (train, predict, demo, version)
+COMMANDS = (add_train, add_predict, add_demo, add_version)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -88,6 +91,6 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"maxmargin {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        command.add_to(commands)
+    for add_command in COMMANDS:
+        add_command(commands)
     return parser

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from maxmargin.results.solution import Plan
     from maxmargin.training.model import LinearModel
 
-__all__ = ["LOSSES", "add_to"]
+__all__ = ["LOSSES", "add_train"]
 
 # As in training.train, which cannot be imported before a command runs; a test compares them.
 LOSSES = ("hinge", "squared_hinge", "logistic")
@@ -30,7 +30,7 @@ examples:
 """
 
 
-def add_to(commands: Any) -> None:
+def add_train(commands: Any) -> None:
     """Describe the command to the parser."""
     parser = commands.add_parser(
         "train",
@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
     target = arguments.model or default_target(arguments.data)
     check_target(target, arguments.data)
     check_settings(arguments)
-    say = silence if arguments.quiet else print
+    say = silence if arguments.quiet else speak
     data = load_data(arguments.data, label=arguments.label)
     say(f"read {arguments.data}: {data}")
     check_classes(data, arguments.data)
@@ -128,6 +128,11 @@ def run(arguments: argparse.Namespace) -> int:
     return INTERRUPTED if model.interrupted else 0
 
 
+def speak(line: str) -> None:
+    """Say it at once, also where a log or another program is listening."""
+    print(line, flush=True)
+
+
 def silence(line: str) -> None:
     """Say nothing."""
 
@@ -156,9 +161,11 @@ def check_settings(arguments: argparse.Namespace) -> None:
 def check_classes(data: Data, path: Path) -> None:
     """Refuse what holds nothing to tell apart."""
     from maxmargin.errors import InvalidInput
+    from maxmargin.results.data import label_text
 
     if len(data.classes) < 2:
-        raise InvalidInput(f"{path} has one class only ({data.classes[0]}): there is nothing to tell apart")
+        only = label_text(data.classes[0], is_signed=False)
+        raise InvalidInput(f"{path} has one class only ({only}): there is nothing to tell apart")
 
 
 # ---------------------------------------------------------------- what is said

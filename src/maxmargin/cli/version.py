@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-__all__ = ["add_to"]
+__all__ = ["add_version"]
 
 
-def add_to(commands: Any) -> None:
+def add_version(commands: Any) -> None:
     """Describe the command to the parser."""
     parser = commands.add_parser(
         "version",

@@ -1,0 +1,152 @@
+"""The command line as a program of its own: what it loads, Ctrl-C, pipes and terminals."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import maxmargin
+from maxmargin import load_model, save_data
+from maxmargin.results.data import Data
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+CELLS = Path(maxmargin.__file__).parent / "datasets" / "breast_cancer.csv"
+
+
+def python(*arguments, **settings):
+    """Run another Python; return what it said."""
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, timeout=300, check=False, **settings
+    )
+
+
+def test_python_m_maxmargin():
+    done = python("-m", "maxmargin", "train", "a.svm")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("wrote a.model\n")
+    done = python("-m", "maxmargin", "train", "none.svm")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "maxmargin: error: none.svm: no such file\n"
+
+
+def loaded_by(*arguments):
+    """The modules that a command loads."""
+    program = (
+        "import sys, json, contextlib\n"
+        "from maxmargin.cli import main\n"
+        "with contextlib.redirect_stdout(sys.stderr), contextlib.suppress(SystemExit):\n"
+        "    main(sys.argv[1:])\n"
+        "print(json.dumps(sorted(sys.modules)))"
+    )
+    done = python("-c", program, *arguments)
+    return {name.split(".")[0] for name in json.loads(done.stdout)}
+
+
+def test_help_loads_next_to_nothing():
+    loaded = loaded_by("--help") | loaded_by("train", "--help")
+    assert "maxmargin" in loaded
+    assert loaded.isdisjoint({"numpy", "scipy", "sklearn", "matplotlib", "pandas"})
+
+
+def test_training_and_predicting_load_no_scikit_learn():
+    loaded = loaded_by("train", "a.svm") | loaded_by("train", "t.csv")
+    assert "numpy" in loaded
+    loaded |= loaded_by("predict", "a.svm", "a.model")
+    assert loaded.isdisjoint({"sklearn", "matplotlib", "pandas", "joblib"})
+
+
+def test_a_terminal_without_umlauts_still_gets_its_model():
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = python("-m", "maxmargin", "train", "a.svm", env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "classes \\u22121 (50 %), +1 (50 %)" in done.stdout
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes that close like this")
+def test_a_reader_that_has_seen_enough_is_no_error(folder):
+    X = np.zeros((60000, 1))
+    save_data(
+        Data(np.append(X, [[1.0]], axis=0), np.append(np.zeros(60000, dtype=int), 1)), folder / "long.csv"
+    )
+    python("-m", "maxmargin", "train", "long.csv", "--max-iter", "1")
+    with subprocess.Popen(
+        [sys.executable, "-m", "maxmargin", "predict", "long.csv", "long.model"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(timeout=300) == 141
+        assert process.stderr.read() == ""
+
+
+def start_endless_training():
+    """Start a fit that nobody would wait for; return the process when it has begun."""
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "maxmargin",
+            "train",
+            str(CELLS),
+            "--C=1e6",
+            "--tol=1e-13",
+            f"--max-iter={10**12}",
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    for line in process.stdout:
+        if line.startswith("plan:"):
+            return process
+    raise AssertionError(process.stderr.read())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows sends no SIGINT to another process")
+def test_ctrl_c_keeps_the_best_model(folder):
+    process = start_endless_training()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 130
+    assert err == "interrupted: this is the best model so far\n"
+    assert re.search(r"certified (within|no bound|at) .*after [\d,]+ iterations?\n", out)
+    assert out.endswith("wrote breast_cancer.model\n")
+    assert load_model(folder / "breast_cancer.model").interrupted
+    assert sorted(os.listdir(folder)) == ["a.svm", "breast_cancer.model", "t.csv"]
+
+
+def test_ctrl_c_before_the_fit_writes_nothing(said, folder, monkeypatch):
+    def pressed(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("maxmargin.inputs.load.load_data", pressed)
+    code, out, err = said("train", "a.svm")
+    assert (code, out) == (130, "")
+    assert err == "\nmaxmargin: interrupted; nothing was written\n"
+    assert not (folder / "a.model").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
+def test_a_terminal_shows_the_live_gap():
+    ours, theirs = os.openpty()
+    done = subprocess.run(
+        [sys.executable, "-m", "maxmargin", "train", str(CELLS), "--max-iter=50"],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        check=False,
+        timeout=300,
+    )
+    os.close(theirs)
+    shown = os.read(ours, 100000).decode()
+    os.close(ours)
+    assert done.returncode == 0
+    assert re.search(r"\r +[\d.]+ s, \d+ passes: within .* of the optimum \(goal 0.01", shown)
