@@ -1,6 +1,12 @@
-"""Settings of the whole suite: property tests draw the same examples every time and have no time limit."""
+"""Settings of the whole suite: property tests draw the same examples every time and have no time limit.
+
+New examples, and many more of them: ``HYPOTHESIS_PROFILE=thorough make test``.
+"""
+
+import os
 
 from hypothesis import settings
 
 settings.register_profile("maxmargin", deadline=None, derandomize=True)
-settings.load_profile("maxmargin")
+settings.register_profile("thorough", deadline=None, max_examples=2000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "maxmargin"))
