@@ -9,6 +9,7 @@
 
 #include "arrays.hpp"
 #include "maxmargin/kernel/dual_sweep.hpp"
+#include "maxmargin/kernel/face_solve.hpp"
 #include "maxmargin/kernel/products.hpp"
 #include "maxmargin/kernel/row_terms.hpp"
 #include "stop_token.hpp"
@@ -109,8 +110,9 @@ struct SweepState {
 };
 
 DualSweepRecord sweep(const OwnedBlock& rows, std::string_view loss, SweepState& shared, In<std::int8_t> sign,
-                      In<double> cost, In<double> norm2, std::optional<In<double>> mean_score, Out<double> alpha,
-                      Out<std::uint8_t> active, nb::tuple order, nb::tuple limits, PythonStopToken& token) {
+                      In<double> cost, In<double> norm2, std::optional<In<double>> mean_score,
+                      Out<double> alpha, Out<std::uint8_t> active, nb::tuple order, nb::tuple limits,
+                      PythonStopToken& token) {
     const std::int64_t n = rows.block.n_rows;
     expect_length(sign, n, "sign");
     expect_length(cost, n, "cost");
@@ -119,7 +121,8 @@ DualSweepRecord sweep(const OwnedBlock& rows, std::string_view loss, SweepState&
     expect_length(alpha, n, "alpha");
     expect_length(active, n, "active");
     expect_length(shared.u, rows.block.n_columns, "u");
-    const DualRows numbers{sign.data(),  cost.data(),  norm2.data(), mean_score ? mean_score->data() : nullptr,
+    const DualRows numbers{sign.data(),  cost.data(),
+                           norm2.data(), mean_score ? mean_score->data() : nullptr,
                            alpha.data(), active.data()};
     const SweepOrder name{nb::cast<std::uint64_t>(order[0]), nb::cast<std::uint64_t>(order[1]),
                           nb::cast<std::uint64_t>(order[2])};
@@ -133,6 +136,23 @@ DualSweepRecord sweep(const OwnedBlock& rows, std::string_view loss, SweepState&
     expect_loss(known, loss);
     token.raise_signal();
     return record;
+}
+
+nb::tuple solve_face(const OwnedBlock& rows, In<double> signed_scale, std::optional<In<double>> normal,
+                     double offset_square, In<double> gradient, Out<double> y, std::int64_t most,
+                     PythonStopToken& token) {
+    const std::int64_t n = rows.block.n_rows;
+    expect_length(signed_scale, n, "signed_scale");
+    if (normal) expect_length(*normal, n, "normal");
+    expect_length(gradient, n, "gradient");
+    expect_length(y, n, "y");
+    const Face face{rows.block, signed_scale.data(), normal ? normal->data() : nullptr, offset_square};
+    FaceSolution solution;
+    run_to_the_end(token, [&] {
+        solution = solve_on_face(face, gradient.data(), y.data(), most, token);
+        return solution.complete;
+    });
+    return nb::make_tuple(solution.iterations, solution.unbounded);
 }
 
 }  // namespace
@@ -179,22 +199,35 @@ void bind_kernels(nanobind::module_& m) {
         .def_ro("moved", &DualSweepRecord::moved)
         .def_ro("settled", &DualSweepRecord::settled)
         .def_ro("complete", &DualSweepRecord::complete);
-    nb::class_<SweepState>(m, "SweepState", "What the sweeps of one fit share: u, κ and the offset's settings.")
-        .def("__init__",
-             [](SweepState* self, Out<double> u, double center, double gamma, double mean_norm2) {
-                 new (self) SweepState{u, {u.data(), 0, 0, center, gamma, mean_norm2}};
-             },
-             nb::arg("u").noconvert(), nb::arg("center") = 0.0, nb::arg("gamma") = 0.0, nb::arg("mean_norm2") = 0.0)
-        .def_prop_rw("balance", [](const SweepState& self) { return self.state.balance; },
-                     [](SweepState& self, double value) { self.state.balance = value; })
-        .def_prop_rw("mean_dot", [](const SweepState& self) { return self.state.mean_dot; },
-                     [](SweepState& self, double value) { self.state.mean_dot = value; })
-        .def_prop_rw("center", [](const SweepState& self) { return self.state.center; },
-                     [](SweepState& self, double value) { self.state.center = value; })
+    nb::class_<SweepState>(m, "SweepState",
+                           "What the sweeps of one fit share: u, κ and the offset's settings.")
+        .def(
+            "__init__",
+            [](SweepState* self, Out<double> u, double center, double gamma, double mean_norm2) {
+                new (self) SweepState{u, {u.data(), 0, 0, center, gamma, mean_norm2}};
+            },
+            nb::arg("u").noconvert(), nb::arg("center") = 0.0, nb::arg("gamma") = 0.0,
+            nb::arg("mean_norm2") = 0.0)
+        .def_prop_rw(
+            "balance", [](const SweepState& self) { return self.state.balance; },
+            [](SweepState& self, double value) { self.state.balance = value; })
+        .def_prop_rw(
+            "mean_dot", [](const SweepState& self) { return self.state.mean_dot; },
+            [](SweepState& self, double value) { self.state.mean_dot = value; })
+        .def_prop_rw(
+            "center", [](const SweepState& self) { return self.state.center; },
+            [](SweepState& self, double value) { self.state.center = value; })
         .def_prop_ro("gamma", [](const SweepState& self) { return self.state.gamma; });
-    m.def("dual_sweep", &sweep, nb::arg("block"), nb::arg("loss"), nb::arg("state"), nb::arg("sign").noconvert(),
-          nb::arg("cost").noconvert(), nb::arg("norm2").noconvert(), nb::arg("mean_score").noconvert().none(),
-          nb::arg("alpha").noconvert(), nb::arg("active").noconvert(), nb::arg("order"), nb::arg("limits"),
-          nb::arg("token"),
-          "Visit every active row of the block once; order is (seed, pass, block), limits are those of shrinking.");
+    m.def("dual_sweep", &sweep, nb::arg("block"), nb::arg("loss"), nb::arg("state"),
+          nb::arg("sign").noconvert(), nb::arg("cost").noconvert(), nb::arg("norm2").noconvert(),
+          nb::arg("mean_score").noconvert().none(), nb::arg("alpha").noconvert(),
+          nb::arg("active").noconvert(), nb::arg("order"), nb::arg("limits"), nb::arg("token"),
+          "Visit every active row of the block once; order is (seed, pass, block), limits are those of "
+          "shrinking.");
+
+    m.def("solve_on_face", &solve_face, nb::arg("block"), nb::arg("signed_scale").noconvert(),
+          nb::arg("normal").noconvert().none(), nb::arg("offset_square"), nb::arg("gradient").noconvert(),
+          nb::arg("y").noconvert(), nb::arg("most"), nb::arg("token"),
+          "Best dual values of free rows by conjugate gradients; returns (iterations, whether it is "
+          "unbounded).");
 }

@@ -202,6 +202,11 @@ def dual_sweep(block: Block, loss: str, state: SweepState, sign: Annotated[NDArr
     Visit every active row of the block once; order is (seed, pass, block), limits are those of shrinking.
     """
 
+def solve_on_face(block: Block, signed_scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], normal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, offset_square: float, gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], most: int, token: StopToken) -> tuple:
+    """
+    Best dual values of free rows by conjugate gradients; returns (iterations, whether it is unbounded).
+    """
+
 class ReadError(ValueError):
     """Text that cannot be read; its args are (message, line, column)."""
 

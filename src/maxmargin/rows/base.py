@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import Block, StopToken
+
+if TYPE_CHECKING:
+    from maxmargin.rows.memory import MemoryRows
 
 __all__ = ["Array", "ReduceKernel", "Rows", "SweepKernel", "merge_in_tree"]
 
@@ -70,8 +73,8 @@ class Rows(ABC):
         """Let the kernel visit every row once, blocks in an order drawn for (seed, number)."""
 
     @abstractmethod
-    def subset(self, indices: NDArray[np.intp]) -> Rows:
-        """Copy a few of the rows, for a problem that only they decide."""
+    def subset(self, indices: NDArray[np.intp]) -> MemoryRows:
+        """Copy a few of the rows into memory, as one block, for a problem that only they decide."""
 
     @abstractmethod
     def norms(self) -> tuple[Array, float]:

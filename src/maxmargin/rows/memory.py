@@ -57,6 +57,12 @@ class MemoryRows(Rows):
         """The array or matrix itself."""
         return self._X
 
+    @property
+    def only_block(self) -> Block:
+        """The block of rows that have just one, as a subset does."""
+        (block,) = self._blocks
+        return block
+
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(self._threads, thread_name_prefix="maxmargin")
@@ -97,7 +103,7 @@ class MemoryRows(Rows):
 
     def subset(self, indices: NDArray[np.intp]) -> MemoryRows:
         # A chosen row of a CSR matrix keeps the index type, and a dense one its number type.
-        return MemoryRows(self._X[indices], threads=1, block_rows=self._block_rows)
+        return MemoryRows(self._X[indices], block_rows=max(len(indices), 1))
 
     def norms(self) -> tuple[Array, float]:
         return self._norms

@@ -56,8 +56,11 @@ class Solver(Protocol[State]):
     name: str
     needs: Needs
 
-    def start(self, problem: Problem, memory: Any, seed: int, token: StopToken) -> State:
-        """Prepare; `memory` is what `remember` of an earlier fit of the same rows gave, or None."""
+    def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> State:
+        """Prepare; `memory` is what `remember` of an earlier fit of the same rows gave, or None.
+
+        `tol` is the relative gap that is wanted, to plan with; the loop alone decides when it is reached.
+        """
         ...
 
     def step(self, problem: Problem, state: State, token: StopToken) -> Step:
@@ -68,7 +71,7 @@ class Solver(Protocol[State]):
         """Return the candidate of this state."""
         ...
 
-    def learn(self, problem: Problem, state: State, examination: Examination, tol: float) -> None:
+    def learn(self, problem: Problem, state: State, examination: Examination) -> None:
         """Take note of a certificate that was not good enough."""
         ...
 

@@ -24,13 +24,14 @@ from maxmargin.problem.offset import best_offset, chosen_from
 from maxmargin.rows import Array
 from maxmargin.rows.kernels import Combine, Scores
 from maxmargin.solvers.base import Needs, Point, Step
-from maxmargin.solvers.free_rows import FreeRows
+from maxmargin.solvers.free_rows import FreeRows, pass_cost
 
 __all__ = ["DualDescent"]
 
 _EVERYTHING = (-np.inf, np.inf)
-_LONGEST_ROUND = 50  # sweeps before the offset moves although the inner problem is not solved
-_FIRST_FINISH = 20  # sweeps before the free rows are first solved for
+_LONGEST_SHRUNK = 50  # sweeps before rows that were left out are looked at again
+_STILL = 1e-13  # violations that are rounding
+_FIRST_FINISH = 40  # sweeps before the free rows are first solved for
 _CENTRE_ABOVE = 0.25  # centre when ‖mean‖² exceeds this share of the mean ‖x‖²
 
 
@@ -102,10 +103,11 @@ class _State:
     mean: Array | None
     mean_score: Array
     seed: int
+    tol: float
     precision: float = 0.1  # violations at which an inner problem counts as solved
     limits: tuple[float, float] = _EVERYTHING
     n_sweeps: int = 0
-    in_this_round: int = 0
+    since_all_rows: int = 0
     bound: float = 0.0  # the certified bound, once there is one
     swept: float = 0.0  # passes that sweeps have cost
     next_finish: int = _FIRST_FINISH
@@ -127,7 +129,7 @@ class DualDescent:
     name = "dual_descent"
     needs = Needs(losses=frozenset({"hinge", "squared_hinge", "logistic"}))
 
-    def start(self, problem: Problem, memory: Any, seed: int, token: StopToken) -> _State:
+    def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> _State:
         rows = problem.rows
         norm2, _ = rows.norms()
         mean, mean_score = self._centre(problem, norm2, token)
@@ -146,6 +148,7 @@ class DualDescent:
             mean=mean,
             mean_score=mean_score,
             seed=seed,
+            tol=tol,
         )
         if memory is not None and memory["alpha"].shape == state.alpha.shape:
             state.alpha[:] = make_feasible(problem, memory["alpha"])
@@ -182,43 +185,46 @@ class DualDescent:
         return self.stickiness * (typical if typical > 0 else 1.0), center if np.isfinite(center) else 0.0
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
-        """Sweep once; then shrink further, start a new round, or finish on the free rows."""
+        """Sweep once; then shrink further, move the offset, take all rows back in, or finish."""
         kernel = _Sweep(problem.loss, state.sweeps, state.limits, state.mean is not None)
-        vectors = (
-            problem.sign,
-            problem.cost,
-            state.norm2,
-            state.mean_score,
-            state.alpha,
-            state.active,
-        )
+        vectors = (problem.sign, problem.cost, state.norm2, state.mean_score, state.alpha, state.active)
         seen = problem.rows.sweep(kernel, state.seed, state.n_sweeps, *vectors, token=token)
         state.n_sweeps += 1
-        state.in_this_round += 1
-        passes = seen.visited / max(problem.class_costs.n_live, 1)
-        was_complete = seen.visited == problem.class_costs.n_live
-        guess = seen.gap / self._bound_guess(problem, state)
+        state.since_all_rows += 1
+        passes = pass_cost(problem, seen.visited)
         state.swept += passes
         if self._may_finish(problem, state):
             return self._finish(problem, state, passes, token)
-        if seen.span > state.precision and state.in_this_round < _LONGEST_ROUND:
+        guess = self._gap_guess(problem, state, seen)
+        saw_all = seen.visited == problem.class_costs.n_live
+        if seen.span <= state.precision:
+            self._move_offset(problem, state)
+        else:
             state.limits = (
                 seen.lowest if seen.lowest < 0 else -np.inf,
                 seen.highest if seen.highest > 0 else np.inf,
             )
-            return Step(passes, guess if was_complete else max(guess, 0.0))
-        if not was_complete:
+        if saw_all:
+            state.since_all_rows = 0
+            # Nothing moves any more: only a certificate can tell whether this is the optimum.
+            return Step(passes, guess, wants_certificate=seen.span <= _STILL)
+        if guess <= 0.7 * state.tol or seen.span <= _STILL or state.since_all_rows >= _LONGEST_SHRUNK:
             self._include_all(state)
-            return Step(passes, guess)
-        self._begin_round(problem, state, seen.span)
-        return Step(passes, guess, wants_certificate=seen.span <= state.precision)
+        return Step(passes, np.inf)
+
+    def _gap_guess(self, problem: Problem, state: _State, seen: _Seen) -> float:
+        """Return the relative gap as the sweep saw it: rows were judged by weights that kept moving."""
+        gap = seen.gap
+        if problem.offset.kind == "free":
+            gap += state.sweeps.gamma * state.sweeps.balance**2  # what making Σ sα = 0 will cost
+        return gap / self._bound_guess(problem, state)
 
     def _may_finish(self, problem: Problem, state: _State) -> bool:
         """Whether it is time to try the free rows; asked seldom, because asking reads all duals."""
         if problem.loss != "hinge" or state.n_sweeps < state.next_finish:
             return False
         state.next_finish = state.n_sweeps + max(5, state.n_sweeps // 5)
-        return state.finish.is_worth_trying(problem, state.alpha, state.swept)
+        return state.finish.is_worth_trying(problem, state.alpha, _allowance(state))
 
     def _bound_guess(self, problem: Problem, state: _State) -> float:
         """Return the certified bound or, before there is one, the dual value as far as it is known."""
@@ -231,27 +237,26 @@ class DualDescent:
     def _include_all(self, state: _State) -> None:
         state.active.fill(1)
         state.limits = _EVERYTHING
+        state.since_all_rows = 0
 
-    def _begin_round(self, problem: Problem, state: _State, span: float) -> None:
-        """Move the free offset to where the multiplier says, and ask for more precision."""
-        self._include_all(state)
-        state.in_this_round = 0
-        if problem.offset.kind != "free":
-            if span <= state.precision:
-                state.precision *= 0.3
-            return
-        moved = state.sweeps.gamma * state.sweeps.balance
-        state.sweeps.center += moved
-        if abs(moved) < state.precision:
-            state.precision = min(state.precision, max(0.5 * abs(moved), 0.3 * state.precision))
+    def _move_offset(self, problem: Problem, state: _State) -> None:
+        """Begin a new inner problem: the free offset goes where its multiplier says, precision rises."""
+        moved = 0.0
+        if problem.offset.kind == "free":
+            moved = abs(state.sweeps.gamma * state.sweeps.balance)
+            state.sweeps.center += state.sweeps.gamma * state.sweeps.balance
+        if moved < state.precision:
+            state.precision = max(0.5 * moved, 0.3 * state.precision)
         else:
             state.precision *= 0.7
+            self._include_all(state)  # margins have moved by more than shrinking allowed for
 
     def _finish(self, problem: Problem, state: _State, passes: float, token: StopToken) -> Step:
         """Solve for the rows between their bounds; sweeps go on from there."""
         self._include_all(state)
-        state.in_this_round = 0
-        improved = state.finish.improve(problem, make_feasible(problem, state.alpha), state.swept, token)
+        improved = state.finish.improve(
+            problem, make_feasible(problem, state.alpha), _allowance(state), token
+        )
         state.alpha[:] = improved.alpha
         _recompute(problem, state, token)
         if problem.offset.kind == "free":
@@ -270,7 +275,7 @@ class DualDescent:
             return Point(w, None, state.alpha)
         return Point(w, state.sweeps.gamma * state.sweeps.balance, state.alpha)
 
-    def learn(self, problem: Problem, state: _State, examination: Examination, tol: float) -> None:
+    def learn(self, problem: Problem, state: _State, examination: Examination) -> None:
         state.bound = max(state.bound, examination.certificate.bound)
 
     def remember(self, state: _State) -> dict[str, Any]:
@@ -282,6 +287,11 @@ class DualDescent:
         # A thousand sweeps, and more while they cost next to nothing: 4e9 values read are some seconds.
         values = max(problem.rows.n_rows * min(problem.rows.n_columns, 500), 1)
         return int(min(max(1_000, 4e9 / values), 20_000))
+
+
+def _allowance(state: _State) -> float:
+    """Return the passes that the free rows may cost in all: the longer sweeps take, the more they get."""
+    return min(0.5 + 0.005 * state.n_sweeps, 3.0) * state.swept
 
 
 def _shift(state: _State, w: Array) -> float:

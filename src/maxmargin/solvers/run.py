@@ -123,7 +123,7 @@ class _Loop:
         )
         self.course.append(progress)
         if gap > self.limits.tol:
-            self.solver.learn(self.problem, state, found, self.limits.tol)
+            self.solver.learn(self.problem, state, found)
         return self.watch is not None and bool(self.watch(progress))
 
 
@@ -150,7 +150,7 @@ def run(
     loop = _Loop(problem, solver, limits, watch, token, label)
     state = None
     try:
-        state = solver.start(problem, memory, seed, token)
+        state = solver.start(problem, memory, seed, limits.tol, token)
         status = _iterate(loop, state)
     except Stopped:
         status = Status.MAX_TIME

@@ -27,6 +27,11 @@ class Targets:
     cost: NDArray[np.float64]
     C: float
 
+    @property
+    def positives(self) -> list[int]:
+        """Which classes get a problem of their own: the second of two, else each."""
+        return [1] if len(self.classes) == 2 else list(range(len(self.classes)))
+
     def sign(self, positive: int) -> NDArray[np.int8]:
         """Return +1 for the rows of one class and −1 for the rest."""
         return np.where(self.codes == positive, 1, -1).astype(np.int8)

@@ -5,32 +5,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from maxmargin._core import StopToken
-from maxmargin.problem import Offset, Problem
-from maxmargin.results.solution import Plan, Progress, Solution, Status
+from maxmargin.problem import Problem
+from maxmargin.results.solution import Solution, Status
 from maxmargin.rows import Rows
 from maxmargin.solvers.choose import choose
-from maxmargin.solvers.run import Limits, run
+from maxmargin.solvers.run import run
 from maxmargin.training.costs import Targets
+from maxmargin.training.settings import Settings
 
-__all__ = ["Settings", "solve_all"]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to solve: everything about a fit that is not the data."""
-
-    loss: str
-    offset: Offset
-    limits: Limits
-    solver: str = "auto"
-    threads: int = 1
-    seed: int = 0
-    watch: Callable[[Progress], Any] | None = None
-    announce: Callable[[Plan], Any] | None = None
+__all__ = ["solve_all"]
 
 
 def solve_all(
@@ -40,8 +27,7 @@ def solve_all(
 
     Ctrl-C ends all of them with what they have; the solutions then say INTERRUPTED.
     """
-    n_classes = len(targets.classes)
-    positives = [1] if n_classes == 2 else list(range(n_classes))
+    positives = targets.positives
     if memories is None or len(memories) != len(positives):
         memories = [None] * len(positives)
     on_main = threading.current_thread() is threading.main_thread()
@@ -53,7 +39,7 @@ def solve_all(
         problem = Problem(rows, targets.sign(positive), targets.cost, settings.loss, settings.offset)
         solver, plan = choose(settings.solver, problem)
         if label:
-            plan = replace(plan, reason=f"{plan.reason}; one class against the rest, {n_classes} times")
+            plan = replace(plan, reason=f"{plan.reason}; one class against the rest, {len(positives)} times")
         if settings.announce is not None and k == 0:
             settings.announce(plan)
         return run(

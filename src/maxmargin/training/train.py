@@ -8,20 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.errors import ConvergenceWarning, Interrupted, InvalidParameter, NoFiniteOptimum
-from maxmargin.problem import Offset
-from maxmargin.results.certificate import Certificate
-from maxmargin.results.solution import History, Plan, Progress, Status
+from maxmargin.errors import ConvergenceWarning, Interrupted
+from maxmargin.results.solution import Plan, Progress, Solution
 from maxmargin.rows import MemoryRows
-from maxmargin.solvers.run import Limits
 from maxmargin.training.cores import resolve_jobs
 from maxmargin.training.costs import Targets, make_targets
 from maxmargin.training.model import LinearModel, support_of
-from maxmargin.training.one_vs_rest import Settings, solve_all
+from maxmargin.training.one_vs_rest import solve_all
 from maxmargin.training.progress import Ticker, watching
-from maxmargin.validation import check_choice, check_labels, check_matrix, check_positive, check_weights
+from maxmargin.training.settings import Settings, limits_from, offset_from, seed_from
+from maxmargin.training.undetermined import is_undetermined, undetermined_model
+from maxmargin.validation import check_choice, check_labels, check_matrix, check_weights
 
-__all__ = ["DUAL_LOSSES", "fit_linear", "offset_from", "train"]
+__all__ = ["DUAL_LOSSES", "fit_linear", "train"]
 
 DUAL_LOSSES = ("hinge", "squared_hinge", "logistic")
 
@@ -119,109 +118,43 @@ def fit_linear(
     weights = check_weights(sample_weight, checked.shape[0])
     loss = check_choice("loss", loss, DUAL_LOSSES)
     offset = offset_from(fit_intercept, penalize_intercept, intercept_scaling)
-    limits = Limits(
-        check_positive("tol", tol),
-        check_positive("max_iter", max_iter, or_none=True, integer=True),
-        check_positive("max_time", max_time, or_none=True),
-    )
+    limits = limits_from(tol, max_iter, max_time)
     targets = make_targets(labels, weights, C=C, lam=lam, class_weight=class_weight, loss=loss)
     threads = resolve_jobs(n_jobs)
-    several = len(targets.classes) > 2
-    rows = MemoryRows(checked, threads=1 if several else threads)
+    # Several classes are fitted side by side; two share the threads within each pass.
+    rows = MemoryRows(checked, threads=1 if len(targets.classes) > 2 else threads)
     rows.norms()  # finds values that are not finite before anything else is done
-    common: dict[str, Any] = {
-        "classes": targets.classes,
-        "loss": loss,
-        "C": targets.C,
-        "offset": offset.kind,
-        "intercept_scaling": offset.scale,
-        "tol": limits.tol,
-    }
-    if len(targets.classes) < 2:
-        return _without_contrast(targets, checked.shape[1], offset, loss, common)
+    if is_undetermined(targets, offset):
+        return undetermined_model(targets, checked.shape[1], loss, limits.tol)
     ticker = Ticker(limits.tol) if verbose else None
     settings = Settings(
-        loss, offset, limits, solver, threads, _seed(random_state), watching(watch, ticker), announce
+        loss, offset, limits, solver, threads, seed_from(random_state), watching(watch, ticker), announce
     )
     try:
         solutions = solve_all(rows, targets, settings, None if start is None else start.memories)
     finally:
         if ticker is not None:
             ticker.close()
-    positives = range(len(targets.classes)) if several else (1,)
-    signs = [targets.sign(k) for k in positives]
+    return _model_of(solutions, targets, settings)
+
+
+def _model_of(solutions: list[Solution], targets: Targets, settings: Settings) -> LinearModel:
+    signs = [targets.sign(positive) for positive in targets.positives]
     return LinearModel(
         coef=np.array([solution.coef for solution in solutions]),
         intercept=np.array([solution.intercept for solution in solutions]),
+        classes=targets.classes,
+        loss=settings.loss,
+        C=targets.C,
+        offset=settings.offset.kind,
+        intercept_scaling=settings.offset.scale,
+        tol=settings.limits.tol,
         intercept_intervals=[solution.intercept_interval for solution in solutions],
         certificates=[solution.certificate for solution in solutions],
         statuses=[solution.status for solution in solutions],
         plans=[solution.plan for solution in solutions],
         histories=[solution.history for solution in solutions],
         n_iter=[solution.n_iter for solution in solutions],
-        support=None if loss == "logistic" else support_of(solutions, signs, targets.cost),
+        support=None if settings.loss == "logistic" else support_of(solutions, signs, targets.cost),
         memories=[solution.memory for solution in solutions],
-        **common,
-    )
-
-
-def offset_from(fit_intercept: bool, penalize_intercept: bool, intercept_scaling: float) -> Offset:
-    """Return what the three settings say about the offset."""
-    for name, value in (("fit_intercept", fit_intercept), ("penalize_intercept", penalize_intercept)):
-        if not isinstance(value, (bool, np.bool_)):
-            raise InvalidParameter(f"{name} must be True or False; got {name}={value!r}")
-    scale = check_positive("intercept_scaling", intercept_scaling)
-    if not fit_intercept:
-        return Offset("none")
-    return Offset("penalized", scale) if penalize_intercept else Offset("free")
-
-
-def _seed(random_state: Any) -> int:
-    if random_state is None:
-        return 0
-    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
-        return int(random_state) & (2**64 - 1)
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**63))
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31))
-    raise InvalidParameter(
-        "random_state must be None, a whole number, a numpy Generator or RandomState; "
-        f"got random_state={random_state!r}"
-    )
-
-
-def _without_contrast(
-    targets: Targets, n_columns: int, offset: Offset, loss: str, common: dict[str, Any]
-) -> LinearModel:
-    """Return what no rows or one class determine: θ = 0 and the interval of the offset (S37).
-
-    With one class the lone label counts as positive. A penalised or absent offset leaves θ ≠ 0 in general,
-    but without a second class nothing says what θ should tell apart, so that is refused.
-    """
-    if offset.kind != "free" and len(targets.classes) == 1:
-        raise InvalidParameter(
-            "with one class only the unpenalised offset has an answer that does not depend on its penalty; "
-            "use fit_intercept=True, penalize_intercept=False, or give rows of a second class"
-        )
-    if loss == "logistic" and len(targets.classes) == 1:
-        raise NoFiniteOptimum(
-            f"only one class ({targets.classes[0]!s}): θ = 0, and the logistic loss falls for ever as the "
-            "offset grows, so no finite offset is best. Give rows of a second class.",
-            direction=np.append(np.zeros(n_columns), 1.0),
-        )
-    one = len(targets.classes) == 1
-    low, high = (1.0, np.inf) if one else (-np.inf, np.inf)
-    proof = Certificate("duality", 0.0, 0.0, 0.0, 0.0)
-    empty = np.zeros(0)
-    return LinearModel(
-        coef=np.zeros((1, n_columns)),
-        intercept=np.array([1.0 if one else 0.0]),
-        intercept_intervals=[(low, high)],
-        certificates=[proof],
-        statuses=[Status.SOLVED],
-        plans=[Plan("none", "no second class: θ = 0, and any offset in the interval is best")],
-        histories=[History(empty, empty, empty, empty, empty)],
-        n_iter=[0],
-        **common,
     )
