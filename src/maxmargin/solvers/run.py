@@ -193,6 +193,8 @@ def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
         primal = dual = examine(problem, np.zeros(problem.rows.n_columns), None, problem.rows.zeros())
     # One examination of both is already a fresh pass over exactly this pair.
     final = primal if primal is dual else examine(problem, primal.w, primal.b, dual.alpha)
+    if status is Status.MAX_ITER and final.certificate.relative_gap <= loop.limits.tol:
+        status = Status.SOLVED  # no certificate had been due since the last steps
     residuals = logistic_residuals(problem, final) if problem.loss == "logistic" else {}
     return Solution(
         coef=final.w.copy(),
