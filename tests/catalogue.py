@@ -228,6 +228,34 @@ PROBLEMS: dict[str, Callable[[], Example]] = {
 }
 
 
+# What a solver does not reach, and why: (solver, problem) to losses and offsets. There it has to give an
+# honest certificate, and nothing more is asked of it.
+_ILL_CONDITIONED = "coordinate descent needs about as many sweeps as the dual's condition number"
+HARD: dict[tuple[str, str], tuple[tuple[str, ...], tuple[str, ...], str]] = {
+    ("dual_descent", "C = 1e3"): (("squared_hinge", "logistic"), tuple(OFFSETS), _ILL_CONDITIONED),
+    ("dual_descent", "C = 1e6"): (("squared_hinge", "logistic"), tuple(OFFSETS), _ILL_CONDITIONED),
+    ("dual_descent", "unscaled columns"): (LOSSES, tuple(OFFSETS), _ILL_CONDITIONED),
+    ("dual_descent", "wildly unscaled columns"): (LOSSES, tuple(OFFSETS), _ILL_CONDITIONED),
+    ("dual_descent", "far from the origin"): (
+        ("squared_hinge", "logistic"),
+        ("penalized", "penalized, scale 5", "none"),
+        "without a free offset the columns cannot be centred",
+    ),
+    ("dual_descent", "imbalance 1:1000, balanced costs"): (
+        ("squared_hinge", "logistic"),
+        tuple(OFFSETS),
+        _ILL_CONDITIONED,
+    ),
+    ("dual_descent", "costs far apart"): (("squared_hinge", "logistic"), tuple(OFFSETS), _ILL_CONDITIONED),
+}
+
+
+def is_hard(solver: str, problem: str, loss: str, offset: str) -> bool:
+    """Whether the solver need not reach the tolerance there."""
+    losses, offsets, _ = HARD.get((solver, problem), ((), (), ""))
+    return loss in losses and offset in offsets
+
+
 @cache
 def problem_data(name: str) -> Example:
     """Return the problem of that name, made once."""

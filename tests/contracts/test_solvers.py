@@ -1,0 +1,261 @@
+"""Solvers reach the tolerance and agree with the oracles; stopped at any moment they are still honest."""
+
+import numpy as np
+import pytest
+from catalogue import HARD, LOSSES, OFFSETS, PROBLEMS, SOLVERS, is_hard, optimum, problem_of, task
+from reference.honesty import check_solution
+from reference.oracles import find_optimum
+from reference.task import Task
+
+from maxmargin._core import StopToken
+from maxmargin.errors import InvalidParameter
+from maxmargin.problem import examine
+from maxmargin.results.solution import Plan, Status
+from maxmargin.solvers.run import Limits, run
+
+PLAN = Plan("any", "a test")
+
+
+def solve(solver, told, tol=1e-4, max_iter=None, **settings):
+    settings.setdefault("token", StopToken())
+    return run(problem_of(told), SOLVERS[solver](), PLAN, Limits(tol, max_iter), **settings)
+
+
+REACHED, NOT_REACHED = [], []
+for _solver in SOLVERS:
+    for _problem in PROBLEMS:
+        for _loss in LOSSES:
+            for _offset in OFFSETS:
+                _case = (_solver, _problem, _loss, _offset)
+                (NOT_REACHED if is_hard(*_case) else REACHED).append(_case)
+
+every_case = pytest.mark.parametrize(("solver", "name", "loss", "offset"), REACHED + NOT_REACHED)
+
+
+def test_hard_problems_are_named_by_the_catalogue():
+    assert {solver for solver, _ in HARD} <= set(SOLVERS)
+    assert {problem for _, problem in HARD} <= set(PROBLEMS)
+    assert len(NOT_REACHED) < len(REACHED) / 4
+
+
+# ---------------------------------------------------------------- to the end
+
+
+@pytest.mark.parametrize(("solver", "name", "loss", "offset"), REACHED)
+def test_reaches_the_tolerance(solver, name, loss, offset):
+    told, best = task(name, loss, offset), optimum(name, loss, offset)
+    solution = solve(solver, told)
+    assert solution.status is Status.SOLVED
+    assert solution.certificate.relative_gap <= 1e-4
+    assert float(told.primal(solution.coef, solution.intercept)) <= best.high * (1 + 1.001e-4)
+    check_solution(told, solution, best)
+
+
+@pytest.mark.parametrize(("solver", "name", "loss", "offset"), NOT_REACHED)
+def test_honest_where_it_is_hard(solver, name, loss, offset):
+    told, best = task(name, loss, offset), optimum(name, loss, offset)
+    solution = solve(solver, told, max_iter=300)
+    assert (solution.status is Status.SOLVED) == (solution.certificate.relative_gap <= 1e-4)
+    check_solution(told, solution, best)
+
+
+@pytest.mark.parametrize(("solver", "name", "loss", "offset"), [c for c in REACHED if c[2] == "hinge"])
+def test_the_hinge_to_ten_digits(solver, name, loss, offset):
+    told, best = task(name, loss, offset), optimum(name, loss, offset)
+    solution = solve(solver, told, tol=1e-10)
+    assert solution.status is Status.SOLVED
+    assert solution.certificate.relative_gap <= 1e-10
+    check_solution(told, solution, best)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+@pytest.mark.parametrize("offset", OFFSETS)
+@pytest.mark.parametrize(
+    "name", ["overlapping", "separable", "d > n", "one feature", "duplicated rows", "sparse"]
+)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_smooth_losses_to_eight_digits(solver, name, loss, offset):
+    told, best = task(name, loss, offset), optimum(name, loss, offset)
+    solution = solve(solver, told, tol=1e-8)
+    assert solution.status is Status.SOLVED
+    check_solution(told, solution, best)
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_rounding_is_the_end(solver, offset):
+    """No tolerance is too small to end: what is left is rounding, and the status says so."""
+    told, best = task("overlapping", "hinge", offset), optimum("overlapping", "hinge", offset)
+    solution = solve(solver, told, tol=0.0, max_iter=5000)
+    assert solution.status in (Status.STALLED, Status.SOLVED)
+    assert solution.certificate.relative_gap <= 1e-13
+    check_solution(told, solution, best)
+
+
+# ---------------------------------------------------------------- stopped early
+
+
+@every_case
+def test_one_iteration_is_honest(solver, name, loss, offset):
+    told, best = task(name, loss, offset), optimum(name, loss, offset)
+    solution = solve(solver, told, tol=1e-12, max_iter=1)
+    assert solution.n_iter == 1
+    assert (solution.status is Status.SOLVED) == (solution.certificate.relative_gap <= 1e-12)
+    assert solution.status in (Status.SOLVED, Status.MAX_ITER)
+    check_solution(told, solution, best)
+
+
+@every_case
+def test_no_time_is_honest(solver, name, loss, offset):
+    told, best = task(name, loss, offset), optimum(name, loss, offset)
+    solution = solve(solver, told, tol=1e-12, token=StopToken(seconds=0.0))
+    assert solution.status is Status.MAX_TIME
+    assert solution.n_iter <= 1
+    check_solution(told, solution, best)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_no_iteration_at_all(solver, loss):
+    told, best = task("overlapping", loss, "free"), optimum("overlapping", loss, "free")
+    solution = solve(solver, told, max_iter=0)
+    assert solution.status is Status.MAX_ITER
+    assert solution.n_iter == 0
+    check_solution(told, solution, best)
+
+
+@pytest.mark.parametrize("max_iter", [2, 3, 5, 8, 13, 21, 34, 55])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_stopped_anywhere_is_honest(solver, loss, max_iter):
+    for name in ("overlapping", "far from the origin", "C = 1e3"):
+        told, best = task(name, loss, "free"), optimum(name, loss, "free")
+        solution = solve(solver, told, tol=1e-14, max_iter=max_iter)
+        assert solution.n_iter <= max_iter
+        check_solution(told, solution, best)
+
+
+# ---------------------------------------------------------------- watched
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_watch_sees_every_certificate_and_may_stop(solver, loss):
+    told, best = task("overlapping", loss, "free"), optimum("overlapping", loss, "free")
+    seen = []
+    solution = solve(solver, told, tol=1e-7, watch=seen.append, label="a against b")
+    assert len(seen) == len(solution.history) >= 2
+    np.testing.assert_array_equal([progress.objective for progress in seen], solution.history.objective)
+    np.testing.assert_array_equal([progress.bound for progress in seen], solution.history.bound)
+    assert {progress.label for progress in seen} == {"a against b"}
+    assert seen[-1].relative_gap <= 1e-7 < seen[-2].relative_gap
+    assert seen[-1].iteration == solution.n_iter
+
+    stopped = solve(solver, told, tol=1e-7, watch=lambda progress: True)
+    assert stopped.status is Status.STOPPED
+    assert len(stopped.history) == 1
+    assert stopped.n_iter < solution.n_iter
+    check_solution(told, stopped, best)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_what_watch_raises_is_passed_on(solver):
+    def refuse(progress):
+        raise ZeroDivisionError("from watch")
+
+    with pytest.raises(ZeroDivisionError, match="from watch"):
+        solve(solver, task("overlapping", "hinge", "free"), watch=refuse)
+
+
+# ---------------------------------------------------------------- warm starts
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("name", ["overlapping", "separable", "sparse", "n > d"])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_warm_start_goes_on_where_it_was(solver, name, loss, offset):
+    told, best = task(name, loss, offset), optimum(name, loss, offset)
+    cold = solve(solver, told, tol=1e-7)
+    warm = solve(solver, told, tol=1e-7, memory=cold.memory)
+    assert warm.status is Status.SOLVED
+    assert warm.n_iter <= max(2, cold.n_iter // 2)
+    check_solution(told, warm, best)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_an_interrupted_fit_can_be_continued(solver, loss):
+    told = task("overlapping", loss, "free")
+    part = solve(solver, told, tol=1e-7, max_iter=5)
+    rest = solve(solver, told, tol=1e-7, memory=part.memory)
+    assert part.status is Status.MAX_ITER
+    assert rest.status is Status.SOLVED
+
+
+@pytest.mark.parametrize("factor", [0.3, 1.1, 30.0])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_warm_start_from_other_costs_is_right(solver, loss, factor):
+    """The memory of another C may be infeasible here; it is only a start."""
+    told = task("overlapping", loss, "free")
+    other = Task(told.X, told.sign, told.cost * factor, loss)
+    solution = solve(solver, other, tol=1e-6, memory=solve(solver, told, tol=1e-6).memory)
+    assert solution.status is Status.SOLVED
+    check_solution(other, solution, find_optimum(other))
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_memory_of_other_rows_is_ignored(solver):
+    memory = solve(solver, task("one feature", "hinge", "free")).memory
+    told = task("overlapping", "hinge", "free")
+    plain, started = solve(solver, told), solve(solver, told, memory=memory)
+    np.testing.assert_array_equal(started.coef, plain.coef)
+
+
+# ---------------------------------------------------------------- the rest
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_loss_it_cannot_solve_is_refused(solver):
+    told = task("overlapping", "hinge", "free")
+    wrong = Task(told.X, told.sign, told.cost, "zero_one")
+    with pytest.raises(InvalidParameter, match="hinge, logistic, squared_hinge; got loss='zero_one'"):
+        solve(solver, wrong)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_certificate_is_that_of_the_point_handed_back(solver, loss):
+    told = task("overlapping", loss, "free")
+    solution = solve(solver, told)
+    again = examine(problem_of(told), solution.coef, solution.intercept, solution.alpha).certificate
+    assert again.objective == solution.certificate.objective
+    assert again.bound == pytest.approx(solution.certificate.bound, rel=1e-13)
+    assert again.gap == pytest.approx(solution.certificate.gap, rel=1e-6)
+    assert solution.plan is PLAN
+    if loss == "logistic":
+        assert set(solution.certificate.residuals) == {"features", "labels"}
+
+
+NOTHING_TO_FIT = {
+    "positive rows alone": ([1, 1, 1], [1.0, 1.0, 1.0]),
+    "negative rows alone": ([-1, -1, -1], [1.0, 1.0, 1.0]),
+    "one class costs nothing": ([1, -1, 1], [1.0, 0.0, 1.0]),
+    "no cost": ([1, -1, 1], [0.0, 0.0, 0.0]),
+    "no rows": ([], []),
+}
+
+
+# One class alone and the logistic loss have no best offset, and it is for the caller not to ask.
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("name", NOTHING_TO_FIT)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_where_there_is_nothing_to_fit(solver, name, loss):
+    """With a free offset w = 0 costs nothing, and this is certified at once."""
+    sign, cost = NOTHING_TO_FIT[name]
+    X = np.random.default_rng(0).normal(size=(len(sign), 2))
+    solution = solve(solver, Task(X, np.array(sign, dtype=np.int8), np.array(cost), loss), max_iter=20)
+    assert solution.status is Status.SOLVED
+    assert solution.certificate.gap == 0
+    np.testing.assert_array_equal(solution.coef, 0)
