@@ -245,7 +245,7 @@ def test_the_demo_tells_shows_and_saves(said, folder):
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert len(lines) <= 25
-    assert max(len(line) for line in lines) <= 120
+    assert max(len(line) for line in lines) <= 105
     assert "to learn from    427 tumours, classes benign (63 %), malignant (37 %)" in lines
     assert "columns standardised with the means and deviations of the first part" in out
     assert re.search(r"certificate      (within .* % of|at) the optimum.*, by duality\n", out)

@@ -143,8 +143,8 @@ def telling_columns(model: LinearModel) -> str:
 
     names = model.feature_names or []
     largest = np.argsort(-np.abs(model.coef[0]), kind="stable")[:3]
-    parts = [f"{names[j]} ({model.coef[0, j]:+.2f})".replace("-", "−") for j in largest]
-    return f"{', '.join(parts)}; + means {model.classes[1]}"
+    parts = [f"{names[j]} {model.coef[0, j]:+.2f}".replace("-", "−") for j in largest]
+    return f"{', '.join(parts)} (+ {model.classes[1]})"
 
 
 def judgement(model: LinearModel, data: Data) -> list[str]:
