@@ -69,8 +69,8 @@ def _check_dense(X: Any) -> NDArray[Any]:
         raise InvalidInput(f"Expected 2D array, got scalar array instead: X={array!r}.")
     if array.ndim == 1:
         raise InvalidInput(
-            f"Expected 2D array, got 1D array instead (length {array.shape[0]}). Use X.reshape(-1, 1) for a "
-            "single column or X.reshape(1, -1) for a single row."
+            f"Expected 2D array, got 1D array instead (length {array.shape[0]}). Reshape your data: "
+            "X.reshape(-1, 1) if it is a single column, X.reshape(1, -1) if it is a single row."
         )
     if array.ndim > 2:
         raise InvalidInput(f"Found array with dim {array.ndim}; X must have 2 dimensions, rows and columns.")
@@ -159,7 +159,7 @@ def _trusted(csr: Any, indices: NDArray[Any], starts: NDArray[Any]) -> Any:
     if not same:
         csr = type(csr)((np.ascontiguousarray(csr.data), indices, starts), shape=csr.shape, copy=False)
         # SciPy may narrow the index type again; the core only needs both to agree.
-    if not found.sorted_and_unique and not csr.has_canonical_format:
+    if found.repeats:
         csr = csr.copy()
         csr.sum_duplicates()
     return csr
@@ -184,14 +184,29 @@ def check_labels(y: Any, n_rows: int) -> NDArray[Any]:
         raise InvalidInput(f"y contains NaN or inf: label {where} (counted from 0) is {labels[where]}.")
     if labels.dtype.kind == "c":
         raise InvalidInput("Complex data not supported: y must hold labels.")
-    return labels
+    return _one_kind(labels) if labels.dtype.kind == "O" else labels
+
+
+def _one_kind(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return labels kept as objects if they are all text, as numbers if they are all numbers."""
+    kinds = {type(label) for label in labels}
+    if all(issubclass(kind, str) for kind in kinds):
+        return labels
+    if all(issubclass(kind, (numbers.Real, np.bool_)) for kind in kinds):
+        return check_labels(np.array(labels.tolist()), labels.shape[0])
+    for where, label in enumerate(labels):
+        if not isinstance(label, (str, numbers.Real, np.bool_)):
+            raise InvalidInput(
+                f"y must hold labels, text or numbers; label {where} (counted from 0) is {label!r}."
+            )
+    raise InvalidInput("y mixes labels that cannot be compared, such as text and numbers. Use one kind.")
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
     """Return sample weights as float64, or None when there are none."""
     if sample_weight is None:
         return None
-    if np.ndim(sample_weight) == 0:
+    if isinstance(sample_weight, numbers.Real):
         sample_weight = np.full(n_rows, sample_weight)
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)

@@ -145,15 +145,17 @@ class LinearModel:
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probabilities of a logistic model; one-vs-rest shares normalised for several classes."""
+        return np.asarray(np.exp(self.predict_log_proba(X)))
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return their logarithms, finite even where the probabilities underflow."""
         if self.loss != "logistic":
             raise InvalidInput(f"probabilities need the logistic loss; this model has loss={self.loss!r}.")
         scores = self.scores(X)
-        small = np.exp(-np.abs(scores))
-        positive = np.where(scores >= 0, 1.0, small) / (1.0 + small)
+        positive = -np.logaddexp(0.0, -scores)
         if scores.shape[1] == 1:
-            other = np.where(scores >= 0, small, 1.0) / (1.0 + small)
-            return np.hstack([other, positive])
-        return np.asarray(positive / positive.sum(axis=1, keepdims=True))
+            return np.hstack([-np.logaddexp(0.0, scores), positive])
+        return np.asarray(positive - np.logaddexp.reduce(positive, axis=1, keepdims=True))
 
     def signs(self, y: Any, n_rows: int) -> NDArray[np.float64]:
         """Return ±1 for every row and class."""

@@ -1,0 +1,179 @@
+"""What every estimator with a linear model can do once it has one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning as ScikitLearnConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from maxmargin import errors
+from maxmargin.losses import find_loss
+from maxmargin.results.certificate import Certificate
+from maxmargin.results.solution import History, Plan, Status
+from maxmargin.training.model import LinearModel
+from maxmargin.validation import check_matrix
+
+__all__ = ["ConvergenceWarning", "LinearEstimator"]
+
+# Fitted attributes that a model may lack, and why; the rest are there as soon as there is a model.
+_OF_A_FIT = ("certificate_", "certificates_", "history_", "histories_", "n_iter_", "plan_")
+_OF_THE_HINGES = ("support_", "dual_coef_")
+_OF_ANY_MODEL = ("coef_", "intercept_", "classes_", "margin_", "intercept_interval_", "n_features_in_")
+
+
+class ConvergenceWarning(errors.ConvergenceWarning, ScikitLearnConvergenceWarning):
+    """The certified gap is above the tolerance asked for; the message says by how much.
+
+    Code that filters scikit-learn's warning of this name filters ours as well.
+    """
+
+
+class LinearEstimator(ClassifierMixin, BaseEstimator):
+    """Prediction, geometry and judgement by a linear model; subclasses say where the model comes from."""
+
+    coef_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+    classes_: NDArray[Any]
+    margin_: NDArray[np.float64]
+    intercept_interval_: NDArray[np.float64]
+    certificate_: Certificate
+    certificates_: list[Certificate]
+    history_: History
+    histories_: list[History]
+    n_iter_: int
+    plan_: Plan
+    support_: NDArray[np.intp]
+    dual_coef_: NDArray[np.float64]
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+    _model: LinearModel
+
+    # ------------------------------------------------------------ the model
+
+    def to_model(self) -> LinearModel:
+        """Return the model as a record that knows nothing of scikit-learn; `save_model` takes it."""
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        return replace(
+            self._model,
+            coef=self.coef_,
+            intercept=self.intercept_,
+            classes=self.classes_,
+            feature_names=None if names is None else [str(name) for name in names],
+        )
+
+    def _keep(self, model: LinearModel, *, for_warm_start: bool = False) -> None:
+        """Set all fitted attributes."""
+        solved = all(status is Status.SOLVED for status in model.statuses)
+        if solved and not for_warm_start:
+            model = replace(model, memories=[])  # one number per row and class, for nothing
+        for name in (*_OF_A_FIT, *_OF_THE_HINGES):
+            self.__dict__.pop(name, None)
+        self._model = model
+        self.coef_, self.intercept_, self.classes_ = model.coef, model.intercept, model.classes
+        self.n_features_in_ = int(model.coef.shape[1])
+        self.margin_ = model.margin
+        self.intercept_interval_ = np.array(model.intercept_intervals, dtype=np.float64).reshape(-1, 2)
+        if model.feature_names is not None:
+            self.feature_names_in_ = np.array(model.feature_names, dtype=object)
+        if model.certificate is not None:
+            worst = model.certificates.index(model.certificate)
+            self.certificate_, self.certificates_ = model.certificate, model.certificates
+            self.plan_ = model.plans[worst]
+            if model.histories:  # a model from a file has none
+                self.history_, self.histories_ = model.histories[worst], model.histories
+            self.n_iter_ = max(model.n_iter)
+        if model.support is not None:
+            self.support_, self.dual_coef_ = model.support.indices, model.support.dual_coef
+
+    def _model_for(self, X: Any) -> LinearModel:
+        """Return the model once X has been found to have its columns."""
+        check_is_fitted(self)
+        try:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        except ValueError:
+            check_matrix(X, allow_no_rows=True)  # where X is no table at all, say that instead
+            raise
+        return self.to_model()
+
+    if not TYPE_CHECKING:  # type checkers should go on telling which attributes there are
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(self._why_missing(name))
+
+    def _why_missing(self, name: str) -> str:
+        what = f"{type(self).__name__!r} object has no attribute {name!r}"
+        model = self.__dict__.get("_model")
+        if model is None:
+            known = (*_OF_A_FIT, *_OF_THE_HINGES, *_OF_ANY_MODEL)
+            return f"{what}: it is not fitted yet, call fit first" if name in known else what
+        if name in _OF_A_FIT:
+            return f"{what}: its parameters were given, not fitted; certify(X, y) judges them"
+        if name in _OF_THE_HINGES and model.loss == "logistic":
+            return f"{what}: with the logistic loss every row pulls, so no rows are support vectors"
+        if name in _OF_THE_HINGES:
+            return f"{what}: the support vectors of this model are not known"
+        if name in ("predict_proba", "predict_log_proba"):
+            return f"{what}: probabilities need loss='logistic'"
+        return what
+
+    # ------------------------------------------------------------ scikit-learn's methods
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the scores θ·x + θ₀: a vector for two classes, else one column per class."""
+        return self._model_for(X).decision_function(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the predicted labels; a score of exactly 0 counts as positive."""
+        return self._model_for(X).predict(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # ------------------------------------------------------------ what a linear model tells beyond them
+
+    def agreements(self, X: Any, y: Any) -> NDArray[np.float64]:
+        """Return y(θ·x + θ₀) of each row: above 0 is right, 1 and more is outside the margin.
+
+        A matrix with one column per class when there are more than two.
+        """
+        return self._model_for(X).agreements(X, y)
+
+    def margins(self, X: Any, y: Any) -> NDArray[np.float64]:
+        """Return the geometric margins: signed distances to the boundary, agreement/‖θ‖."""
+        return self._model_for(X).margins(X, y)
+
+    def slacks(self, X: Any, y: Any) -> NDArray[np.float64]:
+        """Return the slacks ξ = max(0, 1 − agreement) of the quadratic program."""
+        return self._model_for(X).slacks(X, y)
+
+    def losses(self, X: Any, y: Any, loss: str | None = None) -> NDArray[np.float64]:
+        """Return the loss of each row: this estimator's loss, or any name in `maxmargin.losses.LOSSES`."""
+        model = self._model_for(X)
+        return np.asarray(find_loss(loss or model.loss).value(model.agreements(X, y)))
+
+    def training_error(self, X: Any, y: Any) -> float:
+        """Return the share of errors: rows with agreement ≤ 0, on the boundary included.
+
+        With more than two classes, rows whose own class does not have the largest score. This is not
+        1 − `score`: a positive row exactly on the boundary is predicted right and still an error.
+        """
+        model = self._model_for(X)
+        scores = model.scores(X)
+        signed = model.signs(y, scores.shape[0])
+        if scores.shape[1] == 1:
+            return float((signed * scores <= 0).mean())
+        own = np.where(signed > 0, scores, -np.inf).max(axis=1)
+        best_other = np.where(signed < 0, scores, -np.inf).max(axis=1)
+        return float((own <= best_other).mean())
+
+    def equations(self) -> list[str]:
+        """Return the boundary and the two margin boundaries as equations (two classes)."""
+        return self.to_model().equations()

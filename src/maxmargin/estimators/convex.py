@@ -1,0 +1,177 @@
+"""Estimators that minimise ½‖θ‖² + C Σ loss: fit = check, train, keep."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter
+from maxmargin.estimators.base import ConvergenceWarning, LinearEstimator
+from maxmargin.results.assessment import Assessment
+from maxmargin.results.solution import Progress
+from maxmargin.training.certify import certify
+from maxmargin.training.model import LinearModel
+from maxmargin.training.train import fit_linear
+from maxmargin.validation import check_choice, check_labels
+
+__all__ = ["ConvexEstimator"]
+
+
+class ConvexEstimator(LinearEstimator):
+    """Settings and fit of every estimator with a loss, a regulariser and a certificate."""
+
+    # The losses a class offers; one that offers a single loss has no parameter for it.
+    _losses: ClassVar[tuple[str, ...]]
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        lam: float | None = None,
+        fit_intercept: bool = True,
+        penalize_intercept: bool = False,
+        intercept_scaling: float = 1.0,
+        tol: float = 1e-4,
+        solver: str = "auto",
+        class_weight: Any = None,
+        max_iter: int | None = None,
+        max_time: float | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        watch: Callable[[Progress], Any] | None = None,
+    ) -> None:
+        self.C = C
+        self.lam = lam
+        self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
+        self.intercept_scaling = intercept_scaling
+        self.tol = tol
+        self.solver = solver
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.watch = watch
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model and certify it.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_rows, d)
+            Read where it is; no copy is made of arrays and CSR matrices.
+        y : array of shape (n_rows,)
+            Labels of any kind.
+        sample_weight : array of shape (n_rows,), optional
+            A weight means repetition: 3 is the row three times, 0 its absence.
+
+        Returns
+        -------
+        The estimator. Ctrl-C raises KeyboardInterrupt after keeping the best model found.
+        """
+        loss = self._checked_loss()
+        validate_data(self, X, y, skip_check_array=True)
+        model = fit_linear(
+            X,
+            _checked_labels(y),
+            loss=loss,
+            sample_weight=sample_weight,
+            start=self._previous_model(loss),
+            **self._settings(),
+        )
+        _refuse_one_class(model)
+        self._keep(model, for_warm_start=self.warm_start)
+        if model.interrupted:
+            raise Interrupted(
+                f"the fit was interrupted; it keeps the best model found, {model.certificate}", model
+            )
+        message = model.warning()
+        if message is not None:
+            warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        return self
+
+    def _checked_loss(self) -> str:
+        return check_choice("loss", self.loss, self._losses) if len(self._losses) > 1 else self._losses[0]
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the parameters as `fit_linear` takes them."""
+        names = {"loss", "warm_start"}
+        settings = {name: value for name, value in self.get_params(deep=False).items() if name not in names}
+        if self.lam is not None and isinstance(self.C, (int, float)) and self.C == 1.0:
+            settings["C"] = None  # the default was not chosen, so it does not contradict lam
+        return settings
+
+    def _previous_model(self, loss: str) -> LinearModel | None:
+        previous: LinearModel | None = self.__dict__.get("_model")
+        if not self.warm_start or previous is None or previous.loss != loss:
+            return None
+        return previous if previous.coef.shape[1] == self.n_features_in_ else None
+
+    @classmethod
+    def from_model(cls, model: LinearModel) -> Self:
+        """Make a fitted estimator of a model that came from `train` or a file."""
+        if model.loss not in cls._losses:
+            raise InvalidParameter(
+                f"{cls.__name__} has {' or '.join(cls._losses)} loss; the model has loss={model.loss!r}"
+            )
+        settings: dict[str, Any] = {
+            "C": 1.0 if model.C is None else model.C,
+            "fit_intercept": model.offset != "none",
+            "penalize_intercept": model.offset == "penalized",
+            "intercept_scaling": model.intercept_scaling,
+            "tol": model.tol,
+        }
+        if len(cls._losses) > 1:
+            settings["loss"] = model.loss
+        estimator = cls(**settings)
+        estimator._keep(model, for_warm_start=True)
+        return estimator
+
+    def certify(self, X: Any, y: Any, **settings: Any) -> Assessment:
+        """State how far the model is above the optimum of the problem that its parameters name.
+
+        Parameters
+        ----------
+        X, y : the rows and labels that it was fitted to, or others
+        **settings
+            sample_weight, tol, max_time, n_jobs of `maxmargin.certify`.
+        """
+        self._model_for(X)
+        return certify(self, X, y, **settings)
+
+
+def _checked_labels(y: Any) -> NDArray[Any]:
+    """Return the labels as a vector of classes; warns about a column as scikit-learn does."""
+    vector = column_or_1d(y, warn=True)
+    labels = check_labels(vector, vector.shape[0])
+    if labels.shape[0] > 0:
+        check_classification_targets(labels)
+    return labels
+
+
+def _refuse_one_class(model: LinearModel) -> None:
+    """Explain what no rows or one class leave undetermined (S37 of the lecture notes' reading)."""
+    if len(model.classes) >= 2:
+        return
+    if len(model.classes) == 0:
+        raise InvalidInput(
+            f"Found array with 0 sample(s) (shape=(0, {model.coef.shape[1]})) while a minimum of 1 is "
+            "required. Without rows θ = 0 and every offset is best; `train` returns that."
+        )
+    known = ""
+    if model.offset == "free":
+        low, high = model.intercept_intervals[0]
+        known = (
+            f" With one class θ = 0, and every offset from {low:g} to {high:g} is best: `train` returns that."
+        )
+    raise InvalidInput(f"y holds only one class, {model.classes[0]!s}; a classifier needs two.{known}")

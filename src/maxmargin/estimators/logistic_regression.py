@@ -1,0 +1,54 @@
+"""Regularised logistic regression."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.estimators.convex import ConvexEstimator
+from maxmargin.estimators.shared_text import with_shared_text
+
+__all__ = ["LogisticRegression"]
+
+
+@with_shared_text
+class LogisticRegression(ConvexEstimator):
+    """Logistic regression, regularised and certified: P(y|x) = 1/(1 + exp(−y(θ·x + θ₀))).
+
+    Minimises ½‖θ‖² + C Σ log(1 + exp(−y(θ·x + θ₀))). With more than two classes there is one model per
+    class against the rest, and their probabilities are scaled to add up to 1; this is not the multinomial
+    model.
+
+    ``certificate_.residuals`` tells how well the optimality conditions hold: ``"labels"`` is
+    |Σ yc(1 − P)|, which is 0 at the optimum when the offset is free, and ``"features"`` the largest
+    component of |Σ ycx(1 − P) − θ|.
+
+    Parameters
+    ----------
+    C : float, default 1.0
+        The weight of the likelihood against the regulariser.
+    {settings}
+
+    Attributes
+    ----------
+    {attributes}
+
+    Examples
+    --------
+    >>> from maxmargin import LogisticRegression
+    >>> model = LogisticRegression().fit([[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1])
+    >>> model.predict_proba([[2.0]]).round(3)
+    array([[0.5, 0.5]])
+    """
+
+    _losses: ClassVar[tuple[str, ...]] = ("logistic",)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class."""
+        return self._model_for(X).predict_proba(X)
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the logarithm of each class's probability, exact where the probability underflows."""
+        return self._model_for(X).predict_log_proba(X)
