@@ -48,12 +48,14 @@ bool is_wide(const Vector& indices) {
 }
 
 void expect_same_index_type(const Vector& indices, const Vector& starts) {
-    if (indices.dtype() != starts.dtype()) throw nb::type_error("indices and starts must have the same integer type");
+    if (indices.dtype() != starts.dtype())
+        throw nb::type_error("indices and starts must have the same integer type");
 }
 
 void make_dense(OwnedBlock* self, const Matrix& x) {
     const DenseStorage storage{x.data(), scalar_of(x.dtype()), x.stride(0), x.stride(1)};
-    const auto n_rows = static_cast<std::int64_t>(x.shape(0)), n_columns = static_cast<std::int64_t>(x.shape(1));
+    const auto n_rows = static_cast<std::int64_t>(x.shape(0)),
+               n_columns = static_cast<std::int64_t>(x.shape(1));
     new (self) OwnedBlock{{storage, n_rows, n_columns}, nb::cast(x)};
 }
 
@@ -61,7 +63,8 @@ void make_csr(OwnedBlock* self, const Vector& values, const Vector& indices, con
               std::int64_t n_columns) {
     expect_same_index_type(indices, starts);
     if (starts.shape(0) < 1) throw nb::value_error("starts needs one entry more than there are rows");
-    const CsrStorage storage{values.data(), scalar_of(values.dtype()), indices.data(), starts.data(), is_wide(indices)};
+    const CsrStorage storage{values.data(), scalar_of(values.dtype()), indices.data(), starts.data(),
+                             is_wide(indices)};
     new (self) OwnedBlock{{storage, static_cast<std::int64_t>(starts.shape(0)) - 1, n_columns},
                           nb::make_tuple(nb::cast(values), nb::cast(indices), nb::cast(starts))};
 }
@@ -98,11 +101,13 @@ void bind_rows(nanobind::module_& m) {
         .def_ro("bad_row", &CsrStructure::bad_row)
         .def_ro("bad_column", &CsrStructure::bad_column)
         .def_ro("bad_starts", &CsrStructure::bad_starts)
-        .def_ro("sorted_and_unique", &CsrStructure::sorted_and_unique);
-    m.def("check_csr", &check, nb::arg("indices").noconvert(), nb::arg("starts").noconvert(), nb::arg("n_columns"),
-          "Look for entries outside the matrix, and for repeated or unsorted columns.");
+        .def_ro("repeats", &CsrStructure::repeats);
+    m.def("check_csr", &check, nb::arg("indices").noconvert(), nb::arg("starts").noconvert(),
+          nb::arg("n_columns"),
+          "Look for entries outside the matrix, and for columns that a row names twice.");
 
-    nb::class_<PythonStopToken>(m, "StopToken", "Tells the passes of one fit to end: by a flag, a deadline or Ctrl-C.")
+    nb::class_<PythonStopToken>(m, "StopToken",
+                                "Tells the passes of one fit to end: by a flag, a deadline or Ctrl-C.")
         .def(nb::init<std::optional<double>, bool>(), nb::arg("seconds") = nb::none(),
              nb::arg("on_main_thread") = false)
         .def("stop", &PythonStopToken::stop, "End every pass that holds this token.")

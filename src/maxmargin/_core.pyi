@@ -37,11 +37,11 @@ class CsrStructure:
     def bad_starts(self) -> bool: ...
 
     @property
-    def sorted_and_unique(self) -> bool: ...
+    def repeats(self) -> bool: ...
 
 def check_csr(indices: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], starts: Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int) -> CsrStructure:
     """
-    Look for entries outside the matrix, and for repeated or unsorted columns.
+    Look for entries outside the matrix, and for columns that a row names twice.
     """
 
 class StopToken:

@@ -14,7 +14,7 @@ from reference.task import Task
 from maxmargin._core import StopToken
 from maxmargin.problem import Offset, Problem, examine
 from maxmargin.problem.certificate import value_at_zero
-from maxmargin.problem.optimality import logistic_residuals
+from maxmargin.problem.optimality import stationarity
 from maxmargin.results.solution import Plan
 from maxmargin.rows import MemoryRows
 from maxmargin.solvers.run import Limits, run
@@ -243,7 +243,7 @@ def test_logistic_residuals_are_the_gradient(told):
     point = examine(problem, w, None if told.kind == "free" else 0.5 * (told.kind != "none"), told.cost)
     if not np.isfinite(point.b):
         return
-    residuals = logistic_residuals(problem, point)
+    residuals = stationarity(problem, point)
     m = told.wide_sign * (told.scores(w) + point.b)
     pulls = -told.wide_cost * told.wide_sign * told.slopes(m)
     unit = 1e-12 * (1 + told.cost.sum() * (1 + np.abs(told.X).max()))

@@ -13,7 +13,7 @@ import maxmargin
 import maxmargin.training.train as training
 from maxmargin import load_data, load_model
 from maxmargin.cli.train import LOSSES
-from maxmargin.training.train import DUAL_LOSSES
+from maxmargin.losses.table import DUAL_LOSSES
 
 CELLS = Path(maxmargin.__file__).parent / "datasets" / "breast_cancer.csv"
 

@@ -12,8 +12,8 @@ from sklearn.utils.metaestimators import available_if
 from maxmargin.estimators.convex import ConvexEstimator
 from maxmargin.estimators.given import given_model
 from maxmargin.estimators.shared_text import with_shared_text
+from maxmargin.losses.table import DUAL_LOSSES
 from maxmargin.results.solution import Progress
-from maxmargin.training.train import DUAL_LOSSES
 
 __all__ = ["LinearClassifier"]
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxmargin.errors import InvalidParameter
+from maxmargin.losses.dual_form import DualForm
 
 __all__ = ["FloatArray", "Loss"]
 
@@ -37,6 +38,8 @@ class Loss(ABC):
         that the mean loss bounds the training error.
     kinks : tuple of float
         The agreements at which the slope is an interval instead of a number.
+    dual : DualForm or None
+        What training needs to know; None for a loss that is only evaluated.
     """
 
     name: ClassVar[str]
@@ -45,6 +48,7 @@ class Loss(ABC):
     is_smooth: ClassVar[bool]
     dominates_zero_one: ClassVar[bool]
     kinks: ClassVar[tuple[float, ...]] = ()
+    dual: ClassVar[DualForm | None] = None
 
     def value(self, m: ArrayLike) -> FloatArray:
         """Return the loss of every agreement."""

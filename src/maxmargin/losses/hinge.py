@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin.losses.base import FloatArray, Loss
+from maxmargin.losses.dual_form import DualForm
 
 __all__ = ["Hinge"]
 
@@ -30,6 +31,9 @@ class Hinge(Loss):
     is_smooth = False
     dominates_zero_one = True
     kinks: ClassVar[tuple[float, ...]] = (1.0,)
+    dual = DualForm(
+        bounded=True, quadratic=0.0, least_curvature=0.0, has_barrier=False, rests_at=1.0, zero_weights="kink"
+    )
 
     def _value(self, m: FloatArray) -> FloatArray:
         return np.maximum(0.0, 1.0 - m)

@@ -9,9 +9,12 @@ It does not dominate the zero-one loss: at m = 0 it is ln 2 = 0.693, not 1. In b
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from maxmargin.losses.base import FloatArray, Loss
+from maxmargin.losses.dual_form import DualForm
 
 __all__ = ["Logistic"]
 
@@ -30,6 +33,14 @@ class Logistic(Loss):
     is_convex = True
     is_smooth = True
     dominates_zero_one = False
+    dual = DualForm(
+        bounded=True,
+        quadratic=None,
+        least_curvature=4.0,
+        has_barrier=True,
+        rests_at=math.inf,
+        zero_weights="entropy",
+    )
 
     def _value(self, m: FloatArray) -> FloatArray:
         return np.log1p(np.exp(-np.abs(m))) + np.maximum(0.0, -m)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin.losses.base import FloatArray, Loss
+from maxmargin.losses.dual_form import DualForm
 
 __all__ = ["SquaredHinge"]
 
@@ -21,6 +22,14 @@ class SquaredHinge(Loss):
     is_convex = True
     is_smooth = True
     dominates_zero_one = True
+    dual = DualForm(
+        bounded=False,
+        quadratic=0.5,
+        least_curvature=0.5,
+        has_barrier=False,
+        rests_at=1.0,
+        zero_weights="parabola",
+    )
 
     def _value(self, m: FloatArray) -> FloatArray:
         return np.square(np.maximum(0.0, 1.0 - m))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from maxmargin.errors import InvalidParameter
 from maxmargin.losses.absolute import Absolute
 from maxmargin.losses.base import Loss
+from maxmargin.losses.dual_form import DualForm
 from maxmargin.losses.exponential import Exponential
 from maxmargin.losses.hinge import Hinge
 from maxmargin.losses.logistic import Logistic
@@ -12,7 +13,7 @@ from maxmargin.losses.squared import Squared
 from maxmargin.losses.squared_hinge import SquaredHinge
 from maxmargin.losses.zero_one import ZeroOne
 
-__all__ = ["LOSSES", "find_loss"]
+__all__ = ["DUAL_LOSSES", "LOSSES", "dual_form", "find_loss"]
 
 LOSSES: dict[str, Loss] = {
     "zero_one": ZeroOne(),
@@ -23,6 +24,9 @@ LOSSES: dict[str, Loss] = {
     "absolute": Absolute(),
     "exponential": Exponential(),
 }
+
+# Those that can be trained and certified.
+DUAL_LOSSES = tuple(name for name, loss in LOSSES.items() if loss.dual is not None)
 
 
 def find_loss(loss: str | Loss) -> Loss:
@@ -38,3 +42,13 @@ def find_loss(loss: str | Loss) -> Loss:
     if isinstance(loss, str) and loss in LOSSES:
         return LOSSES[loss]
     raise InvalidParameter(f"loss must be one of {', '.join(LOSSES)}; got loss={loss!r}")
+
+
+def dual_form(name: str) -> DualForm:
+    """Return what training needs to know of a loss."""
+    form = LOSSES[name].dual
+    if form is None:
+        raise InvalidParameter(
+            f"the {name} loss is only evaluated, not trained; losses that can be: {', '.join(DUAL_LOSSES)}"
+        )
+    return form

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
+from maxmargin.losses.table import LOSSES
 from maxmargin.problem.feasible import make_feasible
 from maxmargin.problem.offset import best_offset, chosen_from
 from maxmargin.problem.problem import Problem
@@ -119,20 +120,21 @@ def examine(
 
 
 def _best_scale(problem: Problem, alpha: Array, v: Array) -> float:
-    """Return the θ that makes D(θα) largest: feasible for θ ≤ 1 (any θ for the squared hinge)."""
-    if problem.loss == "logistic":
+    """Return the θ that makes D(θα) largest, where that is a parabola: θ ≤ 1 if α is bounded."""
+    form = problem.dual
+    if form.quadratic is None:
         return 1.0
     linear = float(alpha.sum())
     quadratic = float((v * v).sum())
     if problem.offset.kind == "penalized":
         quadratic += problem.offset.square * float((problem.sign * alpha).sum()) ** 2
-    if problem.loss == "squared_hinge":
+    if form.quadratic > 0:
         live = problem.cost > 0
-        quadratic += float((alpha[live] ** 2 / (2.0 * problem.cost[live])).sum())
+        quadratic += form.quadratic * float((alpha[live] ** 2 / problem.cost[live]).sum())
     if not (quadratic > 0 and math.isfinite(quadratic)):
         return 1.0
     best = linear / quadratic
-    if problem.loss == "hinge":
+    if form.bounded:
         best = min(best, 1.0)
     return best if abs(best - 1.0) > _WORTH_SCALING else 1.0
 
@@ -164,10 +166,8 @@ def _pay_for_imbalance(
     The bound on |b*| depends on the gap itself, through ‖w − w*‖ ≤ √(2·gap): with r = √gap this is
     r² = gap₀ + ε(|b| + B₀) + ε√2·max‖x‖·r, whose positive root is taken.
     """
-    reach = largest_score + 1.0
     costs = problem.class_costs
-    if problem.loss == "logistic" and costs.positive > 0 and costs.negative > 0:
-        reach += abs(math.log(costs.positive) - math.log(costs.negative))
+    reach = largest_score + problem.dual.offset_reach(costs.positive, costs.negative)
     slope = imbalance * math.sqrt(2.0 * problem.rows.norms()[1])
     constant = gap + imbalance * (b + reach)
     root = 0.5 * (slope + math.sqrt(slope * slope + 4.0 * constant))
@@ -177,14 +177,6 @@ def _pay_for_imbalance(
 def value_at_zero(problem: Problem) -> float:
     """Return the objective at w = 0 with its best offset: what doing nothing costs."""
     costs = problem.class_costs
-    positive, negative = costs.positive, costs.negative
     if problem.offset.kind != "free":
-        return (positive + negative) * (math.log(2.0) if problem.loss == "logistic" else 1.0)
-    if positive == 0 or negative == 0:
-        return 0.0
-    total = positive + negative
-    if problem.loss == "hinge":
-        return 2.0 * min(positive, negative)
-    if problem.loss == "squared_hinge":
-        return 4.0 * (positive / total) * negative
-    return positive * math.log(total / positive) + negative * math.log(total / negative)
+        return costs.total * float(LOSSES[problem.loss].value(0.0))
+    return problem.dual.value_at_zero(costs.positive, costs.negative)

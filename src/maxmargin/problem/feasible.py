@@ -31,10 +31,10 @@ def make_feasible(problem: Problem, alpha: Array) -> Array:
 def _largest(problem: Problem) -> Array:
     """Return what no optimal α exceeds.
 
-    The squared hinge has no upper bound, but at its optimum a row costs α²/(4c), and all rows together no
-    more than at w = 0. Without that, sums over wild numbers would overflow.
+    Where α has no upper bound, as for the squared hinge, a row costs α²/(4c) at the optimum, and all rows
+    together no more than at w = 0. Without that, sums over wild numbers would overflow.
     """
-    if problem.loss != "squared_hinge":
+    if problem.dual.bounded:
         return problem.cost
     return np.asarray(2.0 * np.sqrt(problem.cost) * np.sqrt(problem.class_costs.total))
 
@@ -63,7 +63,7 @@ class _SumBalance:
 
 def _rebalance(problem: Problem, alpha: Array) -> None:
     """Remove Σ sα: rows between their bounds share it; if they cannot, the heavier class shrinks."""
-    bounded = problem.loss != "squared_hinge"
+    bounded = problem.dual.bounded
     sums = problem.rows.reduce(_SumBalance(bounded), alpha, problem.sign, problem.cost)
     excess = sums.positive - sums.negative
     if excess == 0:

@@ -30,7 +30,7 @@ def best_offset(problem: Problem, z: Array) -> tuple[float, float]:
     costs = problem.class_costs
     if problem.offset.kind == "free" and (costs.positive == 0 or costs.negative == 0):
         return _one_class(problem, z)
-    if problem.offset.kind == "free" and problem.loss == "hinge":
+    if problem.offset.kind == "free" and problem.dual.zero_weights == "kink":
         low, high = _core.hinge_offset(z, problem.sign, problem.cost)
         return low, high
     point = _stationary_offset(problem, z)
@@ -54,12 +54,10 @@ def _one_class(problem: Problem, z: Array) -> tuple[float, float]:
     if costs.total == 0:
         return -math.inf, math.inf
     live = z[problem.cost > 0]
-    if problem.loss == "logistic":  # the loss falls for ever: no finite offset is best
-        end = math.inf if costs.positive > 0 else -math.inf
-        return end, end
+    rest = problem.dual.rests_at  # infinite where the loss falls for ever: then so is the best offset
     if costs.positive > 0:
-        return 1.0 - float(live.min()), math.inf
-    return -math.inf, -1.0 - float(live.max())
+        return rest - float(live.min()), math.inf
+    return -math.inf, -rest - float(live.max())
 
 
 @dataclass(frozen=True)
@@ -112,11 +110,10 @@ def _bracket(problem: Problem, z: Array) -> tuple[float, float]:
 
     Without penalty it is the certificate's bound on |b*|; a penalty only pulls the offset towards 0.
     """
+    costs, form = problem.class_costs, problem.dual
     reach = float(np.abs(z).max(initial=0.0, where=problem.cost > 0)) + 1.0
-    if problem.loss == "logistic":
-        costs = problem.class_costs
-        if costs.positive > 0 and costs.negative > 0:
-            reach += abs(math.log(costs.positive) - math.log(costs.negative))
-        else:  # one class alone pushes for ever; only the penalty holds it
-            reach += problem.offset.square * costs.total
+    if costs.positive > 0 and costs.negative > 0:
+        reach += form.offset_reach(costs.positive, costs.negative)
+    elif math.isinf(form.rests_at):  # one class alone pushes for ever; only the penalty holds it
+        reach += problem.offset.square * costs.total
     return -reach, reach

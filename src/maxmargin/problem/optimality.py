@@ -4,41 +4,33 @@ from __future__ import annotations
 
 import numpy as np
 
+import maxmargin._core as _core
 from maxmargin._core import StopToken
 from maxmargin.problem.certificate import Examination
 from maxmargin.problem.problem import Problem
-from maxmargin.rows import Array
 from maxmargin.rows.kernels import Combine
 
-__all__ = ["logistic_residuals"]
+__all__ = ["stationarity"]
 
 
-def logistic_residuals(
-    problem: Problem, point: Examination, *, token: StopToken | None = None
-) -> dict[str, float]:
-    """Return the residuals of D19–D24 for the regularised logistic loss (D25).
+def stationarity(problem: Problem, point: Examination, *, token: StopToken | None = None) -> dict[str, float]:
+    """Return the residuals of the gradient of a smooth loss, D19–D24 for the logistic one.
 
-    At the optimum the mistake probabilities 1 − P(yₜ|xₜ), weighted by cost, are orthogonal to the labels,
-    Σ sₜ cₜ (1 − Pₜ) = 0 when the offset is free, and reproduce the weights, Σ sₜ cₜ xₜ (1 − Pₜ) = θ.
+    At the optimum of D25 the mistake probabilities 1 − P(yₜ|xₜ), weighted by cost, are orthogonal to the
+    labels, Σ sₜ cₜ (1 − Pₜ) = 0 when the offset is free, and reproduce the weights, Σ sₜ cₜ xₜ (1 − Pₜ) = θ.
+    Other smooth losses have their slope −ℓ′(mₜ) in the place of 1 − Pₜ.
 
     Returns
     -------
     dict
-        ``"labels"``: |Σ s c (1 − P)| (plus b/scale² when the offset is penalised);
+        ``"labels"``: |Σ s c (1 − P)| (less b/scale² when the offset is penalised; absent without offset);
         ``"features"``: the largest component of |Σ s c x (1 − P) − θ|.
     """
     agreement = problem.sign * (point.scores + point.b)
-    mistake = problem.sign * problem.cost * _sigmoid(-agreement)
-    pull = problem.rows.reduce(Combine(problem.rows.n_columns), mistake, token=token)
-    labels = float(mistake.sum())
-    if problem.offset.kind == "penalized":
-        labels -= point.b / problem.offset.square
-    residuals = {"features": float(np.abs(pull - point.w).max(initial=0.0))}
+    pull = problem.sign * _core.loss_best_alpha(problem.loss, agreement, problem.cost)
+    weights = problem.rows.reduce(Combine(problem.rows.n_columns), pull, token=token)
+    residuals = {"features": float(np.abs(weights - point.w).max(initial=0.0))}
     if problem.offset.kind != "none":
-        residuals["labels"] = abs(labels)
+        penalty = point.b / problem.offset.square if problem.offset.kind == "penalized" else 0.0
+        residuals["labels"] = abs(float(pull.sum()) - penalty)
     return residuals
-
-
-def _sigmoid(t: Array) -> Array:
-    small = np.exp(-np.abs(t))
-    return np.asarray(np.where(t >= 0, 1.0, small) / (1.0 + small))

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import Block, StopToken
+from maxmargin.losses.dual_form import DualForm
+from maxmargin.losses.table import dual_form
 from maxmargin.results.wording import short
 from maxmargin.rows import Array, Rows
 
@@ -68,7 +70,7 @@ class Problem:
     sign : int8 row vector of ±1
     cost : float64 row vector, >= 0; a row of cost 0 is as good as absent
     loss : str
-        A loss with a dual: "hinge", "squared_hinge" or "logistic".
+        A loss with a dual form.
     offset : Offset
     """
 
@@ -77,6 +79,11 @@ class Problem:
     cost: Array
     loss: str
     offset: Offset = Offset()
+
+    @property
+    def dual(self) -> DualForm:
+        """What the loss says about the dual problem."""
+        return dual_form(self.loss)
 
     @cached_property
     def class_costs(self) -> ClassCosts:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 import maxmargin._core as _core
 from maxmargin._core import Block, StopToken, SweepState
+from maxmargin.losses.table import DUAL_LOSSES
 from maxmargin.problem import Examination, Problem
 from maxmargin.problem.feasible import make_feasible
 from maxmargin.problem.offset import best_offset, chosen_from
@@ -32,7 +33,6 @@ _EVERYTHING = (-np.inf, np.inf)
 _LONGEST_SHRUNK = 50  # sweeps before rows that were left out are looked at again
 _STILL = 1e-13  # violations that are rounding
 _FIRST_FINISH = 40  # sweeps before the free rows are first solved for
-_CONJUGATE_CURVATURE = {"logistic": 4.0, "squared_hinge": 0.5}  # of c ℓ*(−α/c), at least, times c
 _FIRST_SMALL_FINISH = 6  # the same where passes cost nothing
 _CENTRE_ABOVE = 0.25  # centre when ‖mean‖² exceeds this share of the mean ‖x‖²
 
@@ -85,8 +85,6 @@ class _DualValue:
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> float:
         alpha, cost = pieces
-        if self.loss == "hinge":
-            return float(alpha.sum())
         return float(_core.loss_dual_value(self.loss, alpha, cost).sum())
 
     def merge(self, first: float, second: float) -> float:
@@ -130,7 +128,7 @@ class DualDescent:
     stickiness: float = 0.1
 
     name = "dual_descent"
-    needs = Needs(losses=frozenset({"hinge", "squared_hinge", "logistic"}))
+    needs = Needs(losses=frozenset(DUAL_LOSSES))
 
     def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> _State:
         rows = problem.rows
@@ -156,7 +154,7 @@ class DualDescent:
         )
         if memory is not None and memory["alpha"].shape == state.alpha.shape:
             state.alpha[:] = make_feasible(problem, memory["alpha"])
-            if problem.loss == "logistic":
+            if problem.dual.has_barrier:
                 _keep_inside(state.alpha, problem.cost)
             if problem.offset.kind == "free":
                 state.sweeps.center = memory["offset"] + _shift(state, memory["w"])
@@ -185,9 +183,9 @@ class DualDescent:
             return problem.offset.square, 0.0
         costs = problem.class_costs
         typical = float((problem.cost * norm2).sum()) / costs.total if costs.total > 0 else 1.0
-        if problem.loss in _CONJUGATE_CURVATURE and costs.total > 0:
+        if costs.total > 0:
             # The rows' own curvature keeps them independent too; with small costs it is nearly all there is.
-            typical += _CONJUGATE_CURVATURE[problem.loss] * costs.n_live / costs.total
+            typical += problem.dual.least_curvature * costs.n_live / costs.total
         center = chosen_from(best_offset(problem, problem.rows.zeros()))
         return self.stickiness * (typical if typical > 0 else 1.0), center if np.isfinite(center) else 0.0
 
@@ -228,7 +226,7 @@ class DualDescent:
 
     def _may_finish(self, problem: Problem, state: _State) -> bool:
         """Whether it is time to try the free rows; asked seldom, because asking reads all duals."""
-        if problem.loss != "hinge" or state.n_sweeps < state.next_finish:
+        if problem.dual.least_curvature > 0 or state.n_sweeps < state.next_finish:
             return False
         state.next_finish = state.n_sweeps + max(5, state.n_sweeps // 5)
         return state.finish.is_worth_trying(problem, state.alpha, _allowance(problem, state))
@@ -239,7 +237,7 @@ class DualDescent:
             return state.bound
         w = self._weights(state)
         value = problem.rows.reduce(_DualValue(problem.loss), state.alpha, problem.cost)
-        return max(value - 0.5 * float((w * w).sum()), 1e-300)
+        return max(value - 0.5 * float(np.einsum("i,i->", w, w)), 1e-300)
 
     def _include_all(self, state: _State) -> None:
         state.active.fill(1)
@@ -312,14 +310,14 @@ def _shift(state: _State, w: Array) -> float:
 
 
 def _first_alpha(problem: Problem) -> Array:
-    """Return α = 0, or nearly so for the logistic loss, whose α must stay between its bounds."""
-    if problem.loss != "logistic":
+    """Return α = 0, or nearly so where α must stay between its bounds."""
+    if not problem.dual.has_barrier:
         return problem.rows.zeros()
     return np.asarray(np.minimum(1e-3 * problem.cost, 1e-8))
 
 
 def _keep_inside(alpha: Array, cost: Array) -> None:
-    """Move α off its bounds, where the logistic dual has infinite slope."""
+    """Move α off its bounds, where the dual has infinite slope."""
     margin = 1e-12 * cost
     np.clip(alpha, margin, cost - margin, out=alpha)
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from maxmargin._core import Stopped, StopToken
 from maxmargin.errors import InvalidParameter
+from maxmargin.losses.table import LOSSES
 from maxmargin.problem import Examination, Problem, examine
-from maxmargin.problem.optimality import logistic_residuals
+from maxmargin.problem.optimality import stationarity
 from maxmargin.results.certificate import ROUNDING
 from maxmargin.results.solution import History, Plan, Progress, Solution, Status
 from maxmargin.solvers.base import Solver, Step
@@ -195,7 +196,7 @@ def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
     final = primal if primal is dual else examine(problem, primal.w, primal.b, dual.alpha)
     if status is Status.MAX_ITER and final.certificate.relative_gap <= loop.limits.tol:
         status = Status.SOLVED  # no certificate had been due since the last steps
-    residuals = logistic_residuals(problem, final) if problem.loss == "logistic" else {}
+    residuals = stationarity(problem, final) if LOSSES[problem.loss].is_smooth else {}
     return Solution(
         coef=final.w.copy(),
         intercept=final.b,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter
-from maxmargin.losses import find_loss
+from maxmargin.losses.table import DUAL_LOSSES, LOSSES, find_loss
 from maxmargin.problem import Offset, Problem, examine
 from maxmargin.problem.certificate import value_at_zero
 from maxmargin.results.assessment import Assessment
@@ -33,7 +33,6 @@ from maxmargin.training.foreign_models import (
 )
 from maxmargin.training.model import LinearModel
 from maxmargin.training.settings import limits_from, offset_from
-from maxmargin.training.train import DUAL_LOSSES
 from maxmargin.validation import check_choice, check_labels, check_matrix, check_positive, check_weights
 
 __all__ = ["certify"]
@@ -364,7 +363,7 @@ def _value_and_gap(problem: Problem, w: Array, b: float, solution: Solution) -> 
         if not math.isfinite(objective):
             return _AtPoint(math.inf, own_bound, math.inf)
         proof = first.certificate
-        if problem.loss != "hinge":
+        if LOSSES[problem.loss].is_smooth:
             # A smooth loss turns good weights into a good dual point, perhaps better than our solver's.
             implied = examine(problem, w, b, _implied_dual(problem, first.scores, b)).certificate
             proof = implied if implied.bound > own_bound else proof

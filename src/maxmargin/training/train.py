@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.errors import ConvergenceWarning, Interrupted
+from maxmargin.losses.table import DUAL_LOSSES, dual_form
 from maxmargin.results.solution import Plan, Progress, Solution
 from maxmargin.rows import MemoryRows
 from maxmargin.training.cores import resolve_jobs
@@ -20,9 +21,7 @@ from maxmargin.training.settings import Settings, limits_from, offset_from, seed
 from maxmargin.training.undetermined import is_undetermined, undetermined_model
 from maxmargin.validation import check_choice, check_labels, check_matrix, check_weights
 
-__all__ = ["DUAL_LOSSES", "fit_linear", "train"]
-
-DUAL_LOSSES = ("hinge", "squared_hinge", "logistic")
+__all__ = ["fit_linear", "train"]
 
 
 def train(X: Any, y: Any, **settings: Any) -> LinearModel:
@@ -155,6 +154,6 @@ def _model_of(solutions: list[Solution], targets: Targets, settings: Settings) -
         plans=[solution.plan for solution in solutions],
         histories=[solution.history for solution in solutions],
         n_iter=[solution.n_iter for solution in solutions],
-        support=None if settings.loss == "logistic" else support_of(solutions, signs, targets.cost),
+        support=None if dual_form(settings.loss).has_barrier else support_of(solutions, signs, targets.cost),
         memories=[solution.memory for solution in solutions],
     )

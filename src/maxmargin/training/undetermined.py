@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from maxmargin.errors import NoFiniteOptimum
+from maxmargin.losses.table import dual_form
 from maxmargin.problem import Offset
 from maxmargin.results.certificate import Certificate
 from maxmargin.results.solution import History, Plan, Status
@@ -25,9 +28,9 @@ def is_undetermined(targets: Targets, offset: Offset) -> bool:
 def undetermined_model(targets: Targets, n_columns: int, loss: str, tol: float) -> LinearModel:
     """Return θ = 0 with the interval of offsets that are all best; a lone class counts as positive."""
     one = len(targets.classes) == 1
-    if one and loss == "logistic":
+    if one and math.isinf(dual_form(loss).rests_at):
         raise NoFiniteOptimum(
-            f"only one class ({targets.classes[0]!s}): θ = 0, and the logistic loss falls for ever as the "
+            f"only one class ({targets.classes[0]!s}): θ = 0, and the {loss} loss falls for ever as the "
             "offset grows, so no finite offset is best. Give rows of a second class.",
             direction=np.append(np.zeros(n_columns), 1.0),
         )

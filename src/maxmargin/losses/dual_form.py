@@ -1,0 +1,62 @@
+"""What the regularised problem needs to know of a loss beyond its formula.
+
+The row-by-row formulas (share of the gap, dual value, best α) are in the core; here stand the few facts
+about whole problems. A loss with a dual form can be trained and certified.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["DualForm"]
+
+
+@dataclass(frozen=True)
+class DualForm:
+    """Facts about the dual of ½‖w‖² + Σ c ℓ(m).
+
+    Attributes
+    ----------
+    bounded : bool
+        Whether α ≤ c; otherwise only α ≥ 0.
+    quadratic : float or None
+        κ if a row's dual value is α − κα²/(2c); None if it is no such parabola.
+    least_curvature : float
+        A row's dual value curves by at least this much divided by c.
+    has_barrier : bool
+        Whether the dual value has infinite slope at its bounds, so that every α stays inside.
+    rests_at : float
+        The smallest agreement at which the loss is 0; infinite if there is none.
+    zero_weights : {"kink", "parabola", "entropy"}
+        Which formula gives the objective at w = 0 with the best free offset.
+    """
+
+    bounded: bool
+    quadratic: float | None
+    least_curvature: float
+    has_barrier: bool
+    rests_at: float
+    zero_weights: Literal["kink", "parabola", "entropy"]
+
+    def offset_reach(self, positive: float, negative: float) -> float:
+        """Return r such that the best free offset is at most max|x·w| + r, given the costs of both classes.
+
+        A loss that rests at 1 has both classes at agreements of at most 1 there; without rest, the classes
+        balance where their odds do.
+        """
+        if math.isfinite(self.rests_at):
+            return self.rests_at
+        return abs(math.log(positive) - math.log(negative))
+
+    def value_at_zero(self, positive: float, negative: float) -> float:
+        """Return the objective at w = 0 with the best free offset: what doing nothing costs."""
+        if positive == 0 or negative == 0:
+            return 0.0
+        total = positive + negative
+        if self.zero_weights == "kink":
+            return 2.0 * min(positive, negative)
+        if self.zero_weights == "parabola":
+            return 4.0 * (positive / total) * negative
+        return positive * math.log(total / positive) + negative * math.log(total / negative)
