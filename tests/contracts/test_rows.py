@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from catalogue import LOSSES, ROWS, SMALL_INTEGERS, STORAGES, problem_data
-from reference.sweep import SplitMix, Sweep
+from reference.sweep import Sweep
+from reference.task import Task
 
 from maxmargin import _core
-from maxmargin._core import StopToken, SweepState
+from maxmargin._core import Block, StopToken, SweepState
 from maxmargin.errors import InvalidInput
 from maxmargin.rows import MemoryRows
 from maxmargin.rows.base import merge_in_tree
@@ -136,68 +137,77 @@ def test_a_kernel_may_rewrite_its_piece():
 class DualSweep:
     """The compiled sweep as a kernel for `rows.sweep`."""
 
-    def __init__(self, told, state, limits=(-np.inf, np.inf)):
-        self.told, self.state, self.limits = told, state, limits
+    def __init__(self, loss, state):
+        self.loss, self.state = loss, state
 
     def __call__(self, block, token, order, *pieces):
-        sign, cost, norm2, mean_score, alpha, active = pieces
-        record = _core.dual_sweep(
-            block,
-            self.told,
-            self.state,
-            sign,
-            cost,
-            norm2,
-            mean_score,
-            alpha,
-            active,
-            order,
-            self.limits,
-            token,
-        )
-        return [(order, record)]
+        limits = (-np.inf, np.inf)
+        return [_core.dual_sweep(block, self.loss, self.state, *pieces, order, limits, token)]
 
     def merge(self, first, second):
         return first + second
 
 
-def sweep(rows, data, loss, *, seed=0, number=0, alpha=None, center=0.0, gamma=0.0, mean=None):
-    """Return α, u, the state and what each block saw."""
-    alpha = np.full(rows.n_rows, 0.01) * data.cost if alpha is None else alpha.copy()
-    u = rows.reduce(Combine(rows.n_columns), data.sign * alpha)
-    mean = np.zeros(rows.n_columns) if mean is None else mean
+def start_of(data, alpha, center, gamma, mean):
+    """Return u and the state that fit α, and the numbers beside the rows."""
+    u = (data.sign * alpha) @ data.X
     state = SweepState(u, center, gamma, float(mean @ mean))
     state.balance = float((data.sign * alpha).sum())
     state.mean_dot = float(mean @ u)
     norm2 = ((data.X - mean) ** 2).sum(axis=1)
-    active = np.ones(rows.n_rows, dtype=np.uint8)
-    vectors = (data.sign, data.cost, norm2, data.X @ mean, alpha, active)
-    seen = rows.sweep(DualSweep(loss, state), seed, number, *vectors, token=StopToken())
+    active = np.ones(len(data.sign), dtype=np.uint8)
+    return u, state, (data.sign, data.cost, norm2, data.X @ mean, alpha, active)
+
+
+def sweep(rows, data, loss, *, seed=0, number=0, alpha=None, center=0.0, gamma=0.0):
+    """Return α, u, the state, and what each block saw."""
+    alpha = 0.01 * data.cost if alpha is None else alpha.copy()
+    u, state, numbers = start_of(data, alpha, center, gamma, np.zeros(rows.n_columns))
+    seen = rows.sweep(DualSweep(loss, state), seed, number, *numbers, token=StopToken())
     return alpha, u, state, seen
 
 
 @pytest.mark.parametrize("offset", [(0.0, 0.0), (0.3, 0.7)])
 @pytest.mark.parametrize("centred", [False, True])
-@pytest.mark.parametrize("cut", ["one block", "blocks of 7"])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", ["overlapping", "rows of cost 0", "all-zero rows", "costs far apart"])
-def test_a_sweep_equals_the_reference(name, loss, cut, centred, offset):
+def test_visits_equal_the_reference(name, loss, centred, offset):
+    """Each row as a block of its own, in an order of ours, so that the reference can follow."""
     data = problem_data(name)
     mean = data.X.mean(axis=0) if centred else np.zeros(data.X.shape[1])
-    rows = ROWS[cut](data.X)
     center, gamma = offset
-    alpha, u, state, seen = sweep(rows, data, loss, seed=9, number=4, center=center, gamma=gamma, mean=mean)
-
+    alpha = 0.01 * data.cost
+    _, state, numbers = start_of(data, alpha, center, gamma, mean)
+    order = np.random.default_rng(6).permutation(len(data.sign))
+    kernel = DualSweep(loss, state)
+    for i in order:
+        kernel(Block(data.X[i : i + 1]), StopToken(), (0, 0, 0), *(vector[i : i + 1] for vector in numbers))
     expected = Sweep(data.X, data.sign, data.cost, loss, 0.01 * data.cost, center, gamma, mean)
-    size = 7 if cut == "blocks of 7" else len(data.sign)
-    for (_, _, block), _ in seen:
-        live = [i for i in range(size * block, min(size * (block + 1), len(data.sign))) if data.cost[i] > 0]
-        places = SplitMix(9, 4, block).shuffle([i - size * block for i in live])
-        expected.visit([size * block + place for place in places])
+    expected.visit([i for i in order if data.cost[i] > 0])
     np.testing.assert_allclose(alpha, expected.alpha, rtol=1e-9, atol=1e-10 * data.cost.max())
+
+
+@pytest.mark.parametrize("offset", [(0.0, 0.0), (0.3, 0.7)])
+@pytest.mark.parametrize("cut", ROWS)
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("name", ["overlapping", "rows of cost 0", "n > d", "sparse"])
+def test_a_sweep_visits_every_row_that_costs(name, loss, cut, offset):
+    """Its state is what α says, every row is seen once, and the dual value of the inner problem rises."""
+    data = problem_data(name)
+    center, gamma = offset
+    start = 0.01 * data.cost
+    alpha, u, state, seen = sweep(ROWS[cut](data.X), data, loss, alpha=start, center=center, gamma=gamma)
+    assert sum(record.visited for record in seen) == np.count_nonzero(data.cost)
+    assert all(record.complete for record in seen)
     np.testing.assert_allclose(u, (data.sign * alpha) @ data.X, rtol=1e-10, atol=1e-10 * np.abs(u).max())
     assert state.balance == pytest.approx(float((data.sign * alpha).sum()), rel=1e-10, abs=1e-9)
-    assert sum(record.visited for _, record in seen) == np.count_nonzero(data.cost)
+    assert (alpha[data.cost == 0] == 0).all()
+
+    def value(alpha):
+        penalised = Task(data.X, data.sign, data.cost, loss, "penalized", np.sqrt(gamma))
+        return float(penalised.dual(alpha)) - center * float((data.sign * alpha).sum())
+
+    assert value(alpha) > value(start)
 
 
 @pytest.mark.parametrize("storage", [*STORAGES, *SMALL_INTEGERS])
@@ -215,38 +225,15 @@ def test_sweeps_over_every_storage_lead_to_the_same_optimum(storage):
     assert (alphas[0] > 0).sum() > 20
 
 
-def test_every_block_is_swept_once_in_an_order_of_seed_and_number():
+@pytest.mark.parametrize("cut", ROWS)
+def test_the_order_of_visits_follows_from_seed_and_number(cut):
     data = problem_data("overlapping")
 
-    def orders(seed, number):
-        _, _, _, seen = sweep(MemoryRows(data.X, block_rows=7), data, "hinge", seed=seed, number=number)
-        return [order for order, _ in seen]
+    def after(seed, number):
+        return sweep(ROWS[cut](data.X), data, "hinge", seed=seed, number=number)[0].tobytes()
 
-    first = orders(5, 2)
-    assert sorted(block for _, _, block in first) == list(range(18))
-    assert {(seed, number) for seed, number, _ in first} == {(5, 2)}
-    assert first == orders(5, 2)
-    assert [block for _, _, block in first] != [block for _, _, block in orders(5, 3)]
-    assert [block for _, _, block in first] != [block for _, _, block in orders(6, 2)]
-
-
-def test_a_stopped_sweep_visits_no_further_block():
-    data = problem_data("overlapping")
-    token = StopToken()
-    visited = []
-
-    class StopsAtTheThird:
-        def __call__(self, block, token, order, *pieces):
-            visited.append(order[2])
-            if len(visited) == 3:
-                token.stop()
-            return len(visited)
-
-        def merge(self, first, second):
-            return max(first, second)
-
-    assert MemoryRows(data.X, block_rows=7).sweep(StopsAtTheThird(), 0, 0, token=token) == 3
-    assert len(visited) == 3
+    assert after(5, 2) == after(5, 2)
+    assert len({after(seed, number) for seed in range(4) for number in range(4)}) == 16
 
 
 # ---------------------------------------------------------------- a first look

@@ -1,4 +1,4 @@
-"""A sweep of dual coordinate descent, row by row in Python, in the very order of the compiled one."""
+"""A sweep of dual coordinate descent, row by row in Python, in a given order."""
 
 from __future__ import annotations
 
@@ -8,35 +8,7 @@ import numpy as np
 import scipy.optimize
 import scipy.special
 
-__all__ = ["SplitMix", "Sweep"]
-
-MASK = 2**64 - 1
-STEP = 0x9E3779B97F4A7C15
-
-
-class SplitMix:
-    """SplitMix64 (Steele, Lea and Flood 2014), started from the three numbers that name an order."""
-
-    def __init__(self, seed: int, number: int, block: int) -> None:
-        self.state = _mix((_mix(_mix((seed + STEP) & MASK) ^ number) + block) & MASK)
-
-    def next(self) -> int:
-        self.state = (self.state + STEP) & MASK
-        return _mix(self.state)
-
-    def shuffle(self, items: list[int]) -> list[int]:
-        """Return them in random order, by Fisher and Yates from the end."""
-        items = list(items)
-        for k in range(len(items) - 1, 0, -1):
-            j = (self.next() * (k + 1)) >> 64
-            items[k], items[j] = items[j], items[k]
-        return items
-
-
-def _mix(z: int) -> int:
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
-    return z ^ (z >> 31)
+__all__ = ["Sweep", "best_alpha"]
 
 
 @dataclass(eq=False)
