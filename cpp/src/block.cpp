@@ -10,7 +10,8 @@ struct Half {
     std::uint16_t bits;
 
     explicit operator double() const noexcept {
-        const std::uint32_t sign = (bits & 0x8000U) << 16, exponent = (bits >> 10) & 0x1FU, fraction = bits & 0x3FFU;
+        const std::uint32_t sign = (bits & 0x8000U) << 16, exponent = (bits >> 10) & 0x1FU,
+                            fraction = bits & 0x3FFU;
         if (exponent == 0) {  // zero or subnormal: fraction · 2^-24
             const double magnitude = static_cast<double>(fraction) * 0x1p-24;
             return sign != 0 ? -magnitude : magnitude;
@@ -44,7 +45,8 @@ void with_type(Scalar scalar, F&& f) {
 
 }  // namespace
 
-void gather_dense(const DenseStorage& from, std::int64_t first, std::int64_t rows, std::int64_t columns, double* to) {
+void gather_dense(const DenseStorage& from, std::int64_t first, std::int64_t rows, std::int64_t columns,
+                  double* to) {
     with_type(from.scalar, [&](auto* type) {
         using Value = std::remove_pointer_t<decltype(type)>;
         const Value* data = static_cast<const Value*>(from.data) + first * from.row_stride;
@@ -52,11 +54,32 @@ void gather_dense(const DenseStorage& from, std::int64_t first, std::int64_t row
         constexpr std::int64_t kTile = 16;
         for (std::int64_t row = 0; row < rows; row += kTile) {
             for (std::int64_t column = 0; column < columns; column += kTile) {
-                const std::int64_t last_row = std::min(row + kTile, rows), last = std::min(column + kTile, columns);
+                const std::int64_t last_row = std::min(row + kTile, rows),
+                                   last = std::min(column + kTile, columns);
                 for (std::int64_t i = row; i < last_row; ++i) {
                     for (std::int64_t j = column; j < last; ++j) {
-                        to[i * columns + j] = static_cast<double>(data[i * from.row_stride + j * from.column_stride]);
+                        to[i * columns + j] =
+                            static_cast<double>(data[i * from.row_stride + j * from.column_stride]);
                     }
+                }
+            }
+        }
+    });
+}
+
+void gather_listed(const DenseStorage& from, const std::uint32_t* listed, std::int64_t rows,
+                   std::int64_t columns, double* to) {
+    with_type(from.scalar, [&](auto* type) {
+        using Value = std::remove_pointer_t<decltype(type)>;
+        const Value* data = static_cast<const Value*>(from.data);
+        // Column by column within a strip: in Fortran order, neighbours on the list share cache lines.
+        constexpr std::int64_t kStrip = 64;
+        for (std::int64_t first = 0; first < rows; first += kStrip) {
+            const std::int64_t last = std::min(first + kStrip, rows);
+            for (std::int64_t j = 0; j < columns; ++j) {
+                for (std::int64_t k = first; k < last; ++k) {
+                    const Value value = data[listed[k] * from.row_stride + j * from.column_stride];
+                    to[k * columns + j] = static_cast<double>(value);
                 }
             }
         }

@@ -50,63 +50,65 @@ void prefetch(const Rows& rows, std::int64_t i, std::int64_t row, const DualRows
     __builtin_prefetch(numbers.cost + row);
 }
 
-// The active rows of a chunk in random order, kind to caches and page tables: groups of neighbours are
-// drawn at random, and rows are shuffled within a window of groups. Rows of one group share memory pages;
-// rows visited one after the other come from all over the chunk, as labels sorted by class require.
-class OrderDrawer {
-  public:
-    const std::vector<std::int32_t>& draw(const DualRows& numbers, std::int64_t first, std::int64_t n,
-                                          Random& random) {
-        active_.clear();
-        for (std::int64_t i = 0; i < n; ++i) {
-            const bool live = numbers.active[first + i] != 0 && numbers.cost[first + i] > 0;
-            if (live) active_.push_back(static_cast<std::int32_t>(i));
-        }
-        const std::int64_t count = static_cast<std::int64_t>(active_.size());
-        groups_.resize(static_cast<std::size_t>((count + kGroupRows - 1) / kGroupRows));
-        std::iota(groups_.begin(), groups_.end(), 0);
-        random.shuffle(groups_.data(), static_cast<std::int64_t>(groups_.size()));
-        order_.clear();
-        for (const std::int64_t group : groups_) {
-            const auto from = active_.begin() + group * kGroupRows;
-            order_.insert(order_.end(), from, from + std::min(kGroupRows, count - group * kGroupRows));
-        }
-        for (std::int64_t from = 0; from < count; from += kWindowRows) {
-            random.shuffle(order_.data() + from, std::min(kWindowRows, count - from));
-        }
-        return order_;
+// The active rows in random order, kind to caches and page tables: groups of neighbours are drawn at
+// random, and rows are shuffled within a window of groups. Rows of one group share memory pages; rows
+// visited one after the other come from all over the block, as labels sorted by class require.
+std::vector<std::uint32_t> draw_order(const DualRows& numbers, std::int64_t n, const SweepOrder& name) {
+    std::vector<std::uint32_t> active, order;
+    for (std::int64_t i = 0; i < n; ++i) {
+        if (numbers.active[i] != 0 && numbers.cost[i] > 0) active.push_back(static_cast<std::uint32_t>(i));
     }
+    Random random(name.seed, name.pass, name.block);
+    const std::int64_t count = static_cast<std::int64_t>(active.size());
+    std::vector<std::uint32_t> groups(static_cast<std::size_t>((count + kGroupRows - 1) / kGroupRows));
+    std::iota(groups.begin(), groups.end(), 0U);
+    random.shuffle(groups.data(), static_cast<std::int64_t>(groups.size()));
+    order.reserve(active.size());
+    for (const std::int64_t group : groups) {
+        const auto from = active.begin() + group * kGroupRows;
+        order.insert(order.end(), from, from + std::min(kGroupRows, count - group * kGroupRows));
+    }
+    for (std::int64_t from = 0; from < count; from += kWindowRows) {
+        random.shuffle(order.data() + from, std::min(kWindowRows, count - from));
+    }
+    return order;
+}
 
-  private:
-    std::vector<std::int32_t> active_, order_;
-    std::vector<std::int64_t> groups_;
-};
+// Visits listed rows; `gathered` rows stand in the view in the order of the list.
+template <class Loss, class Rows>
+void visit_listed(const Rows& rows, const std::uint32_t* listed, std::int64_t n, bool gathered,
+                  const DualRows& numbers, DualState& state, const ShrinkLimits& limits, Pace& pace,
+                  DualSweepRecord& record) {
+    for (std::int64_t k = 0; k < n && record.complete; ++k) {
+        if (k + kRowsAhead < n) {
+            const std::int64_t later = listed[k + kRowsAhead];
+            prefetch(rows, gathered ? k + kRowsAhead : later, later, numbers);
+        }
+        const std::int64_t i = gathered ? k : listed[k];
+        visit<Loss>(rows, i, listed[k], numbers, state, limits, record);
+        record.complete = !pace.stop_after(2 * rows.n_values(i));
+    }
+}
 
 template <class Loss>
 void sweep(const Block& block, const DualRows& numbers, DualState& state, const SweepOrder& name,
            const ShrinkLimits& limits, StopToken& token, DualSweepRecord& record) {
     Chunks chunks(block);
     Pace pace(token);
-    Random random(name.seed, name.pass, name.block);
-    std::vector<std::int64_t> chunk_order(static_cast<std::size_t>(chunks.count()));
-    std::iota(chunk_order.begin(), chunk_order.end(), 0);
-    random.shuffle(chunk_order.data(), chunks.count());
-    OrderDrawer drawer;
-    for (const std::int64_t chunk : chunk_order) {
-        chunks.open(chunk, [&](const auto& rows, std::int64_t first) {
-            const std::vector<std::int32_t>& order = drawer.draw(numbers, first, rows.n_rows(), random);
-            const std::int64_t n = static_cast<std::int64_t>(order.size());
-            for (std::int64_t k = 0; k < n && record.complete; ++k) {
-                const std::int64_t i = order[static_cast<std::size_t>(k)];
-                if (k + kRowsAhead < n) {
-                    const std::int64_t later = order[static_cast<std::size_t>(k + kRowsAhead)];
-                    prefetch(rows, later, first + later, numbers);
-                }
-                visit<Loss>(rows, i, first + i, numbers, state, limits, record);
-                record.complete = !pace.stop_after(2 * rows.n_values(i));
-            }
+    const std::vector<std::uint32_t> order = draw_order(numbers, block.n_rows, name);
+    const std::int64_t n = static_cast<std::int64_t>(order.size());
+    if (n > 0 && chunks.in_place()) {
+        chunks.open(0, [&](const auto& rows, std::int64_t) {
+            visit_listed<Loss>(rows, order.data(), n, false, numbers, state, limits, pace, record);
         });
-        if (!record.complete) return;
+        return;
+    }
+    for (std::int64_t from = 0; from < n && record.complete; from += chunks.rows_per_chunk()) {
+        const std::int64_t count = std::min(chunks.rows_per_chunk(), n - from);
+        const std::uint32_t* listed = order.data() + from;
+        chunks.open_listed(listed, count, [&](const auto& rows) {
+            visit_listed<Loss>(rows, listed, count, true, numbers, state, limits, pace, record);
+        });
     }
 }
 

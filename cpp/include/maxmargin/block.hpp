@@ -39,14 +39,20 @@ struct Block {
 };
 
 // Converts `rows` rows from row `first` on into a contiguous buffer.
-void gather_dense(const DenseStorage& from, std::int64_t first, std::int64_t rows, std::int64_t columns, double* to);
+void gather_dense(const DenseStorage& from, std::int64_t first, std::int64_t rows, std::int64_t columns,
+                  double* to);
+
+// The same for rows that are listed, in that order.
+void gather_listed(const DenseStorage& from, const std::uint32_t* listed, std::int64_t rows,
+                   std::int64_t columns, double* to);
 
 // Converts `count` values from position `first` on.
 void gather_values(const void* values, Scalar scalar, std::int64_t first, std::int64_t count, double* to);
 
-// Opens a block chunk by chunk. What is read in place is one chunk; `open` calls f(view, first row).
+// Opens a block chunk by chunk. What is read in place is one chunk; `open` calls f(view, first row), and
+// `open_listed` f(view) for some rows gathered in the order of a list, where they must be converted anyway.
 class Chunks {
-public:
+  public:
     explicit Chunks(const Block& block) : block_(block), rows_per_chunk_(block.n_rows) {
         if (const auto* dense = std::get_if<DenseStorage>(&block.storage)) {
             const bool native = dense->scalar == Scalar::f32 || dense->scalar == Scalar::f64;
@@ -65,18 +71,37 @@ public:
     void open(std::int64_t chunk, F&& f) {
         const std::int64_t first = chunk * rows_per_chunk_;
         const std::int64_t rows = std::min(rows_per_chunk_, block_.n_rows - first);
-        if (const auto* dense = std::get_if<DenseStorage>(&block_.storage)) return open_dense(*dense, first, rows, f);
+        if (const auto* dense = std::get_if<DenseStorage>(&block_.storage))
+            return open_dense(*dense, first, rows, f);
         const auto& csr = std::get<CsrStorage>(block_.storage);
         if (csr.wide_indices) return open_csr<std::int64_t>(csr, first, rows, f);
         return open_csr<std::int32_t>(csr, first, rows, f);
     }
 
-private:
-    static constexpr std::int64_t kStagedValues = 32768;  // 256 KiB of doubles, a part of the second-level cache
+    bool in_place() const noexcept { return !staged_; }
+    std::int64_t rows_per_chunk() const noexcept { return rows_per_chunk_; }
+
+    template <class F>
+    void open_listed(const std::uint32_t* listed, std::int64_t rows, F&& f) {
+        if (const auto* dense = std::get_if<DenseStorage>(&block_.storage)) {
+            const std::int64_t columns = block_.n_columns;
+            buffer_.resize(static_cast<std::size_t>(rows * columns));
+            gather_listed(*dense, listed, rows, columns, buffer_.data());
+            return f(DenseRows<double>(buffer_.data(), rows, columns, columns));
+        }
+        const auto& csr = std::get<CsrStorage>(block_.storage);
+        if (csr.wide_indices) return open_listed_csr<std::int64_t>(csr, listed, rows, f);
+        return open_listed_csr<std::int32_t>(csr, listed, rows, f);
+    }
+
+  private:
+    static constexpr std::int64_t kStagedValues =
+        32768;  // 256 KiB of doubles, a part of the second-level cache
 
     void stage(std::int64_t values_per_row) {
         staged_ = true;
-        rows_per_chunk_ = std::clamp<std::int64_t>(kStagedValues / std::max<std::int64_t>(values_per_row, 1), 1, 4096);
+        rows_per_chunk_ =
+            std::clamp<std::int64_t>(kStagedValues / std::max<std::int64_t>(values_per_row, 1), 1, 4096);
     }
 
     template <class F>
@@ -107,8 +132,25 @@ private:
         } else if (csr.scalar == Scalar::f32) {
             f(SparseRows<float, Index>(static_cast<const float*>(csr.values), indices, starts, rows), first);
         } else {
-            f(SparseRows<double, Index>(static_cast<const double*>(csr.values), indices, starts, rows), first);
+            f(SparseRows<double, Index>(static_cast<const double*>(csr.values), indices, starts, rows),
+              first);
         }
+    }
+
+    template <class Index, class F>
+    void open_listed_csr(const CsrStorage& csr, const std::uint32_t* listed, std::int64_t rows, F& f) {
+        const Index* all_indices = static_cast<const Index*>(csr.indices);
+        const Index* all_starts = static_cast<const Index*>(csr.starts);
+        std::vector<Index> indices, starts{0};
+        buffer_.clear();
+        for (std::int64_t k = 0; k < rows; ++k) {
+            const Index from = all_starts[listed[k]], to = all_starts[listed[k] + 1];
+            indices.insert(indices.end(), all_indices + from, all_indices + to);
+            buffer_.resize(indices.size());
+            gather_values(csr.values, csr.scalar, from, to - from, buffer_.data() + starts.back());
+            starts.push_back(static_cast<Index>(indices.size()));
+        }
+        f(SparseRows<double, Index>(buffer_.data(), indices.data(), starts.data(), rows));
     }
 
     const Block& block_;

@@ -70,11 +70,11 @@ class Rows(ABC):
     def sweep(
         self, kernel: SweepKernel[R], seed: int, number: int, *vectors: NDArray[Any], token: StopToken
     ) -> R:
-        """Let the kernel visit every row once, blocks in an order drawn for (seed, number)."""
+        """Let the kernel visit every row once, in an order drawn for (seed, number)."""
 
     @abstractmethod
     def subset(self, indices: NDArray[np.intp]) -> MemoryRows:
-        """Copy a few of the rows into memory, as one block, for a problem that only they decide."""
+        """Copy a few of the rows into memory, for a problem that only they decide."""
 
     @abstractmethod
     def norms(self) -> tuple[Array, float]:

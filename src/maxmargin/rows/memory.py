@@ -44,6 +44,7 @@ class MemoryRows(Rows):
         starts = range(0, max(self.n_rows, 1), block_rows)
         self._ranges = [slice(start, min(start + block_rows, self.n_rows)) for start in starts]
         self._blocks = [self._open(piece) for piece in self._ranges]
+        self._whole = self._open(slice(0, self.n_rows))
 
     def _open(self, piece: slice) -> Block:
         X = self._X
@@ -58,10 +59,9 @@ class MemoryRows(Rows):
         return self._X
 
     @property
-    def only_block(self) -> Block:
-        """The block of rows that have just one, as a subset does."""
-        (block,) = self._blocks
-        return block
+    def whole(self) -> Block:
+        """All rows as one block."""
+        return self._whole
 
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:
@@ -88,22 +88,13 @@ class MemoryRows(Rows):
     def sweep(
         self, kernel: SweepKernel[R], seed: int, number: int, *vectors: NDArray[Any], token: StopToken
     ) -> R:
-        order = range(len(self._blocks)) if len(self._blocks) == 1 else self._block_order(seed, number)
-        records = []
-        for k in order:
-            pieces = (vector[self._ranges[k]] for vector in vectors)
-            records.append(kernel(self._blocks[k], token, (seed, number, k), *pieces))
-            if token.stopped:
-                break
-        return merge_in_tree(records, kernel)
-
-    def _block_order(self, seed: int, number: int) -> list[int]:
-        order: list[int] = np.random.default_rng((seed, number)).permutation(len(self._blocks)).tolist()
-        return order
+        # In memory a sweep draws its order over all rows: blocks in turn would each hold one class only
+        # where rows are sorted by label, and coordinate descent would hardly move.
+        return kernel(self._whole, token, (seed, number, 0), *vectors)
 
     def subset(self, indices: NDArray[np.intp]) -> MemoryRows:
         # A chosen row of a CSR matrix keeps the index type, and a dense one its number type.
-        return MemoryRows(self._X[indices], block_rows=max(len(indices), 1))
+        return MemoryRows(self._X[indices], block_rows=self._block_rows)
 
     def norms(self) -> tuple[Array, float]:
         return self._norms

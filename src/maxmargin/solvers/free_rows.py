@@ -60,7 +60,7 @@ class _Face:
         """
         y = np.zeros_like(gradient)
         iterations, unbounded = _core.solve_on_face(
-            self.rows.only_block, self.across, self.normal, self.offset_square, gradient, y, most, token
+            self.rows.whole, self.across, self.normal, self.offset_square, gradient, y, most, token
         )
         if unbounded:
             y *= 1e30 / np.sqrt(float((y * y).sum()))
