@@ -146,8 +146,9 @@ def _conclude(problem: Problem, w: Array, b: float, v: Array, terms: _Terms) -> 
     gap = 0.5 * float((difference * difference).sum()) + terms.gap
     if problem.offset.kind == "penalized":
         scale = problem.offset.scale
-        dual -= 0.5 * (scale * terms.balance) ** 2
-        gap += 0.5 * (b / scale - scale * terms.balance) ** 2
+        own, implied = b / scale, scale * terms.balance
+        dual -= 0.5 * implied * implied
+        gap += 0.5 * (own - implied) * (own - implied)
     elif problem.offset.kind == "free" and terms.balance != 0:
         gap, price = _pay_for_imbalance(problem, gap, abs(terms.balance), abs(b), terms.largest_score)
         dual -= price

@@ -36,7 +36,7 @@ class Offset:
 
     def penalty(self, b: float) -> float:
         """What b adds to the objective."""
-        return 0.5 * (b / self.scale) ** 2 if self.kind == "penalized" else 0.0
+        return 0.5 * (b / self.scale) * (b / self.scale) if self.kind == "penalized" else 0.0
 
     def __str__(self) -> str:
         if self.kind == "penalized":

@@ -37,7 +37,7 @@ class Limits:
     tol : float
         The certified relative gap to reach.
     max_iter : int or None
-        Steps of the solver; None: as many as the solver thinks can help.
+        Steps of the solver; None: as many as the solver thinks can help, or as fit into max_time.
     max_time : float or None
         Seconds from the start.
     """
@@ -161,10 +161,7 @@ def run(
 
 
 def _iterate(loop: _Loop, state: Any) -> Status:
-    max_iter = loop.limits.max_iter
-    if max_iter is None:
-        max_iter = loop.solver.default_max_iter(loop.problem)
-    while loop.iterations < max_iter:
+    while loop.iterations < _most_iterations(loop):
         step = loop.solver.step(loop.problem, state, loop.token)
         loop.iterations += 1
         loop.passes += step.passes
@@ -180,6 +177,14 @@ def _iterate(loop: _Loop, state: Any) -> Status:
             if asked_to_stop:
                 return Status.STOPPED
     return Status.MAX_ITER
+
+
+def _most_iterations(loop: _Loop) -> float:
+    """Return the user's limit; else the solver's own, unless the user limits the time."""
+    limits = loop.limits
+    if limits.max_iter is not None:
+        return limits.max_iter
+    return loop.solver.default_max_iter(loop.problem) if limits.max_time is None else float("inf")
 
 
 def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:

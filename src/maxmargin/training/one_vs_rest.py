@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -30,8 +32,8 @@ def solve_all(
     positives = targets.positives
     if memories is None or len(memories) != len(positives):
         memories = [None] * len(positives)
-    on_main = threading.current_thread() is threading.main_thread()
-    token = StopToken(settings.limits.max_time, on_main)
+    threads = min(settings.threads, len(positives))
+    tokens = _Tokens(settings.limits.max_time, len(positives), threads)
 
     def solve(k: int) -> Solution:
         positive = positives[k]
@@ -47,36 +49,67 @@ def solve_all(
             solver,
             plan,
             settings.limits,
-            token=token,
+            token=tokens.next(),
             watch=settings.watch,
             memory=memories[k],
             seed=settings.seed,
             label=label,
         )
 
-    if len(positives) == 1 or settings.threads == 1:
-        solutions = []
-        for k in range(len(positives)):
-            solutions.append(solve(k))
-            if solutions[-1].status is Status.INTERRUPTED:
-                token.stop()  # the classes that are left only certify what doing nothing is worth
-        return _mark_interrupted(solutions)
-    return _side_by_side(solve, len(positives), settings.threads, token)
+    if threads == 1:
+        return _one_by_one(solve, len(positives), tokens)
+    return _side_by_side(solve, len(positives), threads, tokens)
+
+
+class _Tokens:
+    """One stop token a class: each gets its fair share of the time, and Ctrl-C stops all of them."""
+
+    def __init__(self, max_time: float | None, count: int, threads: int) -> None:
+        self._deadline = None if max_time is None else time.perf_counter() + max_time
+        self._waiting = count
+        self._threads = threads
+        self._given: list[StopToken] = []
+        self._stopped = False
+        self._lock = threading.Lock()
+
+    def next(self) -> StopToken:
+        with self._lock:
+            share = None
+            if self._deadline is not None:
+                rounds = math.ceil(self._waiting / self._threads)
+                share = max((self._deadline - time.perf_counter()) / rounds, 0.0)
+            self._waiting -= 1
+            token = StopToken(share, threading.current_thread() is threading.main_thread())
+            self._given.append(token)
+            if self._stopped:
+                token.stop()
+            return token
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stopped = True
+            for token in self._given:
+                token.stop()
+
+
+def _one_by_one(solve: Callable[[int], Solution], count: int, tokens: _Tokens) -> list[Solution]:
+    solutions = []
+    for k in range(count):
+        solutions.append(solve(k))
+        if solutions[-1].status is Status.INTERRUPTED:
+            tokens.stop()  # the classes that are left only certify what doing nothing is worth
+    if any(solution.status is Status.INTERRUPTED for solution in solutions):
+        return [replace(solution, status=Status.INTERRUPTED) for solution in solutions]
+    return solutions
 
 
 def _side_by_side(
-    solve: Callable[[int], Solution], count: int, threads: int, token: StopToken
+    solve: Callable[[int], Solution], count: int, threads: int, tokens: _Tokens
 ) -> list[Solution]:
-    with ThreadPoolExecutor(min(threads, count), thread_name_prefix="maxmargin") as pool:
+    with ThreadPoolExecutor(threads, thread_name_prefix="maxmargin") as pool:
         futures: list[Future[Solution]] = [pool.submit(solve, k) for k in range(count)]
         try:
             return [future.result() for future in futures]
         except KeyboardInterrupt:
-            token.stop()
+            tokens.stop()
             return [replace(future.result(), status=Status.INTERRUPTED) for future in futures]
-
-
-def _mark_interrupted(solutions: list[Solution]) -> list[Solution]:
-    if not any(solution.status is Status.INTERRUPTED for solution in solutions):
-        return solutions
-    return [replace(solution, status=Status.INTERRUPTED) for solution in solutions]
