@@ -2,7 +2,9 @@
 
 #include "check.hpp"
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -12,90 +14,115 @@ using namespace maxmargin;
 
 namespace {
 
-// Lengths around every unrolled step, and one long row.
-const std::vector<std::int64_t> lengths = {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 65, 1000};
+// Lengths around every unrolled step of every set, and a long row.
+std::vector<std::int64_t> lengths() {
+    std::vector<std::int64_t> all{1000};
+    for (std::int64_t n = 0; n <= 70; ++n) all.push_back(n);
+    return all;
+}
 
 // Numbers of mixed sign that are exact in float.
 double number(std::int64_t i) { return static_cast<double>((i * 37) % 101 - 50) / 8.0; }
 
 std::vector<double> weights(std::int64_t n) {
     std::vector<double> w(static_cast<std::size_t>(n));
-    for (std::int64_t j = 0; j < n; ++j) {
-        w[static_cast<std::size_t>(j)] = number(3 * j + 1);
-    }
+    for (std::int64_t j = 0; j < n; ++j) w[static_cast<std::size_t>(j)] = number(3 * j + 1);
     return w;
 }
 
+// The row starts `shift` elements into its memory, so that vector loads are not aligned.
 template <class Value>
-void check_dense(const DensePrimitives<Value>& dense) {
-    for (const std::int64_t n : lengths) {
-        std::vector<Value> x(static_cast<std::size_t>(n));
-        std::vector<double> w = weights(n);
-        double dot = 0;
-        double norm2 = 0;
-        std::vector<double> sum = w;
-        for (std::size_t j = 0; j < x.size(); ++j) {
-            x[j] = static_cast<Value>(number(static_cast<std::int64_t>(j)));
-            dot += static_cast<double>(x[j]) * w[j];
-            norm2 += static_cast<double>(x[j]) * static_cast<double>(x[j]);
-            sum[j] += 0.75 * static_cast<double>(x[j]);
-        }
-        CHECK_CLOSE(dense.dot(x.data(), w.data(), n), dot, 1e-13);
-        CHECK_CLOSE(dense.norm2(x.data(), n), norm2, 1e-13);
-        dense.add(w.data(), 0.75, x.data(), n);
-        for (std::size_t j = 0; j < w.size(); ++j) {
-            CHECK_CLOSE(w[j], sum[j], 1e-15);
-        }
+void check_dense(const DensePrimitives<Value>& dense, std::int64_t n, std::size_t shift) {
+    std::vector<Value> memory(static_cast<std::size_t>(n) + shift);
+    const Value* x = memory.data() + shift;
+    std::vector<double> w = weights(n), sum = w;
+    double dot = 0, norm2 = 0;
+    for (std::size_t j = 0; j < w.size(); ++j) {
+        memory[shift + j] = static_cast<Value>(number(static_cast<std::int64_t>(j)));
+        const double value = static_cast<double>(memory[shift + j]);
+        dot += value * w[j];
+        norm2 += value * value;
+        sum[j] += 0.75 * value;
     }
+    CHECK_CLOSE(dense.dot(x, w.data(), n), dot, 1e-13);
+    CHECK_CLOSE(dense.norm2(x, n), norm2, 1e-13);
+    w.push_back(123.0);  // a wall that nothing may touch
+    dense.add(w.data(), 0.75, x, n);
+    for (std::size_t j = 0; j < sum.size(); ++j) CHECK_CLOSE(w[j], sum[j], 1e-15);
+    CHECK(w.back() == 123.0);
 }
 
 template <class Value, class Index>
-void check_sparse(const SparsePrimitives<Value, Index>& sparse) {
-    for (const std::int64_t n : lengths) {
-        std::vector<Value> values(static_cast<std::size_t>(n));
-        std::vector<Index> indices(values.size());
-        std::vector<double> w = weights(3 * n + 1);
-        double dot = 0;
-        std::vector<double> sum = w;
-        for (std::size_t k = 0; k < values.size(); ++k) {
-            values[k] = static_cast<Value>(number(static_cast<std::int64_t>(k)));
-            indices[k] = static_cast<Index>(3 * k + k % 2);
-            dot += static_cast<double>(values[k]) * w[static_cast<std::size_t>(indices[k])];
-            sum[static_cast<std::size_t>(indices[k])] -= 1.5 * static_cast<double>(values[k]);
-        }
-        CHECK_CLOSE(sparse.dot(values.data(), indices.data(), n, w.data()), dot, 1e-13);
-        sparse.add(w.data(), -1.5, values.data(), indices.data(), n);
-        for (std::size_t j = 0; j < w.size(); ++j) {
-            CHECK_CLOSE(w[j], sum[j], 1e-15);
-        }
+void check_sparse(const SparsePrimitives<Value, Index>& sparse, std::int64_t n) {
+    std::vector<Value> values(static_cast<std::size_t>(n));
+    std::vector<Index> indices(values.size());
+    std::vector<double> w = weights(3 * n + 1), sum = w;
+    double dot = 0;
+    for (std::size_t k = 0; k < values.size(); ++k) {
+        values[k] = static_cast<Value>(number(static_cast<std::int64_t>(k)));
+        indices[k] = static_cast<Index>(3 * k + k % 2);
+        dot += static_cast<double>(values[k]) * w[static_cast<std::size_t>(indices[k])];
+        sum[static_cast<std::size_t>(indices[k])] -= 1.5 * static_cast<double>(values[k]);
     }
+    CHECK_CLOSE(sparse.dot(values.data(), indices.data(), n, w.data()), dot, 1e-13);
+    sparse.add(w.data(), -1.5, values.data(), indices.data(), n);
+    for (std::size_t j = 0; j < w.size(); ++j) CHECK_CLOSE(w[j], sum[j], 1e-15);
 }
 
 }  // namespace
 
 TEST("dense primitives of every set agree with plain loops") {
     for (const std::string& name : available_primitives()) {
-        check_dense(primitives_named(name).dense_f32);
-        check_dense(primitives_named(name).dense_f64);
+        for (const std::int64_t n : lengths()) {
+            for (const std::size_t shift : {0, 1, 3}) {
+                check_dense(primitives_named(name).dense_f32, n, shift);
+                check_dense(primitives_named(name).dense_f64, n, shift);
+            }
+        }
     }
 }
 
 TEST("sparse primitives of every set agree with plain loops") {
     for (const std::string& name : available_primitives()) {
         const Primitives& set = primitives_named(name);
-        check_sparse(set.sparse_f32_i32);
-        check_sparse(set.sparse_f32_i64);
-        check_sparse(set.sparse_f64_i32);
-        check_sparse(set.sparse_f64_i64);
+        for (const std::int64_t n : lengths()) {
+            check_sparse(set.sparse_f32_i32, n);
+            check_sparse(set.sparse_f32_i64, n);
+            check_sparse(set.sparse_f64_i32, n);
+            check_sparse(set.sparse_f64_i64, n);
+        }
+    }
+}
+
+TEST("a value that is not finite shows in the norm, wherever it is") {
+    for (const std::string& name : available_primitives()) {
+        for (std::size_t n = 1; n <= 40; ++n) {
+            for (std::size_t place = 0; place < n; ++place) {
+                std::vector<float> x(n, 1.0F);
+                x[place] = std::numeric_limits<float>::quiet_NaN();
+                CHECK(std::isnan(
+                    primitives_named(name).dense_f32.norm2(x.data(), static_cast<std::int64_t>(n))));
+                std::vector<double> y(n, 1.0);
+                y[place] = -std::numeric_limits<double>::infinity();
+                CHECK(std::isinf(
+                    primitives_named(name).dense_f64.norm2(y.data(), static_cast<std::int64_t>(n))));
+            }
+        }
+    }
+}
+
+TEST("float rows are squared and summed in double precision") {
+    for (const std::string& name : available_primitives()) {
+        const std::vector<float> x(37, 1e30F);
+        const double expected = 37 * static_cast<double>(1e30F) * static_cast<double>(1e30F);
+        CHECK_CLOSE(primitives_named(name).dense_f32.norm2(x.data(), 37) / expected, 1.0, 1e-14);
     }
 }
 
 TEST("the baseline can run everywhere and each set answers to its name") {
     const std::vector<std::string> names = available_primitives();
     CHECK(!names.empty() && names.front() == "baseline");
-    for (const std::string& name : names) {
-        CHECK(primitives_named(name).name == name);
-    }
+    for (const std::string& name : names) CHECK(primitives_named(name).name == name);
 }
 
 TEST("an unknown set is refused with the names that exist") {
