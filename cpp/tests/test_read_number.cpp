@@ -69,7 +69,8 @@ TEST("random decimals agree with strtod bit for bit") {
         for (std::uint64_t n = 1 + random() % 12; n != 0; --n) text += static_cast<char>('0' + random() % 10);
         text += '.';
         for (std::uint64_t n = random() % 14; n != 0; --n) text += static_cast<char>('0' + random() % 10);
-        if (random() % 4 == 0) text += "e" + std::to_string(static_cast<int>(random() % 500) - 250);
+        if (random() % 4 == 0)
+            text.append("e").append(std::to_string(static_cast<int>(random() % 500) - 250));
         CHECK(agrees_with_strtod(text));
     }
 }
