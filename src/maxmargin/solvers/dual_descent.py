@@ -259,23 +259,25 @@ class DualDescent:
     def _finish(self, problem: Problem, state: _State, passes: float, token: StopToken) -> Step:
         """Solve for the rows between their bounds; sweeps go on from there."""
         self._include_all(state)
+        offset = state.sweeps.center + state.sweeps.gamma * state.sweeps.balance
         improved = state.finish.improve(
             problem, make_feasible(problem, state.alpha), _allowance(problem, state), token
         )
         state.alpha[:] = improved.alpha
         _recompute(problem, state, token)
         if problem.offset.kind == "free":
-            state.sweeps.center = improved.b + _shift(state, self._weights(state))
+            # The sweeps' offset goes on: the one that suits the free rows is wild while the split is wrong.
+            state.sweeps.center = offset
         return Step(passes + improved.passes + 1.0, np.inf, wants_certificate=True)
 
     def _weights(self, state: _State) -> Array:
-        """Return w = u − κμ, of the centred rows."""
+        """Return w = u − κμ, of the centred rows; the state's own array when there is nothing to subtract."""
         if state.mean is None:
-            return state.u.copy()
+            return state.u
         return np.asarray(state.u - state.sweeps.balance * state.mean)
 
     def point(self, problem: Problem, state: _State) -> Point:
-        w = self._weights(state)
+        w = self._weights(state).copy()
         if problem.offset.kind == "free":
             return Point(w, None, state.alpha)
         return Point(w, state.sweeps.gamma * state.sweeps.balance, state.alpha)
@@ -284,7 +286,7 @@ class DualDescent:
         state.bound = max(state.bound, examination.certificate.bound)
 
     def remember(self, state: _State) -> dict[str, Any]:
-        w = self._weights(state)
+        w = self._weights(state).copy()
         offset = state.sweeps.center + state.sweeps.gamma * state.sweeps.balance
         return {"alpha": state.alpha, "w": w, "offset": offset - _shift(state, w)}
 

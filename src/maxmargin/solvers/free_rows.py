@@ -32,10 +32,9 @@ _FIXED_VALUES = 4_000  # what a pass costs apart from the rows, as values read
 
 @dataclass(frozen=True, eq=False)
 class Improved:
-    """A better dual point, the offset that goes with it, and what it cost in passes."""
+    """A better dual point, and what it cost in passes."""
 
     alpha: Array
-    b: float
     passes: float
 
 
@@ -107,7 +106,7 @@ class FreeRows:
         signed = problem.sign * alpha
         u = problem.rows.reduce(Combine(problem.rows.n_columns), signed, token=token)
         balance = float(signed.sum())
-        before, b = self.spent, 0.0
+        before = self.spent
         self.spent += 1.0
         while True:
             free = np.flatnonzero((alpha > 0) & (alpha < problem.cost))
@@ -118,7 +117,7 @@ class FreeRows:
             if affordable < 1:
                 break
             face = _open_face(problem, free)
-            gradient, b = _gradient(problem, face, u, balance, token)
+            gradient = _gradient(problem, face, u, balance, token)
             direction, rounds = face.solve(gradient, min(affordable, 2 * free.size + 20), token)
             self.spent += cost * (rounds + 2)
             change, blocked = _advance(alpha, problem.cost, free, direction)
@@ -126,7 +125,7 @@ class FreeRows:
             balance += float((face.sign * change).sum())
             if not blocked:
                 break
-        return Improved(alpha, b, self.spent - before)
+        return Improved(alpha, self.spent - before)
 
 
 def pass_cost(problem: Problem, n_visited: int) -> float:
@@ -154,18 +153,14 @@ def _open_face(problem: Problem, free: NDArray[np.intp]) -> _Face:
     return _Face(rows, sign, scale, normal, square)
 
 
-def _gradient(
-    problem: Problem, face: _Face, u: Array, balance: float, token: StopToken
-) -> tuple[Array, float]:
-    """Return the dual's slope in y on the face, and the offset that fits the free rows best."""
+def _gradient(problem: Problem, face: _Face, u: Array, balance: float, token: StopToken) -> Array:
+    """Return the dual's slope in y on the face."""
     b = problem.offset.square * balance
     slope = face.scale * (1.0 - face.sign * (face.scores(u, token) + b))
     if face.normal is None:
-        return slope, b
-    # Least squares in the scaled variables: what is left is orthogonal to the constraint.
-    across = face.across
-    b = float((slope * across).sum()) / float((across * across).sum())
-    return slope - b * across, b
+        return np.asarray(slope)
+    # The offset that suits the free rows best leaves what is orthogonal to the constraint.
+    return np.asarray(slope - float((slope * face.normal).sum()) * face.normal)
 
 
 def _advance(alpha: Array, cost: Array, free: NDArray[np.intp], direction: Array) -> tuple[Array, bool]:
