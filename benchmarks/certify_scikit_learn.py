@@ -16,20 +16,18 @@ import os
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before NumPy is imported: the same work on every machine
 
 import argparse
-import importlib.util
 import json
-import platform
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import sklearn
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.svm import LinearSVC
+from support import has_folder, machine, task
 
 import maxmargin
 from maxmargin.results.wording import percent
@@ -70,22 +68,6 @@ def breast_cancer(scaled: bool) -> tuple[np.ndarray, np.ndarray]:
     return (standardised(X) if scaled else X), y
 
 
-def from_folder(name: str) -> tuple[Any, np.ndarray]:
-    """Return a task of the folder MAXMARGIN_DATA, rows in random order: some files are sorted by class."""
-    path = Path(os.environ["MAXMARGIN_DATA"]) / "load.py"
-    spec = importlib.util.spec_from_file_location("load", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    X, y = module.task(name)
-    order = np.random.default_rng(0).permutation(X.shape[0])
-    X, y = X[order], y[order]
-    if hasattr(X, "indptr"):  # LinearSVC reads 32-bit indices only
-        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    return X, y
-
-
 BUNDLED: dict[str, Callable[[], tuple[Any, np.ndarray]]] = {
     "breast cancer, raw": lambda: breast_cancer(scaled=False),
     "breast cancer, standardised": lambda: breast_cancer(scaled=True),
@@ -98,9 +80,9 @@ LARGE = ("covtype",)
 
 def tasks_of(options: argparse.Namespace) -> dict[str, Callable[[], tuple[Any, np.ndarray]]]:
     tasks = dict(BUNDLED)
-    if not options.short and "MAXMARGIN_DATA" in os.environ:
+    if not options.short and has_folder():
         for name in IN_FOLDER + (LARGE if options.large else ()):
-            tasks[name] = lambda name=name: from_folder(name)
+            tasks[name] = lambda name=name: task(name)
     chosen = options.tasks or list(tasks)
     return {name: tasks[name] for name in chosen}
 
@@ -178,18 +160,6 @@ def table_of(lines: list[dict[str, Any]]) -> str:
     return "\n".join(out)
 
 
-def machine() -> str:
-    cpu = platform.processor() or platform.machine()
-    information = Path("/proc/cpuinfo")
-    if information.exists():
-        names = [line for line in information.read_text().splitlines() if line.startswith("model name")]
-        cpu = names[0].split(":", 1)[1].strip() if names else cpu
-    return (
-        f"{os.cpu_count()} cores, {cpu}; Python {platform.python_version()}, NumPy {np.__version__}, "
-        f"scikit-learn {sklearn.__version__}, maxmargin {maxmargin.__version__}"
-    )
-
-
 HEADER = f"""# scikit-learn's default fits, certified
 
 How far each model is above the optimum of **its own** objective (its own loss, C and treatment of the
@@ -208,7 +178,7 @@ would be narrower with more of them, or on a machine with nothing else to do.
 
 def write(lines: list[dict[str, Any]]) -> None:
     (RESULTS / f"{STEM}.json").write_text(json.dumps(lines, indent=1) + "\n")
-    footer = f"\n\nMade by `benchmarks/{STEM}.py` on {machine()}.\n"
+    footer = f"\n\nMade by `benchmarks/{STEM}.py` on {machine('scikit-learn')}.\n"
     (RESULTS / f"{STEM}.md").write_text(HEADER + table_of(lines) + footer)
     draw(lines)
     print(f"wrote {STEM}.md, .json and .png in {RESULTS.name}/")

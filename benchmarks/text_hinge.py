@@ -18,6 +18,9 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before NumPy is imported
 
 import argparse
 import json
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -55,19 +58,33 @@ def objective(X: Any, y: np.ndarray, w: np.ndarray, C: float) -> float:
     return float(0.5 * w @ w + C * np.maximum(0, 1 - y * (X @ w)).sum())
 
 
-def growth(fit: Callable[[], Any]) -> int:
-    """Return by how many bytes the process grew at most while it fitted."""
-    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
-    before = resident("VmRSS")
-    fit()
-    return resident("VmHWM") - before
+# Run by a fresh process, whose memory holds nothing but the data: what a fit adds at its peak, in bytes.
+MEASURE_GROWTH = """
+import sys, numpy, scipy.sparse
+from pathlib import Path
+from maxmargin import train
+
+def resident(name):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith(name)).split()[1])
+
+X, y = scipy.sparse.load_npz(sys.argv[1]), numpy.load(sys.argv[2])
+train(X[:50], numpy.where(numpy.arange(50) % 2, 1, -1), max_iter=1, tol=1e9)  # everything is imported
+Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+before = resident("VmRSS")
+train(X, y, C=float(sys.argv[3]), tol=float(sys.argv[4]), n_jobs=1)
+print(resident("VmHWM") - before)
+"""
 
 
-def resident(name: str) -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(name + ":"):
-            return 1024 * int(line.split()[1])
-    raise RuntimeError(f"no {name} in /proc/self/status")
+def growth(X: Any, y: np.ndarray, C: float, tol: float) -> int:
+    """Return by how many bytes a fresh process grows at most while it fits."""
+    with tempfile.TemporaryDirectory() as folder:
+        rows, labels = str(Path(folder) / "rows.npz"), str(Path(folder) / "labels.npy")
+        sp.save_npz(rows, X, compressed=False)
+        np.save(labels, y)
+        command = [sys.executable, "-c", MEASURE_GROWTH, rows, labels, str(C), str(tol)]
+        return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def seconds(fit: Callable[[], Any]) -> float:
@@ -121,7 +138,7 @@ def compare(name: str, X: Any, y: np.ndarray, C: float, repeats: int) -> list[di
             "gap": ours(False).certificate.relative_gap,
             "gap_offset": ours(True).certificate.relative_gap,
             "seconds": {title: float(np.median(spent)) for title, spent in times.items()},
-            "memory": growth(lambda ours=ours: ours(True)) / size,
+            "memory": growth(X, y, C, target) / size,
         }
         lines.append(line)
         print(table_of([line]).splitlines()[-1], flush=True)

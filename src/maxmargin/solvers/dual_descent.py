@@ -213,7 +213,7 @@ class DualDescent:
             state.since_all_rows = 0
             # Nothing moves any more: only a certificate can tell whether this is the optimum.
             return Step(passes, guess, wants_certificate=seen.span <= _STILL)
-        if guess <= 0.7 * state.tol or seen.span <= _STILL or state.since_all_rows >= _LONGEST_SHRUNK:
+        if guess <= 1.2 * state.tol or seen.span <= _STILL or state.since_all_rows >= _LONGEST_SHRUNK:
             self._include_all(state)
         return Step(passes, np.inf)
 

@@ -24,8 +24,8 @@ Watch = Callable[[Progress], Any]
 
 # A certificate is due when the solver's guess, corrected by how wrong it was last time, reaches the
 # tolerance; and after this factor in passes in any case, so that watchers see the live gap.
-_GROWTH = 1.6
-_FIRST_CHECK = 8.0
+_GROWTH = 2.0
+_FIRST_CHECK = 16.0
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class _Loop:
     iterations: int = 0
     passes: float = 0.0
     next_check: float = _FIRST_CHECK
-    correction: float = 1.0
+    correction: float = 0.5
 
     def certificate_is_due(self, step: Step) -> bool:
         reached = step.relative_gap * self.correction <= self.limits.tol
