@@ -219,8 +219,8 @@ TEST("only rows held firmly at a bound are shrunk away") {
     const auto settled = [&](double m, double alpha) {
         return DualStep<loss::Hinge>::take(m, alpha, 2.0, 1.0, limits).settled;
     };
-    CHECK(settled(1.6, 0.0) && !settled(1.4, 0.0) && !settled(-9.0, 0.0));
-    CHECK(settled(0.4, 2.0) && !settled(0.6, 2.0) && !settled(9.0, 2.0));
+    CHECK(settled(1.51, 0.0) && !settled(1.49, 0.0) && !settled(-9.0, 0.0));
+    CHECK(settled(0.49, 2.0) && !settled(0.51, 2.0) && !settled(9.0, 2.0));
     CHECK(!settled(9.0, 1.0) && !settled(-9.0, 1.0));
 
     const Matrix m(300, 4);

@@ -85,18 +85,18 @@ TEST("norms in every storage agree with plain loops") {
 
 TEST("the first value that is not finite is found") {
     for (const double bad : {double(NAN), double(INFINITY), -double(INFINITY)}) {
-        Matrix m(300, 23);
-        m.at(200, 22) = NAN;
-        m.at(150, 7) = bad;
-        m.at(150, 8) = NAN;
+        Matrix m(3000, 23);
+        m.at(2600, 22) = NAN;
+        m.at(2500, 7) = bad;
+        m.at(2500, 8) = NAN;
         std::vector<Stored> storages{dense<double>("", m, Scalar::f64, 23, 1),
-                                     dense<float>("", m, Scalar::f32, 1, 300),
+                                     dense<float>("", m, Scalar::f32, 1, 3000),
                                      csr<float, std::int64_t>("", m, Scalar::f32)};
         for (const Stored& stored : storages) {
             NeverStop never;
-            std::vector<double> norm2(300);
+            std::vector<double> norm2(3000);
             const Inspection found = inspect(stored.block, norm2.data(), never);
-            CHECK(found.bad_row == 150 && found.bad_column == 7);
+            CHECK(found.bad_row == 2500 && found.bad_column == 7);
             CHECK(std::isnan(bad) ? std::isnan(found.bad_value) : found.bad_value == bad);
         }
     }
