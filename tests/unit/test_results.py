@@ -1,0 +1,99 @@
+"""How results are put into words."""
+
+import math
+
+import pytest
+
+from maxmargin.results.certificate import Certificate
+from maxmargin.results.solution import History, Plan, Progress, Status
+from maxmargin.results.wording import percent, plural, short
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.0, "0 %"),
+        (3e-12, "3e-10 %"),
+        (9.4e-7, "9e-5 %"),
+        (1.1e-6, "0.00011 %"),
+        (3.12e-5, "0.0031 %"),
+        (0.0123, "1.2 %"),
+        (0.0999, "10.0 %"),
+        (0.182, "18.2 %"),
+        (1.0, "100 %"),
+        (2.05, "205 %"),
+        (123.456, "12,346 %"),
+        (1e6, "1e8 %"),
+        (4.5e15, "4e17 %"),
+        (math.inf, "∞ %"),
+        (math.nan, "∞ %"),
+    ],
+)
+def test_percent(share, text):
+    assert percent(share) == text
+
+
+def test_short_and_plural():
+    assert [short(x) for x in (11433.742, 0.5, 1e-9, 123456789.0)] == [
+        "11433.74",
+        "0.5",
+        "1e-09",
+        "1.234568e+08",
+    ]
+    assert [plural(n, "row") for n in (0, 1, 2, 32561)] == ["0 rows", "1 row", "2 rows", "32,561 rows"]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "sentence"),
+    [
+        (
+            (11433.74, 11433.39, 0.35, 3.06e-5),
+            "within 0.0031 % of the optimum (objective 11433.74, bound 11433.39), by duality",
+        ),
+        ((2.0, 2.0, 0.0, 0.0), "at the optimum to rounding (objective 2, bound 2), by duality"),
+        (
+            (10.0, 0.0, 10.0, 1e16),
+            "no bound above 0 was found: anywhere up to 10 above the optimum "
+            "(objective 10, bound 0), by duality",
+        ),
+        ((0.0, 0.0, 0.0, 0.0), "at the optimum to rounding (objective 0, bound 0), by duality"),
+    ],
+)
+def test_a_certificate_is_a_sentence(numbers, sentence):
+    assert str(Certificate("duality", *numbers)) == sentence
+
+
+def test_a_certificate_knows_whether_it_is_finite():
+    assert Certificate("duality", 1.0, 0.5, 0.5, 1.0).is_finite
+    for place in range(4):
+        numbers = [1.0] * 4
+        numbers[place] = math.nan
+        assert not Certificate("duality", *numbers).is_finite
+
+
+def test_a_certificate_cannot_be_changed():
+    certificate = Certificate("duality", 1.0, 0.5, 0.5, 1.0)
+    with pytest.raises(AttributeError):
+        certificate.gap = 0.0
+    with pytest.raises(TypeError):
+        certificate.residuals["labels"] = 0.0
+
+
+def test_a_history_is_made_of_progress():
+    course = [
+        Progress(seconds=0.5, passes=8, iteration=7, objective=12.0, bound=9.0, relative_gap=1 / 3),
+        Progress(seconds=1.5, passes=13, iteration=11, objective=11.0, bound=10.0, relative_gap=0.1),
+    ]
+    history = History.of(course)
+    assert len(history) == 2
+    assert history.seconds.tolist() == [0.5, 1.5]
+    assert history.passes.tolist() == [8, 13]
+    assert history.objective.tolist() == [12, 11]
+    assert history.bound.tolist() == [9, 10]
+    assert history.gap.tolist() == [3, 1]
+    assert len(History.of([])) == 0
+
+
+def test_a_plan_and_a_status_speak():
+    assert str(Plan("dual descent", "few columns are set")) == "dual descent: few columns are set"
+    assert all(status.value[0].islower() for status in Status)
