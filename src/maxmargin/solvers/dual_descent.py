@@ -286,7 +286,7 @@ class DualDescent:
         state.bound = max(state.bound, examination.certificate.bound)
 
     def remember(self, state: _State) -> dict[str, Any]:
-        w = self._weights(state).copy()
+        w = self._weights(state)
         offset = state.sweeps.center + state.sweeps.gamma * state.sweeps.balance
         return {"alpha": state.alpha, "w": w, "offset": offset - _shift(state, w)}
 

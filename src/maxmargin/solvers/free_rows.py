@@ -25,7 +25,8 @@ from maxmargin.rows.kernels import Combine, Scores
 
 __all__ = ["FreeRows", "Improved", "pass_cost"]
 
-_LARGEST_SHARE = 0.25  # of the rows: their copy must stay small beside the data
+_LARGEST_SHARE = 0.15  # of the rows: their copy must stay small beside the data
+_SMALL_VALUES = 1_000_000  # below that many, nobody minds the copy
 _FEWEST_ITERATIONS = 30  # of conjugate gradients, for an attempt to be worth it
 _FIXED_VALUES = 4_000  # what a pass costs apart from the rows, as values read
 
@@ -88,7 +89,8 @@ class FreeRows:
     def is_worth_trying(self, problem: Problem, alpha: Array, allowance: float) -> bool:
         """Whether what is left of the allowance pays for a first look at the free rows."""
         n_free = int(np.count_nonzero((alpha > 0) & (alpha < problem.cost)))
-        if n_free == 0 or n_free > max(_LARGEST_SHARE * problem.class_costs.n_live, 4096):
+        is_large = problem.rows.n_values > _SMALL_VALUES
+        if n_free == 0 or (is_large and n_free > _LARGEST_SHARE * problem.class_costs.n_live):
             return False
         wanted = min(n_free, _FEWEST_ITERATIONS) * _iteration_cost(problem, n_free)
         return allowance - self.spent > wanted

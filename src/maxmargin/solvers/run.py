@@ -22,6 +22,8 @@ __all__ = ["Limits", "run"]
 
 Watch = Callable[[Progress], Any]
 
+_NOTHING = np.zeros(0)
+
 # A certificate is due when the solver's guess, corrected by how wrong it was last time, reaches the
 # tolerance; and after this factor in passes in any case, so that watchers see the live gap.
 _GROWTH = 2.0
@@ -56,10 +58,13 @@ class _Best:
 
     def keep(self, found: Examination) -> None:
         certificate = found.certificate
-        if self.primal is None or certificate.objective < self.primal.certificate.objective:
-            self.primal = found
-        if self.dual is None or certificate.bound >= self.dual.certificate.bound:
-            self.dual = found
+        is_better = self.primal is None or certificate.objective < self.primal.certificate.objective
+        is_tighter = self.dual is None or certificate.bound >= self.dual.certificate.bound
+        # Half of an examination is all that is kept where the other half is better already.
+        if is_better:
+            self.primal = found if is_tighter else replace(found, alpha=_NOTHING, scores=_NOTHING)
+        if is_tighter:
+            self.dual = found if is_better else replace(found, w=_NOTHING, scores=_NOTHING)
 
     @property
     def objective(self) -> float:
@@ -190,10 +195,9 @@ def _most_iterations(loop: _Loop) -> float:
 def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
     """Certify the best weights with the best dual point, afresh; no deadline holds this last pass up."""
     problem = loop.problem
-    if state is not None:
+    if state is not None and status is not Status.SOLVED:
         point = loop.solver.point(problem, state)
-        if status is not Status.SOLVED:
-            loop.best.keep(examine(problem, point.w, point.b, point.alpha))
+        loop.best.keep(examine(problem, point.w, point.b, point.alpha))
     primal, dual = loop.best.primal, loop.best.dual
     if primal is None or dual is None:
         primal = dual = examine(problem, np.zeros(problem.rows.n_columns), None, problem.rows.zeros())
@@ -203,7 +207,7 @@ def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
         status = Status.SOLVED  # no certificate had been due since the last steps
     residuals = stationarity(problem, final) if LOSSES[problem.loss].is_smooth else {}
     return Solution(
-        coef=final.w.copy(),
+        coef=final.w,
         intercept=final.b,
         intercept_interval=final.interval,
         alpha=final.alpha,
