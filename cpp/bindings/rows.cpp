@@ -111,7 +111,14 @@ void bind_rows(nanobind::module_& m) {
         .def(nb::init<std::optional<double>, bool>(), nb::arg("seconds") = nb::none(),
              nb::arg("on_main_thread") = false)
         .def("stop", &PythonStopToken::stop, "End every pass that holds this token.")
-        .def("poll", &PythonStopToken::poll, "Whether to end now.")
+        .def(
+            "poll",
+            [](PythonStopToken& self) {
+                const bool stop = self.poll();
+                self.raise_signal();
+                return stop;
+            },
+            "Whether to end now; raises what a signal handler raised.")
         .def_prop_ro("stopped", &PythonStopToken::stopped);
     nb::exception<Stopped>(m, "Stopped");
 

@@ -53,7 +53,7 @@ class StopToken:
         """End every pass that holds this token."""
 
     def poll(self) -> bool:
-        """Whether to end now."""
+        """Whether to end now; raises what a signal handler raised."""
 
     @property
     def stopped(self) -> bool: ...
