@@ -23,6 +23,7 @@ _PUBLIC = {
     "certify": "maxmargin.training.certify",
     "compare": "maxmargin.training.compare",
     "empirical_risk": "maxmargin.losses.risk",
+    "fit_reference_margin": "maxmargin.training.reference_margin",
     "load_data": "maxmargin.inputs.load",
     "load_model": "maxmargin.training.files",
     "losses": "",

@@ -27,6 +27,7 @@ PUBLIC = [
     "certify",
     "compare",
     "empirical_risk",
+    "fit_reference_margin",
     "load_data",
     "load_model",
     "losses",

@@ -164,7 +164,7 @@ class LinearModel:
         if unknown.any():
             where = int(np.flatnonzero(unknown)[0])
             raise InvalidInput(
-                f"y[{where}] is {labels[where]!r}, which is none of the model's classes "
+                f"y[{where}] is {labels[where]!s}, which is none of the model's classes "
                 f"{', '.join(str(label) for label in self.classes)}."
             )
         if self.coef.shape[0] == 1:
