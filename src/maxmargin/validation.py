@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 from typing import Any
 
 import numpy as np
@@ -84,7 +85,24 @@ def _check_dense(X: Any) -> NDArray[Any]:
 def _as_array(X: Any) -> NDArray[Any]:
     if isinstance(X, np.matrix):
         raise TypeError("np.matrix is not supported. Convert it to an array with np.asarray.")
-    return np.asarray(X)
+    if isinstance(X, (str, os.PathLike)):
+        raise InvalidInput(f"X must be a table of numbers; got the path {str(X)!r}. Read it with load_data.")
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        row, column = np.argwhere(np.ma.getmaskarray(X))[0][:2]
+        raise InvalidInput(
+            f"X contains masked values, the first in row {row}, column {column} (counted from 0). "
+            "Remove or impute such values."
+        )
+    try:
+        array = np.asarray(X)
+    except ValueError as error:  # rows of different lengths
+        raise InvalidInput(f"X must be a table of numbers: {error}") from None
+    if array.dtype.kind == "O" and hasattr(X, "to_numpy"):
+        try:  # a data frame knows its own kinds of missing values
+            return np.asarray(X.to_numpy(dtype=np.float64, na_value=np.nan))
+        except (TypeError, ValueError):
+            pass  # some column holds no numbers; which one is found below
+    return array
 
 
 def _as_numbers(array: NDArray[Any]) -> NDArray[Any]:
@@ -195,7 +213,8 @@ def _one_kind(labels: NDArray[Any]) -> NDArray[Any]:
     if all(issubclass(kind, (numbers.Real, np.bool_)) for kind in kinds):
         return check_labels(np.array(labels.tolist()), labels.shape[0])
     for where, label in enumerate(labels):
-        if not isinstance(label, (str, numbers.Real, np.bool_)):
+        is_missing = not isinstance(label, (str, numbers.Real, np.bool_)) or label != label
+        if is_missing:
             raise InvalidInput(
                 f"y must hold labels, text or numbers; label {where} (counted from 0) is {label!r}."
             )

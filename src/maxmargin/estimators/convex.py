@@ -6,9 +6,11 @@ import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import validate_data
 
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter
 from maxmargin.estimators.base import ConvergenceWarning, LinearEstimator
@@ -107,6 +109,8 @@ class ConvexEstimator(LinearEstimator):
         """Return the parameters as `fit_linear` takes them."""
         names = {"loss", "warm_start"}
         settings = {name: value for name, value in self.get_params(deep=False).items() if name not in names}
+        if settings["C"] is None and self.lam is None:
+            raise InvalidParameter("C must be a positive number; got C=None and no lam")
         if self.lam is not None and isinstance(self.C, (int, float)) and self.C == 1.0:
             settings["C"] = None  # the default was not chosen, so it does not contradict lam
         return settings
@@ -152,9 +156,14 @@ class ConvexEstimator(LinearEstimator):
 
 def _checked_labels(y: Any) -> NDArray[Any]:
     """Return the labels as a vector of classes; warns about a column as scikit-learn does."""
-    vector = column_or_1d(y, warn=True)
-    labels = check_labels(vector, vector.shape[0])
-    if labels.shape[0] > 0:
+    if hasattr(y, "tocsr"):
+        raise InvalidInput("y is sparse; it must be a vector of labels, one for each row.")
+    vector = np.asarray(y)
+    if vector.ndim == 2 and vector.shape[1] == 1:
+        message = "A column-vector y was passed when a 1d array was expected. Use y.ravel()."
+        warnings.warn(message, DataConversionWarning, stacklevel=3)
+    labels = check_labels(vector, len(vector) if vector.ndim else 0)
+    if len(labels) > 0:
         check_classification_targets(labels)
     return labels
 

@@ -107,7 +107,7 @@ class MemoryRows(Rows):
         if found.bad_value is not None:
             raise InvalidInput(
                 f"X contains {_name(found.bad_value)}: row {found.bad_row}, column {found.bad_column} "
-                "(counted from 0). Remove or impute such values before fitting."
+                "(counted from 0). Remove or impute such values."
             )
         if found.overflow_row is not None:
             raise InvalidInput(
