@@ -35,6 +35,7 @@ _STILL = 1e-13  # violations that are rounding
 _FIRST_FINISH = 40  # sweeps before the free rows are first solved for
 _FIRST_SMALL_FINISH = 6  # the same where passes cost nothing
 _CENTRE_ABOVE = 0.25  # centre when ‖mean‖² exceeds this share of the mean ‖x‖²
+_LOST_TO_CENTRING = 8 * 2.0**-52  # a spread below this share of ‖mean‖² is rounding: sweeps would run away
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,8 @@ class DualDescent:
             return nothing
         weight = problem.cost / total
         mean = problem.rows.reduce(Combine(problem.rows.n_columns), weight, token=token)
-        if float((mean * mean).sum()) <= _CENTRE_ABOVE * float((weight * norm2).sum()):
+        length, all_of_it = float((mean * mean).sum()), float((weight * norm2).sum())
+        if length <= _CENTRE_ABOVE * all_of_it or all_of_it - length <= _LOST_TO_CENTRING * length:
             return nothing
         mean_score = problem.rows.zeros()
         problem.rows.reduce(Scores(mean), mean_score, token=token)
@@ -221,7 +223,8 @@ class DualDescent:
         """Return the relative gap as the sweep saw it: rows were judged by weights that kept moving."""
         gap = seen.gap
         if problem.offset.kind == "free":
-            gap += state.sweeps.gamma * state.sweeps.balance**2  # what making Σ sα = 0 will cost
+            balance = state.sweeps.balance
+            gap += state.sweeps.gamma * balance * balance  # what making Σ sα = 0 will cost
         return gap / self._bound_guess(problem, state)
 
     def _may_finish(self, problem: Problem, state: _State) -> bool:

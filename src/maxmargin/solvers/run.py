@@ -13,6 +13,7 @@ from maxmargin._core import Stopped, StopToken
 from maxmargin.errors import InvalidParameter
 from maxmargin.losses.table import LOSSES
 from maxmargin.problem import Examination, Problem, examine
+from maxmargin.problem.certificate import value_at_zero
 from maxmargin.problem.optimality import stationarity
 from maxmargin.results.certificate import ROUNDING
 from maxmargin.results.solution import History, Plan, Progress, Solution, Status
@@ -58,7 +59,7 @@ class _Best:
 
     def keep(self, found: Examination) -> None:
         certificate = found.certificate
-        is_better = self.primal is None or certificate.objective < self.primal.certificate.objective
+        is_better = certificate.objective < self.objective  # never true of weights that have run away
         is_tighter = self.dual is None or certificate.bound >= self.dual.certificate.bound
         # Half of an examination is all that is kept where the other half is better already.
         if is_better:
@@ -198,9 +199,13 @@ def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
     if state is not None and status is not Status.SOLVED:
         point = loop.solver.point(problem, state)
         loop.best.keep(examine(problem, point.w, point.b, point.alpha))
-    primal, dual = loop.best.primal, loop.best.dual
-    if primal is None or dual is None:
-        primal = dual = examine(problem, np.zeros(problem.rows.n_columns), None, problem.rows.zeros())
+    best = loop.best
+    if best.dual is None or best.objective > value_at_zero(problem):
+        alpha = problem.rows.zeros() if best.dual is None else best.dual.alpha
+        best.keep(examine(problem, np.zeros(problem.rows.n_columns), None, alpha))
+    primal, dual = best.primal, best.dual
+    assert primal is not None  # at w = 0 everything is finite
+    assert dual is not None
     # One examination of both is already a fresh pass over exactly this pair.
     final = primal if primal is dual else examine(problem, primal.w, primal.b, dual.alpha)
     if status is Status.MAX_ITER and final.certificate.relative_gap <= loop.limits.tol:
