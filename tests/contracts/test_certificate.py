@@ -156,9 +156,7 @@ def test_a_missing_class_costs_nothing_with_a_free_offset(name, loss):
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_value_at_zero(name, loss, offset):
     told = task(name, loss, offset)
-    zero = np.zeros(told.X.shape[1])
-    b = told.best_offset(told.scores(zero)) if told.kind == "free" else 0.0
-    assert value_at_zero(problem_of(told)) == pytest.approx(float(told.primal(zero, b)), rel=1e-12)
+    assert value_at_zero(problem_of(told)) == pytest.approx(float(told.value_at_zero()), rel=1e-12)
 
 
 def test_scores_and_weights_of_an_examination():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from catalogue import HARD, LOSSES, OFFSETS, PROBLEMS, SOLVERS, is_hard, optimum, problem_of, task
-from reference.honesty import check_solution
+from reference.honesty import check_honesty, check_solution
 from reference.oracles import find_optimum
 from reference.task import Task
 
@@ -90,6 +90,20 @@ def test_rounding_is_the_end(solver, offset):
     assert solution.status in (Status.STALLED, Status.SOLVED)
     assert solution.certificate.relative_gap <= 1e-13
     check_solution(told, solution, best)
+
+
+@pytest.mark.parametrize("size", [1e6, 1e8, 1e10, 1e14])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_huge_constant_column(solver, loss, size):
+    """A free offset does its work, so the optimum is that without it; sweeps must not run away."""
+    base = task("overlapping", loss, "free")
+    told = Task(np.hstack([base.X, np.full((len(base.sign), 1), size)]), base.sign, base.cost, loss)
+    solution = solve(solver, told, max_iter=200)
+    best = optimum("overlapping", loss, "free")
+    check_honesty(told, solution.coef, solution.intercept, solution.certificate, best)
+    assert solution.certificate.objective <= float(base.value_at_zero()) * (1 + 1e-12)
+    assert size > 1e6 or solution.status is Status.SOLVED
 
 
 # ---------------------------------------------------------------- stopped early

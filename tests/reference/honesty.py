@@ -39,6 +39,7 @@ def check_solution(task: Task, solution: Any, optimum: Optimum) -> None:
     """Assert that a solver's answer is honest, complete and as near to the oracle's as it claims."""
     certificate = solution.certificate
     check_honesty(task, solution.coef, solution.intercept, certificate, optimum)
+    assert certificate.objective <= float(task.value_at_zero()) * (1 + ROUNDING)
     rounding = rounding_of(task, optimum.w, optimum.b) + ROUNDING * optimum.high
     distance = float(np.linalg.norm(solution.coef - optimum.w))
     assert distance <= np.sqrt(2 * (certificate.gap + rounding)) + optimum.error + np.sqrt(2 * rounding)

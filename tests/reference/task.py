@@ -72,6 +72,11 @@ class Task:
             value += Wide(b) ** 2 / (2 * Wide(self.scale) ** 2)
         return value
 
+    def value_at_zero(self) -> Any:
+        """Return what it costs to do nothing: w = 0, and the best offset if that is free."""
+        zero = np.zeros(self.X.shape[1])
+        return self.primal(zero, self.best_offset(self.scores(zero)) if self.kind == "free" else 0.0)
+
     def dual(self, alpha: Any) -> Any:
         """Return the dual value of a point inside its bounds; a free offset also wants Σ sα = 0."""
         alpha = np.asarray(alpha, dtype=Wide)
@@ -83,7 +88,7 @@ class Task:
         elif self.loss == "squared_hinge":
             value = (a - a * a / (4 * c)).sum()
         else:
-            value = -(c * (_x_log_x(a / c) + _x_log_x((c - a) / c))).sum()
+            value = -(c * (_x_log_x(a / c) + _not_x_log_not_x(a / c))).sum()
         value -= v @ v / 2
         if self.kind == "penalized":
             value -= (Wide(self.scale) * (self.wide_sign @ alpha)) ** 2 / 2
@@ -129,3 +134,9 @@ class Task:
 def _x_log_x(x: Any) -> Any:
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(x > 0, x * np.log(x), 0)
+
+
+def _not_x_log_not_x(x: Any) -> Any:
+    """Return (1 − x) log(1 − x), which is about −x when x is too small for 1 − x to show it."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(x < 1, (1 - x) * np.log1p(-x), 0)
