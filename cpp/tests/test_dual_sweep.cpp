@@ -12,6 +12,8 @@
 
 #include "matrix.hpp"
 #include "maxmargin/kernel/dual_sweep.hpp"
+#include "maxmargin/loss/hinge.hpp"
+#include "maxmargin/loss/squared_hinge.hpp"
 
 using namespace maxmargin;
 using namespace maxmargin::testing;

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from catalogue import LOSSES, OFFSETS, PROBLEMS, SOLVERS, optimum, problem_data, problem_of, task
+from catalogue import LOSSES, OFFSETS, PROBLEMS, SMOOTH, SOLVERS, optimum, problem_data, problem_of, task
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -150,7 +150,7 @@ def test_no_offset_is_better(loss, offset, size, shape):
 
 
 @pytest.mark.parametrize("offset", ["free", "penalized", "penalized, scale 5"])
-@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+@pytest.mark.parametrize("loss", SMOOTH)
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_slope_vanishes_at_the_best_offset(name, loss, offset):
     told, best = task(name, loss, offset), optimum(name, loss, offset)

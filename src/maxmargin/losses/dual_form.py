@@ -7,8 +7,8 @@ about whole problems. A loss with a dual form can be trained and certified.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 __all__ = ["DualForm"]
 
@@ -29,8 +29,9 @@ class DualForm:
         Whether the dual value has infinite slope at its bounds, so that every α stays inside.
     rests_at : float
         The smallest agreement at which the loss is 0; infinite if there is none.
-    zero_weights : {"kink", "parabola", "entropy"}
-        Which formula gives the objective at w = 0 with the best free offset.
+    least_cost : callable
+        From the total costs p, n > 0 of the two classes to the smallest p ℓ(b) + n ℓ(−b) over b: the
+        objective at w = 0 with the best free offset.
     """
 
     bounded: bool
@@ -38,7 +39,7 @@ class DualForm:
     least_curvature: float
     has_barrier: bool
     rests_at: float
-    zero_weights: Literal["kink", "parabola", "entropy"]
+    least_cost: Callable[[float, float], float]
 
     def offset_reach(self, positive: float, negative: float) -> float:
         """Return r such that the best free offset is at most max|x·w| + r, given the costs of both classes.
@@ -54,9 +55,4 @@ class DualForm:
         """Return the objective at w = 0 with the best free offset: what doing nothing costs."""
         if positive == 0 or negative == 0:
             return 0.0
-        total = positive + negative
-        if self.zero_weights == "kink":
-            return 2.0 * min(positive, negative)
-        if self.zero_weights == "parabola":
-            return 4.0 * (positive / total) * negative
-        return positive * math.log(total / positive) + negative * math.log(total / negative)
+        return self.least_cost(positive, negative)

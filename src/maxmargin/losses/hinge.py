@@ -32,7 +32,12 @@ class Hinge(Loss):
     dominates_zero_one = True
     kinks: ClassVar[tuple[float, ...]] = (1.0,)
     dual = DualForm(
-        bounded=True, quadratic=0.0, least_curvature=0.0, has_barrier=False, rests_at=1.0, zero_weights="kink"
+        bounded=True,
+        quadratic=0.0,
+        least_curvature=0.0,
+        has_barrier=False,
+        rests_at=1.0,
+        least_cost=lambda p, n: 2.0 * min(p, n),
     )
 
     def _value(self, m: FloatArray) -> FloatArray:

@@ -39,7 +39,7 @@ class Logistic(Loss):
         least_curvature=4.0,
         has_barrier=True,
         rests_at=math.inf,
-        zero_weights="entropy",
+        least_cost=lambda p, n: p * math.log((p + n) / p) + n * math.log((p + n) / n),
     )
 
     def _value(self, m: FloatArray) -> FloatArray:

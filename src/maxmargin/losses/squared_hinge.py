@@ -28,7 +28,7 @@ class SquaredHinge(Loss):
         least_curvature=0.5,
         has_barrier=False,
         rests_at=1.0,
-        zero_weights="parabola",
+        least_cost=lambda p, n: 4.0 * (p / (p + n)) * n,
     )
 
     def _value(self, m: FloatArray) -> FloatArray:

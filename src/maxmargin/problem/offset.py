@@ -30,7 +30,7 @@ def best_offset(problem: Problem, z: Array) -> tuple[float, float]:
     costs = problem.class_costs
     if problem.offset.kind == "free" and (costs.positive == 0 or costs.negative == 0):
         return _one_class(problem, z)
-    if problem.offset.kind == "free" and problem.dual.zero_weights == "kink":
+    if problem.offset.kind == "free" and problem.loss == "hinge":
         low, high = _core.hinge_offset(z, problem.sign, problem.cost)
         return low, high
     point = _stationary_offset(problem, z)

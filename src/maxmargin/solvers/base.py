@@ -51,9 +51,13 @@ class Step:
 
 
 class Solver(Protocol[State]):
-    """An immutable record of settings; everything that changes is in the state."""
+    """An immutable record of settings; everything that changes is in the state.
+
+    `name` is what users give, `title` what they read.
+    """
 
     name: str
+    title: str
     needs: Needs
 
     def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> State:

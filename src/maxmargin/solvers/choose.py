@@ -18,8 +18,6 @@ SOLVERS: dict[str, Solver[Any]] = {
     DualDescent.name: DualDescent(),
 }
 
-_TITLES = {"dual_descent": "dual descent"}
-
 
 def choose(name: str, problem: Problem) -> tuple[Solver[Any], Plan]:
     """Return the solver of that name, or the one that suits the problem when the name is "auto"."""
@@ -30,4 +28,4 @@ def choose(name: str, problem: Problem) -> tuple[Solver[Any], Plan]:
     rows = problem.rows
     size = f"{plural(rows.n_rows, 'row')}, {plural(rows.n_columns, 'column')}"
     why = "the one solver of this release" if name == "auto" else "as asked"
-    return solver, Plan(_TITLES[solver.name], why, about=f"{size}, {problem.loss}, {problem.offset}")
+    return solver, Plan(solver.title, why, about=f"{size}, {problem.loss}, {problem.offset}")

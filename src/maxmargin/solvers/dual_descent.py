@@ -129,6 +129,7 @@ class DualDescent:
     stickiness: float = 0.1
 
     name = "dual_descent"
+    title = "dual descent"
     needs = Needs(losses=frozenset(DUAL_LOSSES))
 
     def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> _State:

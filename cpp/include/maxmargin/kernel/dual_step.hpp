@@ -2,15 +2,14 @@
 //
 // With m the row's agreement, q = ‖x‖² + γ and h the dual term of the loss, α minimises
 //     (m)(α' − α) + q/2 (α' − α)² − dual_value(α'),     0 ≤ α' ≤ largest_alpha(c).
-// Hinge and squared hinge: a quadratic in a box. Logistic: one smooth equation, solved in the agreement.
+// Where dual_value is a parabola: a quadratic in a box. Logistic: one smooth equation, in the agreement.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 
-#include "maxmargin/loss/hinge.hpp"
+#include "maxmargin/loss/concept.hpp"
 #include "maxmargin/loss/logistic.hpp"
-#include "maxmargin/loss/squared_hinge.hpp"
 
 namespace maxmargin {
 
@@ -27,10 +26,10 @@ struct CoordinateStep {
 };
 
 template <class Loss>
-struct DualStep;
+struct DualStep;  // losses whose dual is no parabola specialise it below
 
-template <class Loss>
-struct BoxStep {
+template <loss::QuadraticDual Loss>
+struct DualStep<Loss> {
     static CoordinateStep take(double m, double alpha, double c, double q,
                                const ShrinkLimits& limits) noexcept {
         const double upper = Loss::largest_alpha(c);
@@ -52,24 +51,12 @@ struct BoxStep {
         return step;
     }
 
-    static double curvature(double c) noexcept;
+  private:
+    static double curvature(double c) noexcept {
+        if constexpr (Loss::dual_curvature == 0) return 0;  // without a division
+        return Loss::dual_curvature / c;
+    }
 };
-
-template <>
-inline double BoxStep<loss::Hinge>::curvature(double) noexcept {
-    return 0;
-}
-
-template <>
-inline double BoxStep<loss::SquaredHinge>::curvature(double c) noexcept {
-    return 0.5 / c;
-}
-
-template <>
-struct DualStep<loss::Hinge> : BoxStep<loss::Hinge> {};
-
-template <>
-struct DualStep<loss::SquaredHinge> : BoxStep<loss::SquaredHinge> {};
 
 // With α' = c σ(−t) the optimality condition is t = m + q (c σ(−t) − α): the new agreement t lies in
 // [m − qα, m + q(c − α)]. The left side minus the right side increases, convex for t < 0 and concave for t >

@@ -51,4 +51,11 @@ concept DualLoss = ConvexLoss<L> && requires(double m, double alpha, double c) {
     { L::best_alpha(m, c) } noexcept -> std::same_as<double>;
 };
 
+// One whose dual_value is the parabola alpha - kappa alpha^2/(2c), with dual_curvature = kappa: the step of a
+// coordinate is then the same for all (kernel/dual_step.hpp).
+template <class L>
+concept QuadraticDual = DualLoss<L> && requires {
+    { L::dual_curvature } -> std::convertible_to<double>;
+};
+
 }  // namespace maxmargin::loss

@@ -18,6 +18,8 @@ struct Hinge {
     static double curvature(double) noexcept { return 0.0; }
     static double conjugate(double u) noexcept { return u >= -1.0 && u <= 0.0 ? u : infinity; }
 
+    static constexpr double dual_curvature = 0.0;
+
     static double largest_alpha(double c) noexcept { return c; }
 
     static double dual_value(double alpha, double c) noexcept {
@@ -34,6 +36,6 @@ struct Hinge {
     static double best_alpha(double m, double c) noexcept { return m < 1.0 ? c : 0.0; }
 };
 
-static_assert(DualLoss<Hinge>);
+static_assert(QuadraticDual<Hinge>);
 
 }  // namespace maxmargin::loss

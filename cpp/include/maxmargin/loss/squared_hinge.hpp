@@ -21,6 +21,8 @@ struct SquaredHinge {
     // The product form keeps u = -inf from becoming inf - inf.
     static double conjugate(double u) noexcept { return u <= 0.0 ? u * (1.0 + 0.25 * u) : infinity; }
 
+    static constexpr double dual_curvature = 0.5;
+
     static double largest_alpha(double c) noexcept { return c > 0.0 ? infinity : 0.0; }
 
     static double dual_value(double alpha, double c) noexcept {
@@ -44,6 +46,6 @@ struct SquaredHinge {
     }
 };
 
-static_assert(DualLoss<SquaredHinge>);
+static_assert(QuadraticDual<SquaredHinge>);
 
 }  // namespace maxmargin::loss
