@@ -132,7 +132,7 @@ def _numbers_from_objects(array: NDArray[Any]) -> NDArray[np.float64]:
             except ValueError:
                 raise InvalidInput(
                     f"X must hold numbers; row {row}, column {column} (counted from 0) is "
-                    f"{array[row, column]!r}. Encode text columns first, for example one column per value."
+                    f"{array.item(row, column)!r}. Encode text columns first, say one column per value."
                 ) from None
     raise InvalidInput("X must hold numbers; some values could not be converted.")
 

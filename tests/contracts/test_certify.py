@@ -334,6 +334,7 @@ NAMED = {"loss": "hinge", "C": 1.0}
         (([1.0], X4, Y4), {**NAMED, "intercept": np.inf}, "intercept must be finite"),
         (([1.0], X4, Y4), {**NAMED, "intercept": [1, 2]}, "intercept must hold 1 number(s); got 2"),
         ((["a"], X4, Y4), NAMED, "coef must hold numbers; got list"),
+        ((([1.0, 2.0], 0.5), X4, Y4), NAMED, "A pair (θ, θ₀) is given as certify(θ, X, y, intercept=θ₀)"),
         (([1.0], X4, np.ones(4)), NAMED, "certify needs rows of two classes or more; y has 1."),
         (([1.0], X4, Y4), {**NAMED, "sample_weight": [1, 1, 0, 0]}, "y has 1 with a weight above 0"),
         (([1.0], X4, Y4), {**NAMED, "sample_weight": [0] * 4}, "all sample weights are zero"),

@@ -2,8 +2,10 @@
 
 import math
 
+import numpy as np
 import pytest
 
+from maxmargin import LinearModel, certify, compare, train
 from maxmargin.results.certificate import Certificate
 from maxmargin.results.solution import History, Plan, Progress, Status
 from maxmargin.results.wording import percent, plural, short
@@ -97,3 +99,31 @@ def test_a_history_is_made_of_progress():
 def test_a_plan_and_a_status_speak():
     assert str(Plan("dual descent", "few columns are set")) == "dual descent: few columns are set"
     assert all(status.value[0].islower() for status in Status)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        Plan("dual descent", "few columns are set"),
+        Certificate("duality", 2.0, 1.0, 1.0, 1.0),
+        compare({"line": ([1.0], 0.0)}, [[1.0], [-1.0]], [1, -1]),
+        certify([1.0], [[1.0], [-1.0]], [1, -1], loss="hinge", C=1),
+    ],
+    ids=lambda record: type(record).__name__,
+)
+def test_notebooks_show_what_print_does(record):
+    class Printer:
+        text = staticmethod(lambda text: shown.append(text))
+
+    shown = []
+    record._repr_pretty_(Printer(), cycle=False)
+    assert shown == [str(record)]
+
+
+def test_a_model_is_shown_in_one_line():
+    model = train([[0.0], [1.0], [3.0], [4.0]], ["left", "left", "right", "right"], C=10)
+    shown = repr(model)
+    assert shown.startswith("<LinearModel: hinge, C = 10, 1 column, classes left, right; ")
+    assert shown.endswith(f"{model.certificate}>")
+    given = LinearModel(model.coef, model.intercept, np.arange(7))
+    assert repr(given) == "<LinearModel: hinge, given, 1 column, classes 0, 1, 2, 3, 4, …>"

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from maxmargin.results.certificate import ROUNDING, Certificate
-from maxmargin.results.wording import percent
+from maxmargin.results.wording import Readable, percent
 
 __all__ = ["Assessment"]
 
@@ -15,7 +15,7 @@ _TINY = 1e-4
 
 
 @dataclass(frozen=True)
-class Assessment:
+class Assessment(Readable):
     """What duality proves about given coefficients: the interval in which their excess lies.
 
     Values are in the sum form ½‖θ‖² + Σ cost · loss, whichever form the model's own library writes; the

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from maxmargin.results.wording import percent, short
+from maxmargin.results.wording import Readable, percent, short
 
 __all__ = ["ROUNDING", "Certificate"]
 
@@ -16,7 +16,7 @@ ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(Readable):
     """A proof of how far a point is from the optimum of its problem.
 
     Attributes

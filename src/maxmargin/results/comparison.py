@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass, fields
 from typing import Any
 
 from maxmargin.errors import InvalidParameter
-from maxmargin.results.wording import plural
+from maxmargin.results.wording import Readable, plural
 
 __all__ = ["ComparedClassifier", "Comparison"]
 
@@ -52,7 +52,7 @@ _HEADINGS = {
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Readable):
     """One row per classifier; printed as a table, with a star at the best of each column.
 
     The margin width has no star: it grows when θ is made smaller, which changes no prediction.

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.results.certificate import Certificate
+from maxmargin.results.wording import Readable
 
 __all__ = ["History", "Plan", "Progress", "Solution", "Status"]
 
@@ -26,7 +27,7 @@ class Status(Enum):
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Readable):
     """Which solver was chosen, and why, in words.
 
     Attributes

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
-__all__ = ["chosen_percent", "percent", "plural", "short"]
+__all__ = ["Readable", "chosen_percent", "percent", "plural", "short"]
+
+
+class Readable:
+    """A record that notebooks show as `print` does: its sentence, not its fields."""
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
 
 
 def percent(share: float) -> str:

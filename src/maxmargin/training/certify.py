@@ -293,7 +293,10 @@ def _numbers(name: str, value: Any) -> Array:
     try:
         numbers = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidInput(f"{name} must hold numbers; got {type(value).__name__}.") from None
+        hint = (
+            " A pair (θ, θ₀) is given as certify(θ, X, y, intercept=θ₀)." if isinstance(value, tuple) else ""
+        )
+        raise InvalidInput(f"{name} must hold numbers; got {type(value).__name__}.{hint}") from None
     if numbers.ndim > 2:
         raise InvalidInput(f"{name} must have at most 2 dimensions; got {numbers.ndim}.")
     if not np.isfinite(numbers).all():

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from maxmargin.errors import InvalidInput
 from maxmargin.results.certificate import Certificate
 from maxmargin.results.solution import History, Plan, Solution, Status
-from maxmargin.results.wording import percent, short
+from maxmargin.results.wording import chosen_percent, percent, plural, short
 from maxmargin.rows import MemoryRows
 from maxmargin.rows.kernels import Scores
 from maxmargin.validation import check_labels, check_matrix
@@ -38,7 +38,7 @@ class Support:
     n_free: NDArray[np.intp]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LinearModel:
     """θ and θ₀ for each class against the rest, with the proof of how good they are.
 
@@ -86,6 +86,13 @@ class LinearModel:
     scheme: str | None = None
     label: str | int | None = None
     memories: list[Any] = field(default_factory=list, repr=False)
+
+    def __repr__(self) -> str:
+        kind = f"{self.loss}, C = {short(self.C)}" if self.C is not None else f"{self.loss}, given"
+        proof = "" if self.certificate is None else f"; {self.certificate}"
+        names = ", ".join(str(label) for label in self.classes[:5]) + (", …" if len(self.classes) > 5 else "")
+        columns = plural(self.coef.shape[1], "column")
+        return f"<LinearModel: {kind}, {columns}, classes {names}{proof}>"
 
     @property
     def certificate(self) -> Certificate | None:
@@ -211,7 +218,7 @@ class LinearModel:
         }.get(status, "Fit again with warm_start=True to continue from here.")
         return (
             f"the model is within {percent(proof.relative_gap)} of the optimum, not the "
-            f"{percent(self.tol)} asked for by tol: {status.value}. {action}"
+            f"{chosen_percent(self.tol)} asked for by tol: {status.value}. {action}"
         )
 
 

@@ -33,7 +33,11 @@ def train(X: Any, y: Any, **settings: Any) -> LinearModel:
     y : array of shape (n_rows,)
         Labels of any kind; two classes make one problem, more are fitted one against the rest.
     **settings
-        See `fit_linear`.
+        ``loss`` ("hinge", "squared_hinge" or "logistic"), ``C`` or ``lam``, ``fit_intercept``,
+        ``penalize_intercept``, ``intercept_scaling``, ``tol``, ``solver``, ``class_weight``,
+        ``sample_weight``, ``max_iter``, ``max_time``, ``n_jobs``, ``random_state``, ``verbose`` and
+        ``watch``, as in `LinearClassifier`; ``announce``, called with the `Plan` before the first step, and
+        ``start``, a model of the same rows to continue from.
 
     Returns
     -------
