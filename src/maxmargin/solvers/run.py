@@ -163,7 +163,10 @@ def run(
         status = Status.MAX_TIME
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
-    return _finish(loop, state, plan, status)
+    try:
+        return _finish(loop, state, plan, status)
+    except KeyboardInterrupt:  # while the last certificate was made: make it after all; a second one gives up
+        return _finish(loop, state, plan, Status.INTERRUPTED)
 
 
 def _iterate(loop: _Loop, state: Any) -> Status:

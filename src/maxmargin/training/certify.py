@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
 import time
 from dataclasses import dataclass, replace
@@ -327,7 +328,7 @@ def _assess(
     problem: Problem, w: Array, b: float, solution: Solution, tol: float, about: str, label: str
 ) -> Assessment:
     at_point = _value_and_gap(problem, w, b, solution)
-    unit = max(at_point.bound, 2.0**-52 * value_at_zero(problem), np.finfo(float).tiny)
+    unit = max(at_point.bound, 2.0**-52 * value_at_zero(problem), sys.float_info.min)
     own = solution.certificate
     if at_point.bound > own.bound:
         own_gap = max(own.objective - at_point.bound, 0.0)
