@@ -129,6 +129,16 @@ def test_the_offset_is_that_of_svc_also_far_from_the_origin(share):
         assert offset == pytest.approx(theirs.intercept_, abs=1e-6)
 
 
+@pytest.mark.filterwarnings("always::maxmargin.ConvergenceWarning")
+def test_a_warning_does_not_claim_that_the_tolerance_was_reached(recwarn):
+    for seed in range(30):  # where rounding is about as large as the tolerance
+        X, y = clouds(500, 0.5, 1.3, seed)
+        model = LinearSVM(tol=1e-12).fit(X + 1e3, y)
+        assert len(recwarn) == 0 or model.certificate_.relative_gap > 1e-12
+        assert all("reached the tolerance" not in str(warning.message) for warning in recwarn)
+        recwarn.clear()
+
+
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_one_model_in_four_forms(loss):
     X, y = CANCER

@@ -213,6 +213,8 @@ def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
     final = primal if primal is dual else examine(problem, primal.w, primal.b, dual.alpha)
     if status is Status.MAX_ITER and final.certificate.relative_gap <= loop.limits.tol:
         status = Status.SOLVED  # no certificate had been due since the last steps
+    if status is Status.SOLVED and final.certificate.relative_gap > loop.limits.tol:
+        status = Status.STALLED  # the pair's gap had been the difference of two nearly equal numbers
     residuals = stationarity(problem, final) if LOSSES[problem.loss].is_smooth else {}
     return Solution(
         coef=final.w,
