@@ -173,7 +173,7 @@ PARAMETERS = {
     "lam infinite": ({"lam": math.inf}, "lam must be a positive number; got lam=inf"),
     "C and lam": ({"C": 2.0, "lam": 0.1}, "give C or lam, not both: .* got C=2.0 and lam=0.1"),
     "loss": ({"loss": "huber"}, "loss must be one of 'hinge', 'squared_hinge', 'logistic'; got loss='huber'"),
-    "solver": ({"solver": "smo"}, "solver must be one of 'auto', 'dual_descent'; got solver='smo'"),
+    "solver": ({"solver": "smo"}, "solver must be one of 'auto', 'dual_descent'.*; got solver='smo'"),
     "tol": ({"tol": 0.0}, "tol must be a positive number; got tol=0.0"),
     "max_iter zero": ({"max_iter": 0}, "max_iter must be a positive whole number or None; got max_iter=0"),
     "max_iter fraction": ({"max_iter": 1.5}, "max_iter must be a positive whole number or None"),
