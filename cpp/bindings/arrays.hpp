@@ -28,8 +28,8 @@ struct OwnedBlock {
 template <class Array>
 void expect_length(const Array& array, std::int64_t length, const char* name) {
     if (static_cast<std::int64_t>(array.shape(0)) != length) {
-        throw nb::value_error((std::string(name) + " has length " + std::to_string(array.shape(0)) + ", expected " +
-                               std::to_string(length))
+        throw nb::value_error((std::string(name) + " has length " + std::to_string(array.shape(0)) +
+                               ", expected " + std::to_string(length))
                                   .c_str());
     }
 }

@@ -20,14 +20,15 @@ struct Stopped : std::exception {
 };
 
 class PythonStopToken final : public StopToken {
-public:
+  public:
     using Clock = std::chrono::steady_clock;
 
     // Python handles signals on its main thread only, and only that thread may ask for them.
     PythonStopToken(std::optional<double> seconds, bool on_main_thread)
         : listening_(on_main_thread), owner_(std::this_thread::get_id()), last_asked_(Clock::now()) {
         if (seconds) {
-            deadline_ = last_asked_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*seconds));
+            deadline_ = last_asked_ +
+                        std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*seconds));
             has_deadline_ = true;
         }
     }
@@ -58,7 +59,7 @@ public:
         throw nb::python_error();
     }
 
-private:
+  private:
     static constexpr std::chrono::milliseconds kBetweenQuestions{50};
 
     std::atomic<bool> stopped_{false};

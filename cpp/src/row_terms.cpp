@@ -31,7 +31,8 @@ bool certificate_terms(std::string_view name, const ScoredRows& rows, double b, 
     return known;
 }
 
-bool offset_derivatives(std::string_view name, const ScoredRows& rows, double b, OffsetDerivatives& derivatives) {
+bool offset_derivatives(std::string_view name, const ScoredRows& rows, double b,
+                        OffsetDerivatives& derivatives) {
     return loss::with_loss(name, [&](auto loss) {
         using Loss = decltype(loss);
         for (std::int64_t i = 0; i < rows.n; ++i) {

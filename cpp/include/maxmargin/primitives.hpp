@@ -47,16 +47,20 @@ const Primitives& primitives_named(const std::string& name);
 inline const DensePrimitives<float>& dense_of(const Primitives& p, const float*) { return p.dense_f32; }
 inline const DensePrimitives<double>& dense_of(const Primitives& p, const double*) { return p.dense_f64; }
 
-inline const SparsePrimitives<float, std::int32_t>& sparse_of(const Primitives& p, const float*, const std::int32_t*) {
+inline const SparsePrimitives<float, std::int32_t>& sparse_of(const Primitives& p, const float*,
+                                                              const std::int32_t*) {
     return p.sparse_f32_i32;
 }
-inline const SparsePrimitives<float, std::int64_t>& sparse_of(const Primitives& p, const float*, const std::int64_t*) {
+inline const SparsePrimitives<float, std::int64_t>& sparse_of(const Primitives& p, const float*,
+                                                              const std::int64_t*) {
     return p.sparse_f32_i64;
 }
-inline const SparsePrimitives<double, std::int32_t>& sparse_of(const Primitives& p, const double*, const std::int32_t*) {
+inline const SparsePrimitives<double, std::int32_t>& sparse_of(const Primitives& p, const double*,
+                                                               const std::int32_t*) {
     return p.sparse_f64_i32;
 }
-inline const SparsePrimitives<double, std::int64_t>& sparse_of(const Primitives& p, const double*, const std::int64_t*) {
+inline const SparsePrimitives<double, std::int64_t>& sparse_of(const Primitives& p, const double*,
+                                                               const std::int64_t*) {
     return p.sparse_f64_i64;
 }
 

@@ -7,7 +7,7 @@
 namespace maxmargin {
 
 class Random {
-public:
+  public:
     Random(std::uint64_t seed, std::uint64_t pass, std::uint64_t block) noexcept
         : state_(mix(mix(mix(seed + kStep) ^ pass) + block)) {}
 
@@ -23,7 +23,7 @@ public:
         for (std::int64_t k = n - 1; k > 0; --k) std::swap(items[k], items[below(k + 1)]);
     }
 
-private:
+  private:
     __extension__ using Wide = unsigned __int128;
     static constexpr std::uint64_t kStep = 0x9E3779B97F4A7C15ULL;
 

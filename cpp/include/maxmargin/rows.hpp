@@ -14,15 +14,18 @@ constexpr std::int64_t kCacheLine = 64;
 
 template <class Value>
 class DenseRows {
-public:
-    DenseRows(const Value* data, std::int64_t n_rows, std::int64_t n_columns, std::int64_t row_stride) noexcept
+  public:
+    DenseRows(const Value* data, std::int64_t n_rows, std::int64_t n_columns,
+              std::int64_t row_stride) noexcept
         : data_(data), n_rows_(n_rows), n_columns_(n_columns), row_stride_(row_stride),
           use_(dense_of(primitives(), data)) {}
 
     std::int64_t n_rows() const noexcept { return n_rows_; }
     std::int64_t n_values(std::int64_t) const noexcept { return n_columns_; }
     double dot(std::int64_t i, const double* w) const noexcept { return use_.dot(row(i), w, n_columns_); }
-    void add(std::int64_t i, double scale, double* w) const noexcept { use_.add(w, scale, row(i), n_columns_); }
+    void add(std::int64_t i, double scale, double* w) const noexcept {
+        use_.add(w, scale, row(i), n_columns_);
+    }
     double norm2(std::int64_t i) const noexcept { return use_.norm2(row(i), n_columns_); }
     Value value(std::int64_t i, std::int64_t k) const noexcept { return row(i)[k]; }
     std::int64_t column(std::int64_t, std::int64_t k) const noexcept { return k; }
@@ -30,10 +33,11 @@ public:
     void prefetch(std::int64_t i) const noexcept {
         const char* start = reinterpret_cast<const char*>(row(i));
         const std::int64_t bytes = n_columns_ * static_cast<std::int64_t>(sizeof(Value));
-        for (std::int64_t at = 0; at < bytes && at < 8 * kCacheLine; at += kCacheLine) __builtin_prefetch(start + at);
+        for (std::int64_t at = 0; at < bytes && at < 8 * kCacheLine; at += kCacheLine)
+            __builtin_prefetch(start + at);
     }
 
-private:
+  private:
     const Value* row(std::int64_t i) const noexcept { return data_ + i * row_stride_; }
 
     const Value* data_;
@@ -43,14 +47,13 @@ private:
 
 template <class Value, class Index>
 class SparseRows {
-public:
+  public:
     // Row i holds the entries starts[i] … starts[i + 1]; values are counted from `base`, so that a
     // converted piece of them can stand in for the whole.
     SparseRows(const Value* values, const Index* indices, const Index* starts, std::int64_t n_rows,
                std::int64_t base = 0) noexcept
         : values_(values), indices_(indices), starts_(starts), n_rows_(n_rows), base_(base),
-          use_(sparse_of(primitives(), values, indices)),
-          norm2_(dense_of(primitives(), values).norm2) {}
+          use_(sparse_of(primitives(), values, indices)), norm2_(dense_of(primitives(), values).norm2) {}
 
     std::int64_t n_rows() const noexcept { return n_rows_; }
     std::int64_t n_values(std::int64_t i) const noexcept { return starts_[i + 1] - starts_[i]; }
@@ -70,13 +73,14 @@ public:
         prefetch_lines(indices(i), n_values(i) * static_cast<std::int64_t>(sizeof(Index)));
     }
 
-private:
+  private:
     const Value* values(std::int64_t i) const noexcept { return values_ + (starts_[i] - base_); }
     const Index* indices(std::int64_t i) const noexcept { return indices_ + starts_[i]; }
 
     static void prefetch_lines(const void* start, std::int64_t bytes) noexcept {
         const char* from = static_cast<const char*>(start);
-        for (std::int64_t at = 0; at < bytes && at < 4 * kCacheLine; at += kCacheLine) __builtin_prefetch(from + at);
+        for (std::int64_t at = 0; at < bytes && at < 4 * kCacheLine; at += kCacheLine)
+            __builtin_prefetch(from + at);
     }
 
     const Value* values_;

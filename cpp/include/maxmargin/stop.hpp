@@ -6,20 +6,20 @@
 namespace maxmargin {
 
 class StopToken {
-public:
+  public:
     virtual ~StopToken() = default;
     // True once the loop should end. Called from the thread that runs the loop.
     virtual bool poll() noexcept = 0;
 };
 
 class NeverStop final : public StopToken {
-public:
+  public:
     bool poll() noexcept override { return false; }
 };
 
 // Asks the token after about every half a million values, some tenths of a millisecond apart.
 class Pace {
-public:
+  public:
     explicit Pace(StopToken& token) noexcept : token_(token) {}
 
     bool stop_after(std::int64_t values) noexcept {
@@ -29,7 +29,7 @@ public:
         return token_.poll();
     }
 
-private:
+  private:
     static constexpr std::int64_t kBetweenPolls = 1 << 19;
     StopToken& token_;
     std::int64_t done_ = 0;

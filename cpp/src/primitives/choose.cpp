@@ -54,8 +54,8 @@ const Primitives& primitives_named(const std::string& name) {
         names += names.empty() ? "" : ", ";
         names += set->name;
     }
-    throw std::invalid_argument("MAXMARGIN_CPU: no instruction set \"" + name + "\" on this machine; it can run " +
-                                names);
+    throw std::invalid_argument("MAXMARGIN_CPU: no instruction set \"" + name +
+                                "\" on this machine; it can run " + names);
 }
 
 const Primitives& primitives() {

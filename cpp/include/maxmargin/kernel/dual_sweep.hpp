@@ -54,6 +54,7 @@ struct DualSweepRecord {
 // Returns false when no dual loss has that name. α and the state agree after every row, so a sweep that was
 // stopped has lost nothing.
 bool dual_sweep(std::string_view loss, const Block& block, const DualRows& numbers, DualState& state,
-                const SweepOrder& order, const ShrinkLimits& limits, StopToken& token, DualSweepRecord& record);
+                const SweepOrder& order, const ShrinkLimits& limits, StopToken& token,
+                DualSweepRecord& record);
 
 }  // namespace maxmargin

@@ -30,7 +30,8 @@ struct OffsetDerivatives {
     double slope = 0, curvature = 0;  // of Σ c ℓ(s(z + b)) in b
 };
 
-bool offset_derivatives(std::string_view loss, const ScoredRows& rows, double b, OffsetDerivatives& derivatives);
+bool offset_derivatives(std::string_view loss, const ScoredRows& rows, double b,
+                        OffsetDerivatives& derivatives);
 
 struct Interval {
     double low, high;
