@@ -142,6 +142,7 @@ def run(
     *,
     token: StopToken,
     watch: Watch | None = None,
+    announce: Callable[[Plan], Any] | None = None,
     memory: Any = None,
     seed: int = 0,
     label: str = "",
@@ -157,6 +158,8 @@ def run(
     loop = _Loop(problem, solver, limits, watch, token, label)
     state = None
     try:
+        if announce is not None:
+            announce(plan)  # in here: a Ctrl-C from the moment the plan is told keeps what there is
         state = solver.start(problem, memory, seed, limits.tol, token)
         status = _iterate(loop, state)
     except Stopped:

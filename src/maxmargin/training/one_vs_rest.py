@@ -42,8 +42,6 @@ def solve_all(
         solver, plan = choose(settings.solver, problem)
         if label:
             plan = replace(plan, reason=f"{plan.reason}; one class against the rest, {len(positives)} times")
-        if settings.announce is not None and k == 0:
-            settings.announce(plan)
         return run(
             problem,
             solver,
@@ -51,6 +49,7 @@ def solve_all(
             settings.limits,
             token=tokens.next(),
             watch=settings.watch,
+            announce=settings.announce if k == 0 else None,
             memory=memories[k],
             seed=settings.seed,
             label=label,
