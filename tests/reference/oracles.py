@@ -68,7 +68,7 @@ def _candidates(task: Task) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         yield by_clarabel(task, 1e-13)  # often better, and sometimes, giving up early, far worse
         yield by_piqp(task)
     else:
-        raise NotImplementedError(f"no oracle for the {task.loss} loss: say here who minimises it")
+        raise LookupError(f"no oracle for the {task.loss} loss: say here who minimises it")
 
 
 def _quadratic_program(task: Task) -> tuple[Any, np.ndarray, Any, np.ndarray]:
