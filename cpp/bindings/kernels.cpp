@@ -17,18 +17,6 @@
 namespace maxmargin::bindings {
 namespace {
 
-// Runs a pass without the lock; afterwards raises what a signal handler raised, or Stopped.
-template <class Pass>
-void run_to_the_end(PythonStopToken& token, Pass&& pass) {
-    bool complete;
-    {
-        nb::gil_scoped_release nogil;
-        complete = pass();
-    }
-    token.raise_signal();
-    if (!complete) throw Stopped();
-}
-
 void expect_loss(bool known, std::string_view name) {
     if (!known) throw std::invalid_argument("no such loss here: \"" + std::string(name) + "\"");
 }

@@ -68,4 +68,16 @@ class PythonStopToken final : public StopToken {
     Clock::time_point last_asked_, deadline_;
 };
 
+// Runs a pass without the lock; afterwards raises what a signal handler raised, or Stopped.
+template <class Pass>
+void run_to_the_end(PythonStopToken& token, Pass&& pass) {
+    bool complete;
+    {
+        nb::gil_scoped_release nogil;
+        complete = pass();
+    }
+    token.raise_signal();
+    if (!complete) throw Stopped();
+}
+
 }  // namespace maxmargin::bindings

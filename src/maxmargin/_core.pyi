@@ -207,6 +207,36 @@ def solve_on_face(block: Block, signed_scale: Annotated[NDArray[numpy.float64], 
     Best dual values of free rows by conjugate gradients; returns (iterations, whether it is unbounded).
     """
 
+def weighted_gram(block: Block, h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, G: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], single: bool, token: StopToken) -> None:
+    """
+    G += sum of h (x - shift, 1)(x - shift, 1)' over the rows of the block; shift may be None.
+    """
+
+class Factor:
+    """A factorised symmetric positive definite matrix."""
+
+    def __init__(self, M: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """
+        Reads the lower triangle; a row with a diagonal of 0 counts as one of the unit matrix.
+        """
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def ridge(self) -> float:
+        """
+        What had to be added to the diagonal of the matrix scaled to a unit diagonal, mostly 0.
+        """
+
+    def solve(self, rhs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """M^-1 rhs as a new array."""
+
+    def quadratic_form_max(self, block: Block, shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, token: StopToken) -> float:
+        """
+        The largest (x - shift, 1)' M^-1 (x - shift, 1) over the rows of the block.
+        """
+
 class ReadError(ValueError):
     """Text that cannot be read; its args are (message, line, column)."""
 

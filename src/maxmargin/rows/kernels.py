@@ -15,7 +15,7 @@ import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
 from maxmargin.rows.base import Array
 
-__all__ = ["Combine", "Inspect", "Inspected", "Scores", "ScoresAndCombine"]
+__all__ = ["Combine", "Gram", "Inspect", "Inspected", "Scores", "ScoresAndCombine"]
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,29 @@ class ScoresAndCombine:
         v = np.zeros(self.w.shape[0])
         _core.multiply(block, self.w, z, a, v, token)
         return v
+
+    def merge(self, first: Array, second: Array) -> Array:
+        first += second
+        return first
+
+
+@dataclass(frozen=True)
+class Gram:
+    """Add up Σ h (x − shift, 1)(x − shift, 1)ᵀ, a matrix of n_columns + 1 rows and columns.
+
+    Rows with h = 0 cost nothing. `single` allows products in single precision, with totals in double
+    precision: about eight digits, in two thirds of the time.
+    """
+
+    n_columns: int
+    shift: Array | None = None
+    single: bool = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
+        (h,) = pieces
+        total = np.zeros((self.n_columns + 1, self.n_columns + 1))
+        _core.weighted_gram(block, h, self.shift, total, self.single, token)
+        return total
 
     def merge(self, first: Array, second: Array) -> Array:
         first += second

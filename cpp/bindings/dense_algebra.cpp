@@ -1,0 +1,93 @@
+// The Gram matrix of weighted rows, and equations with symmetric positive definite matrices.
+#include <nanobind/stl/optional.h>
+
+#include <optional>
+
+#include "arrays.hpp"
+#include "maxmargin/kernel/cholesky.hpp"
+#include "maxmargin/kernel/gram.hpp"
+#include "stop_token.hpp"
+
+namespace maxmargin::bindings {
+namespace {
+
+template <class T>
+using Square = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using NewArray = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
+
+template <class T>
+void expect_square(const Square<T>& matrix, std::int64_t size, const char* name) {
+    if (static_cast<std::int64_t>(matrix.shape(0)) == size &&
+        static_cast<std::int64_t>(matrix.shape(1)) == size)
+        return;
+    throw nb::value_error((std::string(name) + " has shape (" + std::to_string(matrix.shape(0)) + ", " +
+                           std::to_string(matrix.shape(1)) + "), expected (" + std::to_string(size) + ", " +
+                           std::to_string(size) + ")")
+                              .c_str());
+}
+
+void gram_of_block(const OwnedBlock& rows, In<double> h, std::optional<In<double>> shift, Square<double> G,
+                   bool single, PythonStopToken& token) {
+    const Block& block = rows.block;
+    expect_length(h, block.n_rows, "h");
+    if (shift) expect_length(*shift, block.n_columns, "shift");
+    expect_square(G, block.n_columns + 1, "G");
+    run_to_the_end(token, [&] {
+        return weighted_gram(block, h.data(), shift ? shift->data() : nullptr, single, G.data(), token);
+    });
+}
+
+void make_factor(Factor* self, Square<const double> M) {
+    expect_square(M, static_cast<std::int64_t>(M.shape(0)), "M");
+    nb::gil_scoped_release nogil;
+    new (self) Factor(M.data(), static_cast<std::int64_t>(M.shape(0)));
+}
+
+NewArray solve(const Factor& self, In<double> rhs) {
+    expect_length(rhs, self.size(), "rhs");
+    auto* x = new double[static_cast<std::size_t>(self.size())];
+    nb::capsule owner(x, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+    {
+        nb::gil_scoped_release nogil;
+        self.solve(rhs.data(), x);
+    }
+    return NewArray(x, {static_cast<std::size_t>(self.size())}, owner);
+}
+
+double largest_form(const Factor& self, const OwnedBlock& rows, std::optional<In<double>> shift,
+                    PythonStopToken& token) {
+    if (rows.block.n_columns + 1 != self.size()) {
+        throw nb::value_error(("the block has " + std::to_string(rows.block.n_columns) +
+                               " columns, expected " + std::to_string(self.size() - 1))
+                                  .c_str());
+    }
+    if (shift) expect_length(*shift, rows.block.n_columns, "shift");
+    double largest = 0;
+    run_to_the_end(token, [&] {
+        return self.quadratic_form_max(rows.block, shift ? shift->data() : nullptr, largest, token);
+    });
+    return largest;
+}
+
+}  // namespace
+}  // namespace maxmargin::bindings
+
+void bind_dense_algebra(nanobind::module_& m) {
+    using namespace maxmargin;
+    using namespace maxmargin::bindings;
+
+    m.def("weighted_gram", &gram_of_block, nb::arg("block"), nb::arg("h").noconvert(),
+          nb::arg("shift").noconvert().none(), nb::arg("G").noconvert(), nb::arg("single"), nb::arg("token"),
+          "G += sum of h (x - shift, 1)(x - shift, 1)' over the rows of the block; shift may be None.");
+
+    nb::class_<Factor>(m, "Factor", "A factorised symmetric positive definite matrix.")
+        .def("__init__", &make_factor, nb::arg("M").noconvert(),
+             "Reads the lower triangle; a row with a diagonal of 0 counts as one of the unit matrix.")
+        .def_prop_ro("size", &Factor::size)
+        .def_prop_ro(
+            "ridge", &Factor::ridge,
+            "What had to be added to the diagonal of the matrix scaled to a unit diagonal, mostly 0.")
+        .def("solve", &solve, nb::arg("rhs").noconvert(), "M^-1 rhs as a new array.")
+        .def("quadratic_form_max", &largest_form, nb::arg("block"), nb::arg("shift").noconvert().none(),
+             nb::arg("token"), "The largest (x - shift, 1)' M^-1 (x - shift, 1) over the rows of the block.");
+}

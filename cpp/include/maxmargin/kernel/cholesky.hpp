@@ -1,0 +1,40 @@
+// Equations with a symmetric positive definite matrix, by Cholesky factors of the matrix scaled to a unit
+// diagonal. Where rounding or dependent columns break the factorisation down, the smallest ridge of
+// 1e-15, 1e-13, … that lets it through is added to the scaled diagonal.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "maxmargin/block.hpp"
+#include "maxmargin/stop.hpp"
+
+namespace maxmargin {
+
+class Factor {
+  public:
+    // Reads the lower triangle of a row-major matrix. A row whose diagonal is 0 counts as a row of the unit
+    // matrix. Throws std::invalid_argument if a number is not finite or the matrix is far from positive
+    // semidefinite.
+    Factor(const double* matrix, std::int64_t size);
+
+    std::int64_t size() const noexcept { return size_; }
+    double ridge() const noexcept { return ridge_; }
+
+    // x = M⁻¹ rhs, improved by steps of iterative refinement against M: two, or four with a ridge.
+    void solve(const double* rhs, double* x) const;
+
+    // The largest (x − shift, 1)ᵀ M⁻¹ (x − shift, 1) over the rows of a block, in `largest`, which must hold
+    // a number on entry that it only raises; false if it was stopped.
+    bool quadratic_form_max(const Block& block, const double* shift, double& largest, StopToken& token) const;
+
+  private:
+    bool factorise();
+    void substitute(double* x) const;
+
+    std::int64_t size_;
+    double ridge_ = 0;
+    std::vector<double> matrix_, lower_, scale_;
+};
+
+}  // namespace maxmargin
