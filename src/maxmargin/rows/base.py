@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from maxmargin._core import Block, StopToken
 if TYPE_CHECKING:
     from maxmargin.rows.memory import MemoryRows
 
-__all__ = ["Array", "ReduceKernel", "Rows", "SweepKernel", "merge_in_tree"]
+__all__ = ["Array", "ReduceKernel", "Rows", "SweepKernel", "Tree", "merge_in_tree"]
 
 Array = NDArray[np.float64]
 R = TypeVar("R")
@@ -81,10 +82,44 @@ class Rows(ABC):
         """Squared norms of the rows and the largest of them; refuses values that are not finite."""
 
 
+class Tree(Generic[R]):
+    """Joins records pairwise, always in the same shape, so that sums have the same bits everywhere.
+
+    Records may come in any order and from any thread; a pair is joined as soon as both halves are there, so
+    that few records are alive at a time.
+    """
+
+    def __init__(self, count: int, kernel: ReduceKernel[R] | SweepKernel[R]) -> None:
+        self._count = count
+        self._kernel = kernel
+        self._waiting: dict[tuple[int, int], R] = {}
+        self._lock = threading.Lock()
+
+    def put(self, number: int, record: R) -> None:
+        """Take the record of one block, and join what can be joined."""
+        level, size = 0, self._count
+        while size > 1:
+            partner = number ^ 1
+            if partner < size:
+                with self._lock:
+                    if (level, partner) not in self._waiting:
+                        self._waiting[level, number] = record
+                        return
+                    other = self._waiting.pop((level, partner))
+                merge = self._kernel.merge
+                record = merge(record, other) if number < partner else merge(other, record)
+            level, number, size = level + 1, number // 2, (size + 1) // 2
+        self._waiting[level, 0] = record
+
+    def root(self) -> R:
+        """Return the one record that is left when all have come."""
+        ((_, record),) = self._waiting.items()
+        return record
+
+
 def merge_in_tree(records: Sequence[R], kernel: ReduceKernel[R] | SweepKernel[R]) -> R:
-    """Join records pairwise, always in the same shape, so that sums have the same bits everywhere."""
-    level = list(records)
-    while len(level) > 1:
-        pairs = [kernel.merge(level[k], level[k + 1]) for k in range(0, len(level) - 1, 2)]
-        level = pairs + level[len(pairs) * 2 :]
-    return level[0]
+    """Join records that are all there already."""
+    tree = Tree(len(records), kernel)
+    for number, record in enumerate(records):
+        tree.put(number, record)
+    return tree.root()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -11,14 +13,27 @@ from numpy.typing import NDArray
 
 from maxmargin._core import Block, StopToken
 from maxmargin.errors import InvalidInput
-from maxmargin.rows.base import Array, ReduceKernel, Rows, SweepKernel, merge_in_tree
+from maxmargin.rows.base import Array, ReduceKernel, Rows, SweepKernel, Tree
 from maxmargin.rows.kernels import Inspect
 
 __all__ = ["MemoryRows"]
 
 R = TypeVar("R")
 
-BLOCK_ROWS = 65_536
+FEWEST_BLOCKS = 16  # so that a handful of cores share a pass evenly
+SMALLEST_BLOCK, LARGEST_BLOCK = 8_192, 65_536  # rows: handing out a block costs as much as reading some 100
+
+
+def block_size(n_rows: int, n_columns: int, n_values: int) -> int:
+    """Return the rows per block, from the shape of the data alone.
+
+    A sixteenth of the rows within limits; and so many that the records which products and Gram matrices
+    leave per block (as long as a row, or its square) cost little beside the block itself.
+    """
+    share = -(-n_rows // (64 * FEWEST_BLOCKS)) * 64  # whole cache lines of every vector beside the rows
+    is_dense = n_values == n_rows * n_columns
+    worth_a_record = 8 * n_columns if is_dense else 8 * n_columns * n_rows // max(n_values, 1)
+    return min(max(share, SMALLEST_BLOCK, worth_a_record), LARGEST_BLOCK)
 
 
 class MemoryRows(Rows):
@@ -30,19 +45,20 @@ class MemoryRows(Rows):
         Already validated; it is read where it is and never copied.
     threads : int
         How many blocks a pass may read at once. It changes the time, never a bit of the result.
-    block_rows : int
-        Rows per block. It decides the order of sums and sweeps, so it belongs to the data, not to the
-        machine.
+    block_rows : int or None
+        Rows per block. It decides the order of sums, so it belongs to the data, not to the machine; None
+        takes it from their shape.
     """
 
-    def __init__(self, X: Any, *, threads: int = 1, block_rows: int = BLOCK_ROWS) -> None:
+    def __init__(self, X: Any, *, threads: int = 1, block_rows: int | None = None) -> None:
         self.n_rows, self.n_columns = (int(size) for size in X.shape)
         self._X = X
         self.n_values = int(X.size if isinstance(X, np.ndarray) else X.indptr[-1])
         self._block_rows = block_rows
         self._threads = threads
-        starts = range(0, max(self.n_rows, 1), block_rows)
-        self._ranges = [slice(start, min(start + block_rows, self.n_rows)) for start in starts]
+        rows = block_rows or block_size(self.n_rows, self.n_columns, self.n_values)
+        starts = range(0, max(self.n_rows, 1), rows)
+        self._ranges = [slice(start, min(start + rows, self.n_rows)) for start in starts]
         self._blocks = [self._open(piece) for piece in self._ranges]
         self._whole = self._open(slice(0, self.n_rows))
 
@@ -64,25 +80,51 @@ class MemoryRows(Rows):
         return self._whole
 
     @cached_property
-    def _pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(self._threads, thread_name_prefix="maxmargin")
+    def _helpers(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(self._threads - 1, thread_name_prefix="maxmargin")
 
     def zeros(self, dtype: Any = np.float64) -> NDArray[Any]:
         return np.zeros(self.n_rows, dtype=dtype)
 
     def reduce(self, kernel: ReduceKernel[R], *vectors: NDArray[Any], token: StopToken | None = None) -> R:
         asked = token if token is not None else StopToken()
+        tree = Tree(len(self._blocks), kernel)
+        waiting = deque(range(len(self._blocks)))
 
-        def part(k: int) -> R:
-            return kernel(self._blocks[k], asked, *(vector[self._ranges[k]] for vector in vectors))
+        def work() -> None:
+            """Take the next block until none is left; whoever fails leaves none for the others."""
+            try:
+                while True:
+                    try:
+                        k = waiting.popleft()
+                    except IndexError:
+                        return
+                    pieces = (vector[self._ranges[k]] for vector in vectors)
+                    tree.put(k, kernel(self._blocks[k], asked, *pieces))
+            except BaseException:
+                waiting.clear()
+                raise
 
-        numbers = range(len(self._blocks))
-        if self._threads == 1 or len(self._blocks) == 1:
-            return merge_in_tree([part(k) for k in numbers], kernel)
+        self._share(work, asked)
+        return tree.root()
+
+    def _share(self, work: Callable[[], None], asked: StopToken) -> None:
+        """Do the work on all threads, this one included; return when nobody is at it any more."""
+        n_helpers = min(self._threads, len(self._blocks)) - 1
+        if n_helpers < 1:
+            work()
+            return
+        futures = [self._helpers.submit(work) for _ in range(n_helpers)]
         try:
-            return merge_in_tree(list(self._pool.map(part, numbers)), kernel)
-        except KeyboardInterrupt:
-            asked.stop()
+            work()
+            # One that has not begun is needed no more: the helpers may be busy with somebody else's pass.
+            begun = [future for future in futures if not future.cancel()]
+            for future in begun:
+                future.result()
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                asked.stop()  # this thread alone hears Ctrl-C
+            wait([future for future in futures if not future.cancel()])
             raise
 
     def sweep(
