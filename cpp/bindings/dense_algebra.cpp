@@ -55,16 +55,18 @@ NewArray solve(const Factor& self, In<double> rhs) {
 }
 
 double largest_form(const Factor& self, const OwnedBlock& rows, std::optional<In<double>> shift,
-                    PythonStopToken& token) {
+                    PythonStopToken& token, std::optional<In<double>> cost) {
     if (rows.block.n_columns + 1 != self.size()) {
         throw nb::value_error(("the block has " + std::to_string(rows.block.n_columns) +
                                " columns, expected " + std::to_string(self.size() - 1))
                                   .c_str());
     }
     if (shift) expect_length(*shift, rows.block.n_columns, "shift");
+    if (cost) expect_length(*cost, rows.block.n_rows, "cost");
     double largest = 0;
     run_to_the_end(token, [&] {
-        return self.quadratic_form_max(rows.block, shift ? shift->data() : nullptr, largest, token);
+        return self.quadratic_form_max(rows.block, cost ? cost->data() : nullptr,
+                                       shift ? shift->data() : nullptr, largest, token);
     });
     return largest;
 }
@@ -87,7 +89,11 @@ void bind_dense_algebra(nanobind::module_& m) {
         .def_prop_ro(
             "ridge", &Factor::ridge,
             "What had to be added to the diagonal of the matrix scaled to a unit diagonal, mostly 0.")
+        .def_prop_ro("smallest_pivot", &Factor::smallest_pivot,
+                     "Of the matrix scaled to a unit diagonal; near 1e-16, a column depends on others.")
         .def("solve", &solve, nb::arg("rhs").noconvert(), "M^-1 rhs as a new array.")
-        .def("quadratic_form_max", &largest_form, nb::arg("block"), nb::arg("shift").noconvert().none(),
-             nb::arg("token"), "The largest (x - shift, 1)' M^-1 (x - shift, 1) over the rows of the block.");
+        .def(
+            "quadratic_form_max", &largest_form, nb::arg("block"), nb::arg("shift").noconvert().none(),
+            nb::arg("token"), nb::arg("cost").noconvert().none() = nb::none(),
+            "The largest (x - shift, 1)' M^-1 (x - shift, 1) over the rows of the block that cost anything.");
 }

@@ -47,6 +47,7 @@ Factor::Factor(const double* matrix, std::int64_t size)
 
 bool Factor::factorise() {
     lower_.resize(matrix_.size());
+    smallest_pivot_ = 1;
     for (std::int64_t i = 0; i < size_; ++i) {
         for (std::int64_t j = 0; j <= i; ++j) {
             double value = matrix_[at(i, j, size_)] * scale_[static_cast<std::size_t>(i)] *
@@ -54,6 +55,7 @@ bool Factor::factorise() {
             if (i == j) value = 1 + ridge_;
             for (std::int64_t k = 0; k < j; ++k) value -= lower_[at(i, k, size_)] * lower_[at(j, k, size_)];
             if (i == j && !(value > 0)) return false;
+            if (i == j) smallest_pivot_ = std::min(smallest_pivot_, value);
             lower_[at(i, j, size_)] = i == j ? std::sqrt(value) : value / lower_[at(j, j, size_)];
         }
     }
@@ -91,15 +93,16 @@ void Factor::solve(const double* rhs, double* x) const {
     }
 }
 
-bool Factor::quadratic_form_max(const Block& block, const double* shift, double& largest,
+bool Factor::quadratic_form_max(const Block& block, const double* cost, const double* shift, double& largest,
                                 StopToken& token) const {
     Chunks chunks(block);
     Pace pace(token);
     bool go_on = true;
     std::vector<double> y(static_cast<std::size_t>(size_));
     for (std::int64_t chunk = 0; chunk < chunks.count() && go_on; ++chunk) {
-        chunks.open(chunk, [&](const auto& rows, std::int64_t) {
+        chunks.open(chunk, [&](const auto& rows, std::int64_t first) {
             for (std::int64_t row = 0; row < rows.n_rows() && go_on; ++row) {
+                if (cost != nullptr && cost[first + row] == 0) continue;
                 for (std::int64_t j = 0; j + 1 < size_; ++j)
                     y[static_cast<std::size_t>(j)] = shift == nullptr ? 0.0 : -shift[j];
                 y.back() = 1;

@@ -229,12 +229,18 @@ class Factor:
         What had to be added to the diagonal of the matrix scaled to a unit diagonal, mostly 0.
         """
 
+    @property
+    def smallest_pivot(self) -> float:
+        """
+        Of the matrix scaled to a unit diagonal; near 1e-16, a column depends on others.
+        """
+
     def solve(self, rhs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
         """M^-1 rhs as a new array."""
 
-    def quadratic_form_max(self, block: Block, shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, token: StopToken) -> float:
+    def quadratic_form_max(self, block: Block, shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, token: StopToken, cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> float:
         """
-        The largest (x - shift, 1)' M^-1 (x - shift, 1) over the rows of the block.
+        The largest (x - shift, 1)' M^-1 (x - shift, 1) over the rows of the block that cost anything.
         """
 
 class ReadError(ValueError):

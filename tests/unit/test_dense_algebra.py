@@ -92,3 +92,25 @@ def test_the_largest_form():
         forms = np.einsum("ij,ij->i", rows, np.linalg.solve(M, rows.T).T)
         found = factor.quadratic_form_max(MemoryRows(data).whole, shift, StopToken())
         assert found == pytest.approx(forms.max(), rel=1e-11)
+
+
+def test_rows_without_cost_do_not_count():
+    random = np.random.default_rng(4)
+    X, M = random.normal(size=(50, 4)), positive_matrix(5)
+    cost = np.ones(50)
+    X[::7] *= 1e3
+    cost[::7] = 0
+    factor = Factor(M)
+    for data in layouts(X):
+        found = factor.quadratic_form_max(MemoryRows(data).whole, None, StopToken(), cost=cost)
+        live = MemoryRows(data[np.flatnonzero(cost)]).whole
+        assert found == factor.quadratic_form_max(live, None, StopToken())
+    with pytest.raises(ValueError, match="cost has length 3"):
+        factor.quadratic_form_max(MemoryRows(X).whole, None, StopToken(), cost=cost[:3].copy())
+
+
+def test_the_smallest_pivot_tells_dependent_columns():
+    rows = np.random.default_rng(5).normal(size=(80, 4))
+    assert Factor(rows.T @ rows).smallest_pivot > 0.5
+    rows[:, 3] = rows[:, 0] + 1e-3 * rows[:, 1]
+    assert Factor(rows.T @ rows).smallest_pivot < 1e-13

@@ -21,19 +21,25 @@ class Factor {
     std::int64_t size() const noexcept { return size_; }
     double ridge() const noexcept { return ridge_; }
 
+    // The smallest pivot of the matrix scaled to a unit diagonal: near the rounding unit, some column is a
+    // combination of others as far as the matrix can tell.
+    double smallest_pivot() const noexcept { return smallest_pivot_; }
+
     // x = M⁻¹ rhs, improved by steps of iterative refinement against M: two, or four with a ridge.
     void solve(const double* rhs, double* x) const;
 
     // The largest (x − shift, 1)ᵀ M⁻¹ (x − shift, 1) over the rows of a block, in `largest`, which must hold
-    // a number on entry that it only raises; false if it was stopped.
-    bool quadratic_form_max(const Block& block, const double* shift, double& largest, StopToken& token) const;
+    // a number on entry that it only raises; false if it was stopped. Rows whose `cost` is 0 are not read;
+    // a null `cost` means all rows.
+    bool quadratic_form_max(const Block& block, const double* cost, const double* shift, double& largest,
+                            StopToken& token) const;
 
   private:
     bool factorise();
     void substitute(double* x) const;
 
     std::int64_t size_;
-    double ridge_ = 0;
+    double ridge_ = 0, smallest_pivot_ = 1;
     std::vector<double> matrix_, lower_, scale_;
 };
 
