@@ -103,7 +103,7 @@ check-cpp: $(VENV)/.environment ## C++ tests
 	@mkdir -p build
 	@$(call cpp_tests,build/cpp)
 	@# A weak symbol compiled for a newer processor could be the copy that the linker keeps for all.
-	@! nm -A build/cpp/CMakeFiles/maxmargin_primitives_*/cpp/src/primitives/kernels.cpp.o | grep ' [WVu] '
+	@! nm -A build/cpp/CMakeFiles/maxmargin_primitives_*/cpp/src/primitives/*.cpp.o | grep ' [WVu] '
 	build/cpp/maxmargin_tests
 
 # ---------------------------------------------------------------- sanitizers

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "maxmargin/tiles.hpp"
+
 namespace maxmargin {
 
 // x·w, w += scale·x and ‖x‖² of a contiguous row.
@@ -33,6 +35,7 @@ struct Primitives {
     SparsePrimitives<float, std::int64_t> sparse_f32_i64;
     SparsePrimitives<double, std::int32_t> sparse_f64_i32;
     SparsePrimitives<double, std::int64_t> sparse_f64_i64;
+    const Tiles* tiles;
 };
 
 // The set in use. Throws std::invalid_argument if MAXMARGIN_CPU names one that cannot run here.

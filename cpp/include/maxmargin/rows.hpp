@@ -29,6 +29,7 @@ class DenseRows {
     double norm2(std::int64_t i) const noexcept { return use_.norm2(row(i), n_columns_); }
     Value value(std::int64_t i, std::int64_t k) const noexcept { return row(i)[k]; }
     std::int64_t column(std::int64_t, std::int64_t k) const noexcept { return k; }
+    const Value* row(std::int64_t i) const noexcept { return data_ + i * row_stride_; }
 
     void prefetch(std::int64_t i) const noexcept {
         const char* start = reinterpret_cast<const char*>(row(i));
@@ -38,8 +39,6 @@ class DenseRows {
     }
 
   private:
-    const Value* row(std::int64_t i) const noexcept { return data_ + i * row_stride_; }
-
     const Value* data_;
     std::int64_t n_rows_, n_columns_, row_stride_;
     DensePrimitives<Value> use_;
@@ -66,6 +65,8 @@ class SparseRows {
     double norm2(std::int64_t i) const noexcept { return norm2_(values(i), n_values(i)); }
     Value value(std::int64_t i, std::int64_t k) const noexcept { return values(i)[k]; }
     std::int64_t column(std::int64_t i, std::int64_t k) const noexcept { return indices(i)[k]; }
+    const Value* values(std::int64_t i) const noexcept { return values_ + (starts_[i] - base_); }
+    const Index* indices(std::int64_t i) const noexcept { return indices_ + starts_[i]; }
 
     // The first lines only: the hardware follows a stream once it has started.
     void prefetch(std::int64_t i) const noexcept {
@@ -74,9 +75,6 @@ class SparseRows {
     }
 
   private:
-    const Value* values(std::int64_t i) const noexcept { return values_ + (starts_[i] - base_); }
-    const Index* indices(std::int64_t i) const noexcept { return indices_ + starts_[i]; }
-
     static void prefetch_lines(const void* start, std::int64_t bytes) noexcept {
         const char* from = static_cast<const char*>(start);
         for (std::int64_t at = 0; at < bytes && at < 4 * kCacheLine; at += kCacheLine)

@@ -111,6 +111,7 @@ constexpr SparsePrimitives<Value, Index> sparse{sparse_dot<Value, Index>, sparse
 
 namespace MAXMARGIN_ISA {
 
+extern const Tiles tiles;  // in tiles.cpp
 extern const Primitives set;
 const Primitives set{
     MAXMARGIN_ISA_NAME,
@@ -120,6 +121,7 @@ const Primitives set{
     sparse<float, std::int64_t>,
     sparse<double, std::int32_t>,
     sparse<double, std::int64_t>,
+    &tiles,
 };
 
 }  // namespace MAXMARGIN_ISA

@@ -1,12 +1,13 @@
 // The weighted Gram matrix  Σ h (x − shift, 1)(x − shift, 1)ᵀ  of some rows, filled chunk by chunk while
-// the rows are in cache. Dense rows are centred before they are multiplied; for sparse rows the sums of the
-// rows as they are stored are kept, and the shift is worked into them at the end.
+// the rows are in cache. Each kind of row has sums of its own kind, made when the first such row comes.
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <optional>
 
 #include "maxmargin/block.hpp"
+#include "maxmargin/kernel/packed_gram.hpp"
+#include "maxmargin/kernel/sparse_gram.hpp"
 #include "maxmargin/rows.hpp"
 #include "maxmargin/stop.hpp"
 
@@ -14,26 +15,57 @@ namespace maxmargin {
 
 class Gram {
   public:
-    // `shift` may be null. `single` allows products in single precision, with totals in double precision.
-    Gram(std::int64_t n_columns, const double* shift, bool single = false);
+    // `shift` may be null; it is read until `finish`. `single` allows products of dense rows in single
+    // precision, with totals in double precision.
+    Gram(std::int64_t n_columns, const double* shift, bool single = false)
+        : n_columns_(n_columns), shift_(shift), single_(single) {}
 
     // h[k] belongs to row first + k. Rows with h == 0 are not read.
     template <class Value>
-    void add(const DenseRows<Value>& rows, std::int64_t first, std::int64_t count, const double* h);
+    void add(const DenseRows<Value>& rows, std::int64_t first, std::int64_t count, const double* h) {
+        single_ ? add_dense(single_sums_, rows, first, count, h)
+                : add_dense(double_sums_, rows, first, count, h);
+    }
+
     template <class Value, class Index>
-    void add(const SparseRows<Value, Index>& rows, std::int64_t first, std::int64_t count, const double* h);
+    void add(const SparseRows<Value, Index>& rows, std::int64_t first, std::int64_t count, const double* h) {
+        if (!sparse_sums_) sparse_sums_.emplace(n_columns_, shift_);
+        sparse_sums_->add(rows, first, count, h);
+    }
 
     // Adds the matrix of all rows so far to `total`: n_columns + 1 rows and columns, row-major, both
     // triangles.
-    void finish(double* total);
+    void finish(double* total) {
+        for (int sign = 0; sign < 2; ++sign) {
+            if (double_sums_[sign]) double_sums_[sign]->finish(sign == 0 ? 1 : -1, total);
+            if (single_sums_[sign]) single_sums_[sign]->finish(sign == 0 ? 1 : -1, total);
+        }
+        if (sparse_sums_) sparse_sums_->finish(total);
+    }
 
   private:
-    double* upper(std::vector<double>& sums);
+    // Rows are scaled by √|h|, so those with a negative h have sums of their own.
+    template <class Sums, class Value>
+    void add_dense(std::optional<Sums> (&sums)[2], const DenseRows<Value>& rows, std::int64_t first,
+                   std::int64_t count, const double* h) {
+        std::int64_t positive = 0, negative = 0;
+        for (std::int64_t k = 0; k < count; ++k) {
+            positive += !(h[k] <= 0);
+            negative += h[k] < 0;
+        }
+        for (int sign = 0; sign < 2; ++sign) {
+            if ((sign == 0 ? positive : negative) == 0) continue;
+            if (!sums[sign]) sums[sign].emplace(n_columns_, shift_);
+            sums[sign]->add(rows, first, count, h, sign == 1);
+        }
+    }
 
     std::int64_t n_columns_;
-    std::vector<double> shift_;            // empty: none
-    std::vector<double> centred_, plain_;  // upper triangles of the sums; empty until they are needed
-    std::vector<double> row_;
+    const double* shift_;
+    bool single_;
+    std::optional<PackedGram<double>> double_sums_[2];
+    std::optional<PackedGram<float>> single_sums_[2];
+    std::optional<SparseGram> sparse_sums_;
 };
 
 // The Gram matrix of a block, added to `total`; false if it was stopped.
