@@ -34,6 +34,11 @@ OFFSETS = {
 SOLVERS: dict[str, Callable[[], Any]] = {name: type(solver) for name, solver in choose.SOLVERS.items()}
 
 
+def a_loss_of(solver: str) -> str:
+    """Return the first loss that the solver can take: the hinge if it can."""
+    return next(loss for loss in LOSSES if loss in choose.SOLVERS[solver].needs.losses)
+
+
 # ---------------------------------------------------------------- storages
 
 

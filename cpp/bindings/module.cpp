@@ -8,6 +8,7 @@ void bind_rows(nb::module_& m);
 void bind_losses(nb::module_& m);
 void bind_kernels(nb::module_& m);
 void bind_dense_algebra(nb::module_& m);
+void bind_newton(nb::module_& m);
 void bind_readers(nb::module_& m);
 
 NB_MODULE(_core, m) {
@@ -16,5 +17,6 @@ NB_MODULE(_core, m) {
     bind_losses(m);
     bind_kernels(m);
     bind_dense_algebra(m);
+    bind_newton(m);
     bind_readers(m);
 }

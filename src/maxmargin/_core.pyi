@@ -243,6 +243,24 @@ class Factor:
         The largest (x - shift, 1)' M^-1 (x - shift, 1) over the rows of the block that cost anything.
         """
 
+def newton_evaluate(block: Block, loss: str, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], gram: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None, shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, single: bool, token: StopToken) -> tuple:
+    """
+    Scores, the sum of losses with its slope and curvature in the offset, the gradient (added) and, unless gram is None, the Hessian's Gram matrix (added), in one reading of the block.
+    """
+
+def hessian_product(block: Block, h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], d: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], e: float, product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> float:
+    """product += X'h(X d + e); returns the sum of h(X d + e)."""
+
+def line_sums(loss: str, z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, to: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], to_b: float, t: float) -> tuple:
+    """
+    The sum of losses, its slope and its curvature in t, at the share t of the way from the scores z to others.
+    """
+
+def predicted_duals(loss: str, z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], to: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], to_b: float, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> tuple:
+    """
+    Fill alpha with the duals that the quadratic model at the scores z promises at others; returns the rows' share of the duality gap there, by how much it missed the duals of those scores, and by how much clipping changed it.
+    """
+
 class ReadError(ValueError):
     """Text that cannot be read; its args are (message, line, column)."""
 

@@ -4,13 +4,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from catalogue import LOSSES, OFFSETS, PROBLEMS, SOLVERS, STORAGES, problem_of, task
+from catalogue import LOSSES, OFFSETS, PROBLEMS, SOLVERS, STORAGES, a_loss_of, problem_of, task
 
 from maxmargin._core import StopToken
 from maxmargin.problem import examine
 from maxmargin.results.solution import Plan
 from maxmargin.rows import MemoryRows
 from maxmargin.solvers.run import Limits, run
+
+# Solvers that visit the rows in an order drawn from the seed; the others draw nothing where rows are few.
+DRAWS = ("dual_descent",)
 
 
 def solve(told, rows, solver="dual_descent", seed=0, tol=1e-6, max_iter=60):
@@ -85,7 +88,7 @@ def test_another_seed_takes_another_way_to_the_same_optimum(solver, loss):
     few = [
         solve(told, MemoryRows(told.X), solver, seed=seed, max_iter=2).alpha.tobytes() for seed in range(5)
     ]
-    assert len(set(few)) == 5
+    assert len(set(few)) == (5 if solver in DRAWS else 1)
     ends = [solve(told, MemoryRows(told.X), solver, seed=seed, tol=1e-7, max_iter=None) for seed in range(5)]
     largest_bound = max(end.certificate.bound for end in ends)
     assert all(end.certificate.relative_gap <= 1e-7 for end in ends)
@@ -95,7 +98,7 @@ def test_another_seed_takes_another_way_to_the_same_optimum(solver, loss):
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("seed", [0, 1, 2**32, 2**63 - 1])
 def test_any_seed_will_do(solver, seed):
-    told = task("one feature", "hinge", "free")
+    told = task("one feature", a_loss_of(solver), "free")
     solve(told, MemoryRows(told.X, block_rows=7), solver, seed=seed, max_iter=3)
 
 

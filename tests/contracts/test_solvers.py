@@ -2,7 +2,19 @@
 
 import numpy as np
 import pytest
-from catalogue import HARD, LOSSES, OFFSETS, PROBLEMS, SMOOTH, SOLVERS, is_hard, optimum, problem_of, task
+from catalogue import (
+    HARD,
+    LOSSES,
+    OFFSETS,
+    PROBLEMS,
+    SMOOTH,
+    SOLVERS,
+    a_loss_of,
+    is_hard,
+    optimum,
+    problem_of,
+    task,
+)
 from reference.honesty import check_honesty, check_solution
 from reference.oracles import find_optimum
 from reference.task import Task
@@ -85,7 +97,8 @@ def test_smooth_losses_to_eight_digits(solver, name, loss, offset):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_rounding_is_the_end(solver, offset):
     """No tolerance is too small to end: what is left is rounding, and the status says so."""
-    told, best = task("overlapping", "hinge", offset), optimum("overlapping", "hinge", offset)
+    loss = a_loss_of(solver)
+    told, best = task("overlapping", loss, offset), optimum("overlapping", loss, offset)
     solution = solve(solver, told, tol=0.0, max_iter=5000)
     assert solution.status in (Status.STALLED, Status.SOLVED)
     assert solution.certificate.relative_gap <= 1e-13
@@ -158,17 +171,19 @@ def test_watch_sees_every_certificate_and_may_stop(solver, loss):
     told, best = task("overlapping", loss, "free"), optimum("overlapping", loss, "free")
     seen = []
     solution = solve(solver, told, tol=1e-7, watch=seen.append, label="a against b")
-    assert len(seen) == len(solution.history) >= 2
+    assert len(seen) == len(solution.history) >= 1
     np.testing.assert_array_equal([progress.objective for progress in seen], solution.history.objective)
     np.testing.assert_array_equal([progress.bound for progress in seen], solution.history.bound)
     assert {progress.label for progress in seen} == {"a against b"}
-    assert seen[-1].relative_gap <= 1e-7 < seen[-2].relative_gap
+    assert seen[-1].relative_gap <= 1e-7
+    assert all(progress.relative_gap > 1e-7 for progress in seen[:-1])
     assert seen[-1].iteration == solution.n_iter
 
     stopped = solve(solver, told, tol=1e-7, watch=lambda progress: True)
-    assert stopped.status is Status.STOPPED
+    # A solver that knows where it stands has its first certificate when it is done.
+    assert stopped.status is (Status.STOPPED if len(seen) > 1 else Status.SOLVED)
     assert len(stopped.history) == 1
-    assert stopped.n_iter < solution.n_iter
+    assert stopped.n_iter == seen[0].iteration
     check_solution(told, stopped, best)
 
 
@@ -178,7 +193,7 @@ def test_what_watch_raises_is_passed_on(solver):
         raise ZeroDivisionError("from watch")
 
     with pytest.raises(ZeroDivisionError, match="from watch"):
-        solve(solver, task("overlapping", "hinge", "free"), watch=refuse)
+        solve(solver, task("overlapping", a_loss_of(solver), "free"), watch=refuse)
 
 
 # ---------------------------------------------------------------- warm starts
@@ -201,7 +216,7 @@ def test_a_warm_start_goes_on_where_it_was(solver, name, loss, offset):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_an_interrupted_fit_can_be_continued(solver, loss):
     told = task("overlapping", loss, "free")
-    part = solve(solver, told, tol=1e-7, max_iter=5)
+    part = solve(solver, told, tol=1e-7, max_iter=2)
     rest = solve(solver, told, tol=1e-7, memory=part.memory)
     assert part.status is Status.MAX_ITER
     assert rest.status is Status.SOLVED
@@ -221,8 +236,8 @@ def test_a_warm_start_from_other_costs_is_right(solver, loss, factor):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_memory_of_other_rows_is_ignored(solver):
-    memory = solve(solver, task("one feature", "hinge", "free")).memory
-    told = task("overlapping", "hinge", "free")
+    memory = solve(solver, task("one feature", a_loss_of(solver), "free")).memory
+    told = task("overlapping", a_loss_of(solver), "free")
     plain, started = solve(solver, told), solve(solver, told, memory=memory)
     np.testing.assert_array_equal(started.coef, plain.coef)
 

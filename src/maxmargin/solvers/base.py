@@ -43,11 +43,14 @@ class Step:
         nothing else.
     wants_certificate : bool
         Whether the solver has reached a point at which it cannot judge itself.
+    is_exhausted : bool
+        Whether rounding leaves the solver nothing to gain: a certificate is made, and it is the last.
     """
 
     passes: float
     relative_gap: float
     wants_certificate: bool = False
+    is_exhausted: bool = False
 
 
 class Solver(Protocol[State]):

@@ -10,12 +10,14 @@ from maxmargin.results.solution import Plan
 from maxmargin.results.wording import plural
 from maxmargin.solvers.base import Solver
 from maxmargin.solvers.dual_descent import DualDescent
+from maxmargin.solvers.newton import Newton
 
 __all__ = ["SOLVERS", "choose"]
 
 # Adding a solver is its file and a line here; the contracts then run over it.
 SOLVERS: dict[str, Solver[Any]] = {
     DualDescent.name: DualDescent(),
+    Newton.name: Newton(),
 }
 
 

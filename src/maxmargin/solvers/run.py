@@ -107,7 +107,8 @@ class _Loop:
 
     def certificate_is_due(self, step: Step) -> bool:
         reached = step.relative_gap * self.correction <= self.limits.tol
-        return step.wants_certificate or reached or self.passes >= self.next_check
+        wanted = step.wants_certificate or step.is_exhausted
+        return wanted or reached or self.passes >= self.next_check
 
     def check(self, state: Any, guess: float) -> bool:
         """Certify the state; return True if `watch` asks to stop."""
@@ -184,7 +185,7 @@ def _iterate(loop: _Loop, state: Any) -> Status:
             gap = loop.best.relative_gap()
             if gap <= loop.limits.tol:
                 return Status.SOLVED
-            if gap <= ROUNDING:
+            if gap <= ROUNDING or step.is_exhausted:
                 return Status.STALLED
             if asked_to_stop:
                 return Status.STOPPED

@@ -1,0 +1,141 @@
+"""Newton's method: few passes on easy data, exactness, and robustness."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from maxmargin import _core
+from maxmargin._core import Block, StopToken
+from maxmargin.problem import Offset, Problem
+from maxmargin.results.solution import Plan, Status
+from maxmargin.rows import MemoryRows
+from maxmargin.solvers.newton import Newton
+from maxmargin.solvers.run import Limits, run
+
+LOSSES = ("logistic", "squared_hinge")
+OFFSETS = (Offset("free"), Offset("penalized", 3.0), Offset("none"))
+
+
+def clouds(n, d, distance=1.5, seed=0):
+    random = np.random.default_rng(seed)
+    sign = np.where(random.random(n) < 0.5, 1, -1).astype(np.int8)
+    return random.normal(size=(n, d)) + 0.5 * distance / np.sqrt(d) * sign[:, None], sign
+
+
+def solve(X, sign, loss, cost=1.0, offset=OFFSETS[0], tol=1e-8, solver=None, **settings):
+    costs = np.broadcast_to(np.float64(cost), sign.shape).copy()
+    problem = Problem(MemoryRows(X), sign, costs, loss, offset)
+    return run(problem, solver or Newton(), Plan("", ""), Limits(tol), token=StopToken(), **settings)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("offset", OFFSETS, ids=str)
+def test_easy_data_take_few_passes_and_one_certificate(loss, offset):
+    X, sign = clouds(3000, 10)
+    solution = solve(X, sign, loss, offset=offset)
+    assert solution.status is Status.SOLVED
+    assert len(solution.history) == 1
+    assert solution.history.passes[-1] <= 8
+
+
+@pytest.mark.parametrize("cost", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_scales_and_shifts_of_columns_cost_nothing(loss, cost):
+    X, sign = clouds(500, 7)
+    scale = 10.0 ** np.arange(-6, 7, 2)
+    plain = solve(X, sign, loss, cost)
+    assert plain.status is Status.SOLVED
+    for changed in (X * scale, X + 1e4, X + 1e6):
+        wild = solve(changed, sign, loss, cost)
+        assert wild.status is Status.SOLVED
+        assert wild.n_iter <= 2 * plain.n_iter + 2
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_where_rounding_is_all_that_is_left_it_ends(loss):
+    X, sign = clouds(500, 7)
+    solution = solve((X + 1e4) * 10.0 ** np.arange(-6, 7, 2), sign, loss, 1e6, tol=1e-12)
+    assert solution.status is Status.STALLED
+    assert solution.n_iter < 20
+    assert solution.certificate.relative_gap < 1e-2
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_dependent_columns(loss):
+    X, sign = clouds(400, 5)
+    twice = np.hstack([X, X, X @ np.ones((5, 2)), np.zeros((400, 1)), np.ones((400, 1))])
+    for cost in (1e-3, 1.0, 1e5):
+        solution = solve(twice, sign, loss, cost)
+        assert solution.status is Status.SOLVED
+        np.testing.assert_allclose(solution.coef[:5], solution.coef[5:10], rtol=1e-4, atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_separable_data_with_hardly_any_penalty(loss):
+    X, sign = clouds(300, 4, distance=12)
+    for cost in (1.0, 1e6, 1e9):
+        solution = solve(X, sign, loss, cost)
+        assert solution.status is Status.SOLVED
+        assert solution.n_iter <= 40
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_step_that_is_too_long_is_shortened(loss):
+    """A start far away: full Newton steps of the logistic loss from there would run away."""
+    X, sign = clouds(200, 3)
+    memory = {"w": np.full(3, -50.0), "offset": 30.0}
+    solution = solve(X, sign, loss, memory=memory)
+    assert solution.status is Status.SOLVED
+    cold = solve(X, sign, loss)
+    assert solution.certificate.objective == pytest.approx(cold.certificate.objective, rel=1e-7)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_start_at_which_the_objective_overflows(loss):
+    X, sign = clouds(200, 3)
+    solution = solve(X, sign, loss, memory={"w": np.full(3, -1e160), "offset": 0.0})
+    assert solution.status is Status.SOLVED
+
+
+def test_the_memory_is_the_point():
+    X, sign = clouds(200, 3)
+    solution = solve(X, sign, "logistic")
+    assert set(solution.memory) == {"w", "offset"}
+    again = solve(X, sign, "logistic", memory=solution.memory)
+    assert again.n_iter == 1
+
+
+def test_sparse_rows_are_not_centred_but_solved_alike():
+    X, sign = clouds(600, 6)
+    X[np.abs(X) < 0.7] = 0
+    for loss in LOSSES:
+        dense, sparse = solve(X, sign, loss, tol=1e-10), solve(sp.csr_array(X), sign, loss, tol=1e-10)
+        np.testing.assert_allclose(sparse.coef, dense.coef, rtol=1e-6, atol=1e-6)
+
+
+# ---------------------------------------------------------------- the compiled passes
+
+
+def test_wrong_lengths_are_refused():
+    X, sign = clouds(20, 3)
+    block, token, cost = Block(X), StopToken(), np.ones(20)
+    z, h, gradient, gram = np.zeros(20), np.zeros(20), np.zeros(3), np.zeros((4, 4))
+    w = np.zeros(3)
+    good = [block, "logistic", w, 0.0, sign, cost, z, h, gradient, gram, w, False, token]
+    loss, slope, curvature = _core.newton_evaluate(*good)
+    assert loss == pytest.approx(20 * np.log(2))
+    assert slope == pytest.approx(-0.5 * sign.sum())
+    assert curvature == pytest.approx(5.0)
+    for place in (2, 4, 5, 6, 7, 8, 10):
+        with pytest.raises(ValueError, match="has length"):
+            _core.newton_evaluate(*good[:place], good[place][:-1].copy(), *good[place + 1 :])
+    with pytest.raises(ValueError, match="gram must have n_columns"):
+        _core.newton_evaluate(*good[:9], np.zeros((3, 3)), *good[10:])
+    with pytest.raises(ValueError, match="no such smooth loss"):
+        _core.newton_evaluate(block, "hinge", *good[2:])
+    with pytest.raises(ValueError, match="product has length 2, expected 3"):
+        _core.hessian_product(block, h, w, 0.0, np.zeros(2), token)
+    with pytest.raises(ValueError, match="to has length 3, expected 20"):
+        _core.line_sums("logistic", z, sign, cost, 0.0, w, 0.0, 0.5)
+    with pytest.raises(ValueError, match="alpha has length 3, expected 20"):
+        _core.predicted_duals("logistic", z, sign, cost, 0.0, h, z, 0.0, w)
