@@ -4,6 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "arrays.hpp"
+#include "maxmargin/condense.hpp"
 #include "maxmargin/kernel/csr_structure.hpp"
 #include "stop_token.hpp"
 
@@ -69,6 +70,18 @@ void make_csr(OwnedBlock* self, const Vector& values, const Vector& indices, con
                           nb::make_tuple(nb::cast(values), nb::cast(indices), nb::cast(starts))};
 }
 
+std::optional<OwnedBlock> condensed(const OwnedBlock& self, PythonStopToken& token) {
+    std::optional<Block> result;
+    run_to_the_end(token, [&] { return condense(self.block, result, token); });
+    if (!result) return std::nullopt;
+    return OwnedBlock{*result, nb::none()};
+}
+
+std::int64_t owned_bytes(const OwnedBlock& self) {
+    const auto* patterns = std::get_if<SharedPatterns>(&self.block.storage);
+    return patterns == nullptr ? 0 : (*patterns)->bytes();
+}
+
 CsrStructure check(const Vector& indices, const Vector& starts, std::int64_t n_columns) {
     expect_same_index_type(indices, starts);
     const auto n_rows = static_cast<std::int64_t>(starts.shape(0)) - 1;
@@ -95,7 +108,10 @@ void bind_rows(nanobind::module_& m) {
         .def("__init__", &make_csr, nb::arg("values").noconvert(), nb::arg("indices").noconvert(),
              nb::arg("starts").noconvert(), nb::arg("n_columns"))
         .def_prop_ro("n_rows", [](const OwnedBlock& self) { return self.block.n_rows; })
-        .def_prop_ro("n_columns", [](const OwnedBlock& self) { return self.block.n_columns; });
+        .def_prop_ro("n_columns", [](const OwnedBlock& self) { return self.block.n_columns; })
+        .def_prop_ro("owned_bytes", &owned_bytes, "Memory of a condensed block; 0 if rows are read in place.")
+        .def("condensed", &condensed, nb::arg("token"),
+             "The same rows as patterns of 0/1 columns and dense columns, or None if that does not pay.");
 
     nb::class_<CsrStructure>(m, "CsrStructure", "What check_csr found.")
         .def_ro("bad_row", &CsrStructure::bad_row)

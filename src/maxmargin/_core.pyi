@@ -24,6 +24,15 @@ class Block:
     @property
     def n_columns(self) -> int: ...
 
+    @property
+    def owned_bytes(self) -> int:
+        """Memory of a condensed block; 0 if rows are read in place."""
+
+    def condensed(self, token: StopToken) -> Block | None:
+        """
+        The same rows as patterns of 0/1 columns and dense columns, or None if that does not pay.
+        """
+
 class CsrStructure:
     """What check_csr found."""
 

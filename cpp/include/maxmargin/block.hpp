@@ -2,15 +2,18 @@
 //
 // float and double rows with adjacent columns, and CSR with float or double values, are read where they
 // are. Everything else (other number types, Fortran order, strides) is converted a chunk of rows at a
-// time into a buffer that stays in cache: there is never a second copy of the data.
+// time into a buffer that stays in cache: there is never a second copy of the data. Only a block that was
+// condensed owns its numbers.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <variant>
 #include <vector>
 
+#include "maxmargin/pattern.hpp"
 #include "maxmargin/rows.hpp"
 
 namespace maxmargin {
@@ -33,8 +36,10 @@ struct CsrStorage {
     bool wide_indices;
 };
 
+using SharedPatterns = std::shared_ptr<const PatternStorage>;
+
 struct Block {
-    std::variant<DenseStorage, CsrStorage> storage;
+    std::variant<DenseStorage, CsrStorage, SharedPatterns> storage;
     std::int64_t n_rows, n_columns;
 };
 
@@ -57,9 +62,8 @@ class Chunks {
         if (const auto* dense = std::get_if<DenseStorage>(&block.storage)) {
             const bool native = dense->scalar == Scalar::f32 || dense->scalar == Scalar::f64;
             if (!native || (dense->column_stride != 1 && block.n_columns > 1)) stage(block.n_columns);
-        } else {
-            const auto& csr = std::get<CsrStorage>(block.storage);
-            if (csr.scalar != Scalar::f32 && csr.scalar != Scalar::f64) stage(kStagedValues / 64);
+        } else if (const auto* csr = std::get_if<CsrStorage>(&block.storage)) {
+            if (csr->scalar != Scalar::f32 && csr->scalar != Scalar::f64) stage(kStagedValues / 64);
         }
     }
 
@@ -73,6 +77,8 @@ class Chunks {
         const std::int64_t rows = std::min(rows_per_chunk_, block_.n_rows - first);
         if (const auto* dense = std::get_if<DenseStorage>(&block_.storage))
             return open_dense(*dense, first, rows, f);
+        if (const auto* patterns = std::get_if<SharedPatterns>(&block_.storage))
+            return open_patterns(**patterns, [&](const auto& view) { f(view, 0); });
         const auto& csr = std::get<CsrStorage>(block_.storage);
         if (csr.wide_indices) return open_csr<std::int64_t>(csr, first, rows, f);
         return open_csr<std::int32_t>(csr, first, rows, f);
@@ -89,6 +95,9 @@ class Chunks {
             gather_listed(*dense, listed, rows, columns, buffer_.data());
             return f(DenseRows<double>(buffer_.data(), rows, columns, columns));
         }
+        if (const auto* patterns = std::get_if<SharedPatterns>(&block_.storage))
+            return open_patterns(**patterns,
+                                 [&](const auto& view) { open_listed_patterns(view, listed, rows, f); });
         const auto& csr = std::get<CsrStorage>(block_.storage);
         if (csr.wide_indices) return open_listed_csr<std::int64_t>(csr, listed, rows, f);
         return open_listed_csr<std::int32_t>(csr, listed, rows, f);
@@ -118,6 +127,24 @@ class Chunks {
             const double* data = static_cast<const double*>(dense.data) + first * dense.row_stride;
             f(DenseRows<double>(data, rows, columns, dense.row_stride), first);
         }
+    }
+
+    // A condensed block is always read in place, in one chunk.
+    template <class F>
+    static void open_patterns(const PatternStorage& patterns, F&& f) {
+        if (std::holds_alternative<std::vector<float>>(patterns.dense)) {
+            f(PatternRows<float>(patterns));
+        } else {
+            f(PatternRows<double>(patterns));
+        }
+    }
+
+    template <class View, class F>
+    void open_listed_patterns(const View& view, const std::uint32_t* listed, std::int64_t rows, F& f) {
+        const std::int64_t columns = block_.n_columns;
+        buffer_.assign(static_cast<std::size_t>(rows * columns), 0.0);
+        for (std::int64_t k = 0; k < rows; ++k) view.add(listed[k], 1.0, buffer_.data() + k * columns);
+        f(DenseRows<double>(buffer_.data(), rows, columns, columns));
     }
 
     template <class Index, class F>

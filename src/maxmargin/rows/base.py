@@ -77,6 +77,19 @@ class Rows(ABC):
     def subset(self, indices: NDArray[np.intp]) -> MemoryRows:
         """Copy a few of the rows into memory, for a problem that only they decide."""
 
+    def condensed(self, token: StopToken) -> Rows:
+        """Return the same rows, stored so that many passes are cheap, or these where it does not pay.
+
+        Products with the two agree up to rounding; solvers that pass over the rows many times ask for it
+        once, while certificates are always made from the rows as they were given.
+        """
+        return self
+
+    @property
+    def owned_bytes(self) -> int:
+        """Memory that a condensed copy of the rows takes; 0 if they are read where they are."""
+        return 0
+
     @abstractmethod
     def norms(self) -> tuple[Array, float]:
         """Squared norms of the rows and the largest of them; refuses values that are not finite."""

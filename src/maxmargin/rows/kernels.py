@@ -15,7 +15,7 @@ import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
 from maxmargin.rows.base import Array
 
-__all__ = ["Combine", "Gram", "Inspect", "Inspected", "Scores", "ScoresAndCombine"]
+__all__ = ["Combine", "Condense", "Gram", "Inspect", "Inspected", "Scores", "ScoresAndCombine"]
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,17 @@ class Gram:
     def merge(self, first: Array, second: Array) -> Array:
         first += second
         return first
+
+
+@dataclass(frozen=True)
+class Condense:
+    """Return every block in the storage that later passes read fastest: its own, or a condensed copy."""
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> list[Block]:
+        return [block.condensed(token) or block]
+
+    def merge(self, first: list[Block], second: list[Block]) -> list[Block]:
+        return first + second
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+from copy import copy
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from maxmargin._core import Block, StopToken
 from maxmargin.errors import InvalidInput
 from maxmargin.rows.base import Array, ReduceKernel, Rows, SweepKernel, Tree
-from maxmargin.rows.kernels import Inspect
+from maxmargin.rows.kernels import Condense, Inspect
 
 __all__ = ["MemoryRows"]
 
@@ -61,6 +62,8 @@ class MemoryRows(Rows):
         self._ranges = [slice(start, min(start + rows, self.n_rows)) for start in starts]
         self._blocks = [self._open(piece) for piece in self._ranges]
         self._whole = self._open(slice(0, self.n_rows))
+        self._condensed: MemoryRows | None = None
+        self._is_condensed = False  # as far as it pays
 
     def _open(self, piece: slice) -> Block:
         X = self._X
@@ -137,6 +140,21 @@ class MemoryRows(Rows):
     def subset(self, indices: NDArray[np.intp]) -> MemoryRows:
         # A chosen row of a CSR matrix keeps the index type, and a dense one its number type.
         return MemoryRows(self._X[indices], block_rows=self._block_rows)
+
+    def condensed(self, token: StopToken) -> MemoryRows:
+        if self._condensed is None and not self._is_condensed:
+            blocks = self.reduce(Condense(), token=token)
+            if any(block.owned_bytes for block in blocks):
+                self._condensed = copy(self)  # sweeps and subsets read X itself, as before
+                self._condensed._blocks = blocks
+                self._condensed._is_condensed = True
+            else:
+                self._is_condensed = True
+        return self if self._condensed is None else self._condensed
+
+    @property
+    def owned_bytes(self) -> int:
+        return sum(block.owned_bytes for block in self._blocks)
 
     def norms(self) -> tuple[Array, float]:
         return self._norms

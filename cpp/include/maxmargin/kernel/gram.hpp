@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "maxmargin/block.hpp"
 #include "maxmargin/kernel/packed_gram.hpp"
@@ -12,6 +14,8 @@
 #include "maxmargin/stop.hpp"
 
 namespace maxmargin {
+
+class PatternGram;
 
 class Gram {
   public:
@@ -33,6 +37,9 @@ class Gram {
         sparse_sums_->add(rows, first, count, h);
     }
 
+    template <class Value>
+    void add(const PatternRows<Value>& rows, std::int64_t first, std::int64_t count, const double* h);
+
     // Adds the matrix of all rows so far to `total`: n_columns + 1 rows and columns, row-major, both
     // triangles.
     void finish(double* total) {
@@ -41,6 +48,7 @@ class Gram {
             if (single_sums_[sign]) single_sums_[sign]->finish(sign == 0 ? 1 : -1, total);
         }
         if (sparse_sums_) sparse_sums_->finish(total);
+        if (!pattern_sums_.empty()) finish_patterns(total);
     }
 
   private:
@@ -60,12 +68,15 @@ class Gram {
         }
     }
 
+    void finish_patterns(double* total);
+
     std::int64_t n_columns_;
     const double* shift_;
     bool single_;
     std::optional<PackedGram<double>> double_sums_[2];
     std::optional<PackedGram<float>> single_sums_[2];
     std::optional<SparseGram> sparse_sums_;
+    std::vector<std::shared_ptr<PatternGram>> pattern_sums_;  // one for each condensed block
 };
 
 // The Gram matrix of a block, added to `total`; false if it was stopped.
