@@ -17,16 +17,15 @@ they would have been. Each run has 20 seconds.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from support import has_folder, task
-from support.contest_script import Case, hold_all, options_of, say_what_data
+from support.contest_script import Case, folder_for, hold_all, options_of, say_what_data
 from support.entrants import exact_peers, ours
 from support.generated import at_zero, one_hot_ties, sparse_binary
 from support.own_solvers import fit_within, solvers_for
 from support.pictures import draw_contests
-from support.report import contest_tables, markdown, packages_of, publish, seconds_text
+from support.report import Page, contest_tables, markdown, packages_of, seconds_text
 
 STEM, TITLE = "hinge_exact", "Hinge loss with an unpenalised offset"
 TARGET = 1e-6
@@ -101,15 +100,12 @@ def main() -> None:
         for line in count(name, X, y, seconds)
     ]
     body += "\n\n## Iterations to a certified 1e-6\n\n" + markdown(TITLES, [row_of(line) for line in counts])
-    if options.short or options.only or not has_folder():
+    folder = folder_for(options)
+    if folder is None:
         return
-    assert __doc__ is not None
-
-    def draw(path: Path) -> None:
-        draw_contests(lines, TITLE, path)
-
+    page = Page(STEM, TITLE, __doc__ or "", folder)
     numbers = {"contest": lines, "counts": counts}
-    publish(STEM, TITLE, __doc__.split("\n\n", 2)[2], numbers, body, draw, *packages_of(lines))
+    page.publish(numbers, body, lambda path: draw_contests(lines, TITLE, path), *packages_of(lines))
 
 
 if __name__ == "__main__":

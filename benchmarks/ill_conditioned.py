@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
-from support.contest_script import options_of
+from support.contest_script import folder_for, options_of
 from support.generated import at_zero, overlapping
 from support.pictures import plain_axis, pyplot
-from support.report import markdown, publish, seconds_text
+from support.report import Page, markdown, seconds_text
 
 import maxmargin
 from maxmargin.results.wording import percent
@@ -165,14 +165,14 @@ def row_of(line: dict[str, Any]) -> list[str]:
 
 def draw(lines: list[dict[str, Any]], path: Path) -> None:
     plt = pyplot()
-    figure, axes = plt.subplots(1, 3, figsize=(12, 4.6), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(1, 3, figsize=(12, 4.6), sharex=True, sharey=True, layout="constrained")
     names = list(CASES)
     for axis, loss in zip(axes, LOSSES, strict=True):
         for line in (line for line in lines if line["loss"] == loss):
             at = names.index(line["problem"])
             for cell, colour, shift in ((line["ours"], "#0072B2", -0.15), (line["peer"], "#D55E00", 0.15)):
                 if "failed" not in cell:
-                    axis.plot(max(100 * cell["high"], 1e-13), at + shift, "o", color=colour)
+                    draw_cell(axis, at + shift, cell, colour)
         axis.axvline(0.01, color="0.6", linestyle=":")
         axis.set_xscale("log")
         axis.set_title(loss.replace("_", " "), loc="left")
@@ -189,6 +189,14 @@ def draw(lines: list[dict[str, Any]], path: Path) -> None:
     )
     figure.savefig(path, dpi=150)
     plt.close(figure)
+
+
+def draw_cell(axis: Any, at: float, cell: dict[str, Any], colour: str) -> None:
+    """Draw what is proved: a dot, or an interval where a peer's excess is not known exactly."""
+    low, high = (max(100 * cell[end], 1e-13) for end in ("low", "high"))
+    if 1e-12 < low < 0.8 * high:
+        axis.plot([low, high], [at, at], color=colour, linewidth=2, alpha=0.5)
+    axis.plot(high, at, "o", color=colour)
 
 
 def main() -> None:
@@ -208,13 +216,12 @@ def main() -> None:
                 {"problem": problem, "rows": rows, "columns": X.shape[1], "loss": loss, "C": C, **both}
             )
             print(markdown((), [row_of(lines[-1])]).splitlines()[-1], flush=True)
-    if options.short or options.only:
+    folder = folder_for(options, needs_data=False)
+    if folder is None:
         return
-    assert __doc__ is not None
+    page = Page(STEM, TITLE, __doc__ or "", folder)
     body = f"{rows:,} rows of 20 to 57 columns.\n\n" + markdown(TITLES, [row_of(line) for line in lines])
-    publish(
-        STEM, TITLE, __doc__.split("\n\n", 2)[2], lines, body, lambda path: draw(lines, path), "scikit-learn"
-    )
+    page.publish(lines, body, lambda path: draw(lines, path), "scikit-learn")
 
 
 if __name__ == "__main__":

@@ -16,11 +16,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from support.contest_script import options_of
+from support.contest_script import folder_for, options_of
 from support.large_fit import measure
 from support.own_solvers import solvers_for
 from support.pictures import plain_axis, pyplot
-from support.report import markdown, publish, seconds_text
+from support.report import Page, markdown, seconds_text
 
 STEM, TITLE = "ten_million", "Ten million rows, certified"
 COLUMNS, TARGET, MAX_TIME = 28, 1e-6, 120.0
@@ -115,11 +115,11 @@ def main() -> None:
         if options.only in name
         for line in grow(name, sizes, rounds, max_time if name == "auto" else max_time / 2)
     ]
-    if options.short or options.only:
+    folder = folder_for(options, needs_data=False)
+    if folder is None:
         return
-    assert __doc__ is not None
-    body = markdown(TITLES, [row_of(line) for line in lines])
-    publish(STEM, TITLE, __doc__.split("\n\n", 2)[2], lines, body, lambda path: draw(lines, path))
+    page = Page(STEM, TITLE, __doc__ or "", folder)
+    page.publish(lines, markdown(TITLES, [row_of(line) for line in lines]), lambda path: draw(lines, path))
 
 
 if __name__ == "__main__":

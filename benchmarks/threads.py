@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 from support import has_folder
-from support.contest_script import options_of, say_what_data
+from support.contest_script import folder_for, options_of, say_what_data
 from support.generated import covtype_like, overlapping
 from support.own_solvers import fit_within, solvers_for
 from support.pictures import plain_axis, pyplot
 from support.problems import covtype
-from support.report import markdown, publish, seconds_text
+from support.report import Page, markdown, seconds_text
 
 STEM, TITLE = "threads", "One thread and two"
 TARGET = 1e-6
@@ -137,12 +137,12 @@ def main() -> None:
     ceiling = plain_arithmetic()
     said = f"Two threads of plain arithmetic: {ceiling:.2f} times one."
     print(said)
-    if options.short or options.only or not has_folder():
+    folder = folder_for(options)
+    if folder is None:
         return
-    assert __doc__ is not None
+    page = Page(STEM, TITLE, __doc__ or "", folder)
     body = markdown(TITLES, [row_of(line) for line in lines]) + f"\n\n{said}"
-    about = __doc__.split("\n\n", 2)[2]
-    publish(STEM, TITLE, about, lines, body, lambda path: draw(lines, ceiling, path))
+    page.publish(lines, body, lambda path: draw(lines, ceiling, path))
 
 
 if __name__ == "__main__":

@@ -4,29 +4,37 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from support import has_folder
 from support.contest import Contest, Task
 from support.judge import Judge
 from support.pictures import draw_contests
-from support.report import contest_tables, packages_of, publish
+from support.report import RESULTS, Page, contest_tables, packages_of
 
-__all__ = ["main", "options_of", "say_what_data"]
+__all__ = ["folder_for", "hold_all", "main", "options_of", "say_what_data"]
 
 # name, rows, labels, loss, C, target, entrants
 Case = tuple[str, Any, Any, str, float, float, list[Any]]
 
 
-def options_of(about: str | None, *more: tuple[str, dict[str, Any]]) -> argparse.Namespace:
+def options_of(about: str | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--short", action="store_true", help="small and generated; print, write nothing")
     parser.add_argument("--cap", type=float, default=None, help="seconds for an entrant")
     parser.add_argument("--rounds", type=int, default=None, help="how often everyone is run in turn")
     parser.add_argument("--only", default="", help="tasks whose name contains this; print, write nothing")
-    for name, settings in more:
-        parser.add_argument(name, **settings)
+    parser.add_argument("--out", type=Path, help="write page, picture and numbers there, whatever was run")
     return parser.parse_args()
+
+
+def folder_for(options: argparse.Namespace, needs_data: bool = True) -> Path | None:
+    """Return where to write: results/ for a full run with the real data, None for any other."""
+    if options.out:
+        return Path(options.out)
+    is_full = not options.short and not options.only and (has_folder() or not needs_data)
+    return RESULTS if is_full else None
 
 
 def say_what_data(short: bool) -> None:
@@ -70,9 +78,8 @@ def main(
     lines = hold_all(cases(options.short, has_folder()), options, short_cap, cap)
     body = contest_tables(lines)
     print(body)
-    if options.short or options.only or not has_folder():
+    folder = folder_for(options)
+    if folder is None:
         return
-    text = (about or "").split("\n\n", 2)[2]
-    publish(
-        stem, title, text, lines, body, lambda path: draw_contests(lines, title, path), *packages_of(lines)
-    )
+    page = Page(stem, title, about or "", folder)
+    page.publish(lines, body, lambda path: draw_contests(lines, title, path), *packages_of(lines))

@@ -39,7 +39,7 @@ def draw_contests(lines: list[dict[str, Any]], title: str, path: Path) -> None:
     for axis, line in zip(axes[:, 0], lines, strict=True):
         draw_line(axis, line)
     times = [entry["seconds"] for line in lines for entry in line["entries"] if entry["seconds"]]
-    axes[0, 0].set_xlim(min(times, default=0.01) / 2, max(times, default=1.0) * 40)
+    axes[0, 0].set_xlim(min(times, default=0.01) / 2, max(times, default=1.0) * 10)
     axes[-1, 0].set_xlabel("seconds (median); grey: stopped there without having reached the target")
     figure.suptitle(title, x=0.01, ha="left")
     figure.savefig(path, dpi=150)
@@ -48,7 +48,8 @@ def draw_contests(lines: list[dict[str, Any]], title: str, path: Path) -> None:
 
 def draw_line(axis: Any, line: dict[str, Any]) -> None:
     axis.set_xscale("log")
-    left = 1e-6
+    axis.xaxis.set_major_formatter("{x:g}")
+    left = 1e-6  # beyond the left edge
     for at, entry in enumerate(line["entries"]):
         own = entry["package"] == "maxmargin"
         colour = NOT_REACHED if not entry["reached"] else OURS if own else REACHED
@@ -57,8 +58,9 @@ def draw_line(axis: Any, line: dict[str, Any]) -> None:
                 0.005, at, f" {entry['note']}", va="center", fontsize=8, transform=axis.get_yaxis_transform()
             )
             continue
-        axis.barh(at, entry["seconds"] - left, left=left, height=0.7, color=colour)
-        label = f" {entry['seconds']:.3g} s"
+        axis.plot([left, entry["seconds"]], [at, at], color=colour, linewidth=1)
+        axis.plot(entry["seconds"], at, "o", color=colour, markersize=7)
+        label = f"   {entry['seconds']:.3g} s"
         if not entry["reached"] and entry["excess"] is not None:
             label += f", {100 * entry['excess']:.2g} % off"
         axis.text(entry["seconds"], at, label, va="center", fontsize=8)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from support import machine
 
-__all__ = ["RESULTS", "contest_tables", "markdown", "publish", "seconds_text", "setting_text"]
+__all__ = ["RESULTS", "Page", "contest_tables", "markdown", "packages_of", "seconds_text"]
 
 RESULTS = Path(__file__).parents[1] / "results"
 
@@ -145,14 +147,37 @@ def packages_of(lines: list[dict[str, Any]]) -> list[str]:
     return sorted(named - {"maxmargin"})
 
 
-def publish(
-    stem: str, title: str, about: str, lines: Any, body: str, draw: Callable[[Path], None], *packages: str
-) -> None:
-    """Write results/STEM.md, .json and .png."""
-    RESULTS.mkdir(exist_ok=True)
-    made = machine(*packages)
-    (RESULTS / f"{stem}.json").write_text(json.dumps({"machine": made, "lines": lines}, indent=1) + "\n")
-    page = f"# {title}\n\n{about.strip()}\n\n![{title}]({stem}.png)\n\n{body}\n\n"
-    (RESULTS / f"{stem}.md").write_text(page + f"Made by `benchmarks/{stem}.py` on {made}.\n")
-    draw(RESULTS / f"{stem}.png")
-    print(f"wrote {stem}.md, .json and .png in {RESULTS.name}/")
+def finite(value: Any) -> Any:
+    """Return the value with null for numbers that JSON does not know."""
+    if isinstance(value, dict):
+        return {name: finite(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+@dataclass(frozen=True)
+class Page:
+    """The files of one benchmark: FOLDER/STEM.md, .json and .png.
+
+    `about` is the script's own docstring; what stands after its title and commands opens the page.
+    """
+
+    stem: str
+    title: str
+    about: str
+    folder: Path
+
+    def publish(self, lines: Any, body: str, draw: Callable[[Path], None], *packages: str) -> None:
+        """Write the table, the numbers and the picture; versions of the packages are named."""
+        self.folder.mkdir(exist_ok=True)
+        made = machine(*packages)
+        numbers = {"machine": made, "lines": finite(lines)}
+        (self.folder / f"{self.stem}.json").write_text(json.dumps(numbers, indent=1) + "\n")
+        opening = self.about.split("\n\n", 2)[2].strip()
+        text = f"# {self.title}\n\n{opening}\n\n![{self.title}]({self.stem}.png)\n\n{body}\n\n"
+        (self.folder / f"{self.stem}.md").write_text(
+            text + f"Made by `benchmarks/{self.stem}.py` on {made}.\n"
+        )
+        draw(self.folder / f"{self.stem}.png")
+        print(f"wrote {self.stem}.md, .json and .png in {self.folder.name}/")
