@@ -5,39 +5,31 @@
 #include <stdexcept>
 #include <string>
 
+#include "maxmargin/primitives.hpp"
+
 namespace maxmargin {
 namespace {
 
 constexpr double kFirstRidge = 1e-15, kRidgeFactor = 100, kLargestRidge = 10;
 
-std::size_t at(std::int64_t i, std::int64_t j, std::int64_t size) {
-    return static_cast<std::size_t>(i * size + j);
-}
+std::size_t at(std::int64_t n) { return static_cast<std::size_t>(n); }
+
+std::int64_t round_up(std::int64_t n, std::int64_t step) { return (n + step - 1) / step * step; }
+
+// An odd number of cache lines apart, the rows of a column fall into different sets of the cache.
+std::int64_t odd_lines(std::int64_t n) { return n / kTriangleStep % 2 == 0 ? n + kTriangleStep : n; }
+
+// How many rows are eliminated before the rest of the matrix is touched again.
+std::int64_t rows_per_step(std::int64_t n) { return n < 1000 ? 64 : 128; }
 
 }  // namespace
 
 Factor::Factor(const double* matrix, std::int64_t size)
-    : size_(size), matrix_(matrix, matrix + size * size), scale_(static_cast<std::size_t>(size), 1.0) {
-    for (std::int64_t i = 0; i < size; ++i) {
-        for (std::int64_t j = 0; j <= i; ++j) {
-            if (std::isfinite(matrix_[at(i, j, size)])) continue;
-            throw std::invalid_argument("the matrix is not finite: row " + std::to_string(i) + ", column " +
-                                        std::to_string(j) + " (counted from 0)");
-        }
-        double& diagonal = matrix_[at(i, i, size)];
-        if (diagonal < 0)
-            throw std::invalid_argument("the matrix is not positive semidefinite: entry " +
-                                        std::to_string(i) + " (counted from 0) of its diagonal is " +
-                                        std::to_string(diagonal));
-        if (diagonal > 0) {
-            scale_[static_cast<std::size_t>(i)] = 1 / std::sqrt(diagonal);
-            continue;
-        }
-        diagonal = 1;
-        for (std::int64_t j = 0; j < i; ++j) matrix_[at(i, j, size)] = 0;
-        for (std::int64_t j = i + 1; j < size; ++j) matrix_[at(j, i, size)] = 0;
-    }
-    while (!factorise()) {
+    : size_(size), padded_(round_up(size, kTriangleStep)), stride_(odd_lines(padded_)),
+      matrix_(at(size * size)), upper_(at(padded_ * stride_), 0.0), inverse_diagonal_(at(padded_), 1.0),
+      scale_(at(size), 1.0) {
+    read(matrix);
+    for (fill(); !factorise(); fill()) {
         ridge_ = ridge_ == 0 ? kFirstRidge : ridge_ * kRidgeFactor;
         if (ridge_ > kLargestRidge)
             throw std::invalid_argument("the matrix is far from positive semidefinite: even a tenfold "
@@ -45,31 +37,91 @@ Factor::Factor(const double* matrix, std::int64_t size)
     }
 }
 
-bool Factor::factorise() {
-    lower_.resize(matrix_.size());
-    smallest_pivot_ = 1;
+void Factor::read(const double* matrix) {
     for (std::int64_t i = 0; i < size_; ++i) {
+        const double* row = matrix + i * size_;
         for (std::int64_t j = 0; j <= i; ++j) {
-            double value = matrix_[at(i, j, size_)] * scale_[static_cast<std::size_t>(i)] *
-                           scale_[static_cast<std::size_t>(j)];
-            if (i == j) value = 1 + ridge_;
-            for (std::int64_t k = 0; k < j; ++k) value -= lower_[at(i, k, size_)] * lower_[at(j, k, size_)];
-            if (i == j && !(value > 0)) return false;
-            if (i == j) smallest_pivot_ = std::min(smallest_pivot_, value);
-            lower_[at(i, j, size_)] = i == j ? std::sqrt(value) : value / lower_[at(j, j, size_)];
+            if (!std::isfinite(row[j]))
+                throw std::invalid_argument("the matrix is not finite: row " + std::to_string(i) +
+                                            ", column " + std::to_string(j) + " (counted from 0)");
         }
+        if (row[i] < 0)
+            throw std::invalid_argument("the matrix is not positive semidefinite: entry " +
+                                        std::to_string(i) + " (counted from 0) of its diagonal is " +
+                                        std::to_string(row[i]));
+        if (row[i] > 0) scale_[at(i)] = 1 / std::sqrt(row[i]);
+        std::copy(row, row + i + 1, matrix_.data() + i * size_);
+    }
+    for (std::int64_t i = 0; i < size_; ++i) {
+        if (matrix_[at(i * size_ + i)] != 0) continue;
+        for (std::int64_t j = 0; j < i; ++j) matrix_[at(i * size_ + j)] = 0;
+        for (std::int64_t j = i; j < size_; ++j) matrix_[at(j * size_ + i)] = i == j ? 1 : 0;
+    }
+    // The other triangle, in tiles: their lines stay in cache until all their numbers are written.
+    constexpr std::int64_t kTile = 32;
+    for (std::int64_t row = 0; row < size_; row += kTile) {
+        for (std::int64_t column = 0; column <= row; column += kTile) {
+            for (std::int64_t j = column; j < std::min(column + kTile, size_); ++j) {
+                for (std::int64_t i = std::max(row, j + 1); i < std::min(row + kTile, size_); ++i)
+                    matrix_[at(j * size_ + i)] = matrix_[at(i * size_ + j)];
+            }
+        }
+    }
+}
+
+void Factor::fill() {
+    for (std::int64_t i = 0; i < padded_; ++i) {
+        double* row = upper_.data() + i * stride_;
+        for (std::int64_t j = i + 1; j < size_; ++j)
+            row[j] = matrix_[at(i * size_ + j)] * scale_[at(i)] * scale_[at(j)];
+        row[i] = i < size_ ? 1 + ridge_ : 1;
+    }
+}
+
+UpperTriangle Factor::triangle(std::int64_t first, std::int64_t size) const {
+    return {upper_.data() + first * stride_ + first, stride_, size, inverse_diagonal_.data() + first};
+}
+
+bool Factor::factorise() {
+    const Triangles& triangles = *primitives().triangles;
+    const GramTile<double>& tile = primitives().tiles->f64;
+    const std::int64_t step = rows_per_step(padded_);
+    const std::int64_t panel_stride = step * tile.width;
+    std::vector<double> packed(at(round_up(padded_, tile.width) * step)), zeros(at(padded_), 0.0),
+        ones(at(step), 1.0), unused(at(padded_));
+    std::vector<const double*> rows(at(step));
+    smallest_pivot_ = 1;
+    for (std::int64_t first = 0; first < padded_; first += step) {
+        const std::int64_t count = std::min(step, padded_ - first), rest = first + count,
+                           left = padded_ - rest;
+        double* corner = upper_.data() + first * stride_ + first;
+        if (!triangles.factorise(corner, stride_, count, inverse_diagonal_.data() + first, smallest_pivot_))
+            return false;
+        if (left == 0) return true;
+        // Some panels at a time, so that they stay in cache until all rows of the step are through.
+        const std::int64_t some = 2 * triangles.width;
+        for (std::int64_t column = 0; column < left; column += some)
+            triangles.solve_transposed(triangle(first, count), corner + count + column, stride_,
+                                       triangles.width, std::min(some, left - column));
+        for (std::int64_t k = 0; k < count; ++k) rows[at(k)] = corner + k * stride_ + count;
+        tile.pack_f64(rows.data(), {count, left, ones.data(), zeros.data(), panel_stride, unused.data()},
+                      packed.data());
+        tile.add(packed.data(), panel_stride, count, left, -1.0, upper_.data() + rest * stride_ + rest,
+                 stride_, {});
     }
     return true;
 }
 
+// x ← (UᵀU)⁻¹ x, by rows of U.
 void Factor::substitute(double* x) const {
+    const DensePrimitives<double>& use = primitives().dense_f64;
     for (std::int64_t i = 0; i < size_; ++i) {
-        for (std::int64_t k = 0; k < i; ++k) x[i] -= lower_[at(i, k, size_)] * x[k];
-        x[i] /= lower_[at(i, i, size_)];
+        x[i] *= inverse_diagonal_[at(i)];
+        use.add(x + i + 1, -x[i], upper_.data() + i * stride_ + i + 1, size_ - i - 1);
     }
     for (std::int64_t i = size_ - 1; i >= 0; --i) {
-        x[i] /= lower_[at(i, i, size_)];
-        for (std::int64_t k = 0; k < i; ++k) x[k] -= lower_[at(i, k, size_)] * x[i];
+        const double known = use.dot(upper_.data() + i * stride_ + i + 1, x + i + 1, size_ - i - 1);
+        x[i] = (x[i] - known) * inverse_diagonal_[at(i)];
     }
 }
 
@@ -78,51 +130,95 @@ void Factor::solve(const double* rhs, double* x) const {
     std::vector<double> residual(rhs, rhs + size_);
     const int refinements = ridge_ > 0 ? 4 : 2;
     for (int step = 0;; ++step) {
-        for (std::int64_t i = 0; i < size_; ++i)
-            residual[static_cast<std::size_t>(i)] *= scale_[static_cast<std::size_t>(i)];
+        for (std::int64_t i = 0; i < size_; ++i) residual[at(i)] *= scale_[at(i)];
         substitute(residual.data());
-        for (std::int64_t i = 0; i < size_; ++i)
-            x[i] += residual[static_cast<std::size_t>(i)] * scale_[static_cast<std::size_t>(i)];
+        for (std::int64_t i = 0; i < size_; ++i) x[i] += residual[at(i)] * scale_[at(i)];
         if (step == refinements) return;
-        for (std::int64_t i = 0; i < size_; ++i) {
-            double value = rhs[i];
-            for (std::int64_t j = 0; j < size_; ++j)
-                value -= matrix_[i >= j ? at(i, j, size_) : at(j, i, size_)] * x[j];
-            residual[static_cast<std::size_t>(i)] = value;
-        }
+        for (std::int64_t i = 0; i < size_; ++i)
+            residual[at(i)] = rhs[i] - primitives().dense_f64.dot(matrix_.data() + i * size_, x, size_);
     }
 }
+
+namespace {
+
+// Rows written as columns, scaled, in panels; their forms are the squared norms of the solved columns.
+class Forms {
+  public:
+    Forms(const UpperTriangle& upper, const std::vector<double>& scale, const double* shift)
+        : upper_(upper), scale_(scale), shift_(shift), width_(primitives().triangles->width),
+          z_(at(kPanels * width_ * upper.size)) {}
+
+    bool full() const noexcept { return count_ == kPanels * width_; }
+
+    template <class Rows>
+    void put(const Rows& rows, std::int64_t row) {
+        double* column = z_.data() + count_ / width_ * width_ * upper_.size + count_ % width_;
+        const std::int64_t last = static_cast<std::int64_t>(scale_.size()) - 1;
+        for (std::int64_t j = 0; j < upper_.size; ++j)
+            column[j * width_] = shift_ == nullptr || j >= last ? 0.0 : -shift_[j] * scale_[at(j)];
+        column[last * width_] = scale_[at(last)];
+        for (std::int64_t k = 0; k < rows.n_values(row); ++k) {
+            const std::int64_t j = rows.column(row, k);
+            const double x = static_cast<double>(rows.value(row, k));
+            column[j * width_] = (x - (shift_ == nullptr ? 0.0 : shift_[j])) * scale_[at(j)];
+        }
+        ++count_;
+    }
+
+    // The largest form of the rows put since the last time, or NaN if there is one.
+    double largest() {
+        const std::int64_t panels = (count_ + width_ - 1) / width_, panel_stride = width_ * upper_.size;
+        primitives().triangles->solve_transposed(upper_, z_.data(), width_, panel_stride, panels * width_);
+        double largest = 0;
+        std::vector<double> forms(at(width_));
+        for (std::int64_t panel = 0; panel < panels; ++panel) {
+            std::fill(forms.begin(), forms.end(), 0.0);
+            const double* z = z_.data() + panel * panel_stride;
+            for (std::int64_t j = 0; j < upper_.size; ++j, z += width_) {
+                for (std::int64_t r = 0; r < width_; ++r) forms[at(r)] += z[r] * z[r];
+            }
+            const std::int64_t used = std::min(width_, count_ - panel * width_);
+            for (std::int64_t r = 0; r < used; ++r) {
+                if (forms[at(r)] > largest || std::isnan(forms[at(r)])) largest = forms[at(r)];
+            }
+        }
+        count_ = 0;
+        return largest;
+    }
+
+  private:
+    static constexpr std::int64_t kPanels = 8;
+
+    UpperTriangle upper_;
+    const std::vector<double>& scale_;
+    const double* shift_;
+    std::int64_t width_, count_ = 0;
+    std::vector<double> z_;
+};
+
+}  // namespace
 
 bool Factor::quadratic_form_max(const Block& block, const double* cost, const double* shift, double& largest,
                                 StopToken& token) const {
     Chunks chunks(block);
     Pace pace(token);
     bool go_on = true;
-    std::vector<double> y(static_cast<std::size_t>(size_));
+    Forms forms(triangle(0, padded_), scale_, shift);
+    const auto raise = [&] {
+        const double form = forms.largest();
+        if (form > largest || std::isnan(form)) largest = form;
+    };
     for (std::int64_t chunk = 0; chunk < chunks.count() && go_on; ++chunk) {
         chunks.open(chunk, [&](const auto& rows, std::int64_t first) {
             for (std::int64_t row = 0; row < rows.n_rows() && go_on; ++row) {
                 if (cost != nullptr && cost[first + row] == 0) continue;
-                for (std::int64_t j = 0; j + 1 < size_; ++j)
-                    y[static_cast<std::size_t>(j)] = shift == nullptr ? 0.0 : -shift[j];
-                y.back() = 1;
-                for (std::int64_t k = 0; k < rows.n_values(row); ++k)
-                    y[static_cast<std::size_t>(rows.column(row, k))] +=
-                        static_cast<double>(rows.value(row, k));
-                double form = 0;
-                for (std::int64_t i = 0; i < size_; ++i) {
-                    const std::size_t here = static_cast<std::size_t>(i);
-                    double value = y[here] * scale_[here];
-                    for (std::int64_t k = 0; k < i; ++k)
-                        value -= lower_[at(i, k, size_)] * y[static_cast<std::size_t>(k)];
-                    y[here] = value / lower_[at(i, i, size_)];
-                    form += y[here] * y[here];
-                }
-                if (!(form <= largest)) largest = form;
-                go_on = !pace.stop_after(size_ * size_ / 2);
+                forms.put(rows, row);
+                if (forms.full()) raise();
+                go_on = !pace.stop_after(size_ * size_ / 16);
             }
         });
     }
+    raise();
     return go_on;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "maxmargin/tiles.hpp"
+#include "maxmargin/triangles.hpp"
 
 namespace maxmargin {
 
@@ -36,6 +37,7 @@ struct Primitives {
     SparsePrimitives<double, std::int32_t> sparse_f64_i32;
     SparsePrimitives<double, std::int64_t> sparse_f64_i64;
     const Tiles* tiles;
+    const Triangles* triangles;
 };
 
 // The set in use. Throws std::invalid_argument if MAXMARGIN_CPU names one that cannot run here.

@@ -4,40 +4,10 @@
 #include <cstdint>
 
 #include "maxmargin/primitives.hpp"
+#include "vectors.hpp"
 
 namespace maxmargin {
 namespace {
-
-#if defined(__AVX512F__)
-constexpr int kLanes = 8;
-#elif defined(__AVX__)
-constexpr int kLanes = 4;
-#else
-constexpr int kLanes = 2;
-#endif
-
-using Doubles = double __attribute__((vector_size(kLanes * sizeof(double))));
-using Floats = float __attribute__((vector_size(kLanes * sizeof(float))));
-
-inline Doubles load(const double* p) {
-    Doubles v;
-    __builtin_memcpy(&v, p, sizeof v);
-    return v;
-}
-
-inline Doubles load(const float* p) {
-    Floats v;
-    __builtin_memcpy(&v, p, sizeof v);
-    return __builtin_convertvector(v, Doubles);
-}
-
-inline void store(double* p, Doubles v) { __builtin_memcpy(p, &v, sizeof v); }
-
-inline double sum(Doubles v) {
-    double total = 0;
-    for (int lane = 0; lane < kLanes; ++lane) total += v[lane];
-    return total;
-}
 
 // Four accumulators hide the latency of the fused multiply-add; their sum has one fixed order.
 template <class Value>
@@ -111,7 +81,8 @@ constexpr SparsePrimitives<Value, Index> sparse{sparse_dot<Value, Index>, sparse
 
 namespace MAXMARGIN_ISA {
 
-extern const Tiles tiles;  // in tiles.cpp
+extern const Tiles tiles;          // in tiles.cpp
+extern const Triangles triangles;  // in triangles.cpp
 extern const Primitives set;
 const Primitives set{
     MAXMARGIN_ISA_NAME,
@@ -122,6 +93,7 @@ const Primitives set{
     sparse<double, std::int32_t>,
     sparse<double, std::int64_t>,
     &tiles,
+    &triangles,
 };
 
 }  // namespace MAXMARGIN_ISA

@@ -7,20 +7,19 @@
 
 #include "maxmargin/primitives.hpp"
 #include "maxmargin/tiles.hpp"
+#include "vectors.hpp"
 
 namespace maxmargin {
 namespace {
 
 #if defined(__AVX512F__)
-constexpr int kLanes = 8, kHeight = 8, kHeightSingle = 8, kVectors = 3, kVectorsSingle = 3;
+constexpr int kHeight = 8, kHeightSingle = 8, kVectors = 3, kVectorsSingle = 3;
 #elif defined(__AVX__)
-constexpr int kLanes = 4, kHeight = 4, kHeightSingle = 4, kVectors = 3, kVectorsSingle = 3;
+constexpr int kHeight = 4, kHeightSingle = 4, kVectors = 3, kVectorsSingle = 3;
 #else
-constexpr int kLanes = 2, kHeight = 2, kHeightSingle = 4, kVectors = 6, kVectorsSingle = 3;
+constexpr int kHeight = 2, kHeightSingle = 4, kVectors = 6, kVectorsSingle = 3;
 #endif
 
-using Doubles = double __attribute__((vector_size(kLanes * sizeof(double))));
-using Floats = float __attribute__((vector_size(kLanes * sizeof(float))));  // as many, half as wide
 using WideFloats = float __attribute__((vector_size(2 * kLanes * sizeof(float))));
 
 template <class Packed>
@@ -46,9 +45,6 @@ inline Vector load_as(const Value* p) {
     return v;
 }
 
-inline Doubles load(const double* p) { return load_as<Doubles>(p); }
-inline Doubles load(const float* p) { return __builtin_convertvector(load_as<Floats>(p), Doubles); }
-inline void store(double* p, Doubles v) { __builtin_memcpy(p, &v, sizeof v); }
 inline void store(float* p, Doubles v) {
     const Floats narrow = __builtin_convertvector(v, Floats);
     __builtin_memcpy(p, &narrow, sizeof narrow);
@@ -60,8 +56,7 @@ double take_roots(const double* numbers, std::int64_t n, double* roots) {
     Doubles sums{};
     std::int64_t k = 0;
     for (; k + kLanes <= n; k += kLanes) sums += load(numbers + k);
-    double total = 0;
-    for (int lane = 0; lane < kLanes; ++lane) total += sums[lane];
+    double total = sum(sums);
     for (; k < n; ++k) total += numbers[k];
     for (k = 0; k < n; ++k) roots[k] = __builtin_sqrt(numbers[k]);
     return total;

@@ -8,6 +8,7 @@
 
 #include "maxmargin/block.hpp"
 #include "maxmargin/stop.hpp"
+#include "maxmargin/triangles.hpp"
 
 namespace maxmargin {
 
@@ -35,12 +36,17 @@ class Factor {
                             StopToken& token) const;
 
   private:
+    void read(const double* matrix);
+    void fill();
     bool factorise();
     void substitute(double* x) const;
+    UpperTriangle triangle(std::int64_t first, std::int64_t size) const;
 
-    std::int64_t size_;
+    std::int64_t size_, padded_, stride_;  // padded to a multiple of the step by rows of the unit matrix
     double ridge_ = 0, smallest_pivot_ = 1;
-    std::vector<double> matrix_, lower_, scale_;
+    std::vector<double> matrix_;                    // M, both triangles
+    std::vector<double> upper_;                     // U with UᵀU = scaled M
+    std::vector<double> inverse_diagonal_, scale_;  // of U; 1/√diagonal of M
 };
 
 }  // namespace maxmargin
