@@ -108,18 +108,37 @@ class InvalidParameter(MaxMarginError, ValueError):
 class NoFiniteOptimum(MaxMarginError, ValueError):
     """The objective falls for ever along one direction, so nothing can be fitted.
 
+    No row gets worse along the direction, s(x·direction + offset) ≥ 0, and some get better without end.
+
     Parameters
     ----------
     message : str
         Why there is no minimum, and what to change.
-    direction : array, optional
+    direction : array of shape (n_columns,), optional
         Weights along which the objective never stops falling.
+    offset : float
+        What the offset does meanwhile.
+    kind : "complete" or "quasi-complete"
+        Whether every row gets better, or some stay on the boundary.
+    n_separated : int
+        How many rows get better.
     """
 
-    def __init__(self, message: str, direction: Any = None) -> None:
-        super().__init__(message, direction)
+    def __init__(
+        self,
+        message: str,
+        direction: Any = None,
+        offset: float = 0.0,
+        kind: str = "complete",
+        n_separated: int = 0,
+    ) -> None:
+        # All are kept in `args`, which is what pickle hands back to this constructor.
+        super().__init__(message, direction, offset, kind, n_separated)
         self.message = message
         self.direction = direction
+        self.offset = offset
+        self.kind = kind
+        self.n_separated = n_separated
 
     def __str__(self) -> str:
         return self.message

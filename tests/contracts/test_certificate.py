@@ -13,7 +13,7 @@ from reference.task import FORMULAS, Task
 
 import maxmargin.problem.certificate as certificates
 from maxmargin.problem import examine
-from maxmargin.problem.certificate import value_at_zero
+from maxmargin.problem.examination import value_at_zero
 
 
 def dual_points(task: Task, best: np.ndarray, random: np.random.Generator) -> dict[str, np.ndarray]:

@@ -241,8 +241,6 @@ REFUSED = {
     "LogisticRegression(penalty='l1') has an L1 penalty": LogisticRegression(
         penalty="l1", l1_ratio=1, solver="liblinear"
     ),
-    "LogisticRegression(C=inf) is not regularised": LogisticRegression(C=np.inf),
-    "LogisticRegression(penalty=None) is not regularised": LogisticRegression(penalty=None),
     "SGDClassifier(loss='modified_huber') minimises a loss": SGDClassifier(loss="modified_huber"),
     "SGDClassifier(penalty='l1') has an L1 penalty": SGDClassifier(penalty="l1"),
     "SGDClassifier(penalty='elasticnet') has an L1 penalty": SGDClassifier(penalty="elasticnet"),

@@ -13,7 +13,7 @@ from reference.task import Task
 
 from maxmargin._core import StopToken
 from maxmargin.problem import Offset, Problem, examine
-from maxmargin.problem.certificate import value_at_zero
+from maxmargin.problem.examination import value_at_zero
 from maxmargin.problem.optimality import stationarity
 from maxmargin.results.solution import Plan
 from maxmargin.rows import MemoryRows

@@ -143,7 +143,8 @@ def test_one_class_quotes_what_is_known():
 def test_one_class_of_a_logistic_model_has_no_best_offset():
     with pytest.raises(NoFiniteOptimum, match="only one class .* no finite offset is best") as raised:
         LogisticRegression().fit(X, ["a"] * 20)
-    assert raised.value.direction.tolist() == [0, 0, 0, 1]
+    assert raised.value.direction.tolist() == [0, 0, 0]
+    assert (raised.value.offset, raised.value.kind, raised.value.n_separated) == (1, "complete", 20)
 
 
 @pytest.mark.parametrize("settings", [{"penalize_intercept": True}, {"fit_intercept": False}], ids=str)
@@ -201,11 +202,11 @@ def test_parameters(name):
     assert not hasattr(estimator, "coef_")
 
 
-def test_an_infinite_cost_names_the_problem_of_each_loss():
-    with pytest.raises(
-        InvalidParameter, match="maximum likelihood, which has no finite optimum on separable"
-    ):
-        LogisticRegression(C=math.inf).fit(X, Y)
+@pytest.mark.parametrize("settings", [{"C": math.inf}, {"lam": 0}, {"lam": 0.0}], ids=str)
+def test_no_regulariser_is_for_the_logistic_loss(settings):
+    message = "asks for the smallest mean squared hinge loss .* only loss='logistic' .* Give a finite C"
+    with pytest.raises(InvalidParameter, match=message):
+        LinearSVM(loss="squared_hinge", **settings).fit(X, Y)
 
 
 def test_a_svm_has_no_logistic_loss():

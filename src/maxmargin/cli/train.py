@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,7 +58,7 @@ def add_problem(group: Any) -> None:
     """Describe the options that say what is minimised."""
     group.add_argument("--loss", choices=LOSSES, default="hinge", help="of the agreement (hinge)")
     strength = group.add_mutually_exclusive_group()
-    strength.add_argument("-c", "--C", type=number, help="½‖θ‖² + C Σ loss (1)")
+    strength.add_argument("-c", "--C", type=number, help="½‖θ‖² + C Σ loss (1); inf: maximum likelihood")
     strength.add_argument("--lam", type=number, help="the same as λ/2 ‖θ‖² + mean loss, C = 1/(λ n)")
     offset = group.add_mutually_exclusive_group()
     offset.add_argument("--no-intercept", action="store_true", help="a boundary through the origin")
@@ -177,7 +178,9 @@ def plan_line(plan: Plan, arguments: argparse.Namespace, data: Data) -> str:
 
     C = 1.0 if arguments.C is None else arguments.C
     strength = f"C = {short(C)}"
-    if arguments.lam is not None:
+    if arguments.lam == 0 or math.isinf(C):
+        strength = "unregularised"
+    elif arguments.lam is not None:
         strength = f"λ = {short(arguments.lam)} (C = {short(1.0 / (arguments.lam * data.n_rows))})"
     goal = chosen_percent(arguments.tol)
     return f"plan: {plan.solver} ({plan.reason}), {arguments.loss} loss, {strength}, to {goal} of the optimum"

@@ -13,7 +13,6 @@ logistic loss) because at the optimum both classes touch the margin; w* is withi
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,38 +21,19 @@ from numpy.typing import NDArray
 
 import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
-from maxmargin.losses.table import LOSSES
+from maxmargin.problem.examination import Examination, finite_certificate
 from maxmargin.problem.feasible import make_feasible
+from maxmargin.problem.newton_decrement import examine_by_decrement
 from maxmargin.problem.offset import best_offset, chosen_from
 from maxmargin.problem.problem import Problem
 from maxmargin.results.certificate import Certificate
 from maxmargin.rows import Array
 from maxmargin.rows.kernels import ScoresAndCombine
 
-__all__ = ["Examination", "examine"]
+__all__ = ["examine"]
 
 # Scaling the dual point helps far from the optimum; near it, it would only spoil exact zeros and costs.
 _WORTH_SCALING = 1e-3
-
-
-@dataclass(frozen=True, eq=False)
-class Examination:
-    """A certificate and the points it is about, ready to be kept.
-
-    Attributes
-    ----------
-    w, b, interval : the weights, the offset, and all offsets that are best for these weights
-    alpha : the feasible dual point that gives the bound
-    scores : z = x·w for each row
-    certificate : Certificate
-    """
-
-    w: Array
-    b: float
-    interval: tuple[float, float]
-    alpha: Array
-    scores: Array
-    certificate: Certificate
 
 
 @dataclass(frozen=True)
@@ -97,8 +77,10 @@ def examine(
     b : float or None
         Any offset; None takes the best one for these weights.
     alpha : row vector
-        Any numbers; the nearest feasible dual point is used.
+        Any numbers; the nearest feasible dual point is used, or none where ρ = 0.
     """
+    if not problem.is_regularised:
+        return examine_by_decrement(problem, w, b, token=token)
     feasible = make_feasible(problem, alpha)
     z = problem.rows.zeros()
     signed = np.multiply(problem.sign, feasible)
@@ -152,11 +134,7 @@ def _conclude(problem: Problem, w: Array, b: float, v: Array, terms: _Terms) -> 
     elif problem.offset.kind == "free" and terms.balance != 0:
         gap, price = _pay_for_imbalance(problem, gap, abs(terms.balance), abs(b), terms.largest_score)
         dual -= price
-    bound = max(0.0, dual)
-    gap = min(gap, objective)  # 0 bounds every objective from below
-    unit = max(bound, 2.0**-52 * value_at_zero(problem), sys.float_info.min)
-    relative_gap = min(gap / unit, sys.float_info.max)  # infinite only where the optimum is 0
-    return Certificate("duality", objective, bound, gap, relative_gap)
+    return finite_certificate("duality", problem, objective, dual, gap)
 
 
 def _square(v: Array) -> float:
@@ -178,11 +156,3 @@ def _pay_for_imbalance(
     constant = gap + imbalance * (b + reach)
     root = 0.5 * (slope + math.sqrt(slope * slope + 4.0 * constant))
     return root * root, imbalance * reach + slope * root
-
-
-def value_at_zero(problem: Problem) -> float:
-    """Return the objective at w = 0 with its best offset: what doing nothing costs."""
-    costs = problem.class_costs
-    if problem.offset.kind != "free":
-        return costs.total * float(LOSSES[problem.loss].value(0.0))
-    return problem.dual.value_at_zero(costs.positive, costs.negative)

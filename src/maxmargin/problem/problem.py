@@ -1,4 +1,4 @@
-"""What is minimised: ½‖w‖² + Σᵢ cᵢ ℓ(mᵢ) with mᵢ = sᵢ(xᵢ·w + b)."""
+"""What is minimised: ρ/2 ‖w‖² + Σᵢ cᵢ ℓ(mᵢ) with mᵢ = sᵢ(xᵢ·w + b); ρ is 1, or 0 for maximum likelihood."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from maxmargin._core import Block, StopToken
 from maxmargin.losses.dual_form import DualForm
 from maxmargin.losses.table import dual_form
+from maxmargin.problem.null_space import NullSpace, find_null_space
 from maxmargin.results.wording import short
 from maxmargin.rows import Array, Rows
 
@@ -72,6 +73,9 @@ class Problem:
     loss : str
         A loss with a dual form.
     offset : Offset
+    ridge : float
+        ρ, the weight of ½‖w‖²: 1, or 0 for the unregularised problem. The penalty of an offset does not
+        depend on it.
     """
 
     rows: Rows
@@ -79,6 +83,12 @@ class Problem:
     cost: Array
     loss: str
     offset: Offset = Offset()
+    ridge: float = 1.0
+
+    @property
+    def is_regularised(self) -> bool:
+        """Whether ½‖w‖² is there, which makes w unique and the dual bound exist."""
+        return self.ridge > 0
 
     @property
     def dual(self) -> DualForm:
@@ -89,6 +99,11 @@ class Problem:
     def class_costs(self) -> ClassCosts:
         """Total cost of each sign."""
         return self.rows.reduce(_SumCosts(), self.sign, self.cost)
+
+    @cached_property
+    def null_space(self) -> NullSpace:
+        """Changes of (w, b) that change no agreement; found once, by one or two passes."""
+        return find_null_space(self.rows, self.cost, has_offset=self.offset.kind == "free")
 
 
 @dataclass(frozen=True)

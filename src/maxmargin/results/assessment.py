@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from maxmargin.results.certificate import ROUNDING, Certificate
+from maxmargin.results.certificate import PROOFS, ROUNDING, Certificate
 from maxmargin.results.wording import Readable, percent
 
 __all__ = ["Assessment"]
@@ -16,7 +16,7 @@ _TINY = 1e-4
 
 @dataclass(frozen=True)
 class Assessment(Readable):
-    """What duality proves about given coefficients: the interval in which their excess lies.
+    """What is proved about given coefficients: the interval in which their excess lies.
 
     Values are in the sum form ½‖θ‖² + Σ cost · loss, whichever form the model's own library writes; the
     percentages are the same in all of them.
@@ -71,10 +71,11 @@ class Assessment(Readable):
         if self.label:
             place += f" for {self.label}, the worst of {len(self.per_class)}"
         said = self._distance(f"{place} ({self.problem})")
+        proof = PROOFS.get(self.own.kind, f"by {self.own.kind}")
         if not self.shortfall:
-            return f"{said}, by duality"
+            return f"{said}, {proof}"
         reached = percent(self.own.relative_gap)
-        return f"{said}, by duality; our own solution is within {reached}: {self.shortfall}"
+        return f"{said}, {proof}; our own solution is within {reached}: {self.shortfall}"
 
     def _distance(self, place: str) -> str:
         low, high = self.relative_excess, self.relative_gap

@@ -9,7 +9,10 @@ from types import MappingProxyType
 
 from maxmargin.results.wording import Readable, percent, short
 
-__all__ = ["ROUNDING", "Certificate"]
+__all__ = ["PROOFS", "ROUNDING", "Certificate"]
+
+# Each kind of proof, as sentences name it.
+PROOFS = {"duality": "by duality", "newton-decrement": "by the Newton decrement"}
 
 # Below this relative gap, double precision cannot tell a point from the optimum.
 ROUNDING = 1e-14
@@ -22,9 +25,10 @@ class Certificate(Readable):
     Attributes
     ----------
     kind : str
-        What proves it, ``"duality"`` for the regularised losses.
+        What proves it: ``"duality"`` for the regularised losses, ``"newton-decrement"`` for maximum
+        likelihood.
     objective : float
-        The value at the point, in the sum form ½‖w‖² + Σ cᵢ ℓ(mᵢ).
+        The value at the point, in the sum form ½‖w‖² + Σ cᵢ ℓ(mᵢ), or Σ cᵢ ℓ(mᵢ) without a regulariser.
     bound : float
         No point of the problem has a smaller value than this.
     gap : float
@@ -43,7 +47,7 @@ class Certificate(Readable):
     residuals: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}), compare=False)
 
     def __str__(self) -> str:
-        proof = {"duality": "by duality"}.get(self.kind, f"by {self.kind}")
+        proof = PROOFS.get(self.kind, f"by {self.kind}")
         values = f"(objective {short(self.objective)}, bound {short(self.bound)}), {proof}"
         if self.relative_gap <= ROUNDING:
             return f"at the optimum to rounding {values}"

@@ -16,9 +16,16 @@ State = TypeVar("State")
 
 @dataclass(frozen=True)
 class Needs:
-    """What a solver asks of a problem; checked before it starts, with a sentence if it is missing."""
+    """What a solver asks of a problem; checked before it starts, with a sentence if it is missing.
+
+    Attributes
+    ----------
+    losses : the losses that it minimises
+    regulariser : whether it needs ½‖w‖²
+    """
 
     losses: frozenset[str]
+    regulariser: bool = True
 
 
 @dataclass(frozen=True, eq=False)

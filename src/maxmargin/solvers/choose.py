@@ -27,7 +27,22 @@ def choose(name: str, problem: Problem) -> tuple[Solver[Any], Plan]:
         listed = ", ".join(repr(known) for known in ("auto", *SOLVERS))
         raise InvalidParameter(f"solver must be one of {listed}; got solver={name!r}")
     solver = SOLVERS["dual_descent" if name == "auto" else name]
+    if not problem.is_regularised:
+        solver = _without_regulariser(name)
     rows = problem.rows
     size = f"{plural(rows.n_rows, 'row')}, {plural(rows.n_columns, 'column')}"
     why = "the one solver of this release" if name == "auto" else "as asked"
     return solver, Plan(solver.title, why, about=f"{size}, {problem.loss}, {problem.offset}")
+
+
+def _without_regulariser(name: str) -> Solver[Any]:
+    """Return the solver of that name if it can do without ½‖θ‖², or for "auto" the first that can."""
+    able = [known for known, solver in SOLVERS.items() if not solver.needs.regulariser]
+    if name in able:
+        return SOLVERS[name]
+    if name == "auto" and able:
+        return SOLVERS[able[0]]
+    listed = " or ".join(f"solver={known!r}" for known in ("auto", *able)) if able else "none yet"
+    raise InvalidParameter(
+        f"solver {name!r} needs a regulariser, and C=inf (lam=0) leaves none. Give a finite C, or {listed}."
+    )

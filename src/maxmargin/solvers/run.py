@@ -13,7 +13,7 @@ from maxmargin._core import Stopped, StopToken
 from maxmargin.errors import InvalidParameter
 from maxmargin.losses.table import LOSSES
 from maxmargin.problem import Examination, Problem, examine
-from maxmargin.problem.certificate import value_at_zero
+from maxmargin.problem.examination import value_at_zero
 from maxmargin.problem.optimality import stationarity
 from maxmargin.results.certificate import ROUNDING
 from maxmargin.results.solution import History, Plan, Progress, Solution, Status

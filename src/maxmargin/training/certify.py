@@ -16,7 +16,7 @@ from maxmargin._core import StopToken
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter
 from maxmargin.losses.table import DUAL_LOSSES, LOSSES, find_loss
 from maxmargin.problem import Offset, Problem, examine
-from maxmargin.problem.certificate import value_at_zero
+from maxmargin.problem.examination import value_at_zero
 from maxmargin.results.assessment import Assessment
 from maxmargin.results.solution import Solution, Status
 from maxmargin.rows import Array, MemoryRows
@@ -103,7 +103,8 @@ def certify(
     loss : "hinge", "squared_hinge" or "logistic"
         What given coefficients were meant to minimise; a model knows this and all that follows.
     C, lam : float
-        ½‖θ‖² + C Σ loss, or lam/2 ‖θ‖² + mean loss: one or the other.
+        ½‖θ‖² + C Σ loss, or lam/2 ‖θ‖² + mean loss: one or the other. C = inf or lam = 0 is maximum
+        likelihood, for the logistic loss.
     penalize_intercept, intercept_scaling, fit_intercept
         Whether the offset is free, penalised as LIBLINEAR does, or absent.
     class_weight : None, "balanced" or mapping
@@ -210,7 +211,10 @@ def _check_names(model: Any, X: Any) -> None:
 
 
 def _in_words(claim: Claim, is_weighted: bool) -> str:
-    parts = [claim.loss.replace("_", " "), f"{claim.strength} = {claim.value:g}", str(claim.offset)]
+    strength = f"{claim.strength} = {claim.value:g}"
+    if math.isinf(claim.value) or claim.value == 0:
+        strength = "unregularised"
+    parts = [claim.loss.replace("_", " "), strength, str(claim.offset)]
     if claim.class_weight is not None:
         parts.append("balanced classes" if isinstance(claim.class_weight, str) else "class weights")
     if is_weighted:
@@ -223,8 +227,8 @@ def _in_words(claim: Claim, is_weighted: bool) -> str:
 
 def _targets(claim: Claim, labels: NDArray[Any], weights: Array | None, loss: str) -> Targets:
     """Return classes and costs before class weights, which may differ between the problems."""
-    value, is_C = claim.value, claim.strength != "lam"
-    if claim.strength == "alpha":
+    value, is_C = claim.value, claim.strength == "C" or (claim.strength == "alpha" and claim.value != 0)
+    if claim.strength == "alpha" and value != 0:
         value = 1.0 / (check_positive("alpha", value) * labels.shape[0])
     strength = {"C" if is_C else "lam": value, "lam" if is_C else "C": None}
     targets = make_targets(labels, weights, **strength, class_weight=None, loss=loss)
@@ -265,7 +269,7 @@ def _problems(rows: MemoryRows, claim: Claim, targets: Targets, weights: Array |
             cost = targets.cost * factor
         if not np.isfinite(cost).all():
             raise InvalidInput("C times the weights overflows: scale the weights down.")
-        problems.append(Problem(rows, targets.sign(positive), cost, claim.loss, claim.offset))
+        problems.append(Problem(rows, targets.sign(positive), cost, claim.loss, claim.offset, targets.ridge))
     return problems
 
 
@@ -367,6 +371,10 @@ def _value_and_gap(problem: Problem, w: Array, b: float, solution: Solution) -> 
         if not math.isfinite(objective):
             return _AtPoint(math.inf, own_bound, math.inf)
         proof = first.certificate
+        if not problem.is_regularised:
+            # There is one proof from the point itself, and the difference to our own point's bound.
+            bound = max(proof.bound, own_bound)
+            return _AtPoint(objective, bound, min(proof.gap, max(objective - bound, 0.0)))
         if LOSSES[problem.loss].is_smooth:
             # A smooth loss turns good weights into a good dual point, perhaps better than our solver's.
             implied = examine(problem, w, b, _implied_dual(problem, first.scores, b)).certificate

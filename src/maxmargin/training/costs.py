@@ -1,7 +1,8 @@
-"""From labels and weights to signs and costs: cᵢ = C · sample weight · class weight."""
+"""From labels and weights to signs and costs: cᵢ = C · sample weight · class weight (C = inf drops out)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,11 @@ class Targets:
     codes: NDArray[np.intp]
     cost: NDArray[np.float64]
     C: float
+
+    @property
+    def ridge(self) -> float:
+        """ρ, the weight of ½‖θ‖²: 0 where C is infinite."""
+        return 0.0 if math.isinf(self.C) else 1.0
 
     @property
     def positives(self) -> list[int]:
@@ -59,7 +65,7 @@ def make_targets(
         return Targets(classes, np.zeros(0, dtype=np.intp), np.zeros(0), value)
     per_class = class_weights(class_weight, classes, codes, weights)
     with np.errstate(over="ignore"):  # refused in the next line, by name
-        cost = value * per_class[codes]
+        cost = (1.0 if math.isinf(value) else value) * per_class[codes]
         if weights is not None:
             cost = cost * weights
     if not np.isfinite(cost).all():

@@ -38,6 +38,7 @@ class Claim:
         What `value` is: "C" of the sum form, "lam" of the mean form, or "alpha", which is lam of a mean
         over the number of rows, whatever their weights (SGDClassifier).
     value : float
+        C = inf and lam = alpha = 0 are problems without a regulariser.
     offset : Offset
     class_weight : as `train` takes it
     rest_weighs_one : bool
@@ -132,7 +133,7 @@ def _cannot_read(name: str) -> str:
 def _refuse(model: Any, setting: str, why: str) -> InvalidParameter:
     return InvalidParameter(
         f"{type(model).__name__}({setting}) {why}. certify knows the L2-regularised hinge, squared hinge and "
-        "logistic losses, for two classes or one class against the rest."
+        "logistic losses, the last also without a regulariser, for two classes or one class against the rest."
     )
 
 
@@ -181,9 +182,7 @@ def _read_svc(model: Any, params: Params) -> Claim:
 
 
 def _read_logistic_regression(model: Any, params: Params) -> Claim:
-    _check_l2_alone(model, params)
-    if math.isinf(params["C"]):
-        raise _refuse(model, "C=inf", "is not regularised")
+    _check_no_l1(model, params)
     one_vs_rest = params["solver"] == "liblinear" or params.get("multi_class") == "ovr"
     if len(model.classes_) > 2 and not one_vs_rest:
         setting = f"solver={params['solver']!r}"
@@ -200,18 +199,18 @@ def _read_logistic_regression(model: Any, params: Params) -> Claim:
         model.classes_,
         "logistic",
         "C",
-        params["C"],
+        math.inf if params.get("penalty", "deprecated") is None else params["C"],
         _penalised(params) if by_liblinear else free,
         params["class_weight"],
         rest_weighs_one=by_liblinear,
     )
 
 
-def _check_l2_alone(model: Any, params: Params) -> None:
-    """Refuse L1, elastic net and no penalty, as scikit-learn writes them before and since its version 1.8."""
+def _check_no_l1(model: Any, params: Params) -> None:
+    """Refuse L1 and elastic net, as scikit-learn writes them before and since its version 1.8."""
     penalty, l1_ratio = params.get("penalty", "deprecated"), params.get("l1_ratio")
-    if penalty is None:
-        raise _refuse(model, "penalty=None", "is not regularised")
+    if math.isinf(params["C"]):
+        return  # whatever the penalty is called, it has no weight
     has_l1 = penalty == "l1" or (penalty in ("deprecated", "elasticnet") and l1_ratio not in (None, 0))
     if has_l1:
         setting = f"l1_ratio={l1_ratio!r}" if penalty == "deprecated" else f"penalty={penalty!r}"
@@ -224,10 +223,12 @@ _SGD_LOSSES = {"hinge": "hinge", "squared_hinge": "squared_hinge", "log_loss": "
 def _read_sgd_classifier(model: Any, params: Params) -> Claim:
     if params["loss"] not in _SGD_LOSSES:
         raise _refuse(model, f"loss={params['loss']!r}", "minimises a loss that has no certificate here")
-    if params["penalty"] is None or params["alpha"] == 0:
+    has_penalty = params["penalty"] is not None and params["alpha"] != 0
+    if not has_penalty and params["loss"] != "log_loss":
         setting = "penalty=None" if params["penalty"] is None else "alpha=0"
         raise _refuse(model, setting, "is not regularised")
-    if params["penalty"] != "l2" and not (params["penalty"] == "elasticnet" and params["l1_ratio"] == 0):
+    is_l2 = params["penalty"] == "l2" or (params["penalty"] == "elasticnet" and params["l1_ratio"] == 0)
+    if has_penalty and not is_l2:
         raise _refuse(model, f"penalty={params['penalty']!r}", "has an L1 penalty")
     if params["early_stopping"]:
         raise _refuse(model, "early_stopping=True", "learns from some of the rows and does not say which")
@@ -237,7 +238,7 @@ def _read_sgd_classifier(model: Any, params: Params) -> Claim:
         model.classes_,
         _SGD_LOSSES[params["loss"]],
         "alpha",
-        params["alpha"],
+        params["alpha"] if has_penalty else 0.0,
         Offset("free" if params["fit_intercept"] else "none"),
         params["class_weight"],
         rest_weighs_one=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,7 +51,7 @@ class LinearModel:
         In increasing order; with two, the second is the positive one.
     loss : str
     C : float or None
-        None for a classifier that was given, not fitted.
+        inf without a regulariser; None for a classifier that was given, not fitted.
     offset : str
         "free", "penalized" or "none".
     intercept_scaling : float
@@ -88,7 +89,10 @@ class LinearModel:
     memories: list[Any] = field(default_factory=list, repr=False)
 
     def __repr__(self) -> str:
-        kind = f"{self.loss}, C = {short(self.C)}" if self.C is not None else f"{self.loss}, given"
+        strength = "given" if self.C is None else f"C = {short(self.C)}"
+        if self.C is not None and math.isinf(self.C):
+            strength = "unregularised"
+        kind = f"{self.loss}, {strength}"
         proof = "" if self.certificate is None else f"; {self.certificate}"
         names = ", ".join(str(label) for label in self.classes[:5]) + (", …" if len(self.classes) > 5 else "")
         columns = plural(self.coef.shape[1], "column")

@@ -38,7 +38,9 @@ def solve_all(
     def solve(k: int) -> Solution:
         positive = positives[k]
         label = "" if len(positives) == 1 else f"class {targets.classes[positive]!s}"
-        problem = Problem(rows, targets.sign(positive), targets.cost, settings.loss, settings.offset)
+        problem = Problem(
+            rows, targets.sign(positive), targets.cost, settings.loss, settings.offset, targets.ridge
+        )
         solver, plan = choose(settings.solver, problem)
         if label:
             plan = replace(plan, reason=f"{plan.reason}; one class against the rest, {len(positives)} times")

@@ -1,12 +1,14 @@
 """C and λ: one problem, many ways to write it.
 
 The problem is ½‖θ‖² + C Σ loss. Every other form is that one multiplied by a constant or with another name
-for it; `C_from` converts, and the table in its docstring is executed as a test.
+for it; `C_from` converts, and the table in its docstring is executed as a test. C = inf or λ = 0 leaves
+Σ loss alone, without a regulariser: maximum likelihood, for the logistic loss.
 """
 
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
 from maxmargin.errors import InvalidParameter
@@ -63,29 +65,35 @@ def C_from(value: float, form: str, n: float = 1.0) -> float:  # noqa: N802 - C 
 
 
 def resolve_C(C: Any, lam: Any, total_weight: float, loss: str) -> float:  # noqa: N802
-    """Return C from whichever of C and lam is given."""
+    """Return C from whichever of C and lam is given; inf if there is to be no regulariser."""
     if lam is not None:
         if C is not None:
             raise InvalidParameter(
                 f"give C or lam, not both: C = 1/(lam · n) is one number; got C={C!r} and lam={lam!r}"
             )
         if _is_number(lam) and lam == 0:
-            raise InvalidParameter(_unregularised("lam=0", loss))
+            return _unregularised("lam=0", loss)
         return 1.0 / (float(check_positive("lam", lam)) * total_weight)
     if C is None:
         return 1.0
     if _is_number(C) and math.isinf(C) and C > 0:
-        raise InvalidParameter(_unregularised("C=inf", loss))
+        return _unregularised("C=inf", loss)
     return float(check_positive("C", C))
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
-def _unregularised(what: str, loss: str) -> str:
+def _unregularised(what: str, loss: str) -> float:
+    """Return an infinite C for the loss that has a certificate without a regulariser; refuse the others."""
+    if loss == "logistic":
+        return math.inf
     problem = {
-        "logistic": "maximum likelihood, which has no finite optimum on separable data",
-        "hinge": "the hard margin on separable data, and the smallest mean hinge loss otherwise",
-    }.get(loss, "the smallest mean loss without regularisation")
-    return f"{what} asks for {problem}; this version solves regularised problems only. Give a finite C > 0."
+        "hinge": "the hard margin on separable data, and otherwise for the smallest mean hinge loss, a "
+        "linear program",
+    }.get(loss, f"the smallest mean {loss.replace('_', ' ')} loss without a regulariser")
+    raise InvalidParameter(
+        f"{what} asks for {problem}; only loss='logistic' is solved without a regulariser (maximum "
+        "likelihood). Give a finite C > 0."
+    )

@@ -32,7 +32,10 @@ def undetermined_model(targets: Targets, n_columns: int, loss: str, tol: float) 
         raise NoFiniteOptimum(
             f"only one class ({targets.classes[0]!s}): θ = 0, and the {loss} loss falls for ever as the "
             "offset grows, so no finite offset is best. Give rows of a second class.",
-            direction=np.append(np.zeros(n_columns), 1.0),
+            direction=np.zeros(n_columns),
+            offset=1.0,
+            kind="complete",
+            n_separated=int(np.count_nonzero(targets.cost)),
         )
     empty = np.zeros(0)
     return LinearModel(

@@ -1,0 +1,154 @@
+"""Data on which the likelihood has no maximum: what proves it, and when to look.
+
+A direction (d, e) separates if s(x·d + e) ≥ 0 for every row that counts, and > 0 for some. Along it the
+logistic loss falls for ever, so there is an optimum exactly if no direction separates (Albert and Anderson,
+1984). All rows strictly on their own side is complete separation; if some stay on the boundary whatever the
+direction, it is quasi-complete. With a penalised offset e = 0: the penalty would grow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin._core import StopToken
+from maxmargin.errors import NoFiniteOptimum
+from maxmargin.problem import Problem
+from maxmargin.results.wording import plural
+from maxmargin.rows import Array
+from maxmargin.rows.kernels import Scores
+from maxmargin.solvers.separating_program import agreements, find_direction
+
+__all__ = ["Separation", "SeparationWatch", "check_direction", "find_separation", "refuse_separable"]
+
+# Along a separating direction the loss of a row falls like exp(−m), and Newton's method adds 1 to m.
+_SLOW = (0.3, 0.45)
+_SLOW_STEPS = 3
+_FIRST_LOOK = 30  # steps after which an optimum, had there been one, would mostly have been proved
+
+
+@dataclass(frozen=True, eq=False)
+class Separation:
+    """A direction that separates, scaled to ‖direction‖ = 1 where it is not 0.
+
+    Attributes
+    ----------
+    direction, offset : weights and offset
+    kind : "complete" or "quasi-complete"
+    n_separated, n_rows : rows strictly on their own side, and rows that count
+    """
+
+    direction: Array
+    offset: float
+    kind: str
+    n_separated: int
+    n_rows: int
+
+    def error(self) -> NoFiniteOptimum:
+        """Return what is raised about it."""
+        if self.kind == "complete":
+            what = f"a hyperplane separates the classes completely ({plural(self.n_rows, 'row')})"
+        else:
+            on_it = plural(self.n_rows - self.n_separated, "row")
+            what = (
+                f"a hyperplane separates the classes but for {on_it} on it ({self.n_separated:,} of "
+                f"{plural(self.n_rows, 'row')} are strictly on their own side; quasi-complete separation)"
+            )
+        return NoFiniteOptimum(
+            f"the likelihood has no maximum: {what}, so it grows for ever as the weights grow along the "
+            "`direction` of this error. Nothing was fitted. Give a finite C, which keeps the weights finite.",
+            self.direction,
+            self.offset,
+            self.kind,
+            self.n_separated,
+        )
+
+
+def check_direction(problem: Problem, w: Array, b: float, z: Array | None = None) -> Separation | None:
+    """Return the separation that (w, b) is, to rounding errors; None if it is none.
+
+    Parameters
+    ----------
+    z : row vector, optional
+        The scores x·w, if they are known.
+    """
+    if problem.offset.kind != "free":
+        b = 0.0
+    live = problem.cost > 0
+    agreement, rounding = (values[live] for values in agreements(problem, w, b, z))
+    if not (len(agreement) and np.isfinite(agreement).all()) or (agreement < -rounding).any():
+        return None
+    n_separated = int(np.count_nonzero(agreement > rounding))
+    if n_separated == 0:
+        return None
+    unit = float(np.sqrt(np.einsum("i,i->", w, w))) or abs(b)
+    kind = "complete" if n_separated == len(agreement) else "quasi-complete"
+    return Separation(w / unit, b / unit, kind, n_separated, len(agreement))
+
+
+def find_separation(
+    problem: Problem, likely: Array | None = None, token: StopToken | None = None
+) -> Separation | None:
+    """Return the separation with the most rows strictly on their own side; None if no direction separates.
+
+    Parameters
+    ----------
+    likely : row vector, optional
+        The agreements at some point: rows with small ones are looked at first.
+    """
+    undecided: NDArray[np.bool_] = problem.cost > 0
+    total, offset = np.zeros(problem.rows.n_columns), 0.0
+    best: Separation | None = None
+    while undecided.any():
+        found = find_direction(problem, undecided, likely, token)
+        if found is None:
+            break
+        # The sum of two directions separates what either of them does.
+        following = check_direction(problem, total + found.w, offset + found.b)
+        if following is None or (best is not None and following.n_separated <= best.n_separated):
+            break
+        best, total, offset = following, total + found.w, offset + found.b
+        undecided = undecided & ~found.separated
+    return best
+
+
+def refuse_separable(problem: Problem, w: Array, b: float, token: StopToken | None = None) -> None:
+    """Raise NoFiniteOptimum if some direction separates."""
+    found = check_direction(problem, w, b)
+    if found is None or found.kind != "complete":
+        z = problem.rows.zeros()
+        problem.rows.reduce(Scores(w), z)
+        found = find_separation(problem, problem.sign * (z + b), token) or found
+    if found is not None:
+        raise found.error()
+
+
+@dataclass
+class SeparationWatch:
+    """Looks at each step of Newton's method for what only separable data show.
+
+    An agreement above 0 in every row is a proof and costs nothing. Otherwise a linear program decides, when
+    the decrement has fallen by about e three times running, or after many steps; if no direction separates,
+    the next look is at twice as many steps.
+    """
+
+    steps: int = 0
+    slow: int = 0
+    last: float = 0.0
+    next_look: int = 0
+
+    def look(self, problem: Problem, w: Array, b: float, z: Array, decrement: float) -> None:
+        """Take note of a step that ended at (w, b) with scores z; raise NoFiniteOptimum if it is proved."""
+        self.steps += 1
+        found = check_direction(problem, w, b, z)
+        if found is not None and found.kind == "complete":
+            raise found.error()
+        ratio = decrement / self.last if self.last > 0 else 0.0
+        self.slow = self.slow + 1 if _SLOW[0] <= ratio <= _SLOW[1] else 0
+        self.last = decrement
+        if self.steps < self.next_look or (self.slow < _SLOW_STEPS and self.steps < _FIRST_LOOK):
+            return
+        refuse_separable(problem, w, b)
+        self.slow, self.next_look = 0, 2 * self.steps
