@@ -10,8 +10,8 @@ Peers are run at a ladder of their own tolerances, and the cheapest that reaches
 rows in the form that suits it best (dense or CSR; the values are rounded to float32 once, so that float32
 and float64 hold the same numbers) and two cores if it can use them; making that form is not counted. Those
 who get there are run in turn, several times; times are medians of wall-clock seconds. Who is not there when
-the time given (60 s unless another is named) is over, is published with what it had reached. cyanure has no
-hinge loss.
+the time given (100 seconds, unless --cap says otherwise) is over, is published with what it had reached.
+cyanure has no hinge loss.
 """
 
 from __future__ import annotations
@@ -41,4 +41,4 @@ def cases(short: bool, has_data: bool) -> Iterator[Case]:
 
 
 if __name__ == "__main__":
-    main("hinge_dense", TITLE, __doc__, cases)
+    main("hinge_dense", TITLE, __doc__, cases, cap=100.0)

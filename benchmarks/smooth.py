@@ -10,8 +10,8 @@ tolerances, and the cheapest that reaches ε counts. Everyone gets the rows in t
 (dense or CSR; the values are rounded to float32 once, so that float32 and float64 hold the same numbers) and
 two cores if it can use them; peers that call BLAS are tried with one and with two of its threads, and the
 faster counts. Those who get there are run in turn, several times; times are medians of wall-clock seconds.
-Who is not there when the time given (60 s unless another is named) is over, is published with what it had
-reached.
+Who is not there when the time given (60 seconds, unless --cap says otherwise) is over, is published with
+what it had reached.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def draw(lines: list[dict[str, Any]], path: Path) -> None:
         own = [line for line in lines if line["solver"] == solver and is_reached(line)]
         rows = [line["rows"] for line in own]
         style = {"color": colour, "marker": "o", "label": solver.replace("_", " ")}
-        style["linewidth"] = 2.5 if solver == "auto" else 1.0
+        style |= {"linewidth": 4, "markersize": 11, "alpha": 0.5} if solver == "auto" else {"linewidth": 1.2}
         axes[0].plot(rows, [line["iterations"] for line in own], **style)
         axes[1].plot(rows, [line["seconds"] for line in own], **style)
     draw_guides(axes, [line for line in lines if line["solver"] == "auto" and is_reached(line)])
@@ -77,6 +77,7 @@ def draw(lines: list[dict[str, Any]], path: Path) -> None:
         axis.set_xscale("log")
         axis.set_yscale("log")
         axis.set_xlabel("rows")
+        axis.set_xlim(SIZES[0] / 2, SIZES[-1] * 2)
         axis.set_title(f"{title} to a certified {TARGET:g}", loc="left")
         axis.grid(color="0.92")
         plain_axis(axis)

@@ -55,9 +55,7 @@ def hold_all(
         if options.only and options.only not in f"{name}, C = {C:g}":
             continue
         print(f"{name}: {X.shape[0]:,} × {X.shape[1]}, {loss}, C = {C:g}, to {target:g}", flush=True)
-        judge = Judge(
-            X, y, loss, C, tol=min(1e-8, target / 100), max_time=2 * limit if options.short else 300.0
-        )
+        judge = Judge(X, y, loss, C, tol=min(1e-8, target / 100), max_time=limit if options.short else 120.0)
         contest = Contest(Task(name, X, y, loss, C, target), judge, limit, rounds)
         lines.append(contest.hold(entrants, thorough=not options.short))
     return lines

@@ -67,8 +67,8 @@ def liblinear(s: int, ladder: tuple[float, ...] = LIBLINEAR_E) -> Entrant:
 
 def linear_svc(dual: bool) -> Entrant:
     title = f"scikit-learn LinearSVC(dual={dual})"
-    limits = {0.1: 1000, 1e-2: 1000, 1e-3: 3000, 1e-4: 10_000, 1e-5: 100_000, 1e-6: 100_000}
-    ladder = tuple({"tol": tol, "max_iter": limit, "dual": dual} for tol, limit in limits.items())
+    steps = ((0.1, 100), (0.1, 300), (0.1, 1000), (1e-2, 1000), (1e-3, 3000), (1e-4, 10_000), (1e-6, 100_000))
+    ladder = tuple({"tol": tol, "max_iter": limit, "dual": dual} for tol, limit in steps)
     return Entrant(title, "LinearSVC", "scikit-learn", "penalized", ladder, (("csr64", 1), ("dense64", 1)))
 
 
