@@ -5,7 +5,9 @@
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "maxmargin/block.hpp"
 
@@ -32,6 +34,10 @@ void expect_length(const Array& array, std::int64_t length, const char* name) {
                                ", expected " + std::to_string(length))
                                   .c_str());
     }
+}
+
+inline void expect_loss(bool known, std::string_view name) {
+    if (!known) throw std::invalid_argument("no such loss here: \"" + std::string(name) + "\"");
 }
 
 }  // namespace maxmargin::bindings

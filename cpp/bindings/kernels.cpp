@@ -11,15 +11,10 @@
 #include "maxmargin/kernel/dual_sweep.hpp"
 #include "maxmargin/kernel/face_solve.hpp"
 #include "maxmargin/kernel/products.hpp"
-#include "maxmargin/kernel/row_terms.hpp"
 #include "stop_token.hpp"
 
 namespace maxmargin::bindings {
 namespace {
-
-void expect_loss(bool known, std::string_view name) {
-    if (!known) throw std::invalid_argument("no such loss here: \"" + std::string(name) + "\"");
-}
 
 void multiply_block(const OwnedBlock& rows, std::optional<In<double>> w, std::optional<Out<double>> z,
                     std::optional<In<double>> a, std::optional<Out<double>> v, PythonStopToken& token) {
@@ -45,49 +40,6 @@ Inspection inspect_block(const OwnedBlock& rows, Out<double> norm2, PythonStopTo
         return found.complete;
     });
     return found;
-}
-
-ScoredRows scored(const In<double>& z, const In<std::int8_t>& sign, const In<double>& cost) {
-    const auto n = static_cast<std::int64_t>(z.shape(0));
-    expect_length(sign, n, "sign");
-    expect_length(cost, n, "cost");
-    return {z.data(), sign.data(), cost.data(), n};
-}
-
-CertificateTerms terms(std::string_view loss, In<double> z, In<std::int8_t> sign, In<double> cost, double b,
-                       In<double> alpha) {
-    const ScoredRows rows = scored(z, sign, cost);
-    expect_length(alpha, rows.n, "alpha");
-    CertificateTerms sums;
-    bool known;
-    {
-        nb::gil_scoped_release nogil;
-        known = certificate_terms(loss, rows, b, alpha.data(), sums);
-    }
-    expect_loss(known, loss);
-    return sums;
-}
-
-nb::tuple offset_slope(std::string_view loss, In<double> z, In<std::int8_t> sign, In<double> cost, double b) {
-    const ScoredRows rows = scored(z, sign, cost);
-    OffsetDerivatives sums;
-    bool known;
-    {
-        nb::gil_scoped_release nogil;
-        known = offset_derivatives(loss, rows, b, sums);
-    }
-    expect_loss(known, loss);
-    return nb::make_tuple(sums.slope, sums.curvature);
-}
-
-nb::tuple hinge_offset_interval(In<double> z, In<std::int8_t> sign, In<double> cost) {
-    const ScoredRows rows = scored(z, sign, cost);
-    Interval interval;
-    {
-        nb::gil_scoped_release nogil;
-        interval = hinge_offset(rows);
-    }
-    return nb::make_tuple(interval.low, interval.high);
 }
 
 // The state that sweeps share: u in the caller's array, the numbers here, so that an interrupted sweep
@@ -162,22 +114,6 @@ void bind_kernels(nanobind::module_& m) {
         .def_ro("largest_norm2", &Inspection::largest_norm2);
     m.def("inspect", &inspect_block, nb::arg("block"), nb::arg("norm2").noconvert(), nb::arg("token"),
           "Squared norms of the rows, and the first value that is not finite.");
-
-    nb::class_<CertificateTerms>(m, "CertificateTerms", "Sums of certificate_terms.")
-        .def_ro("loss", &CertificateTerms::loss)
-        .def_ro("gap", &CertificateTerms::gap)
-        .def_ro("dual", &CertificateTerms::dual)
-        .def_ro("balance", &CertificateTerms::balance)
-        .def_ro("largest_score", &CertificateTerms::largest_score);
-    m.def("certificate_terms", &terms, nb::arg("loss"), nb::arg("z").noconvert(), nb::arg("sign").noconvert(),
-          nb::arg("cost").noconvert(), nb::arg("b"), nb::arg("alpha").noconvert(),
-          "Losses, duality gap, dual value and balance of scored rows.");
-
-    m.def("offset_derivatives", &offset_slope, nb::arg("loss"), nb::arg("z").noconvert(),
-          nb::arg("sign").noconvert(), nb::arg("cost").noconvert(), nb::arg("b"),
-          "Slope and curvature of the total loss in the offset.");
-    m.def("hinge_offset", &hinge_offset_interval, nb::arg("z").noconvert(), nb::arg("sign").noconvert(),
-          nb::arg("cost").noconvert(), "The interval of offsets that minimise the total hinge loss.");
 
     nb::class_<DualSweepRecord>(m, "DualSweepRecord", "What one sweep over a block saw.")
         .def_ro("lowest", &DualSweepRecord::lowest)

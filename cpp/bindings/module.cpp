@@ -7,6 +7,7 @@ namespace nb = nanobind;
 void bind_rows(nb::module_& m);
 void bind_losses(nb::module_& m);
 void bind_kernels(nb::module_& m);
+void bind_certificate(nb::module_& m);
 void bind_dense_algebra(nb::module_& m);
 void bind_newton(nb::module_& m);
 void bind_readers(nb::module_& m);
@@ -16,6 +17,7 @@ NB_MODULE(_core, m) {
     bind_rows(m);
     bind_losses(m);
     bind_kernels(m);
+    bind_certificate(m);
     bind_dense_algebra(m);
     bind_newton(m);
     bind_readers(m);

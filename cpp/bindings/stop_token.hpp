@@ -53,8 +53,9 @@ class PythonStopToken final : public StopToken {
     bool stopped() const noexcept { return stopped_.load(std::memory_order_relaxed); }
 
     // Called with the interpreter's lock held, after a kernel: hands on the exception of the signal handler.
+    // It waits on the thread that asked; others only see that they are to stop.
     void raise_signal() {
-        if (!signalled_) return;
+        if (std::this_thread::get_id() != owner_ || !signalled_) return;
         signalled_ = false;
         throw nb::python_error();
     }

@@ -1,5 +1,7 @@
 #include "maxmargin/kernel/products.hpp"
 
+#include "maxmargin/loss/table.hpp"
+
 namespace maxmargin {
 
 bool multiply(const Block& block, const double* w, double* z, const double* a, double* v, StopToken& token) {
@@ -15,6 +17,57 @@ bool multiply(const Block& block, const double* w, double* z, const double* a, d
             }
         });
     }
+    return go_on;
+}
+
+bool score_and_pull(const Block& block, const double* w, double* z, const CertificateRows& rows, double* v,
+                    DualSums& sums, StopToken& token) {
+    Chunks chunks(block);
+    Pace pace(token);
+    bool go_on = true;
+    for (std::int64_t chunk = 0; chunk < chunks.count() && go_on; ++chunk) {
+        chunks.open(chunk, [&](const auto& view, std::int64_t first) {
+            for (std::int64_t k = 0; k < view.n_rows() && go_on; ++k) {
+                const std::int64_t i = first + k;
+                const double alpha = rows.alpha[i], s = rows.sign[i];
+                z[i] = view.dot(k, w);
+                if (alpha != 0) {
+                    view.add(k, s * alpha, v);
+                    sums.linear += alpha;
+                    sums.balance += s * alpha;
+                    sums.square += alpha * (alpha / rows.cost[i]);
+                }
+                go_on = !pace.stop_after(view.n_values(k));
+            }
+        });
+    }
+    return go_on;
+}
+
+bool implied_pull(std::string_view name, const Block& block, const ImpliedPull& rows, double* v,
+                  double& total, bool& known, StopToken& token) {
+    known = false;
+    bool go_on = true;
+    loss::with_loss(name, [&](auto loss) {
+        using Loss = decltype(loss);
+        if constexpr (loss::DualLoss<Loss>) {
+            known = true;
+            Chunks chunks(block);
+            Pace pace(token);
+            for (std::int64_t chunk = 0; chunk < chunks.count() && go_on; ++chunk) {
+                chunks.open(chunk, [&](const auto& view, std::int64_t first) {
+                    for (std::int64_t k = 0; k < view.n_rows() && go_on; ++k) {
+                        const std::int64_t i = first + k;
+                        const double s = rows.sign[i];
+                        const double pull = s * Loss::best_alpha(s * (rows.z[i] + rows.b), rows.cost[i]);
+                        total += pull;
+                        if (pull != 0) view.add(k, pull, v);
+                        go_on = !pace.stop_after(view.n_values(k));
+                    }
+                });
+            }
+        }
+    });
     return go_on;
 }
 

@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "maxmargin/kernel/hinge_offset.hpp"
 #include "maxmargin/kernel/row_terms.hpp"
 
 using namespace maxmargin;

@@ -129,33 +129,6 @@ class Inspection:
 def inspect(block: Block, norm2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> Inspection:
     """Squared norms of the rows, and the first value that is not finite."""
 
-class CertificateTerms:
-    """Sums of certificate_terms."""
-
-    @property
-    def loss(self) -> float: ...
-
-    @property
-    def gap(self) -> float: ...
-
-    @property
-    def dual(self) -> float: ...
-
-    @property
-    def balance(self) -> float: ...
-
-    @property
-    def largest_score(self) -> float: ...
-
-def certificate_terms(loss: str, z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> CertificateTerms:
-    """Losses, duality gap, dual value and balance of scored rows."""
-
-def offset_derivatives(loss: str, z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float) -> tuple:
-    """Slope and curvature of the total loss in the offset."""
-
-def hinge_offset(z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple:
-    """The interval of offsets that minimise the total hinge loss."""
-
 class DualSweepRecord:
     """What one sweep over a block saw."""
 
@@ -215,6 +188,99 @@ def solve_on_face(block: Block, signed_scale: Annotated[NDArray[numpy.float64], 
     """
     Best dual values of free rows by conjugate gradients; returns (iterations, whether it is unbounded).
     """
+
+class CertificateTerms:
+    """Sums of certificate_terms."""
+
+    @property
+    def loss(self) -> float: ...
+
+    @property
+    def gap(self) -> float: ...
+
+    @property
+    def dual(self) -> float: ...
+
+    @property
+    def balance(self) -> float: ...
+
+    @property
+    def largest_score(self) -> float: ...
+
+def certificate_terms(loss: str, z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> CertificateTerms:
+    """Losses, duality gap, dual value and balance of scored rows."""
+
+def offset_derivatives(loss: str, z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float) -> tuple:
+    """Slope and curvature of the total loss in the offset."""
+
+def largest_score(z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> float:
+    """The largest |z| of rows that cost anything."""
+
+def hinge_offset(z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple:
+    """The interval of offsets that minimise the total hinge loss."""
+
+def breakpoints_between(z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], low: float, high: float) -> tuple:
+    """
+    (cost below, at low, at high, inside; the next breakpoint above; those inside with their costs).
+    """
+
+def select_offset(points: Annotated[NDArray[numpy.float64], dict(shape=(None, 2), order='C', device='cpu')], below: float, next: float, target: float, tie: float) -> tuple:
+    """
+    The interval that begins where the running cost reaches the target; rearranges the points.
+    """
+
+class ClassCosts:
+    """Total cost of each sign, and the rows that cost anything."""
+
+    @property
+    def positive(self) -> float: ...
+
+    @property
+    def negative(self) -> float: ...
+
+    @property
+    def n_live(self) -> int: ...
+
+def class_costs(sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> ClassCosts:
+    """Total cost of each sign."""
+
+class DualBalance:
+    """Sums of the duals of each sign, and the room for a change."""
+
+    @property
+    def positive(self) -> float: ...
+
+    @property
+    def negative(self) -> float: ...
+
+    @property
+    def room(self) -> float: ...
+
+def clamp_dual(alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], bounded: bool, reach: float, feasible: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> DualBalance:
+    """Move duals into their interval: [0, c] if bounded, else [0, reach √c]."""
+
+def correct_dual(alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], bounded: bool, share: float, factors: tuple[float, float]) -> DualBalance:
+    """
+    Change duals in place: rows inside their bounds by a share, or each sign by its factor.
+    """
+
+class DualSums:
+    """Σ α, Σ s α and Σ α²/c."""
+
+    @property
+    def linear(self) -> float: ...
+
+    @property
+    def balance(self) -> float: ...
+
+    @property
+    def square(self) -> float: ...
+
+def score_and_pull(block: Block, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> DualSums:
+    """z = X w and v += X'(s α) in one reading, with sums."""
+
+def implied_pull(loss: str, block: Block, z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> float:
+    """v += X'p for p = −s c ℓ′(m), the pull of each row; returns Σ p."""
 
 def weighted_gram(block: Block, h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, G: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], single: bool, token: StopToken) -> None:
     """

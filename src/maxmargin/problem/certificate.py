@@ -28,12 +28,56 @@ from maxmargin.problem.offset import best_offset, chosen_from
 from maxmargin.problem.problem import Problem
 from maxmargin.results.certificate import Certificate
 from maxmargin.rows import Array
-from maxmargin.rows.kernels import ScoresAndCombine
 
 __all__ = ["examine"]
 
 # Scaling the dual point helps far from the optimum; near it, it would only spoil exact zeros and costs.
 _WORTH_SCALING = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class _Products:
+    """What the rows themselves contribute: v = Σ sαx, and Σ α, Σ sα, Σ α²/c on the way."""
+
+    v: Array
+    linear: float
+    balance: float
+    square: float
+
+
+@dataclass(frozen=True)
+class _Read:
+    """Fill z with the scores x·w and add up v, in one reading."""
+
+    w: Array
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Products:
+        z, sign, cost, alpha = pieces
+        v = np.zeros(self.w.shape[0])
+        sums = _core.score_and_pull(block, self.w, z, sign, cost, alpha, v, token)
+        return _Products(v, sums.linear, sums.balance, sums.square)
+
+    def merge(self, first: _Products, second: _Products) -> _Products:
+        return _Products(
+            np.add(first.v, second.v, out=first.v),
+            first.linear + second.linear,
+            first.balance + second.balance,
+            first.square + second.square,
+        )
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """Multiply a row vector by a number."""
+
+    factor: float
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
+        (alpha,) = pieces
+        np.multiply(alpha, self.factor, out=alpha)
+
+    def merge(self, first: None, second: None) -> None:
+        return None
 
 
 @dataclass(frozen=True)
@@ -81,41 +125,35 @@ def examine(
     """
     if not problem.is_regularised:
         return examine_by_decrement(problem, w, b, token=token)
+    rows, sign, cost = problem.rows, problem.sign, problem.cost
     feasible = make_feasible(problem, alpha)
-    z = problem.rows.zeros()
-    signed = np.multiply(problem.sign, feasible)
-    v = problem.rows.reduce(ScoresAndCombine(w), z, signed, token=token)
+    z = rows.zeros()
+    seen = rows.reduce(_Read(w), z, sign, cost, feasible, token=token)
     if b is not None and problem.offset.kind != "free":
         interval = (b, b)
     else:
         interval = best_offset(problem, z)
     offset = chosen_from(interval) if b is None else b
-    scale = _best_scale(problem, feasible, v)
+    scale = _best_scale(problem, seen)
     if scale != 1.0:
-        v *= scale
-        np.multiply(feasible, scale, out=feasible)
-    terms = problem.rows.reduce(
-        _SumTerms(problem.loss, offset), z, problem.sign, problem.cost, feasible, token=token
-    )
-    certificate = _conclude(problem, w, offset, v, terms)
+        np.multiply(seen.v, scale, out=seen.v)
+        rows.reduce(_Scale(scale), feasible, token=token)
+    terms = rows.reduce(_SumTerms(problem.loss, offset), z, sign, cost, feasible, token=token)
+    certificate = _conclude(problem, w, offset, seen.v, terms)
     return Examination(w, offset, interval, feasible, z, certificate)
 
 
-def _best_scale(problem: Problem, alpha: Array, v: Array) -> float:
+def _best_scale(problem: Problem, seen: _Products) -> float:
     """Return the θ that makes D(θα) largest, where that is a parabola: θ ≤ 1 if α is bounded."""
     form = problem.dual
     if form.quadratic is None:
         return 1.0
-    linear = float(alpha.sum())
-    quadratic = _square(v)
-    if problem.offset.kind == "penalized":
-        quadratic += problem.offset.square * float((problem.sign * alpha).sum()) ** 2
+    quadratic = _square(seen.v) + problem.offset.square * seen.balance * seen.balance
     if form.quadratic > 0:
-        live = problem.cost > 0
-        quadratic += form.quadratic * float((alpha[live] ** 2 / problem.cost[live]).sum())
+        quadratic += form.quadratic * seen.square
     if not (quadratic > 0 and math.isfinite(quadratic)):
         return 1.0
-    best = linear / quadratic
+    best = seen.linear / quadratic
     if form.bounded:
         best = min(best, 1.0)
     return best if abs(best - 1.0) > _WORTH_SCALING else 1.0

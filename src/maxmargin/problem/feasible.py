@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._core import Block, StopToken
+import maxmargin._core as _core
+from maxmargin._core import Block, DualBalance, StopToken
 from maxmargin.problem.problem import Problem
 from maxmargin.rows import Array
 
@@ -19,61 +21,79 @@ _ROUNDS = 3  # each leaves only the rounding error of the sum before it
 
 def make_feasible(problem: Problem, alpha: Array) -> Array:
     """Return a feasible copy of α; numbers that are not finite become 0."""
-    feasible = np.where(np.isfinite(alpha), alpha, 0.0)
-    np.maximum(feasible, 0.0, out=feasible)
-    np.minimum(feasible, _largest(problem), out=feasible)
+    given = np.ascontiguousarray(alpha, dtype=np.float64)
+    feasible = np.empty_like(given)
+    rows, sign, cost = problem.rows, problem.sign, problem.cost
+    sums = rows.reduce(_clamp_of(problem), given, sign, cost, feasible)
     if problem.offset.kind == "free":
         for _ in range(_ROUNDS):
-            _rebalance(problem, feasible)
+            if sums.positive == sums.negative:
+                break
+            sums = rows.reduce(_correction_of(problem, sums), feasible, sign, cost)
     return feasible
-
-
-def _largest(problem: Problem) -> Array:
-    """Return what no optimal α exceeds.
-
-    Where α has no upper bound, as for the squared hinge, a row costs α²/(4c) at the optimum, and all rows
-    together no more than at w = 0. Without that, sums over wild numbers would overflow.
-    """
-    if problem.dual.bounded:
-        return problem.cost
-    return np.asarray(2.0 * np.sqrt(problem.cost) * np.sqrt(problem.class_costs.total))
 
 
 @dataclass(frozen=True)
 class _Balance:
+    """Sums over a range of blocks: of the duals of each sign, and how far inside their bounds they are."""
+
     positive: float
     negative: float
     room: float
 
+    @classmethod
+    def of(cls, sums: DualBalance) -> _Balance:
+        return cls(sums.positive, sums.negative, sums.room)
 
-@dataclass(frozen=True)
-class _SumBalance:
-    bounded: bool
-
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Balance:
-        alpha, sign, cost = pieces
-        room = float(np.minimum(alpha, cost - alpha).sum()) if self.bounded else 0.0
-        return _Balance(float(alpha[sign > 0].sum()), float(alpha[sign < 0].sum()), room)
-
-    def merge(self, first: _Balance, second: _Balance) -> _Balance:
+    def joined(self, other: _Balance) -> _Balance:
         return _Balance(
-            first.positive + second.positive, first.negative + second.negative, first.room + second.room
+            self.positive + other.positive, self.negative + other.negative, self.room + other.room
         )
 
 
-def _rebalance(problem: Problem, alpha: Array) -> None:
-    """Remove Σ sα: rows between their bounds share it; if they cannot, the heavier class shrinks."""
+@dataclass(frozen=True)
+class _Clamp:
+    bounded: bool
+    reach: float
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Balance:
+        alpha, sign, cost, feasible = pieces
+        return _Balance.of(_core.clamp_dual(alpha, sign, cost, self.bounded, self.reach, feasible))
+
+    def merge(self, first: _Balance, second: _Balance) -> _Balance:
+        return first.joined(second)
+
+
+def _clamp_of(problem: Problem) -> _Clamp:
+    """Return the kernel that knows what no optimal α exceeds.
+
+    Where α has no upper bound, as for the squared hinge, a row costs α²/(4c) at the optimum, and all rows
+    together no more than at w = 0. Without that, sums over wild numbers would overflow.
+    """
     bounded = problem.dual.bounded
-    sums = problem.rows.reduce(_SumBalance(bounded), alpha, problem.sign, problem.cost)
+    return _Clamp(bounded, 0.0 if bounded else 2.0 * math.sqrt(problem.class_costs.total))
+
+
+@dataclass(frozen=True)
+class _Correct:
+    bounded: bool
+    share: float = 0.0
+    factors: tuple[float, float] = (1.0, 1.0)
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Balance:
+        alpha, sign, cost = pieces
+        return _Balance.of(_core.correct_dual(alpha, sign, cost, self.bounded, self.share, self.factors))
+
+    def merge(self, first: _Balance, second: _Balance) -> _Balance:
+        return first.joined(second)
+
+
+def _correction_of(problem: Problem, sums: _Balance) -> _Correct:
+    """Return what removes Σ sα: rows between their bounds share it, or else the heavier class shrinks."""
+    bounded = problem.dual.bounded
     excess = sums.positive - sums.negative
-    if excess == 0:
-        return
     if bounded and sums.room > 2.0 * abs(excess):
         # u = min(α, c − α) keeps every row inside its bounds because |excess| < Σ u.
-        share = np.minimum(alpha, problem.cost - alpha)
-        share *= problem.sign
-        share *= excess / sums.room
-        alpha -= share
-        return
-    heavier = problem.sign > 0 if excess > 0 else problem.sign < 0
-    alpha[heavier] *= 1.0 - abs(excess) / max(sums.positive, sums.negative)
+        return _Correct(bounded, share=excess / sums.room)
+    factor = 1.0 - abs(excess) / max(sums.positive, sums.negative)
+    return _Correct(bounded, factors=(factor, 1.0) if excess > 0 else (1.0, factor))

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
+from maxmargin.problem.hinge_offset import hinge_interval
 from maxmargin.problem.problem import Problem
+from maxmargin.problem.sample import draw_sample
 from maxmargin.rows import Array
 
 __all__ = ["best_offset", "chosen_from"]
 
-_SMALL_STEP = 1e-14  # relative; the step after it would be its square
+_ROUNDING = 1e-14  # relative: the root is known no better
+_MANY_ROWS = 100_000  # from so many on a sample pays for itself
+
+_Derivatives = Callable[[float], tuple[float, float]]  # from b to slope and curvature
 
 
 def best_offset(problem: Problem, z: Array) -> tuple[float, float]:
@@ -31,8 +36,7 @@ def best_offset(problem: Problem, z: Array) -> tuple[float, float]:
     if problem.offset.kind == "free" and (costs.positive == 0 or costs.negative == 0):
         return _one_class(problem, z)
     if problem.offset.kind == "free" and problem.loss == "hinge":
-        low, high = _core.hinge_offset(z, problem.sign, problem.cost)
-        return low, high
+        return hinge_interval(problem, z)
     point = _stationary_offset(problem, z)
     return point, point
 
@@ -53,11 +57,22 @@ def _one_class(problem: Problem, z: Array) -> tuple[float, float]:
     costs = problem.class_costs
     if costs.total == 0:
         return -math.inf, math.inf
-    live = z[problem.cost > 0]
     rest = problem.dual.rests_at  # infinite where the loss falls for ever: then so is the best offset
-    if costs.positive > 0:
-        return rest - float(live.min()), math.inf
-    return -math.inf, -rest - float(live.max())
+    least, most = problem.rows.reduce(_Range(), z, problem.cost)
+    return (rest - least, math.inf) if costs.positive > 0 else (-math.inf, -rest - most)
+
+
+@dataclass(frozen=True)
+class _Range:
+    """The smallest and the largest score of rows that cost anything."""
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> tuple[float, float]:
+        z, cost = pieces
+        live = cost > 0
+        return float(z.min(initial=math.inf, where=live)), float(z.max(initial=-math.inf, where=live))
+
+    def merge(self, first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
+        return min(first[0], second[0]), max(first[1], second[1])
 
 
 @dataclass(frozen=True)
@@ -74,26 +89,60 @@ class _OffsetSlope:
         return first[0] + second[0], first[1] + second[1]
 
 
+@dataclass(frozen=True)
+class _LargestScore:
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> float:
+        z, cost = pieces
+        return _core.largest_score(z, cost)
+
+    def merge(self, first: float, second: float) -> float:
+        return max(first, second)
+
+
 def _stationary_offset(problem: Problem, z: Array) -> float:
-    """Find the root of the objective's slope in b by Newton's method inside a shrinking bracket.
+    """Return the root of the objective's slope in b; a sample says where to begin when rows are many."""
+    square = problem.offset.square
+
+    def with_penalty(slope: float, curvature: float, b: float) -> tuple[float, float]:
+        return (slope + b / square, curvature + 1.0 / square) if square > 0 else (slope, curvature)
+
+    def of_all(b: float) -> tuple[float, float]:
+        kernel = _OffsetSlope(problem.loss, b)
+        return with_penalty(*problem.rows.reduce(kernel, z, problem.sign, problem.cost), b)
+
+    bracket = _bracket(problem, z)
+    start = min(max(0.0, bracket[0]), bracket[1])
+    if problem.rows.n_rows > _MANY_ROWS:
+        sample = draw_sample(problem, z)
+
+        def of_sample(b: float) -> tuple[float, float]:
+            slope, curvature = _core.offset_derivatives(problem.loss, sample.z, sample.sign, sample.cost, b)
+            return with_penalty(slope, curvature, b)
+
+        if abs(int(sample.sign.sum())) < sample.sign.size:  # both classes are there
+            start = _root(of_sample, bracket, start, 1e-3)
+    # Where the curvature changes no faster than itself, as for the logistic loss, the step after a small one
+    # is of the size of its square.
+    return _root(of_all, bracket, start, 1e-8 if problem.dual.quadratic is None else 0.0)
+
+
+def _root(derivatives: _Derivatives, bracket: tuple[float, float], b: float, small: float) -> float:
+    """Find where a slope that only rises is 0, by Newton's method inside a shrinking bracket.
 
     A step is taken if it stays inside and is at most half of the last but one; otherwise the bracket is
-    halved, so that the iteration cannot go round in a circle.
+    halved, so that the iteration cannot go round in a circle. It ends with a step that is `small`, or that
+    rounding makes just as well.
     """
-    square = problem.offset.square
-    low, high = _bracket(problem, z)
-    b = min(max(0.0, low), high)
+    low, high = bracket
     last = last_but_one = high - low
     for _ in range(200):
-        slope, curvature = problem.rows.reduce(_OffsetSlope(problem.loss, b), z, problem.sign, problem.cost)
-        if square > 0:
-            slope, curvature = slope + b / square, curvature + 1.0 / square
+        slope, curvature = derivatives(b)
         if slope > 0:
             high = b
         else:
             low = b
         step = -slope / curvature if curvature > 0 else math.copysign(math.inf, -slope)
-        if slope == 0 or abs(step) <= _SMALL_STEP * max(1.0, abs(b)):
+        if slope == 0 or abs(step) <= max(small, _ROUNDING * max(1.0, abs(b))):
             return b + step if slope != 0 else b
         following = b + step
         if not (low < following < high and abs(step) <= 0.5 * last_but_one):
@@ -111,7 +160,7 @@ def _bracket(problem: Problem, z: Array) -> tuple[float, float]:
     Without penalty it is the certificate's bound on |b*|; a penalty only pulls the offset towards 0.
     """
     costs, form = problem.class_costs, problem.dual
-    reach = float(np.abs(z).max(initial=0.0, where=problem.cost > 0)) + 1.0
+    reach = problem.rows.reduce(_LargestScore(), z, problem.cost) + 1.0
     if costs.positive > 0 and costs.negative > 0:
         reach += form.offset_reach(costs.positive, costs.negative)
     elif math.isinf(form.rests_at):  # one class alone pushes for ever; only the penalty holds it

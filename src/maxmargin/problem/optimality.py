@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 import maxmargin._core as _core
-from maxmargin._core import StopToken
+from maxmargin._core import Block, StopToken
 from maxmargin.problem.examination import Examination
 from maxmargin.problem.problem import Problem
-from maxmargin.rows.kernels import Combine
+from maxmargin.rows import Array
 
 __all__ = ["stationarity"]
 
@@ -27,11 +31,35 @@ def stationarity(problem: Problem, point: Examination, *, token: StopToken | Non
         ``"labels"``: |Σ s c (1 − P)| (less b/scale² when the offset is penalised; absent without offset);
         ``"features"``: the largest component of |Σ s c x (1 − P) − ρθ|.
     """
-    agreement = problem.sign * (point.scores + point.b)
-    pull = problem.sign * _core.loss_best_alpha(problem.loss, agreement, problem.cost)
-    weights = problem.rows.reduce(Combine(problem.rows.n_columns), pull, token=token)
-    residuals = {"features": float(np.abs(weights - problem.ridge * point.w).max(initial=0.0))}
+    kernel = _SumPulls(problem.loss, point.b, problem.rows.n_columns)
+    pulls = problem.rows.reduce(kernel, point.scores, problem.sign, problem.cost, token=token)
+    residuals = {"features": float(np.abs(pulls.weights - problem.ridge * point.w).max(initial=0.0))}
     if problem.offset.kind != "none":
         penalty = point.b / problem.offset.square if problem.offset.kind == "penalized" else 0.0
-        residuals["labels"] = abs(float(pull.sum()) - penalty)
+        residuals["labels"] = abs(pulls.total - penalty)
     return residuals
+
+
+@dataclass(frozen=True, eq=False)
+class _Pulls:
+    """Σ p x and Σ p for the pulls p = s c (1 − P)."""
+
+    weights: Array
+    total: float
+
+
+@dataclass(frozen=True)
+class _SumPulls:
+    loss: str
+    b: float
+    n_columns: int
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Pulls:
+        z, sign, cost = pieces
+        weights = np.zeros(self.n_columns)
+        total = _core.implied_pull(self.loss, block, z, sign, cost, self.b, weights, token)
+        return _Pulls(weights, total)
+
+    def merge(self, first: _Pulls, second: _Pulls) -> _Pulls:
+        np.add(first.weights, second.weights, out=first.weights)
+        return _Pulls(first.weights, first.total + second.total)

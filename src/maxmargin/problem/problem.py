@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
 from maxmargin.losses.dual_form import DualForm
 from maxmargin.losses.table import dual_form
@@ -110,8 +111,8 @@ class Problem:
 class _SumCosts:
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> ClassCosts:
         sign, cost = pieces
-        positive = float(cost[sign > 0].sum())
-        return ClassCosts(positive, float(cost[sign < 0].sum()), int(np.count_nonzero(cost)))
+        sums = _core.class_costs(sign, cost)
+        return ClassCosts(sums.positive, sums.negative, sums.n_live)
 
     def merge(self, first: ClassCosts, second: ClassCosts) -> ClassCosts:
         return ClassCosts(

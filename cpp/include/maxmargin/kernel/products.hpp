@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <string_view>
 
 #include "maxmargin/block.hpp"
 #include "maxmargin/stop.hpp"
@@ -13,6 +14,33 @@ namespace maxmargin {
 // Each returns false if it was stopped. Any of the two outputs may be left out with a null pointer:
 // z_i = x_i·w and v += Σ a_i x_i, both in one reading of the block.
 bool multiply(const Block& block, const double* w, double* z, const double* a, double* v, StopToken& token);
+
+// What a certificate takes from the rows, in one reading: z = X w, v += Σ s α x, and sums over α.
+struct CertificateRows {
+    const std::int8_t* sign;
+    const double* cost;
+    const double* alpha;
+};
+
+struct DualSums {
+    double linear = 0, balance = 0;  // Σ α, Σ s α
+    double square = 0;               // Σ α²/c
+};
+
+bool score_and_pull(const Block& block, const double* w, double* z, const CertificateRows& rows, double* v,
+                    DualSums& sums, StopToken& token);
+
+// v += Σ s α x and total += Σ s α for α = −c ℓ′(m), the dual variables that the agreements m = s(z + b)
+// imply. `known` becomes false when no dual loss has that name.
+struct ImpliedPull {
+    const double* z;
+    const std::int8_t* sign;
+    const double* cost;
+    double b;
+};
+
+bool implied_pull(std::string_view loss, const Block& block, const ImpliedPull& rows, double* v,
+                  double& total, bool& known, StopToken& token);
 
 struct Inspection {
     bool complete = true;

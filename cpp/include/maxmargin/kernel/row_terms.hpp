@@ -33,12 +33,7 @@ struct OffsetDerivatives {
 bool offset_derivatives(std::string_view loss, const ScoredRows& rows, double b,
                         OffsetDerivatives& derivatives);
 
-struct Interval {
-    double low, high;
-};
-
-// All b that minimise Σ c max(0, 1 − s(z + b)): between two neighbours of the breakpoints s − z, found by
-// selection in linear time. Infinite ends when a class is missing.
-Interval hinge_offset(const ScoredRows& rows);
+// max |z| over rows that cost anything; 0 without any.
+double largest_score(const double* z, const double* cost, std::int64_t n);
 
 }  // namespace maxmargin

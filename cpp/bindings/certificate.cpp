@@ -1,0 +1,224 @@
+// What certificates are made of: sums over scored rows and dual variables, and the hinge's best offset.
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
+
+#include <memory>
+#include <vector>
+
+#include "arrays.hpp"
+#include "maxmargin/kernel/dual_point.hpp"
+#include "maxmargin/kernel/hinge_offset.hpp"
+#include "maxmargin/kernel/products.hpp"
+#include "maxmargin/kernel/row_terms.hpp"
+#include "stop_token.hpp"
+
+namespace maxmargin::bindings {
+namespace {
+
+using Points = nb::ndarray<nb::numpy, double, nb::shape<-1, 2>, nb::c_contig>;
+using Signs = In<std::int8_t>;
+
+ScoredRows scored(const In<double>& z, const Signs& sign, const In<double>& cost) {
+    const auto n = static_cast<std::int64_t>(z.shape(0));
+    expect_length(sign, n, "sign");
+    expect_length(cost, n, "cost");
+    return {z.data(), sign.data(), cost.data(), n};
+}
+
+SignedCosts signed_costs(const Signs& sign, const In<double>& cost) {
+    const auto n = static_cast<std::int64_t>(cost.shape(0));
+    expect_length(sign, n, "sign");
+    return {sign.data(), cost.data(), n};
+}
+
+CertificateTerms terms(std::string_view loss, In<double> z, Signs sign, In<double> cost, double b,
+                       In<double> alpha) {
+    const ScoredRows rows = scored(z, sign, cost);
+    expect_length(alpha, rows.n, "alpha");
+    CertificateTerms sums;
+    bool known;
+    {
+        nb::gil_scoped_release nogil;
+        known = certificate_terms(loss, rows, b, alpha.data(), sums);
+    }
+    expect_loss(known, loss);
+    return sums;
+}
+
+nb::tuple offset_slope(std::string_view loss, In<double> z, Signs sign, In<double> cost, double b) {
+    const ScoredRows rows = scored(z, sign, cost);
+    OffsetDerivatives sums;
+    bool known;
+    {
+        nb::gil_scoped_release nogil;
+        known = offset_derivatives(loss, rows, b, sums);
+    }
+    expect_loss(known, loss);
+    return nb::make_tuple(sums.slope, sums.curvature);
+}
+
+double largest(In<double> z, In<double> cost) {
+    expect_length(cost, static_cast<std::int64_t>(z.shape(0)), "cost");
+    nb::gil_scoped_release nogil;
+    return largest_score(z.data(), cost.data(), static_cast<std::int64_t>(z.shape(0)));
+}
+
+nb::tuple hinge_offset_interval(In<double> z, Signs sign, In<double> cost) {
+    const ScoredRows rows = scored(z, sign, cost);
+    Interval interval;
+    {
+        nb::gil_scoped_release nogil;
+        interval = hinge_offset(rows);
+    }
+    return nb::make_tuple(interval.low, interval.high);
+}
+
+nb::tuple window(In<double> z, Signs sign, In<double> cost, double low, double high) {
+    const ScoredRows rows = scored(z, sign, cost);
+    auto found = std::make_unique<BreakpointWindow>();
+    {
+        nb::gil_scoped_release nogil;
+        breakpoints_between(rows, low, high, *found);
+    }
+    const BreakpointWindow& seen = *found;
+    nb::capsule owner(found.get(), [](void* p) noexcept { delete static_cast<BreakpointWindow*>(p); });
+    found.release();
+    static_assert(sizeof(Breakpoint) == 2 * sizeof(double));
+    double* data = const_cast<double*>(reinterpret_cast<const double*>(seen.points.data()));
+    return nb::make_tuple(seen.below, seen.at_low, seen.at_high, seen.inside, seen.next,
+                          Points(data, {seen.points.size(), 2}, owner));
+}
+
+nb::tuple selected(nb::ndarray<double, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu> points, double below,
+                   double next, double target, double tie) {
+    Interval interval;
+    {
+        nb::gil_scoped_release nogil;
+        interval = select_offset(reinterpret_cast<Breakpoint*>(points.data()),
+                                 static_cast<std::int64_t>(points.shape(0)), below, next, target, tie);
+    }
+    return nb::make_tuple(interval.low, interval.high);
+}
+
+ClassCosts costs_of_classes(Signs sign, In<double> cost) {
+    const SignedCosts rows = signed_costs(sign, cost);
+    nb::gil_scoped_release nogil;
+    ClassCosts sums;
+    class_costs(rows, sums);
+    return sums;
+}
+
+DualBalance clamp(In<double> alpha, Signs sign, In<double> cost, bool bounded, double reach,
+                  Out<double> feasible) {
+    const SignedCosts rows = signed_costs(sign, cost);
+    expect_length(alpha, rows.n, "alpha");
+    expect_length(feasible, rows.n, "feasible");
+    nb::gil_scoped_release nogil;
+    DualBalance sums;
+    clamp_dual(rows, alpha.data(), {bounded, reach}, feasible.data(), sums);
+    return sums;
+}
+
+DualBalance correct(Out<double> alpha, Signs sign, In<double> cost, bool bounded, double share,
+                    std::tuple<double, double> factors) {
+    const SignedCosts rows = signed_costs(sign, cost);
+    expect_length(alpha, rows.n, "alpha");
+    nb::gil_scoped_release nogil;
+    DualBalance sums;
+    correct_dual(rows, {share, std::get<0>(factors), std::get<1>(factors)}, bounded, alpha.data(), sums);
+    return sums;
+}
+
+DualSums products(const OwnedBlock& rows, In<double> w, Out<double> z, Signs sign, In<double> cost,
+                  In<double> alpha, Out<double> v, PythonStopToken& token) {
+    const Block& block = rows.block;
+    expect_length(w, block.n_columns, "w");
+    expect_length(z, block.n_rows, "z");
+    expect_length(sign, block.n_rows, "sign");
+    expect_length(cost, block.n_rows, "cost");
+    expect_length(alpha, block.n_rows, "alpha");
+    expect_length(v, block.n_columns, "v");
+    DualSums sums;
+    run_to_the_end(token, [&] {
+        const CertificateRows numbers{sign.data(), cost.data(), alpha.data()};
+        return score_and_pull(block, w.data(), z.data(), numbers, v.data(), sums, token);
+    });
+    return sums;
+}
+
+double pull(std::string_view loss, const OwnedBlock& rows, In<double> z, Signs sign, In<double> cost,
+            double b, Out<double> v, PythonStopToken& token) {
+    const Block& block = rows.block;
+    const ScoredRows numbers = scored(z, sign, cost);
+    expect_length(z, block.n_rows, "z");
+    expect_length(v, block.n_columns, "v");
+    double total = 0;
+    bool known = true;
+    run_to_the_end(token, [&] {
+        return implied_pull(loss, block, {numbers.z, numbers.sign, numbers.cost, b}, v.data(), total, known,
+                            token);
+    });
+    expect_loss(known, loss);
+    return total;
+}
+
+}  // namespace
+}  // namespace maxmargin::bindings
+
+void bind_certificate(nanobind::module_& m) {
+    using namespace maxmargin;
+    using namespace maxmargin::bindings;
+
+    nb::class_<CertificateTerms>(m, "CertificateTerms", "Sums of certificate_terms.")
+        .def_ro("loss", &CertificateTerms::loss)
+        .def_ro("gap", &CertificateTerms::gap)
+        .def_ro("dual", &CertificateTerms::dual)
+        .def_ro("balance", &CertificateTerms::balance)
+        .def_ro("largest_score", &CertificateTerms::largest_score);
+    m.def("certificate_terms", &terms, nb::arg("loss"), nb::arg("z").noconvert(), nb::arg("sign").noconvert(),
+          nb::arg("cost").noconvert(), nb::arg("b"), nb::arg("alpha").noconvert(),
+          "Losses, duality gap, dual value and balance of scored rows.");
+
+    m.def("offset_derivatives", &offset_slope, nb::arg("loss"), nb::arg("z").noconvert(),
+          nb::arg("sign").noconvert(), nb::arg("cost").noconvert(), nb::arg("b"),
+          "Slope and curvature of the total loss in the offset.");
+    m.def("largest_score", &largest, nb::arg("z").noconvert(), nb::arg("cost").noconvert(),
+          "The largest |z| of rows that cost anything.");
+    m.def("hinge_offset", &hinge_offset_interval, nb::arg("z").noconvert(), nb::arg("sign").noconvert(),
+          nb::arg("cost").noconvert(), "The interval of offsets that minimise the total hinge loss.");
+    m.def("breakpoints_between", &window, nb::arg("z").noconvert(), nb::arg("sign").noconvert(),
+          nb::arg("cost").noconvert(), nb::arg("low"), nb::arg("high"),
+          "(cost below, at low, at high, inside; the next breakpoint above; those inside with their costs).");
+    m.def("select_offset", &selected, nb::arg("points").noconvert(), nb::arg("below"), nb::arg("next"),
+          nb::arg("target"), nb::arg("tie"),
+          "The interval that begins where the running cost reaches the target; rearranges the points.");
+
+    nb::class_<ClassCosts>(m, "ClassCosts", "Total cost of each sign, and the rows that cost anything.")
+        .def_ro("positive", &ClassCosts::positive)
+        .def_ro("negative", &ClassCosts::negative)
+        .def_ro("n_live", &ClassCosts::n_live);
+    m.def("class_costs", &costs_of_classes, nb::arg("sign").noconvert(), nb::arg("cost").noconvert(),
+          "Total cost of each sign.");
+
+    nb::class_<DualBalance>(m, "DualBalance", "Sums of the duals of each sign, and the room for a change.")
+        .def_ro("positive", &DualBalance::positive)
+        .def_ro("negative", &DualBalance::negative)
+        .def_ro("room", &DualBalance::room);
+    m.def("clamp_dual", &clamp, nb::arg("alpha").noconvert(), nb::arg("sign").noconvert(),
+          nb::arg("cost").noconvert(), nb::arg("bounded"), nb::arg("reach"), nb::arg("feasible").noconvert(),
+          "Move duals into their interval: [0, c] if bounded, else [0, reach √c].");
+    m.def("correct_dual", &correct, nb::arg("alpha").noconvert(), nb::arg("sign").noconvert(),
+          nb::arg("cost").noconvert(), nb::arg("bounded"), nb::arg("share"), nb::arg("factors"),
+          "Change duals in place: rows inside their bounds by a share, or each sign by its factor.");
+
+    nb::class_<DualSums>(m, "DualSums", "Σ α, Σ s α and Σ α²/c.")
+        .def_ro("linear", &DualSums::linear)
+        .def_ro("balance", &DualSums::balance)
+        .def_ro("square", &DualSums::square);
+    m.def("score_and_pull", &products, nb::arg("block"), nb::arg("w").noconvert(), nb::arg("z").noconvert(),
+          nb::arg("sign").noconvert(), nb::arg("cost").noconvert(), nb::arg("alpha").noconvert(),
+          nb::arg("v").noconvert(), nb::arg("token"), "z = X w and v += X'(s α) in one reading, with sums.");
+    m.def("implied_pull", &pull, nb::arg("loss"), nb::arg("block"), nb::arg("z").noconvert(),
+          nb::arg("sign").noconvert(), nb::arg("cost").noconvert(), nb::arg("b"), nb::arg("v").noconvert(),
+          nb::arg("token"), "v += X'p for p = −s c ℓ′(m), the pull of each row; returns Σ p.");
+}
