@@ -10,6 +10,7 @@ from maxmargin.results.solution import Plan
 from maxmargin.results.wording import plural
 from maxmargin.solvers.base import Solver
 from maxmargin.solvers.dual_descent import DualDescent
+from maxmargin.solvers.interior_point import InteriorPoint
 from maxmargin.solvers.newton import Newton
 
 __all__ = ["SOLVERS", "choose"]
@@ -17,6 +18,7 @@ __all__ = ["SOLVERS", "choose"]
 # Adding a solver is its file and a line here; the contracts then run over it.
 SOLVERS: dict[str, Solver[Any]] = {
     DualDescent.name: DualDescent(),
+    InteriorPoint.name: InteriorPoint(),
     Newton.name: Newton(),
 }
 

@@ -1,0 +1,190 @@
+// The passes of the interior point method.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "arrays.hpp"
+#include "maxmargin/kernel/interior_passes.hpp"
+#include "stop_token.hpp"
+
+namespace maxmargin::bindings {
+namespace {
+
+using Matrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Direction = std::tuple<Out<double>, Out<double>, Out<double>>;
+using State = std::tuple<Out<double>, Out<double>, Out<double>, Out<double>>;
+
+InteriorRows view_of(const OwnedBlock& rows, const In<std::int8_t>& sign, const In<double>& cost,
+                     const State& state) {
+    const std::int64_t n = rows.block.n_rows;
+    const auto& [alpha, beta, t, xi] = state;
+    expect_length(sign, n, "sign");
+    expect_length(cost, n, "cost");
+    expect_length(alpha, n, "alpha");
+    expect_length(beta, n, "beta");
+    expect_length(t, n, "t");
+    expect_length(xi, n, "xi");
+    return {sign.data(), cost.data(), alpha.data(), beta.data(), t.data(), xi.data()};
+}
+
+InteriorDirection view_of(const OwnedBlock& rows, const Direction& direction) {
+    const auto& [alpha, t, xi] = direction;
+    for (const auto* part : {&alpha, &t, &xi}) expect_length(*part, rows.block.n_rows, "direction");
+    return {alpha.data(), t.data(), xi.data()};
+}
+
+Affine affine(const OwnedBlock& rows, const In<double>& w, double offset) {
+    expect_length(w, rows.block.n_columns, "w");
+    return {w.data(), offset};
+}
+
+double* sums_of(const OwnedBlock& rows, Out<double>& total, const char* name) {
+    expect_length(total, rows.block.n_columns + 1, name);
+    return total.data();
+}
+
+// The sums of a complete pass.
+template <class Pass>
+auto sums_of_pass(PythonStopToken& token, Pass&& pass) {
+    decltype(pass()) sums;
+    run_to_the_end(token, [&] {
+        sums = pass();
+        return sums.complete;
+    });
+    return sums;
+}
+
+PointSums move(const OwnedBlock& rows, In<std::int8_t> sign, In<double> cost, const State& state,
+               const std::optional<Direction>& along, double step, double mu, In<double> w, double offset,
+               Out<double> alpha_out, Out<double> pull, Out<double> push, std::optional<Matrix> matrix,
+               std::optional<In<double>> shift, PythonStopToken& token) {
+    const std::int64_t d = rows.block.n_columns;
+    expect_length(alpha_out, rows.block.n_rows, "alpha_out");
+    if (shift) expect_length(*shift, d, "shift");
+    if (matrix &&
+        (static_cast<std::int64_t>(matrix->shape(0)) != d + 1 || matrix->shape(1) != matrix->shape(0)))
+        throw nb::value_error("matrix must have one row and column more than there are columns");
+    const InteriorRows view = view_of(rows, sign, cost, state);
+    const InteriorDirection direction = along ? view_of(rows, *along) : InteriorDirection{};
+    const Assembly assembly{sums_of(rows, pull, "pull"), sums_of(rows, push, "push"),
+                            matrix ? matrix->data() : nullptr, shift ? shift->data() : nullptr};
+    const Affine at = affine(rows, w, offset);
+    const Move how{along ? &direction : nullptr, step, mu};
+    return sums_of_pass(
+        token, [&] { return interior_move(rows.block, view, at, how, alpha_out.data(), assembly, token); });
+}
+
+StepSums predict(const OwnedBlock& rows, In<std::int8_t> sign, In<double> cost, const State& state,
+                 In<double> dw, double offset, const Direction& along, Out<double> centring,
+                 Out<double> second_order, PythonStopToken& token) {
+    const InteriorRows view = view_of(rows, sign, cost, state);
+    const InteriorDirection direction = view_of(rows, along);
+    const Affine change = affine(rows, dw, offset);
+    double* first = sums_of(rows, centring, "centring");
+    double* second = sums_of(rows, second_order, "second_order");
+    return sums_of_pass(
+        token, [&] { return interior_predict(rows.block, view, change, direction, first, second, token); });
+}
+
+StepSums correct(const OwnedBlock& rows, In<std::int8_t> sign, In<double> cost, const State& state,
+                 In<double> dw, double offset, const Direction& along, double target, double trial,
+                 Out<double> pull_back, PythonStopToken& token) {
+    const InteriorRows view = view_of(rows, sign, cost, state);
+    const InteriorDirection direction = view_of(rows, along);
+    const Affine change = affine(rows, dw, offset);
+    double* total = sums_of(rows, pull_back, "pull_back");
+    return sums_of_pass(token, [&] {
+        return interior_correct(rows.block, view, change, direction, {target, trial}, total, token);
+    });
+}
+
+StepSums refine(const OwnedBlock& rows, In<std::int8_t> sign, In<double> cost, const State& state,
+                In<double> dw, double offset, const Direction& along, const Direction& better, double target,
+                double trial, double next_trial, Out<double> pull_back, PythonStopToken& token) {
+    const InteriorRows view = view_of(rows, sign, cost, state);
+    const InteriorDirection from = view_of(rows, along), to = view_of(rows, better);
+    const Affine change = affine(rows, dw, offset);
+    double* total = sums_of(rows, pull_back, "pull_back");
+    return sums_of_pass(token, [&] {
+        return interior_refine(rows.block, view, change, from, to, {target, trial}, next_trial, total, token);
+    });
+}
+
+void least_products(const OwnedBlock& rows, In<std::int8_t> sign, In<double> cost, const State& state,
+                    const Direction& along, In<double> steps, In<double> means, Out<double> least) {
+    const InteriorRows view = view_of(rows, sign, cost, state);
+    const InteriorDirection direction = view_of(rows, along);
+    const auto n_tried = static_cast<std::int64_t>(steps.shape(0));
+    expect_length(means, n_tried, "means");
+    expect_length(least, n_tried, "least");
+    std::vector<TriedStep> tried;
+    for (std::int64_t k = 0; k < n_tried; ++k) tried.push_back({steps.data()[k], means.data()[k]});
+    nb::gil_scoped_release nogil;
+    interior_least_products(rows.block.n_rows, view, direction, tried.data(), n_tried, least.data());
+}
+
+double smooth_slope(const OwnedBlock& rows, In<std::int8_t> sign, In<double> cost, const State& state,
+                    In<double> change, double step, double mu) {
+    const InteriorRows view = view_of(rows, sign, cost, state);
+    expect_length(change, rows.block.n_rows, "change");
+    nb::gil_scoped_release nogil;
+    return interior_smooth_slope(rows.block.n_rows, view, change.data(), step, mu);
+}
+
+nb::tuple centred(double e, double cost, double mu) {
+    const CentredRow row = centre_row(e, cost, mu);
+    return nb::make_tuple(row.alpha, row.beta, row.t, row.xi);
+}
+
+}  // namespace
+}  // namespace maxmargin::bindings
+
+void bind_interior(nanobind::module_& m) {
+    using namespace maxmargin;
+    using namespace maxmargin::bindings;
+
+    nb::class_<PointSums>(m, "PointSums", "What interior_move added up at the new point.")
+        .def_ro("loss", &PointSums::loss)
+        .def_ro("gap", &PointSums::gap)
+        .def_ro("dual", &PointSums::dual)
+        .def_ro("balance", &PointSums::balance)
+        .def_ro("complementarity", &PointSums::complementarity);
+    nb::class_<StepSums>(m, "StepSums", "How long a step may be, and what it does to the complementarity.")
+        .def_ro("largest_ratio", &StepSums::largest_ratio)
+        .def_ro("first", &StepSums::first)
+        .def_ro("second", &StepSums::second);
+
+    m.def("interior_centre", &centred, nb::arg("e"), nb::arg("cost"), nb::arg("mu"),
+          "(alpha, beta, t, xi) of the central path for a given margin.");
+    m.def("interior_move", &move, nb::arg("block"), nb::arg("sign").noconvert(), nb::arg("cost").noconvert(),
+          nb::arg("state"), nb::arg("along").none(), nb::arg("step"), nb::arg("mu"), nb::arg("w").noconvert(),
+          nb::arg("offset"), nb::arg("alpha_out").noconvert(), nb::arg("pull").noconvert(),
+          nb::arg("push").noconvert(), nb::arg("matrix").noconvert().none(),
+          nb::arg("shift").noconvert().none(), nb::arg("token"),
+          "Move every row along a direction, or to the central path, and assemble the next system.");
+    m.def("interior_predict", &predict, nb::arg("block"), nb::arg("sign").noconvert(),
+          nb::arg("cost").noconvert(), nb::arg("state"), nb::arg("dw").noconvert(), nb::arg("offset"),
+          nb::arg("along"), nb::arg("centring").noconvert(), nb::arg("second_order").noconvert(),
+          nb::arg("token"),
+          "The predictor's directions, and what the corrector's right-hand side is made of.");
+    m.def("interior_correct", &correct, nb::arg("block"), nb::arg("sign").noconvert(),
+          nb::arg("cost").noconvert(), nb::arg("state"), nb::arg("dw").noconvert(), nb::arg("offset"),
+          nb::arg("along"), nb::arg("target"), nb::arg("trial"), nb::arg("pull_back").noconvert(),
+          nb::arg("token"),
+          "The corrector's directions, and the right-hand side of Gondzio's first corrector.");
+    m.def("interior_refine", &refine, nb::arg("block"), nb::arg("sign").noconvert(),
+          nb::arg("cost").noconvert(), nb::arg("state"), nb::arg("dw").noconvert(), nb::arg("offset"),
+          nb::arg("along"), nb::arg("better"), nb::arg("target"), nb::arg("trial"), nb::arg("next_trial"),
+          nb::arg("pull_back").noconvert(), nb::arg("token"),
+          "One of Gondzio's correctors, and the right-hand side of the next.");
+    m.def("interior_least_products", &least_products, nb::arg("block"), nb::arg("sign").noconvert(),
+          nb::arg("cost").noconvert(), nb::arg("state"), nb::arg("along"), nb::arg("steps").noconvert(),
+          nb::arg("means").noconvert(), nb::arg("least").noconvert(),
+          "The smallest complementarity product after each step, as a share of its mean times cost.");
+    m.def("interior_smooth_slope", &smooth_slope, nb::arg("block"), nb::arg("sign").noconvert(),
+          nb::arg("cost").noconvert(), nb::arg("state"), nb::arg("change").noconvert(), nb::arg("step"),
+          nb::arg("mu"), "The slope of the smoothed loss along a change of the scores.");
+}

@@ -1,0 +1,244 @@
+"""One iteration of the interior point: predictor, corrector, Gondzio's correctors, step.
+
+It changes a `PathState`, whose numbers always belong together: an interrupted pass leaves the dual point of
+the last complete iteration, and (w, b) with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from maxmargin._core import Factor, StopToken
+from maxmargin.problem import Problem
+from maxmargin.rows import Array, Rows
+from maxmargin.rows.kernels import Scores
+from maxmargin.solvers.frame import Frame, inner
+from maxmargin.solvers.interior_passes import (
+    Correct,
+    LeastProducts,
+    Move,
+    PointRecord,
+    Predict,
+    Refine,
+    SmoothSlope,
+    StepRecord,
+)
+
+__all__ = ["PathState", "centre_by_newton", "find_root", "follow_path", "move_to_path", "open_path"]
+
+_TRIAL_GROWTH = 0.3  # how much longer a step Gondzio's correctors hope for
+_WORTH_CORRECTING = 0.9  # steps longer than that need no corrector
+_WORTH_KEEPING = 0.02  # what a corrector must add to the step
+_LEAST_SHARE = 0.05  # of the mean product: no product may fall below it
+_SHORTER: Array = np.power(0.9, np.arange(8.0))
+_LINE_SEARCH = 12  # evaluations, none of which reads the rows
+_FLAT_ENOUGH = 0.1  # share of the first slope at which a line search ends
+_NEAR = 3.0  # decrement, in units of μ Σ c, at which μ may fall
+
+
+@dataclass(eq=False)
+class PathState:
+    """A point near the central path, and room for directions.
+
+    Attributes
+    ----------
+    x : array
+        Weights and offset in the frame.
+    alpha, beta, t, xi : row vectors
+    along, better : three row vectors each
+        The direction (of α, t and ξ), and a corrected one; the first of `better` is also where a move
+        writes the new α.
+    seen : PointRecord
+        The sums at this point.
+    """
+
+    rows: Rows
+    frame: Frame
+    x: Array
+    alpha: Array
+    beta: Array
+    t: Array
+    xi: Array
+    along: tuple[Array, Array, Array]
+    better: tuple[Array, Array, Array]
+    seen: PointRecord
+
+    @property
+    def numbers(self) -> tuple[Array, Array, Array, Array]:
+        return (self.alpha, self.beta, self.t, self.xi)
+
+
+def open_path(problem: Problem, rows: Rows, frame: Frame, x: Array, mu: float, token: StopToken) -> PathState:
+    """Return the point of the central path at x."""
+    alpha, beta, *others = (rows.zeros() for _ in range(8))
+    t, xi = np.ones_like(alpha), np.ones_like(alpha)
+    nothing = PointRecord(0.0, 0.0, 0.0, 0.0, 0.0, alpha, alpha, None)
+    along, better = (others[0], others[1], others[2]), (others[3], others[4], others[5])
+    path = PathState(rows, frame, x, alpha, beta, t, xi, along, better, nothing)
+    move_to_path(problem, path, x, mu, token)
+    return path
+
+
+def move_to_path(problem: Problem, path: PathState, x: Array, mu: float, token: StopToken) -> None:
+    """Go to the point of the central path that has the margins of x."""
+    _move(problem, path, x, Move(*path.frame.split(x), mu=mu, shift=path.frame.shift), token)
+
+
+def _move(problem: Problem, path: PathState, x: Array, kernel: Move, token: StopToken) -> None:
+    new_alpha, *room = path.better
+    vectors = (problem.sign, problem.cost, new_alpha, *path.numbers, *path.along)
+    path.seen = path.rows.reduce(kernel, *vectors, token=token)
+    path.better = (path.alpha, room[0], room[1])
+    path.alpha, path.x = new_alpha, x
+
+
+def follow_path(problem: Problem, path: PathState, correctors: int, token: StopToken) -> float:
+    """Take one step towards the optimum; return the passes it cost."""
+    frame, seen = path.frame, path.seen
+    fixed = (problem.sign, problem.cost)
+    total = 2.0 * problem.class_costs.total
+    mu = seen.complementarity / total
+    assert seen.matrix is not None
+    factor = frame.factor(seen.matrix)
+    side = frame.centred(seen.pull + seen.push) - frame.penalty * path.x
+    change = factor.solve(side)
+    found = path.rows.reduce(Predict(*frame.split(change)), *fixed, *path.numbers, *path.along, token=token)
+    length = min(_longest(found), 1.0)
+    target = mu * (max(_after(seen, found, length), 0.0) / seen.complementarity) ** 3
+    trial = min(1.0, length + _TRIAL_GROWTH)
+    side = side + frame.centred(target * found.sides[0] + found.sides[1])
+    change = factor.solve(side)
+    kernel = Correct(*frame.split(change), target, trial)
+    found = path.rows.reduce(kernel, *fixed, *path.numbers, *path.along, token=token)
+    direction = _Direction(change, found, target, trial)
+    direction, passes = _refine(problem, path, factor, direction, correctors, token)
+    length = min(1.0, min(max(0.995, 1.0 - mu), 0.9999) * direction.longest)
+    length = _keep_near(problem, path, direction.found, length, token)
+    x = path.x + length * direction.change
+    _move(problem, path, x, Move(*frame.split(x), length, shift=frame.shift), token)
+    return passes + 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Direction:
+    """The change of x that goes with `along`, what its pass found, and what it aimed at."""
+
+    change: Array
+    found: StepRecord
+    target: float
+    trial: float  # the step for which the next corrector's right-hand side was made
+
+    @property
+    def longest(self) -> float:
+        return _longest(self.found)
+
+
+def _refine(
+    problem: Problem,
+    path: PathState,
+    factor: Factor,
+    direction: _Direction,
+    correctors: int,
+    token: StopToken,
+) -> tuple[_Direction, float]:
+    """Try Gondzio's correctors as long as they lengthen the step; return the passes too."""
+    passes = 0.0
+    while passes < correctors and direction.longest < _WORTH_CORRECTING:
+        more = factor.solve(path.frame.centred(direction.found.sides[0]))
+        trial = min(1.0, direction.longest + _TRIAL_GROWTH)
+        kernel = Refine(*path.frame.split(more), direction.target, direction.trial, trial)
+        vectors = (problem.sign, problem.cost, *path.numbers, *path.along, *path.better)
+        found = path.rows.reduce(kernel, *vectors, token=token)
+        passes += 1.0
+        if _longest(found) < direction.longest + _WORTH_KEEPING:
+            break
+        path.along, path.better = path.better, path.along
+        direction = _Direction(direction.change + more, found, direction.target, trial)
+    return direction, passes
+
+
+def _keep_near(
+    problem: Problem, path: PathState, found: StepRecord, length: float, token: StopToken
+) -> float:
+    """Shorten a step that would leave some product far below the others."""
+    vectors = (problem.sign, problem.cost, *path.numbers, *path.along)
+    total = 2.0 * problem.class_costs.total
+    for _ in range(6):
+        steps = length * _SHORTER
+        means = np.array([_after(path.seen, found, float(step)) / total for step in steps])
+        least = path.rows.reduce(LeastProducts(steps, means), *vectors, token=token)
+        near = np.flatnonzero(least >= _LEAST_SHARE)
+        if near.size > 0:
+            return float(steps[near[0]])
+        length = float(steps[-1]) * 0.9
+    return length
+
+
+def _longest(found: StepRecord) -> float:
+    """Return the longest step that keeps everything positive; no more than anybody asks for."""
+    return 1.0 / max(found.largest_ratio, 1e-3)
+
+
+def _after(seen: PointRecord, found: StepRecord, step: float) -> float:
+    """Return Σ αt + βξ after a step."""
+    return seen.complementarity + step * (found.first + step * found.second)
+
+
+def centre_by_newton(
+    problem: Problem, path: PathState, mu: float, next_mu: float, token: StopToken
+) -> tuple[float, float, float]:
+    """Take a Newton step towards the point of the path at μ, then centre there at μ or below.
+
+    The objective is that of the smoothed hinge, whose minimum is that point; the step is the best one
+    along the direction. `next_mu` is taken if the decrement shows that the point is near.
+
+    Returns
+    -------
+    decrement, mu, passes : float
+        The first is in units of μ Σ c, and measured before the step; the second is where the point is.
+    """
+    frame, seen = path.frame, path.seen
+    assert seen.matrix is not None
+    factor = frame.factor(seen.matrix)
+    side = frame.centred(seen.pull) - frame.penalty * path.x
+    change = factor.solve(side)
+    promised = inner(side, change)
+    scores = path.along[0]
+    dw, offset = frame.split(change)
+    path.rows.reduce(Scores(dw), scores, token=token)
+    scores += offset
+    vectors = (problem.sign, problem.cost, *path.numbers, scores)
+
+    def slope(step: float) -> float:
+        own = inner(frame.penalty * (path.x + step * change), change)
+        return own + path.rows.reduce(SmoothSlope(step, mu), *vectors, token=token)
+
+    step = find_root(slope, -promised)
+    decrement = promised / (mu * problem.class_costs.total)
+    reached = next_mu if decrement < _NEAR else mu
+    move_to_path(problem, path, path.x + step * change, reached, token)
+    return decrement, reached, 2.0
+
+
+def find_root(slope: Callable[[float], float], first: float) -> float:
+    """Return a step at which a rising slope, `first` < 0 at 0, is nearly 0: doubling, then regula falsi."""
+    low, low_slope, high, high_slope = 0.0, first, np.inf, np.inf
+    step = 1.0
+    for _ in range(_LINE_SEARCH):
+        value = slope(step)
+        if abs(value) <= _FLAT_ENOUGH * abs(first):
+            break
+        if value < 0:
+            low, low_slope = step, value
+        else:
+            high, high_slope = step, value
+        if np.isinf(high):
+            step *= 2.0
+            continue
+        width = high - low
+        root = low + width * low_slope / (low_slope - high_slope)
+        step = min(max(root, low + 0.1 * width), high - 0.1 * width)
+    return step

@@ -1,0 +1,267 @@
+"""Interior point for the hinge: Mehrotra's predictor and corrector on a weighted central path.
+
+The path is αt = βξ = μc for every row (formulas in the core's `interior_passes.hpp`): with the row's own
+cost on the right, costs of very different sizes reach the optimum together. Only the weights and the offset
+are unknowns of the linear system, one Gram matrix per iteration, so the iterations hardly grow with the
+number of rows. The first ones are Newton steps towards a point of the path that is well inside: from there
+the steps are long. The objective and its bound are by-products of every iteration. Tolerances below 1e-7,
+and duals that are exactly 0 or c, are left to `crossover`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import maxmargin._core as _core
+from maxmargin._core import StopToken
+from maxmargin.errors import InvalidParameter
+from maxmargin.problem import Examination, Problem
+from maxmargin.problem.feasible import make_feasible
+from maxmargin.rows import Array
+from maxmargin.solvers.base import Needs, Point, Step
+from maxmargin.solvers.crossover import Crossover
+from maxmargin.solvers.frame import Frame, inner
+from maxmargin.solvers.interior_path import (
+    PathState,
+    centre_by_newton,
+    follow_path,
+    move_to_path,
+    open_path,
+)
+
+__all__ = ["InteriorPoint"]
+
+_MOST_COLUMNS = 20_000  # beyond that the matrix alone would have more than 3 GB
+_FALL = 0.3  # of μ from one Newton step to the next
+_CENTRED = 0.2  # decrement, in units of μ Σ c, at which Newton's part is over
+_FIRST_CROSSOVER = 1e-7  # relative gap
+_NEXT_CROSSOVER = 0.03  # share of the last attempt's gap
+_ALLOWANCE = 60.0  # passes for one crossover
+_KEEP_BELOW = 1e-6  # iterates with a smaller gap are kept: later ones may be spoilt by rounding
+_PATIENCE = 5  # iterations without a smaller gap
+
+
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """A point, and its relative gap as far as it is known."""
+
+    relative_gap: float
+    w: Array
+    b: float
+    alpha: Array
+
+
+@dataclass(eq=False)
+class _State:
+    """Everything that changes during a fit.
+
+    Attributes
+    ----------
+    path : PathState or None
+        None where w = 0 costs nothing: then there is nothing to do.
+    mu : float
+        Where Newton's steps go.
+    relative_gap : float
+        At the path's point.
+    kept : _Kept or None
+        The best point that the path has left behind.
+    """
+
+    path: PathState | None
+    tol: float
+    mu: float
+    newton_left: int
+    kept: _Kept | None = None
+    is_untried: bool = False  # a point of an earlier fit, not yet looked at
+    relative_gap: float = np.inf
+    smallest_gap: float = np.inf
+    since_smallest: int = 0
+    crossed_at: float = np.inf
+    recovered_at: float = np.inf  # the gap that was left when the path last came to its end
+    crossover: Crossover = field(default_factory=Crossover)
+
+
+@dataclass(frozen=True)
+class InteriorPoint:
+    """Interior point for the hinge loss.
+
+    Parameters
+    ----------
+    correctors : int
+        How many of Gondzio's correctors an iteration may try; each costs one pass and saves iterations.
+    newton_steps : int
+        The most Newton steps before the path is followed.
+    first_mu, centred_mu : float
+        Where Newton's steps begin and end. Margins are measured in units of 1 whatever the costs and the
+        columns are, so these need not depend on the problem.
+    """
+
+    correctors: int = 5
+    newton_steps: int = 15
+    first_mu: float = 0.1
+    centred_mu: float = 0.01
+
+    name = "interior_point"
+    title = "interior point"
+    needs = Needs(losses=frozenset({"hinge"}))
+
+    def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> _State:
+        rows, costs = problem.rows, problem.class_costs
+        if rows.n_columns > _MOST_COLUMNS:
+            raise InvalidParameter(
+                f"solver {self.name!r} makes a square matrix of the columns and takes at most "
+                f"{_MOST_COLUMNS:,}; got {rows.n_columns:,} columns. Use solver='dual_descent'."
+            )
+        is_free = problem.offset.kind == "free"
+        if costs.total == 0 or (is_free and min(costs.positive, costs.negative) == 0):
+            return _State(None, tol, self.first_mu, 0)
+        frame = Frame.of(problem, token)
+        x = frame.join(np.zeros(rows.n_columns), _first_offset(problem, self.first_mu))
+        path = open_path(problem, rows.condensed(token), frame, x, self.first_mu, token)
+        state = _State(path, tol, self.first_mu, self.newton_steps)
+        if memory is not None and memory["alpha"].shape == path.alpha.shape:
+            alpha = make_feasible(problem, memory["alpha"])
+            state.kept, state.is_untried = _Kept(np.inf, memory["w"], memory["offset"], alpha), True
+        return state
+
+    def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
+        """Take one step along the path; near its end, try to finish."""
+        path = state.path
+        if path is None:
+            return Step(0.0, 0.0, wants_certificate=True)
+        if state.is_untried:
+            state.is_untried = False
+            passes = self._cross_over(problem, state, path, token)
+            return Step(passes, np.inf, wants_certificate=True)
+        try:
+            passes = self._advance(problem, state, path, token)
+            has_stalled = self._watch_for_rounding(state, path)
+        except ValueError:  # numbers that are not finite: the path has come to its end
+            passes, has_stalled = 1.0, True
+        if has_stalled:
+            return self._recover(problem, state, path, passes, token)
+        wants_more = state.tol < _FIRST_CROSSOVER and state.relative_gap > state.tol
+        is_near = state.relative_gap <= min(_FIRST_CROSSOVER, _NEXT_CROSSOVER * state.crossed_at)
+        if wants_more and is_near:
+            state.crossed_at = state.relative_gap
+            passes += self._cross_over(problem, state, path, token)
+        return Step(passes, _best_of(state, path).relative_gap)
+
+    def _advance(self, problem: Problem, state: _State, path: PathState, token: StopToken) -> float:
+        if state.newton_left > 0:
+            next_mu = max(_FALL * state.mu, self.centred_mu)
+            decrement, mu, passes = centre_by_newton(problem, path, state.mu, next_mu, token)
+            is_over = state.mu <= self.centred_mu and decrement < _CENTRED
+            state.newton_left = 0 if is_over else state.newton_left - 1
+            state.mu = mu
+        else:
+            passes = follow_path(problem, path, self.correctors, token)
+        state.relative_gap = _relative_gap(problem, path)
+        return passes
+
+    def _watch_for_rounding(self, state: _State, path: PathState) -> bool:
+        """Keep the best iterate; return whether rounding has taken over."""
+        gap = state.relative_gap
+        if gap < state.smallest_gap:
+            state.smallest_gap, state.since_smallest = gap, 0
+            if state.tol < gap < min(_KEEP_BELOW, np.inf if state.kept is None else state.kept.relative_gap):
+                state.kept = _Kept(gap, *path.frame.split(path.x), path.alpha.copy())
+            return False
+        state.since_smallest += 1
+        is_late = state.smallest_gap < _KEEP_BELOW
+        return is_late and (gap > 10.0 * state.smallest_gap or state.since_smallest >= _PATIENCE)
+
+    def _recover(
+        self, problem: Problem, state: _State, path: PathState, passes: float, token: StopToken
+    ) -> Step:
+        """Finish from the best point; should that fail, go back to it, further up the path, once."""
+        if state.kept is not None:
+            state.relative_gap = np.inf
+            passes += self._cross_over(problem, state, path, token)
+        gap = np.inf if state.kept is None else state.kept.relative_gap
+        is_last = state.kept is None or gap > 0.5 * state.recovered_at
+        if state.kept is not None and not is_last:
+            state.recovered_at = gap
+            state.crossed_at, state.smallest_gap, state.since_smallest = np.inf, np.inf, 0
+            state.mu, state.newton_left = self.centred_mu, self.newton_steps
+            x = path.frame.place(state.kept.w, state.kept.b)
+            move_to_path(problem, path, x, state.mu, token)
+            passes += 1.0
+        return Step(passes, gap, wants_certificate=True, is_exhausted=is_last)
+
+    def _cross_over(self, problem: Problem, state: _State, path: PathState, token: StopToken) -> float:
+        """Solve for the rows on the margin, from the best point so far; keep the result if it is better."""
+        best = _best_of(state, path)
+        allowance = state.crossover.spent + _ALLOWANCE
+        crossed = state.crossover.improve(
+            problem, best.alpha, allowance, token, point=(best.w, best.b), frame=path.frame, rows=path.rows
+        )
+        if state.kept is None or crossed.relative_gap < state.kept.relative_gap:
+            state.kept = _Kept(crossed.relative_gap, crossed.w, crossed.b, crossed.alpha)
+        return crossed.passes
+
+    def point(self, problem: Problem, state: _State) -> Point:
+        if state.path is None:
+            return Point(np.zeros(problem.rows.n_columns), None, problem.rows.zeros())
+        best = _best_of(state, state.path)
+        # With a free offset the best one for these weights is never worse.
+        return Point(best.w, None if problem.offset.kind == "free" else best.b, best.alpha)
+
+    def learn(self, problem: Problem, state: _State, examination: Examination) -> None:
+        """Nothing: the path knows where it stands."""
+
+    def remember(self, state: _State) -> dict[str, Any]:
+        if state.path is None:
+            return {"alpha": np.zeros(0), "w": np.zeros(0), "offset": 0.0}
+        best = _best_of(state, state.path)
+        return {"alpha": best.alpha, "w": best.w, "offset": best.b}
+
+    def default_max_iter(self, problem: Problem) -> int:
+        return 200
+
+
+def _best_of(state: _State, path: PathState) -> _Kept:
+    """Return the point that was kept, or the path's if that is better."""
+    if state.kept is not None and not state.kept.relative_gap > state.relative_gap:
+        return state.kept
+    return _Kept(state.relative_gap, *path.frame.split(path.x), path.alpha)
+
+
+def _relative_gap(problem: Problem, path: PathState) -> float:
+    """Return the gap of the path's point from the sums of its last pass, without cancellation."""
+    seen = path.seen
+    w, b = path.frame.split(path.x)
+    v = seen.pull[:-1]
+    gap = seen.gap + 0.5 * inner(w - v, w - v)
+    dual = seen.dual - 0.5 * inner(v, v)
+    if problem.offset.kind == "penalized":
+        scale = problem.offset.scale
+        gap += 0.5 * (b / scale - scale * seen.balance) ** 2
+        dual -= 0.5 * (scale * seen.balance) ** 2
+    elif problem.offset.kind == "free":
+        gap += abs(seen.balance) * max(1.0, abs(b))
+    return gap / dual if dual > 0 else np.inf
+
+
+def _first_offset(problem: Problem, mu: float) -> float:
+    """Return the offset that balances the classes on the path at w = 0, by bisection."""
+    if problem.offset.kind != "free":
+        return 0.0
+    costs = problem.class_costs
+
+    def balance(b: float) -> float:
+        positive, *_ = _core.interior_centre(b - 1.0, costs.positive, mu)
+        negative, *_ = _core.interior_centre(-b - 1.0, costs.negative, mu)
+        return float(positive - negative)
+
+    reach = 2.0
+    while balance(reach) > 0 or balance(-reach) < 0:
+        reach *= 2.0
+    low, high = -reach, reach
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if balance(middle) > 0 else (low, middle)
+    return 0.5 * (low + high)
