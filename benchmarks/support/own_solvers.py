@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 import maxmargin
+from maxmargin.errors import MaxMarginError
 from maxmargin.solvers.choose import SOLVERS
 
 __all__ = ["fit_within", "solvers_for"]
@@ -39,7 +40,8 @@ def fit_within(X: Any, y: Any, seconds: float, **settings: Any) -> tuple[dict[st
             warnings.simplefilter("ignore", maxmargin.ConvergenceWarning)  # the gap is in the answer
             model = maxmargin.train(X, y, max_time=seconds, **settings)
     except Exception as problem:  # one solver that refuses or breaks shall not end the whole table
-        return {**NOTHING, "reason": f"{type(problem).__name__}: {problem}"}, None
+        status = "REFUSED" if isinstance(problem, MaxMarginError) else "FAILED"
+        return {**NOTHING, "status": status, "reason": f"{type(problem).__name__}: {problem}"}, None
     spent, cpu = time.perf_counter() - began, time.process_time() - cpu
     history, plan = model.histories[0], model.plans[0]
     record = {
