@@ -56,7 +56,7 @@ PackedGram<Packed>::PackedGram(std::int64_t n_columns, const double* shift)
         if (column < n_columns) shift_[size(p)] = shift[column];
     }
     row_sums_.assign(size(n_positions_), 0.0);
-    sums_.assign(size(n_positions_ * n_positions_), 0.0);
+    sums_ = zeros(n_positions_ * n_positions_);
     packed_.assign(size(round_up(n_positions_, tile_.width) * kRows), Packed(0));
     root_.resize(size(kRows));
 }
@@ -109,7 +109,7 @@ void PackedGram<Packed>::pack(const Value* const* rows, const double* root, std:
 
 template <class Packed>
 void PackedGram<Packed>::flush(const RowsAhead& ahead) {
-    tile_.add(packed_.data(), tile_.width * kRows, filled_, n_positions_, 1.0, sums_.data(), n_positions_,
+    tile_.add(packed_.data(), tile_.width * kRows, filled_, n_positions_, 1.0, sums_.get(), n_positions_,
               ahead);
     filled_ = 0;
 }
@@ -118,13 +118,13 @@ template <class Packed>
 void PackedGram<Packed>::finish(double sign, double* total) {
     flush({});
     const std::int64_t d = n_columns_, stride = d + 1;
+    add_both_triangles(
+        d,
+        [&](std::int64_t i, std::int64_t j) {
+            return sign * sums_[size(position(i) * n_positions_ + position(j))];
+        },
+        total, stride);
     for (std::int64_t i = 0; i < d; ++i) {
-        const double* from = sums_.data() + position(i) * n_positions_;
-        for (std::int64_t j = i; j < d; ++j) {
-            const double value = sign * from[position(j)];
-            total[i * stride + j] += value;
-            if (i != j) total[j * stride + i] += value;
-        }
         total[i * stride + d] += sign * row_sums_[size(position(i))];
         total[d * stride + i] += sign * row_sums_[size(position(i))];
     }

@@ -3,59 +3,75 @@
 namespace maxmargin {
 namespace {
 
-std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
+// kCount numbers of a row, and the rows of sums that belong to them.
+template <int kCount, class Value, class Index>
+inline void meet(const Value* values, const Index* indices, std::int64_t n, double h, double* sums,
+                 std::int64_t size) {
+    double scaled[kCount];
+    double* to[kCount];
+#pragma GCC unroll 8
+    for (int p = 0; p < kCount; ++p) {
+        scaled[p] = h * static_cast<double>(values[p]);
+        to[p] = sums + indices[p] * size;
+        to[p][size - 1] += scaled[p];
+    }
+#pragma GCC unroll 8
+    for (int q = 0; q < kCount; ++q) {
+#pragma GCC unroll 8
+        for (int p = 0; p <= q; ++p) to[p][indices[q]] += scaled[p] * static_cast<double>(values[q]);
+    }
+    for (std::int64_t q = kCount; q < n; ++q) {
+        const std::int64_t column = indices[q];
+        const double value = static_cast<double>(values[q]);
+#pragma GCC unroll 8
+        for (int p = 0; p < kCount; ++p) to[p][column] += scaled[p] * value;
+    }
+}
 
 }  // namespace
 
 SparseGram::SparseGram(std::int64_t n_columns, const double* shift)
-    : n_columns_(n_columns), sums_(size(n_columns * n_columns), 0.0), row_sums_(size(n_columns), 0.0) {
+    : size_(n_columns + 1), sums_(zeros(size_ * size_)) {
     if (shift != nullptr) shift_.assign(shift, shift + n_columns);
 }
 
 template <class Value, class Index>
-void SparseGram::add(const SparseRows<Value, Index>& rows, std::int64_t first, std::int64_t count,
-                     const double* h) {
-    for (std::int64_t k = 0; k < count; ++k) {
-        if (h[k] == 0) continue;
-        const std::int64_t n = rows.n_values(first + k);
-        const Value* values = rows.values(first + k);
-        const Index* indices = rows.indices(first + k);
-        weight_ += h[k];
-        for (std::int64_t p = 0; p < n; ++p) {
-            const double scaled = h[k] * static_cast<double>(values[p]);
-            row_sums_[size(indices[p])] += scaled;
-            double* to = sums_.data() + indices[p] * n_columns_;
-            for (std::int64_t q = p; q < n; ++q) to[indices[q]] += scaled * static_cast<double>(values[q]);
-        }
-    }
+void SparseGram::add(const SparseRows<Value, Index>& rows, std::int64_t row, double h) {
+    const std::int64_t n = rows.n_values(row);
+    const Value* values = rows.values(row);
+    const Index* indices = rows.indices(row);
+    // Four numbers at a time meet all those behind them: many short loops cost more than their arithmetic.
+    std::int64_t k = 0;
+    for (; k + 4 <= n; k += 4) meet<4>(values + k, indices + k, n - k, h, sums_.get(), size_);
+    for (; k < n; ++k) meet<1>(values + k, indices + k, n - k, h, sums_.get(), size_);
+    sums_[static_cast<std::size_t>(size_ * size_ - 1)] += h;
 }
 
 void SparseGram::finish(double* total) const {
-    const std::int64_t d = n_columns_, stride = d + 1;
-    const auto shift = [&](std::int64_t j) { return shift_.empty() ? 0.0 : shift_[size(j)]; };
-    for (std::int64_t i = 0; i < d; ++i) {
-        // With s = Σ h x, t = Σ h and m the shift: Σ h (x − m)(x − m)ᵀ = Σ h xxᵀ − m sᵀ − (s − t m) mᵀ.
-        const double last = row_sums_[size(i)] - weight_ * shift(i);
-        for (std::int64_t j = i; j < d; ++j) {
-            double value = sums_[size(i * d + j)];
-            if (i != j) value += sums_[size(j * d + i)];  // rows need not be sorted
-            value -= shift(i) * row_sums_[size(j)] + last * shift(j);
-            total[i * stride + j] += value;
-            if (i != j) total[j * stride + i] += value;
-        }
-        total[i * stride + d] += last;
-        total[d * stride + i] += last;
+    const std::int64_t last = size_ - 1;
+    const auto sum = [&](std::int64_t i, std::int64_t j) {
+        const double* sums = sums_.get();
+        return i == j ? sums[i * size_ + j] : sums[i * size_ + j] + sums[j * size_ + i];
+    };
+    if (shift_.empty()) return add_both_triangles(size_, sum, total, size_);
+    // With s = Σ h x, t = Σ h and m the shift: Σ h (x − m)(x − m)ᵀ = Σ h xxᵀ − m sᵀ − (s − t m) mᵀ. The
+    // constant column is one more, with shift 0.
+    std::vector<double> shift = shift_, column(static_cast<std::size_t>(size_)), centred(column);
+    shift.push_back(0);
+    for (std::size_t i = 0; i < shift.size(); ++i) {
+        column[i] = sum(static_cast<std::int64_t>(i), last);
+        centred[i] = column[i] - sum(last, last) * shift[i];
     }
-    total[d * stride + d] += weight_;
+    const auto value = [&](std::int64_t i, std::int64_t j) {
+        const std::size_t row = static_cast<std::size_t>(i), other = static_cast<std::size_t>(j);
+        return sum(i, j) - (shift[row] * column[other] + centred[row] * shift[other]);
+    };
+    add_both_triangles(size_, value, total, size_);
 }
 
-template void SparseGram::add(const SparseRows<float, std::int32_t>&, std::int64_t, std::int64_t,
-                              const double*);
-template void SparseGram::add(const SparseRows<float, std::int64_t>&, std::int64_t, std::int64_t,
-                              const double*);
-template void SparseGram::add(const SparseRows<double, std::int32_t>&, std::int64_t, std::int64_t,
-                              const double*);
-template void SparseGram::add(const SparseRows<double, std::int64_t>&, std::int64_t, std::int64_t,
-                              const double*);
+template void SparseGram::add(const SparseRows<float, std::int32_t>&, std::int64_t, double);
+template void SparseGram::add(const SparseRows<float, std::int64_t>&, std::int64_t, double);
+template void SparseGram::add(const SparseRows<double, std::int32_t>&, std::int64_t, double);
+template void SparseGram::add(const SparseRows<double, std::int64_t>&, std::int64_t, double);
 
 }  // namespace maxmargin

@@ -119,6 +119,33 @@ TEST("many columns, beyond the groups that share a cache") {
     }
 }
 
+TEST("few numbers in a row, in any order") {
+    for (const std::int64_t d : {9, 40, 300}) {
+        Matrix m(400, d);
+        for (std::int64_t r = 0; r < 400; ++r) {
+            for (std::int64_t j = 0; j < d; ++j) {
+                if ((j + 7 * r) % 37 >= r % 9) m.at(r, j) = 0;  // from no number to a quarter of them
+            }
+        }
+        const Numbers h = some_numbers(400, 0.6), shift = some_numbers(d, 0.3);
+        const Expected plain = plain_gram(m, h, nullptr), centred = plain_gram(m, h, shift.data());
+        const Stored wide = csr<double, std::int64_t>("", m, Scalar::f64);
+        const Stored narrow = csr<float, std::int32_t>("", m, Scalar::f32);
+        Stored backwards = csr<double, std::int32_t>("", m, Scalar::f64);
+        auto& values = *static_cast<std::vector<double>*>(backwards.memory[0].get());
+        auto& indices = *static_cast<std::vector<std::int32_t>*>(backwards.memory[1].get());
+        const auto& starts = *static_cast<std::vector<std::int32_t>*>(backwards.memory[2].get());
+        for (std::size_t r = 0; r < 400; r += 2) {
+            std::reverse(values.begin() + starts[r], values.begin() + starts[r + 1]);
+            std::reverse(indices.begin() + starts[r], indices.begin() + starts[r + 1]);
+        }
+        for (const Stored* stored : {&wide, &narrow, static_cast<const Stored*>(&backwards)}) {
+            check_close(gram_of(stored->block, h, nullptr), plain, d + 1, 1e-14);
+            check_close(gram_of(stored->block, h, shift.data()), centred, d + 1, 1e-12);
+        }
+    }
+}
+
 TEST("no columns: the sum of the weights is left") {
     const Matrix m(10, 0);
     const Stored stored = dense<double>("", m, Scalar::f64, 0, 1);

@@ -34,7 +34,20 @@ class Gram {
     template <class Value, class Index>
     void add(const SparseRows<Value, Index>& rows, std::int64_t first, std::int64_t count, const double* h) {
         if (!sparse_sums_) sparse_sums_.emplace(n_columns_, shift_);
-        sparse_sums_->add(rows, first, count, h);
+        for (std::int64_t k = 0; k < count; ++k) {
+            if (h[k] == 0) continue;
+            if (!rather_dense(rows.n_values(first + k))) {
+                sparse_sums_->add(rows, first + k, h[k]);
+                continue;
+            }
+            spread_.resize(spread_.size() + static_cast<std::size_t>(n_columns_), 0.0);
+            double* row = spread_.data() + spread_.size() - n_columns_;
+            for (std::int64_t v = 0; v < rows.n_values(first + k); ++v)
+                row[rows.column(first + k, v)] += static_cast<double>(rows.value(first + k, v));
+            spread_h_.push_back(h[k]);
+            if (spread_h_.size() == kSpread) add_spread();
+        }
+        add_spread();
     }
 
     template <class Value>
@@ -68,7 +81,23 @@ class Gram {
         }
     }
 
+    // From how many numbers on a sparse row costs less in the register tiles, zeros and all: a tile takes
+    // about a tenth of the time for a product, but takes all n_columns² / 2 of them.
+    bool rather_dense(std::int64_t n_values) const noexcept {
+        return 10 * n_values * n_values > n_columns_ * (n_columns_ + 16);
+    }
+
+    void add_spread() {
+        const std::int64_t count = static_cast<std::int64_t>(spread_h_.size());
+        if (count == 0) return;
+        add(DenseRows<double>(spread_.data(), count, n_columns_, n_columns_), 0, count, spread_h_.data());
+        spread_.clear();
+        spread_h_.clear();
+    }
+
     void finish_patterns(double* total);
+
+    static constexpr std::size_t kSpread = 64;
 
     std::int64_t n_columns_;
     const double* shift_;
@@ -76,6 +105,7 @@ class Gram {
     std::optional<PackedGram<double>> double_sums_[2];
     std::optional<PackedGram<float>> single_sums_[2];
     std::optional<SparseGram> sparse_sums_;
+    std::vector<double> spread_, spread_h_;                   // sparse rows written out, and their weights
     std::vector<std::shared_ptr<PatternGram>> pattern_sums_;  // one for each condensed block
 };
 

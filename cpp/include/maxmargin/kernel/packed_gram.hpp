@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "maxmargin/kernel/symmetric.hpp"
 #include "maxmargin/rows.hpp"
 #include "maxmargin/tiles.hpp"
 
@@ -39,7 +40,8 @@ class PackedGram {
     std::int64_t n_positions_;
     std::int64_t filled_ = 0;
     double weight_ = 0;
-    std::vector<double> shift_, sums_, row_sums_;  // by position
+    std::vector<double> shift_, row_sums_;  // by position
+    Zeros sums_;                            // by position, upper triangle
     std::vector<Packed> packed_;
     std::vector<double> root_;
 };

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "maxmargin/kernel/symmetric.hpp"
 #include "maxmargin/rows.hpp"
 
 namespace maxmargin {
@@ -14,19 +15,16 @@ class SparseGram {
   public:
     SparseGram(std::int64_t n_columns, const double* shift);
 
-    // Rows with h == 0 are not read.
     template <class Value, class Index>
-    void add(const SparseRows<Value, Index>& rows, std::int64_t first, std::int64_t count, const double* h);
+    void add(const SparseRows<Value, Index>& rows, std::int64_t row, double h);
 
     // Adds the matrix to `total`, both triangles.
     void finish(double* total) const;
 
   private:
-    std::int64_t n_columns_;
-    double weight_ = 0;
-    std::vector<double> shift_;     // empty: none
-    std::vector<double> sums_;      // Σ h xxᵀ: entry (i, j) is the sum of both triangles' (i, j) and (j, i)
-    std::vector<double> row_sums_;  // Σ h x
+    std::int64_t size_;          // n_columns + 1: every row ends in a 1
+    std::vector<double> shift_;  // empty: none
+    Zeros sums_;  // Σ h (x, 1)(x, 1)ᵀ; what belongs to (i, j) may stand at (j, i): rows need not be sorted
 };
 
 }  // namespace maxmargin
