@@ -338,6 +338,8 @@ def predicted_duals(loss: str, z: Annotated[NDArray[numpy.float64], dict(shape=(
 
 class PointSums:
     """What interior_move added up at the new point."""
+class ProximalSums:
+    """Sums of proximal_move."""
 
     @property
     def loss(self) -> float: ...
@@ -347,6 +349,7 @@ class PointSums:
 
     @property
     def dual(self) -> float: ...
+    def alpha(self) -> float: ...
 
     @property
     def balance(self) -> float: ...
@@ -394,6 +397,32 @@ def interior_least_products(block: Block, sign: Annotated[NDArray[numpy.int8], d
 
 def interior_smooth_slope(block: Block, sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], state: tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]], change: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], step: float, mu: float) -> float:
     """The slope of the smoothed loss along a change of the scores."""
+    def gap(self) -> float: ...
+
+    @property
+    def moved(self) -> float: ...
+
+    @property
+    def free(self) -> int: ...
+
+def proximal_excess(block: Block, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], excess: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> None:
+    """excess = s(x·w + b) - 1."""
+
+def proximal_move(block: Block, step: float, before: float, after: float, anchor: bool, shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], anchors: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], excess: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], change: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], gram: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None, token: StopToken) -> ProximalSums:
+    """
+    Move the excesses, change the stiffness, renew the anchors; add what changes to v, and the Gram matrix of the free rows to gram.
+    """
+
+def proximal_direction(block: Block, dw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], db: float, stiffness: float, steps: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], anchor: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], excess: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], change: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], slopes: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> None:
+    """
+    change = s(x·dw + db), and the slopes of the rows' terms at some steps along it.
+    """
+
+def proximal_slopes(stiffness: float, steps: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], anchor: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], excess: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], change: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], slopes: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """The slopes alone."""
+
+def proximal_alpha(stiffness: float, cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], anchor: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], excess: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """The multipliers of the rows."""
 
 class ReadError(ValueError):
     """Text that cannot be read; its args are (message, line, column)."""

@@ -12,6 +12,7 @@ from maxmargin.solvers.base import Solver
 from maxmargin.solvers.dual_descent import DualDescent
 from maxmargin.solvers.interior_point import InteriorPoint
 from maxmargin.solvers.newton import Newton
+from maxmargin.solvers.semismooth_newton import SemismoothNewton
 
 __all__ = ["SOLVERS", "choose"]
 
@@ -20,6 +21,7 @@ SOLVERS: dict[str, Solver[Any]] = {
     DualDescent.name: DualDescent(),
     InteriorPoint.name: InteriorPoint(),
     Newton.name: Newton(),
+    SemismoothNewton.name: SemismoothNewton(),
 }
 
 

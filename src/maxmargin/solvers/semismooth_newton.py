@@ -1,0 +1,150 @@
+"""The hinge, exactly, for far more rows than columns: Newton's method on rounded corners.
+
+The method of multipliers replaces the corner of the hinge by a parabola of stiffness κc around an anchor α₀
+(`proximal_passes`), minimises that by Newton's method, makes the multipliers the new anchors and begins
+again. Fixed points are the optima of the hinge itself, so κ need not go to infinity; it only decides how
+many rows are free, 0 < α < c, and only they enter the Gram matrix. A Newton step costs one reading of all
+rows (their change along the direction), the rows whose α changes, and the Gram matrix of the free ones.
+
+Large problems begin with a sample: its weights are off by a statistical error only, and the corner is
+rounded by about as much.
+
+Sources: Rockafellar, "Augmented Lagrangians and applications of the proximal point algorithm", 1976; Li, Sun
+and Toh, "A highly efficient semismooth Newton augmented Lagrangian method", 2018.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from maxmargin._core import StopToken
+from maxmargin.problem import Examination, Problem
+from maxmargin.problem.feasible import make_feasible
+from maxmargin.rows import Array
+from maxmargin.solvers.base import Needs, Point, Step
+from maxmargin.solvers.rounded_hinge import RoundedHinge, cold_start, warm_start
+from maxmargin.solvers.sample import sample_of
+
+__all__ = ["SemismoothNewton"]
+
+_LEAST_SAMPLE = 4_000
+_SAMPLE_PER_COLUMN = 30
+_SAMPLE_STEPS = 100
+_FINEST = 2.0**-52  # a gap below this is rounding
+
+
+@dataclass(eq=False)
+class _State:
+    """The problem that is being solved: a sample at first, then the whole."""
+
+    problem: Problem
+    seed: int
+    tol: float
+    whole: RoundedHinge | None = None
+    w: Array | None = None  # of the sample that was solved last
+    b: float = 0.0
+    spread: float = 0.0  # of its excesses around the corner
+
+
+@dataclass(frozen=True)
+class SemismoothNewton:
+    """Proximal multipliers with semismooth Newton steps, for the hinge.
+
+    Parameters
+    ----------
+    sample_share : int
+        A problem begins with its n/`sample_share` sample, that one with its own, and so on.
+    room : float
+        κ grows as long as this many times d rows stay free.
+    """
+
+    sample_share: int = 16
+    room: float = 4.0
+
+    name = "semismooth_newton"
+    title = "semismooth Newton"
+    needs = Needs(losses=frozenset({"hinge"}))
+
+    def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> _State:
+        state = _State(problem, seed, max(tol, _FINEST))
+        if memory is not None and memory["alpha"].shape == problem.cost.shape:
+            anchor = make_feasible(problem, memory["alpha"])
+            state.whole = warm_start(
+                problem, memory["w"], memory["offset"], anchor, memory.get("stiffness"), token
+            )
+        return state
+
+    def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
+        """Take one Newton step; the first one finds out where to begin."""
+        if state.whole is None:
+            passes = self._begin(problem, state, token)
+        else:
+            passes = state.whole.take_step(self.room, state.tol, token)
+        assert state.whole is not None
+        gap = state.whole.relative_gap()
+        return Step(passes, gap, wants_certificate=gap <= _FINEST or state.whole.is_at_rest())
+
+    def _begin(self, problem: Problem, state: _State, token: StopToken) -> float:
+        """Solve samples, the smallest first; then round the corners of the whole problem accordingly."""
+        sizes = self._sample_sizes(problem)
+        passes = 0.0
+        for size in sizes:
+            sample = sample_of(problem, size, state.seed)
+            level = self._place(sample, state, token)
+            width = sample.rows.n_columns + 1
+            enough = max(state.tol, 0.01 * np.sqrt(width / size))
+            for _ in range(_SAMPLE_STEPS):
+                passes += level.take_step(self.room, enough, token) * size / problem.rows.n_rows
+                state.w, state.b = level.w, level.b
+                if level.relative_gap() <= enough or level.is_at_rest():
+                    break
+            state.spread = level.spread(int(2.0 * np.sqrt(size * width)))
+            if level.n_short() < 2 * width:
+                state.spread = 0.0  # all but separable: the anchors of a sample would be misleading
+        state.whole = self._place(problem, state, token)
+        return passes + 1.5
+
+    def _sample_sizes(self, problem: Problem) -> list[int]:
+        sizes: list[int] = []
+        size = problem.class_costs.n_live
+        while True:
+            least = max(_LEAST_SAMPLE, _SAMPLE_PER_COLUMN * problem.rows.n_columns)
+            size = max(least, size // self.sample_share)
+            if 2 * size > (sizes[-1] if sizes else problem.class_costs.n_live):
+                return sizes[::-1]
+            sizes.append(size)
+
+    def _place(self, problem: Problem, state: _State, token: StopToken) -> RoundedHinge:
+        """Return the rounded problem, around the last sample's weights if there are any that help."""
+        if state.w is None or state.spread == 0:
+            return cold_start(problem, state.seed, token)
+        return warm_start(problem, state.w, state.b, 0.5 * problem.cost, 0.5 / state.spread, token)
+
+    def point(self, problem: Problem, state: _State) -> Point:
+        level = state.whole
+        if level is None:  # stopped while samples were solved
+            w = np.zeros(problem.rows.n_columns) if state.w is None else state.w
+            level = warm_start(problem, w, state.b, 0.5 * problem.cost, 5.0, StopToken())
+        b = None if problem.offset.kind == "free" else level.b
+        return Point(level.w.copy(), b, level.multipliers())
+
+    def learn(self, problem: Problem, state: _State, examination: Examination) -> None:
+        if state.whole is not None:
+            state.whole.refresh()
+
+    def remember(self, state: _State) -> dict[str, Any] | None:
+        level = state.whole
+        if level is None:
+            return None
+        return {
+            "alpha": level.multipliers(),
+            "w": level.w,
+            "offset": level.b,
+            "stiffness": level.stiffness,
+        }
+
+    def default_max_iter(self, problem: Problem) -> int:
+        return 500
