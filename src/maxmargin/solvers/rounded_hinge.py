@@ -22,7 +22,11 @@ __all__ = ["RoundedHinge", "cold_start", "warm_start"]
 _LONGEST_INNER = 20  # Newton steps between two anchors
 _MOST_ANCHORS = 8  # in one step: then somebody should look at the certificate
 _INNER = 0.1  # an inner problem is solved when Newton's decrement is below this share of the anchors' cost
-_NOTHING = 1e-17  # decrements below this share of the objective are rounding
+# Multipliers α₀ − κce carry κc times the rounding of e.
+_STIFFEST = 1e8
+_SETTLED = 1e-4  # of the tolerance: anchors that move by less need no sharper corners
+_TINY = 1e-14  # decrements below this share of the objective cannot be told from rounding in a sum
+_NOTHING = 1e-28  # and below this one they are nothing else
 
 
 def _square(v: Array) -> float:
@@ -202,7 +206,9 @@ class RoundedHinge:
 
         kernel = Direction(dw, db, self.stiffness, FIRST_STEPS)
         first = own(FIRST_STEPS) + self._rows.reduce(kernel, *self._numbers, token=token)
-        step = find_step(-decrement, first, slopes)
+        # Where the slopes are rounding, a whole step is as good as any.
+        is_tiny = decrement <= _TINY * self.objective
+        step = 1.0 if is_tiny else find_step(-decrement, first, slopes)
         passes = self._move(Move(step, self.stiffness, self.stiffness, False, self._shift), token)
         self.w += step * dw
         self.b += step * db
@@ -212,8 +218,7 @@ class RoundedHinge:
     # ------------------------------------------------------------------ anchors
 
     def _inner_is_solved(self, decrement: float, tol: float) -> bool:
-        objective = self.objective
-        if self._inner_steps >= _LONGEST_INNER or decrement <= _NOTHING * objective:
+        if self._inner_steps >= _LONGEST_INNER or decrement <= _NOTHING * self.objective:
             return True
         if decrement > _INNER * self._found.moved:
             return False
@@ -231,7 +236,8 @@ class RoundedHinge:
         """Make the multipliers the anchors; sharpen the corners as far as enough rows stay free."""
         free = self._found.free / (room * (self._rows.n_columns + 1))
         steps = self._inner_steps
-        if self._is_sharp(tol) or steps >= 8:
+        is_settled = self.stiffness >= 1.0 and self._found.moved <= _SETTLED * tol * self._scale()
+        if self._is_sharp(tol) or is_settled or steps >= 8:
             growth = 1.0
         elif free > 1.0:
             growth = min(10.0, free)
@@ -240,7 +246,8 @@ class RoundedHinge:
         self._center = self._beta()
         self._inner_steps = 0
         kappa = self.stiffness
-        return self._move(Move(0.0, kappa, kappa * growth, True, self._shift), token)
+        stiffer = max(kappa, min(kappa * growth, _STIFFEST))
+        return self._move(Move(0.0, kappa, stiffer, True, self._shift), token)
 
 
 # ---------------------------------------------------------------------- where to begin
