@@ -139,7 +139,7 @@ class MemoryRows(Rows):
 
     def subset(self, indices: NDArray[np.intp]) -> MemoryRows:
         # A chosen row of a CSR matrix keeps the index type, and a dense one its number type.
-        return MemoryRows(self._X[indices], block_rows=self._block_rows)
+        return MemoryRows(self._X[indices], threads=self._threads, block_rows=self._block_rows)
 
     def condensed(self, token: StopToken) -> MemoryRows:
         if self._condensed is None and not self._is_condensed:

@@ -57,7 +57,7 @@ class RoundedHinge:
         token: StopToken,
     ) -> None:
         self._problem = problem
-        self._rows = problem.rows
+        self._rows = problem.rows.condensed(token)
         self._shift = shift
         self._anchor = anchor
         self._excess = problem.rows.zeros()
@@ -286,7 +286,7 @@ def _shift(problem: Problem, token: StopToken) -> Array | None:
     is_dense = rows.n_values == rows.n_rows * rows.n_columns
     if problem.offset.kind != "free" or not is_dense or total == 0:
         return None
-    return rows.reduce(Combine(rows.n_columns), problem.cost / total, token=token)
+    return rows.condensed(token).reduce(Combine(rows.n_columns), problem.cost / total, token=token)
 
 
 def _typical_square(problem: Problem, shift: Array | None, seed: int) -> float:
