@@ -338,8 +338,6 @@ def predicted_duals(loss: str, z: Annotated[NDArray[numpy.float64], dict(shape=(
 
 class PointSums:
     """What interior_move added up at the new point."""
-class ProximalSums:
-    """Sums of proximal_move."""
 
     @property
     def loss(self) -> float: ...
@@ -349,7 +347,6 @@ class ProximalSums:
 
     @property
     def dual(self) -> float: ...
-    def alpha(self) -> float: ...
 
     @property
     def balance(self) -> float: ...
@@ -397,6 +394,20 @@ def interior_least_products(block: Block, sign: Annotated[NDArray[numpy.int8], d
 
 def interior_smooth_slope(block: Block, sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], state: tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]], change: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], step: float, mu: float) -> float:
     """The slope of the smoothed loss along a change of the scores."""
+
+class ProximalSums:
+    """Sums of proximal_move."""
+
+    @property
+    def loss(self) -> float: ...
+
+    @property
+    def alpha(self) -> float: ...
+
+    @property
+    def balance(self) -> float: ...
+
+    @property
     def gap(self) -> float: ...
 
     @property
