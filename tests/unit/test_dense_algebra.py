@@ -1,10 +1,16 @@
 """Weighted Gram matrices and Cholesky factors against NumPy and SciPy."""
 
+import json
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse as sp
 
-from maxmargin._core import Factor, StopToken
+from maxmargin._core import Factor, Stopped, StopToken, available_cpus, weighted_gram
 from maxmargin.rows import MemoryRows
 from maxmargin.rows.kernels import Gram
 
@@ -41,6 +47,104 @@ def test_every_layout_gives_the_gram_matrix(n, d, with_shift):
         np.testing.assert_array_equal(found, found.T)
 
 
+def test_single_precision_keeps_seven_digits():
+    random = np.random.default_rng(8)
+    X, h, shift = random.normal(size=(5000, 30)) + 50, random.random(5000), np.full(30, 50.0)
+    expected = plain_gram(X, h, shift)
+    for data in (X, X.astype(np.float32)):
+        found = MemoryRows(data).reduce(Gram(30, shift, single=True), h)
+        scale = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
+        assert np.max(np.abs(found - plain_gram(data, h, shift)) / scale) < 1e-6
+
+
+def test_centring_loses_no_digits():
+    random = np.random.default_rng(9)
+    centre = 1e6 * random.normal(size=12)
+    X, h = random.normal(size=(3000, 12)), random.random(3000)
+    moved = X + centre
+    found = MemoryRows(moved).reduce(Gram(12, centre), h)
+    np.testing.assert_allclose(found, plain_gram(moved - centre, h), rtol=1e-11, atol=1e-9)
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_threads_change_no_bit(single):
+    random = np.random.default_rng(10)
+    X = random.normal(size=(3000, 21)) * (random.random((3000, 21)) < 0.3)
+    h = random.random(3000) * (random.random(3000) < 0.6)
+    shift = random.normal(size=21)
+    for data in (X, X.astype(np.float32), np.asfortranarray(X), sp.csr_array(X)):
+        found = [
+            MemoryRows(data, threads=threads, block_rows=256).reduce(Gram(21, shift, single), h)
+            for threads in (1, 2, 5)
+        ]
+        assert all(np.array_equal(found[0], other) for other in found[1:])
+
+
+def test_arrays_that_do_not_fit_are_refused():
+    block, token = MemoryRows(np.ones((4, 2))).whole, StopToken()
+    h, total = np.ones(4), np.zeros((3, 3))
+    with pytest.raises(ValueError, match="h has length 3, expected 4"):
+        weighted_gram(block, h[:3].copy(), None, total, False, token)
+    with pytest.raises(ValueError, match="shift has length 4, expected 2"):
+        weighted_gram(block, h, h, total, False, token)
+    with pytest.raises(ValueError, match=r"G has shape \(3, 2\), expected \(3, 3\)"):
+        weighted_gram(block, h, None, np.zeros((3, 2)), False, token)
+    with pytest.raises(TypeError):
+        weighted_gram(block, h, None, total.astype(np.float32), False, token)
+    with pytest.raises(ValueError, match="M has shape"):
+        Factor(np.zeros((3, 2)))
+    factor = Factor(np.eye(4))
+    with pytest.raises(ValueError, match="rhs has length 3, expected 4"):
+        factor.solve(np.ones(3))
+    with pytest.raises(ValueError, match="the block has 2 columns, expected 3"):
+        factor.quadratic_form_max(block, None, token)
+
+
+def test_a_pass_that_is_told_to_stop_gives_nothing():
+    token = StopToken()
+    token.stop()
+    total = np.zeros((3, 3))
+    with pytest.raises(Stopped):
+        weighted_gram(MemoryRows(np.ones((4, 2))).whole, np.ones(4), None, total, False, token)
+    assert not total.any()
+
+
+SCRIPT = """
+import json, sys
+import numpy as np, scipy.sparse as sp
+from maxmargin._core import Factor, StopToken
+from maxmargin.rows import MemoryRows
+from maxmargin.rows.kernels import Gram
+
+random = np.random.default_rng(0)
+X = (random.normal(size=(500, 37)) * (random.random((500, 37)) < 0.2)).astype(np.float32)
+h, shift = random.random(500), random.normal(size=37)
+told = []
+for data in (X, X.astype(np.float64), sp.csr_array(X)):
+    rows = MemoryRows(data)
+    M = rows.reduce(Gram(37, shift), h)
+    factor = Factor(M)
+    form = factor.quadratic_form_max(rows.whole, shift, StopToken())
+    told.append([*M.ravel(), *factor.solve(np.ones(38)), form])
+json.dump(told, sys.stdout)
+"""
+
+
+def test_every_instruction_set_gives_the_same_to_rounding():
+    answers = []
+    for cpu in available_cpus():
+        finished = subprocess.run(
+            [sys.executable, "-c", SCRIPT],
+            env={**os.environ, "MAXMARGIN_CPU": cpu},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        answers += json.loads(finished.stdout)
+    for answer in answers[1:]:
+        np.testing.assert_allclose(answer, answers[0], rtol=1e-9, atol=1e-11)
+
+
 def positive_matrix(size, seed=0):
     rows = np.random.default_rng(seed).normal(size=(2 * size + 2, size))
     return rows.T @ rows
@@ -54,6 +158,16 @@ def test_equations_are_solved(size):
     assert factor.ridge == 0
     assert factor.size == size
     np.testing.assert_allclose(factor.solve(M @ x), x, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [100, 700, 1100])
+def test_large_equations_agree_with_scipy(size):
+    M = positive_matrix(size)
+    rhs = np.random.default_rng(2).normal(size=size)
+    expected = scipy.linalg.cho_solve(scipy.linalg.cho_factor(M), rhs)
+    found = Factor(M).solve(rhs)
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10 * np.abs(expected).max())
+    assert np.array_equal(found, Factor(M).solve(rhs))
 
 
 def test_dependent_columns_get_a_ridge():
