@@ -180,14 +180,14 @@ class Contest:
         """Take the ladder's settings in turn until one reaches the target or the time is over."""
         entry = Entry(entrant.title, entrant.offset, entrant.package, *variant)
         if process.failure:
-            entry.note = f"not available ({process.failure.splitlines()[0][:80]})"
+            entry.note = f"not available ({first_line(process.failure)})"
             return entry
         began = time.perf_counter()
         for setting in ladder:
             reply = process.fit(self.within_cap(entrant, setting), self.cap)
             entry.tries += 1
             if "failed" in reply:
-                entry.note = reply["failed"].splitlines()[0][:80]
+                entry.note = first_line(reply["failed"])
                 break
             excess = self.judge.excess(np.array(reply.pop("coef")), reply.pop("intercept"), entrant.offset)
             if entry.excess is None or excess < entry.excess:
@@ -213,6 +213,11 @@ class Contest:
                     entry.runs += [reply["seconds"]] if "seconds" in reply else []
         for entry in entries:
             entry.seconds = statistics.median(entry.runs) if entry.runs else entry.seconds
+
+
+def first_line(message: str) -> str:
+    """Return the beginning of a message, fit for a cell of a table."""
+    return message.strip().split("\n")[0][:80].replace("|", "/")
 
 
 def brief(entry: Entry) -> str:
