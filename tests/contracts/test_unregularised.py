@@ -1,160 +1,252 @@
-"""Maximum likelihood: logistic regression without a regulariser, C = inf or lam = 0 (S22, S36)."""
+"""Maximum likelihood: logistic regression without a regulariser, C = inf or lam = 0 (S22, S23, S36)."""
 
 import numpy as np
 import pytest
-from reference.likelihood import Likelihood
+import scipy.optimize
+import scipy.sparse as sp
+from reference.likelihood import Likelihood, separated_rows
+from reference.likelihood_tasks import KINDS, TASKS, grid_task, overlapping, with_useless_columns
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
+from sklearn.linear_model import LogisticRegression as PeerRegression
+from sklearn.linear_model import SGDClassifier
 
-from maxmargin.problem import Offset, Problem, examine
-from maxmargin.problem.optimality import stationarity
-from maxmargin.rows import MemoryRows
+from maxmargin import LogisticRegression, certify, load_model, save_data, save_model, train
+from maxmargin.cli.program import main
+from maxmargin.errors import ConvergenceWarning, InvalidParameter, NoFiniteOptimum
+from maxmargin.problem.newton_decrement import MOST_COLUMNS
+from maxmargin.results.data import Data
+from maxmargin.results.solution import Status
 
-KINDS = ("free", "penalized", "none")
-
-
-def problem_of(task, **settings):
-    rows = MemoryRows(task.X, **settings)
-    return Problem(rows, task.sign, task.cost, "logistic", Offset(task.kind, task.scale), 0.0)
-
-
-def overlapping(seed, kind="free", n=80, d=4, spread=0.0):
-    """Rows whose labels are drawn with the odds of a linear model, and costs of every size."""
-    random = np.random.default_rng(seed)
-    X = random.normal(size=(n, d)) * 10.0 ** random.uniform(-spread, spread, size=d) + random.normal(size=d)
-    score = X @ random.normal(size=d) / max(np.abs(X).max(), 1.0) + 0.3
-    sign = np.where(random.random(n) < 1 / (1 + np.exp(-score)), 1, -1).astype(np.int8)
-    cost = random.choice([0.0, 0.5, 1.0, 3.0], size=n)
-    return Likelihood(X, sign, cost, kind, 2.0 if kind == "penalized" else 1.0)
+# ---------------------------------------------------------------- fits
 
 
-def with_useless_columns(kind):
-    task = overlapping(7, kind)
-    n = len(task.X)
-    X = np.hstack([task.X, task.X[:, 1:2], np.full((n, 1), 4.0), np.zeros((n, 1))])
-    return Likelihood(X, task.sign, task.cost, kind, task.scale)
+def settings_of(kind, scale=1.0):
+    return {
+        "loss": "logistic",
+        "fit_intercept": kind != "none",
+        "penalize_intercept": kind == "penalized",
+        "intercept_scaling": scale,
+    }
 
 
-TASKS = {
-    "small": lambda kind: overlapping(1, kind),
-    "one feature": lambda kind: overlapping(2, kind, n=40, d=1),
-    "many features": lambda kind: overlapping(3, kind, n=300, d=25),
-    "unscaled columns": lambda kind: overlapping(4, kind, spread=3.0),
-    "useless columns": with_useless_columns,
-    "huge costs": lambda kind: Likelihood(*_parts(overlapping(5, kind)), kind, 2.0),
-}
+def fit(task, X=None, **settings):
+    rows = task.X if X is None else X
+    choice = {"C": np.inf, "tol": 1e-10, **settings_of(task.kind, task.scale), **settings}
+    return train(rows, task.sign, sample_weight=task.cost, **choice)
 
 
-def _parts(task):
-    return task.X, task.sign, task.cost * 1e6
-
-
-# ---------------------------------------------------------------- the certificate
+def value_of(task, model):
+    v = model.coef[0] if task.kind == "none" else np.append(model.coef[0], model.intercept[0])
+    return float(task.value(v))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", TASKS)
-def test_honest_everywhere(name, kind):
-    """On the way to the optimum, beside it and far away the gap is at least the distance to the optimum."""
+def test_fits_reach_the_optimum(name, kind):
     task = TASKS[name](kind)
-    problem, best = problem_of(task), task.optimum()
-    random = np.random.default_rng(8)
-    course = task.course(12)
-    points = [*course, *(size * random.normal(size=len(course[0])) for size in (1e-3, 0.1, 1.0, 30.0))]
-    points += [course[-1] * (1 + size * random.normal(size=len(course[0]))) for size in (1e-6, 1e-3, 0.1)]
-    proved = 0
-    for v in points:
-        w, b = task.split(v)
-        proof = examine(problem, w, b, problem.rows.zeros()).certificate
-        excess = float(task.value(np.append(w, b) if kind != "none" else w) - best)
-        rounding = 1e-13 * proof.objective
-        assert proof.kind == "newton-decrement"
-        assert proof.is_finite
-        assert excess <= proof.gap + rounding
-        assert proof.bound <= float(best) + rounding
-        assert proof.objective == pytest.approx(proof.bound + proof.gap, rel=1e-12)
-        proved += proof.bound > 0
-    assert proved >= 5
-    w, b = task.split(course[-1])
-    assert examine(problem, w, b, problem.rows.zeros()).certificate.relative_gap <= 1e-12
+    best = float(task.optimum())
+    for storage in (task.X, sp.csr_array(task.X), np.asfortranarray(task.X)):
+        model = fit(task, storage)
+        assert model.certificate.kind == "newton-decrement"
+        assert model.certificate.relative_gap <= 1e-10
+        assert value_of(task, model) == pytest.approx(best, rel=1e-10)
+        assert model.status is Status.SOLVED
+        assert model.support is None
+        assert model.certificate.residuals["features"] <= 1e-4 * task.cost.sum() * np.abs(task.X).max()
 
 
-def test_rows_without_cost_do_not_matter():
-    task = overlapping(9)
-    problem = problem_of(task)
-    far = np.where(task.cost[:, None] == 0, 1e4, task.X)
-    moved = problem_of(Likelihood(far, task.sign, task.cost))
-    w, b = task.split(task.course()[-1])
-    proofs = [examine(each, w, b, each.rows.zeros()).certificate for each in (problem, moved)]
-    assert proofs[0].gap == pytest.approx(proofs[1].gap, rel=0.1, abs=1e-25)
-    assert proofs[1].relative_gap < 1e-12
+def test_the_weights_are_those_of_others():
+    """SciPy's and scikit-learn's optimum, on real columns that overlap."""
+    X, y = load_breast_cancer(return_X_y=True)
+    for columns in ([0, 1], [1, 5, 9, 11], [0, 1, 2, 3, 4], list(range(10))):
+        rows = (X[:, columns] - X[:, columns].mean(axis=0)) / X[:, columns].std(axis=0)
+        model = train(rows, y, loss="logistic", C=np.inf, tol=1e-10)
+        task = Likelihood(rows, np.where(y == y.max(), 1, -1).astype(np.int8), np.ones(len(y)))
+        found = scipy.optimize.minimize(
+            lambda v, task=task: float(task.value(v)),
+            np.zeros(len(columns) + 1),
+            jac=lambda v, task=task: np.asarray(task.gradient(v), dtype=float),
+            method="BFGS",
+            options={"gtol": 1e-9, "maxiter": 5000},
+        ).x
+        v = found + task.newton_step(found)
+        np.testing.assert_allclose(np.append(model.coef[0], model.intercept[0]), v.astype(float), rtol=1e-8)
+        peer = PeerRegression(C=np.inf, solver="newton-cholesky", tol=1e-12, max_iter=1000).fit(rows, y)
+        np.testing.assert_allclose(model.coef, peer.coef_, rtol=1e-5, atol=1e-8)
 
 
-def test_columns_that_cannot_be_told_apart_prove_nothing():
-    """A column that adds 1e-9 of news would take weights of 1e9: what they gain is not known, not denied."""
-    task = overlapping(10)
-    random = np.random.default_rng(0)
-    nearly = task.X[:, :1] * (1 + 1e-9 * random.normal(size=(len(task.X), 1)))
-    problem = problem_of(Likelihood(np.hstack([task.X, nearly]), task.sign, task.cost))
-    w, b = task.split(task.course()[-1])
-    proof = examine(problem, np.append(w, 0.0), b, problem.rows.zeros()).certificate
-    assert (proof.bound, proof.gap) == (0.0, proof.objective)
-    assert "no bound above 0 was found" in str(proof)
+def test_a_weight_is_a_repetition_and_a_factor_changes_nothing():
+    task = overlapping(14)
+    often = np.repeat(np.arange(len(task.X)), (2 * task.cost).astype(int))
+    one = fit(task, tol=1e-13)
+    repeated = train(task.X[often], task.sign[often], loss="logistic", C=np.inf, tol=1e-13)
+    np.testing.assert_allclose(one.coef, repeated.coef, rtol=1e-9)
+    by_lam = fit(task, C=None, lam=0, tol=1e-13)
+    np.testing.assert_array_equal(one.coef, by_lam.coef)
+    assert np.inf == by_lam.C
 
 
-@pytest.mark.parametrize("overlap", [1e-2, 1e-5, 1e-8])
-def test_a_small_overlap_has_a_proof(overlap):
+def test_class_weights():
+    task = overlapping(15)
+    weighted = fit(task, class_weight={1: 3.0}, tol=1e-13)
+    by_hand = Likelihood(task.X, task.sign, task.cost * np.where(task.sign > 0, 3.0, 1.0))
+    np.testing.assert_allclose(weighted.coef, fit(by_hand, tol=1e-13).coef, rtol=1e-9)
+
+
+def test_useless_columns_share_the_shortest_weights():
+    """Of all optima the limit of the regularised ones is returned."""
+    task = with_useless_columns("free")
+    model = fit(task, tol=1e-13)
+    assert model.coef[0, 1] == pytest.approx(model.coef[0, 4], rel=1e-9)
+    assert abs(model.coef[0, 5]) < 1e-12  # the offset does what a constant column could
+    assert model.coef[0, 6] == 0
+    near = fit(task, C=1e7, tol=1e-12, solver="newton")
+    np.testing.assert_allclose(model.coef, near.coef, atol=1e-5)
+    np.testing.assert_allclose(model.intercept, near.intercept, atol=1e-5)
+
+
+def test_three_classes_one_against_the_rest():
+    random = np.random.default_rng(16)
+    X, y = random.normal(size=(300, 3)), random.integers(3, size=300)
+    model = LogisticRegression(C=np.inf, tol=1e-10).fit(X, y)
+    for k in range(3):
+        alone = train(X, y == k, loss="logistic", C=np.inf, tol=1e-10)
+        np.testing.assert_allclose(model.coef_[k], alone.coef[0], rtol=1e-9)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("overlap", [1e-3, 1e-6, 1e-9])
+def test_a_small_overlap_is_fitted(overlap):
     X = np.array([[-1.0], [overlap], [0.0], [1.0 + overlap]])
-    task = Likelihood(X, np.array([-1, -1, 1, 1], dtype=np.int8), np.ones(4))
-    w, b = task.split(task.course(80)[-1])
-    problem = problem_of(task)
-    proof = examine(problem, w, b, problem.rows.zeros()).certificate
-    assert proof.relative_gap < 1e-10
-    assert w[0] > 0.8 * np.log(1 / overlap)
+    model = train(X, [-1, -1, 1, 1], loss="logistic", C=np.inf)
+    assert model.certificate.relative_gap <= 1e-4
+    assert model.coef[0, 0] > 0.8 * np.log(1 / overlap)
 
 
-def test_separable_data_prove_nothing():
-    task = Likelihood(
-        np.array([[0.0], [1.0], [1.0], [2.0]]), np.array([-1, -1, 1, 1], dtype=np.int8), np.ones(4)
-    )
-    problem = problem_of(task)
-    for slope in np.linspace(0, 80, 161):
-        proof = examine(problem, np.array([slope]), -slope, problem.rows.zeros()).certificate
-        assert proof.bound == 0
+def test_the_same_model_for_any_number_of_threads():
+    task = overlapping(17, n=3000, d=6)
+    models = [fit(task, n_jobs=jobs) for jobs in (1, 2, 4)]
+    for other in models[1:]:
+        np.testing.assert_array_equal(models[0].coef, other.coef)
+        assert models[0].certificate == other.certificate
 
 
-def test_no_rows_and_weights_out_of_range():
-    task = overlapping(11)
-    for cost in (np.zeros(80), task.cost):
-        problem = problem_of(Likelihood(task.X, task.sign, cost))
-        for size in (0.0, 1e200, 1e308):
-            with np.errstate(over="ignore", invalid="ignore"):
-                proof = examine(problem, np.full(4, size), 0.0, problem.rows.zeros()).certificate
-            assert proof.bound == 0 or size == 0
-    nothing = problem_of(Likelihood(np.zeros((3, 2)), task.sign[:3], np.ones(3), "none"))
-    proof = examine(nothing, np.zeros(2), 0.0, np.zeros(3)).certificate
-    assert proof.gap == 0
-    assert proof.objective == pytest.approx(3 * np.log(2))
+# ---------------------------------------------------------------- no optimum, and other refusals
 
 
-def test_the_same_bits_for_any_number_of_threads():
-    task = overlapping(12, n=500)
-    w, b = task.split(task.course(3)[-1])
-    proofs = []
-    for threads in (1, 2, 8):
-        problem = problem_of(task, threads=threads, block_rows=7)
-        proofs.append(examine(problem, w, b, problem.rows.zeros()).certificate)
-    assert proofs[0] == proofs[1] == proofs[2]
+def test_grids_are_fitted_or_refused_rightly():
+    for seed in range(90):
+        task = grid_task(seed)
+        expected, n_rows = separated_rows(task)
+        if np.unique(task.sign[task.cost > 0]).size < 2:
+            continue
+        storage = sp.csr_array(task.X) if seed % 4 == 0 else task.X
+        if expected == 0:
+            assert value_of(task, fit(task, storage)) == pytest.approx(float(task.optimum()), rel=1e-9)
+            continue
+        with pytest.raises(NoFiniteOptimum) as raised:
+            fit(task, storage)
+        assert raised.value.n_separated == expected
+        assert raised.value.kind == ("complete" if expected == n_rows else "quasi-complete")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_mistake_probabilities_are_orthogonal_to_labels_and_columns(kind):
-    task = overlapping(13, kind)
-    problem = problem_of(task)
-    w, b = task.split(task.course()[-1])
-    point = examine(problem, w, b, problem.rows.zeros())
-    found = stationarity(problem, point)
-    assert found["features"] < 1e-8
-    assert ("labels" in found) == (kind != "none")
-    assert found.get("labels", 0.0) < 1e-8
-    np.testing.assert_allclose(
-        point.alpha, task.cost / (1 + np.exp(task.sign * (task.X @ w + b))), rtol=1e-12, atol=0
-    )
+@pytest.mark.parametrize(
+    "settings", [{}, {"max_iter": 1}, {"max_iter": 3}, {"tol": 1e-1}, {"tol": 1e-13}], ids=str
+)
+def test_separable_data_are_refused_whatever_the_limits(settings):
+    X = np.array([[0.0, 1.0], [1.0, -2.0], [1.0, 0.5], [2.0, 0.0], [1.0, 3.0]])
+    with pytest.raises(NoFiniteOptimum, match=r"no maximum: .* Nothing was fitted\. Give a finite C"):
+        train(X, [-1, -1, 1, 1, -1], loss="logistic", C=np.inf, **settings)
+    estimator = LogisticRegression(C=np.inf, **settings)
+    with pytest.raises(NoFiniteOptimum):
+        estimator.fit(X, [-1, -1, 1, 1, -1])
+    assert not hasattr(estimator, "coef_")
+
+
+def test_more_columns_than_rows():
+    random = np.random.default_rng(18)
+    X = random.normal(size=(40, 300))
+    with pytest.raises(NoFiniteOptimum) as raised:
+        train(X, random.choice([-1, 1], size=40), loss="logistic", C=np.inf)
+    assert raised.value.kind == "complete"
+    wide = sp.csr_array((3, MOST_COLUMNS + 1))
+    with pytest.raises(InvalidParameter, match="at most 4,096; X has 4,097. Give a finite C"):
+        train(wide, [1, -1, 1], loss="logistic", C=np.inf)
+
+
+def test_solvers_that_need_a_regulariser_name_one_that_does_not():
+    task = overlapping(19)
+    with pytest.raises(InvalidParameter, match="'dual_descent' needs a regulariser.*solver='newton'"):
+        fit(task, solver="dual_descent")
+    assert fit(task, solver="newton").plans[0].solver == "Newton"
+
+
+def test_a_limit_is_told_without_a_bound():
+    task = overlapping(20)
+    with pytest.warns(ConvergenceWarning, match="nothing is proved .* Raise max_iter .* or give a finite C"):
+        model = fit(task, max_iter=1)
+    assert model.certificate.bound == 0
+    estimator = LogisticRegression(C=np.inf, max_iter=2, warm_start=True)
+    with pytest.warns(ConvergenceWarning):
+        estimator.fit(task.X, task.sign, task.cost)
+    estimator.set_params(max_iter=None).fit(task.X, task.sign, task.cost)
+    assert estimator.certificate_.relative_gap <= 1e-4
+    estimator.set_params(C=1.0).fit(task.X, task.sign, task.cost)
+    assert estimator.certificate_.kind == "duality"
+
+
+# ---------------------------------------------------------------- around a fit
+
+
+def test_files_and_estimators(tmp_path):
+    task = overlapping(21)
+    estimator = LogisticRegression(C=np.inf).fit(task.X, task.sign, task.cost)
+    save_model(estimator, tmp_path / "likely.model")
+    model = load_model(tmp_path / "likely.model")
+    assert np.inf == model.C
+    assert model.certificate == estimator.certificate_
+    assert "logistic, unregularised, 4 columns" in repr(model)
+    again = LogisticRegression.from_model(model)
+    assert again.get_params()["C"] == np.inf
+    np.testing.assert_array_equal(again.predict_proba(task.X), estimator.predict_proba(task.X))
+    assert clone(estimator).get_params()["C"] == np.inf
+    with pytest.raises(AttributeError, match="every row pulls"):
+        _ = estimator.support_
+    assert certify(estimator, task.X, task.sign, sample_weight=task.cost).relative_gap <= 2e-4
+
+
+def test_certify_judges_anybodys_likelihood():
+    task = overlapping(22)
+    model = fit(task, tol=1e-13)
+    named = {"loss": "logistic", "sample_weight": task.cost}
+    good = certify(model.coef, task.X, task.sign, intercept=model.intercept, lam=0, **named)
+    assert good.relative_gap <= 1e-10
+    assert "(logistic, unregularised, unpenalised offset, sample weights)" in str(good)
+    bad = certify(2 * model.coef, task.X, task.sign, intercept=model.intercept, C=np.inf, **named)
+    excess = float(task.value(np.append(2 * model.coef[0], model.intercept[0])) / task.optimum() - 1)
+    assert bad.relative_excess <= excess * (1 + 1e-9)
+    assert excess <= bad.relative_gap * (1 + 1e-9)
+    assert bad.relative_gap - bad.relative_excess <= 1.1e-4
+    assert str(bad).endswith("by the Newton decrement")
+    for peer in (
+        PeerRegression(C=np.inf, max_iter=1000),
+        SGDClassifier(loss="log_loss", penalty=None, random_state=0),
+    ):
+        found = certify(peer.fit(task.X, task.sign), task.X, task.sign)
+        assert "unregularised" in str(found)
+        assert found.own.kind == "newton-decrement"
+
+
+def test_the_command_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    task = overlapping(23)
+    save_data(Data(task.X, task.sign), "drawn.svm")
+    assert main(["train", "drawn.svm", "--loss", "logistic", "--C", "inf"]) == 0
+    assert "logistic loss, unregularised, to 0.01 % of the optimum" in capsys.readouterr().out
+    assert main(["train", "drawn.svm", "other.model", "--loss", "logistic", "--lam", "0"]) == 0
+    first, second = load_model("drawn.model"), load_model("other.model")
+    np.testing.assert_array_equal(first.coef, second.coef)
+    save_data(Data(np.array([[0.0], [1.0]]), np.array([-1, 1])), "apart.svm")
+    assert main(["train", "apart.svm", "--loss", "logistic", "--C", "inf"]) != 0
+    assert "the likelihood has no maximum" in capsys.readouterr().err

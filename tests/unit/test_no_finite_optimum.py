@@ -6,36 +6,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from reference.likelihood import Likelihood, separated_rows
+from reference.likelihood_tasks import KINDS, grid_task, problem_of
 
 from maxmargin.errors import MaxMarginError, NoFiniteOptimum
-from maxmargin.problem import Offset, Problem
 from maxmargin.problem.null_space import find_null_space
 from maxmargin.rows import MemoryRows
 from maxmargin.solvers import separating_program
 from maxmargin.solvers.separation import check_direction, find_separation
-
-KINDS = ("free", "penalized", "none")
-
-
-def problem_of(task, X=None, **settings):
-    rows = MemoryRows(task.X if X is None else X, **settings)
-    return Problem(rows, task.sign, task.cost, "logistic", Offset(task.kind, task.scale), 0.0)
-
-
-def grid_task(seed):
-    """A few rows on a grid of integers, where rows on the boundary are common; some columns say nothing."""
-    random = np.random.default_rng(seed)
-    n, d, reach = random.integers(2, 25), random.integers(1, 5), random.integers(1, 4)
-    X = random.integers(-reach, reach + 1, size=(n, d)).astype(float)
-    if random.random() < 0.2:
-        X = np.hstack([X, X[:, :1]])
-    if random.random() < 0.2:
-        X = np.hstack([X, np.full((n, 1), random.integers(0, 3))])
-    noise = random.choice([0, 0, 0.5, 1, 3]) * random.normal(size=n)
-    sign = np.where(X @ random.normal(size=X.shape[1]) + random.normal() + noise > 0, 1, -1).astype(np.int8)
-    cost = random.choice([0, 1, 2.5], size=n, p=[0.15, 0.6, 0.25])
-    cost[0] = 1.0
-    return Likelihood(X, sign, cost, KINDS[seed % 3])
 
 
 def check_separation(task, found):

@@ -44,11 +44,11 @@ from maxmargin.problem.problem import Problem
 from maxmargin.rows import Array
 from maxmargin.rows.kernels import Combine, Gram, Scores
 
-__all__ = ["curvature_matrix", "examine_by_decrement"]
+__all__ = ["MOST_COLUMNS", "curvature_matrix", "examine_by_decrement"]
 
 _BELIEVED = 0.5
 _STIFF = 2.0**900  # the curvature of what may not move: its share of any quadratic form is 0
-_MOST_COLUMNS = 8192  # a matrix of more columns would need half a gigabyte
+MOST_COLUMNS = 4096  # the matrix of more columns than that would fill memory and take minutes
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _proved_gap(
 ) -> float:
     """Return the bound on f(v) − f(v*) where there is one, and the objective itself where there is none."""
     rows = problem.rows
-    if rows.n_columns > _MOST_COLUMNS:
+    if rows.n_columns > MOST_COLUMNS:
         return objective
     shift = _centre(problem, h, token)
     matrix = curvature_matrix(problem, rows.reduce(Gram(rows.n_columns, shift), h, token=token))

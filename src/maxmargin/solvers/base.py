@@ -16,16 +16,9 @@ State = TypeVar("State")
 
 @dataclass(frozen=True)
 class Needs:
-    """What a solver asks of a problem; checked before it starts, with a sentence if it is missing.
-
-    Attributes
-    ----------
-    losses : the losses that it minimises
-    regulariser : whether it needs ½‖w‖²
-    """
+    """What a solver asks of a problem; checked before it starts, with a sentence if it is missing."""
 
     losses: frozenset[str]
-    regulariser: bool = True
 
 
 @dataclass(frozen=True, eq=False)

@@ -154,7 +154,7 @@ class DualDescent:
             tol=tol,
             next_finish=_FIRST_FINISH if _gift(problem) < 20 else _FIRST_SMALL_FINISH,
         )
-        if memory is not None and memory["alpha"].shape == state.alpha.shape:
+        if memory is not None and "alpha" in memory and memory["alpha"].shape == state.alpha.shape:
             state.alpha[:] = make_feasible(problem, memory["alpha"])
             if problem.dual.has_barrier:
                 _keep_inside(state.alpha, problem.cost)

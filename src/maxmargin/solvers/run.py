@@ -18,6 +18,7 @@ from maxmargin.problem.optimality import stationarity
 from maxmargin.results.certificate import ROUNDING
 from maxmargin.results.solution import History, Plan, Progress, Solution, Status
 from maxmargin.solvers.base import Solver, Step
+from maxmargin.solvers.separation import refuse_separable
 
 __all__ = ["Limits", "run"]
 
@@ -219,6 +220,8 @@ def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
         status = Status.SOLVED  # no certificate had been due since the last steps
     if status is Status.SOLVED and final.certificate.relative_gap > loop.limits.tol:
         status = Status.STALLED  # the pair's gap had been the difference of two nearly equal numbers
+    if status in (Status.MAX_ITER, Status.STALLED):
+        _explain_no_bound(problem, final)
     residuals = stationarity(problem, final) if LOSSES[problem.loss].is_smooth else {}
     return Solution(
         coef=final.w,
@@ -232,3 +235,10 @@ def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
         plan=plan,
         memory=None if state is None else loop.solver.remember(state),
     )
+
+
+def _explain_no_bound(problem: Problem, final: Examination) -> None:
+    """Raise NoFiniteOptimum if that is why nothing is proved about a point without a regulariser."""
+    proof = final.certificate
+    if not problem.is_regularised and 0 < proof.objective <= proof.gap:
+        refuse_separable(problem, final.w, final.b)

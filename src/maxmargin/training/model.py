@@ -214,16 +214,25 @@ class LinearModel:
         proof, status = self.certificate, self.status
         if proof is None or status is None or proof.relative_gap <= self.tol:
             return None
-        action = {
-            Status.MAX_ITER: "Scale the columns to similar ranges, lower C, or raise max_iter "
-            "(warm_start=True continues from here).",
-            Status.MAX_TIME: "Raise max_time (warm_start=True continues from here).",
-            Status.STALLED: "Scale the columns to similar ranges, or raise tol.",
-        }.get(status, "Fit again with warm_start=True to continue from here.")
-        return (
-            f"the model is within {percent(proof.relative_gap)} of the optimum, not the "
-            f"{chosen_percent(self.tol)} asked for by tol: {status.value}. {action}"
-        )
+        action = _ADVICE.get(status, "Fit again with warm_start=True to continue from here.")
+        reached = f"the model is within {percent(proof.relative_gap)} of the optimum"
+        if self.C is not None and math.isinf(self.C):
+            action = _ADVICE_UNREGULARISED.get(status, action)
+            if proof.bound <= 0:
+                reached = "nothing is proved about how far the model is from the optimum"
+        return f"{reached}, not the {chosen_percent(self.tol)} asked for by tol: {status.value}. {action}"
+
+
+_ADVICE = {
+    Status.MAX_ITER: "Scale the columns to similar ranges, lower C, or raise max_iter "
+    "(warm_start=True continues from here).",
+    Status.MAX_TIME: "Raise max_time (warm_start=True continues from here).",
+    Status.STALLED: "Scale the columns to similar ranges, or raise tol.",
+}
+_ADVICE_UNREGULARISED = {
+    Status.MAX_ITER: "Raise max_iter (warm_start=True continues from here), or give a finite C.",
+    Status.STALLED: "Leave out columns that are nearly combinations of others, or give a finite C.",
+}
 
 
 def support_of(

@@ -92,7 +92,8 @@ def fit_linear(
     ----------
     loss : "hinge", "squared_hinge" or "logistic"
     C, lam : float
-        ½‖θ‖² + C Σ loss, or lam/2 ‖θ‖² + mean loss: one or the other; C = 1 if neither is given.
+        ½‖θ‖² + C Σ loss, or lam/2 ‖θ‖² + mean loss: one or the other; C = 1 if neither is given. C = inf or
+        lam = 0 is maximum likelihood, for the logistic loss.
     fit_intercept, penalize_intercept, intercept_scaling
         The offset is free; or penalised as LIBLINEAR does; or absent.
     tol : float

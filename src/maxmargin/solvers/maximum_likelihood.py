@@ -1,0 +1,207 @@
+"""Newton's method where ρ = 0: maximum likelihood by iteratively reweighted least squares.
+
+There is no ½‖w‖² to keep weights unique and finite. Columns that are combinations of others stay where they
+are, and of all weights with the same agreements the shortest are handed out. A watch looks for data that can
+be separated, on which the weights would grow for ever.
+
+One pass over the rows evaluates a point: value, gradient and Hessian. A step is tried in full; if the
+objective has not fallen enough there, the best share of it is found from the scores at both ends.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import maxmargin._core as _core
+from maxmargin._core import Factor, StopToken
+from maxmargin.errors import InvalidParameter
+from maxmargin.problem import Examination, Problem
+from maxmargin.problem.newton_decrement import MOST_COLUMNS, curvature_matrix
+from maxmargin.rows import Array
+from maxmargin.rows.kernels import Combine
+from maxmargin.solvers.base import Needs, Point, Step
+from maxmargin.solvers.newton_passes import AlongLine, Evaluate
+from maxmargin.solvers.separation import SeparationWatch
+
+__all__ = ["MaximumLikelihood"]
+
+_ENOUGH = 1e-4  # share of the decrement by which the objective has to fall
+_IN_ROUNDING = 1e-9  # decrements below this share of the objective are hidden by its rounding errors
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """A point and what one pass told about it; gradient and Gram matrix are those of the shifted rows."""
+
+    w: Array
+    b: float
+    z: Array
+    value: float
+    gradient: Array
+    gram: Array
+
+
+@dataclass(eq=False)
+class _State:
+    """Everything that changes during a fit."""
+
+    shift: Array | None
+    w: Array
+    b: float
+    here: _Place | None = None
+    watch: SeparationWatch = field(default_factory=SeparationWatch)
+
+
+@dataclass(frozen=True)
+class MaximumLikelihood:
+    """Newton's method for the logistic loss without a regulariser."""
+
+    name = "newton"
+    title = "Newton"
+    needs = Needs(losses=frozenset({"logistic"}))
+
+    def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> _State:
+        rows, costs = problem.rows, problem.class_costs
+        if rows.n_columns > MOST_COLUMNS:
+            raise InvalidParameter(
+                f"C=inf (lam=0) needs a matrix of all columns by all columns, at most {MOST_COLUMNS:,}; "
+                f"X has {rows.n_columns:,}. Give a finite C."
+            )
+        w, b = np.zeros(rows.n_columns), 0.0
+        if problem.offset.kind == "free" and costs.positive > 0 and costs.negative > 0:
+            b = math.log(costs.positive) - math.log(costs.negative)
+        if memory is not None and memory["w"].shape == w.shape:
+            w, b = np.array(memory["w"]), float(memory["offset"])
+        shift = None
+        if problem.offset.kind == "free" and costs.total > 0:
+            shift = rows.reduce(Combine(rows.n_columns), problem.cost / costs.total, token=token)
+        return _State(shift, w, b)
+
+    def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
+        """Evaluate the start, or take one Newton step."""
+        here = state.here
+        if here is None:
+            state.here = _first_place(problem, state, token)
+            return Step(1.0, math.inf)
+        factor = Factor(_matrix(problem, state, here))
+        change = -factor.solve(here.gradient)
+        decrement = -_inner(here.gradient, change)
+        if not 0 < decrement < math.inf:
+            return Step(0.0, 0.0, is_exhausted=True)
+        dw, db = change[:-1], float(change[-1])
+        if state.shift is not None:
+            db -= _inner(state.shift, dw)
+        there, passes = _evaluate(problem, state, here.w + dw, here.b + db, token), 1.0
+        after = _decrement(factor, there)
+        is_full = there.value <= here.value - _ENOUGH * decrement
+        if not is_full and not (decrement <= _IN_ROUNDING * here.value and after < 0.5 * decrement):
+            share = _best_share(problem, here, there, decrement, token)
+            there = _evaluate(problem, state, here.w + share * dw, here.b + share * db, token)
+            passes = 2.0
+            if not there.value < here.value:  # rounding hides what is left
+                return Step(passes, 0.5 * decrement / here.value, is_exhausted=True)
+        state.here = there
+        state.watch.look(problem, there.w, there.b, there.z, decrement)
+        # The guess is about the point before: coefficients, which people compare, are then good to about the
+        # tolerance, where those of a point that just reaches it are good to its square root.
+        return Step(passes, 0.5 * decrement / here.value)
+
+    def point(self, problem: Problem, state: _State) -> Point:
+        """Return the shortest weights with these agreements; the mistake probabilities stand for duals."""
+        here = state.here
+        if here is None:
+            return Point(state.w, state.b, problem.rows.zeros())
+        w, b = problem.null_space.shortest(here.w, here.b)
+        alpha = np.asarray(
+            _core.loss_best_alpha(problem.loss, problem.sign * (here.z + here.b), problem.cost)
+        )
+        return Point(w, None if problem.offset.kind == "free" else b, alpha)
+
+    def learn(self, problem: Problem, state: _State, examination: Examination) -> None:
+        """Nothing to learn: the next step is the same."""
+
+    def remember(self, state: _State) -> Any:
+        """Return weights and offset."""
+        here = state.here
+        return {"w": state.w, "offset": state.b} if here is None else {"w": here.w, "offset": here.b}
+
+    def default_max_iter(self, problem: Problem) -> int:
+        """Far more than ever needed: steps are few where the problem has an optimum."""
+        return 200
+
+
+def _inner(u: Array, v: Array) -> float:
+    """Return u·v without BLAS, whose bits depend on its threads."""
+    return float(np.einsum("i,i->", u, v))
+
+
+def _matrix(problem: Problem, state: _State, here: _Place) -> Array:
+    """Return the Hessian, in which what may not move is stiff.
+
+    With no more rows than columns the first step mostly separates them, and tells so without asking which
+    columns depend on which.
+    """
+    gram = here.gram.copy()
+    if state.watch.steps == 0 and problem.class_costs.n_live <= problem.rows.n_columns:
+        if problem.offset.kind != "free":
+            gram[-1, :] = gram[:, -1] = 0.0
+        return gram
+    return curvature_matrix(problem, gram)
+
+
+def _first_place(problem: Problem, state: _State, token: StopToken) -> _Place:
+    place = _evaluate(problem, state, state.w, state.b, token)
+    if math.isfinite(place.value):
+        return place
+    return _evaluate(problem, state, np.zeros_like(state.w), 0.0, token)  # the start was of no use here
+
+
+def _evaluate(problem: Problem, state: _State, w: Array, b: float, token: StopToken) -> _Place:
+    rows, offset = problem.rows, problem.offset
+    z, h = rows.zeros(), rows.zeros()
+    kernel = Evaluate(problem.loss, w, b, True, state.shift)
+    sums = rows.reduce(kernel, problem.sign, problem.cost, z, h, token=token)
+    assert sums.gram is not None
+    gradient = np.append(sums.gradient, sums.slope)
+    if state.shift is not None:
+        gradient[:-1] -= sums.slope * state.shift
+    if offset.kind == "penalized":
+        gradient[-1] += b / offset.square
+    elif offset.kind == "none":
+        gradient[-1] = 0.0
+    return _Place(w, b, z, sums.loss + offset.penalty(b), gradient, sums.gram)
+
+
+def _decrement(factor: Factor, place: _Place) -> float:
+    if not np.isfinite(place.gradient).all():
+        return math.inf
+    return _inner(place.gradient, factor.solve(place.gradient))
+
+
+def _best_share(problem: Problem, here: _Place, there: _Place, decrement: float, token: StopToken) -> float:
+    """Return the share of a step that was too long, by Newton's method on the slope along it.
+
+    The objective is convex along the line: its slope rises from −decrement, and changes sign before 1.
+    """
+    stiffness = 1.0 / problem.offset.square if problem.offset.kind == "penalized" else 0.0
+    db = there.b - here.b
+    low, high, share = 0.0, 1.0, 0.5
+    for _ in range(60):
+        kernel = AlongLine(problem.loss, here.b, there.b, share)
+        vectors = (here.z, problem.sign, problem.cost, there.z)
+        sums = problem.rows.reduce(kernel, *vectors, token=token)
+        slope = sums.slope + stiffness * db * (here.b + share * db)
+        curvature = sums.curvature + stiffness * db * db
+        if -0.3 * decrement <= slope <= 0.1 * decrement:
+            return share
+        if slope < 0:
+            low = share
+        else:  # too far, or not a number
+            high = share
+        following = share - slope / curvature if curvature > 0 else math.nan
+        share = following if low < following < high else low + 0.5 * (high - low)
+    return share
