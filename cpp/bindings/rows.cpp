@@ -127,6 +127,8 @@ void bind_rows(nanobind::module_& m) {
         .def(nb::init<std::optional<double>, bool>(), nb::arg("seconds") = nb::none(),
              nb::arg("on_main_thread") = false)
         .def("stop", &PythonStopToken::stop, "End every pass that holds this token.")
+        .def("reserve", &PythonStopToken::reserve, nb::arg("seconds"),
+             "End that much before the deadline, but not in the first half of the time.")
         .def(
             "poll",
             [](PythonStopToken& self) {

@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -26,9 +27,9 @@ class PythonStopToken final : public StopToken {
     // Python handles signals on its main thread only, and only that thread may ask for them.
     PythonStopToken(std::optional<double> seconds, bool on_main_thread)
         : listening_(on_main_thread), owner_(std::this_thread::get_id()), last_asked_(Clock::now()) {
+        began_ = told_ = deadline_ = last_asked_;
         if (seconds) {
-            deadline_ = last_asked_ +
-                        std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*seconds));
+            told_ = deadline_ = began_ + to_duration(*seconds);
             has_deadline_ = true;
         }
     }
@@ -49,6 +50,12 @@ class PythonStopToken final : public StopToken {
         return stopped_.load(std::memory_order_relaxed);
     }
 
+    // Ends that much before the deadline, because what comes after the passes takes so long; but not in the
+    // first half of the time. Called while no pass holds this token.
+    void reserve(double seconds) {
+        deadline_ = std::max(told_ - to_duration(seconds), began_ + (told_ - began_) / 2);
+    }
+
     void stop() noexcept { stopped_.store(true, std::memory_order_relaxed); }
     bool stopped() const noexcept { return stopped_.load(std::memory_order_relaxed); }
 
@@ -61,12 +68,16 @@ class PythonStopToken final : public StopToken {
     }
 
   private:
+    static Clock::duration to_duration(double seconds) {
+        return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    }
+
     static constexpr std::chrono::milliseconds kBetweenQuestions{50};
 
     std::atomic<bool> stopped_{false};
     bool listening_, has_deadline_ = false, signalled_ = false;
     std::thread::id owner_;
-    Clock::time_point last_asked_, deadline_;
+    Clock::time_point last_asked_, began_, told_, deadline_;
 };
 
 // Runs a pass without the lock; afterwards raises what a signal handler raised, or Stopped.

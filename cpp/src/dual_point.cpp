@@ -23,10 +23,13 @@ void sum_balance(std::int64_t n, DualBalance& sums, Row&& row) {
     }
 }
 
-// Adding 0 to the other class costs less than a branch that is taken every other row.
+// 1 for the sign +1 and 0 for −1: adding a product costs less than a branch that is taken every other row.
+double is_positive(double s) { return 0.5 * (1.0 + s); }
+
 void add_row(double s, double alpha, double room, DualBalance& sums) {
-    sums.positive += s > 0 ? alpha : 0.0;
-    sums.negative += s > 0 ? 0.0 : alpha;
+    const double positive = is_positive(s);
+    sums.positive += positive * alpha;
+    sums.negative += (1.0 - positive) * alpha;
     sums.room += room;
 }
 
@@ -37,9 +40,9 @@ void class_costs(const SignedCosts& rows, ClassCosts& sums) {
         double positive = 0, negative = 0;
         const std::int64_t last = std::min(first + kRun, rows.n);
         for (std::int64_t i = first; i < last; ++i) {
-            const double c = rows.cost[i];
-            positive += rows.sign[i] > 0 ? c : 0.0;
-            negative += rows.sign[i] > 0 ? 0.0 : c;
+            const double c = rows.cost[i], share = is_positive(rows.sign[i]);
+            positive += share * c;
+            negative += (1.0 - share) * c;
             sums.n_live += c != 0.0;
         }
         sums.positive += positive;
@@ -60,14 +63,19 @@ void clamp_dual(const SignedCosts& rows, const double* alpha, const LargestDual&
 
 void correct_dual(const SignedCosts& rows, const Correction& by, bool bounded, double* alpha,
                   DualBalance& sums) {
+    if (by.share != 0) {
+        sum_balance(rows.n, sums, [&](std::int64_t i, DualBalance& part) {
+            const double c = rows.cost[i], s = rows.sign[i];
+            const double a = alpha[i] - s * std::min(alpha[i], c - alpha[i]) * by.share;
+            alpha[i] = a;
+            add_row(s, a, std::min(a, c - a), part);
+        });
+        return;
+    }
+    const double factors[2] = {by.negative_factor, by.positive_factor};
     sum_balance(rows.n, sums, [&](std::int64_t i, DualBalance& part) {
         const double c = rows.cost[i], s = rows.sign[i];
-        double a = alpha[i];
-        if (by.share != 0) {
-            a -= s * std::min(a, c - a) * by.share;
-        } else {
-            a *= s > 0 ? by.positive_factor : by.negative_factor;
-        }
+        const double a = alpha[i] * factors[rows.sign[i] > 0];
         alpha[i] = a;
         add_row(s, a, bounded ? std::min(a, c - a) : 0.0, part);
     });

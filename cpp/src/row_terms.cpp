@@ -51,6 +51,26 @@ bool certificate_terms(std::string_view name, const ScoredRows& rows, double b, 
     return known;
 }
 
+namespace {
+
+struct Derivatives {
+    double slope, curvature;
+};
+
+template <class Loss>
+Derivatives derivatives_of(double m) {
+    return {Loss::slope(m), Loss::curvature(m)};
+}
+
+// One exponential for both.
+template <>
+Derivatives derivatives_of<loss::Logistic>(double m) {
+    const double e = std::exp(-std::fabs(m)), large = 1.0 / (1.0 + e), small = e * large;
+    return {m > 0 ? -small : -large, small * large};
+}
+
+}  // namespace
+
 bool offset_derivatives(std::string_view name, const ScoredRows& rows, double b,
                         OffsetDerivatives& derivatives) {
     return loss::with_loss(name, [&](auto loss) {
@@ -58,8 +78,9 @@ bool offset_derivatives(std::string_view name, const ScoredRows& rows, double b,
         for (std::int64_t i = 0; i < rows.n; ++i) {
             if (rows.cost[i] == 0) continue;
             const double s = rows.sign[i], m = s * (rows.z[i] + b);
-            derivatives.slope += rows.cost[i] * s * Loss::slope(m);
-            derivatives.curvature += rows.cost[i] * Loss::curvature(m);
+            const Derivatives at = derivatives_of<Loss>(m);
+            derivatives.slope += rows.cost[i] * s * at.slope;
+            derivatives.curvature += rows.cost[i] * at.curvature;
         }
     });
 }

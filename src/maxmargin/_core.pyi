@@ -61,6 +61,11 @@ class StopToken:
     def stop(self) -> None:
         """End every pass that holds this token."""
 
+    def reserve(self, seconds: float) -> None:
+        """
+        End that much before the deadline, but not in the first half of the time.
+        """
+
     def poll(self) -> bool:
         """Whether to end now; raises what a signal handler raised."""
 

@@ -104,6 +104,7 @@ class _Loop:
     iterations: int = 0
     passes: float = 0.0
     next_check: float = _FIRST_CHECK
+    certified: int = -1  # iterations when the last certificate was made
     correction: float = 0.5
 
     def certificate_is_due(self, step: Step) -> bool:
@@ -114,9 +115,12 @@ class _Loop:
     def check(self, state: Any, guess: float) -> bool:
         """Certify the state; return True if `watch` asks to stop."""
         point = self.solver.point(self.problem, state)
+        began = time.perf_counter()
         found = examine(self.problem, point.w, point.b, point.alpha, token=self.token)
+        self.token.reserve(time.perf_counter() - began)  # the last certificate will take as long
         self.passes += 1.0
         self.next_check = self.passes * _GROWTH
+        self.certified = self.iterations
         self.best.keep(found)
         gap = self.best.relative_gap()
         if 0 < guess < float("inf"):
@@ -179,6 +183,8 @@ def _iterate(loop: _Loop, state: Any) -> Status:
         step = loop.solver.step(loop.problem, state, loop.token)
         loop.iterations += 1
         loop.passes += step.passes
+        if loop.certified < 0:
+            loop.token.reserve((time.perf_counter() - loop.began) / max(loop.passes, 1.0))  # a guess: one pass
         if loop.token.poll():
             return Status.MAX_TIME
         if loop.certificate_is_due(step):
@@ -204,7 +210,8 @@ def _most_iterations(loop: _Loop) -> float:
 def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
     """Certify the best weights with the best dual point, afresh; no deadline holds this last pass up."""
     problem = loop.problem
-    if state is not None and status is not Status.SOLVED:
+    cut_short = status in (Status.MAX_TIME, Status.INTERRUPTED)  # perhaps within a step
+    if state is not None and (cut_short or loop.certified != loop.iterations):
         point = loop.solver.point(problem, state)
         loop.best.keep(examine(problem, point.w, point.b, point.alpha))
     best = loop.best

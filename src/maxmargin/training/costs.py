@@ -15,6 +15,10 @@ from maxmargin.training.scales import resolve_C
 
 __all__ = ["Targets", "class_weights", "make_targets"]
 
+_MANY_LABELS = 10_000  # from so many on, counting is faster than sorting
+_LOOKED_AT = 2_000
+_FEW_CLASSES = 8
+
 
 @dataclass(frozen=True, eq=False)
 class Targets:
@@ -24,7 +28,7 @@ class Targets:
     """
 
     classes: NDArray[Any]
-    codes: NDArray[np.intp]
+    codes: NDArray[np.integer[Any]]
     cost: NDArray[np.float64]
     C: float
 
@@ -40,7 +44,10 @@ class Targets:
 
     def sign(self, positive: int) -> NDArray[np.int8]:
         """Return +1 for the rows of one class and −1 for the rest."""
-        return np.where(self.codes == positive, 1, -1).astype(np.int8)
+        sign: NDArray[np.int8] = np.equal(self.codes, positive).view(np.int8)
+        sign *= 2
+        sign -= 1
+        return sign
 
 
 def make_targets(
@@ -54,27 +61,37 @@ def make_targets(
 ) -> Targets:
     """Find the classes and every row's cost."""
     n_rows = labels.shape[0]
-    present = slice(None) if weights is None else weights > 0
-    classes = _classes_of(labels[present])
-    codes = np.minimum(np.searchsorted(classes, labels), max(len(classes) - 1, 0)) if len(classes) else None
+    classes = _classes_of(labels if weights is None else labels[weights > 0])
     total = float(n_rows) if weights is None else float(weights.sum())
     if weights is not None and n_rows > 0 and total == 0:
         raise InvalidInput("all sample weights are zero: there is no row to learn from.")
     value = resolve_C(C, lam, total if total > 0 else 1.0, loss)
-    if codes is None:
+    if len(classes) == 0:
         return Targets(classes, np.zeros(0, dtype=np.intp), np.zeros(0), value)
+    codes = _codes_of(labels, classes)
     per_class = class_weights(class_weight, classes, codes, weights)
-    with np.errstate(over="ignore"):  # refused in the next line, by name
-        cost = (1.0 if math.isinf(value) else value) * per_class[codes]
+    with np.errstate(over="ignore"):  # refused below, by name
+        cost = ((1.0 if math.isinf(value) else value) * per_class)[codes]
         if weights is not None:
-            cost = cost * weights
-    if not np.isfinite(cost).all():
+            cost *= weights
+    if not math.isfinite(float(cost.max(initial=0.0))):
         raise InvalidInput("C times the weights overflows: scale the weights down.")
     return Targets(classes, codes, cost, value)
 
 
 def _classes_of(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return the labels that there are, in increasing order.
+
+    Sorting many labels takes longer than many a fit. A few of them usually show all classes, and counting
+    each class proves that there is no other.
+    """
     try:
+        if labels.shape[0] > _MANY_LABELS and labels.dtype.kind in "biufUS":
+            shown = np.unique(labels[:: labels.shape[0] // _LOOKED_AT])
+            if len(shown) <= _FEW_CLASSES:
+                counted = sum(int(np.count_nonzero(labels == label)) for label in shown)
+                if counted == labels.shape[0]:
+                    return shown
         return np.unique(labels)
     except TypeError:
         raise InvalidInput(
@@ -82,10 +99,20 @@ def _classes_of(labels: NDArray[Any]) -> NDArray[Any]:
         ) from None
 
 
+def _codes_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.integer[Any]]:
+    """Return each row's class by its place among the classes; any place for a label that is none of them."""
+    if len(classes) > _FEW_CLASSES:
+        return np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    codes = np.zeros(labels.shape[0], dtype=np.int8)
+    for place, label in enumerate(classes[1:], start=1):
+        codes[labels == label] = place
+    return codes
+
+
 def class_weights(
     class_weight: Any,
     classes: NDArray[Any],
-    codes: NDArray[np.intp],
+    codes: NDArray[np.integer[Any]],
     weights: NDArray[np.float64] | None,
 ) -> NDArray[np.float64]:
     """Return the weight of each class; "balanced" makes the classes' totals equal."""

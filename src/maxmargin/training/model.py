@@ -243,6 +243,11 @@ def support_of(
     for solution in solutions:
         held |= solution.alpha > 0
     indices = np.flatnonzero(held)
-    dual = [(sign * solution.alpha)[indices] for sign, solution in zip(signs, solutions, strict=True)]
-    free = [int(np.count_nonzero((s.alpha > 0) & (s.alpha < cost))) for s in solutions]
-    return Support(indices, np.array(dual).reshape(len(solutions), -1), np.array(free, dtype=np.intp))
+    top = cost[indices]
+    dual = np.empty((len(solutions), indices.shape[0]))
+    free = np.empty(len(solutions), dtype=np.intp)
+    for k, (sign, solution) in enumerate(zip(signs, solutions, strict=True)):
+        alpha = np.take(solution.alpha, indices, out=dual[k], mode="clip")  # "raise" would make a copy
+        free[k] = np.count_nonzero((alpha > 0) & (alpha < top))
+        alpha *= sign[indices]
+    return Support(indices, dual, free)

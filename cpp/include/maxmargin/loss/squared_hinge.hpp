@@ -5,6 +5,8 @@
 //            alpha (m - 1) + alpha^2 / (4c)     for m >= 1,       alpha >= 0
 #pragma once
 
+#include <algorithm>
+
 #include "maxmargin/loss/concept.hpp"
 
 namespace maxmargin::loss {
@@ -12,11 +14,14 @@ namespace maxmargin::loss {
 struct SquaredHinge {
     static constexpr const char* name = "squared_hinge";
 
-    static double value(double m) noexcept { return m > 1.0 ? 0.0 : (1.0 - m) * (1.0 - m); }
-    static double slope(double m) noexcept { return m > 1.0 ? 0.0 : 2.0 * (m - 1.0); }
+    static double value(double m) noexcept {
+        const double slack = std::max(1.0 - m, 0.0);  // in this order NaN stays NaN
+        return slack * slack;
+    }
+    static double slope(double m) noexcept { return 2.0 * std::min(m - 1.0, 0.0); }
     static double slope_low(double m) noexcept { return slope(m); }
     static double slope_high(double m) noexcept { return slope(m); }
-    static double curvature(double m) noexcept { return m < 1.0 ? 2.0 : 0.0; }
+    static double curvature(double m) noexcept { return 2.0 * static_cast<double>(m < 1.0); }
 
     // The product form keeps u = -inf from becoming inf - inf.
     static double conjugate(double u) noexcept { return u <= 0.0 ? u * (1.0 + 0.25 * u) : infinity; }
@@ -34,11 +39,10 @@ struct SquaredHinge {
     static double fenchel_gap(double m, double alpha, double c) noexcept {
         if (!(alpha >= 0.0 && alpha < infinity && (c > 0.0 || alpha == 0.0))) return infinity;
         if (c == 0.0) return 0.0;
-        if (m < 1.0) {
-            const double residual = 2.0 * c * (1.0 - m) - alpha;
-            return (residual / c) * (0.25 * residual);  // its square could overflow or vanish
-        }
-        return alpha == 0.0 && m == infinity ? 0.0 : alpha * ((m - 1.0) + 0.25 * (alpha / c));
+        if (m == infinity) return alpha == 0.0 ? 0.0 : infinity;
+        // Both sides of the margin in one formula: no processor could foresee a branch.
+        const double residual = 2.0 * c * std::max(1.0 - m, 0.0) - alpha;
+        return (residual / c) * (0.25 * residual) + alpha * std::max(m - 1.0, 0.0);  // its square may overflow
     }
 
     static double best_alpha(double m, double c) noexcept {
