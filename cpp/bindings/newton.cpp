@@ -69,6 +69,15 @@ double multiply_by_hessian(const OwnedBlock& rows, In<double> h, In<double> d, d
     return product_b;
 }
 
+void sum_diagonal(const OwnedBlock& rows, In<double> h, Out<double> squares, Out<double> sums,
+                  PythonStopToken& token) {
+    expect_length(h, rows.block.n_rows, "h");
+    expect_length(squares, rows.block.n_columns, "squares");
+    expect_length(sums, rows.block.n_columns, "sums");
+    run_to_the_end(
+        token, [&] { return hessian_diagonal(rows.block, h.data(), squares.data(), sums.data(), token); });
+}
+
 nb::tuple along_line(std::string_view loss, In<double> z, In<std::int8_t> sign, In<double> cost, double b,
                      In<double> to, double to_b, double t) {
     const ScoredRows rows = scored(z, sign, cost);
@@ -116,6 +125,9 @@ void bind_newton(nanobind::module_& m) {
     m.def("hessian_product", &multiply_by_hessian, nb::arg("block"), nb::arg("h").noconvert(),
           nb::arg("d").noconvert(), nb::arg("e"), nb::arg("product").noconvert(), nb::arg("token"),
           "product += X'h(X d + e); returns the sum of h(X d + e).");
+    m.def("hessian_diagonal", &sum_diagonal, nb::arg("block"), nb::arg("h").noconvert(),
+          nb::arg("squares").noconvert(), nb::arg("sums").noconvert(), nb::arg("token"),
+          "squares += sum of h x^2 and sums += sum of h x, column by column.");
     m.def("line_sums", &along_line, nb::arg("loss"), nb::arg("z").noconvert(), nb::arg("sign").noconvert(),
           nb::arg("cost").noconvert(), nb::arg("b"), nb::arg("to").noconvert(), nb::arg("to_b"), nb::arg("t"),
           "The sum of losses, its slope and its curvature in t, at the share t of the way from the scores z "

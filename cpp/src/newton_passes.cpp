@@ -132,6 +132,28 @@ bool hessian_product(const Block& block, const double* h, const double* d, doubl
     return go_on;
 }
 
+bool hessian_diagonal(const Block& block, const double* h, double* squares, double* sums, StopToken& token) {
+    Chunks chunks(block);
+    Pace pace(token);
+    bool go_on = true;
+    for (std::int64_t chunk = 0; chunk < chunks.count() && go_on; ++chunk) {
+        chunks.open(chunk, [&](const auto& rows, std::int64_t first) {
+            for (std::int64_t i = 0; i < rows.n_rows() && go_on; ++i) {
+                const double weight = h[first + i];
+                if (weight == 0) continue;
+                for (std::int64_t k = 0; k < rows.n_values(i); ++k) {
+                    const double value = static_cast<double>(rows.value(i, k));
+                    const std::int64_t column = rows.column(i, k);
+                    sums[column] += weight * value;
+                    squares[column] += weight * value * value;
+                }
+                go_on = !pace.stop_after(2 * rows.n_values(i));
+            }
+        });
+    }
+    return go_on;
+}
+
 bool line_sums(std::string_view name, const ScoredRows& rows, double b, const OtherScores& to, double t,
                LineSums& sums) {
     return with_smooth_loss(name, [&](auto loss) {

@@ -162,6 +162,23 @@ TEST("the Hessian's product is the Gram matrix times the direction, in every sto
     }
 }
 
+TEST("the Hessian's diagonal is that of the Gram matrix, in every storage") {
+    const std::int64_t n = 500, d = 8;
+    const Matrix m(n, d);
+    const Setting at(n, d);
+    const auto size = static_cast<std::size_t>(d + 1);
+    for (const Stored& stored : every_storage(m)) {
+        NeverStop never;
+        const Result r = evaluate("logistic", stored.block, at, nullptr, never);
+        std::vector<double> squares(size - 1, 0.0), sums(size - 1, 0.0);
+        CHECK(hessian_diagonal(stored.block, r.h.data(), squares.data(), sums.data(), never));
+        for (std::size_t j = 0; j + 1 < size; ++j) {
+            CHECK_CLOSE(squares[j], r.gram[j * size + j], 1e-12);
+            CHECK_CLOSE(sums[j], r.gram[j * size + size - 1], 1e-12);
+        }
+    }
+}
+
 TEST("a Newton pass ends soon after its token says so") {
     const Matrix m(4000, 600);
     const Setting at(4000, 600);

@@ -331,6 +331,9 @@ def newton_evaluate(block: Block, loss: str, w: Annotated[NDArray[numpy.float64]
 def hessian_product(block: Block, h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], d: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], e: float, product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> float:
     """product += X'h(X d + e); returns the sum of h(X d + e)."""
 
+def hessian_diagonal(block: Block, h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], squares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> None:
+    """squares += sum of h x^2 and sums += sum of h x, column by column."""
+
 def line_sums(loss: str, z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, to: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], to_b: float, t: float) -> tuple:
     """
     The sum of losses, its slope and its curvature in t, at the share t of the way from the scores z to others.

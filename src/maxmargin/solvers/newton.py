@@ -14,7 +14,7 @@ because they reproduce its weights.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,70 +22,78 @@ import numpy as np
 import maxmargin._core as _core
 from maxmargin._core import Factor, StopToken
 from maxmargin.problem import Examination, Problem
-from maxmargin.rows import Array
+from maxmargin.problem.certificate import value_at_zero
+from maxmargin.rows import Array, Rows
 from maxmargin.rows.kernels import Combine, Gram, Scores
 from maxmargin.solvers.base import Needs, Point, Step
+from maxmargin.solvers.newton_equations import Course, Diagonal, Direction, Inverse, conjugate_gradients
 from maxmargin.solvers.newton_frame import Frame, inner
-from maxmargin.solvers.newton_passes import AlongLine, Evaluate, PredictDuals
+from maxmargin.solvers.newton_passes import PredictDuals
+from maxmargin.solvers.newton_place import Place, best_share, evaluate, has_fallen
+from maxmargin.solvers.newton_sample import draw_sample, sample_size
 
 __all__ = ["Newton"]
 
-_ENOUGH = 1e-4  # share of the decrement by which the objective has to fall
-_IN_ROUNDING = 1e-9  # decrements below this share of the objective are hidden by its rounding errors
 _STALE = 1e-2  # an old Hessian is used again while it reduces the decrement by this factor
+_CONVERGENCE = 3.0  # a full step takes the share δ of the objective that is left to about this times δ²
 # The loop asks for a certificate at twice the tolerance already, as guesses are rough; ours is not.
 _EXACT_GUESS = 2.0
 
 
 @dataclass(frozen=True, eq=False)
-class _Place:
-    """A point and what one pass told about it; the gradient is in the frame's coordinates."""
-
-    w: Array
-    b: float
-    z: Array
-    h: Array
-    value: float
-    gradient: Array
-    curvature: float
-    gram: Array | None
-
-
-@dataclass(frozen=True, eq=False)
 class _Model:
-    """A factorised Hessian and the curvatures h that it is made of."""
+    """A factorised Hessian, and the curvatures h that it is made of; None: those of a sample."""
 
-    factor: Factor
-    h: Array
+    factor: Inverse
+    h: Array | None
 
 
 @dataclass(frozen=True, eq=False)
 class _Taken:
-    """A full step: where it came from, and the curvatures of the model that it solved."""
+    """A full step: where it came from, and the direction."""
 
-    origin: _Place
-    h: Array
+    origin: Place
+    direction: Direction
 
 
 @dataclass(eq=False)
 class _State:
     """Everything that changes during a fit."""
 
+    rows: Rows
     frame: Frame
     w: Array
     b: float
-    tol: float
-    here: _Place | None = None
+    is_warm: bool
+    seed: int
+    tol: float  # what to aim at
+    is_sample: bool = False
+    uses_gram: bool = True
+    here: Place | None = None
     model: _Model | None = None
+    may_keep: bool = False  # whether the model is good enough for the next step too
     taken: _Taken | None = None  # the last step, if it was a full one
     decrement: float = math.inf  # g·M⁻¹g, by the model's M: twice what the objective lies above its optimum
-    progress: float = 1.0  # by which factor the last step reduced it
+    guess: float = math.inf  # the relative duality gap, before it is certified
     alpha: Array | None = None  # the duals that the last step promised, if they are the better ones
 
 
 @dataclass(frozen=True)
 class Newton:
-    """Newton's method for the squared hinge and logistic loss."""
+    """Newton's method for the squared hinge and logistic loss.
+
+    Parameters
+    ----------
+    largest_hessian : int
+        Up to so many columns the Hessian is added up and factorised; beyond, its equations are solved by
+        conjugate gradients.
+    dear_hessian : float
+        The same if adding it up costs so many passes over the rows, and there are so many rows that the
+        Hessian of a sample makes conjugate gradients quick.
+    """
+
+    largest_hessian: int = 2_000
+    dear_hessian: float = 15.0
 
     name = "newton"
     title = "Newton"
@@ -94,64 +102,163 @@ class Newton:
     def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> _State:
         rows = problem.rows
         w, b = np.zeros(rows.n_columns), _first_offset(problem)
-        if memory is not None and memory["w"].shape == w.shape:
+        is_warm = memory is not None and memory["w"].shape == w.shape
+        if is_warm:
             w, b = np.array(memory["w"]), float(memory["offset"])
-        return _State(Frame(problem.offset, _centre(problem, token)), w, b, tol)
+        return _State(rows, Frame(problem.offset, None), w, b, is_warm, seed, tol)
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
-        """Evaluate the start, or take one Newton step."""
+        """Find and evaluate a start, or take one Newton step."""
         if state.here is None:
-            return self._evaluate_start(problem, state, token)
-        here = state.here
-        model, passes = self._model(problem, state, here, token)
-        change = -model.factor.solve(here.gradient)
-        decrement = -inner(here.gradient, change)
-        if not 0 < decrement < math.inf:
-            return Step(passes, self._guess(problem, state, token), is_exhausted=True)
-        dw, db = state.frame.step(change)
-        near = decrement * decrement <= 0.4 * state.tol * here.value * here.value
-        there = _evaluate(problem, state, here.w + dw, here.b + db, not near, token)
-        passes += 1.0
-        after = self._decrement(state, there)
-        is_full = _has_fallen(here, there, decrement, after)
-        if not is_full:
-            share = _best_share(problem, state, here, there, decrement, token)
-            there = _evaluate(problem, state, here.w + share * dw, here.b + share * db, True, token)
-            passes += 1.0
-            if not there.value < here.value:  # rounding hides what is left
-                is_exhausted = model.h is here.h
-                state.progress = math.inf
-                return Step(passes, self._guess(problem, state, token), is_exhausted=is_exhausted)
-        state.here, state.taken = there, _Taken(here, model.h) if is_full else None
-        state.decrement, state.progress = after, after / decrement
-        return Step(passes, self._guess(problem, state, token))
+            passes, is_exhausted = self._begin(problem, state, token), False
+        else:
+            passes, is_exhausted = self._advance(problem, state, state.here, token)
+        return Step(passes, self._guess(problem, state, token), is_exhausted=is_exhausted)
 
-    def _evaluate_start(self, problem: Problem, state: _State, token: StopToken) -> Step:
-        here, passes = _evaluate(problem, state, state.w, state.b, True, token), 1.0
-        if not math.isfinite(here.value):  # another problem's weights can be of no use here
-            nothing = np.zeros_like(state.w)
-            here = _evaluate(problem, state, nothing, _first_offset(problem), True, token)
+    # ------------------------------------------------------------ the start
+
+    def _begin(self, problem: Problem, state: _State, token: StopToken) -> float:
+        """Evaluate the start, which is the optimum of a sample where there are many rows."""
+        size = sample_size(problem)
+        sample = None if size is None else draw_sample(problem, size, state.seed)
+        state.uses_gram = self._gram_pays(state.rows, sample is not None and not state.is_sample)
+        if sample is not None and not (state.is_warm and state.uses_gram):
+            passes = self._solve_sample(sample, state, token) * sample.rows.n_rows / state.rows.n_rows
+        else:
+            state.frame = Frame(problem.offset, _centre(sample or problem, token))
+            passes = 0.0 if sample is not None else 1.0
+        has_hessian = state.uses_gram and not (state.may_keep and self._needs_two_steps(sample, state))
+        here = evaluate(problem, state.rows, state.frame, state.w, state.b, has_hessian, token)
+        passes += 1.0
+        # A sample may mislead, and the weights of another problem may be of no use here.
+        highest = math.inf if state.is_warm else value_at_zero(problem) * (1 + 1e-9)
+        if not here.value <= highest or math.isinf(here.value):
+            nothing, b = np.zeros_like(state.w), _first_offset(problem)
+            here = evaluate(problem, state.rows, state.frame, nothing, b, state.uses_gram, token)
             passes += 1.0
         state.here = here
-        return Step(passes, self._guess(problem, state, token))
+        return passes
 
-    def _model(self, problem: Problem, state: _State, here: _Place, token: StopToken) -> tuple[_Model, float]:
-        """Return the Hessian to use here, and what it cost in passes."""
-        gram, passes = here.gram, 0.0
-        if gram is None:
-            if state.model is not None and state.progress <= _STALE:
-                return state.model, 0.0
-            gram = problem.rows.reduce(Gram(problem.rows.n_columns, state.frame.shift), here.h, token=token)
+    def _gram_pays(self, rows: Rows, has_sample: bool) -> bool:
+        """Whether whole Hessians are cheaper than conjugate gradients."""
+        if rows.n_columns > self.largest_hessian:
+            return False
+        per_row = rows.n_values / max(rows.n_rows, 1)
+        is_dense = rows.n_values == rows.n_rows * rows.n_columns
+        passes = per_row / 24 if is_dense else per_row / 4  # beyond what reading the rows costs
+        return not has_sample or passes <= self.dear_hessian
+
+    def _solve_sample(self, sample: Problem, state: _State, token: StopToken) -> float:
+        """Move the start to the optimum of the sample and keep its Hessian; return the passes over it."""
+        memory = {"w": state.w, "offset": state.b} if state.is_warm else None
+        enough = 0.1 * _sample_error(sample)
+        inside = self.start(sample, memory, state.seed + 1, enough, token)
+        inside.is_sample = True
+        passes = self._begin(sample, inside, token)
+        for _ in range(50):
+            assert inside.here is not None
+            if state.is_warm or inside.decrement <= 2 * enough * inside.here.value:
+                break
+            cost, is_exhausted = self._advance(sample, inside, inside.here, token)
+            passes += cost
+            if is_exhausted:
+                break
+        here = inside.here
+        assert here is not None
+        state.frame = inside.frame
+        if here.hessian is not None:
+            state.model = _Model(Factor(here.hessian), None)
+        elif inside.model is not None:
+            state.model = _Model(inside.model.factor, None)
+        state.may_keep = state.model is not None
+        if not state.is_warm:
+            state.w, state.b = here.w, here.b
+        return passes
+
+    def _needs_two_steps(self, sample: Problem | None, state: _State) -> bool:
+        """Whether one step from the sample's optimum will not do.
+
+        Then the first one is taken with the sample's Hessian: the second, with the whole one, is exact to
+        the square of a much smaller distance.
+        """
+        return sample is not None and _CONVERGENCE * _sample_error(sample) ** 2 > state.tol
+
+    # ------------------------------------------------------------ one step
+
+    def _advance(self, problem: Problem, state: _State, here: Place, token: StopToken) -> tuple[float, bool]:
+        """Take one step; return its passes, and whether rounding leaves nothing to gain."""
+        direction = self._direction(state, here, token)
+        decrement, passes = direction.decrement, direction.passes
+        if not 0 < decrement < math.inf:
+            return passes, True
+        dw, db = state.frame.step(direction.change)
+        wants_hessian = self._wants_hessian(state, here, direction)
+        there = evaluate(problem, state.rows, state.frame, here.w + dw, here.b + db, wants_hessian, token)
+        passes += 1.0
+        after = self._decrement(state, there)
+        is_full = has_fallen(here, there, decrement, after)
+        if not is_full:
+            share = best_share(problem, state.rows, state.frame, here, there, decrement, token)
+            w, b = here.w + share * dw, here.b + share * db
+            there = evaluate(problem, state.rows, state.frame, w, b, state.uses_gram, token)
+            passes += 1.0
+            if not there.value < here.value:  # rounding hides what is left
+                state.may_keep = False
+                return passes, direction.h is here.h
+        state.here, state.taken = there, _Taken(here, direction) if is_full else None
+        state.decrement, state.may_keep = after, is_full and after <= _STALE * decrement
+        return passes, False
+
+    def _direction(self, state: _State, here: Place, token: StopToken) -> Direction:
+        """Solve the Newton equations here, or those of an older or a sample's Hessian that will do."""
+        if not state.uses_gram:
+            return self._conjugate_gradients(state, here, token)
+        passes, hessian, model = 0.0, here.hessian, state.model
+        if hessian is None and (model is None or not state.may_keep):
+            kernel = Gram(state.rows.n_columns, state.frame.shift)
+            hessian = state.frame.matrix(state.rows.reduce(kernel, here.h, token=token))
             passes = 1.0
-        model = _Model(Factor(state.frame.matrix(gram.copy())), here.h)
-        state.model = model
-        return model, passes
+        if hessian is not None:
+            state.model = model = _Model(Factor(hessian), here.h)
+        assert model is not None
+        change = -model.factor.solve(here.gradient)
+        return Direction(change, -inner(here.gradient, change), model.h, 0.0, passes)
 
-    def _decrement(self, state: _State, place: _Place) -> float:
+    def _conjugate_gradients(self, state: _State, here: Place, token: StopToken) -> Direction:
+        passes = 0.0
+        if state.model is None:
+            state.model = _Model(Diagonal.of(state.rows, state.frame, here, token), None)
+            passes = 1.0
+
+        def is_enough(course: Course) -> bool:
+            """Whether more digits of this step would be lost in the next one, or the end is reached."""
+            left = 0.5 * course.decrement / here.value
+            may_be_last = _CONVERGENCE * left * left <= state.tol
+            if may_be_last:
+                return course.left <= 0.5 * state.tol * here.value
+            return course.iterations * course.gained <= min(0.25, _CONVERGENCE * left) * course.decrement
+
+        inverse = state.model.factor
+        found = conjugate_gradients(state.rows, state.frame, here, inverse, is_enough, token)
+        return replace(found, passes=found.passes + passes)
+
+    def _wants_hessian(self, state: _State, here: Place, direction: Direction) -> bool:
+        """Whether the Hessian will be needed at the end of a step, and may be added up on the way."""
+        if not state.uses_gram:
+            return False
+        if direction.h is not here.h:  # an old one was good enough, or a sample's had to do
+            return direction.h is None
+        left = 0.5 * direction.decrement / here.value
+        # Another step with this Hessian would bring about that factor once more.
+        return (_CONVERGENCE * left) ** 3 > state.tol
+
+    def _decrement(self, state: _State, place: Place) -> float:
         """Return the decrement there, by the Hessian in use."""
         if state.model is None or not np.isfinite(place.gradient).all():
             return math.inf
         return inner(place.gradient, state.model.factor.solve(place.gradient))
+
+    # ------------------------------------------------------------ where it stands
 
     def _guess(self, problem: Problem, state: _State, token: StopToken) -> float:
         """Return the relative duality gap, and choose the better dual point."""
@@ -159,23 +266,24 @@ class Newton:
         here = state.here
         assert here is not None
         gap, wanted = state.frame.gap(here.gradient, here.curvature), state.tol * here.value
-        if gap > wanted and state.decrement <= 2 * wanted:
-            gap = self._use_promise(problem, state, here, gap, token)
-        return 0.0 if gap == 0 else _EXACT_GUESS * gap / max(here.value - gap, 1e-300)
+        if gap > wanted and state.taken is not None and state.decrement <= 2 * wanted:
+            gap = self._use_promise(problem, state, here, state.taken, gap, token)
+        state.guess = 0.0 if gap == 0 else gap / max(here.value - gap, 1e-300)
+        return _EXACT_GUESS * state.guess
 
     def _use_promise(
-        self, problem: Problem, state: _State, here: _Place, gap: float, token: StopToken
+        self, problem: Problem, state: _State, here: Place, taken: _Taken, gap: float, token: StopToken
     ) -> float:
         """Take the duals that the last step promised if their gap is smaller; return the smaller one."""
-        if state.taken is None:
+        if taken.direction.h is None:
             return gap
-        origin, h, alpha = state.taken.origin, state.taken.h, problem.rows.zeros()
+        origin, alpha = taken.origin, state.rows.zeros()
         kernel = PredictDuals(problem.loss, origin.b, here.b)
-        vectors = (origin.z, problem.sign, problem.cost, h, here.z, alpha)
-        promised = problem.rows.reduce(kernel, *vectors, token=token)
+        vectors = (origin.z, problem.sign, problem.cost, taken.direction.h, here.z, alpha)
+        promised = state.rows.reduce(kernel, *vectors, token=token)
         # The gradient is what was missed; clipping leaves its share of that between w and Σ sαx.
-        left = promised.clipped / promised.missed if promised.missed > 0 else 0.0
-        other = promised.gap + left * left * gap
+        clipped = promised.clipped / promised.missed if promised.missed > 0 else 0.0
+        other = promised.gap + clipped * clipped * gap + taken.direction.left
         if other < gap:
             state.alpha = alpha
         return min(gap, other)
@@ -192,7 +300,9 @@ class Newton:
         return Point(w, None if problem.offset.kind == "free" else b, alpha)
 
     def learn(self, problem: Problem, state: _State, examination: Examination) -> None:
-        """Nothing to learn: the guess is exact up to rounding."""
+        """Aim lower if the certificate was worse than it should have been."""
+        if state.guess <= state.tol:
+            state.tol *= 0.3
 
     def remember(self, state: _State) -> Any:
         """Return weights and offset."""
@@ -202,6 +312,14 @@ class Newton:
     def default_max_iter(self, problem: Problem) -> int:
         """Far more than ever needed: steps are few where the problem has an optimum."""
         return 200
+
+
+def _sample_error(sample: Problem) -> float:
+    """Return how far the sample's optimum will be above that of all rows, as a share of the objective.
+
+    About half a loss of typical size per column and row of the sample; a typical loss is a third.
+    """
+    return 1.5 * (sample.rows.n_columns + 1) / sample.rows.n_rows
 
 
 def _first_offset(problem: Problem) -> float:
@@ -217,59 +335,12 @@ def _first_offset(problem: Problem) -> float:
 
 
 def _centre(problem: Problem, token: StopToken) -> Array | None:
-    """Return the mean row if shifting by it changes nothing and costs nothing."""
+    """Return the mean row, if shifting by it changes nothing."""
     rows, total = problem.rows, problem.class_costs.total
-    is_dense = rows.n_values == rows.n_rows * rows.n_columns
-    if problem.offset.kind != "free" or total == 0 or not is_dense:
+    if problem.offset.kind != "free" or total == 0:
         return None
     return rows.reduce(Combine(rows.n_columns), problem.cost / total, token=token)
 
 
-def _evaluate(
-    problem: Problem, state: _State, w: Array, b: float, with_hessian: bool, token: StopToken
-) -> _Place:
-    rows, frame = problem.rows, state.frame
-    z, h = rows.zeros(), rows.zeros()
-    kernel = Evaluate(problem.loss, w, b, with_hessian, frame.shift)
-    sums = rows.reduce(kernel, problem.sign, problem.cost, z, h, token=token)
-    value = frame.penalty(w, b) + sums.loss
-    gradient = frame.gradient(w, b, sums.gradient, sums.slope)
-    return _Place(w, b, z, h, value, gradient, sums.curvature, sums.gram)
-
-
 def _own_duals(problem: Problem, z: Array, b: float) -> Array:
     return np.asarray(_core.loss_best_alpha(problem.loss, problem.sign * (z + b), problem.cost))
-
-
-def _has_fallen(here: _Place, there: _Place, decrement: float, after: float) -> bool:
-    """Whether a full step has reached lower ground; where rounding hides that, by the gradient."""
-    if there.value <= here.value - _ENOUGH * decrement:
-        return True
-    return decrement <= _IN_ROUNDING * here.value and after < 0.5 * decrement
-
-
-def _best_share(
-    problem: Problem, state: _State, here: _Place, there: _Place, decrement: float, token: StopToken
-) -> float:
-    """Return the share of a step that was too long, by Newton's method on the slope along it.
-
-    The objective is convex along the line: its slope rises from −decrement, and changes sign before 1.
-    """
-    dw, db = there.w - here.w, there.b - here.b
-    bend = inner(dw, dw) + state.frame.stiffness * db * db
-    tilt = inner(here.w, dw) + state.frame.stiffness * here.b * db
-    low, high, share = 0.0, 1.0, 0.5
-    for _ in range(60):
-        kernel = AlongLine(problem.loss, here.b, there.b, share)
-        vectors = (here.z, problem.sign, problem.cost, there.z)
-        sums = problem.rows.reduce(kernel, *vectors, token=token)
-        slope, curvature = sums.slope + tilt + share * bend, sums.curvature + bend
-        if -0.3 * decrement <= slope <= 0.1 * decrement:
-            return share
-        if slope < 0:
-            low = share
-        else:  # too far, or not a number
-            high = share
-        following = share - slope / curvature if curvature > 0 else math.nan
-        share = following if low < following < high else low + 0.5 * (high - low)
-    return share

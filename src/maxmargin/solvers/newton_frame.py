@@ -75,3 +75,25 @@ class Frame:
             return gap
         stiffness = self.stiffness if self.offset.kind == "penalized" else curvature
         return gap + (0.5 * slope * slope / stiffness if stiffness > 0 else math.inf)
+
+    def product(self, change: Array, of_losses: Array) -> Array:
+        """Return the Hessian times a vector, given that of the losses as the rows are stored."""
+        whole = of_losses.copy()
+        if self.shift is not None:
+            whole[:-1] -= of_losses[-1] * self.shift
+        whole[:-1] += change[:-1]
+        whole[-1] = change[-1] if self.offset.kind == "none" else whole[-1] + self.stiffness * change[-1]
+        return whole
+
+    def diagonal(self, squares: Array, sums: Array, curvature: float) -> Array:
+        """Return the Hessian's diagonal from Σ h x², Σ h x and Σ h."""
+        whole = np.empty(squares.shape[0] + 1)
+        whole[:-1] = squares
+        if self.shift is not None:
+            whole[:-1] -= self.shift * (2.0 * sums - curvature * self.shift)
+        np.maximum(whole, 0.0, out=whole)
+        whole[:-1] += 1.0
+        whole[-1] = 1.0 if self.offset.kind == "none" else curvature + self.stiffness
+        if not whole[-1] > 0:
+            whole[-1] = 1.0
+        return whole

@@ -12,7 +12,16 @@ import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
 from maxmargin.rows import Array
 
-__all__ = ["AlongLine", "Evaluate", "HessianProduct", "LineSums", "PredictDuals", "Promised", "Sums"]
+__all__ = [
+    "AlongLine",
+    "Evaluate",
+    "HessianDiagonal",
+    "HessianProduct",
+    "LineSums",
+    "PredictDuals",
+    "Promised",
+    "Sums",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +84,23 @@ class HessianProduct:
         product = np.zeros(self.d.shape[0] + 1)
         product[-1] = _core.hessian_product(block, h, self.d, self.e, product[:-1], token)
         return product
+
+    def merge(self, first: Array, second: Array) -> Array:
+        first += second
+        return first
+
+
+@dataclass(frozen=True)
+class HessianDiagonal:
+    """Return Σ h x² and Σ h x, column by column, in two rows."""
+
+    n_columns: int
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
+        (h,) = pieces
+        both = np.zeros((2, self.n_columns))
+        _core.hessian_diagonal(block, h, both[0], both[1], token)
+        return both
 
     def merge(self, first: Array, second: Array) -> Array:
         first += second

@@ -41,6 +41,9 @@ bool newton_evaluate(std::string_view loss, const Block& block, const NewtonPoin
 bool hessian_product(const Block& block, const double* h, const double* d, double e, double* product,
                      double& product_b, StopToken& token);
 
+// Adds Σ h x² to `squares` and Σ h x to `sums`, column by column: what the Hessian's diagonal is made of.
+bool hessian_diagonal(const Block& block, const double* h, double* squares, double* sums, StopToken& token);
+
 // Other scores of the same rows, with their offset.
 struct OtherScores {
     const double* z;
