@@ -22,7 +22,7 @@ import numpy as np
 import maxmargin._core as _core
 from maxmargin._core import Factor, StopToken
 from maxmargin.problem import Examination, Problem
-from maxmargin.problem.certificate import value_at_zero
+from maxmargin.problem.examination import value_at_zero
 from maxmargin.rows import Array, Rows
 from maxmargin.rows.kernels import Combine, Gram, Scores
 from maxmargin.solvers.base import Needs, Point, Step
