@@ -184,7 +184,8 @@ def _iterate(loop: _Loop, state: Any) -> Status:
         loop.iterations += 1
         loop.passes += step.passes
         if loop.certified < 0:
-            loop.token.reserve((time.perf_counter() - loop.began) / max(loop.passes, 1.0))  # a guess: one pass
+            # A guess, until one has been timed: the last certificate takes as long as a pass did so far.
+            loop.token.reserve((time.perf_counter() - loop.began) / max(loop.passes, 1.0))
         if loop.token.poll():
             return Status.MAX_TIME
         if loop.certificate_is_due(step):
