@@ -71,7 +71,8 @@ def make_targets(
     codes = _codes_of(labels, classes)
     per_class = class_weights(class_weight, classes, codes, weights)
     with np.errstate(over="ignore"):  # refused below, by name
-        cost = ((1.0 if math.isinf(value) else value) * per_class)[codes]
+        costs = (1.0 if math.isinf(value) else value) * per_class
+        cost = np.full(n_rows, costs[0]) if (costs == costs[0]).all() else costs[codes]
         if weights is not None:
             cost *= weights
     if not math.isfinite(float(cost.max(initial=0.0))):
@@ -105,7 +106,9 @@ def _codes_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.integer
         return np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
     codes = np.zeros(labels.shape[0], dtype=np.int8)
     for place, label in enumerate(classes[1:], start=1):
-        codes[labels == label] = place
+        held = np.equal(labels, label).view(np.int8)
+        held *= place
+        codes += held
     return codes
 
 
