@@ -10,13 +10,14 @@ where it was, which for an interior point is the middle. Nothing is ever copied 
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._core import Block, StopToken
+from maxmargin._core import Block, Factor, StopToken
 from maxmargin.problem import Problem
 from maxmargin.problem.feasible import make_feasible
 from maxmargin.problem.offset import best_offset, chosen_from
@@ -29,6 +30,8 @@ __all__ = ["Crossed", "Crossover"]
 
 _NEWTON_STEPS = 12  # for one update of the multipliers
 _UPDATES = 8
+_EPSILON = 2.0**-52
+_ROUNDING = 1e-18  # of the bound: a line search for less would follow noise
 _GROWTH = 30.0  # of σ from one update to the next
 _SIGMA = (1e2, 1e12)  # the range of σ/c
 _FREE_SHARE = 0.1  # how far, as a share of c, the first update may move a free row
@@ -47,22 +50,11 @@ class Crossed:
 
 @dataclass(frozen=True)
 class _Sums:
-    """Of the rows at (w, b) with the clipped duals."""
+    """Of the rows: their shares of the duality gap, Σ α and Σ sα."""
 
-    loss: float
     gap: float
     dual: float
     balance: float
-    n_free: int
-
-    def merged(self, other: _Sums) -> _Sums:
-        return _Sums(
-            self.loss + other.loss,
-            self.gap + other.gap,
-            self.dual + other.dual,
-            self.balance + other.balance,
-            self.n_free + other.n_free,
-        )
 
 
 @dataclass(frozen=True)
@@ -71,26 +63,37 @@ class _Clip:
 
     offset: float
     stiffness: float
+    unit: float
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
+        sign, cost, z, start, alpha, h = pieces
+        sigma = self.stiffness * np.minimum(cost, self.unit)
+        wanted = start - sigma * (sign * (z + self.offset) - 1.0)
+        np.clip(wanted, 0.0, cost, out=alpha)
+        h[:] = np.where((wanted > 0.0) & (wanted < cost), sigma, 0.0)
+
+    def merge(self, first: None, second: None) -> None:
+        return None
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """The sums at scores z; row vectors: sign, cost, z, α."""
+
+    offset: float
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Sums:
-        sign, cost, z, start, alpha, h = pieces
+        sign, cost, z, alpha = pieces
         e = sign * (z + self.offset) - 1.0
-        sigma = self.stiffness * cost
-        wanted = start - sigma * e
-        np.clip(wanted, 0.0, cost, out=alpha)
-        free = (wanted > 0.0) & (wanted < cost)
-        h[:] = np.where(free, sigma, 0.0)
-        short = np.maximum(-e, 0.0)
-        return _Sums(
-            loss=float((cost * short).sum()),
-            gap=float((np.maximum(e, 0.0) * alpha + short * (cost - alpha)).sum()),
-            dual=float(alpha.sum()),
-            balance=float((sign * alpha).sum()),
-            n_free=int(np.count_nonzero(free)),
-        )
+        gap = np.maximum(e, 0.0) * alpha + np.maximum(-e, 0.0) * (cost - alpha)
+        return _Sums(float(gap.sum()), float(alpha.sum()), float((sign * alpha).sum()))
 
     def merge(self, first: _Sums, second: _Sums) -> _Sums:
-        return first.merged(second)
+        return _Sums(
+            first.gap + second.gap,
+            first.dual + second.dual,
+            first.balance + second.balance,
+        )
 
 
 @dataclass(frozen=True)
@@ -99,12 +102,14 @@ class _ClipSlope:
 
     offset: float
     stiffness: float
+    unit: float
     step: float
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> float:
         sign, cost, z, start, change = pieces
         e = sign * (z + self.step * change + self.offset) - 1.0
-        return -float((np.clip(start - self.stiffness * cost * e, 0.0, cost) * (sign * change)).sum())
+        sigma = self.stiffness * np.minimum(cost, self.unit)
+        return -float((np.clip(start - sigma * e, 0.0, cost) * (sign * change)).sum())
 
     def merge(self, first: float, second: float) -> float:
         return first + second
@@ -126,6 +131,7 @@ class Crossover:
         point: tuple[Array, float] | None = None,
         frame: Frame | None = None,
         rows: Rows | None = None,
+        target: float = 1e-16,
     ) -> Crossed:
         """Return the best point met on the way.
 
@@ -136,9 +142,12 @@ class Crossover:
         allowance : float
             Passes that all attempts together may cost.
         point : (w, b), optional
-            Weights and offset to start from; those of α without it.
+            Weights and offset to start from; those of α without it, which lose their digits where columns
+            have very different sizes.
         frame, rows : optional
             The problem's frame and rows, if they have been prepared already.
+        target : float
+            The relative gap at which to be content.
         """
         work = _Work(
             problem,
@@ -147,20 +156,12 @@ class Crossover:
             make_feasible(problem, alpha),
             token,
         )
-        work.begin(point)
-        before, best = self.spent, work.best
-        stiffness = work.first_stiffness()
-        for _ in range(_UPDATES):
-            solved = work.solve(stiffness, allowance - self.spent)
-            better = work.best is not best
-            best = work.best
-            stiffness = min(stiffness * _GROWTH, _SIGMA[1])
-            if not solved or not better or before + work.passes > allowance:
-                break
-            work.start, work.alpha = work.alpha, work.start
-        self.spent = before + work.passes
-        w, b = work.frame.split(best[1])
-        return Crossed(w, b, best[2], best[0], work.passes)
+        with contextlib.suppress(ValueError):  # numbers that are not finite: what was found before counts
+            work.run(point, allowance - self.spent, target)
+        self.spent += work.passes
+        relative_gap, x, best_alpha = work.best
+        w, b = work.frame.split(x)
+        return Crossed(w, b, best_alpha, relative_gap, work.passes)
 
 
 class _Work:
@@ -169,11 +170,32 @@ class _Work:
     def __init__(self, problem: Problem, rows: Rows, frame: Frame, start: Array, token: StopToken) -> None:
         self.problem, self.rows, self.frame, self.token = problem, rows, frame, token
         self.start = start
+        total = float(start.sum())
+        self.unit = float((start * start).sum()) / total if total > 0 else 1.0
         self.alpha, self.z, self.h = rows.zeros(), rows.zeros(), rows.zeros()
         self.change = rows.zeros()
         self.x = np.zeros(frame.penalty.shape[0])
+        self.factor: Factor | None = None
+        self.factored = np.zeros(0)  # the h of these factors
         self.best: tuple[float, Array, Array] = (np.inf, self.x, start)
+        self.bound = 0.0
+        self.relative_gap = np.inf
         self.passes = 0.0
+
+    def run(self, point: tuple[Array, float] | None, allowance: float, target: float) -> None:
+        self.begin(point)
+        stiffness = self.first_stiffness()
+        self.take_at_its_word()
+        best = self.best
+        for _ in range(_UPDATES):
+            if not self.solve(stiffness, allowance) or self.best is best:
+                break
+            best = self.best
+            self.nudge(target)
+            if self.best[0] <= target or self.passes > allowance:
+                break
+            stiffness = min(stiffness * _GROWTH, _SIGMA[1])
+            self.start, self.alpha = self.alpha, self.start
 
     def begin(self, point: tuple[Array, float] | None) -> None:
         problem = self.problem
@@ -187,74 +209,137 @@ class _Work:
         else:
             self.x = self.frame.place(*point)
             self._score(self.frame.split(self.x)[0], self.z)
-        self.passes += 1.0
 
     def first_stiffness(self) -> float:
-        """Return a σ/c that moves no free row far: the margins of free rows tell how good the point is."""
-        problem = self.problem
-        cost = np.where(problem.cost > 0, problem.cost, 1.0)
+        """Tell free rows from others; return a σ/c that moves none of the free ones far.
+
+        A row counts as free if its margin is nearer to 1 than its dual, in units of c, is to 0 or c. The
+        margins of free rows tell how good the point is. The others go to the bound that is nearer.
+        """
+        problem, top = self.problem, self.problem.cost
+        unit = np.minimum(np.where(top > 0, top, 1.0), self.unit)
         e = np.abs(problem.sign * (self.z + self.frame.split(self.x)[1]) - 1.0)
-        inside = np.minimum(self.start, problem.cost - self.start) / cost
-        worst = float(e.max(initial=0.0, where=inside > e))
-        return float(np.clip(_FREE_SHARE / max(worst, 1e-300), *_SIGMA))
+        free = np.minimum(self.start, top - self.start) > e * unit
+        self.start = np.where(free, self.start, np.where(self.start > 0.5 * top, top, 0.0))
+        stiffness = np.clip(_FREE_SHARE / max(e.max(initial=0.0, where=free), 1e-300), *_SIGMA)
+        self.h = np.where(free, stiffness * unit, 0.0)
+        return float(stiffness)
+
+    def take_at_its_word(self) -> None:
+        """Solve for the free rows as they were told apart: right at once if they were told right."""
+        problem = self.problem
+        e = problem.sign * (self.z + self.frame.split(self.x)[1]) - 1.0
+        pull = self._combine(problem.sign * (self.start - self.h * e))
+        factor = self._factor(0.0)
+        self._go(self.x + factor.solve(self.frame.centred(pull) - self.frame.penalty * self.x))
 
     def solve(self, stiffness: float, allowance: float) -> bool:
         """Minimise for one σ by Newton's method; return whether that succeeded."""
-        problem, frame = self.problem, self.frame
-        last_free = None
+        problem = self.problem
+        step = 1.0
         for _ in range(_NEWTON_STEPS):
-            offset = frame.split(self.x)[1]
             vectors = (problem.sign, problem.cost, self.z, self.start, self.alpha, self.h)
-            sums = self.rows.reduce(_Clip(offset, stiffness), *vectors, token=self.token)
-            pull = self._combine(problem.sign * self.alpha)
-            self._judge(sums, pull)
-            free = self.h > 0
-            if last_free is not None and np.array_equal(free, last_free):
+            offset = self.frame.split(self.x)[1]
+            self.rows.reduce(_Clip(offset, stiffness, self.unit), *vectors, token=self.token)
+            side = self._judge()
+            if step == 1.0 and np.array_equal(self.h, self.factored):
+                self._settle(side)
                 return True
-            last_free = free
             if self.passes > allowance:
                 return False
-            self._newton(stiffness, sums, frame.centred(pull) - frame.penalty * self.x)
+            step = self._newton(stiffness, self._factor(1e-6 * stiffness).solve(side), side)
         return False
 
-    def _newton(self, stiffness: float, sums: _Sums, side: Array) -> None:
+    def _factor(self, hold: float) -> Factor:
+        """Return the factors of the matrix; without free rows only `hold` keeps the offset in place."""
+        if self.factor is None or not np.array_equal(self.h, self.factored):
+            gram = self.rows.reduce(Gram(self.rows.n_columns, self.frame.shift), self.h, token=self.token)
+            n_free = int(np.count_nonzero(self.h))
+            self.passes += n_free / max(self.rows.n_rows, 1)
+            held = hold * self.unit * self.rows.n_rows if n_free == 0 else 0.0
+            self.factor, self.factored = self.frame.factor(gram, hold=held), self.h.copy()
+        return self.factor
+
+    def _newton(self, stiffness: float, change: Array, side: Array) -> float:
+        """Take the best step along a direction; return how long it was."""
         problem, frame = self.problem, self.frame
-        gram = self.rows.reduce(Gram(self.rows.n_columns, frame.shift), self.h, token=self.token)
-        self.passes += 1.0 + sums.n_free / max(self.rows.n_rows, 1)
-        hold = 0.0 if sums.n_free > 0 else 1e-6 * stiffness * problem.class_costs.total
-        change = frame.factor(gram, hold=hold).solve(side)
-        dw, shifted = frame.split(change)
-        self._score(dw, self.change)
-        self.change += shifted
         promised = inner(side, change)
+        self._change_scores(change)
         offset = frame.split(self.x)[1]
         vectors = (problem.sign, problem.cost, self.z, self.start, self.change)
 
         def slope(step: float) -> float:
             own = inner(frame.penalty * (self.x + step * change), change)
-            return own + self.rows.reduce(_ClipSlope(offset, stiffness, step), *vectors, token=self.token)
+            kernel = _ClipSlope(offset, stiffness, self.unit, step)
+            return own + self.rows.reduce(kernel, *vectors, token=self.token)
 
-        step = find_root(slope, -promised) if promised > 0 else 1.0
-        self.x = self.x + step * change
-        self._score(frame.split(self.x)[0], self.z)
+        step = find_root(slope, -promised) if promised > _ROUNDING * self.bound else 1.0
+        self._go(self.x + step * change)
+        return step
 
-    def _judge(self, sums: _Sums, pull: Array) -> None:
-        """Keep the point if its relative gap is the smallest so far."""
+    def _settle(self, side: Array) -> None:
+        """Remove what rounding, times σ, has left of w − Σ sαx: the same system, for changes alone."""
+        assert self.factor is not None
+        change = self.factor.solve(side)
+        self._change_scores(change)
+        self.alpha -= self.h * (self.problem.sign * self.change)
+        np.clip(self.alpha, 0.0, self.problem.cost, out=self.alpha)
+        self.x = self.x + change
+        self.z += self.change
+        self.z += self.frame.split(self.x - change)[1] - self.frame.split(self.x)[1]
+        self._judge()
+
+    def nudge(self, target: float) -> None:
+        """Lift free rows a rounding error above the margin, where one below it would cost too much.
+
+        With large costs on separable rows it would: c times 1e-16 may be more than the tolerance.
+        """
         problem = self.problem
-        w = self.x[: self.frame.n_columns]
+        offset = self.frame.split(self.x)[1]
+        e = problem.sign * (self.z + offset) - 1.0
+        error = _EPSILON * (2.0 + abs(offset) + float(np.abs(self.z).max(initial=0.0)))
+        below = max(-float(e.min(initial=0.0, where=self.alpha < problem.cost)), 0.0)
+        at_stake = (below + error) * float((problem.cost - self.alpha).sum(where=self.h > 0))
+        if at_stake <= 0.1 * target * self.bound:
+            return
+        settled, scores = self.x, self.z
+        lift = 1.0 + 2.0 * (below + error)
+        self.x, self.z = self.x * lift, self.z * lift
+        self._judge()
+        if self.relative_gap <= target:
+            self.best = (self.relative_gap, self.x, self.alpha.copy())
+        self.x, self.z = settled, scores
+
+    def _change_scores(self, change: Array) -> None:
+        dw, offset = self.frame.split(change)
+        self._score(dw, self.change)
+        self.change += offset
+
+    def _go(self, x: Array) -> None:
+        self.x = x
+        self._score(self.frame.split(x)[0], self.z)
+
+    def _judge(self) -> Array:
+        """Keep the point if its relative gap is the smallest so far; return Σ sα x̃ − E x, 0 at the end."""
+        problem, frame = self.problem, self.frame
+        w, b = frame.split(self.x)
+        vectors = (problem.sign, problem.cost, self.z, self.alpha)
+        sums = self.rows.reduce(_Sum(b), *vectors, token=self.token)
+        pull = self._combine(problem.sign * self.alpha)
         v = pull[:-1]
         gap = sums.gap + 0.5 * inner(w - v, w - v)
         dual = sums.dual - 0.5 * inner(v, v)
-        b = self.frame.split(self.x)[1]
         if problem.offset.kind == "penalized":
             scale = problem.offset.scale
             gap += 0.5 * (b / scale - scale * sums.balance) ** 2
             dual -= 0.5 * (scale * sums.balance) ** 2
         elif problem.offset.kind == "free":
             gap += abs(sums.balance) * (1.0 + abs(b))
-        relative = gap / dual if dual > 0 else np.inf
-        if relative < self.best[0]:
-            self.best = (relative, self.x, self.alpha.copy())
+        self.relative_gap = gap / dual if dual > 0 else np.inf
+        self.bound = max(dual, self.bound)
+        if self.relative_gap < self.best[0]:
+            self.best = (self.relative_gap, self.x, self.alpha.copy())
+        return np.asarray(frame.centred(pull) - frame.penalty * self.x)
 
     def _score(self, w: Array, z: Array) -> None:
         self.rows.reduce(Scores(w), z, token=self.token)

@@ -4,7 +4,7 @@ The path is αt = βξ = μc for every row (formulas in the core's `interior_pas
 cost on the right, costs of very different sizes reach the optimum together. Only the weights and the offset
 are unknowns of the linear system, one Gram matrix per iteration, so the iterations hardly grow with the
 number of rows. The first ones are Newton steps towards a point of the path that is well inside: from there
-the steps are long. The objective and its bound are by-products of every iteration. Tolerances below 1e-7,
+the steps are long. The objective and its bound are by-products of every iteration. Tolerances below 1e-6,
 and duals that are exactly 0 or c, are left to `crossover`.
 """
 
@@ -37,8 +37,9 @@ __all__ = ["InteriorPoint"]
 _MOST_COLUMNS = 20_000  # beyond that the matrix alone would have more than 3 GB
 _FALL = 0.3  # of μ from one Newton step to the next
 _CENTRED = 0.2  # decrement, in units of μ Σ c, at which Newton's part is over
-_FIRST_CROSSOVER = 1e-7  # relative gap
+_FIRST_CROSSOVER = 1e-6  # relative gap
 _NEXT_CROSSOVER = 0.03  # share of the last attempt's gap
+_CONTENT = 1e-15  # relative gap at which a crossover has nothing left to do
 _ALLOWANCE = 60.0  # passes for one crossover
 _KEEP_BELOW = 1e-6  # iterates with a smaller gap are kept: later ones may be spoilt by rounding
 _PATIENCE = 5  # iterations without a smaller gap
@@ -143,9 +144,8 @@ class InteriorPoint:
             passes, has_stalled = 1.0, True
         if has_stalled:
             return self._recover(problem, state, path, passes, token)
-        wants_more = state.tol < _FIRST_CROSSOVER and state.relative_gap > state.tol
         is_near = state.relative_gap <= min(_FIRST_CROSSOVER, _NEXT_CROSSOVER * state.crossed_at)
-        if wants_more and is_near:
+        if is_near and state.tol < _FIRST_CROSSOVER:
             state.crossed_at = state.relative_gap
             passes += self._cross_over(problem, state, path, token)
         return Step(passes, _best_of(state, path).relative_gap)
@@ -197,7 +197,14 @@ class InteriorPoint:
         best = _best_of(state, path)
         allowance = state.crossover.spent + _ALLOWANCE
         crossed = state.crossover.improve(
-            problem, best.alpha, allowance, token, point=(best.w, best.b), frame=path.frame, rows=path.rows
+            problem,
+            best.alpha,
+            allowance,
+            token,
+            point=(best.w, best.b),
+            frame=path.frame,
+            rows=path.rows,
+            target=max(0.1 * state.tol, _CONTENT),
         )
         if state.kept is None or crossed.relative_gap < state.kept.relative_gap:
             state.kept = _Kept(crossed.relative_gap, crossed.w, crossed.b, crossed.alpha)
