@@ -143,6 +143,12 @@ class NoFiniteOptimum(MaxMarginError, ValueError):
     def __str__(self) -> str:
         return self.message
 
+    def about(self, what: str) -> NoFiniteOptimum:
+        """Return the same error, its message about one of several problems."""
+        return NoFiniteOptimum(
+            f"{what}: {self.message}", self.direction, self.offset, self.kind, self.n_separated
+        )
+
 
 class ConvergenceWarning(UserWarning):
     """The certified gap is above the tolerance asked for; the message says by how much."""

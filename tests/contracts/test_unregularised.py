@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from reference.likelihood import Likelihood, separated_rows
 from reference.likelihood_tasks import KINDS, TASKS, grid_task, overlapping, with_useless_columns
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression as PeerRegression
 from sklearn.linear_model import SGDClassifier
 
@@ -162,6 +162,27 @@ def test_separable_data_are_refused_whatever_the_limits(settings):
     with pytest.raises(NoFiniteOptimum):
         estimator.fit(X, [-1, -1, 1, 1, -1])
     assert not hasattr(estimator, "coef_")
+
+
+def test_several_classes_name_the_one_without_an_optimum():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(NoFiniteOptimum, match=r"class 0 against the rest: the likelihood .* \(150 rows\)"):
+        train(X, y, loss="logistic", C=np.inf)
+    with pytest.raises(NoFiniteOptimum, match="class 0 against the rest"):
+        certify(np.zeros((3, 4)), X, y, loss="logistic", lam=0)
+
+
+def test_few_columns_are_named():
+    random = np.random.default_rng(24)
+    X = random.normal(size=(200, 5))
+    X[:, 3] = 0
+    X[:4, 3] = 1
+    y = random.choice([-1, 1], size=200)
+    y[:4] = 1
+    with pytest.raises(NoFiniteOptimum, match=r"of this error \(column 3, counted from 0\)") as raised:
+        train(X, y, loss="logistic", C=np.inf)
+    assert raised.value.n_separated == 4
+    np.testing.assert_allclose(raised.value.direction, [0, 0, 0, 1, 0], atol=1e-12)
 
 
 def test_more_columns_than_rows():

@@ -105,7 +105,7 @@ class MaximumLikelihood:
             if not there.value < here.value:  # rounding hides what is left
                 return Step(passes, 0.5 * decrement / here.value, is_exhausted=True)
         state.here = there
-        state.watch.look(problem, there.w, there.b, there.z, decrement)
+        state.watch.look(problem, there.w, there.b, there.z, decrement, token)
         # The guess is about the point before: coefficients, which people compare, are then good to about the
         # tolerance, where those of a point that just reaches it are good to its square root.
         return Step(passes, 0.5 * decrement / here.value)

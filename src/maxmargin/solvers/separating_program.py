@@ -68,8 +68,8 @@ def find_direction(
     goal = _goal(problem, undecided, units)
     taken = _first_rows(live, undecided, likely)
     while True:
-        if token is not None:
-            token.poll()
+        if token is not None and token.poll():
+            return None
         answer = _solve(problem, taken, goal, units)
         if answer is None:
             return None

@@ -26,6 +26,7 @@ __all__ = ["Separation", "SeparationWatch", "check_direction", "find_separation"
 # Along a separating direction the loss of a row falls like exp(−m), and Newton's method adds 1 to m.
 _SLOW = (0.3, 0.45)
 _SLOW_STEPS = 3
+_NAMED = 8  # columns that a message lists at most
 _FIRST_LOOK = 30  # steps after which an optimum, had there been one, would mostly have been proved
 
 
@@ -58,12 +59,21 @@ class Separation:
             )
         return NoFiniteOptimum(
             f"the likelihood has no maximum: {what}, so it grows for ever as the weights grow along the "
-            "`direction` of this error. Nothing was fitted. Give a finite C, which keeps the weights finite.",
+            f"`direction` of this error{self._columns()}. Nothing was fitted. Give a finite C, which keeps "
+            "the weights finite.",
             self.direction,
             self.offset,
             self.kind,
             self.n_separated,
         )
+
+    def _columns(self) -> str:
+        """Name the columns that take part, if they are few."""
+        taking_part = np.flatnonzero(np.abs(self.direction) > 1e-12)
+        if not 0 < len(taking_part) <= min(_NAMED, len(self.direction) - 1):
+            return ""
+        listed = ", ".join(str(column) for column in taking_part)
+        return f" (column{'s' if len(taking_part) > 1 else ''} {listed}, counted from 0)"
 
 
 def check_direction(problem: Problem, w: Array, b: float, z: Array | None = None) -> Separation | None:
@@ -139,7 +149,9 @@ class SeparationWatch:
     last: float = 0.0
     next_look: int = 0
 
-    def look(self, problem: Problem, w: Array, b: float, z: Array, decrement: float) -> None:
+    def look(
+        self, problem: Problem, w: Array, b: float, z: Array, decrement: float, token: StopToken
+    ) -> None:
         """Take note of a step that ended at (w, b) with scores z; raise NoFiniteOptimum if it is proved."""
         self.steps += 1
         found = check_direction(problem, w, b, z)
@@ -150,5 +162,5 @@ class SeparationWatch:
         self.last = decrement
         if self.steps < self.next_look or (self.slow < _SLOW_STEPS and self.steps < _FIRST_LOOK):
             return
-        refuse_separable(problem, w, b)
+        refuse_separable(problem, w, b, token)
         self.slow, self.next_look = 0, 2 * self.steps

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
-from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter
+from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, NoFiniteOptimum
 from maxmargin.losses.table import DUAL_LOSSES, LOSSES, find_loss
 from maxmargin.problem import Offset, Problem, examine
 from maxmargin.problem.examination import value_at_zero
@@ -152,7 +152,10 @@ def certify(
         _problems(rows, claim, targets, weights), _names(targets), points, strict=True
     ):
         share = _fair_share(deadline, len(points) - len(found))
-        solution = _solve(problem, replace(limits, max_time=share))
+        try:
+            solution = _solve(problem, replace(limits, max_time=share))
+        except NoFiniteOptimum as error:
+            raise (error.about(f"{label} against the rest") if label else error) from None
         found.append(_assess(problem, w, b, solution, limits.tol, about, label))
     if len(found) == 1:
         return found[0]

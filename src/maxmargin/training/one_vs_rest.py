@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from maxmargin._core import StopToken
+from maxmargin.errors import NoFiniteOptimum
 from maxmargin.problem import Problem
 from maxmargin.results.solution import Solution, Status
 from maxmargin.rows import Rows
@@ -44,18 +45,21 @@ def solve_all(
         solver, plan = choose(settings.solver, problem)
         if label:
             plan = replace(plan, reason=f"{plan.reason}; one class against the rest, {len(positives)} times")
-        return run(
-            problem,
-            solver,
-            plan,
-            settings.limits,
-            token=tokens.next(),
-            watch=settings.watch,
-            announce=settings.announce if k == 0 else None,
-            memory=memories[k],
-            seed=settings.seed,
-            label=label,
-        )
+        try:
+            return run(
+                problem,
+                solver,
+                plan,
+                settings.limits,
+                token=tokens.next(),
+                watch=settings.watch,
+                announce=settings.announce if k == 0 else None,
+                memory=memories[k],
+                seed=settings.seed,
+                label=label,
+            )
+        except NoFiniteOptimum as error:
+            raise (error.about(f"{label} against the rest") if label else error) from None
 
     if threads == 1:
         return _one_by_one(solve, len(positives), tokens)
