@@ -1,5 +1,10 @@
 #include "maxmargin/kernel/products.hpp"
 
+#include <algorithm>
+#include <optional>
+#include <type_traits>
+
+#include "maxmargin/kernel/row_products.hpp"
 #include "maxmargin/loss/table.hpp"
 
 namespace maxmargin {
@@ -10,11 +15,18 @@ bool multiply(const Block& block, const double* w, double* z, const double* a, d
     bool go_on = true;
     for (std::int64_t chunk = 0; chunk < chunks.count() && go_on; ++chunk) {
         chunks.open(chunk, [&](const auto& rows, std::int64_t first) {
-            for (std::int64_t i = 0; i < rows.n_rows() && go_on; ++i) {
-                if (z != nullptr) z[first + i] = rows.dot(i, w);
-                if (v != nullptr && a[first + i] != 0) rows.add(i, a[first + i], v);
-                go_on = !pace.stop_after(rows.n_values(i));
+            using View = std::decay_t<decltype(rows)>;
+            std::optional<RowScores<View>> scores;
+            std::optional<RowSums<View>> sums;
+            if (z != nullptr) scores.emplace(rows, w);
+            if (v != nullptr) sums.emplace(rows, v);
+            for (std::int64_t i = 0; i < rows.n_rows() && go_on; i += kRowsAtOnce<View>) {
+                const std::int64_t count = std::min(kRowsAtOnce<View>, rows.n_rows() - i);
+                if (scores) scores->fill(i, count, z + first + i);
+                if (sums) sums->add(i, count, a + first + i);
+                go_on = !pace.stop_after(count * rows.n_values(i));
             }
+            if (sums) sums->finish();
         });
     }
     return go_on;

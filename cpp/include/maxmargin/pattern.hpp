@@ -88,6 +88,9 @@ class PatternRows {
     const Value* dense(std::int64_t i) const noexcept { return dense_ + i * n_dense_; }
     const std::uint16_t* patterns() const noexcept { return pattern_; }
     std::int64_t n_dense() const noexcept { return n_dense_; }
+    PatternPiece<Value> piece(std::int64_t first, std::int64_t count) const noexcept {
+        return {dense(first), n_dense_, count, pattern_ + first};
+    }
 
   private:
     const PatternStorage* storage_;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "maxmargin/pattern_primitives.hpp"
 #include "maxmargin/tiles.hpp"
 #include "maxmargin/triangles.hpp"
 
@@ -38,6 +39,7 @@ struct Primitives {
     SparsePrimitives<double, std::int64_t> sparse_f64_i64;
     const Tiles* tiles;
     const Triangles* triangles;
+    const PatternKernels* patterns;
 };
 
 // The set in use. Throws std::invalid_argument if MAXMARGIN_CPU names one that cannot run here.

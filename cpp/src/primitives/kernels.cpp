@@ -81,8 +81,9 @@ constexpr SparsePrimitives<Value, Index> sparse{sparse_dot<Value, Index>, sparse
 
 namespace MAXMARGIN_ISA {
 
-extern const Tiles tiles;          // in tiles.cpp
-extern const Triangles triangles;  // in triangles.cpp
+extern const Tiles tiles;              // in tiles.cpp
+extern const Triangles triangles;      // in triangles.cpp
+extern const PatternKernels patterns;  // in patterns.cpp
 extern const Primitives set;
 const Primitives set{
     MAXMARGIN_ISA_NAME,
@@ -94,6 +95,7 @@ const Primitives set{
     sparse<double, std::int64_t>,
     &tiles,
     &triangles,
+    &patterns,
 };
 
 }  // namespace MAXMARGIN_ISA

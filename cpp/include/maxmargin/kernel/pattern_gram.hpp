@@ -23,20 +23,22 @@ class PatternGram {
     void finish(double* total);
 
   private:
+    template <class Value>
+    void add_listed(const PatternRows<Value>& rows, const WeightedRows& listed);
     void expand(std::int64_t first, std::int64_t count, std::vector<double>& table) const;
     void add_cross(std::int64_t first, std::int64_t count, const std::vector<double>& table,
                    std::vector<double>& cross) const;
-    double* sums_of(std::int64_t pattern) noexcept { return sums_.data() + pattern * (n_dense_ + 1); }
-    const double* sums_of(std::int64_t pattern) const noexcept {
-        return sums_.data() + pattern * (n_dense_ + 1);
-    }
+    std::vector<double> narrow_matrix() const;
 
     const PatternStorage& storage_;
     std::int64_t n_columns_, n_dense_;
+    std::int64_t room_;  // of a dense row in whole vectors
+    bool narrow_;        // few enough dense columns for one kernel that does everything
     std::vector<double> dense_shift_, binary_shift_;
-    std::vector<double> sums_;        // for each pattern Σ h (x − shift) of the dense columns, then Σ h
-    std::vector<std::int32_t> slot_;  // of each binary column among these
-    Gram dense_;
+    std::vector<double> sums_, weights_;  // for each pattern Σ h (x − shift) of the dense columns, and Σ h
+    std::vector<double> total_;           // of the dense columns if they are narrow
+    std::vector<std::int32_t> slot_;      // of each binary column among these
+    Gram dense_;                          // of the dense columns if they are not
 };
 
 }  // namespace maxmargin
