@@ -16,6 +16,19 @@ struct Chunk {
     alignas(64) double score[kRows], h[kRows], first[kRows], second[kRows];
 };
 
+// Step sums kept apart for each place in a chunk: without an order among them the loops use vectors.
+struct StepLanes {
+    alignas(64) double ratio[kRows]{}, first[kRows]{}, second[kRows]{};
+
+    void add_to(StepSums& sums) const {
+        for (std::int64_t k = 0; k < kRows; ++k) {
+            sums.largest_ratio = std::max(sums.largest_ratio, ratio[k]);
+            sums.first += first[k];
+            sums.second += second[k];
+        }
+    }
+};
+
 // Calls f(view, row of the view, row of the block, count) for every chunk; false if it was told to stop.
 template <class F>
 bool for_each_chunk(const Block& block, StopToken& token, F&& f) {
@@ -56,7 +69,7 @@ void add_rows(const View& view, std::int64_t first, std::int64_t count, std::int
 // The numbers of one row that all passes need. A row of cost 0 is replaced by one that is harmless, and
 // `live` = 0 takes it out of the sums.
 struct RowState {
-    double s, c, alpha, beta, t, xi, live, h;
+    double s, c, alpha, beta, t, xi, live, h, per_alpha, per_beta;
 };
 
 inline RowState row_state(const InteriorRows& rows, std::int64_t i) {
@@ -70,6 +83,8 @@ inline RowState row_state(const InteriorRows& rows, std::int64_t i) {
     r.xi = rows.xi[i];
     r.live = live;
     r.h = live * (r.alpha * r.beta) / (r.t * r.beta + r.xi * r.alpha);
+    r.per_alpha = 1 / r.alpha;
+    r.per_beta = 1 / r.beta;
     return r;
 }
 
@@ -79,13 +94,13 @@ struct Change {
 
 // The directions that change the products by r1 and r2, given the score's change.
 inline Change solve_row(const RowState& r, double r1, double r2, double score) {
-    const double q = r1 / r.alpha - r2 / r.beta;
+    const double q = r1 * r.per_alpha - r2 * r.per_beta;
     const double a = r.h * (q - r.s * score);
-    return {a, (r1 - r.t * a) / r.alpha, (r2 + r.xi * a) / r.beta};
+    return {a, (r1 - r.t * a) * r.per_alpha, (r2 + r.xi * a) * r.per_beta};
 }
 
 inline Change predictor(const RowState& r, double a) {
-    return {a, -r.t - r.t * a / r.alpha, -r.xi + r.xi * a / r.beta};
+    return {a, -r.t - r.t * (a * r.per_alpha), -r.xi + r.xi * (a * r.per_beta)};
 }
 
 // How far products are from where Gondzio's correctors want them.
@@ -105,7 +120,7 @@ inline Wish wish(const RowState& r, const Change& d, const Aim& aim) {
 }
 
 inline double ratio(const RowState& r, const Change& d) {
-    const double duals = std::max(-d.alpha / r.alpha, d.alpha / r.beta);
+    const double duals = std::max(-d.alpha * r.per_alpha, d.alpha * r.per_beta);
     return r.live * std::max(duals, std::max(-d.t / r.t, -d.xi / r.xi));
 }
 
@@ -115,10 +130,10 @@ inline void store(const InteriorDirection& to, std::int64_t i, const Change& d) 
     to.xi[i] = d.xi;
 }
 
-inline void count(StepSums& sums, const RowState& r, const Change& d) {
-    sums.largest_ratio = std::max(sums.largest_ratio, ratio(r, d));
-    sums.first += r.live * (r.alpha * d.t + r.t * d.alpha + r.beta * d.xi - r.xi * d.alpha);
-    sums.second += r.live * d.alpha * (d.t - d.xi);
+inline void count(StepLanes& lanes, std::int64_t k, const RowState& r, const Change& d) {
+    lanes.ratio[k] = std::max(lanes.ratio[k], ratio(r, d));
+    lanes.first[k] += r.live * (r.alpha * d.t + r.t * d.alpha + r.beta * d.xi - r.xi * d.alpha);
+    lanes.second[k] += r.live * d.alpha * (d.t - d.xi);
 }
 
 // The row at its new point: of each pair the smaller keeps its digits, and the larger follows from it.
@@ -197,6 +212,7 @@ StepSums interior_predict(const Block& block, const InteriorRows& rows, const Af
                           const InteriorDirection& along, double* centring, double* second_order,
                           StopToken& token) {
     StepSums sums;
+    StepLanes lanes;
     Chunk work;
     const std::int64_t columns = block.n_columns;
     sums.complete = for_each_chunk(
@@ -206,13 +222,14 @@ StepSums interior_predict(const Block& block, const InteriorRows& rows, const Af
                 const RowState r = row_state(rows, origin + k);
                 const Change d = predictor(r, r.h * (r.xi - r.t - r.s * work.score[k]));
                 along.alpha[origin + k] = d.alpha;
-                count(sums, r, d);
-                work.first[k] = r.s * r.h * r.c * (1 / r.alpha - 1 / r.beta);
-                work.second[k] = -r.s * r.h * d.alpha * (d.t / r.alpha + d.xi / r.beta);
+                count(lanes, k, r, d);
+                work.first[k] = r.s * r.h * r.c * (r.per_alpha - r.per_beta);
+                work.second[k] = -r.s * r.h * d.alpha * (d.t * r.per_alpha + d.xi * r.per_beta);
             }
             add_rows(view, first, length, columns, work.first, centring);
             add_rows(view, first, length, columns, work.second, second_order);
         });
+    lanes.add_to(sums);
     return sums;
 }
 
@@ -220,6 +237,7 @@ StepSums interior_correct(const Block& block, const InteriorRows& rows, const Af
                           const InteriorDirection& along, const Aim& aim, double* pull_back,
                           StopToken& token) {
     StepSums sums;
+    StepLanes lanes;
     Chunk work;
     const std::int64_t columns = block.n_columns;
     sums.complete = for_each_chunk(
@@ -233,12 +251,13 @@ StepSums interior_correct(const Block& block, const InteriorRows& rows, const Af
                 const double r2 = middle - r.beta * r.xi + p.alpha * p.xi;
                 const Change d = solve_row(r, r1, r2, work.score[k]);
                 store(along, origin + k, d);
-                count(sums, r, d);
+                count(lanes, k, r, d);
                 const Wish g = wish(r, d, aim);
-                work.first[k] = r.s * r.h * (g.first / r.alpha - g.second / r.beta);
+                work.first[k] = r.s * r.h * (g.first * r.per_alpha - g.second * r.per_beta);
             }
             add_rows(view, first, length, columns, work.first, pull_back);
         });
+    lanes.add_to(sums);
     return sums;
 }
 
@@ -246,6 +265,7 @@ StepSums interior_refine(const Block& block, const InteriorRows& rows, const Aff
                          const InteriorDirection& along, const InteriorDirection& better, const Aim& aim,
                          double next_trial, double* pull_back, StopToken& token) {
     StepSums sums;
+    StepLanes lanes;
     Chunk work;
     const std::int64_t columns = block.n_columns;
     const Aim next{aim.target, next_trial};
@@ -260,12 +280,13 @@ StepSums interior_refine(const Block& block, const InteriorRows& rows, const Aff
                 const Change more = solve_row(r, g.first, g.second, work.score[k]);
                 const Change d{old.alpha + more.alpha, old.t + more.t, old.xi + more.xi};
                 store(better, i, d);
-                count(sums, r, d);
+                count(lanes, k, r, d);
                 const Wish after = wish(r, d, next);
-                work.first[k] = r.s * r.h * (after.first / r.alpha - after.second / r.beta);
+                work.first[k] = r.s * r.h * (after.first * r.per_alpha - after.second * r.per_beta);
             }
             add_rows(view, first, length, columns, work.first, pull_back);
         });
+    lanes.add_to(sums);
     return sums;
 }
 

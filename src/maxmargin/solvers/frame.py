@@ -78,7 +78,7 @@ class Frame:
         return np.append(sums[:-1] - self.shift * sums[-1], sums[-1])
 
     def factor(self, gram: Array, *, hold: float = 0.0) -> Factor:
-        """Return the factors of E + Gram; `hold` is added for the offset, where no row holds it."""
+        """Return the factors of E + Gram, which is overwritten; `hold` keeps an offset that no row keeps."""
         size = self.penalty.shape[0]
         matrix = np.ascontiguousarray(gram[:size, :size])
         matrix[np.arange(size), np.arange(size)] += self.penalty

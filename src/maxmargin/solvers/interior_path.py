@@ -95,8 +95,15 @@ def _move(problem: Problem, path: PathState, x: Array, kernel: Move, token: Stop
     path.alpha, path.x = new_alpha, x
 
 
-def follow_path(problem: Problem, path: PathState, correctors: int, token: StopToken) -> float:
-    """Take one step towards the optimum; return the passes it cost."""
+def follow_path(problem: Problem, path: PathState, correctors: int, enough: float, token: StopToken) -> float:
+    """Take one step towards the optimum; return the passes it cost.
+
+    If Σ αt + βξ falls to the share `enough` of what it was, the next step's matrix is left out: there
+    will hardly be one.
+    """
+    if path.seen.matrix is None:
+        still = Move(*path.frame.split(path.x), 0.0, shift=path.frame.shift)
+        _move(problem, path, path.x, still, token)
     frame, seen = path.frame, path.seen
     fixed = (problem.sign, problem.cost)
     total = 2.0 * problem.class_costs.total
@@ -118,7 +125,9 @@ def follow_path(problem: Problem, path: PathState, correctors: int, token: StopT
     length = min(1.0, min(max(0.995, 1.0 - mu), 0.9999) * direction.longest)
     length = _keep_near(problem, path, direction.found, length, token)
     x = path.x + length * direction.change
-    _move(problem, path, x, Move(*frame.split(x), length, shift=frame.shift), token)
+    with_matrix = _after(seen, direction.found, length) > enough * seen.complementarity
+    move = Move(*frame.split(x), length, shift=frame.shift, with_matrix=with_matrix)
+    _move(problem, path, x, move, token)
     return passes + 3.0
 
 

@@ -158,7 +158,8 @@ class InteriorPoint:
             state.newton_left = 0 if is_over else state.newton_left - 1
             state.mu = mu
         else:
-            passes = follow_path(problem, path, self.correctors, token)
+            aim = max(state.tol, _FIRST_CROSSOVER)
+            passes = follow_path(problem, path, self.correctors, aim / max(state.relative_gap, 1e-300), token)
         state.relative_gap = _relative_gap(problem, path)
         return passes
 
