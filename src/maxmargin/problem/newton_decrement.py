@@ -126,6 +126,8 @@ def _proved_gap(
         return objective
     shift = _centre(problem, h, token)
     matrix = curvature_matrix(problem, rows.reduce(Gram(rows.n_columns, shift), h, token=token))
+    if not (np.einsum("ii->i", matrix) > 0).all():
+        return objective  # all rows that know a column are so far away that no curvature is left
     factor = Factor(matrix)
     if factor.ridge > 0 or factor.smallest_pivot <= largest_doubt(len(matrix)):
         return objective

@@ -21,7 +21,9 @@ __all__ = ["ColumnsOfRows", "NullSpace", "find_null_space", "largest_doubt"]
 
 _EPSILON = 2.0**-52
 _CONSTANT = 2.0**-44  # a column whose values differ by less than this share of their mean is constant
-_NOTHING = 2.0**-42  # scores below this share of what was added up are rounding errors
+_NOTHING = (
+    2.0**-50
+)  # scores below this share of what was added up are rounding errors, of ours or in the data
 _REFINEMENTS = 2
 
 
@@ -83,7 +85,13 @@ class ColumnsOfRows:
         ones = chosen.astype(np.float64)
         count = max(float(ones.sum()), 1.0)
         shift = rows.reduce(Combine(rows.n_columns), ones) / count if has_offset else None
-        gram = rows.reduce(Gram(rows.n_columns, shift), ones)[:-1, :-1]
+        whole = rows.reduce(Gram(rows.n_columns, shift), ones)
+        gram = whole[:-1, :-1]
+        if shift is not None:  # the mean of many rows is rounded: take off what it missed, too
+            missed = whole[-1, :-1] / count
+            shift = shift + missed
+            gram = gram - count * missed[:, None] * missed[None, :]
+            np.einsum("ii->i", gram)[:] = np.maximum(np.einsum("ii->i", gram), 0.0)
         diagonal = np.einsum("ii->i", gram)
         spread = np.sqrt(diagonal / count)
         size = spread if shift is None else spread + np.abs(shift)
@@ -95,29 +103,31 @@ class ColumnsOfRows:
         factor = Factor(np.ascontiguousarray(scaled[np.ix_(kept, kept)])) if len(kept) else None
         return cls(rows, ones, shift, size, scale, dependent, kept, factor)
 
-    def offset_of(self, v: Array) -> float:
-        """Return the offset that makes the mean score of the weights v zero, if there is one; else 0."""
-        return 0.0 if self.shift is None else -float(np.einsum("i,i->", self.shift, v))
+    def silence(self, v: Array) -> tuple[bool, float]:
+        """Change v on the kept columns until the chosen rows score 0; return whether they do, and the offset.
 
-    def silence(self, v: Array) -> bool:
-        """Change v on the kept columns until the chosen rows score 0; return whether they do."""
+        The offset is what makes their mean score 0, if there is one.
+        """
         count = max(float(self.chosen.sum()), 1.0)
         for attempt in range(_REFINEMENTS + 2):
-            rest = self.rows.zeros()
+            rest, offset = self.rows.zeros(), 0.0
             self.rows.reduce(Scores(v), rest)
-            rest += self.offset_of(v)
+            for _ in range(0 if self.shift is None else 2):  # twice, because the first mean is rounded
+                mean = float(np.einsum("i,i->", rest, self.chosen)) / count
+                rest -= mean
+                offset -= mean
             rest *= self.chosen
             unit = float(np.einsum("i,i->", np.abs(v), self.size))
             if float(np.einsum("i,i->", rest, rest)) <= count * (_NOTHING * unit) ** 2:
-                return True
+                return True, offset
             if self.factor is None or attempt > _REFINEMENTS:
-                return False
+                break
             sums = self.rows.reduce(Combine(self.rows.n_columns), rest)
             if self.shift is not None:
                 sums -= float(rest.sum()) * self.shift
             scale = self.scale[self.kept]
             v[self.kept] -= scale * self.factor.solve(scale * sums[self.kept])
-        return False
+        return False, offset
 
 
 def find_null_space(rows: Rows, cost: Array, *, has_offset: bool) -> NullSpace:
@@ -130,9 +140,10 @@ def find_null_space(rows: Rows, cost: Array, *, has_offset: bool) -> NullSpace:
     for j in columns.dependent:
         v = np.zeros(rows.n_columns)
         v[j] = 1.0
-        if columns.silence(v):
+        is_null, offset = columns.silence(v)
+        if is_null:
             found.append(j)
-            basis.append(np.append(v, columns.offset_of(v)))
+            basis.append(np.append(v, offset))
     return NullSpace(np.array(found, dtype=np.intp), np.array(basis).reshape(-1, rows.n_columns + 1))
 
 

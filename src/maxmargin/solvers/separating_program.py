@@ -22,13 +22,15 @@ from maxmargin.problem.null_space import ColumnsOfRows
 from maxmargin.rows import Array
 from maxmargin.rows.kernels import Combine, Scores
 
-__all__ = ["Direction", "agreements", "find_direction"]
+__all__ = ["Direction", "agreements", "find_direction", "is_meant"]
 
 _FIRST_ROWS = 2000
 _MORE_ROWS = 2000
 _NOTHING = 1e-9  # an optimum per row below this is the program's own tolerance
 _ON_THE_BOUNDARY = (1e-12, 1e-10, 1e-8)  # of the largest agreement; tried in turn
-_ROUNDING = 64.0 * 2.0**-52
+_ROUNDING = 16.0 * 2.0**-52
+_MEANT = 2.0**16
+_ROWS_AT_ONCE = 16_384
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,27 +179,44 @@ def _settle(
         v, e = w.copy(), b
         if near.any():
             columns = ColumnsOfRows.of(problem.rows, near, has_offset=problem.offset.kind == "free")
-            if not columns.silence(v):
+            is_exact, e = columns.silence(v)
+            if not is_exact:
                 continue
-            e = columns.offset_of(v)
         exact, rounding = agreements(problem, v, e)
         separated = problem.cost > 0
         separated &= exact > rounding
-        if (exact[live] >= -rounding[live]).all() and separated.any():
+        if (exact[live] >= -rounding[live]).all() and is_meant(exact[live], rounding[live]):
             unit = float(exact[live].max())
             return Direction(v / unit, e / unit, separated), offended
     return None, live[agreement[live] < -rounding[live]]
 
 
-def agreements(problem: Problem, w: Array, b: float, z: Array | None = None) -> tuple[Array, Array]:
-    """Return the agreements, from the scores z if they are known, and what rounding may have made of them.
+def agreements(problem: Problem, w: Array, b: float) -> tuple[Array, Array]:
+    """Return the agreements, and what rounding may have made of them.
 
     The offset of a boundary through some rows is itself rounded, by ε times the size of those rows' scores.
     """
-    if z is None:
-        z = problem.rows.zeros()
-        problem.rows.reduce(Scores(w), z)
-    norm = float(np.sqrt(np.einsum("i,i->", w, w)))
-    sizes = np.sqrt(problem.rows.norms()[0])
+    z = problem.rows.zeros()
+    problem.rows.reduce(Scores(w), z)
+    sizes = _sizes(problem, w) + abs(b)
     typical = float(sizes.mean(where=problem.cost > 0)) if problem.class_costs.n_live else 0.0
-    return problem.sign * (z + b), _ROUNDING * ((sizes + typical) * norm + abs(b))
+    return problem.sign * (z + b), _ROUNDING * (sizes + typical)
+
+
+def _sizes(problem: Problem, w: Array) -> Array:
+    """Return Σ |x·w| by column for each row: what was added up to make its score."""
+    n_rows, weights = problem.rows.n_rows, np.abs(w)
+    sizes = problem.rows.zeros()
+    for start in range(0, n_rows, _ROWS_AT_ONCE):
+        piece = slice(start, min(start + _ROWS_AT_ONCE, n_rows))
+        X: Any = problem.rows.subset(np.arange(piece.start, piece.stop)).X
+        if isinstance(X, np.ndarray):
+            sizes[piece] = np.einsum("ij,j->i", np.abs(X.astype(np.float64)), weights)
+        else:
+            sizes[piece] = abs(X) @ weights
+    return sizes
+
+
+def is_meant(agreement: Array, rounding: Array) -> bool:
+    """Whether some row is so far on its own side that rounding cannot have put it there."""
+    return bool((agreement > _MEANT * rounding).any())

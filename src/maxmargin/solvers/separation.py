@@ -19,10 +19,11 @@ from maxmargin.problem import Problem
 from maxmargin.results.wording import plural
 from maxmargin.rows import Array
 from maxmargin.rows.kernels import Scores
-from maxmargin.solvers.separating_program import agreements, find_direction
+from maxmargin.solvers.separating_program import agreements, find_direction, is_meant
 
 __all__ = ["Separation", "SeparationWatch", "check_direction", "find_separation", "refuse_separable"]
 
+_ROUNDING = 64.0 * 2.0**-52
 # Along a separating direction the loss of a row falls like exp(−m), and Newton's method adds 1 to m.
 _SLOW = (0.3, 0.45)
 _SLOW_STEPS = 3
@@ -76,26 +77,38 @@ class Separation:
         return f" (column{'s' if len(taking_part) > 1 else ''} {listed}, counted from 0)"
 
 
-def check_direction(problem: Problem, w: Array, b: float, z: Array | None = None) -> Separation | None:
-    """Return the separation that (w, b) is, to rounding errors; None if it is none.
-
-    Parameters
-    ----------
-    z : row vector, optional
-        The scores x·w, if they are known.
-    """
+def check_direction(problem: Problem, w: Array, b: float) -> Separation | None:
+    """Return the separation that (w, b) is, to rounding errors; None if it is none."""
     if problem.offset.kind != "free":
         b = 0.0
     live = problem.cost > 0
-    agreement, rounding = (values[live] for values in agreements(problem, w, b, z))
+    with np.errstate(over="ignore", invalid="ignore"):
+        agreement, rounding = (values[live] for values in agreements(problem, w, b))
     if not (len(agreement) and np.isfinite(agreement).all()) or (agreement < -rounding).any():
         return None
     n_separated = int(np.count_nonzero(agreement > rounding))
-    if n_separated == 0:
+    if n_separated == 0 or not is_meant(agreement, rounding):
         return None
-    unit = float(np.sqrt(np.einsum("i,i->", w, w))) or abs(b)
     kind = "complete" if n_separated == len(agreement) else "quasi-complete"
-    return Separation(w / unit, b / unit, kind, n_separated, len(agreement))
+    return _scaled(w, b, kind, n_separated, len(agreement))
+
+
+def _separates_completely(problem: Problem, w: Array, b: float, z: Array) -> Separation | None:
+    """Return the separation if every agreement, from the scores z, is above 0 beyond any rounding error."""
+    if problem.offset.kind != "free":
+        b = 0.0
+    live = problem.cost > 0
+    agreement = (problem.sign * (z + b))[live]
+    norm = float(np.sqrt(np.einsum("i,i->", w, w)))
+    sizes = np.sqrt(problem.rows.norms()[0][live]) * norm + abs(b)
+    if not (len(agreement) and norm < np.inf and (agreement > _ROUNDING * sizes).all()):
+        return None
+    return _scaled(w, b, "complete", len(agreement), len(agreement))
+
+
+def _scaled(w: Array, b: float, kind: str, n_separated: int, n_rows: int) -> Separation:
+    unit = float(np.sqrt(np.einsum("i,i->", w, w))) or abs(b)
+    return Separation(w / unit, b / unit, kind, n_separated, n_rows)
 
 
 def find_separation(
@@ -154,8 +167,8 @@ class SeparationWatch:
     ) -> None:
         """Take note of a step that ended at (w, b) with scores z; raise NoFiniteOptimum if it is proved."""
         self.steps += 1
-        found = check_direction(problem, w, b, z)
-        if found is not None and found.kind == "complete":
+        found = _separates_completely(problem, w, b, z)
+        if found is not None:
             raise found.error()
         ratio = decrement / self.last if self.last > 0 else 0.0
         self.slow = self.slow + 1 if _SLOW[0] <= ratio <= _SLOW[1] else 0
