@@ -70,6 +70,14 @@ def test_a_small_overlap_has_a_proof(overlap):
     assert w[0] > 0.8 * np.log(1 / overlap)
 
 
+def test_where_no_curvature_is_left_nothing_is_proved():
+    task = overlapping(16)
+    problem = problem_of(task)
+    for size in (1e3, 1e5, 1e7):
+        proof = examine(problem, np.full(4, size), 0.0, problem.rows.zeros()).certificate
+        assert (proof.bound, proof.gap) == (0.0, proof.objective)
+
+
 def test_separable_data_prove_nothing():
     task = Likelihood(
         np.array([[0.0], [1.0], [1.0], [2.0]]), np.array([-1, -1, 1, 1], dtype=np.int8), np.ones(4)

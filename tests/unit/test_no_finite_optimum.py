@@ -77,6 +77,16 @@ def test_unscaled_columns_far_from_the_origin(kind):
     assert found.n_separated == np.count_nonzero(base @ [1, -1, 2, 0])
 
 
+def test_two_columns_that_hardly_differ_separate_nothing_by_rounding():
+    """Scores of 1e-12 are made of numbers of the size 1e-3: rows of length 1e3 hide that."""
+    random = np.random.default_rng(7)
+    Z = random.normal(size=(30, 3))
+    X = np.column_stack([1e-3 * Z[:, 0], 1e-3 * Z[:, 1], 1e3 * (Z[:, 0] + 1e-9 * Z[:, 2])])
+    sign = np.where(Z @ [0.5, 0.5, 0.5] + random.logistic(size=30) > 0, 1, -1).astype(np.int8)
+    for kind in KINDS:
+        assert find_separation(problem_of(Likelihood(X, sign, np.ones(30), kind))) is None
+
+
 def test_many_rows():
     random = np.random.default_rng(3)
     X = random.normal(size=(30_000, 8))
@@ -136,9 +146,22 @@ def test_null_space_of_useless_columns():
     assert np.isfinite(b)
 
 
+def test_constant_columns_of_many_rows():
+    """The mean of many equal numbers is not that number, by rounding."""
+    random = np.random.default_rng(6)
+    n = 100_000
+    category = np.eye(5)[random.integers(5, size=n)]
+    X = np.hstack(
+        [random.normal(size=(n, 2)), np.full((n, 1), 3.3), 0.7 * category, np.full((n, 1), 1e5 / 3)]
+    )
+    space = find_null_space(MemoryRows(X), np.ones(n), has_offset=True)
+    assert len(space.dependent) == 3
+
+
+@pytest.mark.parametrize("shift", [0.0, 100.0, 1e4])
 @pytest.mark.parametrize("difference", [1e-3, 1e-6, 1e-9])
-def test_columns_that_differ_by_little_are_two_columns(difference):
+def test_columns_that_differ_by_little_are_two_columns(difference, shift):
     random = np.random.default_rng(5)
-    X = random.normal(size=(60, 1))
+    X = random.normal(size=(60, 1)) + shift
     rows = MemoryRows(np.hstack([X, X + difference * random.normal(size=(60, 1))]))
     assert len(find_null_space(rows, np.ones(60), has_offset=True).dependent) == 0
