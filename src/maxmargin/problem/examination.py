@@ -37,8 +37,11 @@ class Examination:
 def finite_certificate(
     kind: str, problem: Problem, objective: float, bound: float, gap: float
 ) -> Certificate:
-    """Return the certificate of these numbers; 0 bounds every objective from below."""
-    bound, gap = max(0.0, bound), min(gap, objective)
+    """Return the certificate of these numbers; 0 bounds every objective from below.
+
+    At the optimum rounding can put the bound above the objective, which is then the bound.
+    """
+    bound, gap = max(0.0, min(bound, objective)), min(gap, objective)
     unit = max(bound, 2.0**-52 * value_at_zero(problem), sys.float_info.min)
     relative_gap = min(gap / unit, sys.float_info.max)  # infinite only where the optimum is 0
     return Certificate(kind, objective, bound, gap, relative_gap)
