@@ -12,26 +12,28 @@ namespace {
 constexpr std::int64_t kRowsAhead = 3;
 constexpr std::int64_t kGroupRows = 16;
 constexpr std::int64_t kWindowRows = 64 * kGroupRows;
+constexpr std::uint8_t kLongestRest = 255;
 
 template <class Loss, class Rows>
 void visit(const Rows& rows, std::int64_t i, std::int64_t row, const DualRows& numbers, DualState& state,
-           const ShrinkLimits& limits, DualSweepRecord& record) noexcept {
+           DualSweepRecord& record) noexcept {
     const double sign = numbers.sign[row], alpha = numbers.alpha[row];
     const double p = numbers.mean_score != nullptr ? numbers.mean_score[row] : 0.0;
     const double offset =
         state.center + state.balance * (state.gamma + state.mean_norm2 - p) - state.mean_dot;
     const double m = sign * (rows.dot(i, state.u) + offset);
     const double q = numbers.norm2[row] + state.gamma;
-    const CoordinateStep step = DualStep<Loss>::take(m, alpha, numbers.cost[row], q, limits);
+    const CoordinateStep step = DualStep<Loss>::take(m, alpha, numbers.cost[row], q);
     ++record.visited;
     record.gap += step.gap;
     record.lowest = std::min(record.lowest, step.violation);
     record.highest = std::max(record.highest, step.violation);
-    if (step.settled) {
-        numbers.active[row] = 0;
-        ++record.settled;
+    if (step.violation == 0) {
+        if (numbers.calm[row] < kLongestRest) ++numbers.calm[row];
+        numbers.rest[row] = numbers.calm[row];
         return;
     }
+    numbers.calm[row] = 0;
     const double change = sign * (step.alpha - alpha);
     if (change == 0) return;
     numbers.alpha[row] = step.alpha;
@@ -50,13 +52,17 @@ void prefetch(const Rows& rows, std::int64_t i, std::int64_t row, const DualRows
     __builtin_prefetch(numbers.cost + row);
 }
 
-// The active rows in random order, kind to caches and page tables: groups of neighbours are drawn at
-// random, and rows are shuffled within a window of groups. Rows of one group share memory pages; rows
+// The rows that do not rest, in random order, kind to caches and page tables: groups of neighbours are drawn
+// at random, and rows are shuffled within a window of groups. Rows of one group share memory pages; rows
 // visited one after the other come from all over the block, as labels sorted by class require.
 std::vector<std::uint32_t> draw_order(const DualRows& numbers, std::int64_t n, const SweepOrder& name) {
     std::vector<std::uint32_t> active, order;
     for (std::int64_t i = 0; i < n; ++i) {
-        if (numbers.active[i] != 0 && numbers.cost[i] > 0) active.push_back(static_cast<std::uint32_t>(i));
+        if (numbers.rest[i] > 0) {
+            --numbers.rest[i];
+        } else if (numbers.cost[i] > 0) {
+            active.push_back(static_cast<std::uint32_t>(i));
+        }
     }
     Random random(name.seed, name.pass, name.block);
     const std::int64_t count = static_cast<std::int64_t>(active.size());
@@ -77,29 +83,28 @@ std::vector<std::uint32_t> draw_order(const DualRows& numbers, std::int64_t n, c
 // Visits listed rows; `gathered` rows stand in the view in the order of the list.
 template <class Loss, class Rows>
 void visit_listed(const Rows& rows, const std::uint32_t* listed, std::int64_t n, bool gathered,
-                  const DualRows& numbers, DualState& state, const ShrinkLimits& limits, Pace& pace,
-                  DualSweepRecord& record) {
+                  const DualRows& numbers, DualState& state, Pace& pace, DualSweepRecord& record) {
     for (std::int64_t k = 0; k < n && record.complete; ++k) {
         if (k + kRowsAhead < n) {
             const std::int64_t later = listed[k + kRowsAhead];
             prefetch(rows, gathered ? k + kRowsAhead : later, later, numbers);
         }
         const std::int64_t i = gathered ? k : listed[k];
-        visit<Loss>(rows, i, listed[k], numbers, state, limits, record);
+        visit<Loss>(rows, i, listed[k], numbers, state, record);
         record.complete = !pace.stop_after(2 * rows.n_values(i));
     }
 }
 
 template <class Loss>
 void sweep(const Block& block, const DualRows& numbers, DualState& state, const SweepOrder& name,
-           const ShrinkLimits& limits, StopToken& token, DualSweepRecord& record) {
+           StopToken& token, DualSweepRecord& record) {
     Chunks chunks(block);
     Pace pace(token);
     const std::vector<std::uint32_t> order = draw_order(numbers, block.n_rows, name);
     const std::int64_t n = static_cast<std::int64_t>(order.size());
     if (n > 0 && chunks.in_place()) {
         chunks.open(0, [&](const auto& rows, std::int64_t) {
-            visit_listed<Loss>(rows, order.data(), n, false, numbers, state, limits, pace, record);
+            visit_listed<Loss>(rows, order.data(), n, false, numbers, state, pace, record);
         });
         return;
     }
@@ -107,7 +112,7 @@ void sweep(const Block& block, const DualRows& numbers, DualState& state, const 
         const std::int64_t count = std::min(chunks.rows_per_chunk(), n - from);
         const std::uint32_t* listed = order.data() + from;
         chunks.open_listed(listed, count, [&](const auto& rows) {
-            visit_listed<Loss>(rows, listed, count, true, numbers, state, limits, pace, record);
+            visit_listed<Loss>(rows, listed, count, true, numbers, state, pace, record);
         });
     }
 }
@@ -115,12 +120,11 @@ void sweep(const Block& block, const DualRows& numbers, DualState& state, const 
 }  // namespace
 
 bool dual_sweep(std::string_view name, const Block& block, const DualRows& numbers, DualState& state,
-                const SweepOrder& order, const ShrinkLimits& limits, StopToken& token,
-                DualSweepRecord& record) {
+                const SweepOrder& order, StopToken& token, DualSweepRecord& record) {
     bool known = false;
     loss::with_loss(name, [&](auto loss) {
         if constexpr (loss::DualLoss<decltype(loss)>) {
-            sweep<decltype(loss)>(block, numbers, state, order, limits, token, record);
+            sweep<decltype(loss)>(block, numbers, state, order, token, record);
             known = true;
         }
     });

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -20,15 +19,12 @@ using namespace maxmargin::testing;
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr ShrinkLimits kNoShrinking{-kInfinity, kInfinity};
-
 // A fit in the middle: the numbers beside the rows of a matrix, and the state they imply.
 struct Fit {
     const Matrix& m;
     std::vector<double> mean, u, cost, norm2, mean_score, alpha;
     std::vector<std::int8_t> sign;
-    std::vector<std::uint8_t> active;
+    std::vector<std::uint8_t> calm, rest;
     DualState state;
 
     Fit(const Matrix& matrix, double gamma, bool centred)
@@ -44,7 +40,8 @@ struct Fit {
             sign.push_back(i % 3 == 0 ? -1 : 1);
             cost.push_back(i % 7 == 5 ? 0.0 : 0.5 + static_cast<double>(i % 4));
             alpha.push_back(0.25 * cost.back());
-            active.push_back(1);
+            calm.push_back(0);
+            rest.push_back(0);
             mean_score.push_back(m.dot(row, mean.data()));
             norm2.push_back(0.0);
             for (std::int64_t j = 0; j < m.columns; ++j) {
@@ -86,12 +83,14 @@ struct Fit {
         CHECK_CLOSE(state.mean_dot, now.mean_dot, 1e-9);
     }
 
-    DualSweepRecord sweep(const char* loss, const Block& block, std::uint64_t pass, StopToken& token,
-                          const ShrinkLimits& limits = kNoShrinking) {
+    DualRows numbers() {
+        return {sign.data(),  cost.data(), norm2.data(), mean_score.data(),
+                alpha.data(), calm.data(), rest.data()};
+    }
+
+    DualSweepRecord sweep(const char* loss, const Block& block, std::uint64_t pass, StopToken& token) {
         DualSweepRecord record;
-        const DualRows numbers{sign.data(),       cost.data(),  norm2.data(),
-                               mean_score.data(), alpha.data(), active.data()};
-        CHECK(dual_sweep(loss, block, numbers, state, {1, pass, 0}, limits, token, record));
+        CHECK(dual_sweep(loss, block, numbers(), state, {1, pass, 0}, token, record));
         return record;
     }
 };
@@ -112,7 +111,7 @@ void check_steps(double largest) {
         const double c = std::pow(10.0, uniform(-3, 3)), q = std::pow(10.0, uniform(-3, 3));
         const double m = uniform(-5, 5);
         const double alpha = c * largest * uniform(1e-6, 1 - 1e-6);
-        const double found = DualStep<Loss>::take(m, alpha, c, q, kNoShrinking).alpha;
+        const double found = DualStep<Loss>::take(m, alpha, c, q).alpha;
         const double here = coordinate_value<Loss>(found, m, alpha, c, q);
         const double unit = 1e-12 * (1 + c + std::fabs(m * (found - alpha)) + q * found * found);
         CHECK(found >= 0 && found <= Loss::largest_alpha(c));
@@ -137,8 +136,7 @@ TEST("the logistic step solves its equation, however far it starts from the solu
         for (const double share : {1e-15, 1e-8, 0.3, 0.5, 0.999, 1 - 1e-12}) {
             for (const double m : {-50.0, -3.8, -0.1, 0.0, 0.7, 12.0, 300.0}) {
                 for (const double q : {1e-6, 0.1, 16.4, 1e4}) {
-                    const double found =
-                        DualStep<loss::Logistic>::take(m, c * share, c, q, kNoShrinking).alpha;
+                    const double found = DualStep<loss::Logistic>::take(m, c * share, c, q).alpha;
                     const double t = m + q * (found - c * share);  // the agreement after the step
                     const double steep = 1 + q * c * loss::Logistic::curvature(t);
                     CHECK(std::fabs(found - c * loss::Logistic::sigma(-t)) <= 1e-8 * c * steep);
@@ -149,11 +147,11 @@ TEST("the logistic step solves its equation, however far it starts from the solu
 }
 
 TEST("a row of zeros without offset goes to the bound its slope points at") {
-    CHECK((DualStep<loss::Hinge>::take(0.0, 0.25, 2.0, 0.0, kNoShrinking).alpha) == 2.0);
-    CHECK((DualStep<loss::Hinge>::take(3.0, 0.25, 2.0, 0.0, kNoShrinking).alpha) == 0.0);
-    CHECK((DualStep<loss::Hinge>::take(1.0, 0.25, 2.0, 0.0, kNoShrinking).alpha) == 0.25);
-    CHECK_CLOSE((DualStep<loss::SquaredHinge>::take(0.0, 0.25, 2.0, 0.0, kNoShrinking).alpha), 4.0, 1e-15);
-    CHECK_CLOSE((DualStep<loss::Logistic>::take(0.0, 0.25, 2.0, 0.0, kNoShrinking).alpha), 1.0, 1e-15);
+    CHECK((DualStep<loss::Hinge>::take(0.0, 0.25, 2.0, 0.0).alpha) == 2.0);
+    CHECK((DualStep<loss::Hinge>::take(3.0, 0.25, 2.0, 0.0).alpha) == 0.0);
+    CHECK((DualStep<loss::Hinge>::take(1.0, 0.25, 2.0, 0.0).alpha) == 0.25);
+    CHECK_CLOSE((DualStep<loss::SquaredHinge>::take(0.0, 0.25, 2.0, 0.0).alpha), 4.0, 1e-15);
+    CHECK_CLOSE((DualStep<loss::Logistic>::take(0.0, 0.25, 2.0, 0.0).alpha), 1.0, 1e-15);
 }
 
 TEST("after a sweep u, κ and t are what α says, in every storage") {
@@ -203,42 +201,40 @@ TEST("a sweep that was stopped in the middle has lost nothing") {
     }
 }
 
-TEST("rows that are not active are left alone") {
+TEST("rows that rest are left alone until their time is over") {
     const Matrix m(100, 6);
     const Stored stored = dense<double>("", m, Scalar::f64, 6, 1);
     NeverStop never;
     Fit fit(m, 0.7, false);
     const std::vector<double> before = fit.alpha;
-    for (std::size_t i = 0; i < 100; i += 2) fit.active[i] = 0;
-    const DualSweepRecord record = fit.sweep("hinge", stored.block, 0, never);
-    CHECK(record.visited < 50 && record.moved > 0);
+    for (std::size_t i = 0; i < 100; i += 2) fit.rest[i] = 2;
+    for (const std::uint64_t pass : {0, 1}) {
+        const DualSweepRecord record = fit.sweep("hinge", stored.block, pass, never);
+        CHECK(record.visited < 50 && record.moved > 0);
+    }
     for (std::size_t i = 0; i < 100; i += 2) CHECK(fit.alpha[i] == before[i]);
+    CHECK(fit.sweep("hinge", stored.block, 2, never).visited >= 43);  // all that cost anything
     fit.check_consistent();
 }
 
-TEST("only rows held firmly at a bound are shrunk away") {
-    const ShrinkLimits limits{-0.5, 0.5};
-    const auto settled = [&](double m, double alpha) {
-        return DualStep<loss::Hinge>::take(m, alpha, 2.0, 1.0, limits).settled;
-    };
-    CHECK(settled(1.51, 0.0) && !settled(1.49, 0.0) && !settled(-9.0, 0.0));
-    CHECK(settled(0.49, 2.0) && !settled(0.51, 2.0) && !settled(9.0, 2.0));
-    CHECK(!settled(9.0, 1.0) && !settled(-9.0, 1.0));
-
-    const Matrix m(300, 4);
-    const Stored stored = dense<double>("", m, Scalar::f64, 4, 1);
+TEST("the longer a row has been right at its bound, the longer it rests") {
+    const Matrix m(1, 1);
+    const Stored stored = dense<double>("", m, Scalar::f64, 1, 1);
     NeverStop never;
-    Fit fit(m, 0.7, false);
-    for (std::uint64_t pass = 0; pass < 30; ++pass) fit.sweep("hinge", stored.block, pass, never);
-    const DualSweepRecord record = fit.sweep("hinge", stored.block, 30, never, {-1e-9, 1e-9});
-    const auto asleep = std::count(fit.active.begin(), fit.active.end(), 0);
-    CHECK(record.settled == asleep && asleep > 0);
-    for (std::size_t i = 0; i < 300; ++i) {
-        if (fit.active[i] == 0) CHECK(fit.alpha[i] == 0 || fit.alpha[i] == fit.cost[i]);
+    Fit fit(m, 0.0, false);
+    fit.sign[0] = 1;
+    fit.alpha[0] = 0.0;
+    fit.u[0] = 0.0;
+    fit.state.balance = fit.state.mean_dot = 0.0;
+    fit.state.center = 2.0;  // the agreement is 2: the row belongs to 0
+    std::vector<std::uint64_t> visits;
+    for (std::uint64_t pass = 0; pass < 40; ++pass) {
+        if (fit.sweep("hinge", stored.block, pass, never).visited > 0) visits.push_back(pass);
     }
-    const DualSweepRecord next = fit.sweep("hinge", stored.block, 31, never);
-    CHECK(next.visited == record.visited - asleep);
-    fit.check_consistent();
+    CHECK((visits == std::vector<std::uint64_t>{0, 2, 5, 9, 14, 20, 27, 35}));
+    fit.state.center = -2.0;  // now it has to move, and is visited again and again
+    while (fit.alpha[0] == 0) fit.sweep("hinge", stored.block, 40, never);
+    CHECK(fit.calm[0] == 0 && fit.rest[0] == 0);
 }
 
 TEST("sweeps converge: the violations and the gap vanish") {
@@ -279,9 +275,7 @@ TEST("losses without a dual are refused") {
     Fit fit(m, 0.7, false);
     NeverStop never;
     DualSweepRecord record;
-    const DualRows numbers{fit.sign.data(),       fit.cost.data(),  fit.norm2.data(),
-                           fit.mean_score.data(), fit.alpha.data(), fit.active.data()};
-    CHECK(!dual_sweep("absolute", stored.block, numbers, fit.state, {0, 0, 0}, kNoShrinking, never, record));
-    CHECK(!dual_sweep("abacus", stored.block, numbers, fit.state, {0, 0, 0}, kNoShrinking, never, record));
+    CHECK(!dual_sweep("absolute", stored.block, fit.numbers(), fit.state, {0, 0, 0}, never, record));
+    CHECK(!dual_sweep("abacus", stored.block, fit.numbers(), fit.state, {0, 0, 0}, never, record));
     CHECK(record.visited == 0);
 }

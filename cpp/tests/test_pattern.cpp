@@ -213,13 +213,13 @@ TEST("a dual sweep over a condensed block does what it does over the dense one")
     std::vector<std::vector<double>> us, alphas;
     for (const Block* rows : {&stored.block, &*block}) {
         std::vector<double> u(static_cast<std::size_t>(m.columns), 0.0), alpha(600, 0.0);
-        std::vector<std::uint8_t> active(600, 1);
+        std::vector<std::uint8_t> calm(600, 0), rest(600, 0);
         DualState state{u.data(), 0, 0, 0, 0, 0};
-        const DualRows numbers{sign.data(), cost.data(), norm2.data(), nullptr, alpha.data(), active.data()};
+        const DualRows numbers{sign.data(),  cost.data(), norm2.data(), nullptr,
+                               alpha.data(), calm.data(), rest.data()};
         for (std::uint64_t pass = 0; pass < 3; ++pass) {
             DualSweepRecord record;
-            const ShrinkLimits limits{-INFINITY, INFINITY};
-            CHECK(dual_sweep("hinge", *rows, numbers, state, {1, pass, 0}, limits, never, record));
+            CHECK(dual_sweep("hinge", *rows, numbers, state, {1, pass, 0}, never, record));
         }
         us.push_back(u);
         alphas.push_back(alpha);

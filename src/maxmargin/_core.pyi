@@ -153,9 +153,6 @@ class DualSweepRecord:
     def moved(self) -> int: ...
 
     @property
-    def settled(self) -> int: ...
-
-    @property
     def complete(self) -> bool: ...
 
 class SweepState:
@@ -184,10 +181,42 @@ class SweepState:
     @property
     def gamma(self) -> float: ...
 
-def dual_sweep(block: Block, loss: str, state: SweepState, sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], norm2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], mean_score: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], active: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], order: tuple, limits: tuple, token: StopToken) -> DualSweepRecord:
+def dual_sweep(block: Block, loss: str, state: SweepState, sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], norm2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], mean_score: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], calm: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], rest: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], order: tuple, token: StopToken) -> DualSweepRecord:
     """
-    Visit every active row of the block once; order is (seed, pass, block), limits are those of shrinking.
+    Visit every row of the block that does not rest; order is (seed, pass, block).
     """
+
+class MomentumProducts:
+    """Products of step, push and u."""
+
+    @property
+    def step_step(self) -> float: ...
+
+    @property
+    def step_push(self) -> float: ...
+
+    @property
+    def push_push(self) -> float: ...
+
+    @property
+    def u_step(self) -> float: ...
+
+    @property
+    def u_push(self) -> float: ...
+
+def momentum_products(u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], push: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> MomentumProducts:
+    """Put u - start into start; return the products."""
+
+def momentum_direction(step: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], a: float, b: float, push: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """Put a step + b push into push."""
+
+def momentum_trial(u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], direction: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], length: float, correction: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float:
+    """
+    Put u + length direction + correction into correction; return its square.
+    """
+
+def momentum_accept(trial: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], step: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], push: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """Put trial into u, and all that u has moved by into push."""
 
 def solve_on_face(block: Block, signed_scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], normal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, offset_square: float, gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], most: int, token: StopToken) -> tuple:
     """

@@ -170,11 +170,9 @@ def test_a_stopped_sweep_leaves_everything_consistent(loss, large):
     u = (sign * alpha) @ X
     state = SweepState(u, 0.0, 1.0, 0.0)
     state.balance = float((sign * alpha).sum())
-    norm2, active = (X * X).sum(axis=1), np.ones(N_ROWS, dtype=np.uint8)
-    limits = (-np.inf, np.inf)
-    record = dual_sweep(
-        Block(X), loss, state, sign, np.ones(N_ROWS), norm2, None, alpha, active, (0, 0, 0), limits, token
-    )
+    norm2, (calm, rest) = (X * X).sum(axis=1), np.zeros((2, N_ROWS), dtype=np.uint8)
+    numbers = (sign, np.ones(N_ROWS), norm2, None, alpha, calm, rest)
+    record = dual_sweep(Block(X), loss, state, *numbers, (0, 0, 0), token)
     assert not record.complete
     assert 0 < record.visited < N_ROWS
     assert 0 < (alpha != 0.1).sum() <= record.visited

@@ -141,8 +141,7 @@ class DualSweep:
         self.loss, self.state = loss, state
 
     def __call__(self, block, token, order, *pieces):
-        limits = (-np.inf, np.inf)
-        return [_core.dual_sweep(block, self.loss, self.state, *pieces, order, limits, token)]
+        return [_core.dual_sweep(block, self.loss, self.state, *pieces, order, token)]
 
     def merge(self, first, second):
         return first + second
@@ -155,8 +154,8 @@ def start_of(data, alpha, center, gamma, mean):
     state.balance = float((data.sign * alpha).sum())
     state.mean_dot = float(mean @ u)
     norm2 = ((data.X - mean) ** 2).sum(axis=1)
-    active = np.ones(len(data.sign), dtype=np.uint8)
-    return u, state, (data.sign, data.cost, norm2, data.X @ mean, alpha, active)
+    calm, rest = np.zeros((2, len(data.sign)), dtype=np.uint8)
+    return u, state, (data.sign, data.cost, norm2, data.X @ mean, alpha, calm, rest)
 
 
 def sweep(rows, data, loss, *, seed=0, number=0, alpha=None, center=0.0, gamma=0.0):

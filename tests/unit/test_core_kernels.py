@@ -96,18 +96,18 @@ def sweep(**changed):
         "norm2": (X * X).sum(axis=1),
         "mean_score": None,
         "alpha": np.zeros(3),
-        "active": np.ones(3, np.uint8),
+        "calm": np.zeros(3, np.uint8),
+        "rest": np.zeros(3, np.uint8),
     }
     arrays.update({name: value for name, value in changed.items() if name in arrays})
     loss = changed.get("loss", "hinge")
     state = SweepState(changed.get("u", np.zeros(2)))
-    limits = (-np.inf, np.inf)
-    return _core.dual_sweep(Block(X), loss, state, *arrays.values(), (0, 0, 0), limits, StopToken())
+    return _core.dual_sweep(Block(X), loss, state, *arrays.values(), (0, 0, 0), StopToken())
 
 
-@pytest.mark.parametrize("name", ["sign", "cost", "norm2", "mean_score", "alpha", "active", "u"])
+@pytest.mark.parametrize("name", ["sign", "cost", "norm2", "mean_score", "alpha", "calm", "rest", "u"])
 def test_sweeps_check_lengths(name):
-    kinds = {"sign": np.int8, "active": np.uint8}
+    kinds = {"sign": np.int8, "calm": np.uint8, "rest": np.uint8}
     with pytest.raises(ValueError, match=f"{name} has length 7, expected {2 if name == 'u' else 3}"):
         sweep(**{name: np.zeros(7, kinds.get(name, np.float64))})
 

@@ -5,7 +5,8 @@ has the formulas). The free offset is reached by a proximal multiplier: the inne
 penalty (b − b₀)²/(2γ), which makes b = b₀ + γ Σ sα one more scalar of the state; when the inner problem is
 solved well enough, b₀ moves to where b would go. Fixed points are exactly the optima of the problem with a
 free offset. γ small against ‖x‖² keeps the rows independent; the columns are centred implicitly where the
-data are far from the origin. The hinge is finished on the free rows alone (`free_rows`).
+data are far from the origin. For the hinge, sweeps gain speed by `momentum`, and the end is reached on the
+free rows alone (`free_rows`).
 """
 
 from __future__ import annotations
@@ -26,12 +27,13 @@ from maxmargin.rows import Array
 from maxmargin.rows.kernels import Combine, Scores
 from maxmargin.solvers.base import Needs, Point, Step
 from maxmargin.solvers.free_rows import FreeRows, pass_cost
+from maxmargin.solvers.momentum import Momentum
 
 __all__ = ["DualDescent"]
 
-_EVERYTHING = (-np.inf, np.inf)
-_LONGEST_SHRUNK = 50  # sweeps before rows that were left out are looked at again
+_FIRST_PUSH = 3  # sweeps before momentum pays: at first rows change their bounds more than anything else
 _STILL = 1e-13  # violations that are rounding
+_FROM_SEEN_GAP = 1.3  # a certificate too early costs two late sweeps: rather one sweep too many
 _FIRST_FINISH = 40  # sweeps before the free rows are first solved for
 _FIRST_SMALL_FINISH = 6  # the same where passes cost nothing
 _CENTRE_ABOVE = 0.25  # centre when ‖mean‖² exceeds this share of the mean ‖x‖²
@@ -44,16 +46,15 @@ class _Sweep:
 
     loss: str
     state: SweepState
-    limits: tuple[float, float]
     centred: bool
 
     def __call__(
         self, block: Block, token: StopToken, order: tuple[int, int, int], *pieces: NDArray[Any]
     ) -> _Seen:
-        sign, cost, norm2, mean_score, alpha, active = pieces
+        sign, cost, norm2, mean_score, alpha, calm, rest = pieces
         p = mean_score if self.centred else None
         seen = _core.dual_sweep(
-            block, self.loss, self.state, sign, cost, norm2, p, alpha, active, order, self.limits, token
+            block, self.loss, self.state, sign, cost, norm2, p, alpha, calm, rest, order, token
         )
         return _Seen(seen.lowest, seen.highest, seen.gap, seen.visited)
 
@@ -99,20 +100,21 @@ class _State:
     sweeps: SweepState
     u: Array
     alpha: Array
-    active: NDArray[np.uint8]
+    calm: NDArray[np.uint8]  # visits running that found a row at its bound and right there
+    rest: NDArray[np.uint8]  # sweeps that will leave the row out
     norm2: Array
     mean: Array | None
     mean_score: Array
+    mean_norm2: float
     seed: int
     tol: float
     next_finish: int
     precision: float = 0.1  # violations at which an inner problem counts as solved
-    limits: tuple[float, float] = _EVERYTHING
     n_sweeps: int = 0
-    since_all_rows: int = 0
     bound: float = 0.0  # the certified bound, once there is one
     swept: float = 0.0  # passes that sweeps have cost
     finish: FreeRows = field(default_factory=FreeRows)
+    momentum: Momentum | None = None
 
 
 @dataclass(frozen=True)
@@ -146,10 +148,12 @@ class DualDescent:
             sweeps=SweepState(u, center, gamma, mean_norm2),
             u=u,
             alpha=_first_alpha(problem),
-            active=np.ones(rows.n_rows, dtype=np.uint8),
+            calm=rows.zeros(np.uint8),
+            rest=rows.zeros(np.uint8),
             norm2=norm2,
             mean=mean,
             mean_score=mean_score,
+            mean_norm2=mean_norm2,
             seed=seed,
             tol=tol,
             next_finish=_FIRST_FINISH if _gift(problem) < 20 else _FIRST_SMALL_FINISH,
@@ -193,32 +197,39 @@ class DualDescent:
         return self.stickiness * (typical if typical > 0 else 1.0), center if np.isfinite(center) else 0.0
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
-        """Sweep once; then shrink further, move the offset, take all rows back in, or finish."""
-        kernel = _Sweep(problem.loss, state.sweeps, state.limits, state.mean is not None)
-        vectors = (problem.sign, problem.cost, state.norm2, state.mean_score, state.alpha, state.active)
+        """Sweep once; then move the offset, wake the rows that rest, or finish."""
+        passes = self._push(problem, state, token)
+        kernel = _Sweep(problem.loss, state.sweeps, state.mean is not None)
+        numbers = (problem.sign, problem.cost, state.norm2, state.mean_score)
+        vectors = (*numbers, state.alpha, state.calm, state.rest)
         seen = problem.rows.sweep(kernel, state.seed, state.n_sweeps, *vectors, token=token)
         state.n_sweeps += 1
-        state.since_all_rows += 1
-        passes = pass_cost(problem, seen.visited)
+        passes += pass_cost(problem, seen.visited)
         state.swept += passes
         if self._may_finish(problem, state):
             return self._finish(problem, state, passes, token)
         guess = self._gap_guess(problem, state, seen)
-        saw_all = seen.visited == problem.class_costs.n_live
         if seen.span <= state.precision:
             self._move_offset(problem, state)
-        else:
-            state.limits = (
-                seen.lowest if seen.lowest < 0 else -np.inf,
-                seen.highest if seen.highest > 0 else np.inf,
-            )
-        if saw_all:
-            state.since_all_rows = 0
-            # Nothing moves any more: only a certificate can tell whether this is the optimum.
-            return Step(passes, guess, wants_certificate=seen.span <= _STILL)
-        if guess <= 1.2 * state.tol or seen.span <= _STILL or state.since_all_rows >= _LONGEST_SHRUNK:
-            self._include_all(state)
-        return Step(passes, np.inf)
+        if seen.span > _STILL:
+            return Step(passes, guess)
+        # Nothing moves any more: only a certificate can tell whether this is the optimum.
+        saw_all = seen.visited == problem.class_costs.n_live
+        self._wake(state)
+        return Step(passes, guess, wants_certificate=saw_all)
+
+    def _push(self, problem: Problem, state: _State, token: StopToken) -> float:
+        """Extrapolate the last sweep of the hinge; return the passes it took.
+
+        This comes before a sweep, never after one: the point that is certified is one that a sweep has left.
+        """
+        if problem.dual.quadratic != 0.0 or state.n_sweeps < _FIRST_PUSH:
+            return 0.0
+        if state.momentum is None:
+            place = (state.alpha, state.u, state.sweeps, state.mean_score, state.mean_norm2)
+            state.momentum = Momentum(problem, *place)
+            return 0.0
+        return state.momentum.improve(token)
 
     def _gap_guess(self, problem: Problem, state: _State, seen: _Seen) -> float:
         """Return the relative gap as the sweep saw it: rows were judged by weights that kept moving."""
@@ -226,7 +237,7 @@ class DualDescent:
         if problem.offset.kind == "free":
             balance = state.sweeps.balance
             gap += state.sweeps.gamma * balance * balance  # what making Σ sα = 0 will cost
-        return gap / self._bound_guess(problem, state)
+        return _FROM_SEEN_GAP * gap / self._bound_guess(problem, state)
 
     def _may_finish(self, problem: Problem, state: _State) -> bool:
         """Whether it is time to try the free rows; asked seldom, because asking reads all duals."""
@@ -243,10 +254,9 @@ class DualDescent:
         value = problem.rows.reduce(_DualValue(problem.loss), state.alpha, problem.cost)
         return max(value - 0.5 * float(np.einsum("i,i->", w, w)), 1e-300)
 
-    def _include_all(self, state: _State) -> None:
-        state.active.fill(1)
-        state.limits = _EVERYTHING
-        state.since_all_rows = 0
+    def _wake(self, state: _State) -> None:
+        state.calm.fill(0)
+        state.rest.fill(0)
 
     def _move_offset(self, problem: Problem, state: _State) -> None:
         """Begin a new inner problem: the free offset goes where its multiplier says, precision rises."""
@@ -258,11 +268,12 @@ class DualDescent:
             state.precision = max(0.5 * moved, 0.3 * state.precision)
         else:
             state.precision *= 0.7
-            self._include_all(state)  # margins have moved by more than shrinking allowed for
+            self._wake(state)  # margins have moved by more than resting allowed for
 
     def _finish(self, problem: Problem, state: _State, passes: float, token: StopToken) -> Step:
         """Solve for the rows between their bounds; sweeps go on from there."""
-        self._include_all(state)
+        self._wake(state)
+        state.momentum = None
         offset = state.sweeps.center + state.sweeps.gamma * state.sweeps.balance
         improved = state.finish.improve(
             problem, make_feasible(problem, state.alpha), _allowance(problem, state), token

@@ -13,16 +13,10 @@
 
 namespace maxmargin {
 
-// Rows at a bound whose gradient lies outside these limits are left out of the following sweeps.
-struct ShrinkLimits {
-    double low, high;
-};
-
 struct CoordinateStep {
     double alpha;      // the new value
     double violation;  // projected gradient before the step, in units of agreement
     double gap;        // the row's share of the duality gap before the step
-    bool settled;      // at a bound and held there firmly
 };
 
 template <class Loss>
@@ -30,17 +24,14 @@ struct DualStep;  // losses whose dual is no parabola specialise it below
 
 template <loss::QuadraticDual Loss>
 struct DualStep<Loss> {
-    static CoordinateStep take(double m, double alpha, double c, double q,
-                               const ShrinkLimits& limits) noexcept {
+    static CoordinateStep take(double m, double alpha, double c, double q) noexcept {
         const double upper = Loss::largest_alpha(c);
         const double curve = curvature(c);
         const double gradient = m - 1 + curve * alpha;
-        CoordinateStep step{alpha, gradient, Loss::fenchel_gap(m, alpha, c), false};
+        CoordinateStep step{alpha, gradient, Loss::fenchel_gap(m, alpha, c)};
         if (alpha <= 0) {
-            step.settled = gradient > limits.high;
             step.violation = std::min(gradient, 0.0);
         } else if (alpha >= upper) {
-            step.settled = gradient < limits.low;
             step.violation = std::max(gradient, 0.0);
         }
         if (step.violation == 0) return step;
@@ -64,7 +55,7 @@ struct DualStep<Loss> {
 // keeps all its digits near 0 and near c.
 template <>
 struct DualStep<loss::Logistic> {
-    static CoordinateStep take(double m, double alpha, double c, double q, const ShrinkLimits&) noexcept {
+    static CoordinateStep take(double m, double alpha, double c, double q) noexcept {
         const double held = std::log((c - alpha) / alpha);  // the agreement at which this α would be right
         const double violation = m - held;
         const double gap = 0.5 * (alpha - c * loss::Logistic::sigma(-m)) * violation;
@@ -84,7 +75,7 @@ struct DualStep<loss::Logistic> {
             share = loss::Logistic::sigma(-t);
             if (moved <= 1e-9 * (1 + std::fabs(t))) break;
         }
-        return {c * share, violation, std::fabs(gap), false};
+        return {c * share, violation, std::fabs(gap)};
     }
 };
 

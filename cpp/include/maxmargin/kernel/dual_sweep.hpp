@@ -1,4 +1,4 @@
-// Coordinate descent in the dual: every active row of a block once, in random order.
+// Coordinate descent in the dual: every row of a block that does not rest, once, in random order.
 //
 //     max over α of  −½‖Σ sα(x − μ)‖² − b₀ κ − γ/2 κ² + Σ dual_value(α),    κ = Σ sα
 //
@@ -7,8 +7,12 @@
 // proximal multiplier for the free one, where κ = 0 in the end. There the columns may be centred at μ
 // without changing the problem, and without touching the rows: with p = x·μ kept per row and t = μ·u,
 //     (x − μ)·(u − κμ) = x·u − κp − t + κ‖μ‖².
-// Source of steps and shrinking: Hsieh et al., "A dual coordinate descent method for large-scale linear
-// SVM", ICML 2008, algorithm 3.
+// Source of the steps: Hsieh et al., "A dual coordinate descent method for large-scale linear SVM", ICML
+// 2008.
+//
+// Rows that a visit finds at their bound, and rightly so, rest: after k such visits running, the next k
+// sweeps leave them out. No row is away for good, so nothing has to be undone, and rows that keep moving are
+// visited in every sweep.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +31,8 @@ struct DualRows {
     const double* norm2;       // ‖x − μ‖²
     const double* mean_score;  // p = x·μ, or null without centring
     double* alpha;
-    std::uint8_t* active;
+    std::uint8_t* calm;  // visits running that found the row where it belongs, at a bound
+    std::uint8_t* rest;  // sweeps that the row is still left out of
 };
 
 // The state shared by all blocks.
@@ -47,14 +52,13 @@ struct SweepOrder {
 struct DualSweepRecord {
     double lowest = 0, highest = 0;  // range of the violations seen
     double gap = 0;                  // sum of the rows' gaps as each was visited
-    std::int64_t visited = 0, moved = 0, settled = 0;
+    std::int64_t visited = 0, moved = 0;
     bool complete = true;
 };
 
 // Returns false when no dual loss has that name. α and the state agree after every row, so a sweep that was
 // stopped has lost nothing.
 bool dual_sweep(std::string_view loss, const Block& block, const DualRows& numbers, DualState& state,
-                const SweepOrder& order, const ShrinkLimits& limits, StopToken& token,
-                DualSweepRecord& record);
+                const SweepOrder& order, StopToken& token, DualSweepRecord& record);
 
 }  // namespace maxmargin
