@@ -121,6 +121,7 @@ class Newton:
         """Evaluate the start, which is the optimum of a sample where there are many rows."""
         size = sample_size(problem)
         sample = None if size is None else draw_sample(problem, size, state.seed)
+        state.rows = problem.rows.condensed(token)
         state.uses_gram = self._gram_pays(state.rows, sample is not None and not state.is_sample)
         if sample is not None and not (state.is_warm and state.uses_gram):
             passes = self._solve_sample(sample, state, token) * sample.rows.n_rows / state.rows.n_rows
