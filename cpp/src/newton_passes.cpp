@@ -4,6 +4,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "maxmargin/kernel/row_products.hpp"
 #include "maxmargin/loss/table.hpp"
 
 namespace maxmargin {
@@ -13,23 +14,25 @@ namespace {
 constexpr std::int64_t kStripRows = 128;
 constexpr std::int64_t kStripValues = 1 << 16;
 
+// Losses, slopes and curvatures of a strip of rows.
 struct Terms {
-    double value, slope, curvature;
+    double agreement[kStripRows], value[kStripRows], slope[kStripRows], curvature[kStripRows];
 };
 
 template <class Loss>
-struct AllTerms {
-    static Terms of(double m) noexcept { return {Loss::value(m), Loss::slope(m), Loss::curvature(m)}; }
-};
-
-// One exponential for all three.
-template <>
-struct AllTerms<loss::Logistic> {
-    static Terms of(double m) noexcept {
-        const double e = std::exp(-std::fabs(m)), small = e / (1.0 + e), large = 1.0 / (1.0 + e);
-        return {std::log1p(e) + (m > 0.0 ? 0.0 : -m), m > 0.0 ? -small : -large, small * large};
+void fill_terms(Terms& terms, std::int64_t count) noexcept {
+    for (std::int64_t k = 0; k < count; ++k) {
+        const double m = terms.agreement[k];
+        terms.value[k] = Loss::value(m);
+        terms.slope[k] = Loss::slope(m);
+        terms.curvature[k] = Loss::curvature(m);
     }
-};
+}
+
+template <>
+void fill_terms<loss::Logistic>(Terms& terms, std::int64_t count) noexcept {
+    (*primitives().logistic)(terms.agreement, count, terms.value, terms.slope, terms.curvature);
+}
 
 // Only losses with a curvature make sense here: the others are not smooth.
 template <class Loss>
@@ -48,8 +51,8 @@ bool with_smooth_loss(std::string_view name, Visit&& visit) {
 }
 
 template <class Rows>
-std::int64_t end_of_strip(const Rows& rows, std::int64_t first) {
-    std::int64_t end = first, values = 0;
+std::int64_t end_of_strip(const Rows& rows, std::int64_t first, std::int64_t& values) {
+    std::int64_t end = first;
     while (end < rows.n_rows() && end - first < kStripRows && values < kStripValues)
         values += rows.n_values(end++);
     return end;
@@ -58,6 +61,7 @@ std::int64_t end_of_strip(const Rows& rows, std::int64_t first) {
 // What one strip leaves behind for the second reading: the coefficients of the gradient and of the Gram
 // matrix.
 struct Strip {
+    Terms terms;
     double coefficient[kStripRows], h[kStripRows];
 };
 
@@ -65,20 +69,35 @@ struct Strip {
 template <class Loss>
 void fill_strip(const NewtonPoint& point, std::int64_t start, std::int64_t count, Strip& strip,
                 NewtonSums& sums) {
+    Terms& terms = strip.terms;
+    for (std::int64_t k = 0; k < count; ++k)
+        terms.agreement[k] = point.sign[start + k] * (point.z[start + k] + point.b);
+    fill_terms<Loss>(terms, count);
+    double loss = 0, slope = 0, curvature = 0;
     for (std::int64_t k = 0; k < count; ++k) {
-        const std::int64_t i = start + k;
-        const double c = point.cost[i];
-        strip.coefficient[k] = strip.h[k] = 0;
-        if (c == 0) continue;
-        const double s = point.sign[i];
-        const Terms terms = AllTerms<Loss>::of(s * (point.z[i] + point.b));
-        strip.coefficient[k] = s * c * terms.slope;
-        strip.h[k] = c * terms.curvature;
-        sums.loss += c * terms.value;
-        sums.slope += strip.coefficient[k];
-        sums.curvature += strip.h[k];
+        const double c = point.cost[start + k];
+        const bool is_live = c != 0;
+        strip.coefficient[k] = is_live ? point.sign[start + k] * (c * terms.slope[k]) : 0.0;
+        strip.h[k] = is_live ? c * terms.curvature[k] : 0.0;
+        loss += is_live ? c * terms.value[k] : 0.0;
+        slope += strip.coefficient[k];
+        curvature += strip.h[k];
     }
+    sums.loss += loss;
+    sums.slope += slope;
+    sums.curvature += curvature;
     if (point.h != nullptr) std::copy(strip.h, strip.h + count, point.h + start);
+}
+
+// A row's share of the duality gap at the dual α, where −c ℓ′ would be `own` and c ℓ″ is h. Near `own` the
+// quadratic term, a little enlarged, saves the logarithms of the logistic loss.
+template <class Loss>
+double gap_near(double m, double alpha, double own, double h, double c) noexcept {
+    if constexpr (std::is_same_v<Loss, loss::Logistic>) {
+        const double d = alpha - own;
+        if (std::fabs(d) <= 0.1 * std::min(own, c - own)) return h > 0 ? 0.55 * d * d / h : 0.0;
+    }
+    return Loss::fenchel_gap(m, alpha, c);
 }
 
 }  // namespace
@@ -92,22 +111,20 @@ bool newton_evaluate(std::string_view name, const Block& block, const NewtonPoin
         Strip strip;
         for (std::int64_t chunk = 0; chunk < chunks.count() && sums.complete; ++chunk) {
             chunks.open(chunk, [&](const auto& rows, std::int64_t first) {
+                using View = std::decay_t<decltype(rows)>;
+                const RowScores<View> scores(rows, point.w);
+                RowSums<View> pulls(rows, gradient);
                 std::int64_t end;
                 for (std::int64_t row = 0; row < rows.n_rows() && sums.complete; row = end) {
-                    end = end_of_strip(rows, row);
                     std::int64_t values = 0;
-                    for (std::int64_t i = row; i < end; ++i) {
-                        point.z[first + i] = rows.dot(i, point.w);
-                        values += rows.n_values(i);
-                    }
+                    end = end_of_strip(rows, row, values);
+                    scores.fill(row, end - row, point.z + first + row);
                     fill_strip<Loss>(point, first + row, end - row, strip, sums);
-                    for (std::int64_t i = row; i < end; ++i) {
-                        if (strip.coefficient[i - row] != 0)
-                            rows.add(i, strip.coefficient[i - row], gradient);
-                    }
+                    pulls.add(row, end - row, strip.coefficient);
                     if (gram != nullptr) gram->add(rows, row, end - row, strip.h);
                     sums.complete = !pace.stop_after(values);
                 }
+                pulls.finish();
             });
         }
     });
@@ -120,13 +137,23 @@ bool hessian_product(const Block& block, const double* h, const double* d, doubl
     bool go_on = true;
     for (std::int64_t chunk = 0; chunk < chunks.count() && go_on; ++chunk) {
         chunks.open(chunk, [&](const auto& rows, std::int64_t first) {
-            for (std::int64_t i = 0; i < rows.n_rows() && go_on; ++i) {
-                if (h[first + i] == 0) continue;
-                const double t = h[first + i] * (rows.dot(i, d) + e);
-                rows.add(i, t, product);
-                product_b += t;
-                go_on = !pace.stop_after(rows.n_values(i));
+            using View = std::decay_t<decltype(rows)>;
+            static_assert(kRowsAtOnce<View> <= kStripRows);
+            const RowScores<View> scores(rows, d);
+            RowSums<View> sums(rows, product);
+            double t[kStripRows];
+            for (std::int64_t i = 0; i < rows.n_rows() && go_on; i += kRowsAtOnce<View>) {
+                const std::int64_t count = std::min(kRowsAtOnce<View>, rows.n_rows() - i);
+                if (count == 1 && h[first + i] == 0) continue;
+                scores.fill(i, count, t);
+                for (std::int64_t k = 0; k < count; ++k) {
+                    t[k] = h[first + i + k] == 0 ? 0.0 : h[first + i + k] * (t[k] + e);
+                    product_b += t[k];
+                }
+                sums.add(i, count, t);
+                go_on = !pace.stop_after(count * rows.n_values(i));
             }
+            sums.finish();
         });
     }
     return go_on;
@@ -157,14 +184,27 @@ bool hessian_diagonal(const Block& block, const double* h, double* squares, doub
 bool line_sums(std::string_view name, const ScoredRows& rows, double b, const OtherScores& to, double t,
                LineSums& sums) {
     return with_smooth_loss(name, [&](auto loss) {
-        for (std::int64_t i = 0; i < rows.n; ++i) {
-            const double c = rows.cost[i];
-            if (c == 0) continue;
-            const double p = rows.z[i] + b, change = rows.sign[i] * (to.z[i] + to.b - p);
-            const Terms terms = AllTerms<decltype(loss)>::of(rows.sign[i] * p + t * change);
-            sums.loss += c * terms.value;
-            sums.slope += c * terms.slope * change;
-            sums.curvature += c * terms.curvature * change * change;
+        Terms terms;
+        double change[kStripRows];
+        for (std::int64_t first = 0; first < rows.n; first += kStripRows) {
+            const std::int64_t count = std::min(kStripRows, rows.n - first);
+            for (std::int64_t k = 0; k < count; ++k) {
+                const double p = rows.z[first + k] + b, s = rows.sign[first + k];
+                change[k] = s * (to.z[first + k] + to.b - p);
+                terms.agreement[k] = s * p + t * change[k];
+            }
+            fill_terms<decltype(loss)>(terms, count);
+            LineSums part;
+            for (std::int64_t k = 0; k < count; ++k) {
+                const double c = rows.cost[first + k];
+                if (c == 0) continue;
+                part.loss += c * terms.value[k];
+                part.slope += c * terms.slope[k] * change[k];
+                part.curvature += c * terms.curvature[k] * change[k] * change[k];
+            }
+            sums.loss += part.loss;
+            sums.slope += part.slope;
+            sums.curvature += part.curvature;
         }
     });
 }
@@ -173,16 +213,31 @@ bool predicted_duals(std::string_view name, const ScoredRows& rows, double b, co
                      const OtherScores& to, double* alpha, PromisedSums& sums) {
     return with_smooth_loss(name, [&](auto loss) {
         using Loss = decltype(loss);
-        for (std::int64_t i = 0; i < rows.n; ++i) {
-            const double c = rows.cost[i];
-            alpha[i] = 0;
-            if (c == 0) continue;
-            const double m = rows.sign[i] * (rows.z[i] + b), reached = rows.sign[i] * (to.z[i] + to.b);
-            const double promised = Loss::best_alpha(m, c) - h[i] * (reached - m);
-            alpha[i] = std::clamp(promised, 0.0, Loss::largest_alpha(c));
-            sums.gap += Loss::fenchel_gap(reached, alpha[i], c);
-            sums.missed += std::fabs(Loss::best_alpha(reached, c) - promised);
-            sums.clipped += std::fabs(alpha[i] - promised);
+        Terms before, after;
+        for (std::int64_t first = 0; first < rows.n; first += kStripRows) {
+            const std::int64_t count = std::min(kStripRows, rows.n - first);
+            for (std::int64_t k = 0; k < count; ++k) {
+                before.agreement[k] = rows.sign[first + k] * (rows.z[first + k] + b);
+                after.agreement[k] = rows.sign[first + k] * (to.z[first + k] + to.b);
+            }
+            fill_terms<Loss>(before, count);
+            fill_terms<Loss>(after, count);
+            PromisedSums part;
+            for (std::int64_t k = 0; k < count; ++k) {
+                const double c = rows.cost[first + k];
+                alpha[first + k] = 0;
+                if (c == 0) continue;
+                const double m = after.agreement[k], own = -c * after.slope[k];
+                const double promised = -c * before.slope[k] - h[first + k] * (m - before.agreement[k]);
+                const double feasible = std::clamp(promised, 0.0, Loss::largest_alpha(c));
+                alpha[first + k] = feasible;
+                part.gap += gap_near<Loss>(m, feasible, own, c * after.curvature[k], c);
+                part.missed += std::fabs(own - promised);
+                part.clipped += std::fabs(feasible - promised);
+            }
+            sums.gap += part.gap;
+            sums.missed += part.missed;
+            sums.clipped += part.clipped;
         }
     });
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "maxmargin/loss/table.hpp"
+#include "maxmargin/primitives.hpp"
 
 namespace maxmargin {
 
@@ -24,6 +25,30 @@ CertificateTerms terms_of(const ScoredRows& rows, std::int64_t first, std::int64
         terms.gap += Loss::fenchel_gap(m, a, c);
         terms.dual += Loss::dual_value(a, c);
         terms.balance += s * a;
+        terms.largest_score = std::max(terms.largest_score, std::fabs(rows.z[i]));
+    }
+    return terms;
+}
+
+// The logistic loss of many rows at once. Its dual value needs no logarithms of its own, because the three
+// terms of the gap add up to it: −c ℓ* = c ℓ + α m − gap; only where α m is so large that it would take
+// digits away, it has to have them.
+template <>
+CertificateTerms terms_of<loss::Logistic>(const ScoredRows& rows, std::int64_t first, std::int64_t last,
+                                          double b, const double* alpha) {
+    CertificateTerms terms;
+    double m[kRun], value[kRun], slope[kRun], curvature[kRun];
+    for (std::int64_t i = first; i < last; ++i) m[i - first] = rows.sign[i] * (rows.z[i] + b);
+    (*primitives().logistic)(m, last - first, value, slope, curvature);
+    for (std::int64_t i = first; i < last; ++i) {
+        const double c = rows.cost[i], a = alpha[i], agreement = m[i - first];
+        if (c == 0) continue;
+        const double gap = loss::Logistic::fenchel_gap(agreement, a, c);
+        terms.loss += c * value[i - first];
+        terms.gap += gap;
+        terms.dual += std::fabs(agreement) < 100 ? (c * value[i - first] + a * agreement) - gap
+                                                 : loss::Logistic::dual_value(a, c);
+        terms.balance += rows.sign[i] * a;
         terms.largest_score = std::max(terms.largest_score, std::fabs(rows.z[i]));
     }
     return terms;

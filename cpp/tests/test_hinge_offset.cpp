@@ -32,7 +32,8 @@ std::int64_t size(const BreakpointWindow& window) { return static_cast<std::int6
 
 TEST("breakpoints below, at the ends of, inside and above a window") {
     // Breakpoints s − z: 1, 0, −3, 4, 2, 3, none, none
-    const Rows rows{{0, -1, 2, -3, -1, -2, kNaN, 0.5}, {1, -1, -1, 1, 1, 1, 1, 1}, {1, 2, 4, 8, 16, 32, 64, 0}};
+    const Rows rows{
+        {0, -1, 2, -3, -1, -2, kNaN, 0.5}, {1, -1, -1, 1, 1, 1, 1, 1}, {1, 2, 4, 8, 16, 32, 64, 0}};
     BreakpointWindow window;
     breakpoints_between(rows.view(), 0, 2, window);
     CHECK(window.below == 4 && window.at_low == 2 && window.inside == 1 && window.at_high == 16);

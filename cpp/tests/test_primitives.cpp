@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "maxmargin/loss/logistic.hpp"
 #include "maxmargin/primitives.hpp"
 
 using namespace maxmargin;
@@ -128,4 +129,33 @@ TEST("the baseline can run everywhere and each set answers to its name") {
 TEST("an unknown set is refused with the names that exist") {
     CHECK_THROWS(primitives_named("abacus"), "baseline");
     CHECK_THROWS(primitives_named("abacus"), "\"abacus\"");
+}
+
+TEST("the logistic terms of every set agree with the loss") {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    std::vector<double> m{0.0, -0.0, 1e-300, kInfinity, -kInfinity, 1e300, -1e300, 800.0, -800.0};
+    for (int k = -400; k <= 400; ++k) m.push_back(0.001 * k * k * k / 100.0);
+    for (const std::string& name : available_primitives()) {
+        const Primitives& set = primitives_named(name);
+        for (const std::size_t n : {m.size(), m.size() - 1, std::size_t{3}, std::size_t{1}}) {
+            std::vector<double> value(n), slope(n), curvature(n), again(n);
+            (*set.logistic)(m.data(), static_cast<std::int64_t>(n), value.data(), slope.data(),
+                            curvature.data());
+            (*set.logistic)(m.data(), static_cast<std::int64_t>(n), nullptr, again.data(), curvature.data());
+            CHECK(slope == again);
+            for (std::size_t i = 0; i < n; ++i) {
+                const double far = std::fabs(m[i]) > 700 ? 1e-300 : 0;
+                const auto is_near = [&](double found, double expected) {
+                    return found == expected ||
+                           std::fabs(found - expected) <= 2e-15 * std::fabs(expected) + far;
+                };
+                CHECK(is_near(value[i], loss::Logistic::value(m[i])));
+                CHECK(is_near(slope[i], loss::Logistic::slope(m[i])));
+                CHECK(is_near(curvature[i], loss::Logistic::curvature(m[i])));
+            }
+        }
+        double nan = std::nan(""), value = 0, slope = 0, curvature = 0;
+        (*set.logistic)(&nan, 1, &value, &slope, &curvature);
+        CHECK(std::isnan(value) && std::isnan(slope) && std::isnan(curvature));
+    }
 }

@@ -29,6 +29,10 @@ struct SparsePrimitives {
     void (*add)(double* w, double scale, const Value* values, const Index* indices, std::int64_t n);
 };
 
+// log(1 + exp(−m)) with slope and curvature for n agreements; the values may be left out with a null pointer.
+using LogisticTerms = void (*)(const double* m, std::int64_t n, double* value, double* slope,
+                               double* curvature);
+
 struct Primitives {
     const char* name;
     DensePrimitives<float> dense_f32;
@@ -40,6 +44,7 @@ struct Primitives {
     const Tiles* tiles;
     const Triangles* triangles;
     const PatternKernels* patterns;
+    const LogisticTerms* logistic;
 };
 
 // The set in use. Throws std::invalid_argument if MAXMARGIN_CPU names one that cannot run here.

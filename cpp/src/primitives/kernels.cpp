@@ -81,9 +81,10 @@ constexpr SparsePrimitives<Value, Index> sparse{sparse_dot<Value, Index>, sparse
 
 namespace MAXMARGIN_ISA {
 
-extern const Tiles tiles;              // in tiles.cpp
-extern const Triangles triangles;      // in triangles.cpp
-extern const PatternKernels patterns;  // in patterns.cpp
+extern const Tiles tiles;                   // in tiles.cpp
+extern const Triangles triangles;           // in triangles.cpp
+extern const PatternKernels patterns;       // in patterns.cpp
+extern const LogisticTerms logistic_terms;  // in logistic.cpp
 extern const Primitives set;
 const Primitives set{
     MAXMARGIN_ISA_NAME,
@@ -96,6 +97,7 @@ const Primitives set{
     &tiles,
     &triangles,
     &patterns,
+    &logistic_terms,
 };
 
 }  // namespace MAXMARGIN_ISA
