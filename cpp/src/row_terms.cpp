@@ -30,9 +30,8 @@ CertificateTerms terms_of(const ScoredRows& rows, std::int64_t first, std::int64
     return terms;
 }
 
-// The logistic loss of many rows at once. Its dual value needs no logarithms of its own, because the three
-// terms of the gap add up to it: −c ℓ* = c ℓ + α m − gap; only where α m is so large that it would take
-// digits away, it has to have them.
+// The logistic loss of many rows at once. Its dual value needs no logarithms of its own where the three
+// terms of the gap give it without cancellation: −c ℓ* = c ℓ + α m − gap.
 template <>
 CertificateTerms terms_of<loss::Logistic>(const ScoredRows& rows, std::int64_t first, std::int64_t last,
                                           double b, const double* alpha) {
@@ -44,10 +43,10 @@ CertificateTerms terms_of<loss::Logistic>(const ScoredRows& rows, std::int64_t f
         const double c = rows.cost[i], a = alpha[i], agreement = m[i - first];
         if (c == 0) continue;
         const double gap = loss::Logistic::fenchel_gap(agreement, a, c);
-        terms.loss += c * value[i - first];
+        const double loss = c * value[i - first], both = loss + a * agreement;
+        terms.loss += loss;
         terms.gap += gap;
-        terms.dual += std::fabs(agreement) < 100 ? (c * value[i - first] + a * agreement) - gap
-                                                 : loss::Logistic::dual_value(a, c);
+        terms.dual += both >= 0.1 * loss && gap <= 0.5 * both ? both - gap : loss::Logistic::dual_value(a, c);
         terms.balance += rows.sign[i] * a;
         terms.largest_score = std::max(terms.largest_score, std::fabs(rows.z[i]));
     }
