@@ -63,4 +63,6 @@ def check_history(solution: Any) -> None:
     np.testing.assert_array_equal(history.gap, history.objective - history.bound)
     if len(history):
         assert certificate.objective <= history.objective[-1] * (1 + 1e-12)
-        assert certificate.bound >= history.bound[-1] * (1 - 1e-12)
+        # What rounding leaves of Σ sα differs between examinations; its price is small beside the objective,
+        # though not beside an early bound.
+        assert certificate.bound >= history.bound[-1] - 1e-12 * certificate.objective

@@ -10,12 +10,13 @@ from maxmargin.results.solution import Plan
 from maxmargin.results.wording import plural
 from maxmargin.solvers.base import Solver
 from maxmargin.solvers.dual_descent import DualDescent
+from maxmargin.solvers.gradient_descent import GradientDescent
 from maxmargin.solvers.interior_point import InteriorPoint
 from maxmargin.solvers.maximum_likelihood import MaximumLikelihood
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.semismooth_newton import SemismoothNewton
 
-__all__ = ["SOLVERS", "choose"]
+__all__ = ["BASELINES", "SOLVERS", "choose"]
 
 # Adding a solver is its file and a line here; the contracts then run over it.
 SOLVERS: dict[str, Solver[Any]] = {
@@ -23,7 +24,11 @@ SOLVERS: dict[str, Solver[Any]] = {
     InteriorPoint.name: InteriorPoint(),
     Newton.name: Newton(),
     SemismoothNewton.name: SemismoothNewton(),
+    GradientDescent.name: GradientDescent(),
 }
+
+# Slow by nature: there to learn from and to compare with. They are never chosen, and have to be honest only.
+BASELINES = frozenset({GradientDescent.name})
 
 # For problems without ½‖θ‖², under the name of their method.
 WITHOUT_REGULARISER: dict[str, Solver[Any]] = {MaximumLikelihood.name: MaximumLikelihood()}

@@ -1,0 +1,207 @@
+"""Full (sub)gradient descent: the baseline that every other method has to beat.
+
+One pass over the rows evaluates the objective and its gradient w − Σ sαx, where α = −c ℓ′(m) says how hard
+each row pulls, and the weights go against it by a share η of it:
+
+    w ← w − η (w − Σ sαx) = (1 − η) w + η Σ sαx .
+
+So the weights are always a weighted mean of what the rows have pulled to so far, and the same mean of the α
+is a dual point that belongs to them. For the hinge, whose α jump between 0 and c, it gives the bound;
+smooth losses are bounded by the α of the point itself, which converge.
+
+It is slow by nature: steps are counted in the condition number of the problem for smooth losses, in the
+inverse of the gap for the hinge. Use it to learn and to compare; the other solvers are for everything else.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import maxmargin._core as _core
+from maxmargin._core import Block, StopToken
+from maxmargin.losses.base import Loss
+from maxmargin.losses.table import LOSSES
+from maxmargin.problem import Examination, Problem
+from maxmargin.rows import Array
+from maxmargin.solvers.base import Needs, Point, Step
+from maxmargin.solvers.newton_frame import Frame, inner
+from maxmargin.solvers.step_rules import StepRule, choose_rule
+
+__all__ = ["GradientDescent"]
+
+_HALVINGS = 60  # then the step is lost in the rounding errors of the weights
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Losses, Σ sαx, Σ sα and the curvature in the offset of some rows."""
+
+    loss: float
+    pull: Array
+    balance: float
+    curvature: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Evaluate:
+    """Read every row at (w, b): fill α = −c ℓ′(m) and return the sums."""
+
+    loss: Loss
+    w: Array
+    b: float
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Sums:
+        sign, cost, alpha = pieces
+        z, pull = np.empty(sign.shape[0]), np.zeros(self.w.shape[0])
+        _core.multiply(block, self.w, z, None, None, token)
+        with np.errstate(over="ignore", invalid="ignore"):  # a step that is far too long is not taken
+            m = sign * (z + self.b)
+            np.multiply(cost, -self.loss.slope(m), out=alpha)
+            losses, bends = np.sum(cost * self.loss.value(m)), np.sum(cost * self.loss.curvature(m))
+            signed = sign * alpha
+            balance = np.sum(signed)
+        _core.multiply(block, None, None, signed, pull, token)
+        return _Sums(float(losses), pull, float(balance), float(bends))
+
+    def merge(self, first: _Sums, second: _Sums) -> _Sums:
+        np.add(first.pull, second.pull, out=first.pull)
+        return _Sums(
+            first.loss + second.loss,
+            first.pull,
+            first.balance + second.balance,
+            first.curvature + second.curvature,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """A point and what one pass told about it; the gradient's last entry is that of the offset."""
+
+    w: Array
+    b: float
+    alpha: Array
+    value: float
+    gradient: Array
+    curvature: float
+
+
+@dataclass(eq=False)
+class _State:
+    """Everything that changes during a fit."""
+
+    rule: StepRule
+    lam: float  # of the λ form, in which steps are measured
+    w: Array
+    b: float
+    mean: Array  # of the α, with the weights with which w is a mean of what they pulled to
+    t: int = 0
+    length: float = 0.0
+    here: _Place | None = None
+
+
+@dataclass(frozen=True)
+class GradientDescent:
+    """Gradient descent for every loss, with subgradients for the hinge.
+
+    Parameters
+    ----------
+    rule : StepRule, str, float or None
+        How long the steps are, in the λ form, mean loss + λ/2 ‖w‖² with λ = 1/(total cost). None:
+        backtracking for smooth losses, 2/(λ(t + 1)) for the hinge.
+    """
+
+    rule: StepRule | str | float | None = None
+
+    name = "gradient_descent"
+    title = "gradient descent"
+    needs = Needs(losses=frozenset({"hinge", "squared_hinge", "logistic"}))
+
+    def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> _State:
+        rows, total = problem.rows, problem.class_costs.total
+        lam = 1.0 / total if total > 0 else 1.0
+        rule = choose_rule(self.rule, LOSSES[problem.loss], lam)
+        state = _State(rule, lam, np.zeros(rows.n_columns), 0.0, rows.zeros())
+        sizes = (state.w.shape, state.mean.shape)
+        if memory is not None and (memory["w"].shape, memory["mean"].shape) == sizes:
+            state.w, state.b, state.mean = memory["w"], memory["offset"], memory["mean"]
+            state.t, state.length = memory["t"], memory["length"]
+        return state
+
+    def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
+        """Take one step; one pass, and another one for every halving of it."""
+        passes = 0
+        if state.here is None:
+            state.here, passes = _evaluate(problem, state.w, state.b, token), 1
+        here, t = state.here, state.t + 1
+        square = inner(here.gradient[:-1], here.gradient[:-1]) + _stretch(problem) * here.gradient[-1] ** 2
+        if square == 0:  # a stationary point, which is a minimum
+            return Step(passes, _guess(problem, state, here))
+        length = state.rule.length(t, state.lam, state.length)
+        for _ in range(_HALVINGS):
+            share = state.lam * length  # the objective is 1/λ times that of the λ form
+            w = here.w - share * here.gradient[:-1]
+            b = here.b - share * _stretch(problem) * float(here.gradient[-1])
+            there = _evaluate(problem, w, b, token)
+            passes += 1
+            if state.rule.is_enough(here.value - there.value, share, square):
+                break
+            length *= 0.5
+        else:
+            return Step(passes, _guess(problem, state, here), is_exhausted=True)
+        state.t = t
+        if math.isfinite(there.value):  # else the step was far too long, and a later one may be shorter
+            mean = (1.0 - share) * state.mean + share * here.alpha
+            state.here, state.mean, state.length = there, mean, length
+        return Step(passes, _guess(problem, state, state.here))
+
+    def point(self, problem: Problem, state: _State) -> Point:
+        """Return the weights with the dual point that belongs to them."""
+        here = state.here
+        w, b = (state.w, state.b) if here is None else (here.w, here.b)
+        alpha = here.alpha if here is not None and LOSSES[problem.loss].is_smooth else state.mean
+        return Point(w, None if problem.offset.kind == "free" else b, alpha)
+
+    def learn(self, problem: Problem, state: _State, examination: Examination) -> None:
+        """Descent goes its way whatever the gap is."""
+
+    def remember(self, state: _State) -> Any:
+        """Return the point, the mean of the α, and the number and length of the last step."""
+        here = state.here
+        w, b = (state.w, state.b) if here is None else (here.w, here.b)
+        return {"w": w, "offset": b, "mean": state.mean, "t": state.t, "length": state.length}
+
+    def default_max_iter(self, problem: Problem) -> int:
+        """Enough to see how far it gets; more would not bring many more digits."""
+        return 1_000
+
+
+def _stretch(problem: Problem) -> float:
+    """Return how much faster the offset goes than the weights.
+
+    A penalised offset is the weight b/scale of one more column, whose every entry is `scale`.
+    """
+    return problem.offset.square if problem.offset.kind == "penalized" else 1.0
+
+
+def _evaluate(problem: Problem, w: Array, b: float, token: StopToken) -> _Place:
+    alpha, frame = problem.rows.zeros(), Frame(problem.offset, None)
+    kernel = _Evaluate(LOSSES[problem.loss], w, b)
+    sums = problem.rows.reduce(kernel, problem.sign, problem.cost, alpha, token=token)
+    value = frame.penalty(w, b) + sums.loss
+    gradient = frame.gradient(w, b, -sums.pull, -sums.balance)
+    return _Place(w, b, alpha, value, gradient, sums.curvature)
+
+
+def _guess(problem: Problem, state: _State, here: _Place) -> float:
+    """Return about the relative gap that a certificate would find."""
+    if LOSSES[problem.loss].is_smooth:
+        gap = Frame(problem.offset, None).gap(here.gradient, here.curvature)
+    else:
+        penalty = Frame(problem.offset, None).penalty(here.w, here.b)
+        gap = here.value + penalty - float(np.sum(state.mean))
+    return max(gap, 0.0) / max(here.value - gap, 1e-300) if math.isfinite(gap) else math.inf
