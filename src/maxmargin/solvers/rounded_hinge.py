@@ -270,7 +270,8 @@ def cold_start(problem: Problem, seed: int, token: StopToken) -> RoundedHinge:
     costs = problem.class_costs
     shift = _shift(problem, token)
     mean_cost = costs.total / max(costs.n_live, 1)
-    kappa = min(0.5, 10.0 / max(_typical_square(problem, shift, seed) * mean_cost, 1e-300))
+    # At w = 0 a multiplier is up to 2κc: below c, or the first direction would know no curvature.
+    kappa = min(0.4, 10.0 / max(_typical_square(problem, shift, seed) * mean_cost, 1e-300))
     positive = negative = kappa
     if problem.offset.kind == "free" and costs.positive > 0 and costs.negative > 0:
         least = min(costs.positive, costs.negative)

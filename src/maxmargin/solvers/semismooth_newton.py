@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin._core import StopToken
+from maxmargin._core import Stopped, StopToken
 from maxmargin.problem import Examination, Problem
 from maxmargin.problem.feasible import make_feasible
 from maxmargin.rows import Array
@@ -99,6 +99,8 @@ class SemismoothNewton:
             for _ in range(_SAMPLE_STEPS):
                 passes += level.take_step(self.room, enough, token) * size / problem.rows.n_rows
                 state.w, state.b = level.w, level.b
+                if token.poll():  # passes over a sample may be too short to ask
+                    raise Stopped
                 if level.relative_gap() <= enough or level.is_at_rest():
                     break
             state.spread = level.spread(int(2.0 * np.sqrt(size * width)))

@@ -60,7 +60,10 @@ def _between(low: float, at_low: float, high: float, at_high: float) -> Array:
     if np.isinf(high):
         return low * np.array([2.0, 4.0, 8.0, 16.0])
     width = high - low
-    root = low - at_low * width / (at_high - at_low)
-    middle = min(max(root, low + 0.1 * width), high - 0.1 * width)
+    share = -at_low / (at_high - at_low)
+    if share < 0.1:  # perhaps orders of magnitude from the far end
+        return np.asarray(low + width * share ** np.array([1.5, 1.0, 2.0 / 3.0, 1.0 / 3.0]))
+    middle = low + width * min(share, 0.9)
     near = 0.3 * min(middle - low, high - middle)
-    return np.array([middle - near, middle, middle + near, 0.5 * (middle + near + high)])
+    # Not too near on the left: where the slope flattens, every secant's root is on the right of the true one.
+    return np.array([low + 0.3 * (middle - low), middle, middle + near, 0.5 * (middle + near + high)])
