@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from maxmargin import train
 from maxmargin._core import StopToken, SweepState
 from maxmargin.problem import Offset, Problem
 from maxmargin.rows import MemoryRows
@@ -85,3 +86,13 @@ def test_a_point_that_did_not_move_stays() -> None:
     assert fit.momentum.improve(StopToken()) == 0.0
     assert not fit.alpha.any()
     assert not fit.u.any()
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.0, 1e3])
+def test_rounding_far_from_the_origin_does_not_lead_astray(shift: float) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = np.where(np.arange(400) % 50 == 0, 1, -1)
+    X[y > 0] += 2.5
+    model = train(X + shift, y, C=0.2, tol=1e-11, solver="dual_descent")
+    assert model.certificate.relative_gap <= 1e-11

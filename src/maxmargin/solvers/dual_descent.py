@@ -32,10 +32,12 @@ from maxmargin.solvers.momentum import Momentum
 __all__ = ["DualDescent"]
 
 _FIRST_PUSH = 3  # sweeps before momentum pays: at first rows change their bounds more than anything else
+_LAST_PUSH = 300  # what takes longer is left to plain sweeps and the free rows
 _STILL = 1e-13  # violations that are rounding
 _FROM_SEEN_GAP = 1.3  # a certificate too early costs two late sweeps: rather one sweep too many
 _FIRST_FINISH = 40  # sweeps before the free rows are first solved for
 _FIRST_SMALL_FINISH = 6  # the same where passes cost nothing
+_FAR = 100.0  # ‖mean‖² beyond this many times the largest ‖x − mean‖²
 _CENTRE_ABOVE = 0.25  # centre when ‖mean‖² exceeds this share of the mean ‖x‖²
 _LOST_TO_CENTRING = 8 * 2.0**-52  # a spread below this share of ‖mean‖² is rounding: sweeps would run away
 
@@ -106,6 +108,7 @@ class _State:
     mean: Array | None
     mean_score: Array
     mean_norm2: float
+    may_push: bool
     seed: int
     tol: float
     next_finish: int
@@ -154,6 +157,7 @@ class DualDescent:
             mean=mean,
             mean_score=mean_score,
             mean_norm2=mean_norm2,
+            may_push=_may_push(problem, norm2, mean_norm2),
             seed=seed,
             tol=tol,
             next_finish=_FIRST_FINISH if _gift(problem) < 20 else _FIRST_SMALL_FINISH,
@@ -222,8 +226,9 @@ class DualDescent:
         """Extrapolate the last sweep of the hinge; return the passes it took.
 
         This comes before a sweep, never after one: the point that is certified is one that a sweep has left.
+        Only rows that are nearly independent, as those of text, are pushed.
         """
-        if problem.dual.quadratic != 0.0 or state.n_sweeps < _FIRST_PUSH:
+        if not state.may_push or not _FIRST_PUSH <= state.n_sweeps < _LAST_PUSH:
             return 0.0
         if state.momentum is None:
             place = (state.alpha, state.u, state.sweeps, state.mean_score, state.mean_norm2)
@@ -309,6 +314,17 @@ class DualDescent:
         # A thousand sweeps, and more while they cost next to nothing: 4e9 values read are some seconds.
         values = max(problem.rows.n_rows * min(problem.rows.n_columns, 500), 1)
         return int(min(max(1_000, 4e9 / values), 20_000))
+
+
+def _may_push(problem: Problem, norm2: Array, mean_norm2: float) -> bool:
+    """Whether momentum is safe: it needs the dual to be a parabola that curves in every direction.
+
+    With more rows than columns there are directions in α that leave u where it is, and the best point of a
+    plane is nowhere or far outside the box; far from the origin rounding of the large u decides instead.
+    """
+    has_room = problem.rows.n_columns > problem.rows.n_rows
+    is_near = mean_norm2 <= _FAR * float(norm2.max(initial=0.0))
+    return problem.dual.quadratic == 0.0 and has_room and is_near
 
 
 def _allowance(problem: Problem, state: _State) -> float:
