@@ -77,20 +77,17 @@ bool certificate_terms(std::string_view name, const ScoredRows& rows, double b, 
 
 namespace {
 
-struct Derivatives {
-    double slope, curvature;
-};
-
 template <class Loss>
-Derivatives derivatives_of(double m) {
-    return {Loss::slope(m), Loss::curvature(m)};
+void fill_derivatives(const double* m, std::int64_t n, double* slope, double* curvature) {
+    for (std::int64_t k = 0; k < n; ++k) {
+        slope[k] = Loss::slope(m[k]);
+        curvature[k] = Loss::curvature(m[k]);
+    }
 }
 
-// One exponential for both.
 template <>
-Derivatives derivatives_of<loss::Logistic>(double m) {
-    const double e = std::exp(-std::fabs(m)), large = 1.0 / (1.0 + e), small = e * large;
-    return {m > 0 ? -small : -large, small * large};
+void fill_derivatives<loss::Logistic>(const double* m, std::int64_t n, double* slope, double* curvature) {
+    (*primitives().logistic)(m, n, nullptr, slope, curvature);
 }
 
 }  // namespace
@@ -98,13 +95,20 @@ Derivatives derivatives_of<loss::Logistic>(double m) {
 bool offset_derivatives(std::string_view name, const ScoredRows& rows, double b,
                         OffsetDerivatives& derivatives) {
     return loss::with_loss(name, [&](auto loss) {
-        using Loss = decltype(loss);
-        for (std::int64_t i = 0; i < rows.n; ++i) {
-            if (rows.cost[i] == 0) continue;
-            const double s = rows.sign[i], m = s * (rows.z[i] + b);
-            const Derivatives at = derivatives_of<Loss>(m);
-            derivatives.slope += rows.cost[i] * s * at.slope;
-            derivatives.curvature += rows.cost[i] * at.curvature;
+        double m[kRun], slope[kRun], curvature[kRun];
+        for (std::int64_t first = 0; first < rows.n; first += kRun) {
+            const std::int64_t count = std::min(kRun, rows.n - first);
+            for (std::int64_t k = 0; k < count; ++k) m[k] = rows.sign[first + k] * (rows.z[first + k] + b);
+            fill_derivatives<decltype(loss)>(m, count, slope, curvature);
+            OffsetDerivatives part;
+            for (std::int64_t k = 0; k < count; ++k) {
+                const double c = rows.cost[first + k];
+                if (c == 0) continue;
+                part.slope += c * rows.sign[first + k] * slope[k];
+                part.curvature += c * curvature[k];
+            }
+            derivatives.slope += part.slope;
+            derivatives.curvature += part.curvature;
         }
     });
 }
