@@ -55,26 +55,26 @@ void direction_pass(const OwnedBlock& block, In<double> dw, double db, double st
                     In<std::int8_t> sign, In<double> cost, Out<double> anchor, Out<double> excess,
                     Out<double> change, Out<double> slopes, PythonStopToken& token) {
     const ProximalRows rows = numbers(sign, cost, anchor, excess, change, block.block.n_rows);
-    const auto count = static_cast<std::int64_t>(steps.shape(0));
     expect_length(dw, block.block.n_columns, "dw");
-    expect_length(slopes, count, "slopes");
+    expect_length(steps, kProximalSteps, "steps");
+    expect_length(slopes, kProximalSteps, "slopes");
     run_to_the_end(token, [&] {
         return proximal_direction(block.block, dw.data(), db, stiffness, rows, steps.data(), slopes.data(),
-                                  count, token);
+                                  token);
     });
 }
 
 void slopes_pass(double stiffness, In<double> steps, In<double> cost, Out<double> anchor, Out<double> excess,
                  Out<double> change, Out<double> slopes) {
-    const auto n = static_cast<std::int64_t>(cost.shape(0)),
-               count = static_cast<std::int64_t>(steps.shape(0));
+    const auto n = static_cast<std::int64_t>(cost.shape(0));
     expect_length(anchor, n, "anchor");
     expect_length(excess, n, "excess");
     expect_length(change, n, "change");
-    expect_length(slopes, count, "slopes");
+    expect_length(steps, kProximalSteps, "steps");
+    expect_length(slopes, kProximalSteps, "slopes");
     nb::gil_scoped_release nogil;
     const ProximalRows rows{nullptr, cost.data(), anchor.data(), excess.data(), change.data()};
-    proximal_slopes(n, stiffness, rows, steps.data(), slopes.data(), count);
+    proximal_slopes(n, stiffness, rows, steps.data(), slopes.data());
 }
 
 void alpha_pass(double stiffness, In<double> cost, Out<double> anchor, Out<double> excess,

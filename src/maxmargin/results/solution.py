@@ -66,6 +66,8 @@ class Progress:
         The best so far, certified.
     label : str
         Which class is being fitted, when there are several.
+    grams : float
+        Gram matrices added up so far, one over all rows counting 1; 0 if the solver does not say.
     """
 
     seconds: float
@@ -75,6 +77,7 @@ class Progress:
     bound: float
     relative_gap: float
     label: str = ""
+    grams: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,7 @@ class History:
     objective: NDArray[np.float64]
     bound: NDArray[np.float64]
     gap: NDArray[np.float64]
+    grams: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
     def of(cls, course: list[Progress]) -> History:
@@ -95,7 +99,7 @@ class History:
             return np.array([getattr(entry, name) for entry in course], dtype=np.float64)
 
         objective, bound = column("objective"), column("bound")
-        return cls(column("seconds"), column("passes"), objective, bound, objective - bound)
+        return cls(column("seconds"), column("passes"), objective, bound, objective - bound, column("grams"))
 
     def __len__(self) -> int:
         return len(self.seconds)

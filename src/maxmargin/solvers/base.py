@@ -45,12 +45,15 @@ class Step:
         Whether the solver has reached a point at which it cannot judge itself.
     is_exhausted : bool
         Whether rounding leaves the solver nothing to gain: a certificate is made, and it is the last.
+    grams : float
+        Gram matrices that the step added up, one over all rows counting 1.
     """
 
     passes: float
     relative_gap: float
     wants_certificate: bool = False
     is_exhausted: bool = False
+    grams: float = 0.0
 
 
 class Solver(Protocol[State]):

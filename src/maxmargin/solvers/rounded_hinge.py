@@ -65,6 +65,7 @@ class RoundedHinge:
         self.w, self.b = w.copy(), b
         self.stiffness = stiffness
         self._center = self._beta()
+        self.grams = 0.0  # Gram matrices added up so far, one over all rows counting 1
         self._inner_steps = 0
         self._still = 0
         self._is_stale = False
@@ -141,6 +142,7 @@ class RoundedHinge:
         found: Moved = self._rows.reduce(move, *self._numbers, token=token)
         self._v += found.v
         self._found = found
+        self.grams += found.free / max(self._rows.n_rows, 1)
         self.stiffness = move.after
         return 0.5 * (found.free / max(self._rows.n_rows, 1)) + 0.1
 

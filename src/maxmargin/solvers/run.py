@@ -103,6 +103,7 @@ class _Loop:
     began: float = field(default_factory=time.perf_counter)
     iterations: int = 0
     passes: float = 0.0
+    grams: float = 0.0
     next_check: float = _FIRST_CHECK
     certified: int = -1  # iterations when the last certificate was made
     correction: float = 0.5
@@ -133,6 +134,7 @@ class _Loop:
             bound=self.best.bound,
             relative_gap=gap,
             label=self.label,
+            grams=self.grams,
         )
         self.course.append(progress)
         if gap > self.limits.tol:
@@ -183,6 +185,7 @@ def _iterate(loop: _Loop, state: Any) -> Status:
         step = loop.solver.step(loop.problem, state, loop.token)
         loop.iterations += 1
         loop.passes += step.passes
+        loop.grams += step.grams
         if loop.certified < 0:
             # A guess, until one has been timed: the last certificate takes as long as a pass did so far.
             loop.token.reserve((time.perf_counter() - loop.began) / max(loop.passes, 1.0))

@@ -47,6 +47,9 @@ class _State:
     w: Array | None = None  # of the sample that was solved last
     b: float = 0.0
     spread: float = 0.0  # of its excesses around the corner
+    sample_grams: float = 0.0
+    grams: float = 0.0
+    was_at_rest: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,9 +86,19 @@ class SemismoothNewton:
             passes = self._begin(problem, state, token)
         else:
             passes = state.whole.take_step(self.room, state.tol, token)
-        assert state.whole is not None
-        gap = state.whole.relative_gap()
-        return Step(passes, gap, wants_certificate=gap <= _FINEST or state.whole.is_at_rest())
+        whole = state.whole
+        assert whole is not None
+        gap, grams = whole.relative_gap(), whole.grams + state.sample_grams
+        step = Step(
+            passes,
+            gap,
+            wants_certificate=gap <= _FINEST or whole.is_at_rest(),
+            is_exhausted=whole.is_at_rest() and state.was_at_rest,
+            grams=grams - state.grams,
+        )
+        state.grams = grams
+        state.was_at_rest = whole.is_at_rest()
+        return step
 
     def _begin(self, problem: Problem, state: _State, token: StopToken) -> float:
         """Solve samples, the smallest first; then round the corners of the whole problem accordingly."""
@@ -103,6 +116,7 @@ class SemismoothNewton:
                     raise Stopped
                 if level.relative_gap() <= enough or level.is_at_rest():
                     break
+            state.sample_grams += level.grams * size / problem.rows.n_rows
             state.spread = level.spread(int(2.0 * np.sqrt(size * width)))
             if level.n_short() < 2 * width:
                 state.spread = 0.0  # all but separable: the anchors of a sample would be misleading

@@ -53,14 +53,16 @@ struct ProximalMove {
 bool proximal_move(const Block& block, const ProximalMove& move, const ProximalRows& rows, double* v,
                    double* gram, ProximalSums& sums, StopToken& token);
 
-// q = s(x·dw + db), and slopes[k] += Σ −α(e + steps[k] q) q.
+// How many steps along a direction are tried at once.
+constexpr int kProximalSteps = 4;
+
+// q = s(x·dw + db), and slopes[k] += Σ −α(e + steps[k] q) q for that many steps.
 bool proximal_direction(const Block& block, const double* dw, double db, double stiffness,
-                        const ProximalRows& rows, const double* steps, double* slopes, std::int64_t n_steps,
-                        StopToken& token);
+                        const ProximalRows& rows, const double* steps, double* slopes, StopToken& token);
 
 // The slopes alone, from the stored numbers.
 void proximal_slopes(std::int64_t n, double stiffness, const ProximalRows& rows, const double* steps,
-                     double* slopes, std::int64_t n_steps);
+                     double* slopes);
 
 // α(e) of every row.
 void proximal_alpha(std::int64_t n, double stiffness, const ProximalRows& rows, double* alpha);
