@@ -1,8 +1,15 @@
-"""Which solver for which problem, with the reason in words."""
+"""Which solver for which problem, with the reason in words.
+
+What a method costs is estimated from the numbers of rows, columns and values, the loss, C and the tolerance;
+the cheaper method is taken. The figures are those of `benchmarks/choose.py`, which also checks the rule.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from maxmargin.errors import InvalidParameter
 from maxmargin.problem import Problem
@@ -34,29 +41,134 @@ BASELINES = frozenset({GradientDescent.name})
 WITHOUT_REGULARISER: dict[str, Solver[Any]] = {MaximumLikelihood.name: MaximumLikelihood()}
 
 
-def choose(name: str, problem: Problem) -> tuple[Solver[Any], Plan]:
+def choose(name: str, problem: Problem, tol: float) -> tuple[Solver[Any], Plan]:
     """Return the solver of that name, or the one that suits the problem when the name is "auto"."""
+    known = SOLVERS if problem.is_regularised else WITHOUT_REGULARISER
     if name != "auto" and name not in SOLVERS:
-        listed = ", ".join(repr(known) for known in ("auto", *SOLVERS))
-        raise InvalidParameter(f"solver must be one of {listed}; got solver={name!r}")
-    if not problem.is_regularised:
-        return _without_regulariser(name, problem)
-    solver = SOLVERS["dual_descent" if name == "auto" else name]
+        raise InvalidParameter(f"solver must be one of {_listed(SOLVERS)}; got solver={name!r}")
+    if name != "auto" and name not in known:
+        raise InvalidParameter(
+            f"solver {name!r} needs a regulariser, and C=inf (lam=0) leaves none: give a finite C or "
+            f"a solver that does without, one of {_listed(known)}"
+        )
+    if name == "auto":
+        name, why = _suited(problem, tol) if problem.is_regularised else _only_likelihood()
+    else:
+        why = "as asked"
+        _refuse_other_losses(known[name], problem)
+    return known[name], Plan(known[name].title, why, about=_about(problem))
+
+
+def _listed(solvers: dict[str, Solver[Any]]) -> str:
+    return ", ".join(repr(name) for name in ("auto", *solvers))
+
+
+def _refuse_other_losses(solver: Solver[Any], problem: Problem) -> None:
+    if problem.loss in solver.needs.losses:
+        return
+    able = {name: other for name, other in SOLVERS.items() if problem.loss in other.needs.losses}
+    raise InvalidParameter(
+        f"solver {solver.name!r} does not solve loss={problem.loss!r}; solvers that do: {_listed(able)}"
+    )
+
+
+def _about(problem: Problem) -> str:
     rows = problem.rows
     size = f"{plural(rows.n_rows, 'row')}, {plural(rows.n_columns, 'column')}"
-    why = "the one solver of this release" if name == "auto" else "as asked"
-    return solver, Plan(solver.title, why, about=f"{size}, {problem.loss}, {problem.offset}")
+    loss = problem.loss if problem.is_regularised else f"{problem.loss}, unregularised"
+    return f"{size}, {loss}, {problem.offset}"
 
 
-def _without_regulariser(name: str, problem: Problem) -> tuple[Solver[Any], Plan]:
-    """Return the solver for maximum likelihood, if it is not another one that is asked for."""
-    if name != "auto" and name not in WITHOUT_REGULARISER:
-        listed = " or ".join(f"solver={known!r}" for known in ("auto", *WITHOUT_REGULARISER))
-        raise InvalidParameter(
-            f"solver {name!r} needs a regulariser, and C=inf (lam=0) leaves none: give a finite C or {listed}"
-        )
-    solver = WITHOUT_REGULARISER["newton" if name == "auto" else name]
-    rows = problem.rows
-    about = f"{plural(rows.n_rows, 'row')}, {plural(rows.n_columns, 'column')}, {problem.loss}, unregularised"
-    why = "maximum likelihood has no dual to descend on" if name == "auto" else "as asked"
-    return solver, Plan(solver.title, why, about=f"{about}, {problem.offset}")
+def _only_likelihood() -> tuple[str, str]:
+    return MaximumLikelihood.name, "maximum likelihood has no dual to descend on"
+
+
+# ---------------------------------------------------------------------- the rule
+
+# Nanoseconds of one core, from the benchmarks: reading a value in order, visiting one out of order, what a
+# row costs besides, a multiplication in a Gram matrix or a factor, and a step that does nothing.
+_READ, _VISIT, _ROW, _MULTIPLY, _STEP = 0.7, 1.2, 20.0, 0.03, 30_000.0
+
+# Sweeps of dual descent: first · (1 + pull)^power to two digits, and at most most · rows / columns.
+_SWEEPS = {"hinge": (7.0, 0.75, 100.0), "squared_hinge": (5.0, 0.9, 50.0), "logistic": (2.0, 0.6, 20.0)}
+
+
+@dataclass(frozen=True)
+class _Size:
+    """What the estimates are made of: numbers of rows, columns, values; and how strongly rows pull."""
+
+    n: float
+    d: float
+    values: float
+    pull: float  # the mean of c‖x‖²: how far one row alone would move its own score
+    tol: float
+
+    @property
+    def gram(self) -> float:
+        """Multiplications in a Gram matrix over all rows."""
+        if self.values >= 0.5 * self.n * self.d:
+            return self.n * self.d * self.d
+        return 4.0 * self.values * self.values / self.n  # scattered, each costs several in order
+
+    @property
+    def factor(self) -> float:
+        """Multiplications in factorising a system, and what else is done with it."""
+        return 0.7 * self.d**3
+
+
+def _size(problem: Problem, tol: float) -> _Size:
+    rows, costs = problem.rows, problem.class_costs
+    norm2, _ = rows.norms()
+    n = max(costs.n_live, 1)
+    pull = float(np.einsum("i,i->", problem.cost, norm2)) / n
+    values = rows.n_values * n / max(rows.n_rows, 1)
+    return _Size(float(n), max(float(rows.n_columns), 1.0), max(values, 1.0), pull, tol)
+
+
+def _suited(problem: Problem, tol: float) -> tuple[str, str]:
+    """Return the method that should be quickest, and the reason."""
+    size = _size(problem, tol)
+    method = SemismoothNewton.name if problem.loss == "hinge" else Newton.name
+    sweeps = _sweeps(problem.loss, size)
+    of_row = {"hinge": 3.0, "logistic": 10.0}.get(problem.loss, 4.0) * _ROW
+    descent = sweeps * (_VISIT * size.values + of_row * size.n + _STEP)
+    second_order = _semismooth_cost(size) if problem.loss == "hinge" else _newton_cost(size)
+    if descent <= second_order:
+        return DualDescent.name, _why_descent(size)
+    order = f"{size.d + 1:,.0f} × {size.d + 1:,.0f}"
+    return method, f"a system of {order} a step is cheap beside the sweeps that descent would need"
+
+
+def _why_descent(size: _Size) -> str:
+    if size.d > 4.0 * size.n or size.factor * _MULTIPLY > 1e9:
+        return "so many columns that steps row by row are cheapest"
+    return "steps row by row should get there in few sweeps"
+
+
+def _sweeps(loss: str, size: _Size) -> float:
+    """Return about how many sweeps dual descent takes.
+
+    They grow with the pull of the rows and with the digits; where there are as many columns as rows, the
+    rows hardly get into each other's way.
+    """
+    first, power, most = _SWEEPS[loss]
+    digits = (1e-2 / min(size.tol, 1e-2)) ** (0.2 * min(size.pull, 1.0))
+    return float(min(first * (1.0 + size.pull) ** power * digits, most * max(size.n / size.d, 0.2)))
+
+
+def _semismooth_cost(size: _Size) -> float:
+    """Return the nanoseconds of the semismooth Newton method: on large data most steps see a sample only."""
+    sample = max(4_000.0, 30.0 * size.d, size.n / 16.0)
+    steps = 10.0 + 20.0 * min(1.0, 2.0 * sample / size.n)
+    share = min(1.0, 2.0 * sample / size.n)
+    one = _READ * size.values + _ROW * size.n + _MULTIPLY * size.factor + 6.0 * _STEP
+    return steps * one + 9.0 * share * _MULTIPLY * size.gram
+
+
+def _newton_cost(size: _Size) -> float:
+    """Return the nanoseconds of Newton's method: few steps, each with a Gram matrix or the like."""
+    steps = 4.0 if size.n > 4.0 * size.d else 10.0  # where all but everything is separable, more
+    one = _READ * size.values + 2.0 * _ROW * size.n + 6.0 * _STEP
+    with_gram = 0.7 * _MULTIPLY * (size.gram + size.factor)
+    with_products = 15.0 * one  # of conjugate gradients
+    return steps * (one + min(with_gram, with_products))

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin._core import Stopped, StopToken
+from maxmargin.errors import InvalidParameter
 from maxmargin.problem import Examination, Problem
 from maxmargin.problem.feasible import make_feasible
 from maxmargin.rows import Array
@@ -33,6 +34,7 @@ __all__ = ["SemismoothNewton"]
 _LEAST_SAMPLE = 4_000
 _SAMPLE_PER_COLUMN = 30
 _SAMPLE_STEPS = 100
+_MOST_COLUMNS = 20_000
 _FINEST = 2.0**-52  # a gap below this is rounding
 
 
@@ -72,6 +74,11 @@ class SemismoothNewton:
     needs = Needs(losses=frozenset({"hinge"}))
 
     def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> _State:
+        if problem.rows.n_columns > _MOST_COLUMNS:
+            raise InvalidParameter(
+                f"solver {self.name!r} keeps a matrix of columns by columns and takes up to "
+                f"{_MOST_COLUMNS:,} of them; X has {problem.rows.n_columns:,}. Use solver='dual_descent'."
+            )
         state = _State(problem, seed, max(tol, _FINEST))
         if memory is not None and memory["alpha"].shape == problem.cost.shape:
             anchor = make_feasible(problem, memory["alpha"])

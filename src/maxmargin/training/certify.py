@@ -324,7 +324,7 @@ def _fair_share(deadline: float | None, problems_left: int) -> float | None:
 
 def _solve(problem: Problem, limits: Limits) -> Solution:
     on_main = threading.current_thread() is threading.main_thread()
-    solver, plan = choose("auto", problem)
+    solver, plan = choose("auto", problem, limits.tol)
     solution = run(problem, solver, plan, limits, token=StopToken(limits.max_time, on_main))
     if solution.status is Status.INTERRUPTED:
         raise Interrupted("interrupted while solving the problem that the coefficients are measured against")

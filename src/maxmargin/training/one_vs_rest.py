@@ -42,7 +42,7 @@ def solve_all(
         problem = Problem(
             rows, targets.sign(positive), targets.cost, settings.loss, settings.offset, targets.ridge
         )
-        solver, plan = choose(settings.solver, problem)
+        solver, plan = choose(settings.solver, problem, settings.limits.tol)
         if label:
             plan = replace(plan, reason=f"{plan.reason}; one class against the rest, {len(positives)} times")
         try:
