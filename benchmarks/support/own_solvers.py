@@ -61,5 +61,5 @@ def fit_within(X: Any, y: Any, seconds: float, **settings: Any) -> tuple[dict[st
 
 def grams_of(model: Any) -> float | None:
     """Return the rows summed into weighted Gram matrices, divided by all rows; None where nobody counted."""
-    counted = getattr(model.histories[0], "grams", None)
-    return None if counted is None else float(counted)
+    counted = model.histories[0].grams
+    return float(counted[-1]) if len(counted) and counted[-1] > 0 else None

@@ -198,7 +198,7 @@ def test_more_columns_than_rows():
 
 def test_solvers_that_need_a_regulariser_name_one_that_does_not():
     task = overlapping(19)
-    with pytest.raises(InvalidParameter, match="'dual_descent' needs a regulariser.*solver='newton'"):
+    with pytest.raises(InvalidParameter, match="'dual_descent' needs a regulariser.*one of 'auto', 'newton'"):
         fit(task, solver="dual_descent")
     assert fit(task, solver="newton").plans[0].solver == "Newton"
 

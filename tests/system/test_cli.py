@@ -26,7 +26,8 @@ def test_train_says_what_it_read_planned_proved_and_wrote(said):
     assert (code, err) == (0, "")
     assert out.splitlines() == [
         "read a.svm: 4 rows, 3 columns, 7 values; classes −1 (50 %), +1 (50 %)",
-        "plan: dual descent (the one solver of this release), hinge loss, C = 1, to 0.01 % of the optimum",
+        "plan: dual descent (steps row by row should get there in few sweeps), hinge loss, C = 1, "
+        "to 0.01 % of the optimum",
         *out.splitlines()[2:4],
         "wrote a.model",
     ]

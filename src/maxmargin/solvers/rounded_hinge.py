@@ -44,6 +44,7 @@ class RoundedHinge:
     ----------
     w, b : the point
     stiffness : κ
+    anchor : α₀ of every row
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class RoundedHinge:
         self._problem = problem
         self._rows = problem.rows.condensed(token)
         self._shift = shift
-        self._anchor = anchor
+        self.anchor = anchor
         self._excess = problem.rows.zeros()
         self._change = problem.rows.zeros()
         self.w, self.b = w.copy(), b
@@ -118,7 +119,7 @@ class RoundedHinge:
     def multipliers(self) -> Array:
         """Return α of every row."""
         alpha = self._problem.rows.zeros()
-        self._rows.reduce(Multipliers(self.stiffness), self._problem.cost, self._anchor, self._excess, alpha)
+        self._rows.reduce(Multipliers(self.stiffness), self._problem.cost, self.anchor, self._excess, alpha)
         return alpha
 
     # ------------------------------------------------------------------ passes
@@ -126,7 +127,7 @@ class RoundedHinge:
     @property
     def _numbers(self) -> tuple[Array, ...]:
         problem = self._problem
-        return problem.sign, problem.cost, self._anchor, self._excess, self._change  # type: ignore[return-value]
+        return problem.sign, problem.cost, self.anchor, self._excess, self._change  # type: ignore[return-value]
 
     def refresh(self) -> None:
         """Have the next step compute all numbers from the rows: they carry the rounding of many updates."""

@@ -36,6 +36,7 @@ _SAMPLE_PER_COLUMN = 30
 _SAMPLE_STEPS = 100
 _MOST_COLUMNS = 20_000
 _FINEST = 2.0**-52  # a gap below this is rounding
+_SMALL, _EXACT = 20_000, 1e-13  # numbers in X up to which the answer is exact, and what that means
 
 
 @dataclass(eq=False)
@@ -45,6 +46,7 @@ class _State:
     problem: Problem
     seed: int
     tol: float
+    is_small: bool  # so small that all digits cost nothing
     whole: RoundedHinge | None = None
     w: Array | None = None  # of the sample that was solved last
     b: float = 0.0
@@ -79,9 +81,13 @@ class SemismoothNewton:
                 f"solver {self.name!r} keeps a matrix of columns by columns and takes up to "
                 f"{_MOST_COLUMNS:,} of them; X has {problem.rows.n_columns:,}. Use solver='dual_descent'."
             )
-        state = _State(problem, seed, max(tol, _FINEST))
+        is_small = problem.rows.n_rows * problem.rows.n_columns <= _SMALL
+        state = _State(problem, seed, max(min(tol, _EXACT) if is_small else tol, _FINEST), is_small)
         if memory is not None and memory["alpha"].shape == problem.cost.shape:
-            anchor = make_feasible(problem, memory["alpha"])
+            # Its own anchors give its own multipliers again; those of another solver are as good as anchors.
+            anchor = memory.get("anchor", memory["alpha"])
+            anchor = make_feasible(problem, anchor) if anchor is memory["alpha"] else anchor
+            anchor = np.minimum(anchor, problem.cost)
             state.whole = warm_start(
                 problem, memory["w"], memory["offset"], anchor, memory.get("stiffness"), token
             )
@@ -98,7 +104,7 @@ class SemismoothNewton:
         gap, grams = whole.relative_gap(), whole.grams + state.sample_grams
         step = Step(
             passes,
-            gap,
+            np.inf if state.is_small and gap > state.tol else gap,
             wants_certificate=gap <= _FINEST or whole.is_at_rest(),
             is_exhausted=whole.is_at_rest() and state.was_at_rest,
             grams=grams - state.grams,
@@ -164,6 +170,7 @@ class SemismoothNewton:
             return None
         return {
             "alpha": level.multipliers(),
+            "anchor": level.anchor,
             "w": level.w,
             "offset": level.b,
             "stiffness": level.stiffness,

@@ -42,7 +42,8 @@ struct SquaredHinge {
         if (m == infinity) return alpha == 0.0 ? 0.0 : infinity;
         // Both sides of the margin in one formula: no processor could foresee a branch.
         const double residual = 2.0 * c * std::max(1.0 - m, 0.0) - alpha;
-        return (residual / c) * (0.25 * residual) + alpha * std::max(m - 1.0, 0.0);  // its square may overflow
+        return (residual / c) * (0.25 * residual) +
+               alpha * std::max(m - 1.0, 0.0);  // its square may overflow
     }
 
     static double best_alpha(double m, double c) noexcept {
