@@ -8,7 +8,7 @@ from typing import Any
 
 import maxmargin
 from maxmargin.errors import MaxMarginError
-from maxmargin.solvers.choose import SOLVERS
+from maxmargin.solvers.choose import BASELINES, SOLVERS
 
 __all__ = ["fit_within", "solvers_for"]
 
@@ -28,8 +28,9 @@ NOTHING: dict[str, Any] = {
 
 
 def solvers_for(loss: str) -> list[str]:
-    """Return the names of the solvers that say they can minimise this loss."""
-    return [name for name, solver in SOLVERS.items() if loss in solver.needs.losses]
+    """Return the names of the solvers that say they can minimise this loss, baselines left out."""
+    able = (name for name, solver in SOLVERS.items() if loss in solver.needs.losses)
+    return [name for name in able if name not in BASELINES]
 
 
 def fit_within(X: Any, y: Any, seconds: float, **settings: Any) -> tuple[dict[str, Any], Any]:

@@ -127,7 +127,7 @@ class GradientDescent:
         rule = choose_rule(self.rule, LOSSES[problem.loss], lam)
         state = _State(rule, lam, np.zeros(rows.n_columns), 0.0, rows.zeros())
         sizes = (state.w.shape, state.mean.shape)
-        if memory is not None and (memory["w"].shape, memory["mean"].shape) == sizes:
+        if memory is not None and "mean" in memory and (memory["w"].shape, memory["mean"].shape) == sizes:
             state.w, state.b, state.mean = memory["w"], memory["offset"], memory["mean"]
             state.t, state.length = memory["t"], memory["length"]
         return state

@@ -123,7 +123,7 @@ class InteriorPoint:
         x = frame.join(np.zeros(rows.n_columns), _first_offset(problem, self.first_mu))
         path = open_path(problem, rows.condensed(token), frame, x, self.first_mu, token)
         state = _State(path, tol, self.first_mu, self.newton_steps)
-        if memory is not None and memory["alpha"].shape == path.alpha.shape:
+        if memory is not None and "alpha" in memory and memory["alpha"].shape == path.alpha.shape:
             alpha = make_feasible(problem, memory["alpha"])
             state.kept, state.is_untried = _Kept(np.inf, memory["w"], memory["offset"], alpha), True
         return state

@@ -83,7 +83,7 @@ class SemismoothNewton:
             )
         is_small = problem.rows.n_rows * problem.rows.n_columns <= _SMALL
         state = _State(problem, seed, max(min(tol, _EXACT) if is_small else tol, _FINEST), is_small)
-        if memory is not None and memory["alpha"].shape == problem.cost.shape:
+        if memory is not None and "alpha" in memory and memory["alpha"].shape == problem.cost.shape:
             # Its own anchors give its own multipliers again; those of another solver are as good as anchors.
             anchor = memory.get("anchor", memory["alpha"])
             anchor = make_feasible(problem, anchor) if anchor is memory["alpha"] else anchor
