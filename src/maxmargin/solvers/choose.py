@@ -136,7 +136,9 @@ def _suited(problem: Problem, tol: float) -> tuple[str, str]:
     if descent <= second_order:
         return DualDescent.name, _why_descent(size)
     order = f"{size.d + 1:,.0f} × {size.d + 1:,.0f}"
-    return method, f"a system of {order} a step is cheap beside the sweeps that descent would need"
+    if size.n > 4.0 * size.d:
+        return method, f"far more rows than columns, so one {order} system per step"
+    return method, f"one {order} system per step is cheap beside the sweeps of descent"
 
 
 def _why_descent(size: _Size) -> str:
