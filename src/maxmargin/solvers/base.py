@@ -47,6 +47,9 @@ class Step:
         Whether rounding leaves the solver nothing to gain: a certificate is made, and it is the last.
     grams : float
         Gram matrices that the step added up, one over all rows counting 1.
+    goes_on : bool
+        Whether a few more steps give all digits for nothing, so that reaching the tolerance is no reason to
+        stop.
     """
 
     passes: float
@@ -54,6 +57,7 @@ class Step:
     wants_certificate: bool = False
     is_exhausted: bool = False
     grams: float = 0.0
+    goes_on: bool = False
 
 
 class Solver(Protocol[State]):

@@ -52,6 +52,7 @@ class _State:
     shift: Array | None
     w: Array
     b: float
+    tol: float
     here: _Place | None = None
     watch: SeparationWatch = field(default_factory=SeparationWatch)
 
@@ -79,7 +80,7 @@ class MaximumLikelihood:
         shift = None
         if problem.offset.kind == "free" and costs.total > 0:
             shift = rows.reduce(Combine(rows.n_columns), problem.cost / costs.total, token=token)
-        return _State(shift, w, b)
+        return _State(shift, w, b, tol)
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
         """Evaluate the start, or take one Newton step."""
@@ -108,7 +109,8 @@ class MaximumLikelihood:
         state.watch.look(problem, there.w, there.b, there.z, decrement, token)
         # The guess is about the point before: coefficients, which people compare, are then good to about the
         # tolerance, where those of a point that just reaches it are good to its square root.
-        return Step(passes, 0.5 * decrement / here.value)
+        guess = 0.5 * decrement / here.value
+        return Step(passes, guess, goes_on=guess > state.tol)
 
     def point(self, problem: Problem, state: _State) -> Point:
         """Return the shortest weights with these agreements; the mistake probabilities stand for duals."""

@@ -104,10 +104,11 @@ class SemismoothNewton:
         gap, grams = whole.relative_gap(), whole.grams + state.sample_grams
         step = Step(
             passes,
-            np.inf if state.is_small and gap > state.tol else gap,
+            gap,
             wants_certificate=gap <= _FINEST or whole.is_at_rest(),
             is_exhausted=whole.is_at_rest() and state.was_at_rest,
             grams=grams - state.grams,
+            goes_on=state.is_small and gap > state.tol and not whole.is_at_rest(),
         )
         state.grams = grams
         state.was_at_rest = whole.is_at_rest()
