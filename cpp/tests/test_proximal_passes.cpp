@@ -230,7 +230,7 @@ TEST("multipliers are exactly 0 or exactly the cost away from the corner") {
 
 TEST("a direction gives the slopes of the rounded hinge, in every storage") {
     const Fixture plain(1100);
-    const Vector steps{0.0, 0.1, 0.4, 1.0, 2.5, 40.0};
+    const Vector steps{0.0, 0.4, 1.0, 40.0};
     constexpr double stiffness = 0.8, h = 1e-6;
     Vector numerical;
     for (const double t : steps)
@@ -241,24 +241,23 @@ TEST("a direction gives the slopes of the rounded hinge, in every storage") {
         Fixture f(1100);
         std::fill(f.change.begin(), f.change.end(), 99.0);
         Vector slopes(steps.size()), again(steps.size());
-        const auto count = static_cast<std::int64_t>(steps.size());
         CHECK(proximal_direction(stored.block, f.dw.data(), f.db, stiffness, f.rows(), steps.data(),
-                                 slopes.data(), count, never));
+                                 slopes.data(), never));
         check_all_close(f.change, plain.change, 1e-13);
         check_all_close(f.excess, plain.excess, 0.0);
         check_all_close(slopes, numerical, 1e-5);
         CHECK(std::is_sorted(slopes.begin(), slopes.end()));
-        proximal_slopes(1100, stiffness, f.rows(), steps.data(), again.data(), count);
+        proximal_slopes(1100, stiffness, f.rows(), steps.data(), again.data());
         check_all_close(again, slopes, 1e-13);
     }
 }
 
 TEST("slopes are added to what is there") {
     Fixture f(100);
-    const Vector steps{0.0, 1.0};
-    Vector alone(2), added{5.0, -5.0};
-    proximal_slopes(100, 0.8, f.rows(), steps.data(), alone.data(), 2);
-    proximal_slopes(100, 0.8, f.rows(), steps.data(), added.data(), 2);
+    const Vector steps{0.0, 1.0, 2.0, 3.0};
+    Vector alone(4), added{5.0, -5.0, 0.0, 0.0};
+    proximal_slopes(100, 0.8, f.rows(), steps.data(), alone.data());
+    proximal_slopes(100, 0.8, f.rows(), steps.data(), added.data());
     CHECK_CLOSE(added[0], alone[0] + 5.0, 1e-13);
     CHECK_CLOSE(added[1], alone[1] - 5.0, 1e-13);
 }
@@ -266,9 +265,9 @@ TEST("slopes are added to what is there") {
 TEST("rows without cost neither count nor change anything, wherever they lie") {
     Fixture f(700);
     const Stored stored = dense<double>("", f.x, Scalar::f64, 10, 1);
-    const Vector steps{0.0, 1.0};
+    const Vector steps{0.0, 0.5, 1.0, 2.0};
     Found calm, wild;
-    Vector calm_slopes(2), wild_slopes(2);
+    Vector calm_slopes(4), wild_slopes(4);
     NeverStop never;
     const ProximalMove move{0.5, 0.8, 2.0, true, nullptr};
     for (const bool is_wild : {false, true}) {
@@ -279,7 +278,7 @@ TEST("rows without cost neither count nor change anything, wherever they lie") {
         Vector& slopes = is_wild ? wild_slopes : calm_slopes;
         CHECK(proximal_move(stored.block, move, g.rows(), found.v.data(), found.gram.data(), found.sums,
                             never));
-        proximal_slopes(700, 2.0, g.rows(), steps.data(), slopes.data(), 2);
+        proximal_slopes(700, 2.0, g.rows(), steps.data(), slopes.data());
         for (std::size_t i = 0; i < 700; ++i) CHECK(g.cost[i] > 0 || g.anchor[i] == 0);
     }
     CHECK(calm.v == wild.v && calm.gram == wild.gram && calm_slopes == wild_slopes);
@@ -304,15 +303,15 @@ TEST("every pass over the rows ends when its token says so") {
     constexpr std::int64_t n = 100000;
     Fixture f(n);
     const Stored stored = dense<double>("", f.x, Scalar::f64, 10, 1);
-    const Vector before = f.excess, steps{1.0};
-    Vector slopes(1), v(10);
+    const Vector before = f.excess, steps{0.1, 0.4, 1.0, 2.5};
+    Vector slopes(4), v(10);
     ProximalSums sums;
     StopAt first(1), second(1), third(1);
     std::fill(f.excess.begin(), f.excess.end(), 99.0);
     CHECK(!proximal_excess(stored.block, f.w.data(), f.b, f.rows(), first));
     CHECK(f.excess.front() == before.front() && f.excess.back() == 99.0);
     std::fill(f.change.begin(), f.change.end(), 99.0);
-    CHECK(!proximal_direction(stored.block, f.dw.data(), f.db, 0.8, f.rows(), steps.data(), slopes.data(), 1,
+    CHECK(!proximal_direction(stored.block, f.dw.data(), f.db, 0.8, f.rows(), steps.data(), slopes.data(),
                               second));
     CHECK(f.change.front() != 99.0 && f.change.back() == 99.0);
     f.excess = before;
