@@ -27,7 +27,7 @@ from maxmargin.problem.newton_decrement import examine_by_decrement
 from maxmargin.problem.offset import best_offset, chosen_from
 from maxmargin.problem.problem import Problem
 from maxmargin.results.certificate import Certificate
-from maxmargin.rows import Array
+from maxmargin.rows import Array, inner
 
 __all__ = ["examine"]
 
@@ -148,7 +148,7 @@ def _best_scale(problem: Problem, seen: _Products) -> float:
     form = problem.dual
     if form.quadratic is None:
         return 1.0
-    quadratic = _square(seen.v) + problem.offset.square * seen.balance * seen.balance
+    quadratic = inner(seen.v, seen.v) + problem.offset.square * seen.balance * seen.balance
     if form.quadratic > 0:
         quadratic += form.quadratic * seen.square
     if not (quadratic > 0 and math.isfinite(quadratic)):
@@ -160,10 +160,10 @@ def _best_scale(problem: Problem, seen: _Products) -> float:
 
 
 def _conclude(problem: Problem, w: Array, b: float, v: Array, terms: _Terms) -> Certificate:
-    objective = 0.5 * _square(w) + terms.loss + problem.offset.penalty(b)
-    dual = terms.dual - 0.5 * _square(v)
+    objective = 0.5 * inner(w, w) + terms.loss + problem.offset.penalty(b)
+    dual = terms.dual - 0.5 * inner(v, v)
     difference = np.subtract(w, v, out=v)  # v is ours, and as long as there are columns
-    gap = 0.5 * _square(difference) + terms.gap
+    gap = 0.5 * inner(difference, difference) + terms.gap
     if problem.offset.kind == "penalized":
         scale = problem.offset.scale
         own, implied = b / scale, scale * terms.balance
@@ -173,11 +173,6 @@ def _conclude(problem: Problem, w: Array, b: float, v: Array, terms: _Terms) -> 
         gap, price = _pay_for_imbalance(problem, gap, abs(terms.balance), abs(b), terms.largest_score)
         dual -= price
     return finite_certificate("duality", problem, objective, dual, gap)
-
-
-def _square(v: Array) -> float:
-    """Return ‖v‖² without a copy and without BLAS, whose bits depend on its threads."""
-    return float(np.einsum("i,i->", v, v))
 
 
 def _pay_for_imbalance(

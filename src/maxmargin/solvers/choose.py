@@ -1,7 +1,7 @@
 """Which solver for which problem, with the reason in words.
 
 What a method costs is estimated from the numbers of rows, columns and values, the loss, C and the tolerance;
-the cheaper method is taken. The figures are those of `benchmarks/choose.py`, which also checks the rule.
+the cheaper method is taken. `benchmarks/choose.py` measures whether that was right.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _only_likelihood() -> tuple[str, str]:
 
 # ---------------------------------------------------------------------- the rule
 
-# Nanoseconds of one core, from the benchmarks: reading a value in order, visiting one out of order, what a
+# Nanoseconds of one core, as measured: reading a value in order, visiting one out of order, what a
 # row costs besides, a multiplication in a Gram matrix or a factor, and a step that does nothing.
 _READ, _VISIT, _ROW, _MULTIPLY, _STEP = 0.7, 1.2, 20.0, 0.03, 30_000.0
 

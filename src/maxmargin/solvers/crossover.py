@@ -21,9 +21,9 @@ from maxmargin._core import Block, Factor, StopToken
 from maxmargin.problem import Problem
 from maxmargin.problem.feasible import make_feasible
 from maxmargin.problem.offset import best_offset, chosen_from
-from maxmargin.rows import Array, Rows
+from maxmargin.rows import Array, Rows, inner
 from maxmargin.rows.kernels import Combine, Gram, Scores
-from maxmargin.solvers.frame import Frame, inner
+from maxmargin.solvers.frame import Frame
 from maxmargin.solvers.interior_path import find_root
 
 __all__ = ["Crossed", "Crossover"]

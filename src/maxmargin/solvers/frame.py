@@ -14,10 +14,10 @@ import numpy as np
 
 from maxmargin._core import Factor, StopToken
 from maxmargin.problem import Problem
-from maxmargin.rows import Array
+from maxmargin.rows import Array, inner
 from maxmargin.rows.kernels import Combine
 
-__all__ = ["Frame", "inner"]
+__all__ = ["Frame"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +85,3 @@ class Frame:
         if self.has_offset:
             matrix[-1, -1] += hold
         return Factor(matrix)
-
-
-def inner(a: Array, b: Array) -> float:
-    """Return a·b without BLAS, whose bits depend on its threads."""
-    return float(np.einsum("i,i->", a, b))

@@ -27,9 +27,9 @@ from maxmargin._core import Block, StopToken
 from maxmargin.losses.base import Loss
 from maxmargin.losses.table import LOSSES
 from maxmargin.problem import Examination, Problem
-from maxmargin.rows import Array
+from maxmargin.rows import Array, inner
 from maxmargin.solvers.base import Needs, Point, Step
-from maxmargin.solvers.newton_frame import Frame, inner
+from maxmargin.solvers.newton_frame import Frame
 from maxmargin.solvers.step_rules import StepRule, choose_rule
 
 __all__ = ["GradientDescent"]

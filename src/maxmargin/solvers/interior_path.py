@@ -13,9 +13,9 @@ import numpy as np
 
 from maxmargin._core import Factor, StopToken
 from maxmargin.problem import Problem
-from maxmargin.rows import Array, Rows
+from maxmargin.rows import Array, Rows, inner
 from maxmargin.rows.kernels import Scores
-from maxmargin.solvers.frame import Frame, inner
+from maxmargin.solvers.frame import Frame
 from maxmargin.solvers.interior_passes import (
     Correct,
     LeastProducts,

@@ -20,10 +20,10 @@ from maxmargin._core import StopToken
 from maxmargin.errors import InvalidParameter
 from maxmargin.problem import Examination, Problem
 from maxmargin.problem.feasible import make_feasible
-from maxmargin.rows import Array
+from maxmargin.rows import Array, inner
 from maxmargin.solvers.base import Needs, Point, Step
 from maxmargin.solvers.crossover import Crossover
-from maxmargin.solvers.frame import Frame, inner
+from maxmargin.solvers.frame import Frame
 from maxmargin.solvers.interior_path import (
     PathState,
     centre_by_newton,

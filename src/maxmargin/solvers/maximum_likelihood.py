@@ -21,16 +21,14 @@ from maxmargin._core import Factor, StopToken
 from maxmargin.errors import InvalidParameter
 from maxmargin.problem import Examination, Problem
 from maxmargin.problem.newton_decrement import MOST_COLUMNS, curvature_matrix
-from maxmargin.rows import Array
+from maxmargin.rows import Array, inner
 from maxmargin.rows.kernels import Combine
 from maxmargin.solvers.base import Needs, Point, Step
 from maxmargin.solvers.newton_passes import AlongLine, Evaluate
+from maxmargin.solvers.newton_place import has_fallen
 from maxmargin.solvers.separation import SeparationWatch
 
 __all__ = ["MaximumLikelihood"]
-
-_ENOUGH = 1e-4  # share of the decrement by which the objective has to fall
-_IN_ROUNDING = 1e-9  # decrements below this share of the objective are hidden by its rounding errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,16 +88,15 @@ class MaximumLikelihood:
             return Step(1.0, math.inf)
         factor = Factor(_matrix(problem, state, here))
         change = -factor.solve(here.gradient)
-        decrement = -_inner(here.gradient, change)
+        decrement = -inner(here.gradient, change)
         if not 0 < decrement < math.inf:
             return Step(0.0, 0.0, is_exhausted=True)
         dw, db = change[:-1], float(change[-1])
         if state.shift is not None:
-            db -= _inner(state.shift, dw)
+            db -= inner(state.shift, dw)
         there, passes = _evaluate(problem, state, here.w + dw, here.b + db, token), 1.0
         after = _decrement(factor, there)
-        is_full = there.value <= here.value - _ENOUGH * decrement
-        if not is_full and not (decrement <= _IN_ROUNDING * here.value and after < 0.5 * decrement):
+        if not has_fallen(here.value, there.value, decrement, after):
             share = _best_share(problem, here, there, decrement, token)
             there = _evaluate(problem, state, here.w + share * dw, here.b + share * db, token)
             passes = 2.0
@@ -134,11 +131,6 @@ class MaximumLikelihood:
     def default_max_iter(self, problem: Problem) -> int:
         """Far more than ever needed: steps are few where the problem has an optimum."""
         return 200
-
-
-def _inner(u: Array, v: Array) -> float:
-    """Return u·v without BLAS, whose bits depend on its threads."""
-    return float(np.einsum("i,i->", u, v))
 
 
 def _matrix(problem: Problem, state: _State, here: _Place) -> Array:
@@ -181,7 +173,7 @@ def _evaluate(problem: Problem, state: _State, w: Array, b: float, token: StopTo
 def _decrement(factor: Factor, place: _Place) -> float:
     if not np.isfinite(place.gradient).all():
         return math.inf
-    return _inner(place.gradient, factor.solve(place.gradient))
+    return inner(place.gradient, factor.solve(place.gradient))
 
 
 def _best_share(problem: Problem, here: _Place, there: _Place, decrement: float, token: StopToken) -> float:

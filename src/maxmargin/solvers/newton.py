@@ -23,11 +23,11 @@ import maxmargin._core as _core
 from maxmargin._core import Factor, StopToken
 from maxmargin.problem import Examination, Problem
 from maxmargin.problem.examination import value_at_zero
-from maxmargin.rows import Array, Rows
+from maxmargin.rows import Array, Rows, inner
 from maxmargin.rows.kernels import Combine, Gram, Scores
 from maxmargin.solvers.base import Needs, Point, Step
 from maxmargin.solvers.newton_equations import Course, Diagonal, Direction, Inverse, conjugate_gradients
-from maxmargin.solvers.newton_frame import Frame, inner
+from maxmargin.solvers.newton_frame import Frame
 from maxmargin.solvers.newton_passes import PredictDuals
 from maxmargin.solvers.newton_place import Place, best_share, evaluate, has_fallen
 from maxmargin.solvers.newton_sample import draw_sample, sample_size
@@ -197,7 +197,7 @@ class Newton:
         there = evaluate(problem, state.rows, state.frame, here.w + dw, here.b + db, wants_hessian, token)
         passes += 1.0
         after = self._decrement(state, there)
-        is_full = has_fallen(here, there, decrement, after)
+        is_full = has_fallen(here.value, there.value, decrement, after)
         if not is_full:
             share = best_share(problem, state.rows, state.frame, here, there, decrement, token)
             w, b = here.w + share * dw, here.b + share * db

@@ -10,8 +10,8 @@ from typing import Protocol
 import numpy as np
 
 from maxmargin._core import StopToken
-from maxmargin.rows import Array, Rows
-from maxmargin.solvers.newton_frame import Frame, inner
+from maxmargin.rows import Array, Rows, inner
+from maxmargin.solvers.newton_frame import Frame
 from maxmargin.solvers.newton_passes import HessianDiagonal, HessianProduct
 from maxmargin.solvers.newton_place import Place
 

@@ -13,14 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxmargin.problem import Offset
-from maxmargin.rows import Array
+from maxmargin.rows import Array, inner
 
-__all__ = ["Frame", "inner"]
-
-
-def inner(u: Array, v: Array) -> float:
-    """Return u·v without BLAS, whose bits depend on its threads."""
-    return float(np.einsum("i,i->", u, v))
+__all__ = ["Frame"]
 
 
 @dataclass(frozen=True, eq=False)

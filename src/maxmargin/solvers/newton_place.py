@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from maxmargin._core import StopToken
 from maxmargin.problem import Problem
-from maxmargin.rows import Array, Rows
-from maxmargin.solvers.newton_frame import Frame, inner
+from maxmargin.rows import Array, Rows, inner
+from maxmargin.solvers.newton_frame import Frame
 from maxmargin.solvers.newton_passes import AlongLine, Evaluate
 
 __all__ = ["Place", "best_share", "evaluate", "has_fallen"]
@@ -50,11 +50,14 @@ def evaluate(
     return Place(w, b, z, h, value, gradient, sums.curvature, hessian)
 
 
-def has_fallen(here: Place, there: Place, decrement: float, after: float) -> bool:
-    """Whether a full step has reached lower ground; where rounding hides that, by the gradient."""
-    if there.value <= here.value - _ENOUGH * decrement:
+def has_fallen(here: float, there: float, decrement: float, after: float) -> bool:
+    """Whether a full step has lowered the objective; where rounding hides that, by the gradient.
+
+    `decrement` is Newton's at the start of the step, `after` at its end.
+    """
+    if there <= here - _ENOUGH * decrement:
         return True
-    return decrement <= _IN_ROUNDING * here.value and after < 0.5 * decrement
+    return decrement <= _IN_ROUNDING * here and after < 0.5 * decrement
 
 
 def best_share(

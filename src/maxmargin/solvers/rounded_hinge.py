@@ -12,7 +12,7 @@ import numpy as np
 
 from maxmargin._core import Factor, StopToken
 from maxmargin.problem import Problem
-from maxmargin.rows import Array
+from maxmargin.rows import Array, inner
 from maxmargin.rows.kernels import Combine
 from maxmargin.solvers.proximal_passes import Direction, Excess, Move, Moved, Multipliers, Slopes
 from maxmargin.solvers.slope_search import FIRST_STEPS, find_step
@@ -27,14 +27,6 @@ _STIFFEST = 1e8
 _SETTLED = 1e-4  # of the tolerance: anchors that move by less need no sharper corners
 _TINY = 1e-14  # decrements below this share of the objective cannot be told from rounding in a sum
 _NOTHING = 1e-28  # and below this one they are nothing else
-
-
-def _square(v: Array) -> float:
-    return float(np.einsum("i,i->", v, v))
-
-
-def _dot(u: Array, v: Array) -> float:
-    return float(np.einsum("i,i->", u, v))
 
 
 class RoundedHinge:
@@ -75,11 +67,11 @@ class RoundedHinge:
     # ------------------------------------------------------------------ what is known of the point
 
     def _beta(self) -> float:
-        return self.b if self._shift is None else self.b + _dot(self._shift, self.w)
+        return self.b if self._shift is None else self.b + inner(self._shift, self.w)
 
     @property
     def objective(self) -> float:
-        return 0.5 * _square(self.w) + self._found.loss + self._problem.offset.penalty(self.b)
+        return 0.5 * inner(self.w, self.w) + self._found.loss + self._problem.offset.penalty(self.b)
 
     def _residual(self) -> Array:
         """Return w − Σ sα(x − shift): the gradient in w, for rounded corners as for the dual's weights."""
@@ -88,7 +80,8 @@ class RoundedHinge:
 
     def _apart(self) -> float:
         """What the gap pays for w ≠ Σ sαx, and for Σ sα ≠ 0 or, where it is penalised, b ≠ scale² Σ sα."""
-        apart = 0.5 * _square(self._residual())
+        residual = self._residual()
+        apart = 0.5 * inner(residual, residual)
         offset, balance = self._problem.offset, self._found.balance
         if offset.kind == "penalized":
             apart += 0.5 * (self.b / offset.scale - offset.scale * balance) ** 2
@@ -171,7 +164,7 @@ class RoundedHinge:
             matrix[d, :] = matrix[:, d] = 0.0
             gradient[d] = 0.0
         direction = -Factor(matrix).solve(gradient)
-        return direction[:d].copy(), float(direction[d]), -_dot(gradient, direction)
+        return direction[:d].copy(), float(direction[d]), -inner(gradient, direction)
 
     def take_step(self, room: float, tol: float, token: StopToken) -> float:
         """Take one Newton step, after as many changes of the anchors as are due; return its passes."""
@@ -195,10 +188,10 @@ class RoundedHinge:
 
     def _search(self, dw: Array, dbeta: float, decrement: float, token: StopToken) -> float:
         """Go along a direction to where the objective with rounded corners is least."""
-        db = dbeta if self._shift is None else dbeta - _dot(self._shift, dw)
+        db = dbeta if self._shift is None else dbeta - inner(self._shift, dw)
         center = self._center if self._problem.offset.kind == "free" else 0.0
-        constant = _dot(self.w, dw) + self._pull * (self._beta() - center) * dbeta
-        rise = _square(dw) + self._pull * dbeta * dbeta
+        constant = inner(self.w, dw) + self._pull * (self._beta() - center) * dbeta
+        rise = inner(dw, dw) + self._pull * dbeta * dbeta
 
         def own(steps: Array) -> Array:
             return np.asarray(constant + rise * steps)
