@@ -168,7 +168,8 @@ class DualDescent:
                 _keep_inside(state.alpha, problem.cost)
             if problem.offset.kind == "free":
                 state.sweeps.center = memory["offset"] + _shift(state, memory["w"])
-        _recompute(problem, state, token)
+        if state.alpha.any():
+            _recompute(problem, state, token)
         return state
 
     def _centre(self, problem: Problem, norm2: Array, token: StopToken) -> tuple[Array | None, Array]:

@@ -30,7 +30,7 @@ from maxmargin.solvers.newton_equations import Course, Diagonal, Direction, Inve
 from maxmargin.solvers.newton_frame import Frame
 from maxmargin.solvers.newton_passes import PredictDuals
 from maxmargin.solvers.newton_place import Place, best_share, evaluate, has_fallen
-from maxmargin.solvers.newton_sample import draw_sample, sample_size
+from maxmargin.solvers.sample import sample_of
 
 __all__ = ["Newton"]
 
@@ -38,6 +38,9 @@ _STALE = 1e-2  # an old Hessian is used again while it reduces the decrement by 
 _CONVERGENCE = 3.0  # a full step takes the share δ of the objective that is left to about this times δ²
 # The loop asks for a certificate at twice the tolerance already, as guesses are rough; ours is not.
 _EXACT_GUESS = 2.0
+# A sample holds one row of so many, but no fewer than that, and this many for each column: then its Hessian
+# is within a factor of two of the scaled whole one. It has to be this much smaller than the problem.
+_SAMPLE_SHARE, _LEAST_SAMPLE, _SAMPLE_PER_COLUMN, _WORTH_A_SAMPLE = 16, 4_000, 10, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +122,8 @@ class Newton:
 
     def _begin(self, problem: Problem, state: _State, token: StopToken) -> float:
         """Evaluate the start, which is the optimum of a sample where there are many rows."""
-        size = sample_size(problem)
-        sample = None if size is None else draw_sample(problem, size, state.seed)
+        size = _sample_size(problem)
+        sample = None if size is None else sample_of(problem, size, state.seed)
         state.rows = problem.rows.condensed(token)
         state.uses_gram = self._gram_pays(state.rows, sample is not None and not state.is_sample)
         if sample is not None and not (state.is_warm and state.uses_gram):
@@ -313,6 +316,14 @@ class Newton:
     def default_max_iter(self, problem: Problem) -> int:
         """Far more than ever needed: steps are few where the problem has an optimum."""
         return 200
+
+
+def _sample_size(problem: Problem) -> int | None:
+    """Return how many rows stand for all while steps are large; None where a sample would save little."""
+    rows, costs = problem.rows, problem.class_costs
+    size = max(rows.n_rows // _SAMPLE_SHARE, _LEAST_SAMPLE, _SAMPLE_PER_COLUMN * rows.n_columns)
+    has_both = costs.positive > 0 and costs.negative > 0
+    return size if has_both and rows.n_rows >= _WORTH_A_SAMPLE * size else None
 
 
 def _sample_error(sample: Problem) -> float:

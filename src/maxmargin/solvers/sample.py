@@ -1,8 +1,9 @@
 """A small problem that looks like the large one: a sample of the rows, each standing for many.
 
-Both classes are drawn separately, as many rows of each as there are, up to half of the sample: where one is
-rare, all of it is in the sample. Costs are scaled class by class, so that the classes weigh what they weigh
-in the whole.
+One row is drawn from each of equally long stretches, which reads nothing but the rows drawn. Where that
+leaves one class with few rows, the classes are drawn separately, as many rows of each as there are, up to
+half of the sample: then all of a rare class is in it. Costs are scaled class by class, so that the classes
+weigh what they weigh in the whole.
 """
 
 from __future__ import annotations
@@ -16,24 +17,48 @@ from maxmargin.problem import Problem
 
 __all__ = ["sample_of"]
 
+_RARE = 8  # a class with less than one in so many rows of the sample is drawn on its own
+
 
 def sample_of(problem: Problem, size: int, seed: int) -> Problem:
-    """Return a problem of `size` rows, or fewer if there are not so many that cost anything."""
+    """Return a problem of about `size` rows, or fewer if there are not so many that cost anything."""
     random = np.random.default_rng(seed)
-    live = problem.cost > 0
-    positive = np.flatnonzero(live & (problem.sign > 0))
-    negative = np.flatnonzero(live & (problem.sign < 0))
-    n_positive = min(len(positive), max(size // 2, size - len(negative)))
-    n_negative = min(len(negative), size - n_positive)
-    chosen = np.sort(
-        np.concatenate([_draw(random, positive, n_positive), _draw(random, negative, n_negative)])
-    )
+    chosen = _one_of_each_stretch(problem, size, random)
+    if _is_short_of_a_class(problem, chosen, size):
+        chosen = _both_classes(problem, size, random)
     sign, cost = problem.sign[chosen], problem.cost[chosen].copy()
     for own, total in ((1, problem.class_costs.positive), (-1, problem.class_costs.negative)):
         of_class = sign == own
         if of_class.any():
             cost[of_class] *= total / float(cost[of_class].sum())
     return Problem(problem.rows.subset(chosen), sign, cost, problem.loss, problem.offset)
+
+
+def _one_of_each_stretch(problem: Problem, size: int, random: np.random.Generator) -> NDArray[np.intp]:
+    """Return rows that cost anything, in order; none if a sample would be no smaller than the problem."""
+    n_rows = problem.rows.n_rows
+    if size >= n_rows:
+        return np.zeros(0, dtype=np.intp)
+    places = random.random(size)
+    places += np.arange(size)
+    places *= n_rows / size
+    chosen = np.minimum(places.astype(np.intp), n_rows - 1)
+    return np.asarray(chosen[problem.cost[chosen] > 0])
+
+
+def _is_short_of_a_class(problem: Problem, chosen: NDArray[np.intp], size: int) -> bool:
+    positive = int(np.count_nonzero(problem.sign[chosen] > 0))
+    return min(positive, len(chosen) - positive) < size / _RARE
+
+
+def _both_classes(problem: Problem, size: int, random: np.random.Generator) -> NDArray[np.intp]:
+    live = problem.cost > 0
+    positive = np.flatnonzero(live & (problem.sign > 0))
+    negative = np.flatnonzero(live & (problem.sign < 0))
+    n_positive = min(len(positive), max(size // 2, size - len(negative)))
+    n_negative = min(len(negative), size - n_positive)
+    drawn = [_draw(random, positive, n_positive), _draw(random, negative, n_negative)]
+    return np.asarray(np.sort(np.concatenate(drawn)))
 
 
 def _draw(random: np.random.Generator, rows: NDArray[np.intp], count: int) -> Any:
