@@ -31,7 +31,7 @@ from maxmargin.solvers.momentum import Momentum
 
 __all__ = ["DualDescent"]
 
-_FIRST_PUSH = 3  # sweeps before momentum pays: at first rows change their bounds more than anything else
+_FIRST_PUSH = 6  # sweeps before momentum pays: at first rows change their bounds more than anything else
 _LAST_PUSH = 300  # what takes longer is left to plain sweeps and the free rows
 _STILL = 1e-13  # violations that are rounding
 _FROM_SEEN_GAP = 1.3  # a certificate too early costs two late sweeps: rather one sweep too many

@@ -38,6 +38,9 @@ _STALE = 1e-2  # an old Hessian is used again while it reduces the decrement by 
 _CONVERGENCE = 3.0  # a full step takes the share δ of the objective that is left to about this times δ²
 # The loop asks for a certificate at twice the tolerance already, as guesses are rough; ours is not.
 _EXACT_GUESS = 2.0
+# Near the optimum, this share of the objective, a step with a good Hessian leaves little of the decrement.
+_NEAR, _LITTLE = 1e-2, 0.1
+_DROWNING = 2.0  # rounding of the largest entry that a Hessian may have, against the regulariser's 1
 # A sample holds one row of so many, but no fewer than that, and this many for each column: then its Hessian
 # is within a factor of two of the scaled whole one. It has to be this much smaller than the problem.
 _SAMPLE_SHARE, _LEAST_SAMPLE, _SAMPLE_PER_COLUMN, _WORTH_A_SAMPLE = 16, 4_000, 10, 4
@@ -72,6 +75,7 @@ class _State:
     tol: float  # what to aim at
     is_sample: bool = False
     uses_gram: bool = True
+    is_rough: bool = False  # Hessians are made of products in single precision
     here: Place | None = None
     model: _Model | None = None
     may_keep: bool = False  # whether the model is good enough for the next step too
@@ -108,7 +112,8 @@ class Newton:
         is_warm = memory is not None and memory["w"].shape == w.shape
         if is_warm:
             w, b = np.array(memory["w"]), float(memory["offset"])
-        return _State(rows, Frame(problem.offset, None), w, b, is_warm, seed, tol)
+        frame = Frame(problem.offset, None)
+        return _State(rows, frame, w, b, is_warm, seed, tol, is_rough=_single_precision_will_do(problem))
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
         """Find and evaluate a start, or take one Newton step."""
@@ -132,7 +137,8 @@ class Newton:
             state.frame = Frame(problem.offset, _centre(sample or problem, token))
             passes = 0.0 if sample is not None else 1.0
         has_hessian = state.uses_gram and not (state.may_keep and self._needs_two_steps(sample, state))
-        here = evaluate(problem, state.rows, state.frame, state.w, state.b, has_hessian, token)
+        place = (state.rows, state.frame, state.w, state.b)
+        here = evaluate(problem, *place, has_hessian, token, is_rough=state.is_rough)
         passes += 1.0
         # A sample may mislead, and the weights of another problem may be of no use here.
         highest = math.inf if state.is_warm else value_at_zero(problem) * (1 + 1e-9)
@@ -197,10 +203,13 @@ class Newton:
             return passes, True
         dw, db = state.frame.step(direction.change)
         wants_hessian = self._wants_hessian(state, here, direction)
-        there = evaluate(problem, state.rows, state.frame, here.w + dw, here.b + db, wants_hessian, token)
+        place = (state.rows, state.frame, here.w + dw, here.b + db)
+        there = evaluate(problem, *place, wants_hessian, token, is_rough=state.is_rough)
         passes += 1.0
         after = self._decrement(state, there)
         is_full = has_fallen(here.value, there.value, decrement, after)
+        is_good = is_full and (after <= _LITTLE * decrement or decrement > _NEAR * here.value)
+        state.is_rough = state.is_rough and is_good
         if not is_full:
             share = best_share(problem, state.rows, state.frame, here, there, decrement, token)
             w, b = here.w + share * dw, here.b + share * db
@@ -219,7 +228,7 @@ class Newton:
             return self._conjugate_gradients(state, here, token)
         passes, hessian, model = 0.0, here.hessian, state.model
         if hessian is None and (model is None or not state.may_keep):
-            kernel = Gram(state.rows.n_columns, state.frame.shift)
+            kernel = Gram(state.rows.n_columns, state.frame.shift, state.is_rough)
             hessian = state.frame.matrix(state.rows.reduce(kernel, here.h, token=token))
             passes = 1.0
         if hessian is not None:
@@ -326,6 +335,16 @@ def _sample_size(problem: Problem) -> int | None:
     return size if has_both and rows.n_rows >= _WORTH_A_SAMPLE * size else None
 
 
+def _single_precision_will_do(problem: Problem) -> bool:
+    """Whether rounding a Hessian to single precision changes less than the regulariser adds to it.
+
+    What no row determines, the regulariser alone does: it must not drown. The Hessian's entries are at most
+    about Σ c‖x‖²/4, and those of single columns much smaller.
+    """
+    mean_norm2 = float(problem.rows.norms()[0].mean()) if problem.rows.n_rows else 0.0
+    return 2.0**-24 * 0.25 * problem.class_costs.total * mean_norm2 <= _DROWNING
+
+
 def _sample_error(sample: Problem) -> float:
     """Return how far the sample's optimum will be above that of all rows, as a share of the objective.
 
@@ -351,7 +370,7 @@ def _centre(problem: Problem, token: StopToken) -> Array | None:
     rows, total = problem.rows, problem.class_costs.total
     if problem.offset.kind != "free" or total == 0:
         return None
-    return rows.reduce(Combine(rows.n_columns), problem.cost / total, token=token)
+    return np.asarray(rows.reduce(Combine(rows.n_columns), problem.cost, token=token) / total)
 
 
 def _own_duals(problem: Problem, z: Array, b: float) -> Array:

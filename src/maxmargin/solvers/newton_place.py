@@ -39,10 +39,15 @@ def evaluate(
     b: float,
     with_hessian: bool,
     token: StopToken,
+    *,
+    is_rough: bool = False,
 ) -> Place:
-    """Evaluate the objective at (w, b) in one pass; with_hessian adds up the Gram matrix on the way."""
+    """Evaluate the objective at (w, b) in one pass; with_hessian adds up the Gram matrix on the way.
+
+    A rough one is made of products in single precision: seven digits of a Hessian that is of another point.
+    """
     z, h = rows.zeros(), rows.zeros()
-    kernel = Evaluate(problem.loss, w, b, with_hessian, frame.shift)
+    kernel = Evaluate(problem.loss, w, b, with_hessian, frame.shift, single=is_rough)
     sums = rows.reduce(kernel, problem.sign, problem.cost, z, h, token=token)
     value = frame.penalty(w, b) + sums.loss
     gradient = frame.gradient(w, b, sums.gradient, sums.slope)

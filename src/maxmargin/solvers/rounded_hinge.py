@@ -252,9 +252,9 @@ class RoundedHinge:
 def warm_start(
     problem: Problem, w: Array, b: float, anchor: Array, stiffness: float | None, token: StopToken
 ) -> RoundedHinge:
-    """Return the rounded problem around a point that is nearly right."""
+    """Return the rounded problem around a point that is nearly right; the anchors become its own."""
     kappa = stiffness if stiffness is not None else 25.0
-    return RoundedHinge(problem, w, b, anchor.copy(), kappa, _shift(problem, token), token)
+    return RoundedHinge(problem, w, b, anchor, kappa, _shift(problem, token), token)
 
 
 def cold_start(problem: Problem, seed: int, token: StopToken) -> RoundedHinge:
@@ -283,7 +283,7 @@ def _shift(problem: Problem, token: StopToken) -> Array | None:
     is_dense = rows.n_values == rows.n_rows * rows.n_columns
     if problem.offset.kind != "free" or not is_dense or total == 0:
         return None
-    return rows.condensed(token).reduce(Combine(rows.n_columns), problem.cost / total, token=token)
+    return np.asarray(rows.condensed(token).reduce(Combine(rows.n_columns), problem.cost, token=token) / total)
 
 
 def _typical_square(problem: Problem, shift: Array | None, seed: int) -> float:

@@ -34,6 +34,7 @@ __all__ = ["SemismoothNewton"]
 _LEAST_SAMPLE = 4_000
 _SAMPLE_PER_COLUMN = 30
 _SAMPLE_STEPS = 100
+_READING = 1.5  # passes that making a rounded problem takes
 _MOST_COLUMNS = 20_000
 _FINEST = 2.0**-52  # a gap below this is rounding
 _SMALL, _EXACT = 20_000, 1e-13  # numbers in X up to which the answer is exact, and what that means
@@ -53,6 +54,7 @@ class _State:
     spread: float = 0.0  # of its excesses around the corner
     sample_grams: float = 0.0
     grams: float = 0.0
+    has_begun: bool = False
     was_at_rest: bool = False
 
 
@@ -94,11 +96,14 @@ class SemismoothNewton:
         return state
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
-        """Take one Newton step; the first one finds out where to begin."""
+        """Take one Newton step; the first one finds out where to begin, which may be the end already."""
         if state.whole is None:
             passes = self._begin(problem, state, token)
+        elif not state.has_begun:
+            passes = _READING
         else:
             passes = state.whole.take_step(self.room, state.tol, token)
+        state.has_begun = True
         whole = state.whole
         assert whole is not None
         gap, grams = whole.relative_gap(), whole.grams + state.sample_grams
@@ -135,7 +140,7 @@ class SemismoothNewton:
             if level.n_short() < 2 * width:
                 state.spread = 0.0  # all but separable: the anchors of a sample would be misleading
         state.whole = self._place(problem, state, token)
-        return passes + 1.5
+        return passes + _READING
 
     def _sample_sizes(self, problem: Problem) -> list[int]:
         sizes: list[int] = []
