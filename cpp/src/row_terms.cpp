@@ -42,7 +42,9 @@ CertificateTerms terms_of<loss::Logistic>(const ScoredRows& rows, std::int64_t f
     for (std::int64_t i = first; i < last; ++i) {
         const double c = rows.cost[i], a = alpha[i], agreement = m[i - first];
         if (c == 0) continue;
-        const double gap = loss::Logistic::fenchel_gap(agreement, a, c);
+        // σ(−m), and its complement with all digits: the curvature is the product of both.
+        const double s = -slope[i - first], not_s = agreement > 0 ? 1 - s : curvature[i - first] / s;
+        const double gap = loss::Logistic::fenchel_gap(agreement, s, not_s, a, c);
         const double loss = c * value[i - first], both = loss + a * agreement;
         terms.loss += loss;
         terms.gap += gap;

@@ -14,7 +14,7 @@ from maxmargin.inputs import load_data
 FOLDER = os.environ.get("MAXMARGIN_DATA")
 
 pytestmark = pytest.mark.skipif(
-    FOLDER is None, reason="set MAXMARGIN_DATA to a folder with the benchmark data"
+    not FOLDER, reason="set MAXMARGIN_DATA to a folder with the benchmark data"
 )
 
 

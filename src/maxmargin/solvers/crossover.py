@@ -23,7 +23,7 @@ from maxmargin.problem.feasible import make_feasible
 from maxmargin.problem.offset import best_offset, chosen_from
 from maxmargin.rows import Array, Rows, inner
 from maxmargin.rows.kernels import Combine, Gram, Scores
-from maxmargin.solvers.frame import Frame
+from maxmargin.solvers.frame import Frame, mean_of_table
 from maxmargin.solvers.interior_path import find_root
 
 __all__ = ["Crossed", "Crossover"]
@@ -152,7 +152,7 @@ class Crossover:
         work = _Work(
             problem,
             problem.rows if rows is None else rows,
-            Frame.of(problem, token) if frame is None else frame,
+            _frame_of(problem, token) if frame is None else frame,
             make_feasible(problem, alpha),
             token,
         )
@@ -162,6 +162,10 @@ class Crossover:
         relative_gap, x, best_alpha = work.best
         w, b = work.frame.split(x)
         return Crossed(w, b, best_alpha, relative_gap, work.passes)
+
+
+def _frame_of(problem: Problem, token: StopToken) -> Frame:
+    return Frame(problem.offset, problem.rows.n_columns, mean_of_table(problem, problem.rows, token))
 
 
 class _Work:

@@ -2,22 +2,24 @@
 
 With a free offset, subtracting a constant from a column changes b and nothing else: b = b' − shift·w. The
 means as shift keep columns that are far from the origin from looking like the offset. Sums over rows come
-as they are stored, with Σ coefficients last, and are shifted here. Sparse rows stay as they are: shifted
-they would be dense.
+as they are stored, with Σ coefficients last, and are shifted here. Vectors of a frame have n_columns + 1
+entries, the last one for the offset; where there is none, it is held at 0 by a penalty of its own.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from maxmargin._core import Factor, StopToken
-from maxmargin.problem import Problem
-from maxmargin.rows import Array, inner
+from maxmargin.problem import Offset, Problem
+from maxmargin.rows import Array, Rows, inner
 from maxmargin.rows.kernels import Combine
 
-__all__ = ["Frame"]
+__all__ = ["Frame", "mean_of_table", "mean_row"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,62 +28,113 @@ class Frame:
 
     Attributes
     ----------
+    offset : Offset
+    n_columns : int
     shift : array or None
-        What is subtracted from the columns.
-    penalty : array
-        The diagonal of E: ones for w; for the offset 0 when it is free, 1/scale² when it is penalised, and
-        no entry at all when there is none.
+        What is subtracted from the columns; only where the offset is free.
     """
 
-    shift: Array | None
-    penalty: Array
+    offset: Offset
     n_columns: int
-
-    @classmethod
-    def of(cls, problem: Problem, token: StopToken) -> Frame:
-        rows = problem.rows
-        penalty = np.ones(rows.n_columns + (problem.offset.kind != "none"))
-        if problem.offset.kind != "none":
-            penalty[-1] = 0.0 if problem.offset.kind == "free" else 1.0 / problem.offset.square
-        is_dense = rows.n_values == rows.n_rows * rows.n_columns
-        n_live = problem.class_costs.n_live
-        shift = None
-        if problem.offset.kind == "free" and is_dense and n_live > 0:
-            share = np.where(problem.cost > 0, 1.0 / n_live, 0.0)
-            shift = rows.reduce(Combine(rows.n_columns), share, token=token)
-        return cls(shift, penalty, rows.n_columns)
+    shift: Array | None = None
 
     @property
-    def has_offset(self) -> bool:
-        return bool(self.penalty.shape[0] > self.n_columns)
+    def stiffness(self) -> float:
+        """The curvature of the offset's own penalty."""
+        return 1.0 / self.offset.square if self.offset.kind == "penalized" else 0.0
 
-    def join(self, w: Array, b: float) -> Array:
-        """Return weights and shifted offset as one vector."""
-        return np.append(w, b) if self.has_offset else w
+    @cached_property
+    def penalty(self) -> Array:
+        """The diagonal of E, where ½x·Ex is what the objective has beside the losses."""
+        diagonal = np.ones(self.n_columns + 1)
+        diagonal[-1] = 1.0 if self.offset.kind == "none" else self.stiffness
+        return diagonal
 
-    def split(self, x: Array) -> tuple[Array, float]:
-        """Return the weights, and what is to be added to the score x·w of a row as it is stored."""
-        w = np.ascontiguousarray(x[: self.n_columns])
-        b = float(x[-1]) if self.has_offset else 0.0
-        return w, b if self.shift is None else b - inner(self.shift, w)
+    # ------------------------------------------------------------------ points
 
     def place(self, w: Array, b: float) -> Array:
         """Return the vector of these weights and this offset of the rows as they are stored."""
-        return self.join(w, b if self.shift is None else b + inner(self.shift, w))
+        return np.append(w, b if self.shift is None else b + inner(self.shift, w))
+
+    def split(self, x: Array) -> tuple[Array, float]:
+        """Return the weights, and what is to be added to the score x·w of a row as it is stored."""
+        w, b = x[:-1], float(x[-1])
+        return w, b if self.shift is None else b - inner(self.shift, w)
+
+    def own_cost(self, w: Array, b: float) -> float:
+        """Return what the objective has beside the losses."""
+        return 0.5 * inner(w, w) + self.offset.penalty(b)
+
+    # ------------------------------------------------------------------ derivatives
 
     def centred(self, sums: Array) -> Array:
-        """Return Σ f (x − shift, 1) from Σ f (x, 1)."""
-        if not self.has_offset:
-            return np.ascontiguousarray(sums[:-1])
-        if self.shift is None:
-            return sums
-        return np.append(sums[:-1] - self.shift * sums[-1], sums[-1])
+        """Return Σ f (x − shift, 1) from Σ f (x, 1), as a new vector."""
+        whole = sums.copy()
+        if self.shift is not None:
+            whole[:-1] -= sums[-1] * self.shift
+        if self.offset.kind == "none":
+            whole[-1] = 0.0
+        return whole
+
+    def gradient(self, w: Array, b: float, of_losses: Array) -> Array:
+        """Return the objective's gradient, given that of the losses as the rows are stored."""
+        whole = self.centred(of_losses)
+        whole[:-1] += w
+        whole[-1] += self.stiffness * b
+        return whole
+
+    def product(self, change: Array, of_losses: Array) -> Array:
+        """Return the Hessian times a vector, given that of the losses as the rows are stored."""
+        whole = self.centred(of_losses)
+        whole += self.penalty * change
+        return whole
+
+    def matrix(self, gram: Array) -> Array:
+        """Return E + Gram, the Hessian, given the Gram matrix of the shifted rows; overwrites it."""
+        if self.offset.kind == "none":
+            gram[-1, :] = gram[:, -1] = 0.0
+        np.einsum("ii->i", gram)[:] += self.penalty
+        return gram
 
     def factor(self, gram: Array, *, hold: float = 0.0) -> Factor:
         """Return the factors of E + Gram, which is overwritten; `hold` keeps an offset that no row keeps."""
-        size = self.penalty.shape[0]
-        matrix = np.ascontiguousarray(gram[:size, :size])
-        matrix[np.arange(size), np.arange(size)] += self.penalty
-        if self.has_offset:
-            matrix[-1, -1] += hold
+        matrix = self.matrix(gram)
+        matrix[-1, -1] += hold
         return Factor(matrix)
+
+    def diagonal(self, squares: Array, sums: Array, curvature: float) -> Array:
+        """Return the Hessian's diagonal from Σ h x², Σ h x and Σ h."""
+        whole = np.append(squares, 0.0 if self.offset.kind == "none" else curvature)
+        if self.shift is not None:
+            whole[:-1] -= self.shift * (2.0 * sums - curvature * self.shift)
+        np.maximum(whole, 0.0, out=whole)
+        whole += self.penalty
+        if not whole[-1] > 0:
+            whole[-1] = 1.0
+        return whole
+
+    def gap(self, gradient: Array, curvature: float) -> float:
+        """Return the duality gap of (w, b) and α = −c ℓ′(m): half the square of the gradient, w − Σ sαx.
+
+        With a free offset α is moved a little until Σ sα = 0, which costs about slope² / (2 Σ h).
+        """
+        gap = 0.5 * inner(gradient[:-1], gradient[:-1])
+        slope = float(gradient[-1])
+        if slope == 0:
+            return gap
+        stiffness = self.stiffness if self.offset.kind == "penalized" else curvature
+        return gap + (0.5 * slope * slope / stiffness if stiffness > 0 else math.inf)
+
+
+def mean_row(problem: Problem, rows: Rows, token: StopToken) -> Array | None:
+    """Return the mean of the rows, each as often as it costs, where shifting by it changes nothing."""
+    total = problem.class_costs.total
+    if problem.offset.kind != "free" or total == 0:
+        return None
+    return np.asarray(rows.reduce(Combine(rows.n_columns), problem.cost, token=token) / total)
+
+
+def mean_of_table(problem: Problem, rows: Rows, token: StopToken) -> Array | None:
+    """Return `mean_row` of dense rows; sparse ones stay where they are, for shifted they would be dense."""
+    is_dense = rows.n_values == rows.n_rows * rows.n_columns
+    return mean_row(problem, rows, token) if is_dense else None

@@ -29,7 +29,7 @@ from maxmargin.losses.table import LOSSES
 from maxmargin.problem import Examination, Problem
 from maxmargin.rows import Array, inner
 from maxmargin.solvers.base import Needs, Point, Step
-from maxmargin.solvers.newton_frame import Frame
+from maxmargin.solvers.frame import Frame
 from maxmargin.solvers.step_rules import StepRule, choose_rule
 
 __all__ = ["GradientDescent"]
@@ -188,20 +188,23 @@ def _stretch(problem: Problem) -> float:
     return problem.offset.square if problem.offset.kind == "penalized" else 1.0
 
 
+def _frame_of(problem: Problem) -> Frame:
+    return Frame(problem.offset, problem.rows.n_columns)
+
+
 def _evaluate(problem: Problem, w: Array, b: float, token: StopToken) -> _Place:
-    alpha, frame = problem.rows.zeros(), Frame(problem.offset, None)
+    alpha, frame = problem.rows.zeros(), _frame_of(problem)
     kernel = _Evaluate(LOSSES[problem.loss], w, b)
     sums = problem.rows.reduce(kernel, problem.sign, problem.cost, alpha, token=token)
-    value = frame.penalty(w, b) + sums.loss
-    gradient = frame.gradient(w, b, -sums.pull, -sums.balance)
+    value = frame.own_cost(w, b) + sums.loss
+    gradient = frame.gradient(w, b, -np.append(sums.pull, sums.balance))
     return _Place(w, b, alpha, value, gradient, sums.curvature)
 
 
 def _guess(problem: Problem, state: _State, here: _Place) -> float:
     """Return about the relative gap that a certificate would find."""
     if LOSSES[problem.loss].is_smooth:
-        gap = Frame(problem.offset, None).gap(here.gradient, here.curvature)
+        gap = _frame_of(problem).gap(here.gradient, here.curvature)
     else:
-        penalty = Frame(problem.offset, None).penalty(here.w, here.b)
-        gap = here.value + penalty - float(np.sum(state.mean))
+        gap = here.value + _frame_of(problem).own_cost(here.w, here.b) - float(np.sum(state.mean))
     return max(gap, 0.0) / max(here.value - gap, 1e-300) if math.isfinite(gap) else math.inf

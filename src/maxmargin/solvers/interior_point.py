@@ -23,7 +23,7 @@ from maxmargin.problem.feasible import make_feasible
 from maxmargin.rows import Array, inner
 from maxmargin.solvers.base import Needs, Point, Step
 from maxmargin.solvers.crossover import Crossover
-from maxmargin.solvers.frame import Frame
+from maxmargin.solvers.frame import Frame, mean_of_table
 from maxmargin.solvers.interior_path import (
     PathState,
     centre_by_newton,
@@ -119,9 +119,10 @@ class InteriorPoint:
         is_free = problem.offset.kind == "free"
         if costs.total == 0 or (is_free and min(costs.positive, costs.negative) == 0):
             return _State(None, tol, self.first_mu, 0)
-        frame = Frame.of(problem, token)
-        x = frame.join(np.zeros(rows.n_columns), _first_offset(problem, self.first_mu))
-        path = open_path(problem, rows.condensed(token), frame, x, self.first_mu, token)
+        condensed = rows.condensed(token)
+        frame = Frame(problem.offset, rows.n_columns, mean_of_table(problem, condensed, token))
+        x = np.append(np.zeros(rows.n_columns), _first_offset(problem, self.first_mu))
+        path = open_path(problem, condensed, frame, x, self.first_mu, token)
         state = _State(path, tol, self.first_mu, self.newton_steps)
         if memory is not None and "alpha" in memory and memory["alpha"].shape == path.alpha.shape:
             alpha = make_feasible(problem, memory["alpha"])

@@ -24,10 +24,10 @@ from maxmargin._core import Factor, StopToken
 from maxmargin.problem import Examination, Problem
 from maxmargin.problem.examination import value_at_zero
 from maxmargin.rows import Array, Rows, inner
-from maxmargin.rows.kernels import Combine, Gram, Scores
+from maxmargin.rows.kernels import Gram, Scores
 from maxmargin.solvers.base import Needs, Point, Step
+from maxmargin.solvers.frame import Frame, mean_row
 from maxmargin.solvers.newton_equations import Course, Diagonal, Direction, Inverse, conjugate_gradients
-from maxmargin.solvers.newton_frame import Frame
 from maxmargin.solvers.newton_passes import PredictDuals
 from maxmargin.solvers.newton_place import Place, best_share, evaluate, has_fallen
 from maxmargin.solvers.sample import sample_of
@@ -112,7 +112,7 @@ class Newton:
         is_warm = memory is not None and memory["w"].shape == w.shape
         if is_warm:
             w, b = np.array(memory["w"]), float(memory["offset"])
-        frame = Frame(problem.offset, None)
+        frame = Frame(problem.offset, rows.n_columns)
         return _State(rows, frame, w, b, is_warm, seed, tol, is_rough=_single_precision_will_do(problem))
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
@@ -134,7 +134,8 @@ class Newton:
         if sample is not None and not (state.is_warm and state.uses_gram):
             passes = self._solve_sample(sample, state, token) * sample.rows.n_rows / state.rows.n_rows
         else:
-            state.frame = Frame(problem.offset, _centre(sample or problem, token))
+            centre = mean_row(sample or problem, (sample or problem).rows, token)
+            state.frame = Frame(problem.offset, problem.rows.n_columns, centre)
             passes = 0.0 if sample is not None else 1.0
         has_hessian = state.uses_gram and not (state.may_keep and self._needs_two_steps(sample, state))
         place = (state.rows, state.frame, state.w, state.b)
@@ -201,7 +202,7 @@ class Newton:
         decrement, passes = direction.decrement, direction.passes
         if not 0 < decrement < math.inf:
             return passes, True
-        dw, db = state.frame.step(direction.change)
+        dw, db = state.frame.split(direction.change)
         wants_hessian = self._wants_hessian(state, here, direction)
         place = (state.rows, state.frame, here.w + dw, here.b + db)
         there = evaluate(problem, *place, wants_hessian, token, is_rough=state.is_rough)
@@ -363,14 +364,6 @@ def _first_offset(problem: Problem) -> float:
     if costs.positive == 0 or costs.negative == 0:
         return 0.0
     return math.log(costs.positive) - math.log(costs.negative)
-
-
-def _centre(problem: Problem, token: StopToken) -> Array | None:
-    """Return the mean row, if shifting by it changes nothing."""
-    rows, total = problem.rows, problem.class_costs.total
-    if problem.offset.kind != "free" or total == 0:
-        return None
-    return np.asarray(rows.reduce(Combine(rows.n_columns), problem.cost, token=token) / total)
 
 
 def _own_duals(problem: Problem, z: Array, b: float) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 
 from maxmargin._core import StopToken
 from maxmargin.rows import Array, Rows, inner
-from maxmargin.solvers.newton_frame import Frame
+from maxmargin.solvers.frame import Frame
 from maxmargin.solvers.newton_passes import HessianDiagonal, HessianProduct
 from maxmargin.solvers.newton_place import Place
 
@@ -98,7 +98,7 @@ def conjugate_gradients(
     direction = preconditioned.copy()
     course = Course(0, 0.0, math.inf, frame.gap(residual, place.curvature))
     while course.iterations < _MOST_ITERATIONS and size > 0:
-        dw, db = frame.step(direction)
+        dw, db = frame.split(direction)
         curved = frame.product(direction, rows.reduce(HessianProduct(dw, db), place.h, token=token))
         bend = inner(direction, curved)
         if not bend > 0:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from maxmargin._core import StopToken
 from maxmargin.problem import Problem
 from maxmargin.rows import Array, Rows, inner
-from maxmargin.solvers.newton_frame import Frame
+from maxmargin.solvers.frame import Frame
 from maxmargin.solvers.newton_passes import AlongLine, Evaluate
 
 __all__ = ["Place", "best_share", "evaluate", "has_fallen"]
@@ -49,8 +51,8 @@ def evaluate(
     z, h = rows.zeros(), rows.zeros()
     kernel = Evaluate(problem.loss, w, b, with_hessian, frame.shift, single=is_rough)
     sums = rows.reduce(kernel, problem.sign, problem.cost, z, h, token=token)
-    value = frame.penalty(w, b) + sums.loss
-    gradient = frame.gradient(w, b, sums.gradient, sums.slope)
+    value = frame.own_cost(w, b) + sums.loss
+    gradient = frame.gradient(w, b, np.append(sums.gradient, sums.slope))
     hessian = None if sums.gram is None else frame.matrix(sums.gram)
     return Place(w, b, z, h, value, gradient, sums.curvature, hessian)
 

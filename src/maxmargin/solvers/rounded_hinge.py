@@ -13,7 +13,7 @@ import numpy as np
 from maxmargin._core import Factor, StopToken
 from maxmargin.problem import Problem
 from maxmargin.rows import Array, inner
-from maxmargin.rows.kernels import Combine
+from maxmargin.solvers.frame import mean_of_table
 from maxmargin.solvers.proximal_passes import Direction, Excess, Move, Moved, Multipliers, Slopes
 from maxmargin.solvers.slope_search import FIRST_STEPS, find_step
 
@@ -278,12 +278,7 @@ def cold_start(problem: Problem, seed: int, token: StopToken) -> RoundedHinge:
 
 
 def _shift(problem: Problem, token: StopToken) -> Array | None:
-    """Return the mean row, where centring is free of charge: dense rows and a free offset."""
-    rows, total = problem.rows, problem.class_costs.total
-    is_dense = rows.n_values == rows.n_rows * rows.n_columns
-    if problem.offset.kind != "free" or not is_dense or total == 0:
-        return None
-    return np.asarray(rows.condensed(token).reduce(Combine(rows.n_columns), problem.cost, token=token) / total)
+    return mean_of_table(problem, problem.rows.condensed(token), token)
 
 
 def _typical_square(problem: Problem, shift: Array | None, seed: int) -> float:

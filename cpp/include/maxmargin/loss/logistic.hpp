@@ -46,11 +46,15 @@ struct Logistic {
     }
 
     static double fenchel_gap(double m, double alpha, double c) noexcept {
+        const double e = std::exp(-std::fabs(m)), small = e / (1.0 + e), large = 1.0 / (1.0 + e);
+        return fenchel_gap(m, m > 0.0 ? small : large, m > 0.0 ? large : small, alpha, c);
+    }
+
+    // The same where s = sigma(-m) and 1 - s = sigma(m) are known.
+    static double fenchel_gap(double m, double s, double not_s, double alpha, double c) noexcept {
         if (!(alpha >= 0.0 && alpha <= c)) return infinity;
         if (c == 0.0) return 0.0;
         const double p = alpha / c, not_p = (c - alpha) / c;
-        const double e = std::exp(-std::fabs(m)), small = e / (1.0 + e), large = 1.0 / (1.0 + e);
-        const double s = m > 0.0 ? small : large, not_s = m > 0.0 ? large : small;  // sigma(-m), sigma(m)
         const double d = m > 0.0 ? p - s : not_s - not_p;  // from the smaller of s and 1 - s
         return c * (excess(p, s, d, -m) + excess(not_p, not_s, -d, m));
     }
@@ -88,6 +92,7 @@ struct Logistic {
     // and the linear terms cancel on paper: 2 (t^2 + (1 + t)(t^3/3 + t^5/5 + ...)) / (1 - t).
     static double excess_near(double r) noexcept {
         const double t = r / (2.0 + r), t2 = t * t;
+        if (t2 < 1e-6) return 2.0 * t2 * (1.0 + (1.0 + t) * t * (1.0 / 3 + t2 * (1.0 / 5 + t2 / 7))) / (1.0 - t);
         double tail = 0.0;
         for (int k = 19; k >= 3; k -= 2) tail = tail * t2 + 1.0 / k;
         return 2.0 * t2 * (1.0 + (1.0 + t) * t * tail) / (1.0 - t);
