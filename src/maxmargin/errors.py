@@ -10,7 +10,8 @@
         │   └── FileFormatError            a file whose content is wrong: path, line, column
         │       └── ModelFileError         … and which should be a model
         ├── InvalidParameter (ValueError)  a setting outside its range, or two that exclude each other
-        └── NoFiniteOptimum (ValueError)   the objective has no minimum; carries the direction
+        ├── NoFiniteOptimum (ValueError)   the objective has no minimum; carries the direction
+        └── NotSeparable (ValueError)      no hyperplane separates the classes; carries the proof
     KeyboardInterrupt
     └── Interrupted                        Ctrl-C during `train`; carries the best model so far
     Warning
@@ -36,6 +37,7 @@ __all__ = [
     "MissingFile",
     "ModelFileError",
     "NoFiniteOptimum",
+    "NotSeparable",
     "UnreadableFile",
 ]
 
@@ -148,6 +150,31 @@ class NoFiniteOptimum(MaxMarginError, ValueError):
         return NoFiniteOptimum(
             f"{what}: {self.message}", self.direction, self.offset, self.kind, self.n_separated
         )
+
+
+class NotSeparable(MaxMarginError, ValueError):
+    """No hyperplane has every row strictly on its own side.
+
+    Parameters
+    ----------
+    message : str
+        Why, and what to do instead.
+    separability : Separability, optional
+        The proof: a combination of the rows that no hyperplane can satisfy; its `check()` goes through it.
+    """
+
+    def __init__(self, message: str, separability: Any = None) -> None:
+        # Both are kept in `args`, which is what pickle hands back to this constructor.
+        super().__init__(message, separability)
+        self.message = message
+        self.separability = separability
+
+    def __str__(self) -> str:
+        return self.message
+
+    def about(self, what: str) -> NotSeparable:
+        """Return the same error, its message about one of several problems."""
+        return NotSeparable(f"{what}: {self.message}", self.separability)
 
 
 class ConvergenceWarning(UserWarning):

@@ -85,7 +85,7 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
             worst = model.certificates.index(model.certificate)
             self.certificate_, self.certificates_ = model.certificate, model.certificates
             self.plan_ = model.plans[worst]
-            if model.histories:  # a model from a file has none
+            if model.histories:  # a model from a file has none, nor has one that was found in one step
                 self.history_, self.histories_ = model.histories[worst], model.histories
             self.n_iter_ = max(model.n_iter)
         if model.support is not None:
@@ -114,8 +114,8 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
             return f"{what}: it is not fitted yet, call fit first" if name in known else what
         if name in _OF_A_FIT:
             return f"{what}: its parameters were given, not fitted; certify(X, y) judges them"
-        if name in _OF_THE_HINGES and model.loss == "logistic":
-            return f"{what}: with the logistic loss every row pulls, so no rows are support vectors"
+        if name in _OF_THE_HINGES and model.loss not in ("hinge", "squared_hinge"):
+            return f"{what}: with the {model.loss} loss every row pulls, so no rows are support vectors"
         if name in _OF_THE_HINGES:
             return f"{what}: the support vectors of this model are not known"
         if name in ("predict_proba", "predict_log_proba"):

@@ -6,20 +6,17 @@ import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
-import numpy as np
-from numpy.typing import NDArray
-from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter
 from maxmargin.estimators.base import ConvergenceWarning, LinearEstimator
+from maxmargin.estimators.labels import checked_labels
 from maxmargin.results.assessment import Assessment
 from maxmargin.results.solution import Progress
 from maxmargin.training.certify import certify
 from maxmargin.training.model import LinearModel
 from maxmargin.training.train import fit_linear
-from maxmargin.validation import check_choice, check_labels
+from maxmargin.validation import check_choice
 
 __all__ = ["ConvexEstimator"]
 
@@ -85,7 +82,7 @@ class ConvexEstimator(LinearEstimator):
         validate_data(self, X, y, skip_check_array=True)
         model = fit_linear(
             X,
-            _checked_labels(y),
+            checked_labels(y),
             loss=loss,
             sample_weight=sample_weight,
             start=self._previous_model(loss),
@@ -152,20 +149,6 @@ class ConvexEstimator(LinearEstimator):
         """
         self._model_for(X)
         return certify(self, X, y, **settings)
-
-
-def _checked_labels(y: Any) -> NDArray[Any]:
-    """Return the labels as a vector of classes; warns about a column as scikit-learn does."""
-    if hasattr(y, "tocsr"):
-        raise InvalidInput("y is sparse; it must be a vector of labels, one for each row.")
-    vector = np.asarray(y)
-    if vector.ndim == 2 and vector.shape[1] == 1:
-        message = "A column-vector y was passed when a 1d array was expected. Use y.ravel()."
-        warnings.warn(message, DataConversionWarning, stacklevel=3)
-    labels = check_labels(vector, len(vector) if vector.ndim else 0)
-    if len(labels) > 0:
-        check_classification_targets(labels)
-    return labels
 
 
 def _refuse_one_class(model: LinearModel) -> None:

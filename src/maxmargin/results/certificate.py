@@ -12,7 +12,14 @@ from maxmargin.results.wording import Readable, percent, short
 __all__ = ["PROOFS", "ROUNDING", "Certificate"]
 
 # Each kind of proof, as sentences name it.
-PROOFS = {"duality": "by duality", "newton-decrement": "by the Newton decrement"}
+PROOFS = {
+    "duality": "by duality",
+    "newton-decrement": "by the Newton decrement",
+    "lp-dual": "by the dual linear program",
+    "normal-equations": "by the normal equations",
+    "zero-one-bound": "by subsystems that no hyperplane satisfies",
+    "separation": "by the agreements",
+}
 
 # Below this relative gap, double precision cannot tell a point from the optimum.
 ROUNDING = 1e-14
@@ -25,8 +32,10 @@ class Certificate(Readable):
     Attributes
     ----------
     kind : str
-        What proves it: ``"duality"`` for the regularised losses, ``"newton-decrement"`` for maximum
-        likelihood.
+        What proves it: ``"duality"`` for the regularised losses and the hard margin, ``"newton-decrement"``
+        for smooth losses without a regulariser, ``"lp-dual"`` for linear programs, ``"normal-equations"``
+        for least squares, ``"zero-one-bound"`` for the fewest errors, ``"separation"`` for a hyperplane
+        that separates: made by `separation`.
     objective : float
         The value at the point, in the sum form ½‖w‖² + Σ cᵢ ℓ(mᵢ), or Σ cᵢ ℓ(mᵢ) without a regulariser.
     bound : float
@@ -46,7 +55,27 @@ class Certificate(Readable):
     relative_gap: float
     residuals: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}), compare=False)
 
+    @classmethod
+    def separation(cls, smallest_agreement: float, errors: float, total: float) -> Certificate:
+        """Return what the agreements themselves prove about a hyperplane that should separate.
+
+        Parameters
+        ----------
+        smallest_agreement : float
+            Over all rows that count; above 0 the hyperplane separates.
+        errors, total : float
+            Rows with agreement ≤ 0, and all rows, each counted with its weight. `objective` and `gap` are
+            the errors, `relative_gap` is their share, and the bound is 0: no fewer are possible.
+        """
+        share = errors / total if total > 0 else 0.0
+        residuals = {"smallest_agreement": float(smallest_agreement)}
+        return cls("separation", float(errors), 0.0, float(errors), share, MappingProxyType(residuals))
+
     def __str__(self) -> str:
+        if self.kind == "separation":
+            return self._separation_in_words()
+        if self.kind == "zero-one-bound":
+            return self._errors_in_words()
         proof = PROOFS.get(self.kind, f"by {self.kind}")
         values = f"(objective {short(self.objective)}, bound {short(self.bound)}), {proof}"
         if self.relative_gap <= ROUNDING:
@@ -54,6 +83,20 @@ class Certificate(Readable):
         if self.bound <= 0 and self.gap > 0:
             return f"no bound above 0 was found: anywhere up to {short(self.gap)} above the optimum {values}"
         return f"within {percent(self.relative_gap)} of the optimum {values}"
+
+    def _separation_in_words(self) -> str:
+        smallest = short(self.residuals.get("smallest_agreement", math.nan))
+        if self.objective == 0:
+            return f"every row is on its own side, the smallest agreement is {smallest}"
+        errors = f"{short(self.objective)} ({percent(self.relative_gap)}) of the rows, by weight,"
+        return f"no separation: {errors} have agreement ≤ 0, the smallest agreement is {smallest}"
+
+    def _errors_in_words(self) -> str:
+        made, proof = short(self.objective), PROOFS[self.kind]
+        noun = "error" if self.objective == 1 else "errors"
+        if self.gap == 0:
+            return f"{made} {noun}, and no hyperplane makes fewer, {proof}"
+        return f"{made} {noun}; the fewest possible are between {short(self.bound)} and {made}, {proof}"
 
     @property
     def is_finite(self) -> bool:

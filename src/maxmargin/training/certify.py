@@ -27,9 +27,11 @@ from maxmargin.training.costs import Targets, class_weights, make_targets
 from maxmargin.training.foreign_models import (
     HOW_TO_GIVE_COEFFICIENTS,
     Claim,
+    is_fitted_by_us,
     is_model,
     is_ours,
     read_model,
+    refuse_other_losses,
     unwrap,
 )
 from maxmargin.training.model import LinearModel
@@ -169,10 +171,11 @@ def certify(
 def _claim(given: Any, X: Any, named: _Named) -> tuple[Claim, Any]:
     """Return the coefficients with their problem, and X as they see it."""
     model, X = unwrap(given, X)
-    if is_ours(model) and hasattr(model, "classes_") and model.to_model().C is None:
-        model = model.to_model()  # given, not fitted: its settings are defaults that nobody chose
+    if is_fitted_by_us(model) and (not is_ours(model) or model.to_model().C is None):
+        model = model.to_model()  # exact learners' say what they minimise; given ones' settings are nobody's
     if isinstance(model, LinearModel) and model.C is not None:
         named.refuse_all(model, but=("class_weight",))  # which it does not keep
+        refuse_other_losses(model.loss, model.certificate)
         offset = Offset(model.offset, model.intercept_scaling)  # type: ignore[arg-type]
         settings = (model.loss, "C", model.C, offset, named.class_weight)
         return Claim(model.coef, model.intercept, model.classes, *settings), X

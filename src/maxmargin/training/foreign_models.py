@@ -12,9 +12,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from maxmargin.errors import InvalidInput, InvalidParameter
+from maxmargin.losses.table import DUAL_LOSSES
 from maxmargin.problem import Offset
 
-__all__ = ["HOW_TO_GIVE_COEFFICIENTS", "Claim", "is_model", "is_ours", "read_model", "unwrap"]
+__all__ = [
+    "HOW_TO_GIVE_COEFFICIENTS",
+    "Claim",
+    "is_fitted_by_us",
+    "is_model",
+    "is_ours",
+    "read_model",
+    "refuse_other_losses",
+    "unwrap",
+]
 
 Params = Mapping[str, Any]
 
@@ -68,6 +78,20 @@ def is_model(candidate: Any) -> bool:
 def is_ours(model: Any) -> bool:
     """Return whether this is an estimator of this package with a loss and a regulariser."""
     return hasattr(model, "get_params") and {"lam", "penalize_intercept"} <= set(model.get_params(deep=False))
+
+
+def is_fitted_by_us(model: Any) -> bool:
+    """Return whether this is a fitted estimator of this package."""
+    return hasattr(model, "to_model") and hasattr(model, "classes_")
+
+
+def refuse_other_losses(loss: str, certificate: Any) -> None:
+    """Refuse a loss that has no dual here; the learners of such losses certify their models themselves."""
+    if loss not in DUAL_LOSSES:
+        raise InvalidInput(
+            f"certify solves problems with {', '.join(DUAL_LOSSES)} loss; this model minimises the {loss} "
+            f"loss, and its own certificate says how far it is from the best: {certificate}."
+        )
 
 
 def unwrap(model: Any, X: Any) -> tuple[Any, Any]:

@@ -51,7 +51,7 @@ class LinearModel:
         In increasing order; with two, the second is the positive one.
     loss : str
     C : float or None
-        inf without a regulariser; None for a classifier that was given, not fitted.
+        inf without a regulariser, as the exact learners have it; None for a classifier that was given.
     offset : str
         "free", "penalized" or "none".
     intercept_scaling : float
@@ -214,6 +214,8 @@ class LinearModel:
         proof, status = self.certificate, self.status
         if proof is None or status is None or proof.relative_gap <= self.tol:
             return None
+        if proof.kind in _EXACT_KINDS:
+            return f"{proof}: {status.value}. {_ADVICE_EXACT.get(status, 'Scale the columns.')}"
         action = _ADVICE.get(status, "Fit again with warm_start=True to continue from here.")
         reached = f"the model is within {percent(proof.relative_gap)} of the optimum"
         if self.C is not None and math.isinf(self.C):
@@ -228,6 +230,13 @@ _ADVICE = {
     "(warm_start=True continues from here).",
     Status.MAX_TIME: "Raise max_time (warm_start=True continues from here).",
     Status.STALLED: "Scale the columns to similar ranges, or raise tol.",
+}
+# What exact learners prove; they do not continue from where they ended.
+_EXACT_KINDS = ("lp-dual", "normal-equations", "zero-one-bound", "separation")
+_ADVICE_EXACT = {
+    Status.MAX_ITER: "Raise the limit to go on.",
+    Status.MAX_TIME: "Raise max_time, or leave it out.",
+    Status.STALLED: "Scale the columns to similar ranges.",
 }
 _ADVICE_UNREGULARISED = {
     Status.MAX_ITER: "Raise max_iter (warm_start=True continues from here), or give a finite C.",

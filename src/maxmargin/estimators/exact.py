@@ -1,0 +1,92 @@
+"""Estimators whose model comes from an exact learner: fit = check, learn, keep."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any, ClassVar, Self
+
+from sklearn.utils.validation import validate_data
+
+from maxmargin.errors import Interrupted, InvalidParameter
+from maxmargin.estimators.base import ConvergenceWarning, LinearEstimator
+from maxmargin.estimators.labels import checked_labels
+from maxmargin.learners.two_classes import TwoClasses
+from maxmargin.results.exact import ExactSolution
+from maxmargin.training.model import LinearModel
+from maxmargin.training.one_by_one import learn_exactly
+
+__all__ = ["ExactEstimator"]
+
+
+class ExactEstimator(LinearEstimator):
+    """Fit of every estimator with an exact learner for two classes; more are one against the rest.
+
+    A subclass names its loss, and learns from two classes in `_learn`. Parameters that it has beyond
+    ``fit_intercept`` and ``class_weight`` are its own; a ``max_time`` sets the deadline of the token that
+    `_learn` is given.
+    """
+
+    # What the model says that it minimises, and about its regulariser.
+    _loss: ClassVar[str]
+    _C: ClassVar[float] = math.inf
+    # A certified relative gap above this is worth a warning.
+    _tol: ClassVar[float] = 1e-9
+
+    fit_intercept: bool
+    class_weight: Any
+
+    def _learn(self, task: TwoClasses) -> ExactSolution:
+        """Return the exact solution for two classes."""
+        raise NotImplementedError
+
+    def _check_settings(self) -> None:
+        """Refuse settings before any work is done; subclasses check their own."""
+
+    def _keep_details(self, solutions: list[ExactSolution]) -> None:
+        """Set fitted attributes beyond those of every model, from the solutions of all classes."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model exactly and certify it.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_rows, d)
+        y : array of shape (n_rows,)
+            Labels of any kind.
+        sample_weight : array of shape (n_rows,), optional
+            A weight means repetition: 3 is the row three times, 0 its absence.
+        """
+        self._check_settings()
+        validate_data(self, X, y, skip_check_array=True)
+        model, solutions = learn_exactly(
+            self._learn,
+            X,
+            checked_labels(y),
+            loss=self._loss,
+            fit_intercept=self.fit_intercept,
+            class_weight=getattr(self, "class_weight", None),
+            sample_weight=sample_weight,
+            tol=self._tol,
+            C=self._C,
+            max_time=getattr(self, "max_time", None),
+        )
+        self._keep(model)
+        self._keep_details(solutions)
+        if model.interrupted:
+            raise Interrupted(
+                f"the fit was interrupted; it keeps the best model found, {model.certificate}", model
+            )
+        message = model.warning()
+        if message is not None:
+            warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        return self
+
+    @classmethod
+    def from_model(cls, model: LinearModel) -> Self:
+        """Make a fitted estimator of a model that came from another one or from a file."""
+        if model.loss != cls._loss:
+            raise InvalidParameter(f"{cls.__name__} has {cls._loss} loss; the model has loss={model.loss!r}")
+        estimator = cls(fit_intercept=model.offset != "none")
+        estimator._keep(model)
+        return estimator
