@@ -6,9 +6,9 @@
 LIBLINEAR (-s 3, no bias: the same problem) is run at a ladder of its own tolerances; counted is the cheapest
 one whose objective is within ε of the certified optimum. maxmargin is run at tol = ε and must certify it.
 Both use one thread; data are in each side's favourite form (values are rounded to single precision once, so
-that both hold the same numbers, LIBLINEAR in its own nodes of doubles), their preparation is not counted. Runs are
-interleaved, times are medians of wall-clock seconds. Memory is what the process grows by during a fit, as a
-share of the data (values, indices and row starts).
+that both hold the same numbers, LIBLINEAR in its own nodes of doubles), their preparation is not counted.
+Runs are interleaved, times are medians of wall-clock seconds. Memory is what the process grows by during a
+fit, as a share of the data (values, indices and row starts).
 """
 
 from __future__ import annotations

@@ -138,8 +138,8 @@ class MemoryRows(Rows):
         return kernel(self._whole, token, (seed, number, 0), *vectors)
 
     def subset(self, indices: NDArray[np.intp]) -> MemoryRows:
-        # A chosen row of a CSR matrix keeps the index type, and a dense one its number type. Where rows lie in
-        # one piece `take` is several times faster; elsewhere it would copy the whole array first.
+        # A chosen row of a CSR matrix keeps the index type, and a dense one its number type. Where rows lie
+        # in one piece `take` is several times faster; elsewhere it would copy the whole array first.
         lies_together = isinstance(self._X, np.ndarray) and self._X.flags.c_contiguous
         chosen = self._X.take(indices, axis=0) if lies_together else self._X[indices]
         return MemoryRows(chosen, threads=self._threads, block_rows=self._block_rows)
