@@ -17,6 +17,7 @@ _PUBLIC = {
     "ConvergenceDisplay": "maxmargin.displays.convergence",
     "ConvergenceWarning": "maxmargin.errors",
     "DescentTrace": "maxmargin.results.descent",
+    "LeastSquaresClassifier": "maxmargin.estimators.least_squares",
     "LinearClassifier": "maxmargin.estimators.linear_classifier",
     "LinearModel": "maxmargin.training.model",
     "LinearSVM": "maxmargin.estimators.linear_svm",

@@ -3,6 +3,7 @@ from maxmargin.displays.agreement import AgreementDisplay as AgreementDisplay
 from maxmargin.displays.boundary import BoundaryDisplay as BoundaryDisplay
 from maxmargin.displays.convergence import ConvergenceDisplay as ConvergenceDisplay
 from maxmargin.errors import ConvergenceWarning as ConvergenceWarning
+from maxmargin.estimators.least_squares import LeastSquaresClassifier as LeastSquaresClassifier
 from maxmargin.estimators.linear_classifier import LinearClassifier as LinearClassifier
 from maxmargin.estimators.linear_svm import LinearSVM as LinearSVM
 from maxmargin.estimators.logistic_regression import LogisticRegression as LogisticRegression

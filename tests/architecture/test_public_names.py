@@ -21,6 +21,7 @@ PUBLIC = [
     "ConvergenceDisplay",
     "ConvergenceWarning",
     "DescentTrace",
+    "LeastSquaresClassifier",
     "LinearClassifier",
     "LinearModel",
     "LinearSVM",

@@ -19,9 +19,10 @@ import pytest
 import sklearn
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from maxmargin import LinearClassifier, LinearSVM, LogisticRegression
+from maxmargin import LeastSquaresClassifier, LinearClassifier, LinearSVM, LogisticRegression
 
 ESTIMATORS = [
+    LeastSquaresClassifier(),
     LinearClassifier(tol=1e-13),
     LinearClassifier(C=1e-5, loss="logistic", tol=1e-13),
     LinearSVM(tol=1e-13),
