@@ -30,10 +30,14 @@ _PUBLIC = {
     "load_data": "maxmargin.inputs.load",
     "load_model": "maxmargin.training.files",
     "losses": "",
+    "radon_partition": "maxmargin.learners.shattering",
     "reference_margin": "maxmargin.losses.reference_margin",
+    "sample_complexity": "maxmargin.learners.sample_complexity",
     "save_data": "maxmargin.inputs.save",
     "save_model": "maxmargin.training.files",
+    "shatters": "maxmargin.learners.shattering",
     "train": "maxmargin.training.train",
+    "vc_dimension": "maxmargin.learners.shattering",
 }
 
 __all__ = sorted(_PUBLIC)

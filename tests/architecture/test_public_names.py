@@ -34,10 +34,14 @@ PUBLIC = [
     "load_data",
     "load_model",
     "losses",
+    "radon_partition",
     "reference_margin",
+    "sample_complexity",
     "save_data",
     "save_model",
+    "shatters",
     "train",
+    "vc_dimension",
 ]
 
 HEAVY = ("numpy", "scipy", "sklearn", "matplotlib", "pyarrow", "pandas", "maxmargin._core")

@@ -13,9 +13,7 @@ from maxmargin.inputs import load_data
 
 FOLDER = os.environ.get("MAXMARGIN_DATA")
 
-pytestmark = pytest.mark.skipif(
-    not FOLDER, reason="set MAXMARGIN_DATA to a folder with the benchmark data"
-)
+pytestmark = pytest.mark.skipif(not FOLDER, reason="set MAXMARGIN_DATA to a folder with the benchmark data")
 
 
 def file(name):
