@@ -30,6 +30,7 @@ _PUBLIC = {
     "load_data": "maxmargin.inputs.load",
     "load_model": "maxmargin.training.files",
     "losses": "",
+    "mistake_bound": "maxmargin.learners.mistake_bound",
     "radon_partition": "maxmargin.learners.shattering",
     "reference_margin": "maxmargin.losses.reference_margin",
     "sample_complexity": "maxmargin.learners.sample_complexity",

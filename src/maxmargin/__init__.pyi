@@ -10,6 +10,7 @@ from maxmargin.estimators.logistic_regression import LogisticRegression as Logis
 from maxmargin.inputs.load import load_data as load_data
 from maxmargin.inputs.save import save_data as save_data
 from maxmargin.learners.gradient_descent import gradient_descent as gradient_descent
+from maxmargin.learners.mistake_bound import mistake_bound as mistake_bound
 from maxmargin.learners.sample_complexity import sample_complexity as sample_complexity
 from maxmargin.learners.shattering import radon_partition as radon_partition
 from maxmargin.learners.shattering import shatters as shatters

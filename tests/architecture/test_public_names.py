@@ -34,6 +34,7 @@ PUBLIC = [
     "load_data",
     "load_model",
     "losses",
+    "mistake_bound",
     "radon_partition",
     "reference_margin",
     "sample_complexity",

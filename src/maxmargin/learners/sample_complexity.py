@@ -15,8 +15,8 @@ counting    Sauer's lemma leaves at most (en/V)^V of them, and by Massart's lemm
             Together with the above it is the VC bound in chapter 3 of Mohri, Rostamizadeh and Talwalkar,
             Foundations of Machine Learning (2nd ed., 2018), here for both sides.
 chaining    Go from the constant ½ to the nearest point of a net of mesh 1/16, on to one of mesh 1/16², and
-            so on. By Haussler's packing bound (J. Combin. Theory A 69, 1995) a net of mesh r has at most
-            e(V+1)(2e/r²)^V points, and Massart's lemma for each link gives
+            so on. By Haussler's packing bound (Journal of Combinatorial Theory A 69, 1995) a net of mesh r
+            has at most e(V+1)(2e/r²)^V points, and Massart's lemma for each link gives
             ρ ≤ n^(−½) Σⱼ ℓⱼ √(2 ln(e(V+1)(2e·16^{2j})^V)),   ℓ₁ = ½, ℓⱼ = 16^{1−j} for j > 1.
 
 Counting is better for small n; chaining has no logarithm of n, hence B's O((d + 1 + log 1/δ)/ε²). The

@@ -1,0 +1,230 @@
+"""The perceptron's mistake bound (A, B), with a margin that is proved.
+
+The perceptron walks in the space of the rows z: with an offset z = (x, 1), with normalised updates z/‖z‖.
+If a unit vector w* has yᵢ⟨w*, zᵢ⟩ ≥ γ > 0 for all examples and ‖zᵢ‖ ≤ R, then after t mistakes from w = 0
+
+    ⟨w*, w_t⟩ ≥ γt     each mistake adds y⟨w*, z⟩ ≥ γ
+    ‖w_t‖² ≤ R²t       each mistake adds 2y⟨w, z⟩ + ‖z‖², and y⟨w, z⟩ ≤ 0
+
+so γt ≤ R√t, and t ≤ (R/γ)². A constant step only scales all w_t. The smallest bound comes from the largest
+γ: the hard margin through the origin of that space. Any w* proves its own γ, so the γ used is that of the w*
+at hand, less what rounding may have added to it; the dual variables of the same problem tell how much is
+lost: Σαᵢ γ ≤ ‖Σ αᵢyᵢzᵢ‖ for every α ≥ 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from maxmargin._core import StopToken
+from maxmargin.errors import InvalidInput, InvalidParameter
+from maxmargin.problem import Offset, Problem
+from maxmargin.results.mistakes import MistakeBound
+from maxmargin.rows import MemoryRows
+from maxmargin.rows.kernels import Scores
+from maxmargin.solvers.choose import choose
+from maxmargin.solvers.run import Limits, run
+from maxmargin.solvers.separation import Separation, find_separation
+from maxmargin.validation import check_labels, check_matrix
+
+__all__ = ["mistake_bound"]
+
+_EPS = 2.0**-52
+# Rows are scaled to ‖z‖ ≤ 1, so no dual variable of the hard margin exceeds 1/γ²: larger C change nothing.
+_FIRST_COST, _COST_FACTOR, _LAST_COST = 1e4, 1e3, 1e22
+_CLOSE = 1e-7  # γ against its upper bound; the number of mistakes hardly feels more digits
+
+
+def mistake_bound(
+    X: Any,
+    y: Any,
+    *,
+    test: tuple[Any, Any] | None = None,
+    fit_intercept: bool = True,
+    normalize: bool = False,
+    mistakes: int | None = None,
+) -> MistakeBound:
+    """Return how many mistakes the perceptron can make at most on these examples.
+
+    (R/γ)² for plain updates and 1/γ² for normalised ones, with γ and R in the space the perceptron walks in:
+    with an offset that of the rows (x, 1), where R = √(max‖x‖² + 1). It holds from θ = 0, without averaging,
+    for any order of the examples and any number of passes.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    y : array of shape (n,)
+        Labels of two classes.
+    test : (X, y), optional
+        Test examples: γ and R then cover both, and the bound counts mistakes on both, if every prediction is
+        followed by its true label and a mistake by its update.
+    fit_intercept : bool, default True
+        Whether the perceptron has an offset.
+    normalize : bool, default False
+        Whether it divides each row by its length.
+    mistakes : int, optional
+        Mistakes made so far, such as `Perceptron.mistakes_`; `remaining` is then what is still possible.
+
+    Returns
+    -------
+    MistakeBound
+        If no classifier is right on all examples there is no bound: `exists` is False, `witness` proves it.
+
+    Examples
+    --------
+    >>> print(mistake_bound([[3.0, 4.0], [-4.0, -3.0]], [1, -1], fit_intercept=False))
+    the perceptron makes at most 1 mistake, (R/γ)² with R = 5, γ = 4.95
+    >>> known = mistake_bound([[0.0], [2.0]], [-1, 1], test=([[0.5]], [-1]), mistakes=2)
+    >>> print(known)
+    the perceptron makes at most 22 mistakes, (R/γ)² with R = 2.236, γ = 0.4685; 2 made, 20 still possible
+    if each test prediction is followed by its true label
+    """
+    walk = _walk(X, y, test, fit_intercept=fit_intercept, normalize=normalize)
+    made = _check_count(mistakes)
+    best = _best_margin(walk, fit_intercept)
+    found = best.margin > 0
+    bound = (walk.radius / best.margin) ** 2 * (1.0 + 8.0 * _EPS) if found else float("inf")
+    if made is not None and made > bound:
+        raise InvalidParameter(
+            f"mistakes={made:,} is more than the {int(bound):,} that such a perceptron can make on these "
+            "examples; it saw others, did not start at 0, or had other settings"
+        )
+    weights = best.weights if found else np.zeros_like(best.weights)
+    return MistakeBound(
+        bound=bound,
+        gamma=best.margin if found else 0.0,
+        gamma_upper=best.upper,
+        radius=walk.radius,
+        coef=weights[:-1] if fit_intercept else weights,
+        intercept=float(weights[-1]) if fit_intercept else 0.0,
+        fit_intercept=bool(fit_intercept),
+        normalize=bool(normalize),
+        n_train=walk.n_train,
+        n_test=len(walk.sign) - walk.n_train,
+        mistakes=made,
+        witness=best.witness,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Walk:
+    """The examples as the perceptron sees them."""
+
+    X: Any
+    labels: NDArray[Any]
+    Z: Any
+    sign: NDArray[np.int8]
+    radius: float
+    n_train: int
+
+
+def _walk(X: Any, y: Any, test: tuple[Any, Any] | None, *, fit_intercept: bool, normalize: bool) -> _Walk:
+    rows, labels = _examples(X, y)
+    n_train = rows.shape[0]
+    if test is not None:
+        further, their_labels = _examples(*test)
+        if further.shape[1] != rows.shape[1]:
+            raise InvalidInput(f"test has {further.shape[1]} features, but X has {rows.shape[1]}.")
+        is_dense = isinstance(rows, np.ndarray) and isinstance(further, np.ndarray)
+        rows = np.vstack([rows, further]) if is_dense else scipy.sparse.vstack([rows, further], format="csr")
+        labels = np.concatenate([labels, their_labels])
+    Z = _lifted(rows) if fit_intercept else rows
+    norms = _norms(Z)
+    if normalize:
+        if (norms == 0).any():
+            where = int(np.flatnonzero(norms == 0)[0])
+            raise InvalidInput(
+                f"row {where} (counted from 0, test examples last) is zero: it cannot be normalised, nor "
+                "ever be right without an offset. Leave it out, or set fit_intercept=True."
+            )
+        Z = Z / norms[:, None] if isinstance(Z, np.ndarray) else scipy.sparse.diags_array(1.0 / norms) @ Z
+    radius = 1.0 if normalize else float(norms.max()) * (1.0 + (Z.shape[1] + 4) * _EPS)
+    return _Walk(rows, labels, Z, _signs(labels), radius, n_train)
+
+
+def _examples(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+    rows = check_matrix(X).astype(np.float64)
+    MemoryRows(rows).norms()  # refuses values that are not finite, or whose squares are not
+    return rows, check_labels(y, rows.shape[0])
+
+
+def _lifted(rows: Any) -> Any:
+    ones = np.ones((rows.shape[0], 1))
+    if isinstance(rows, np.ndarray):
+        return np.hstack([rows, ones])
+    return scipy.sparse.hstack([rows, scipy.sparse.csr_array(ones)], format="csr")
+
+
+def _norms(Z: Any) -> NDArray[np.float64]:
+    squares, _ = MemoryRows(Z).norms()
+    return np.sqrt(squares)
+
+
+def _signs(labels: NDArray[Any]) -> NDArray[np.int8]:
+    classes = np.unique(labels)
+    if len(classes) > 2:
+        raise InvalidInput(f"y must hold two classes; got {len(classes)}. Bound one class against the rest.")
+    is_negative = labels == classes[0] if len(classes) == 2 else labels == -1
+    return np.where(is_negative, -1, 1).astype(np.int8)
+
+
+def _check_count(mistakes: Any) -> int | None:
+    if mistakes is None:
+        return None
+    if isinstance(mistakes, int | np.integer) and not isinstance(mistakes, bool) and mistakes >= 0:
+        return int(mistakes)
+    raise InvalidParameter(f"mistakes must be a whole number from 0 on, or None; got mistakes={mistakes!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class _BestMargin:
+    """A unit vector, the margin it attains for certain, and a margin that none exceeds."""
+
+    weights: NDArray[np.float64]
+    margin: float
+    upper: float
+    witness: Separation | None = None
+
+
+def _best_margin(walk: _Walk, fit_intercept: bool) -> _BestMargin:
+    """Raise C until the soft margin through the origin is the hard one, or there is proved to be none."""
+    scale = walk.radius or 1.0
+    rows = MemoryRows(walk.Z / scale)
+    best = _BestMargin(np.zeros(rows.n_columns), -np.inf, np.inf)
+    known: Separation | None = None
+    cost = _FIRST_COST
+    while cost <= _LAST_COST:
+        found = _soft_margin(rows, walk.sign, cost, scale)
+        better = found if found.margin > best.margin else best
+        best = _BestMargin(better.weights, better.margin, min(best.upper, found.upper))
+        if best.margin >= (1.0 - _CLOSE) * best.upper:
+            break
+        if best.margin <= 0 and known is None:
+            known = find_separation(Problem(rows, walk.sign, np.ones(rows.n_rows), "hinge", Offset("none")))
+            if known is None or known.kind != "complete":
+                return _BestMargin(best.weights, 0.0, 0.0, known)
+        cost *= _COST_FACTOR
+    return best if best.margin > 0 else _BestMargin(best.weights, 0.0, best.upper, known)
+
+
+def _soft_margin(rows: MemoryRows, sign: NDArray[np.int8], cost: float, scale: float) -> _BestMargin:
+    problem = Problem(rows, sign, np.full(rows.n_rows, cost), "hinge", Offset("none"))
+    solver, plan = choose("auto", problem, _CLOSE)
+    solution = run(problem, solver, plan, Limits(tol=_CLOSE), token=StopToken())
+    total = float(solution.alpha.sum())
+    pull = rows.X.T @ (solution.alpha * sign)
+    upper = float(np.sqrt(pull @ pull)) / total * (1.0 + 1e-12) if total > 0 else np.inf
+    norm = float(np.sqrt(solution.coef @ solution.coef))
+    if norm == 0:
+        return _BestMargin(solution.coef, -np.inf, upper * scale)
+    weights = solution.coef / norm
+    z = rows.zeros()
+    rows.reduce(Scores(np.ascontiguousarray(weights)), z)
+    # ‖z‖ ≤ 1 and ‖weights‖ = 1: sums of d products are off by at most d rounding errors of their size.
+    margin = float((sign * z).min()) - (rows.n_columns + 8) * _EPS
+    return _BestMargin(weights, margin * scale, upper * scale)

@@ -1,0 +1,187 @@
+"""The perceptron's mistake bound (S11): thousands of random problems, and the proof along each."""
+
+from __future__ import annotations
+
+import clarabel
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference.perceptron_walk import lifted, perceptron_walk
+
+from maxmargin import mistake_bound
+from maxmargin.errors import InvalidInput, InvalidParameter
+
+FORMS = [(offset, normalize) for offset in (True, False) for normalize in (True, False)]
+FOUR_FORMS = pytest.mark.parametrize(("fit_intercept", "normalize"), FORMS)
+
+
+def separable(rng: np.random.Generator, n: int, d: int, room: float) -> tuple[np.ndarray, np.ndarray]:
+    """Draw rows with at least that much room on both sides of a boundary through the origin."""
+    normal = rng.normal(size=d)
+    normal /= np.linalg.norm(normal)
+    X = rng.normal(size=(n, d)) * rng.choice([0.1, 1.0, 30.0])
+    y = np.where(X @ normal >= 0, 1, -1)
+    return X + room * y[:, None] * normal, y
+
+
+def best_margin(Z: np.ndarray, y: np.ndarray) -> float:
+    """Let a quadratic programming solver find the largest margin through the origin."""
+    unit = np.linalg.norm(Z, axis=1).max()
+    signed = sp.csc_matrix(-y[:, None] * Z / unit)
+    quiet = clarabel.DefaultSettings()
+    quiet.verbose = False
+    quiet.tol_gap_abs = quiet.tol_gap_rel = quiet.tol_feas = 1e-12
+    d, n = Z.shape[1], len(y)
+    solver = clarabel.DefaultSolver(
+        sp.identity(d, format="csc"), np.zeros(d), signed, -np.ones(n), [clarabel.NonnegativeConeT(n)], quiet
+    )
+    return unit / float(np.linalg.norm(solver.solve().x))
+
+
+@FOUR_FORMS
+@pytest.mark.parametrize("count", [300, pytest.param(3000, marks=pytest.mark.slow)])
+def test_holds_on_thousands_of_problems(fit_intercept, normalize, count):
+    rng = np.random.default_rng(count)
+    for k in range(count):
+        d = int(rng.integers(1, 6))
+        X, y = separable(rng, int(rng.integers(2, 15)), d, room=float(rng.choice([0.2, 1.0])))
+        known = mistake_bound(X, y, fit_intercept=fit_intercept, normalize=normalize)
+        assert known.exists
+        if known.bound > 2000:
+            continue  # few, and their walks are long
+        course = perceptron_walk(lifted(X, fit_intercept, normalize), y)
+        assert len(course) - 1 <= known.most, k
+        proof = known.along(course)
+        assert proof.holds
+        assert proof.t[-1] == len(course) - 1
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(FORMS))
+@settings(max_examples=60, deadline=None)
+def test_margin_is_the_largest(seed, form):
+    rng = np.random.default_rng(seed)
+    X, y = separable(rng, int(rng.integers(1, 30)), int(rng.integers(1, 6)), room=0.1)
+    known = mistake_bound(X, y, fit_intercept=form[0], normalize=form[1])
+    Z = lifted(X, *form)
+    expected = best_margin(Z, y)
+    assert known.gamma <= expected * (1 + 1e-6)
+    assert known.gamma_upper >= expected * (1 - 1e-6)
+    assert known.gamma == pytest.approx(expected, rel=1e-5)
+    assert known.radius == pytest.approx(np.linalg.norm(Z, axis=1).max(), rel=1e-12)
+    best = np.append(known.coef, known.intercept) if form[0] else known.coef
+    assert np.linalg.norm(best) == pytest.approx(1, abs=1e-12)
+    assert (y * (Z @ best)).min() >= known.gamma
+
+
+@FOUR_FORMS
+def test_any_constant_step_makes_the_same_mistakes(fit_intercept, normalize):
+    rng = np.random.default_rng(3)
+    X, y = separable(rng, 40, 4, room=0.3)
+    Z = lifted(X, fit_intercept, normalize)
+    course = perceptron_walk(Z, y)
+    for step in (0.25, 8.0):  # powers of two: not a bit differs
+        np.testing.assert_array_equal(perceptron_walk(Z, y, step=step), step * course)
+
+
+def test_the_two_documents_agree_on_normalised_rows():
+    """On rows of length 1, A's (R/γ)² is B's 1/γ²."""
+    rng = np.random.default_rng(4)
+    X, y = separable(rng, 30, 3, room=0.3)
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    plain = mistake_bound(unit, y, fit_intercept=False)
+    normalised = mistake_bound(X, y, fit_intercept=False, normalize=True)
+    assert plain.bound == pytest.approx(normalised.bound, rel=1e-6)
+
+
+def test_test_examples_count_too():
+    """Train until separated, then go on through the test examples with feedback: the sum stays below."""
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        X, y = separable(rng, 30, 3, room=0.5)
+        train, test = slice(0, 15), slice(15, 30)
+        alone = mistake_bound(X[train], y[train])
+        both = mistake_bound(X[train], y[train], test=(X[test], y[test]))
+        assert both.bound >= alone.bound * (1 - 1e-6)
+        Z = lifted(X, True, False)
+        course = perceptron_walk(Z[train], y[train])
+        made, w = len(course) - 1, course[-1]
+        known = mistake_bound(X[train], y[train], test=(X[test], y[test]), mistakes=made)
+        further = 0
+        for z, label in zip(Z[test], y[test], strict=True):
+            if label * (z @ w) <= 0:
+                w, further = w + label * z, further + 1
+        assert further <= known.remaining
+        assert f"{made:,} made" in str(known)
+        assert "followed by its true label" in str(known)
+        assert len(known.assumptions) == 3
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "fit_intercept"),
+    [
+        ([[0.0], [1.0], [2.0]], [-1, 1, -1], True),  # overlapping
+        ([[0.0], [1.0], [1.0], [2.0]], [-1, -1, 1, 1], True),  # but for rows on the boundary
+        ([[1.0], [2.0]], [-1, 1], False),  # only with an offset
+        ([[0.0, 0.0], [1.0, 0.0]], [1, 1], False),  # a zero row is never right through the origin
+    ],
+)
+def test_no_bound_without_a_separator(X, y, fit_intercept):
+    known = mistake_bound(X, y, fit_intercept=fit_intercept, mistakes=10**9)
+    assert not known.exists
+    assert known.bound == known.most == known.remaining == np.inf
+    assert known.gamma == 0
+    assert str(known).startswith("no bound on the mistakes of the perceptron: the examples are not separable")
+
+
+def test_sparse_rows_are_the_same_rows():
+    rng = np.random.default_rng(6)
+    X, y = separable(rng, 30, 5, room=0.5)
+    X[np.abs(X) < 0.3] = 0
+    for form in FORMS:
+        options = {"fit_intercept": form[0], "normalize": form[1]}
+        dense = mistake_bound(X, y, **options)
+        sparse = mistake_bound(sp.csr_matrix(X), y, test=(X[:2], y[:2]), **options)
+        assert sparse.bound == pytest.approx(dense.bound, rel=1e-6)
+
+
+def test_labels_of_any_kind():
+    numbers = mistake_bound([[0.0], [2.0]], [-1, 1])
+    words = mistake_bound([[0.0], [2.0]], ["ham", "spam"])
+    assert words.bound == numbers.bound
+    one_class = mistake_bound([[1.0], [2.0]], [-1, -1])
+    assert one_class.exists
+    assert one_class.coef[0] + one_class.intercept < 0
+
+
+def test_proof_notices_what_is_no_perceptron():
+    known = mistake_bound([[3.0, 4.0], [-4.0, -3.0]], [1, -1], fit_intercept=False)
+    assert known.along([[0.0, 0.0], [3.0, 4.0]]).holds
+    assert not known.along([[0.0, 0.0], [30.0, 40.0]]).holds  # too long a step
+    assert not known.along([[0.0, 0.0], [-3.0, -4.0]]).holds  # the wrong way
+    with pytest.raises(InvalidInput, match="starts at θ = 0"):
+        known.along([[1.0, 0.0]])
+    with pytest.raises(InvalidInput, match="must have 2 columns"):
+        known.along([[0.0, 0.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"mistakes": 2.5}, InvalidParameter, "mistakes must be a whole number"),
+        ({"mistakes": -1}, InvalidParameter, "mistakes must be a whole number"),
+        ({"mistakes": 10_000}, InvalidParameter, "more than the"),
+        ({"y": [0, 1, 2]}, InvalidInput, "two classes; got 3"),
+        ({"X": [[1.0], [np.nan], [3.0]]}, InvalidInput, "NaN"),
+        ({"test": ([[1.0, 2.0]], [1])}, InvalidInput, "test has 2 features"),
+        (
+            {"X": [[0.0], [1.0], [2.0]], "fit_intercept": False, "normalize": True},
+            InvalidInput,
+            "row 0 .* is zero",
+        ),
+    ],
+)
+def test_bad_input(change, error, message):
+    with pytest.raises(error, match=message):
+        mistake_bound(**{"X": [[-1.0], [1.0], [3.0]], "y": [-1, 1, 1], **change})
