@@ -92,7 +92,8 @@ struct Logistic {
     // and the linear terms cancel on paper: 2 (t^2 + (1 + t)(t^3/3 + t^5/5 + ...)) / (1 - t).
     static double excess_near(double r) noexcept {
         const double t = r / (2.0 + r), t2 = t * t;
-        if (t2 < 1e-6) return 2.0 * t2 * (1.0 + (1.0 + t) * t * (1.0 / 3 + t2 * (1.0 / 5 + t2 / 7))) / (1.0 - t);
+        if (t2 < 1e-6)
+            return 2.0 * t2 * (1.0 + (1.0 + t) * t * (1.0 / 3 + t2 * (1.0 / 5 + t2 / 7))) / (1.0 - t);
         double tail = 0.0;
         for (int k = 19; k >= 3; k -= 2) tail = tail * t2 + 1.0 / k;
         return 2.0 * t2 * (1.0 + (1.0 + t) * t * tail) / (1.0 - t);
