@@ -3,10 +3,14 @@ from maxmargin.displays.agreement import AgreementDisplay as AgreementDisplay
 from maxmargin.displays.boundary import BoundaryDisplay as BoundaryDisplay
 from maxmargin.displays.convergence import ConvergenceDisplay as ConvergenceDisplay
 from maxmargin.errors import ConvergenceWarning as ConvergenceWarning
+from maxmargin.estimators.hinge_sgd import HingeSGD as HingeSGD
 from maxmargin.estimators.least_squares import LeastSquaresClassifier as LeastSquaresClassifier
 from maxmargin.estimators.linear_classifier import LinearClassifier as LinearClassifier
 from maxmargin.estimators.linear_svm import LinearSVM as LinearSVM
 from maxmargin.estimators.logistic_regression import LogisticRegression as LogisticRegression
+from maxmargin.estimators.logistic_sgd import LogisticSGD as LogisticSGD
+from maxmargin.estimators.pegasos import Pegasos as Pegasos
+from maxmargin.estimators.perceptron import Perceptron as Perceptron
 from maxmargin.inputs.load import load_data as load_data
 from maxmargin.inputs.save import save_data as save_data
 from maxmargin.learners.gradient_descent import gradient_descent as gradient_descent
@@ -19,6 +23,12 @@ from maxmargin.losses.reference_margin import reference_margin as reference_marg
 from maxmargin.losses.risk import empirical_risk as empirical_risk
 from maxmargin.results.certificate import Certificate as Certificate
 from maxmargin.results.descent import DescentTrace as DescentTrace
+from maxmargin.results.trace import Trace as Trace
+from maxmargin.solvers.step_rules import Armijo as Armijo
+from maxmargin.solvers.step_rules import ConstantStep as ConstantStep
+from maxmargin.solvers.step_rules import OneOverLambdaT as OneOverLambdaT
+from maxmargin.solvers.step_rules import OneOverSqrtT as OneOverSqrtT
+from maxmargin.solvers.step_rules import OneOverT as OneOverT
 from maxmargin.training.certify import certify as certify
 from maxmargin.training.compare import compare as compare
 from maxmargin.training.files import load_model as load_model

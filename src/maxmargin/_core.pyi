@@ -432,6 +432,46 @@ def interior_least_products(block: Block, sign: Annotated[NDArray[numpy.int8], d
 def interior_smooth_slope(block: Block, sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], state: tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]], change: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], step: float, mu: float) -> float:
     """The slope of the smoothed loss along a change of the scores."""
 
+class OnlineSettings:
+    """How an online learner steps and chooses its rows."""
+
+    def __init__(self, step: tuple[float, float, float], *, threshold: float = 0.0, lam: float = 0.0, has_offset: bool = False, counts_updates: bool = False, arrangement: str = 'given') -> None: ...
+
+class OnlineState:
+    """The weights scale * v, the offset, and the counts."""
+
+    def __init__(self, v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None = None) -> None: ...
+
+    @property
+    def numbers(self) -> tuple[float, float, float, float, int, int]:
+        """
+        scale, its sum, offset, its sum, visits and updates: what it takes, with v and u, to go on
+        """
+
+    @numbers.setter
+    def numbers(self, arg: tuple[float, float, float, float, int, int], /) -> None: ...
+
+    @property
+    def visits(self) -> int: ...
+
+    @property
+    def updates(self) -> int: ...
+
+    def weights(self, averaged: bool, theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float:
+        """
+        Write the weights, or their average over all visits, into theta; return the offset.
+        """
+
+class OnlineTrace:
+    """Where to write down every visit."""
+
+    def __init__(self, row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')], agreement: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], updated: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], step: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+def online_sweep(block: Block, rule: str, settings: OnlineSettings, state: OnlineState, sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], norm2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, stretch: tuple[int, int, int, int, int], updated_rows: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu')] | None, trace: OnlineTrace | None, token: StopToken) -> None:
+    """
+    Visit rows one by one; stretch is (seed, pass, first position, most visits, most updates).
+    """
+
 class ProximalSums:
     """Sums of proximal_move."""
 

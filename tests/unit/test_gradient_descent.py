@@ -93,7 +93,7 @@ def test_the_rule_that_suits():
     assert choose_rule(None, LOSSES["hinge"], 0.1) == OneOverLambdaT(2.0, 1.0)
     assert choose_rule(None, LOSSES["hinge"], 0.0) == OneOverSqrtT()
     written = [str(rule) for rule in STEP_RULES.values()]
-    assert written == ["1/t", "1/(t + 1)", "1/√t", "1/(λt)", "2/(λ(t + 1))", "backtracking"]
+    assert written == ["1/t", "1/t", "1/(t + 1)", "1/√t", "1/(λt)", "2/(λ(t + 1))", "backtracking"]
 
 
 # ---------------------------------------------------------------- the trace

@@ -1,7 +1,12 @@
 """How far to go against the gradient: the step sizes η of the lecture notes, and backtracking.
 
-Steps are those of the λ form, mean loss + λ/2 ‖θ‖², and counted from t = 1. Rules that decrease like 1/t are
-not summable but square summable, which is what A asks of them; a constant is what C and D use.
+Steps are those of the λ form, mean loss + λ/2 ‖θ‖², and counted from t = 1. A asks of them that Σ η = ∞ (not
+summable: the optimum can be reached from anywhere) and Σ η² < ∞ (square summable: the noise of examples that
+are drawn at random dies away); rules that decrease like 1/t are such. Where each document uses which:
+
+    1/t        1, ½, ⅓, …   A's algorithm 1; E writes 1/(k + 1) from k = 0
+    1/(t + 1)  ½, ⅓, ¼, …   A's remark η = 1/(k + 1) with k from 1
+    constant   η, η, η, …   D's "small learning rate"; C leaves the rule open
 """
 
 from __future__ import annotations
@@ -25,6 +30,7 @@ __all__ = [
     "OneOverT",
     "StepRule",
     "choose_rule",
+    "named_rule",
 ]
 
 
@@ -33,6 +39,8 @@ class StepRule(ABC):
 
     is_for_smooth_losses: ClassVar[bool] = False
     needs_lam: ClassVar[bool] = False
+    is_summable: ClassVar[bool] = False
+    is_square_summable: ClassVar[bool] = False
 
     @abstractmethod
     def length(self, t: int, lam: float, last: float) -> float:
@@ -42,10 +50,23 @@ class StepRule(ABC):
         """Whether to take a step by which the objective falls so far; `square` is ‖gradient‖²."""
         return True
 
+    def formula(self, lam: float) -> tuple[float, float, float]:
+        """Return (power, scale, delay) of η = scale/(t + delay)^power, as the compiled loops take it."""
+        raise InvalidParameter(
+            f"{self} needs the objective at every step, which steps from one example at a time do not know; "
+            "choose another step rule, such as '1/t'"
+        )
+
 
 @dataclass(frozen=True)
 class ConstantStep(StepRule):
-    """η = size (C, D)."""
+    """η = size (C, D): neither summable nor square summable, so the noise of single examples stays.
+
+    Examples
+    --------
+    >>> ConstantStep(0.5).is_summable, ConstantStep(0.5).is_square_summable
+    (False, False)
+    """
 
     size: float = 0.1
 
@@ -55,6 +76,9 @@ class ConstantStep(StepRule):
     def length(self, t: int, lam: float, last: float) -> float:
         return self.size
 
+    def formula(self, lam: float) -> tuple[float, float, float]:
+        return 0.0, self.size, 0.0
+
     def __str__(self) -> str:
         return f"{self.size:g}"
 
@@ -63,14 +87,20 @@ class ConstantStep(StepRule):
 class OneOverT(StepRule):
     """η = scale/(t + delay): A's and E's 1, ½, ⅓, …; with delay = 1 A's ½, ⅓, ….
 
+    Not summable but square summable, as A asks (Σ 1/t = ∞, Σ 1/t² = π²/6).
+
     Examples
     --------
     >>> [OneOverT(delay=1).length(t, lam=0.0, last=0.0) for t in (1, 3)]
     [0.5, 0.25]
+    >>> OneOverT().is_summable, OneOverT().is_square_summable
+    (False, True)
     """
 
     scale: float = 1.0
     delay: float = 0.0
+
+    is_square_summable = True
 
     def __post_init__(self) -> None:
         check_positive("scale", self.scale)
@@ -80,6 +110,9 @@ class OneOverT(StepRule):
     def length(self, t: int, lam: float, last: float) -> float:
         return self.scale / (t + self.delay)
 
+    def formula(self, lam: float) -> tuple[float, float, float]:
+        return 1.0, self.scale, self.delay
+
     def __str__(self) -> str:
         return f"{self.scale:g}/(t + {self.delay:g})" if self.delay else f"{self.scale:g}/t"
 
@@ -88,8 +121,13 @@ class OneOverT(StepRule):
 class OneOverLambdaT(OneOverT):
     """η = scale/(λ(t + delay)): with scale 1 that of the published Pegasos, for strongly convex objectives.
 
-    With scale 2 and delay 1 later steps count more, and the objective's distance from its minimum falls like
-    1/t without a logarithm.
+    Not summable but square summable. With scale 2 and delay 1 later steps count more, and the objective's
+    distance from its minimum falls like 1/t without a logarithm.
+
+    Examples
+    --------
+    >>> OneOverLambdaT().length(2, lam=0.01, last=0.0)
+    50.0
     """
 
     needs_lam = True
@@ -97,13 +135,24 @@ class OneOverLambdaT(OneOverT):
     def length(self, t: int, lam: float, last: float) -> float:
         return self.scale / (lam * (t + self.delay))
 
+    def formula(self, lam: float) -> tuple[float, float, float]:
+        return 1.0, self.scale / lam, self.delay
+
     def __str__(self) -> str:
         return f"{self.scale:g}/(λ(t + {self.delay:g}))" if self.delay else f"{self.scale:g}/(λt)"
 
 
 @dataclass(frozen=True)
 class OneOverSqrtT(StepRule):
-    """η = scale/√t: the rule for convex objectives without a regulariser."""
+    """η = scale/√t: the rule for convex objectives without a regulariser.
+
+    Neither summable nor square summable: it needs the best or the average iterate, not the last.
+
+    Examples
+    --------
+    >>> OneOverSqrtT().length(4, lam=0.0, last=0.0), OneOverSqrtT().is_square_summable
+    (0.5, False)
+    """
 
     scale: float = 1.0
 
@@ -112,6 +161,9 @@ class OneOverSqrtT(StepRule):
 
     def length(self, t: int, lam: float, last: float) -> float:
         return self.scale / math.sqrt(t)
+
+    def formula(self, lam: float) -> tuple[float, float, float]:
+        return 0.5, self.scale, 0.0
 
     def __str__(self) -> str:
         return f"{self.scale:g}/√t"
@@ -147,6 +199,7 @@ class Armijo(StepRule):
 
 STEP_RULES: dict[str, StepRule] = {
     "1/t": OneOverT(),
+    "1/(k+1)": OneOverT(),  # k from 0, so that the first step is 1
     "1/(t+1)": OneOverT(delay=1.0),
     "1/sqrt(t)": OneOverSqrtT(),
     "1/(lam t)": OneOverLambdaT(),
@@ -166,8 +219,25 @@ def choose_rule(step: Any, loss: Loss, lam: float) -> StepRule:
     """
     if step is None:
         name = "armijo" if loss.is_smooth else "2/(lam (t+1))" if lam > 0 else "1/sqrt(t)"
-        rule = STEP_RULES[name]
-    elif isinstance(step, StepRule):
+        step = STEP_RULES[name]
+    rule = named_rule(step, lam)
+    if rule.is_for_smooth_losses and not loss.is_smooth:
+        raise InvalidParameter(
+            f"{rule} needs a smooth loss: at a kink of the {loss.name} loss no step along a subgradient may "
+            "lead down; choose another step rule, such as '1/t'"
+        )
+    return rule
+
+
+def named_rule(step: Any, lam: float) -> StepRule:
+    """Return the rule that is meant by a rule, a name or a number (a constant); lam = 0 is no regulariser.
+
+    Examples
+    --------
+    >>> print(named_rule("1/(k+1)", lam=0.0), named_rule("1/(lam t)", lam=0.1))
+    1/t 1/(λt)
+    """
+    if isinstance(step, StepRule):
         rule = step
     elif isinstance(step, str) and step in STEP_RULES:
         rule = STEP_RULES[step]
@@ -178,9 +248,4 @@ def choose_rule(step: Any, loss: Loss, lam: float) -> StepRule:
         raise InvalidParameter(f"step must be a positive number, a step rule or one of {names}; got {step!r}")
     if rule.needs_lam and not lam > 0:
         raise InvalidParameter(f"the step rule {rule} needs lam > 0; got lam={lam!r}")
-    if rule.is_for_smooth_losses and not loss.is_smooth:
-        raise InvalidParameter(
-            f"{rule} needs a smooth loss: at a kink of the {loss.name} loss no step along a subgradient may "
-            "lead down; choose another step rule, such as '1/t'"
-        )
     return rule

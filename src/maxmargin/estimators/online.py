@@ -1,0 +1,254 @@
+"""Estimators that learn from one example at a time: fit and partial_fit = check, walk, keep."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
+
+from maxmargin._core import StopToken
+from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter
+from maxmargin.estimators.base import LinearEstimator
+from maxmargin.estimators.labels import checked_labels
+from maxmargin.learners.online import Limits, Outcome, learn
+from maxmargin.learners.online_method import OnlineMethod, arrangement_of
+from maxmargin.learners.walk import Walk
+from maxmargin.results.trace import Trace
+from maxmargin.rows import MemoryRows
+from maxmargin.training.cores import resolve_jobs
+from maxmargin.training.model import LinearModel
+from maxmargin.training.settings import seed_from
+from maxmargin.validation import check_labels, check_matrix, check_positive
+
+__all__ = ["OnlineEstimator"]
+
+_OF_A_WALK = (
+    "converged_",
+    "mistakes_",
+    "mistake_indices_",
+    "n_draws_",
+    "n_passes_",
+    "n_updates_",
+    "stopped_",
+)
+
+
+class OnlineEstimator(LinearEstimator):
+    """Fit of every online learner; a subclass says how it steps (`_method`) and when it ends (`_limits`)."""
+
+    _loss: ClassVar[str]
+
+    n_draws_: int
+    n_updates_: int
+    n_passes_: int
+    converged_: bool
+    stopped_: str
+    trace_: Trace | list[Trace]
+
+    # Parameters that every online learner has.
+    step: Any
+    fit_intercept: bool
+    shuffle: Any
+    max_passes: int | None
+    max_updates: int | None
+    random_state: Any
+    trace: bool
+
+    def _method(self) -> OnlineMethod:
+        """Return how it steps, once the parameters have been checked."""
+        raise NotImplementedError
+
+    def _limits(self, n_rows: int) -> Limits:
+        """Return when `fit` ends."""
+        raise NotImplementedError
+
+    def _limits_of_a_chunk(self) -> Limits:
+        """Return when `partial_fit` ends: after one pass."""
+        return Limits(max_passes=1, traces=self.trace)
+
+    def _regularisation(self, n_rows: int) -> float:
+        """Return C of the objective that is approached; inf without a regulariser."""
+        return np.inf
+
+    def _keep_details(self, outcomes: list[Outcome], rows: MemoryRows, signs: list[NDArray[np.int8]]) -> None:
+        """Set fitted attributes of one learner only."""
+
+    # ------------------------------------------------------------ fit and partial_fit
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from the rows, one at a time, from θ = 0.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_rows, d)
+            Read where it is; no copy is made of arrays and CSR matrices.
+        y : array of shape (n_rows,)
+            Labels of any kind; more than two classes are learned one against the rest.
+
+        Returns
+        -------
+        The estimator. Ctrl-C raises KeyboardInterrupt after keeping what was learned so far.
+        """
+        method = self._method()
+        validate_data(self, X, y, skip_check_array=True)
+        checked, labels = _rows_and_labels(X, y)
+        classes = np.unique(labels)
+        if len(classes) < 2:
+            raise InvalidInput(f"y holds only one class, {classes[0]!s}; a classifier needs two.")
+        walks = [Walk(method, checked.shape[1]) for _ in range(_n_problems(classes))]
+        self._seen = 0
+        return self._learn(checked, labels, classes, walks, self._limits(checked.shape[0]))
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Go on from where the last call ended, with one pass over further rows.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_rows, d)
+        y : array of shape (n_rows,)
+        classes : array, optional
+            All classes that will ever come, at the first call; without it, those of the first y. They are
+            fixed from then on: a new class would need weights that have seen none of the earlier rows, so a
+            label that is none of them is refused. Start again with `fit`, or with all classes named.
+        """
+        is_first = not hasattr(self, "_walks")
+        method = self._method()
+        validate_data(self, X, y, reset=is_first, skip_check_array=True)
+        checked, labels = _rows_and_labels(X, y)
+        known = _classes_of_the_stream(None if is_first else self.classes_, classes, labels)
+        if is_first:
+            walks, self._seen = [Walk(method, checked.shape[1]) for _ in range(_n_problems(known))], 0
+        else:
+            walks = self._walks
+            for walk in walks:
+                walk.continue_with(method)
+        return self._learn(checked, labels, known, walks, self._limits_of_a_chunk())
+
+    def _learn(
+        self, X: Any, labels: NDArray[Any], classes: NDArray[Any], walks: list[Walk], limits: Limits
+    ) -> Self:
+        rows = MemoryRows(X, threads=resolve_jobs(None))
+        token = StopToken(None, threading.current_thread() is threading.main_thread())
+        positives = classes[1:] if len(classes) == 2 else classes
+        signs = [np.where(labels == label, 1, -1).astype(np.int8) for label in positives]
+        outcomes: list[Outcome] = []
+        for walk, sign in zip(walks, signs, strict=True):
+            stop = bool(outcomes) and outcomes[-1].interrupted
+            outcomes.append(learn(walk, rows, sign, _NOTHING if stop else limits, token))
+        self._walks, self._seen = walks, self._seen + rows.n_rows
+        self._keep(self._model_of(outcomes, classes, rows, signs))
+        self._keep_course(outcomes)
+        self._keep_details(outcomes, rows, signs)
+        if any(outcome.interrupted for outcome in outcomes):
+            raise Interrupted("the fit was interrupted; it keeps what was learned so far", self._model)
+        return self
+
+    def _model_of(
+        self,
+        outcomes: list[Outcome],
+        classes: NDArray[Any],
+        rows: MemoryRows,
+        signs: list[NDArray[np.int8]],
+    ) -> LinearModel:
+        offsets = [outcome.intercept for outcome in outcomes]
+        return LinearModel(
+            coef=np.array([outcome.coef for outcome in outcomes]),
+            intercept=np.array(offsets),
+            classes=classes,
+            loss=self._loss,
+            C=self._regularisation(self._seen),
+            offset="free" if self.fit_intercept else "none",
+            intercept_intervals=[(offset, offset) for offset in offsets],
+        )
+
+    def _keep_course(self, outcomes: list[Outcome]) -> None:
+        for name in (*_OF_A_WALK, "trace_"):
+            self.__dict__.pop(name, None)
+        self.n_draws_ = sum(outcome.n_draws for outcome in outcomes)
+        self.n_updates_ = sum(outcome.n_updates for outcome in outcomes)
+        self.n_passes_ = max(outcome.n_passes for outcome in outcomes)
+        self.converged_ = all(outcome.converged for outcome in outcomes)
+        # With several classes, what ended the one that did not get there.
+        last = min(outcomes, key=lambda outcome: outcome.converged)
+        self.stopped_ = last.reason
+        traces = [outcome.trace for outcome in outcomes if outcome.trace is not None]
+        if traces:
+            self.trace_ = traces[0] if len(outcomes) == 1 else traces
+
+    def _why_missing(self, name: str) -> str:
+        what = f"{type(self).__name__!r} object has no attribute {name!r}"
+        fitted = "_model" in self.__dict__
+        if name == "trace_" and fitted:
+            return f"{what}: it was fitted with trace=False"
+        if name in _OF_A_WALK and not fitted:
+            return f"{what}: it is not fitted yet, call fit first"
+        if name in ("certificate_", "certificates_") and fitted:
+            return f"{what}: an online learner proves nothing on its way; certify(X, y) tells how far it came"
+        if name in ("support_", "dual_coef_", "history_", "histories_", "plan_", "n_iter_") and fitted:
+            return f"{what}: an online learner has none; stopped_, n_passes_ and n_updates_ tell its course"
+        return super()._why_missing(name)
+
+    # ------------------------------------------------------------ parameters
+
+    def _check_flags(self, *names: str) -> None:
+        for name in names:
+            value = getattr(self, name)
+            if not isinstance(value, (bool, np.bool_)):
+                raise InvalidParameter(f"{name} must be True or False; got {name}={value!r}")
+
+    def _shared_settings(self) -> dict[str, Any]:
+        """Return the settings that every method takes, checked."""
+        self._check_flags("fit_intercept", "trace")
+        return {
+            "fit_intercept": bool(self.fit_intercept),
+            "arrangement": arrangement_of(self.shuffle),
+            "seed": seed_from(self.random_state),
+        }
+
+    def _shared_limits(self, default_passes: int) -> dict[str, Any]:
+        """Return max_passes and max_updates, checked; without either, so many passes."""
+        passes = check_positive("max_passes", self.max_passes, or_none=True, integer=True)
+        updates = check_positive("max_updates", self.max_updates, or_none=True, integer=True)
+        if passes is None and updates is None:
+            passes = default_passes
+        return {"max_passes": passes, "max_updates": updates, "traces": bool(self.trace)}
+
+
+_NOTHING = Limits(max_passes=0)
+
+
+def _rows_and_labels(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+    labels = checked_labels(y)
+    checked = check_matrix(X)
+    return checked, check_labels(labels, checked.shape[0])
+
+
+def _n_problems(classes: NDArray[Any]) -> int:
+    return 1 if len(classes) == 2 else len(classes)
+
+
+def _classes_of_the_stream(known: Any, given: Any, labels: NDArray[Any]) -> NDArray[Any]:
+    """Return the classes of all calls of `partial_fit`, and refuse labels that are none of them."""
+    named = None if given is None else np.unique(np.asarray(given))
+    if known is not None and named is not None and not np.array_equal(known, named):
+        raise InvalidInput(
+            f"classes={named.tolist()} is not the same as on the last call to partial_fit, which was "
+            f"{known.tolist()}: they are fixed by the first call."
+        )
+    classes = known if known is not None else named if named is not None else np.unique(labels)
+    if len(classes) < 2:
+        raise InvalidInput(
+            f"y holds only one class, {classes[0]!s}, and a classifier needs two: name all classes that will "
+            "come with classes=… at the first call of partial_fit."
+        )
+    unknown = ~np.isin(labels, classes)
+    if unknown.any():
+        where = int(np.flatnonzero(unknown)[0])
+        raise InvalidInput(
+            f"y[{where}] is {labels[where]!s}, which is none of the classes {', '.join(map(str, classes))} "
+            "of the first call of partial_fit. Name all classes that will come with classes=… at that call."
+        )
+    return np.asarray(classes)

@@ -1,0 +1,71 @@
+"""Pegasos: stochastic subgradient steps on the soft-margin objective, without offset.
+
+    θ ← (1 − ηλ)θ + η y x   if y(θ·x) ≤ 1,        θ ← (1 − ηλ)θ   otherwise      (A16, A's algorithm 1; C)
+
+It approaches the minimum of λ/2 ‖θ‖² + mean hinge loss (A9, A11). A takes η = 1/t, C leaves it open, and the
+authors of the method take η = 1/(λt) (Shalev-Shwartz, Singer and Srebro, ICML 2007).
+
+Why η = 1/t is slow at small λ: what step 1 did is multiplied by 1 − λ/2, 1 − λ/3, …, 1 − λ/t, together about
+t^−λ. At λ = 0.01 a million steps leave 87 % of it, so the first, long steps, which were made in the wrong
+places, are all but kept; to forget nine tenths of them takes 10^(1/λ) steps. With η = 1/(λt) the factors
+1 − 1/t multiply to 1/t: every step counts the same, and θ is an average.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from maxmargin.learners.online_method import OnlineMethod
+from maxmargin.results.step_words import TracedStep, number, vector
+from maxmargin.results.wording import percent
+from maxmargin.rows import Array
+from maxmargin.solvers.step_rules import OneOverT
+
+__all__ = ["PegasosMethod", "share_left_of_the_first_step"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PegasosMethod(OnlineMethod):
+    """Pegasos' step, and the objective A9."""
+
+    title: ClassVar[str] = "Pegasos"
+    kernel: ClassVar[str] = "pegasos"
+
+    def risk(self, agreements: Array, theta: Array) -> float:
+        mean = float(np.mean(np.maximum(0.0, 1.0 - agreements)))
+        return mean + 0.5 * self.lam * float(np.sum(theta * theta))
+
+    def tell(self, step: TracedStep) -> str:
+        keep = 1 - step.step * self.lam
+        if step.updated:
+            said = f"{step.seen} ≤ 1, not beyond the margin; {step.moved(step.step, keep)}"
+        else:
+            shrunk = f"θ ← {number(keep)}·{vector(step.before[0])} = {vector(step.after[0])}"
+            said = f"{step.seen} > 1, beyond the margin; {shrunk}"
+        return f"{said}, with η = {number(step.step)} and 1 − ηλ = {number(keep)}{self._memory(step.t)}"
+
+    def _memory(self, t: int) -> str:
+        """Say how much of the first step is left, where that is what makes the method slow."""
+        rule = self.step
+        if type(rule) is not OneOverT or rule.scale * self.lam >= 0.5 or t < 2:
+            return ""
+        left = percent(share_left_of_the_first_step(t, rule.scale * self.lam, rule.delay))
+        return f". Of what step 1 did, {left} is left: with η = {rule} and λ = {self.lam:g} it fades as t^−λ"
+
+
+def share_left_of_the_first_step(t: int, pace: float, delay: float = 0.0) -> float:
+    """Return Π (1 − pace/(r + delay)) over r = 2 … t: by how much later steps shrink what step 1 did.
+
+    Examples
+    --------
+    >>> round(share_left_of_the_first_step(1_000_000, 0.01), 3)
+    0.875
+    """
+    start, end = 2 + delay, t + 1 + delay
+    return math.exp(
+        math.lgamma(end - pace) - math.lgamma(start - pace) - math.lgamma(end) + math.lgamma(start)
+    )
