@@ -19,6 +19,7 @@ _PUBLIC = {
     "ConvergenceDisplay": "maxmargin.displays.convergence",
     "ConvergenceWarning": "maxmargin.errors",
     "DescentTrace": "maxmargin.results.descent",
+    "ExponentialLossClassifier": "maxmargin.estimators.exponential",
     "HingeSGD": "maxmargin.estimators.hinge_sgd",
     "LeastSquaresClassifier": "maxmargin.estimators.least_squares",
     "LinearClassifier": "maxmargin.estimators.linear_classifier",

@@ -23,6 +23,7 @@ PUBLIC = [
     "ConvergenceDisplay",
     "ConvergenceWarning",
     "DescentTrace",
+    "ExponentialLossClassifier",
     "HingeSGD",
     "LeastSquaresClassifier",
     "LinearClassifier",

@@ -2,7 +2,8 @@
 
 Two of the checks compare decision values of weighted and of repeated rows to seven digits or to 1e-9. The
 weights are as precise as the square root of the gap: the hinge, whose last steps are exact, gets there with
-a tiny `tol`; the smooth losses also take a small C, which makes the whole objective small.
+a tiny `tol`; the smooth losses also take a small C, which makes the whole objective small. Most of the
+checks' data can be separated, where the exponential loss has no minimum: it is asked for the direction.
 
 Tried with scikit-learn 1.9.1 and with the oldest that the package accepts, 1.6.1 (which sees no column names
 in frames of polars 2).
@@ -19,9 +20,17 @@ import pytest
 import sklearn
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from maxmargin import LeastSquaresClassifier, LinearClassifier, LinearSVM, LogisticRegression
+from maxmargin import (
+    ExponentialLossClassifier,
+    LeastSquaresClassifier,
+    LinearClassifier,
+    LinearSVM,
+    LogisticRegression,
+)
 
 ESTIMATORS = [
+    ExponentialLossClassifier(on_separable="direction"),
+    ExponentialLossClassifier(method="coordinate", max_iter=100, tol=0.01, on_separable="direction"),
     LeastSquaresClassifier(),
     LinearClassifier(tol=1e-13),
     LinearClassifier(C=1e-5, loss="logistic", tol=1e-13),

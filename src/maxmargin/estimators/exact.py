@@ -24,7 +24,7 @@ class ExactEstimator(LinearEstimator):
 
     A subclass names its loss, and learns from two classes in `_learn`. Parameters that it has beyond
     ``fit_intercept`` and ``class_weight`` are its own; a ``max_time`` sets the deadline of the token that
-    `_learn` is given.
+    `_learn` is given, and a ``tol`` takes the place of `_tol`.
     """
 
     # What the model says that it minimises, and about its regulariser.
@@ -67,7 +67,7 @@ class ExactEstimator(LinearEstimator):
             fit_intercept=self.fit_intercept,
             class_weight=getattr(self, "class_weight", None),
             sample_weight=sample_weight,
-            tol=self._tol,
+            tol=getattr(self, "tol", self._tol),
             C=self._C,
             max_time=getattr(self, "max_time", None),
         )

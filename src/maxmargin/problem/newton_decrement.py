@@ -1,13 +1,14 @@
-"""The proof where ρ = 0: how far a point of maximum likelihood is from the optimum, by its Newton decrement.
+"""The proof where ρ = 0: how far a point of a smooth loss is from the optimum, by its Newton decrement.
 
-The objective is f(v) = Σ c log(1 + exp(−m)), plus b²/(2 scale²) if the offset is penalised, of v = (w, b),
-with m = a·v and a = s(x, 1). Let g be its gradient at v, H its Hessian there, and
+The objective is f(v) = Σ c ℓ(m), plus b²/(2 scale²) if the offset is penalised, of v = (w, b), with m = a·v
+and a = s(x, 1); ℓ is the logistic loss (maximum likelihood) or the exponential loss. Let g be its gradient at
+v, H its Hessian there, and
 
     λ² = gᵀH⁻¹g ,   R² = max aᵀH⁻¹a  over the rows with c > 0 ,   u = λR .
 
 **If u < 1, an optimum v* exists, and f(v) − f(v*) ≤ ((1 − u) log(1 − u) + u) / R² = λ² (1/2 + u/6 + …).**
 
-Proof. Take any d and φ(t) = f(v + td). The logistic loss has |ℓ‴| ≤ ℓ″, and the penalty has no third
+Proof. Take any d and φ(t) = f(v + td). Both losses have |ℓ‴| ≤ ℓ″, and the penalty has no third
 derivative, so |φ‴(t)| ≤ S φ″(t) with S = max |a·d|. Hence φ″(t) ≥ φ″(0) exp(−tS), and twice integrated
 
     f(v + d) ≥ f(v) + g·d + δ² (exp(−S) − 1 + S) / S² ,   δ² = dᵀHd = φ″(0) .
@@ -44,7 +45,7 @@ from maxmargin.problem.problem import Problem
 from maxmargin.rows import Array
 from maxmargin.rows.kernels import Combine, Gram, Scores
 
-__all__ = ["MOST_COLUMNS", "curvature_matrix", "examine_by_decrement"]
+__all__ = ["MOST_COLUMNS", "curvature_matrix", "examine_by_decrement", "proved_gap"]
 
 _BELIEVED = 0.5
 _STIFF = 2.0**900  # the curvature of what may not move: its share of any quadratic form is 0
@@ -111,13 +112,13 @@ def examine_by_decrement(
         slope = sums.slope
         if problem.offset.kind == "penalized":
             slope += offset / problem.offset.square
-        gap = _proved_gap(problem, pull, h, slope, objective, token)
+        gap = proved_gap(problem, pull, h, slope, objective, token)
     bound = objective - gap if math.isfinite(gap) else 0.0
     certificate = finite_certificate("newton-decrement", problem, objective, bound, gap)
     return Examination(w, offset, interval, np.abs(pull, out=pull), z, certificate)
 
 
-def _proved_gap(
+def proved_gap(
     problem: Problem, pull: Array, h: Array, slope: float, objective: float, token: StopToken | None
 ) -> float:
     """Return the bound on f(v) − f(v*) where there is one, and the objective itself where there is none."""

@@ -214,7 +214,7 @@ class LinearModel:
         proof, status = self.certificate, self.status
         if proof is None or status is None or proof.relative_gap <= self.tol:
             return None
-        if proof.kind in _EXACT_KINDS:
+        if proof.kind in _EXACT_KINDS or self.loss == "exponential":
             return f"{proof}: {status.value}. {_ADVICE_EXACT.get(status, 'Scale the columns.')}"
         action = _ADVICE.get(status, "Fit again with warm_start=True to continue from here.")
         reached = f"the model is within {percent(proof.relative_gap)} of the optimum"

@@ -1,0 +1,50 @@
+"""Columns of the rows, one at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from maxmargin.problem import Problem
+from maxmargin.rows import Array, MemoryRows
+
+__all__ = ["Columns"]
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The columns of a table in memory; beyond the last, a column of ones for the offset."""
+
+    X: Any  # an array, or a CSC matrix
+    sizes: dict[int, float | None] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, problem: Problem) -> Columns:
+        """Make the columns of a problem's rows easy to reach."""
+        rows = problem.rows
+        if not isinstance(rows, MemoryRows):
+            raise TypeError("columns are taken from rows in memory")
+        return cls(rows.X if isinstance(rows.X, np.ndarray) else rows.X.tocsc())
+
+    def column(self, number: int) -> Array:
+        """Return one column as a vector of doubles."""
+        n_rows, n_columns = self.X.shape
+        if number == n_columns:
+            return np.ones(n_rows)
+        if isinstance(self.X, np.ndarray):
+            return np.array(self.X[:, number], dtype=np.float64)
+        values = np.zeros(n_rows)
+        piece = slice(self.X.indptr[number], self.X.indptr[number + 1])
+        values[self.X.indices[piece]] = self.X.data[piece]
+        return values
+
+    def size_if_one(self, number: int) -> float | None:
+        """Return |x| if all values of the column that are not 0 have the same, else None."""
+        if number not in self.sizes:
+            sizes = np.abs(self.column(number))
+            largest = float(sizes.max(initial=0.0))
+            is_one = largest > 0 and bool(((sizes == 0) | (sizes == largest)).all())
+            self.sizes[number] = largest if is_one else None
+        return self.sizes[number]
