@@ -317,7 +317,7 @@ NAMED = {"loss": "hinge", "C": 1.0}
         (([1.0], X4, Y4), {**NAMED, "lam": 1.0}, "give C or lam, not both"),
         (([1.0], X4, Y4), {**NAMED, "loss": "squared"}, "loss must be one of 'hinge'"),
         (([1.0], X4, Y4), {**NAMED, "C": -1.0}, "C must be a positive number; got C=-1.0"),
-        (([1.0], X4, Y4), {**NAMED, "C": math.inf}, "only loss='logistic' is solved without a regulariser"),
+        (([1.0], X4, Y4), {"loss": "squared_hinge", "C": math.inf}, "C=inf asks for the smallest mean"),
         (([1.0], X4, Y4), {**NAMED, "tol": 0}, "tol must be a positive number"),
         (([1.0], X4, Y4), {**NAMED, "max_time": -1}, "max_time must be a positive number or None"),
         (([1.0], X4, Y4), {**NAMED, "fit_intercept": "no"}, "fit_intercept must be True or False"),

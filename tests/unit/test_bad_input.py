@@ -168,8 +168,22 @@ PARAMETERS = {
     "C text": ({"C": "1"}, "C must be a positive number; got C='1'"),
     "C true": ({"C": True}, "C must be a positive number; got C=True"),
     "C none": ({"C": None}, "C must be a positive number; got C=None"),
-    "C infinite": ({"C": math.inf}, "C=inf asks for the hard margin .* Give a finite C"),
-    "lam zero": ({"lam": 0}, "lam=0 asks for the hard margin .* Give a finite C"),
+    "C infinite": (
+        {"C": math.inf, "loss": "squared_hinge"},
+        "C=inf asks for the smallest mean squared hinge loss .* Give a finite C",
+    ),
+    "lam zero": (
+        {"lam": 0, "loss": "squared_hinge"},
+        "lam=0 asks for the smallest mean squared hinge loss .* Give a finite C",
+    ),
+    "C infinite, penalised offset": (
+        {"C": math.inf, "penalize_intercept": True},
+        "C=inf .* leaves no weight to compare a penalised offset with",
+    ),
+    "C infinite, solver": (
+        {"C": math.inf, "solver": "interior_point"},
+        "needs a regulariser, and C=inf .* one of 'auto', 'soft_margins'",
+    ),
     "lam negative": ({"lam": -0.1}, "lam must be a positive number; got lam=-0.1"),
     "lam infinite": ({"lam": math.inf}, "lam must be a positive number; got lam=inf"),
     "C and lam": ({"C": 2.0, "lam": 0.1}, "give C or lam, not both: .* got C=2.0 and lam=0.1"),
@@ -203,8 +217,8 @@ def test_parameters(name):
 
 
 @pytest.mark.parametrize("settings", [{"C": math.inf}, {"lam": 0}, {"lam": 0.0}], ids=str)
-def test_no_regulariser_is_for_the_logistic_loss(settings):
-    message = "asks for the smallest mean squared hinge loss .* only loss='logistic' .* Give a finite C"
+def test_no_regulariser_is_not_for_the_squared_hinge(settings):
+    message = "asks for the smallest mean squared hinge loss .* loss='hinge' .* loss='logistic' .* Give a fin"
     with pytest.raises(InvalidParameter, match=message):
         LinearSVM(loss="squared_hinge", **settings).fit(X, Y)
 

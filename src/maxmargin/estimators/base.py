@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from maxmargin import errors
 from maxmargin.losses import find_loss
 from maxmargin.results.certificate import Certificate
+from maxmargin.results.hinge_minimum import HingeMinimum
 from maxmargin.results.solution import History, Plan, Status
 from maxmargin.training.model import LinearModel
 from maxmargin.validation import check_matrix
@@ -23,6 +24,7 @@ __all__ = ["ConvergenceWarning", "LinearEstimator"]
 # Fitted attributes that a model may lack, and why; the rest are there as soon as there is a model.
 _OF_A_FIT = ("certificate_", "certificates_", "history_", "histories_", "n_iter_", "plan_")
 _OF_THE_HINGES = ("support_", "dual_coef_")
+_OF_THE_BARE_HINGE = ("minimum_", "minima_")
 _OF_ANY_MODEL = ("coef_", "intercept_", "classes_", "margin_", "intercept_interval_", "n_features_in_")
 
 
@@ -49,6 +51,8 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
     plan_: Plan
     support_: NDArray[np.intp]
     dual_coef_: NDArray[np.float64]
+    minimum_: HingeMinimum
+    minima_: list[HingeMinimum]
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
     _model: LinearModel
@@ -72,7 +76,7 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
         solved = all(status is Status.SOLVED for status in model.statuses)
         if solved and not for_warm_start:
             model = replace(model, memories=[])  # one number per row and class, for nothing
-        for name in (*_OF_A_FIT, *_OF_THE_HINGES):
+        for name in (*_OF_A_FIT, *_OF_THE_HINGES, *_OF_THE_BARE_HINGE):
             self.__dict__.pop(name, None)
         self._model = model
         self.coef_, self.intercept_, self.classes_ = model.coef, model.intercept, model.classes
@@ -88,6 +92,9 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
             if model.histories:  # a model from a file has none, nor has one that was found in one step
                 self.history_, self.histories_ = model.histories[worst], model.histories
             self.n_iter_ = max(model.n_iter)
+        if model.minima:
+            self.minima_ = model.minima
+            self.minimum_ = max(model.minima, key=lambda minimum: minimum.total)
         if model.support is not None:
             self.support_, self.dual_coef_ = model.support.indices, model.support.dual_coef
 
@@ -118,6 +125,8 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
             return f"{what}: with the {model.loss} loss every row pulls, so no rows are support vectors"
         if name in _OF_THE_HINGES:
             return f"{what}: the support vectors of this model are not known"
+        if name in _OF_THE_BARE_HINGE:
+            return f"{what}: it belongs to a fit of the hinge without a regulariser, C=inf or lam=0"
         if name in ("predict_proba", "predict_log_proba"):
             return f"{what}: probabilities need loss='logistic'"
         return what

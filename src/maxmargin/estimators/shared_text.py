@@ -9,8 +9,8 @@ __all__ = ["with_shared_text"]
 
 SETTINGS = """
 lam : float, optional
-    λ of the mean form λ/2 ‖θ‖² + mean loss, instead of C: C = 1/(lam · total sample weight). 0, as
-    C = inf, is for the logistic loss only.
+    λ of the mean form λ/2 ‖θ‖² + mean loss, instead of C: C = 1/(lam · total sample weight). 0 is
+    C = inf, the loss alone: for the hinge and the logistic loss.
 fit_intercept : bool, default True
     Whether there is an offset θ₀.
 penalize_intercept : bool, default False

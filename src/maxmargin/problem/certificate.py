@@ -23,6 +23,7 @@ import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
 from maxmargin.problem.examination import Examination, finite_certificate
 from maxmargin.problem.feasible import make_feasible
+from maxmargin.problem.lp_dual import examine_by_multipliers
 from maxmargin.problem.newton_decrement import examine_by_decrement
 from maxmargin.problem.offset import best_offset, chosen_from
 from maxmargin.problem.problem import Problem
@@ -121,8 +122,10 @@ def examine(
     b : float or None
         Any offset; None takes the best one for these weights.
     alpha : row vector
-        Any numbers; the nearest feasible dual point is used, or none where ρ = 0.
+        Any numbers; the nearest feasible dual point is used, or none where ρ = 0 and the loss is smooth.
     """
+    if not problem.is_regularised and problem.loss == "hinge":
+        return examine_by_multipliers(problem, w, b, alpha, token=token)
     if not problem.is_regularised:
         return examine_by_decrement(problem, w, b, token=token)
     rows, sign, cost = problem.rows, problem.sign, problem.cost

@@ -22,6 +22,7 @@ from maxmargin.solvers.interior_point import InteriorPoint
 from maxmargin.solvers.maximum_likelihood import MaximumLikelihood
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.semismooth_newton import SemismoothNewton
+from maxmargin.solvers.unregularised_hinge import UnregularisedHinge
 
 __all__ = ["BASELINES", "SOLVERS", "choose"]
 
@@ -38,13 +39,16 @@ SOLVERS: dict[str, Solver[Any]] = {
 BASELINES = frozenset({GradientDescent.name})
 
 # For problems without ½‖θ‖², under the name of their method.
-WITHOUT_REGULARISER: dict[str, Solver[Any]] = {MaximumLikelihood.name: MaximumLikelihood()}
+WITHOUT_REGULARISER: dict[str, Solver[Any]] = {
+    MaximumLikelihood.name: MaximumLikelihood(),
+    UnregularisedHinge.name: UnregularisedHinge(),
+}
 
 
 def choose(name: str, problem: Problem, tol: float) -> tuple[Solver[Any], Plan]:
     """Return the solver of that name, or the one that suits the problem when the name is "auto"."""
-    known = SOLVERS if problem.is_regularised else WITHOUT_REGULARISER
-    if name != "auto" and name not in SOLVERS:
+    known = SOLVERS if problem.is_regularised else _without_regulariser(problem)
+    if name != "auto" and name not in SOLVERS and name not in known:
         raise InvalidParameter(f"solver must be one of {_listed(SOLVERS)}; got solver={name!r}")
     if name != "auto" and name not in known:
         raise InvalidParameter(
@@ -52,7 +56,7 @@ def choose(name: str, problem: Problem, tol: float) -> tuple[Solver[Any], Plan]:
             f"a solver that does without, one of {_listed(known)}"
         )
     if name == "auto":
-        name, why = _suited(problem, tol) if problem.is_regularised else _only_likelihood()
+        name, why = _suited(problem, tol) if problem.is_regularised else _only_one(problem)
     else:
         why = "as asked"
         _refuse_other_losses(known[name], problem)
@@ -79,7 +83,15 @@ def _about(problem: Problem) -> str:
     return f"{size}, {loss}, {problem.offset}"
 
 
-def _only_likelihood() -> tuple[str, str]:
+def _without_regulariser(problem: Problem) -> dict[str, Solver[Any]]:
+    known = WITHOUT_REGULARISER.items()
+    return {name: solver for name, solver in known if problem.loss in solver.needs.losses}
+
+
+def _only_one(problem: Problem) -> tuple[str, str]:
+    """Return the method for a problem without a regulariser, and the reason."""
+    if problem.loss == "hinge":
+        return UnregularisedHinge.name, "from some C on they are the shortest minimiser of the hinge itself"
     return MaximumLikelihood.name, "maximum likelihood has no dual to descend on"
 
 

@@ -239,7 +239,9 @@ def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
         status = Status.STALLED  # the pair's gap had been the difference of two nearly equal numbers
     if status in (Status.MAX_ITER, Status.STALLED):
         _explain_no_bound(problem, final)
-    residuals = stationarity(problem, final) if LOSSES[problem.loss].is_smooth else {}
+    residuals = final.certificate.residuals
+    if LOSSES[problem.loss].is_smooth:
+        residuals = stationarity(problem, final)
     return Solution(
         coef=final.w,
         intercept=final.b,
@@ -257,5 +259,6 @@ def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
 def _explain_no_bound(problem: Problem, final: Examination) -> None:
     """Raise NoFiniteOptimum if that is why nothing is proved about a point without a regulariser."""
     proof = final.certificate
-    if not problem.is_regularised and 0 < proof.objective <= proof.gap:
+    may_run_away = not problem.is_regularised and LOSSES[problem.loss].is_smooth
+    if may_run_away and 0 < proof.objective <= proof.gap:
         refuse_separable(problem, final.w, final.b)

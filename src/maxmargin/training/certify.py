@@ -105,8 +105,8 @@ def certify(
     loss : "hinge", "squared_hinge" or "logistic"
         What given coefficients were meant to minimise; a model knows this and all that follows.
     C, lam : float
-        ½‖θ‖² + C Σ loss, or lam/2 ‖θ‖² + mean loss: one or the other. C = inf or lam = 0 is maximum
-        likelihood, for the logistic loss.
+        ½‖θ‖² + C Σ loss, or lam/2 ‖θ‖² + mean loss: one or the other. C = inf or lam = 0 is the loss
+        alone, hinge or logistic.
     penalize_intercept, intercept_scaling, fit_intercept
         Whether the offset is free, penalised as LIBLINEAR does, or absent.
     class_weight : None, "balanced" or mapping

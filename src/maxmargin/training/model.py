@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidInput
 from maxmargin.results.certificate import Certificate
+from maxmargin.results.hinge_minimum import HingeMinimum
 from maxmargin.results.solution import History, Plan, Solution, Status
 from maxmargin.results.wording import chosen_percent, percent, plural, short
 from maxmargin.rows import MemoryRows
@@ -62,6 +63,8 @@ class LinearModel:
     certificates, statuses, plans, histories, n_iter : one entry per class
     support : Support or None
         For the hinge losses.
+    minima : list of HingeMinimum
+        One entry per class for the hinge without a regulariser, else none.
     feature_names : list of str or None
     scheme, label : str or int or None
         How the file with the rows was written and which column held the labels, as `Data` has them; what it
@@ -83,6 +86,7 @@ class LinearModel:
     histories: list[History] = field(default_factory=list)
     n_iter: list[int] = field(default_factory=list)
     support: Support | None = None
+    minima: list[HingeMinimum] = field(default_factory=list)
     feature_names: list[str] | None = None
     scheme: str | None = None
     label: str | int | None = None
@@ -252,11 +256,12 @@ def support_of(
     for solution in solutions:
         held |= solution.alpha > 0
     indices = np.flatnonzero(held)
-    top = cost[indices]
     dual = np.empty((len(solutions), indices.shape[0]))
     free = np.empty(len(solutions), dtype=np.intp)
     for k, (sign, solution) in enumerate(zip(signs, solutions, strict=True)):
         alpha = np.take(solution.alpha, indices, out=dual[k], mode="clip")  # "raise" would make a copy
+        # On separable rows without a regulariser duals have no upper bound: all are on the margin.
+        top = np.inf if solution.certificate.objective == 0 else cost[indices]
         free[k] = np.count_nonzero((alpha > 0) & (alpha < top))
         alpha *= sign[indices]
     return Support(indices, dual, free)

@@ -2,7 +2,8 @@
 
 The problem is ½‖θ‖² + C Σ loss. Every other form is that one multiplied by a constant or with another name
 for it; `C_from` converts, and the table in its docstring is executed as a test. C = inf or λ = 0 leaves
-Σ loss alone, without a regulariser: maximum likelihood, for the logistic loss.
+Σ loss alone, without a regulariser: maximum likelihood for the logistic loss, and for the hinge the smallest
+total loss, which on separable data is the hard margin.
 """
 
 from __future__ import annotations
@@ -86,14 +87,11 @@ def _is_number(value: Any) -> bool:
 
 
 def _unregularised(what: str, loss: str) -> float:
-    """Return an infinite C for the loss that has a certificate without a regulariser; refuse the others."""
-    if loss == "logistic":
+    """Return an infinite C for losses that have a certificate without a regulariser; refuse others."""
+    if loss in ("logistic", "hinge"):
         return math.inf
-    problem = {
-        "hinge": "the hard margin on separable data, and otherwise for the smallest mean hinge loss, a "
-        "linear program",
-    }.get(loss, f"the smallest mean {loss.replace('_', ' ')} loss without a regulariser")
     raise InvalidParameter(
-        f"{what} asks for {problem}; only loss='logistic' is solved without a regulariser (maximum "
-        "likelihood). Give a finite C > 0."
+        f"{what} asks for the smallest mean {loss.replace('_', ' ')} loss without a regulariser; that is "
+        "solved for loss='hinge' (the hard margin on separable data) and loss='logistic' (maximum "
+        "likelihood). Give a finite C > 0, or one of these."
     )

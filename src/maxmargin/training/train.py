@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -9,8 +10,11 @@ from typing import Any
 import numpy as np
 
 from maxmargin.errors import ConvergenceWarning, Interrupted, InvalidParameter
+from maxmargin.learners.hinge_minimum import describe_minimum
 from maxmargin.losses.table import DUAL_LOSSES, dual_form
-from maxmargin.results.solution import Plan, Progress, Solution
+from maxmargin.problem import Problem
+from maxmargin.results.hinge_minimum import HingeMinimum
+from maxmargin.results.solution import Plan, Progress, Solution, Status
 from maxmargin.rows import MemoryRows
 from maxmargin.training.cores import resolve_jobs
 from maxmargin.training.costs import Targets, make_targets
@@ -93,7 +97,8 @@ def fit_linear(
     loss : "hinge", "squared_hinge" or "logistic"
     C, lam : float
         ½‖θ‖² + C Σ loss, or lam/2 ‖θ‖² + mean loss: one or the other; C = 1 if neither is given. C = inf or
-        lam = 0 is maximum likelihood, for the logistic loss.
+        lam = 0 is the loss alone: maximum likelihood for the logistic loss; for the hinge the shortest of
+        all θ with the smallest loss, which on separable rows is the hard margin (`minima` of the model).
     fit_intercept, penalize_intercept, intercept_scaling
         The offset is free; or penalised as LIBLINEAR does; or absent.
     tol : float
@@ -141,10 +146,12 @@ def fit_linear(
     finally:
         if ticker is not None:
             ticker.close()
-    return _model_of(solutions, targets, settings)
+    return _model_of(solutions, targets, settings, rows)
 
 
-def _model_of(solutions: list[Solution], targets: Targets, settings: Settings) -> LinearModel:
+def _model_of(
+    solutions: list[Solution], targets: Targets, settings: Settings, rows: MemoryRows
+) -> LinearModel:
     signs = [targets.sign(positive) for positive in targets.positives]
     return LinearModel(
         coef=np.array([solution.coef for solution in solutions]),
@@ -162,5 +169,20 @@ def _model_of(solutions: list[Solution], targets: Targets, settings: Settings) -
         histories=[solution.history for solution in solutions],
         n_iter=[solution.n_iter for solution in solutions],
         support=None if dual_form(settings.loss).has_barrier else support_of(solutions, signs, targets.cost),
+        minima=_minima(solutions, targets, settings, rows),
         memories=[solution.memory for solution in solutions],
     )
+
+
+def _minima(
+    solutions: list[Solution], targets: Targets, settings: Settings, rows: MemoryRows
+) -> list[HingeMinimum]:
+    """Return what is known of the smallest hinge loss, where that was asked for and reached."""
+    is_asked = settings.loss == "hinge" and math.isinf(targets.C)
+    if not is_asked or any(solution.status is not Status.SOLVED for solution in solutions):
+        return []
+    found = []
+    for positive, solution in zip(targets.positives, solutions, strict=True):
+        problem = Problem(rows, targets.sign(positive), targets.cost, "hinge", settings.offset, targets.ridge)
+        found.append(describe_minimum(problem, solution, solution.memory["C"]))
+    return found

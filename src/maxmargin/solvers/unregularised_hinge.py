@@ -1,0 +1,255 @@
+"""The smallest total hinge loss, and of all points that reach it the one of smallest ‖w‖.
+
+The hinge is made of straight pieces, so a little of ½‖w‖² does no harm: from some finite C on, the soft
+margin is the smallest-norm minimiser of the hinge loss itself, which on separable data is the hard margin
+(Mangasarian and Meyer, "Nonlinear perturbation of linear programs", 1979). So soft margins are solved to
+all digits for growing C until the multipliers of the linear program prove that nothing is left to gain: a
+soft margin whose loss is the smallest possible is of smallest norm among all that reach it. Its duals α
+grow with C where rows are violated; α/C, with the share of w taken out of them, are the program's
+multipliers. On separable data α stays below C instead, and is the dual of the hard margin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from maxmargin._core import Stopped, StopToken
+from maxmargin.errors import InvalidParameter
+from maxmargin.problem import Examination, Problem, examine
+from maxmargin.results.solution import Plan, Solution, Status
+from maxmargin.rows import Array, inner
+from maxmargin.rows.kernels import Combine, Scores
+from maxmargin.solvers.base import Needs, Point, Solver, Step
+from maxmargin.solvers.dual_descent import DualDescent
+from maxmargin.solvers.interior_point import InteriorPoint
+from maxmargin.solvers.run import Limits, run
+from maxmargin.solvers.semismooth_newton import SemismoothNewton
+
+__all__ = ["UnregularisedHinge", "with_unit_margin"]
+
+_FIRST = 1e3  # C times the mean square of the centred rows, times their mean cost
+_GROWTH = 100.0
+_MOST = 14  # values of C: beyond, agreements have no digits left
+_TOL = 1e-13  # of every soft margin
+_TIGHT = 1e-9  # a soft margin that is not even this tight is tried again by another method
+_TIGHTEST = 1e-12  # … and a hard margin
+_EXACT = 1e-12  # of the program's certificate: what is left is rounding
+_INSIDE = 1.0 - 1e-6  # duals below this share of C do not touch it
+_ROOM = 2.0  # C for the last digits of a hard margin, in units of its largest dual
+_MOST_COLUMNS_FOR_MATRIX = 2_000
+_NEAREST = 1_000  # rows to begin with when the last digits are wanted
+_MOST_JOININGS = 6
+_CUT_SHORT = (Status.MAX_TIME, Status.INTERRUPTED)
+_FAR_MORE = 50  # rows a column, from which on Newton's method beats the interior point
+
+
+@dataclass(eq=False)
+class _State:
+    """The last soft margin, and what the program's multipliers proved about it."""
+
+    C: float
+    w: Array
+    b: float
+    alpha: Array
+    seed: int
+    relative_gap: float = np.inf
+    tries: int = 0
+    is_separated: bool = False
+    is_done: bool = False
+
+
+@dataclass(frozen=True)
+class UnregularisedHinge:
+    """Soft margins of growing C, until the linear program's multipliers prove the last one optimal."""
+
+    name = "soft_margins"
+    title = "soft margins of growing C"
+    needs = Needs(losses=frozenset({"hinge"}))
+
+    def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> _State:
+        if problem.offset.kind == "penalized":
+            raise InvalidParameter(
+                "C=inf (lam=0) with the hinge loss leaves no weight to compare a penalised offset with: use "
+                "penalize_intercept=False, or a constant column of X and fit_intercept=False, whose weight "
+                "is then as good as any other."
+            )
+        rows = problem.rows
+        state = _State(_first_strength(problem, token), np.zeros(rows.n_columns), 0.0, rows.zeros(), seed)
+        if memory is not None and memory["w"].shape == state.w.shape:
+            state.C = memory["C"]
+        return state
+
+    def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
+        """Solve the next soft margin, and ask the linear program about it."""
+        soft = replace(problem, cost=state.C * problem.cost, ridge=1.0)
+        found, passes = _solve(soft, state.seed, _TIGHT, token)
+        state.tries += 1
+        state.w, state.b = found.coef, found.intercept
+        inside = _inside(soft, found.alpha)
+        if inside < _INSIDE and found.certificate.relative_gap <= 1e-5:
+            passes += self._settle_separable(problem, state, found, inside, token)
+        else:
+            state.alpha = found.alpha / state.C
+            seen = examine(problem, state.w, None, state.alpha, token=token).certificate
+            passes += 8.0
+            has_gained = seen.relative_gap < 0.5 * state.relative_gap
+            state.relative_gap = seen.relative_gap
+            is_at_rest = not has_gained and seen.relative_gap < 1e-9
+            state.is_done = seen.relative_gap <= _EXACT or is_at_rest or state.tries >= _MOST
+            if not state.is_done:
+                state.C *= _GROWTH
+        if found.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        if found.status is Status.MAX_TIME:
+            raise Stopped
+        return Step(
+            passes,
+            state.relative_gap,
+            wants_certificate=True,
+            is_exhausted=state.is_done,
+            goes_on=not state.is_done,
+        )
+
+    def _settle_separable(
+        self, problem: Problem, state: _State, found: Solution, inside: float, token: StopToken
+    ) -> float:
+        """Keep the hard margin; a C just above its largest dual gives the last digits."""
+        C, passes = _ROOM * inside * state.C, 0.0
+        if found.status not in _CUT_SHORT:
+            soft = replace(problem, cost=C * problem.cost, ridge=1.0)
+            again, passes = _sharpen(soft, found, state.seed, token)
+            found, state.C = (found, state.C) if again is None else (again, C)
+        state.alpha = found.alpha
+        state.w, state.b, state.is_separated = with_unit_margin(problem, found.coef, found.intercept)
+        state.relative_gap = 0.0 if state.is_separated else 1.0
+        state.is_done = state.is_separated or state.tries >= _MOST
+        if not state.is_done:
+            state.C *= _GROWTH
+        return passes
+
+    def point(self, problem: Problem, state: _State) -> Point:
+        if state.is_separated or problem.offset.kind != "free":
+            return Point(state.w, state.b, state.alpha)
+        return Point(state.w, None, state.alpha)
+
+    def learn(self, problem: Problem, state: _State, examination: Examination) -> None:
+        """Nothing: the next C is larger in any case."""
+
+    def remember(self, state: _State) -> dict[str, Any]:
+        return {"C": state.C, "w": state.w, "offset": state.b, "alpha": state.alpha}
+
+    def default_max_iter(self, problem: Problem) -> int:
+        return _MOST
+
+
+def with_unit_margin(problem: Problem, w: Array, b: float) -> tuple[Array, float, bool]:
+    """Scale weights that separate the rows so that the smallest agreement is 1; the offset is the middle.
+
+    Agreements as they are computed are 1 or more afterwards. The last entry is False, and the point as it
+    was, where the weights do not separate.
+    """
+    live = problem.cost > 0
+    is_positive = problem.sign > 0
+    z = problem.rows.zeros()
+    problem.rows.reduce(Scores(w), z)
+    if problem.offset.kind == "free":
+        least = float(z.min(initial=np.inf, where=live & is_positive))
+        most = float(z.max(initial=-np.inf, where=live & ~is_positive))
+        if np.isfinite(least) and np.isfinite(most):
+            b = -(0.5 * least + 0.5 * most)
+    lifted = 1.0
+    for _ in range(6):
+        v, e = lifted * w, lifted * b
+        problem.rows.reduce(Scores(v), z)
+        smallest = float((problem.sign * (z + e)).min(initial=np.inf, where=live))
+        if smallest >= 1.0 and lifted != 1.0:
+            return v, e, True
+        if not 0 < smallest < np.inf:
+            break
+        lifted = lifted / smallest * (1.0 + 2.0**-52)
+    return w, b, False
+
+
+def _inside(soft: Problem, alpha: Array) -> float:
+    """Return the largest dual as a share of its cost: below 1, no row is violated."""
+    live = soft.cost > 0
+    return float((alpha[live] / soft.cost[live]).max(initial=0.0))
+
+
+def _first_strength(problem: Problem, token: StopToken) -> float:
+    """Return a C at which the rows begin to count for more than ½‖w‖²."""
+    rows, total = problem.rows, problem.class_costs.total
+    if total == 0:
+        return 1.0
+    share = problem.cost / total
+    square = inner(share, rows.norms()[0])
+    if problem.offset.kind == "free":
+        mean = rows.reduce(Combine(rows.n_columns), share, token=token)
+        square = max(square - inner(mean, mean), 1e-12 * square)
+    mean_cost = total / problem.class_costs.n_live
+    return _FIRST / (square * mean_cost) if square > 0 else _FIRST / mean_cost
+
+
+def _solve(soft: Problem, seed: int, enough: float, token: StopToken) -> tuple[Solution, float]:
+    """Solve a soft margin to all digits, by another method where the first one does not get there."""
+    best: Solution | None = None
+    passes = 0.0
+    for solver, most in _methods(soft):
+        found = run(soft, solver, Plan(solver.title, ""), Limits(_TOL, most), token=token, seed=seed)
+        passes += float(found.history.passes[-1]) if len(found.history) else 1.0
+        if best is None or found.certificate.relative_gap < best.certificate.relative_gap:
+            best = found
+        if found.certificate.relative_gap <= enough or found.status in _CUT_SHORT:
+            break
+    assert best is not None
+    if found.status in _CUT_SHORT:
+        best = replace(best, status=found.status)
+    return best, passes
+
+
+def _sharpen(soft: Problem, found: Solution, seed: int, token: StopToken) -> tuple[Solution | None, float]:
+    """Solve for the rows nearest to the margin, which alone hold it, to all digits.
+
+    Rows that the answer leaves short of the margin join them. None if the answer is no better.
+    """
+    width = soft.rows.n_columns + 1
+    passes, z = 0.0, soft.rows.zeros()
+    w, b = found.coef, found.intercept
+    taken = np.zeros(0, dtype=np.intp)
+    for _ in range(_MOST_JOININGS):
+        soft.rows.reduce(Scores(w), z, token=token)
+        agreement = np.where(soft.cost > 0, soft.sign * (z + b), np.inf)
+        count = min(max(_NEAREST, 8 * width), len(agreement))
+        nearest = np.argpartition(agreement, count - 1)[:count]
+        short = np.flatnonzero(agreement < 1.0 - 1e-9)
+        fresh = np.setdiff1d(nearest if len(taken) == 0 else short, taken)
+        if len(fresh) == 0:
+            break
+        taken = np.union1d(taken, fresh)
+        rows = soft.rows.subset(taken)
+        near = replace(soft, rows=rows, sign=soft.sign[taken], cost=soft.cost[taken])
+        again, seen = _solve(near, seed, _TIGHTEST, token)
+        passes += 1.0 + seen * len(taken) / soft.rows.n_rows
+        w, b = again.coef, again.intercept
+        if again.status in _CUT_SHORT:
+            return None, passes
+    alpha = soft.rows.zeros()
+    alpha[taken] = again.alpha
+    before = examine(soft, found.coef, None, found.alpha, token=token).certificate
+    after = examine(soft, w, None if soft.offset.kind == "free" else b, alpha, token=token).certificate
+    if _inside(soft, alpha) >= _INSIDE or after.relative_gap > before.relative_gap:
+        return None, passes + 2.0
+    return replace(again, coef=w, intercept=b, alpha=alpha, certificate=after), passes + 2.0
+
+
+def _methods(soft: Problem) -> list[tuple[Solver[Any], int | None]]:
+    """Return the methods to try in turn, each with the most steps it may take."""
+    if soft.rows.n_columns > _MOST_COLUMNS_FOR_MATRIX:
+        return [(DualDescent(), None)]
+    matrix_methods: list[tuple[Solver[Any], int | None]] = [(InteriorPoint(), None), (SemismoothNewton(), 80)]
+    if soft.rows.n_rows > _FAR_MORE * soft.rows.n_columns:
+        matrix_methods.reverse()
+    return [*matrix_methods, (DualDescent(), 2_000)]
