@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.perceptron_walk import lifted, perceptron_walk
 
-from maxmargin import mistake_bound
+from maxmargin import Perceptron, mistake_bound
 from maxmargin.errors import InvalidInput, InvalidParameter
 
 FORMS = [(offset, normalize) for offset in (True, False) for normalize in (True, False)]
@@ -56,6 +56,40 @@ def test_holds_on_thousands_of_problems(fit_intercept, normalize, count):
         proof = known.along(course)
         assert proof.holds
         assert proof.t[-1] == len(course) - 1
+
+
+@FOUR_FORMS
+def test_holds_along_the_trace_of_the_estimator(fit_intercept, normalize):
+    rng = np.random.default_rng(11)
+    for k in range(60):
+        X, y = separable(rng, int(rng.integers(2, 40)), int(rng.integers(1, 6)), room=0.3)
+        form = {"fit_intercept": fit_intercept, "normalize": normalize}
+        model = Perceptron(**form, trace=True, max_passes=10_000, shuffle=bool(k % 2)).fit(X, y)
+        known = mistake_bound(X, y, **form, mistakes=model.mistakes_)
+        assert model.converged_
+        assert known.remaining >= 0
+        proof = known.along(model.trace_)
+        assert proof.holds
+        assert proof.t[-1] == model.mistakes_
+        for step in (0.25, 8.0):  # powers of two: no bit differs, so neither do the mistakes
+            scaled = Perceptron(**form, step=step, trace=True, max_passes=10_000, shuffle=bool(k % 2)).fit(
+                X, y
+            )
+            np.testing.assert_array_equal(scaled.mistake_indices_, model.mistake_indices_)
+            np.testing.assert_array_equal(known.along(scaled.trace_).length, proof.length)
+
+
+def test_proof_refuses_steps_that_change_and_walks_that_go_on():
+    rng = np.random.default_rng(12)
+    X, y = separable(rng, 30, 3, room=0.05)
+    known = mistake_bound(X, y)
+    fading = Perceptron(step="1/t", trace=True).fit(X, y)
+    assert fading.mistakes_ > 1
+    with pytest.raises(InvalidInput, match="constant step"):
+        known.along(fading.trace_)
+    going_on = Perceptron(trace=True).partial_fit(X[:3], y[:3], classes=[-1, 1]).partial_fit(X, y)
+    with pytest.raises(InvalidInput, match="starts at θ = 0"):
+        known.along(going_on.trace_)
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(FORMS))
