@@ -14,6 +14,7 @@ lost: Σαᵢ γ ≤ ‖Σ αᵢyᵢzᵢ‖ for every α ≥ 0.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,7 @@ from maxmargin._core import StopToken
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.problem import Offset, Problem
 from maxmargin.results.mistakes import MistakeBound
+from maxmargin.results.solution import Status
 from maxmargin.rows import MemoryRows
 from maxmargin.rows.kernels import Scores
 from maxmargin.solvers.choose import choose
@@ -215,7 +217,10 @@ def _best_margin(walk: _Walk, fit_intercept: bool) -> _BestMargin:
 def _soft_margin(rows: MemoryRows, sign: NDArray[np.int8], cost: float, scale: float) -> _BestMargin:
     problem = Problem(rows, sign, np.full(rows.n_rows, cost), "hinge", Offset("none"))
     solver, plan = choose("auto", problem, _CLOSE)
-    solution = run(problem, solver, plan, Limits(tol=_CLOSE), token=StopToken())
+    token = StopToken(None, threading.current_thread() is threading.main_thread())
+    solution = run(problem, solver, plan, Limits(tol=_CLOSE), token=token)
+    if solution.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
     total = float(solution.alpha.sum())
     pull = rows.X.T @ (solution.alpha * sign)
     upper = float(np.sqrt(pull @ pull)) / total * (1.0 + 1e-12) if total > 0 else np.inf
