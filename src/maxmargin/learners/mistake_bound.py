@@ -27,8 +27,8 @@ from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.problem import Offset, Problem
 from maxmargin.results.mistakes import MistakeBound
 from maxmargin.results.solution import Status
-from maxmargin.rows import MemoryRows
-from maxmargin.rows.kernels import Scores
+from maxmargin.rows import MemoryRows, inner
+from maxmargin.rows.kernels import Combine, Scores
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import Limits, run
 from maxmargin.solvers.separation import Separation, find_separation
@@ -37,9 +37,11 @@ from maxmargin.validation import check_labels, check_matrix
 __all__ = ["mistake_bound"]
 
 _EPS = 2.0**-52
-# Rows are scaled to ‖z‖ ≤ 1, so no dual variable of the hard margin exceeds 1/γ²: larger C change nothing.
-_FIRST_COST, _COST_FACTOR, _LAST_COST = 1e4, 1e3, 1e22
+_NONE = Offset("none")
+# Rows are scaled to ‖z‖ ≤ 1, so no dual variable of the hard margin exceeds 1/γ²: enough for γ ≥ 0.01.
+_COST = 1e4
 _CLOSE = 1e-7  # γ against its upper bound; the number of mistakes hardly feels more digits
+_SUMMED = 1e-12  # what rounding may do to a sum over all rows
 
 
 def mistake_bound(
@@ -88,7 +90,7 @@ def mistake_bound(
     """
     walk = _walk(X, y, test, fit_intercept=fit_intercept, normalize=normalize)
     made = _check_count(mistakes)
-    best = _best_margin(walk, fit_intercept)
+    best = _best_margin(walk)
     found = best.margin > 0
     bound = (walk.radius / best.margin) ** 2 * (1.0 + 8.0 * _EPS) if found else float("inf")
     if made is not None and made > bound:
@@ -193,43 +195,38 @@ class _BestMargin:
     witness: Separation | None = None
 
 
-def _best_margin(walk: _Walk, fit_intercept: bool) -> _BestMargin:
-    """Raise C until the soft margin through the origin is the hard one, or there is proved to be none."""
+def _best_margin(walk: _Walk) -> _BestMargin:
+    """Return the hard margin through the origin; where there is none, what proves it."""
     scale = walk.radius or 1.0
     rows = MemoryRows(walk.Z / scale)
-    best = _BestMargin(np.zeros(rows.n_columns), -np.inf, np.inf)
-    known: Separation | None = None
-    cost = _FIRST_COST
-    while cost <= _LAST_COST:
-        found = _soft_margin(rows, walk.sign, cost, scale)
-        better = found if found.margin > best.margin else best
-        best = _BestMargin(better.weights, better.margin, min(best.upper, found.upper))
-        if best.margin >= (1.0 - _CLOSE) * best.upper:
-            break
-        if best.margin <= 0 and known is None:
-            known = find_separation(Problem(rows, walk.sign, np.ones(rows.n_rows), "hinge", Offset("none")))
-            if known is None or known.kind != "complete":
-                return _BestMargin(best.weights, 0.0, 0.0, known)
-        cost *= _COST_FACTOR
-    return best if best.margin > 0 else _BestMargin(best.weights, 0.0, best.upper, known)
+    best = _margin_found(Problem(rows, walk.sign, np.full(rows.n_rows, _COST), "hinge", _NONE))
+    witness = None
+    if best.margin <= 0:
+        witness = find_separation(Problem(rows, walk.sign, np.ones(rows.n_rows), "hinge", _NONE))
+        if witness is None or witness.kind != "complete":
+            return _BestMargin(best.weights, 0.0, 0.0, witness)
+    if best.margin < (1.0 - _CLOSE) * best.upper:
+        hard = _margin_found(Problem(rows, walk.sign, np.ones(rows.n_rows), "hinge", _NONE, ridge=0.0))
+        best = hard if hard.margin > best.margin else best
+    return _BestMargin(best.weights, max(best.margin, 0.0) * scale, best.upper * scale, witness)
 
 
-def _soft_margin(rows: MemoryRows, sign: NDArray[np.int8], cost: float, scale: float) -> _BestMargin:
-    problem = Problem(rows, sign, np.full(rows.n_rows, cost), "hinge", Offset("none"))
+def _margin_found(problem: Problem) -> _BestMargin:
+    """Solve a problem of rows with ‖z‖ ≤ 1; measure the margin of its weights and that of its duals."""
     solver, plan = choose("auto", problem, _CLOSE)
     token = StopToken(None, threading.current_thread() is threading.main_thread())
     solution = run(problem, solver, plan, Limits(tol=_CLOSE), token=token)
     if solution.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
+    rows, sign = problem.rows, problem.sign
     total = float(solution.alpha.sum())
-    pull = rows.X.T @ (solution.alpha * sign)
-    upper = float(np.sqrt(pull @ pull)) / total * (1.0 + 1e-12) if total > 0 else np.inf
-    norm = float(np.sqrt(solution.coef @ solution.coef))
+    pull = rows.reduce(Combine(rows.n_columns), solution.alpha * sign)
+    upper = float(np.sqrt(inner(pull, pull))) / total * (1.0 + _SUMMED) if total > 0 else np.inf
+    norm = float(np.sqrt(inner(solution.coef, solution.coef)))
     if norm == 0:
-        return _BestMargin(solution.coef, -np.inf, upper * scale)
+        return _BestMargin(solution.coef, -np.inf, upper)
     weights = solution.coef / norm
     z = rows.zeros()
-    rows.reduce(Scores(np.ascontiguousarray(weights)), z)
+    rows.reduce(Scores(weights), z)
     # ‖z‖ ≤ 1 and ‖weights‖ = 1: sums of d products are off by at most d rounding errors of their size.
-    margin = float((sign * z).min()) - (rows.n_columns + 8) * _EPS
-    return _BestMargin(weights, margin * scale, upper * scale)
+    return _BestMargin(weights, float((sign * z).min()) - (rows.n_columns + 8) * _EPS, upper)
