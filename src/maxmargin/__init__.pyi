@@ -17,6 +17,7 @@ from maxmargin.inputs.save import save_data as save_data
 from maxmargin.learners.gradient_descent import gradient_descent as gradient_descent
 from maxmargin.learners.mistake_bound import mistake_bound as mistake_bound
 from maxmargin.learners.sample_complexity import sample_complexity as sample_complexity
+from maxmargin.learners.separability import separability as separability
 from maxmargin.learners.shattering import radon_partition as radon_partition
 from maxmargin.learners.shattering import shatters as shatters
 from maxmargin.learners.shattering import vc_dimension as vc_dimension
@@ -24,6 +25,7 @@ from maxmargin.losses.reference_margin import reference_margin as reference_marg
 from maxmargin.losses.risk import empirical_risk as empirical_risk
 from maxmargin.results.certificate import Certificate as Certificate
 from maxmargin.results.descent import DescentTrace as DescentTrace
+from maxmargin.results.separability import Separability as Separability
 from maxmargin.results.trace import Trace as Trace
 from maxmargin.solvers.step_rules import Armijo as Armijo
 from maxmargin.solvers.step_rules import ConstantStep as ConstantStep

@@ -1,0 +1,153 @@
+"""Linear programs in floats that say where to look: a separator, or the rows that rule it out.
+
+Constraints are taken from some of the rows first and from those that the answer offends next, until it
+offends none. Nothing here is proved; `exact_simplex` and the agreements themselves do that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from maxmargin._core import StopToken
+from maxmargin.rows import Array
+from maxmargin.solvers.linear_program import solve_program
+from maxmargin.solvers.signed_rows import SignedRows
+
+__all__ = ["Guess", "guess_direction", "guess_separator", "spread_out"]
+
+FIRST_ROWS = 2_000
+MORE_ROWS = 1_000
+_NOTHING = 1e-9  # an optimum below this is the program's own tolerance
+_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+
+
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """What a program found.
+
+    Attributes
+    ----------
+    w : array or None
+        Weights for the scaled rows, if the program's optimum is above 0.
+    rows, weights : arrays
+        The rows with a dual variable above 0, and these.
+    """
+
+    w: Array | None
+    rows: NDArray[np.intp]
+    weights: Array
+
+
+def spread_out(n_rows: int, count: int) -> NDArray[np.intp]:
+    """Return so many rows from everywhere, or all of them."""
+    if n_rows <= count:
+        return np.arange(n_rows)
+    return np.linspace(0, n_rows - 1, count).astype(np.intp)
+
+
+def guess_separator(rows: SignedRows, token: StopToken) -> Guess:
+    """Maximise t subject to m·w ≥ t for every row and |w| ≤ 1 in every entry."""
+    units = _Units.of(rows)
+    goal = np.zeros(rows.n_columns + 1)
+    goal[-1] = -1.0
+    bounds = [(-1.0, 1.0)] * rows.n_columns + [(0.0, 1.0)]
+    return _generate(rows, units, goal, bounds, token)
+
+
+def guess_direction(rows: SignedRows, aim: Array, token: StopToken) -> Guess:
+    """Maximise aim·w subject to m·w ≥ 0 for every row and |w| ≤ 1 in every entry."""
+    units = _Units.of(rows)
+    goal = -units.apply(aim[None, :])[0]
+    bounds = [(-1.0, 1.0)] * rows.n_columns
+    return _generate(rows, units, goal, bounds, token)
+
+
+def _generate(
+    rows: SignedRows, units: _Units, goal: Array, bounds: list[tuple[float, float]], token: StopToken
+) -> Guess:
+    has_height = len(bounds) > rows.n_columns
+    taken = spread_out(rows.n_rows, FIRST_ROWS)
+    while True:
+        result = _solve(rows, units, goal, bounds, taken, token)
+        duals = np.zeros(0)
+        if result.x is None:
+            return Guess(None, taken[:0], duals)
+        duals = np.abs(np.asarray(result.ineqlin.marginals))
+        held = np.flatnonzero(duals > 1e-13 * max(duals.max(initial=0.0), 1e-300))
+        if -result.fun <= _NOTHING * max(1.0, float(np.abs(goal).max())):
+            return Guess(None, taken[held], duals[held])
+        w = units.undo(result.x[: rows.n_columns])
+        value, _ = rows.products(w)
+        # Rows that the program has seen are at the height it found, in whatever units.
+        allowed = 0.9 * float(value[taken].min()) if has_height else -_NOTHING
+        offended = np.setdiff1d(np.flatnonzero(value < allowed), taken)
+        if len(offended) == 0:
+            return Guess(w, taken[held], duals[held])
+        order = np.argsort(value[offended], kind="stable")
+        taken = np.append(taken, offended[order[:MORE_ROWS]])
+
+
+def _solve(
+    rows: SignedRows,
+    units: _Units,
+    goal: Array,
+    bounds: list[tuple[float, float]],
+    taken: NDArray[np.intp],
+    token: StopToken,
+) -> Any:
+    matrix = rows.matrix[taken]
+    constraints: Any
+    if isinstance(matrix, np.ndarray):
+        constraints = -units.apply(matrix)
+        if len(bounds) > rows.n_columns:
+            constraints = np.hstack([constraints, np.ones((len(taken), 1))])
+    else:
+        constraints = -matrix
+        if len(bounds) > rows.n_columns:
+            constraints = sp.hstack([constraints, sp.csr_array(np.ones((len(taken), 1)))])
+    return solve_program(
+        token,
+        c=goal,
+        A_ub=constraints,
+        b_ub=np.zeros(len(taken)),
+        bounds=bounds,
+        method="highs",
+        options=_OPTIONS,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Units:
+    """The columns as the programs see them: shifted by their means, where an offset takes it up again."""
+
+    shift: Array | None
+    spread: Array
+
+    @classmethod
+    def of(cls, rows: SignedRows) -> _Units:
+        spread = np.ones(rows.n_columns)
+        if not rows.has_offset or not isinstance(rows.matrix, np.ndarray):
+            return cls(None, spread)
+        few = rows.dense(spread_out(rows.n_rows, FIRST_ROWS))
+        heights = few[:, -1]
+        shift = np.einsum("ij,i->j", few, heights) / max(float(np.einsum("i,i->", heights, heights)), 1e-300)
+        shift[-1] = 0.0
+        size = np.sqrt(((few - heights[:, None] * shift) ** 2).mean(axis=0))
+        return cls(shift, np.where(size > 1e-14, size, spread))
+
+    def apply(self, matrix: Array) -> Array:
+        """Return the rows in these units."""
+        return matrix if self.shift is None else (matrix - matrix[:, -1:] * self.shift) / self.spread
+
+    def undo(self, w: Array) -> Array:
+        """Return weights for the rows as they were."""
+        if self.shift is None:
+            return w
+        back = w / self.spread
+        back[-1] -= float(np.einsum("i,i->", self.shift, back))
+        return np.asarray(back / np.abs(back).max(initial=1.0))
