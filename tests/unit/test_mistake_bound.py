@@ -166,7 +166,26 @@ def test_no_bound_without_a_separator(X, y, fit_intercept):
     assert not known.exists
     assert known.bound == known.most == known.remaining == np.inf
     assert known.gamma == 0
-    assert str(known).startswith("no bound on the mistakes of the perceptron: the examples are not separable")
+    assert known.witness.check()
+    assert not known.witness.is_separable
+    assert str(known) == f"no bound on the mistakes of the perceptron: {known.witness}"
+
+
+@pytest.mark.parametrize("room", [1e-4, 1e-7, 1e-10, 1e-13])
+def test_tiny_margins(room):
+    """Rows 0 and (room, 0) are told apart by a margin of room/2, up to what the third row and lifting do."""
+    known = mistake_bound([[0.0, 0.0], [room, 0.0], [1.0, 1.0]], [-1, 1, 1])
+    assert known.exists
+    assert known.gamma <= room / 2 * (1 + 1e-3)
+    assert known.gamma == pytest.approx(room / 2, rel=0.05)
+    assert known.radius == pytest.approx(np.sqrt(3))
+
+
+def test_a_margin_below_rounding_is_no_bound():
+    known = mistake_bound([[1.0, 0.0], [1.0, 1e-18]], [-1, 1])
+    assert not known.exists
+    assert known.witness.is_separable
+    assert str(known).endswith("the margin is too small for double precision")
 
 
 def test_sparse_rows_are_the_same_rows():

@@ -24,14 +24,15 @@ from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
 from maxmargin.errors import InvalidInput, InvalidParameter
+from maxmargin.learners.separability import separability_of
 from maxmargin.problem import Offset, Problem
 from maxmargin.results.mistakes import MistakeBound
+from maxmargin.results.separability import Separability
 from maxmargin.results.solution import Status
 from maxmargin.rows import MemoryRows, inner
 from maxmargin.rows.kernels import Combine, Scores
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import Limits, run
-from maxmargin.solvers.separation import Separation, find_separation
 from maxmargin.validation import check_labels, check_matrix
 
 __all__ = ["mistake_bound"]
@@ -120,10 +121,10 @@ class _Walk:
     """The examples as the perceptron sees them."""
 
     X: Any
-    labels: NDArray[Any]
-    Z: Any
     sign: NDArray[np.int8]
+    Z: Any
     radius: float
+    has_offset: bool
     n_train: int
 
 
@@ -148,7 +149,7 @@ def _walk(X: Any, y: Any, test: tuple[Any, Any] | None, *, fit_intercept: bool, 
             )
         Z = Z / norms[:, None] if isinstance(Z, np.ndarray) else scipy.sparse.diags_array(1.0 / norms) @ Z
     radius = 1.0 if normalize else float(norms.max()) * (1.0 + (Z.shape[1] + 4) * _EPS)
-    return _Walk(rows, labels, Z, _signs(labels), radius, n_train)
+    return _Walk(rows, _signs(labels), Z, radius, bool(fit_intercept), n_train)
 
 
 def _examples(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
@@ -192,7 +193,7 @@ class _BestMargin:
     weights: NDArray[np.float64]
     margin: float
     upper: float
-    witness: Separation | None = None
+    witness: Separability | None = None
 
 
 def _best_margin(walk: _Walk) -> _BestMargin:
@@ -202,8 +203,8 @@ def _best_margin(walk: _Walk) -> _BestMargin:
     best = _margin_found(Problem(rows, walk.sign, np.full(rows.n_rows, _COST), "hinge", _NONE))
     witness = None
     if best.margin <= 0:
-        witness = find_separation(Problem(rows, walk.sign, np.ones(rows.n_rows), "hinge", _NONE))
-        if witness is None or witness.kind != "complete":
+        witness = separability_of(walk.X, walk.sign, has_offset=walk.has_offset, token=_token())
+        if not witness.is_separable:
             return _BestMargin(best.weights, 0.0, 0.0, witness)
     if best.margin < (1.0 - _CLOSE) * best.upper:
         hard = _margin_found(Problem(rows, walk.sign, np.ones(rows.n_rows), "hinge", _NONE, ridge=0.0))
@@ -211,11 +212,14 @@ def _best_margin(walk: _Walk) -> _BestMargin:
     return _BestMargin(best.weights, max(best.margin, 0.0) * scale, best.upper * scale, witness)
 
 
+def _token() -> StopToken:
+    return StopToken(None, threading.current_thread() is threading.main_thread())
+
+
 def _margin_found(problem: Problem) -> _BestMargin:
     """Solve a problem of rows with ‖z‖ ≤ 1; measure the margin of its weights and that of its duals."""
     solver, plan = choose("auto", problem, _CLOSE)
-    token = StopToken(None, threading.current_thread() is threading.main_thread())
-    solution = run(problem, solver, plan, Limits(tol=_CLOSE), token=token)
+    solution = run(problem, solver, plan, Limits(tol=_CLOSE), token=_token())
     if solution.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     rows, sign = problem.rows, problem.sign

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxmargin.errors import InvalidInput
+from maxmargin.results.separability import Separability
 from maxmargin.results.wording import Readable, plural
 
 __all__ = ["MistakeBound", "MistakeProof"]
@@ -102,7 +103,7 @@ class MistakeBound(Readable):
     mistakes : int or None
         Mistakes made so far, if they were given.
     witness : Separability or None
-        If not separable, what proves it.
+        What `separability` found, where it was asked: if there is no bound, the proof of it.
     """
 
     bound: float
@@ -116,7 +117,7 @@ class MistakeBound(Readable):
     n_train: int
     n_test: int
     mistakes: int | None = None
-    witness: Any = field(default=None, repr=False)
+    witness: Separability | None = field(default=None, repr=False)
 
     @property
     def exists(self) -> bool:
@@ -185,10 +186,9 @@ class MistakeBound(Readable):
     def __str__(self) -> str:
         who = f"the {'normalised ' if self.normalize else ''}perceptron"
         if not self.exists:
-            if getattr(self.witness, "kind", "") == "complete":
+            if self.witness is None or self.witness.is_separable:
                 return f"no bound on the mistakes of {who}: the margin is too small for double precision"
-            why = f" ({self.witness})" if self.witness is not None else ""
-            return f"no bound on the mistakes of {who}: the examples are not separable{why}"
+            return f"no bound on the mistakes of {who}: {self.witness}"
         formula = f"1/γ² with γ = {self.gamma:.4g}"
         if not self.normalize:
             formula = f"(R/γ)² with R = {self.radius:.4g}, γ = {self.gamma:.4g}"
