@@ -15,8 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin._core import StopToken
+from maxmargin.solvers.exact_systems import solve_from_left
+
 __all__ = ["WholeRows", "all_pivots", "first_dependence", "solve"]
 
+_MANY = 24  # rows from which on digit by digit is quicker than elimination
 _PRIMES = (2**31 - 1, 2**31 - 19, 2**31 - 61)  # products of two remainders fit into 64 bits
 
 
@@ -91,6 +95,10 @@ def first_dependence(rows: WholeRows) -> list[Fraction] | None:
         rank = len(pivots)
         if rank == table.shape[0]:
             return None
+        if rank >= _MANY:
+            weights = solve_from_left(table[:rank], table[rank], StopToken())
+            if weights is not None:
+                return [*weights, Fraction(-1)]
         if rank == 0:  # the first row is 0 modulo the prime
             coefficients, scale = np.zeros((0, 1), dtype=object), 1
         else:
