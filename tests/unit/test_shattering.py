@@ -78,6 +78,15 @@ def test_one_point_more_is_never_shattered(d, seed, fit_intercept):
     np.testing.assert_allclose(right, split.point, atol=1e-12 * scale)
 
 
+@pytest.mark.parametrize("d", [23, 24, 40])
+def test_many_columns(d):
+    points = np.random.default_rng(d).normal(size=(d + 2, d))
+    split = radon_partition(points)
+    assert split.check()
+    assert len(split.weights) == d + 2
+    assert not is_labelled(points, split.labels, True)
+
+
 def test_rounding_decides_nothing():
     thirds = [[0.1, 0.3], [0.2, 0.6], [0.3, 0.9]]  # 3 · 0.1 is not 0.3 in binary: no line has all three
     assert np.linalg.matrix_rank(np.hstack([thirds, np.ones((3, 1))])) == 2
