@@ -20,6 +20,7 @@ _PUBLIC = {
     "ConvergenceWarning": "maxmargin.errors",
     "DescentTrace": "maxmargin.results.descent",
     "ExponentialLossClassifier": "maxmargin.estimators.exponential",
+    "HardMarginSVM": "maxmargin.estimators.hard_margin",
     "HingeSGD": "maxmargin.estimators.hinge_sgd",
     "LeastSquaresClassifier": "maxmargin.estimators.least_squares",
     "LinearClassifier": "maxmargin.estimators.linear_classifier",

@@ -4,6 +4,7 @@ from maxmargin.displays.boundary import BoundaryDisplay as BoundaryDisplay
 from maxmargin.displays.convergence import ConvergenceDisplay as ConvergenceDisplay
 from maxmargin.errors import ConvergenceWarning as ConvergenceWarning
 from maxmargin.estimators.exponential import ExponentialLossClassifier as ExponentialLossClassifier
+from maxmargin.estimators.hard_margin import HardMarginSVM as HardMarginSVM
 from maxmargin.estimators.hinge_sgd import HingeSGD as HingeSGD
 from maxmargin.estimators.least_squares import LeastSquaresClassifier as LeastSquaresClassifier
 from maxmargin.estimators.linear_classifier import LinearClassifier as LinearClassifier

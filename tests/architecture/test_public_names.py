@@ -24,6 +24,7 @@ PUBLIC = [
     "ConvergenceWarning",
     "DescentTrace",
     "ExponentialLossClassifier",
+    "HardMarginSVM",
     "HingeSGD",
     "LeastSquaresClassifier",
     "LinearClassifier",

@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from maxmargin import (
     ExponentialLossClassifier,
+    HardMarginSVM,
     LeastSquaresClassifier,
     LinearClassifier,
     LinearSVM,
@@ -31,10 +32,12 @@ from maxmargin import (
 ESTIMATORS = [
     ExponentialLossClassifier(on_separable="direction"),
     ExponentialLossClassifier(method="coordinate", max_iter=100, tol=0.01, on_separable="direction"),
+    HardMarginSVM(on_inseparable="closest"),
     LeastSquaresClassifier(),
     LinearClassifier(tol=1e-13),
     LinearClassifier(C=1e-5, loss="logistic", tol=1e-13),
     LinearSVM(tol=1e-13),
+    LinearSVM(C=float("inf")),
     LinearSVM(C=1e-5, loss="squared_hinge", tol=1e-13),
     LogisticRegression(C=1e-5, tol=1e-13),
 ]

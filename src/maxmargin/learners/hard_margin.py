@@ -1,0 +1,119 @@
+"""The hard margin (A18, A19): the shortest θ with every agreement ≥ 1, exact and unique.
+
+The soft margin equals it for every C from its largest dual variable on (S46), so it is the soft margin of a C
+that turned out large enough (`solvers/unregularised_hinge`). Its proof is by duality, with duals that have no
+upper bound: ½‖θ‖² at a point that keeps all constraints, as computed, against Σ α − ½‖Σ α s x‖².
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from maxmargin.learners.hinge_minimum import describe_minimum
+from maxmargin.learners.separability import not_separable, separability_of
+from maxmargin.learners.two_classes import TwoClasses
+from maxmargin.problem import Offset, Problem, examine
+from maxmargin.results.certificate import Certificate
+from maxmargin.results.exact import ExactSolution
+from maxmargin.results.solution import Plan, Solution, Status
+from maxmargin.rows import Array
+from maxmargin.rows.kernels import Combine, Scores
+from maxmargin.solvers.choose import choose
+from maxmargin.solvers.run import Limits, run
+from maxmargin.solvers.unregularised_hinge import with_unit_margin
+
+__all__ = ["certify_hard_margin", "hard_margin", "hard_margin_problem"]
+
+_ROOM = 2.0  # a cost so far above the largest dual changes nothing in the proof
+_TOL = 1e-9
+_INSTEAD = (
+    "on_inseparable='closest' gives the hyperplane of least total violation instead, and LinearSVM with a "
+    "finite C a compromise between violations and margin."
+)
+
+
+def hard_margin_problem(task: TwoClasses) -> Problem:
+    """Return the hinge without a regulariser: its shortest minimiser is the hard margin, if there is one."""
+    return Problem(
+        task.rows, task.sign, task.cost, "hinge", Offset("free" if task.has_offset else "none"), 0.0
+    )
+
+
+def hard_margin(task: TwoClasses, *, on_inseparable: str = "raise") -> ExactSolution:
+    """Return the hard margin of two classes; or, where there is none, raise or come closest.
+
+    Parameters
+    ----------
+    on_inseparable : "raise" or "closest"
+        Raise `NotSeparable` with the proof, or return the shortest θ of least total violation.
+    """
+    problem = hard_margin_problem(task)
+    solver, plan = choose("auto", problem, _TOL)
+    solution = run(problem, solver, plan, Limits(_TOL), token=task.token)
+    is_over = solution.status not in (Status.MAX_TIME, Status.INTERRUPTED)
+    if solution.certificate.objective > 0 and is_over and on_inseparable == "raise":
+        solution = _separated_after_all(task, problem, solution)
+    certificate = solution.certificate
+    if certificate.objective == 0:
+        certificate = certify_hard_margin(problem, solution.coef, solution.intercept, solution.alpha)
+        why = "the soft margin is the same for every C from the largest dual on"
+        plan = Plan("hard margin", why, plan.about)
+    status = solution.status
+    if status is Status.SOLVED and certificate.relative_gap > _TOL:
+        status = Status.STALLED
+    return ExactSolution(
+        coef=solution.coef,
+        intercept=solution.intercept,
+        certificate=certificate,
+        plan=plan,
+        intercept_interval=solution.intercept_interval,
+        alpha=solution.alpha,
+        status=status,
+        n_iter=solution.n_iter,
+        details=describe_minimum(problem, solution, solution.memory["C"]) if is_over else None,
+    )
+
+
+def _separated_after_all(task: TwoClasses, problem: Problem, solution: Solution) -> Solution:
+    """Raise NotSeparable with the proof; but where exact arithmetic does separate, return its hyperplane.
+
+    That happens only if the margin is so small that rounding hides it: a certificate will tell.
+    """
+    live = task.live
+    is_whole = len(live) == task.rows.n_rows
+    X = task.rows.X if is_whole else task.rows.subset(live).X
+    found = separability_of(X, task.sign[live], has_offset=task.has_offset, token=task.token)
+    if found.kind != "complete":
+        raise not_separable(
+            found, _INSTEAD if is_whole else f"{_INSTEAD} (Rows of weight 0 are not counted.)"
+        )
+    assert found.direction is not None
+    w, b, is_separated = with_unit_margin(problem, found.direction, found.offset)
+    if not is_separated:
+        return solution
+    proof = Certificate("lp-dual", 0.0, 0.0, 0.0, 0.0)
+    return replace(solution, coef=w, intercept=b, intercept_interval=(b, b), certificate=proof)
+
+
+def certify_hard_margin(problem: Problem, w: Array, b: float, alpha: Array) -> Certificate:
+    """Return the proof by duality that (w, b), which keeps all constraints, is the shortest that does."""
+    rows = problem.rows
+    largest = float(alpha.max(initial=0.0))
+    cost = np.where(problem.cost > 0, _ROOM * largest if largest > 0 else 1.0, 0.0)
+    soft = replace(problem, cost=cost, ridge=1.0)
+    proof = examine(soft, w, b, alpha).certificate
+    z = rows.zeros()
+    rows.reduce(Scores(w), z)
+    agreement = (problem.sign * (z + b))[problem.cost > 0]
+    signed = problem.sign * alpha
+    implied = rows.reduce(Combine(rows.n_columns), signed)
+    residuals = {
+        "smallest_agreement": float(agreement.min(initial=np.inf)),
+        "weights": float(np.abs(w - implied).max(initial=0.0)),
+        "complementarity": float((alpha[problem.cost > 0] * np.abs(agreement - 1.0)).max(initial=0.0)),
+    }
+    if problem.offset.kind == "free":
+        residuals["labels"] = abs(float(signed.sum()))
+    return replace(proof, residuals=residuals)
