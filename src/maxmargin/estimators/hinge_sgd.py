@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.estimators.online import OnlineEstimator
+from maxmargin.estimators.online import OnlineMinimizer
 from maxmargin.estimators.online_text import with_online_text
 from maxmargin.learners.hinge_sgd import HingeSGDMethod
 from maxmargin.learners.online import Limits, Outcome
@@ -19,7 +19,7 @@ __all__ = ["HingeSGD"]
 
 
 @with_online_text
-class HingeSGD(OnlineEstimator):
+class HingeSGD(OnlineMinimizer):
     """E's hinge SGD: draw an example; if y(θ·x) ≤ 1, θ ← θ + η_k y x; keep the best θ by empirical risk.
 
     It approaches the smallest mean hinge loss, without a regulariser. Its three differences from the

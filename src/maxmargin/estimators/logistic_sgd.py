@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.estimators.online import OnlineEstimator
+from maxmargin.estimators.online import OnlineMinimizer
 from maxmargin.estimators.online_text import with_online_text
 from maxmargin.learners.logistic_sgd import LogisticSGDMethod
 from maxmargin.learners.online import Limits
@@ -18,7 +18,7 @@ __all__ = ["LogisticSGD"]
 
 
 @with_online_text
-class LogisticSGD(OnlineEstimator):
+class LogisticSGD(OnlineMinimizer):
     """Logistic regression by the updates D17 and D18: θ ← θ + η y x (1 − P), θ₀ ← θ₀ + η y (1 − P).
 
     It approaches the maximum of the likelihood, without a regulariser; P is the probability of the example's

@@ -16,14 +16,16 @@ from maxmargin.estimators.labels import checked_labels
 from maxmargin.learners.online import Limits, Outcome, learn
 from maxmargin.learners.online_method import OnlineMethod, arrangement_of
 from maxmargin.learners.walk import Walk
+from maxmargin.results.assessment import Assessment
 from maxmargin.results.trace import Trace
 from maxmargin.rows import MemoryRows
+from maxmargin.training.certify import certify
 from maxmargin.training.cores import resolve_jobs
 from maxmargin.training.model import LinearModel
 from maxmargin.training.settings import seed_from
 from maxmargin.validation import check_labels, check_matrix, check_positive
 
-__all__ = ["OnlineEstimator"]
+__all__ = ["OnlineEstimator", "OnlineMinimizer"]
 
 _OF_A_WALK = (
     "converged_",
@@ -136,7 +138,7 @@ class OnlineEstimator(LinearEstimator):
         signs = [np.where(labels == label, 1, -1).astype(np.int8) for label in positives]
         outcomes: list[Outcome] = []
         for walk, sign in zip(walks, signs, strict=True):
-            stop = bool(outcomes) and outcomes[-1].interrupted
+            stop = any(outcome.interrupted for outcome in outcomes)
             outcomes.append(learn(walk, rows, sign, _NOTHING if stop else limits, token))
         self._walks, self._seen = walks, self._seen + rows.n_rows
         self._keep(self._model_of(outcomes, classes, rows, signs))
@@ -215,6 +217,24 @@ class OnlineEstimator(LinearEstimator):
         if passes is None and updates is None:
             passes = default_passes
         return {"max_passes": passes, "max_updates": updates, "traces": bool(self.trace)}
+
+
+class OnlineMinimizer(OnlineEstimator):
+    """An online learner that approaches the minimum of an objective, and can be told how far it came."""
+
+    def certify(self, X: Any, y: Any, **settings: Any) -> Assessment:
+        """State how far the model is above the optimum of the objective that it approaches.
+
+        The online learner itself cannot know: this solves the problem exactly and compares.
+
+        Parameters
+        ----------
+        X, y : the rows and labels that it was fitted to, or others
+        **settings
+            tol, max_time, n_jobs of `maxmargin.certify`.
+        """
+        self._model_for(X)
+        return certify(self, X, y, **settings)
 
 
 _NOTHING = Limits(max_passes=0)

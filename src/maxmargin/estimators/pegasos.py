@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from maxmargin.estimators.online import OnlineEstimator
+from maxmargin.estimators.online import OnlineMinimizer
 from maxmargin.estimators.online_text import with_online_text
 from maxmargin.learners.online import Limits
 from maxmargin.learners.pegasos import PegasosMethod
@@ -15,7 +15,7 @@ __all__ = ["Pegasos"]
 
 
 @with_online_text
-class Pegasos(OnlineEstimator):
+class Pegasos(OnlineMinimizer):
     """The support vector machine by stochastic subgradient steps, one example at a time.
 
     It approaches the minimum of λ/2 ‖θ‖² + mean hinge loss, by default exactly as A's algorithm 1 does: no
@@ -34,8 +34,9 @@ class Pegasos(OnlineEstimator):
         The most steps, T.
     step : float, str or step rule, default "1/t"
         The step size η: "1/t", "1/(t+1)", "1/(lam t)", a constant, or a rule. With "1/t" the first steps are
-        forgotten as slowly as t^−λ: at λ = 0.01 a million steps leave 87 % of the first one, so that small λ
-        needs "1/(lam t)", whose factors 1 − 1/t make θ an average of all steps.
+        forgotten as slowly as t^−λ (at λ = 0.01 a million steps leave 87 % of the first one), and all of them
+        together reach no further than 1 + ln t times the longest row: slow at small λ, which needs
+        "1/(lam t)". Its factors 1 − 1/t make θ an average of all steps.
     {shuffle}
         "draws" by default, as A has it.
     averaged : bool, default False

@@ -155,11 +155,11 @@ class Walk:
 
     # The core's state cannot be pickled; its arrays and numbers can.
     def __getstate__(self) -> tuple[Any, ...]:
-        u = None if self._u is None else self._u.copy()
-        return self.method, self.n_passes, self._v.copy(), u, self._state.numbers
+        return self.method, self.n_passes, self._v, self._u, self._state.numbers
 
     def __setstate__(self, kept: tuple[Any, ...]) -> None:
-        self.method, self.n_passes, self._v, self._u, numbers = kept
+        self.method, self.n_passes, v, u, numbers = kept
+        self._v, self._u = np.array(v), None if u is None else np.array(u)  # may come read-only from a file
         self._state = _core.OnlineState(self._v, self._u)
         self._state.numbers = numbers
 

@@ -76,7 +76,9 @@ def is_model(candidate: Any) -> bool:
 
 
 def is_ours(model: Any) -> bool:
-    """Return whether this is an estimator of this package with a loss and a regulariser."""
+    """Return whether this is an estimator of this package whose settings name what it minimises."""
+    if _own_name(model) in _ONLINE:
+        return True
     return hasattr(model, "get_params") and {"lam", "penalize_intercept"} <= set(model.get_params(deep=False))
 
 
@@ -92,6 +94,12 @@ def refuse_other_losses(loss: str, certificate: Any) -> None:
             f"certify solves problems with {', '.join(DUAL_LOSSES)} loss; this model minimises the {loss} "
             f"loss, and its own certificate says how far it is from the best: {certificate}."
         )
+
+
+def _own_name(model: Any) -> str:
+    """Return the nearest class of this package among a model's, for subclasses of users."""
+    own = (kind.__name__ for kind in type(model).__mro__ if kind.__module__.startswith("maxmargin."))
+    return next(own, "")
 
 
 def unwrap(model: Any, X: Any) -> tuple[Any, Any]:
@@ -132,7 +140,7 @@ def _reader(model: Any) -> tuple[str, Callable[[Any, Params], Claim]]:
     if not hasattr(model, "get_params"):
         raise InvalidInput(_cannot_read(own))
     if is_ours(model):
-        return own, _read_ours
+        return own, _ONLINE.get(_own_name(model), _read_ours)
     # A subclass of a known class is read as that class, but LogisticRegressionCV, which scikit-learn
     # derives from LogisticRegression, is not one: the nearest class of scikit-learn itself decides.
     names = (kind.__name__ for kind in type(model).__mro__ if kind.__module__.split(".")[0] == "sklearn")
@@ -290,6 +298,39 @@ def _read_ours(model: Any, params: Params) -> Claim:
         params["class_weight"],
     )
 
+
+def _read_pegasos(model: Any, params: Params) -> Claim:
+    return _read_online(model, "hinge", "lam", params["lam"])
+
+
+def _read_hinge_sgd(model: Any, params: Params) -> Claim:
+    return _read_online(model, "hinge", "C", math.inf)
+
+
+def _read_logistic_sgd(model: Any, params: Params) -> Claim:
+    return _read_online(model, "logistic", "C", math.inf)
+
+
+def _read_online(model: Any, loss: str, strength: str, value: float) -> Claim:
+    """Read an online learner of this package: what it approaches is fixed by its class."""
+    offset = Offset("free" if model.fit_intercept else "none")
+    return Claim(model.coef_, model.intercept_, model.classes_, loss, strength, value, offset)
+
+
+def _read_perceptron(model: Any, params: Params) -> Claim:
+    raise InvalidInput(
+        "a perceptron minimises no objective, so there is no optimum to compare it with. Its certificate_, and "
+        "its own certify(X, y), say whether it separates the rows; to judge its coefficients by a loss, "
+        f"{HOW_TO_GIVE_COEFFICIENTS}."
+    )
+
+
+_ONLINE: dict[str, Callable[[Any, Params], Claim]] = {
+    "Pegasos": _read_pegasos,
+    "HingeSGD": _read_hinge_sgd,
+    "LogisticSGD": _read_logistic_sgd,
+    "Perceptron": _read_perceptron,
+}
 
 _READERS: dict[str, Callable[[Any, Params], Claim]] = {
     "LinearSVC": _read_linear_svc,
