@@ -35,6 +35,7 @@ _PUBLIC = {
     "Perceptron": "maxmargin.estimators.perceptron",
     "Separability": "maxmargin.results.separability",
     "Trace": "maxmargin.results.trace",
+    "ZeroOneClassifier": "maxmargin.estimators.zero_one",
     "certify": "maxmargin.training.certify",
     "compare": "maxmargin.training.compare",
     "empirical_risk": "maxmargin.losses.risk",

@@ -13,6 +13,7 @@ from maxmargin.estimators.logistic_regression import LogisticRegression as Logis
 from maxmargin.estimators.logistic_sgd import LogisticSGD as LogisticSGD
 from maxmargin.estimators.pegasos import Pegasos as Pegasos
 from maxmargin.estimators.perceptron import Perceptron as Perceptron
+from maxmargin.estimators.zero_one import ZeroOneClassifier as ZeroOneClassifier
 from maxmargin.inputs.load import load_data as load_data
 from maxmargin.inputs.save import save_data as save_data
 from maxmargin.learners.gradient_descent import gradient_descent as gradient_descent

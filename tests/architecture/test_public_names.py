@@ -39,6 +39,7 @@ PUBLIC = [
     "Perceptron",
     "Separability",
     "Trace",
+    "ZeroOneClassifier",
     "certify",
     "compare",
     "empirical_risk",

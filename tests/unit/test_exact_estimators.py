@@ -120,11 +120,11 @@ def test_an_early_end_is_told():
         ),
         (
             Certificate("zero-one-bound", 5.0, 5.0, 0.0, 0.0),
-            "5 errors, and no hyperplane makes fewer, by subsystems that no hyperplane satisfies",
+            "5 errors, and no hyperplane makes fewer, by exact search",
         ),
         (
             Certificate("zero-one-bound", 5.0, 3.0, 2.0, 2 / 3),
-            "5 errors; the fewest possible are between 3 and 5, by subsystems that no hyperplane satisfies",
+            "5 errors; the fewest possible are between 3 and 5, by exact search",
         ),
         (
             Certificate("lp-dual", 2.0, 2.0, 0.0, 0.0),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
+from maxmargin._core import StopToken
 from maxmargin.errors import NoFiniteOptimum
 from maxmargin.estimators.exact import ExactEstimator
 from maxmargin.learners.exponential import METHODS, exponential_loss
@@ -127,6 +129,7 @@ class ExponentialLossClassifier(ExactEstimator):
 
 def _along_direction(task: TwoClasses, error: NoFiniteOptimum) -> ExactSolution:
     """Return the direction that separates, its smallest agreement above 0 scaled to 1."""
+    task = replace(task, token=StopToken())  # a deadline must not end this
     live = task.cost > 0
     agreement = task.agreements(error.direction, error.offset)[live]
     above = agreement[agreement > 1e-9 * agreement.max()]  # the rest are on the boundary to rounding errors

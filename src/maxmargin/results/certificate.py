@@ -17,7 +17,7 @@ PROOFS = {
     "newton-decrement": "by the Newton decrement",
     "lp-dual": "by the dual linear program",
     "normal-equations": "by the normal equations",
-    "zero-one-bound": "by subsystems that no hyperplane satisfies",
+    "zero-one-bound": "by exact search",
     "separation": "by the agreements",
 }
 

@@ -23,6 +23,7 @@ class Status(Enum):
     MAX_TIME = "the time reached max_time"
     STOPPED = "watch asked to stop"
     INTERRUPTED = "it was interrupted"
+    NODE_LIMIT = "the number of nodes reached node_limit"
     STALLED = "rounding errors leave nothing to gain"
 
 

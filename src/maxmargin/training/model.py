@@ -219,7 +219,10 @@ class LinearModel:
         if proof is None or status is None or proof.relative_gap <= self.tol:
             return None
         if proof.kind in _EXACT_KINDS or self.loss == "exponential":
-            return f"{proof}: {status.value}. {_ADVICE_EXACT.get(status, 'Scale the columns.')}"
+            advice = _ADVICE_EXACT.get(status, "Scale the columns.")
+            if proof.kind == "zero-one-bound" and status is Status.STALLED:
+                advice = "Fewer errors need a hyperplane that passes some row closer than floats can tell."
+            return f"{proof}: {status.value}. {advice}"
         action = _ADVICE.get(status, "Fit again with warm_start=True to continue from here.")
         reached = f"the model is within {percent(proof.relative_gap)} of the optimum"
         if self.C is not None and math.isinf(self.C):
@@ -240,6 +243,7 @@ _EXACT_KINDS = ("lp-dual", "normal-equations", "zero-one-bound", "separation")
 _ADVICE_EXACT = {
     Status.MAX_ITER: "Raise the limit to go on.",
     Status.MAX_TIME: "Raise max_time, or leave it out.",
+    Status.NODE_LIMIT: "Raise node_limit to go on.",
     Status.STALLED: "Scale the columns to similar ranges.",
 }
 _ADVICE_UNREGULARISED = {

@@ -1,0 +1,141 @@
+"""The fewest errors: the smallest Σ c over rows with agreement ≤ 0 (S28), which is NP-hard in general.
+
+Up to two columns and an offset it is exact by a sweep (zero_one_sweep.py); beyond, subsystems that no
+hyperplane satisfies are covered (zero_one_cover.py) until the bound meets the best hyperplane or a limit ends
+it. What is known then is an honest interval. Of all hyperplanes with the rows right that were found, the one
+with the largest margin is returned, where floats can tell.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from maxmargin._core import StopToken
+from maxmargin.learners.two_classes import TwoClasses
+from maxmargin.learners.zero_one_cover import Cover, cover_errors
+from maxmargin.learners.zero_one_start import improve, surrogates, widest
+from maxmargin.learners.zero_one_sweep import sweep_lines
+from maxmargin.results.certificate import Certificate
+from maxmargin.results.exact import ExactSolution
+from maxmargin.results.solution import Plan, Status
+from maxmargin.results.wording import plural
+from maxmargin.rows import Array
+
+__all__ = ["fewest_errors"]
+
+_MOST_SWEPT = 5_000  # distinct rows: a minute
+_ROUNDING = 1e-13  # of all weights: sums of them are no better known
+
+
+def fewest_errors(task: TwoClasses, node_limit: int = 1_000, end: float | None = None) -> ExactSolution:
+    """Return the hyperplane with the fewest errors, and what is proved about them.
+
+    Parameters
+    ----------
+    node_limit : int
+        The most nodes of the cover problems.
+    end : float, optional
+        When a cover problem has to end, on the clock of `time.perf_counter`; the task's token says so between
+        them.
+    """
+
+    def seconds() -> float | None:
+        return None if end is None else end - time.perf_counter()
+
+    A, weight, hopeless = _signed_rows(task)
+    best = _Best(task)
+    status, bound, reason = Status.SOLVED, hopeless, "a sweep over all lines"
+    try:
+        best.propose(surrogates(best.task))
+        if best.errors > hopeless and A.shape[1] <= 3 and len(A) <= _MOST_SWEPT:
+            found = sweep_lines(A, weight, task.token)
+            best.propose(_split(task, v) for v in found.directions)
+            bound = hopeless + float(weight.sum()) - found.possible
+            status = Status.STALLED if found.is_complete else Status.MAX_TIME  # unless the bound is met
+        elif best.errors > hopeless:
+            reason = "covers of subsystems that no hyperplane satisfies"
+            cover = Cover(A, weight, _joined(task, best), best.errors - hopeless)
+            cover.propose(improve(A, weight, cover.v, task.token))
+            try:
+                cover_errors(
+                    cover, node_limit, lambda v: improve(A, weight, v, task.token), task.token, seconds
+                )
+            finally:
+                best.propose([_split(task, cover.v)])
+                bound, status = hopeless + cover.bound, cover.status
+    except KeyboardInterrupt:
+        task.token.stop()  # the classes that are left end at once
+        status = Status.INTERRUPTED
+    if status is not Status.INTERRUPTED:
+        best.widen()
+    return _solution(task, best, min(bound, best.errors), status, reason)
+
+
+class _Best:
+    """The hyperplane with the fewest errors so far, counted as `predict` would compute the scores."""
+
+    def __init__(self, task: TwoClasses) -> None:
+        self.task = replace(task, token=StopToken())  # what was found is counted to the end
+        self.w: Array = np.zeros(task.rows.n_columns)
+        self.b = 0.0
+        self.errors = float(task.cost.sum())
+
+    def propose(self, candidates: Iterable[tuple[Array, float]]) -> None:
+        for w, b in candidates:
+            errors = self._errors(w, b)
+            if errors < self.errors:
+                self.w, self.b, self.errors = w, b, errors
+
+    def widen(self) -> None:
+        """Move to the largest margin with the same rows right."""
+        right = (self.task.agreements(self.w, self.b) > 0) & (self.task.cost > 0)
+        found = widest(self.task, right)
+        if found is not None and self._errors(*found) <= self.errors:
+            self.w, self.b = found
+
+    def _errors(self, w: Array, b: float) -> float:
+        return float(self.task.cost.sum(where=self.task.agreements(w, b) <= 0))
+
+
+def _signed_rows(task: TwoClasses) -> tuple[Array, Array, float]:
+    """Return the distinct signed rows s(x, 1), their weights, and the weight of rows that are always wrong.
+
+    Without an offset a row of zeros has agreement 0 whatever the weights.
+    """
+    live = task.live
+    A = task.dense(live)
+    if task.has_offset:
+        A = np.hstack([A, np.ones((len(live), 1))])
+    A = A * task.sign[live, None]
+    distinct, place = np.unique(A + 0.0, axis=0, return_inverse=True)
+    weight = np.bincount(place.ravel(), weights=task.cost[live]).astype(np.float64)
+    nonzero = distinct.any(axis=1)
+    return distinct[nonzero], weight[nonzero], float(weight[~nonzero].sum())
+
+
+def _joined(task: TwoClasses, best: _Best) -> Array:
+    return np.append(best.w, best.b) if task.has_offset else best.w
+
+
+def _split(task: TwoClasses, v: Array) -> tuple[Array, float]:
+    return (v[:-1].copy(), float(v[-1])) if task.has_offset else (v, 0.0)
+
+
+def _solution(task: TwoClasses, best: _Best, bound: float, status: Status, reason: str) -> ExactSolution:
+    if best.errors - bound <= _ROUNDING * float(task.cost.sum()):
+        bound = best.errors
+    gap = best.errors - bound
+    unit = max(bound, float(task.cost[task.cost > 0].min()), sys.float_info.min)
+    proof = Certificate("zero-one-bound", best.errors, bound, gap, gap / unit)
+    if best.errors == 0:
+        reason = "a surrogate separates the classes"
+    n_rows = plural(len(task.live), "row")
+    about = f"{n_rows}, {plural(task.rows.n_columns, 'column')}, zero-one"
+    if gap == 0 and status is not Status.INTERRUPTED:
+        status = Status.SOLVED
+    return ExactSolution(best.w, best.b, proof, Plan("fewest errors", reason, about), status=status)

@@ -1,0 +1,106 @@
+"""A good hyperplane to begin with: the best of the surrogates, improved in planes.
+
+For two vectors v and d the fewest errors of all combinations of them are found exactly by one sweep of a
+circle (circle.py). The directions d that are tried are the unit vectors and the rows that are wrong.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin._core import StopToken
+from maxmargin.errors import NoFiniteOptimum
+from maxmargin.learners.circle import sweep
+from maxmargin.learners.exponential import exponential_loss
+from maxmargin.learners.least_squares import least_squares
+from maxmargin.learners.two_classes import TwoClasses
+from maxmargin.problem import Offset, Problem
+from maxmargin.rows import Array
+from maxmargin.solvers.choose import choose
+from maxmargin.solvers.run import Limits, run
+
+__all__ = ["improve", "surrogates", "widest"]
+
+_ROUNDS = 20
+_MOST_DIRECTIONS = 400
+_STRENGTHS = tuple(100.0**k for k in range(8))
+
+
+def surrogates(task: TwoClasses) -> list[tuple[Array, float]]:
+    """Return the minima of the squared, exponential, hinge and logistic losses; each is quick."""
+    squared = least_squares(task)
+    found = [(squared.coef, squared.intercept)]
+    try:
+        exponential = exponential_loss(task, max_iter=30)
+        found.append((exponential.coef, exponential.intercept))
+    except NoFiniteOptimum as error:
+        found.append((error.direction, error.offset))
+    for loss in ("hinge", "logistic"):
+        problem = Problem(task.rows, task.sign, task.cost, loss, _offset(task))
+        found.append(_solved(problem, 1e-4))
+    return found
+
+
+def improve(A: Array, weight: Array, v: Array, token: StopToken) -> Array:
+    """Return a direction at which no fewer signed rows A are right, by sweeps of planes through v."""
+    best = float(weight.sum(where=_scores(A, v) > 0))
+    for _ in range(_ROUNDS):
+        before = best
+        wrong = A[_scores(A, v) <= 0][:_MOST_DIRECTIONS]
+        for direction in (*np.eye(A.shape[1])[:_MOST_DIRECTIONS], *wrong):
+            if token.poll():
+                return v
+            right, following = _best_in_plane(A, weight, v, direction)
+            if right > best and float(weight.sum(where=_scores(A, following) > 0)) > best:
+                v = following
+                best = float(weight.sum(where=_scores(A, v) > 0))
+        if best == before:
+            break
+    return v
+
+
+def _best_in_plane(A: Array, weight: Array, v: Array, direction: Array) -> tuple[float, Array]:
+    unit = float(np.sqrt(np.einsum("i,i->", v, v))) or 1.0
+    other = direction / (float(np.sqrt(np.einsum("i,i->", direction, direction))) or 1.0)
+    u = np.stack([_scores(A, v / unit), _scores(A, other)], axis=1)
+    size = np.sqrt(np.einsum("ij,ij->i", A, A))
+    seen = np.hypot(u[:, 0], u[:, 1]) > 1e-12 * size
+    if not seen.any():
+        return -np.inf, v
+    arc = sweep(u[seen], size[seen], weight[seen])
+    return arc.right, np.asarray(np.cos(arc.angle) * v / unit + np.sin(arc.angle) * other)
+
+
+def widest(task: TwoClasses, right: NDArray[np.bool_]) -> tuple[Array, float] | None:
+    """Return the hyperplane with the largest margin that has these rows right; None if none was found.
+
+    For C large enough the soft margin is the hard margin.
+    """
+    chosen = np.flatnonzero(right)
+    rows = task.rows.subset(chosen)
+    sign = np.ascontiguousarray(task.sign[chosen])
+    if len(chosen) == 0 or abs(int(sign.sum())) == len(sign):
+        return None
+    size = float(np.sqrt(rows.norms()[1])) or 1.0
+    for strength in _STRENGTHS:
+        cost = np.full(len(chosen), strength / size**2)
+        w, b = _solved(Problem(rows, sign, cost, "hinge", _offset(task)), 1e-11)
+        agreement = TwoClasses(rows, sign, cost, task.has_offset).agreements(w, b)
+        if agreement.min() > 1 - 1e-6:
+            return w, b
+    return None
+
+
+def _solved(problem: Problem, tol: float) -> tuple[Array, float]:
+    solver, plan = choose("auto", problem, tol)
+    solution = run(problem, solver, plan, Limits(tol), token=StopToken())
+    return solution.coef, solution.intercept
+
+
+def _offset(task: TwoClasses) -> Offset:
+    return Offset("free" if task.has_offset else "none")
+
+
+def _scores(A: Array, v: Array) -> Array:
+    return np.asarray(np.einsum("ij,j->i", A, v))

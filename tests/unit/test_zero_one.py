@@ -1,0 +1,215 @@
+"""ZeroOneClassifier (S28): the fewest errors, exact where it says so, honest bounds where not."""
+
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference.fewest_errors import fewest_errors
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+
+from maxmargin import LinearSVM, ZeroOneClassifier, load_model, save_model
+from maxmargin.errors import ConvergenceWarning, InvalidParameter
+from maxmargin.learners.circle import sweep, sweep_exactly
+from maxmargin.learners.whole_numbers import as_whole_numbers, proves_infeasible
+
+
+def check(model, X, y, weight=None):
+    """The certificate says what the agreements say."""
+    weight = np.ones(len(y)) if weight is None else weight
+    errors = float(weight[model.agreements(X, y) <= 0].sum())
+    assert model.certificate_.kind == "zero-one-bound"
+    assert model.certificate_.objective == errors
+    assert model.bounds_.tolist() == [[model.certificate_.bound, errors]]
+    return errors
+
+
+def small_tables(columns):
+    row = st.tuples(*[st.integers(-2, 2)] * columns, st.booleans(), st.integers(1, 3))
+    return st.lists(row, min_size=2, max_size=7)
+
+
+@given(st.integers(1, 3).flatmap(small_tables), st.booleans())
+@settings(max_examples=60)
+def test_the_fewest_errors_of_whole_numbers(rows, fit_intercept):
+    """Ties, duplicates, rows of zeros, points in a line: against every set of rows."""
+    X = np.array([row[:-2] for row in rows], dtype=float)
+    y = np.array([1 if row[-2] else -1 for row in rows])
+    y[:2] = 1, -1
+    weight = np.array([row[-1] for row in rows], dtype=float)
+    model = ZeroOneClassifier(fit_intercept=fit_intercept).fit(X, y, sample_weight=weight)
+    expected = fewest_errors(X, y, weight, fit_intercept)
+    assert check(model, X, y, weight) == expected
+    assert model.certificate_.bound == expected
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_both_ways_agree(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 2))
+    y = np.where(X[:, 0] + rng.normal(size=40) > 0, 1, -1)
+    by_sweep = ZeroOneClassifier().fit(X, y)
+    assert "sweep" in by_sweep.plan_.reason
+    monkeypatch.setattr("maxmargin.learners.zero_one._MOST_SWEPT", 1)
+    by_cover = ZeroOneClassifier().fit(sp.csr_array(X), y)
+    assert "cover" in by_cover.plan_.reason
+    assert check(by_sweep, X, y) == check(by_cover, X, y)
+    assert by_sweep.certificate_.gap == by_cover.certificate_.gap == 0
+
+
+def test_a_row_on_the_boundary_is_an_error():
+    """Rows that only θ = 0 or a boundary through them could satisfy."""
+    X, y = np.array([[0.0], [0.0], [1.0]]), np.array([1, -1, 1])
+    model = ZeroOneClassifier().fit(X, y)
+    assert check(model, X, y) == 1
+    through_origin = ZeroOneClassifier(fit_intercept=False).fit(X, y)
+    assert check(through_origin, X, y) == 2
+    assert through_origin.certificate_.gap == 0
+
+
+def test_weights_mean_repetition():
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(12, 2)), rng.integers(0, 4, 12)
+    y = np.where(rng.random(12) < 0.5, 1, -1)
+    weighted = ZeroOneClassifier().fit(X, y, sample_weight=weight)
+    repeated = ZeroOneClassifier().fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert weighted.bounds_.tolist() == repeated.bounds_.tolist()
+
+
+def test_separable_data_get_the_largest_margin():
+    X, y = np.array([[0.0, 0.0], [1.0, 2.0], [3.0, 1.0], [4.0, 2.0]]), [-1, -1, 1, 1]
+    model = ZeroOneClassifier().fit(X, y)
+    hard = LinearSVM(C=1e6, tol=1e-10).fit(X, y)
+    np.testing.assert_allclose(model.coef_, hard.coef_, rtol=1e-5)
+    assert model.bounds_.tolist() == [[0, 0]]
+    assert str(model.certificate_) == "0 errors, and no hyperplane makes fewer, by exact search"
+
+
+# ------------------------------------------------------------ real data
+
+
+@pytest.mark.parametrize(
+    ("load", "classes", "columns", "errors"),
+    [
+        (load_iris, (1, 2), [0, 1, 2, 3], 1),
+        (load_iris, (1, 2), [0, 1], 25),
+        (load_wine, (0, 1), [0, 1, 2], 5),
+        (load_breast_cancer, (0, 1), list(range(30)), 0),
+    ],
+)
+def test_small_real_sets(load, classes, columns, errors):
+    X, y = load(return_X_y=True)
+    chosen = np.isin(y, classes)
+    X, y = X[chosen][:, columns], np.where(y[chosen] == classes[1], 1, -1)
+    model = ZeroOneClassifier().fit(X, y)
+    assert check(model, X, y) == errors
+    assert model.certificate_.bound == errors
+
+
+def test_a_hairline_is_said_to_be_one():
+    """Decimals such as 5.1 are not quite in line: a hyperplane exists that floats cannot follow."""
+    X, y = load_iris(return_X_y=True)
+    X, y = X[:, [0, 2]], np.where(y == 1, 1, -1)
+    model = ZeroOneClassifier()
+    with pytest.warns(ConvergenceWarning, match="closer than floats can tell"):
+        model.fit(X, y)
+    assert check(model, X, y) == 45
+    assert model.certificate_.bound == 44
+    in_tenths = ZeroOneClassifier().fit(np.round(10 * X), y)
+    assert in_tenths.bounds_.tolist() == [[45, 45]]
+
+
+# ------------------------------------------------------------ limits
+
+
+def hard_table():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(70, 5))
+    return X, np.where(rng.random(70) < 0.5, 1, -1)
+
+
+def test_limits_leave_an_honest_interval():
+    X, y = hard_table()
+    model = ZeroOneClassifier(node_limit=1)
+    with pytest.warns(ConvergenceWarning, match="node_limit"):
+        model.fit(X, y)
+    errors = check(model, X, y)
+    assert 0 < model.certificate_.bound < errors
+    assert "the fewest possible are between" in str(model.certificate_)
+    model = ZeroOneClassifier(max_time=0.05)
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        model.fit(X, y)
+    assert model.certificate_.bound <= errors
+    check(model, X, y)
+
+
+def test_more_nodes_only_narrow_the_interval():
+    X, y = hard_table()
+    X, y = X[:32, :3], y[:32]
+    with pytest.warns(ConvergenceWarning, match="node_limit"):
+        few = ZeroOneClassifier(node_limit=1).fit(X, y)
+    many = ZeroOneClassifier().fit(X, y)
+    assert few.certificate_.bound <= many.certificate_.bound == many.certificate_.objective
+    assert many.certificate_.objective <= few.certificate_.objective
+
+
+def test_ctrl_c_keeps_the_best_so_far():
+    X, y = hard_table()
+    model = ZeroOneClassifier(node_limit=10**6)
+    main = threading.main_thread().ident
+
+    def interrupt():
+        time.sleep(1.0)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    check(model, X, y)
+
+
+@pytest.mark.parametrize("options", [{"node_limit": 0}, {"node_limit": 2.5}, {"max_time": -1.0}])
+def test_bad_settings_are_refused(options):
+    with pytest.raises(InvalidParameter, match=next(iter(options))):
+        ZeroOneClassifier(**options).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_three_classes_and_a_file(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    model = ZeroOneClassifier().fit(X[::3, 2:], y[::3])
+    assert model.bounds_.shape == (3, 2)
+    assert (model.bounds_[:, 0] == model.bounds_[:, 1]).all()
+    save_model(model.to_model(), tmp_path / "errors.model")
+    again = ZeroOneClassifier.from_model(load_model(tmp_path / "errors.model"))
+    assert (again.predict(X[:, 2:]) == model.predict(X[:, 2:])).all()
+
+
+# ------------------------------------------------------------ the pieces
+
+
+@given(st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3), st.integers(1, 3)), min_size=1, max_size=9))
+def test_circles_in_floats_and_in_whole_numbers(rows):
+    rows = [row for row in rows if row[:2] != (0, 0)] or [(1, 0, 1)]
+    u, weight = np.array([row[:2] for row in rows], dtype=float), np.array([float(row[2]) for row in rows])
+    right, direction = sweep_exactly([row[:2] for row in rows], weight.tolist())
+    scores = [x * direction[0] + y * direction[1] for x, y, _ in rows]
+    assert sum(w for w, score in zip(weight, scores, strict=True) if score > 0) == right
+    angles = np.linspace(0, 2 * np.pi, 3001)
+    tried = (u @ np.stack([np.cos(angles), np.sin(angles)]) > 1e-9) * weight[:, None]
+    assert tried.sum(axis=0).max() <= right
+    arc = sweep(u, np.zeros(len(u)), weight)
+    assert arc.right <= right <= arc.possible
+    assert weight[u @ [np.cos(arc.angle), np.sin(arc.angle)] > 0].sum() >= arc.right
+
+
+def test_subsystems_are_proved_without_rounding():
+    assert proves_infeasible(np.array([[1.0, 0.0], [-1.0, 1.0], [0.0, -1.0]]))
+    assert not proves_infeasible(np.array([[1.0, 0.0], [-1.0, 1.0], [0.0, 1.0]]))
+    assert not proves_infeasible(np.array([[0.1, 0.2], [-0.1, -0.2], [1.0, 1.0]]))  # a part of it is enough
+    assert proves_infeasible(np.array([[0.1, 0.3], [-0.2, -0.6]]))
+    assert not proves_infeasible(np.array([[0.1, 0.3], [-0.2, -np.nextafter(0.6, 1)]]))  # a hair apart
+    assert as_whole_numbers(np.array([[0.75, -0.5], [6.0, 3.0]])) == [[3, -2], [2, 1]]
