@@ -6,8 +6,10 @@ from maxmargin.errors import ConvergenceWarning as ConvergenceWarning
 from maxmargin.estimators.exponential import ExponentialLossClassifier as ExponentialLossClassifier
 from maxmargin.estimators.hard_margin import HardMarginSVM as HardMarginSVM
 from maxmargin.estimators.hinge_sgd import HingeSGD as HingeSGD
+from maxmargin.estimators.least_absolute import LeastAbsoluteClassifier as LeastAbsoluteClassifier
 from maxmargin.estimators.least_squares import LeastSquaresClassifier as LeastSquaresClassifier
 from maxmargin.estimators.linear_classifier import LinearClassifier as LinearClassifier
+from maxmargin.estimators.linear_program import LinearProgramSeparator as LinearProgramSeparator
 from maxmargin.estimators.linear_svm import LinearSVM as LinearSVM
 from maxmargin.estimators.logistic_regression import LogisticRegression as LogisticRegression
 from maxmargin.estimators.logistic_sgd import LogisticSGD as LogisticSGD

@@ -113,7 +113,7 @@ def test_many_columns_are_decided_in_floats(kind):
     assert answer.kind == kind
     assert not answer.is_exact
     assert answer.check()
-    flipped = replace(answer, recheck=lambda found: answer.recheck.func(X, -y.astype(np.int8), found))
+    flipped = replace(answer, recheck=lambda found: answer.recheck.func(X, -y.astype(np.int8), None, found))
     assert kind != "complete" or not flipped.check()
 
 

@@ -71,8 +71,18 @@ def separability(X: Any, y: Any, *, fit_intercept: bool = True) -> Separability:
     return separability_of(checked, sign, has_offset=bool(fit_intercept), token=token)
 
 
-def separability_of(X: Any, sign: NDArray[np.int8], *, has_offset: bool, token: StopToken) -> Separability:
-    """Decide for checked rows, at least one, and their signs."""
+def separability_of(
+    X: Any,
+    sign: NDArray[np.int8],
+    *,
+    has_offset: bool,
+    token: StopToken,
+    counted: NDArray[np.bool_] | None = None,
+) -> Separability:
+    """Decide for checked rows and their signs; at least one row, and only those that are counted."""
+    live = None if counted is None or counted.all() else np.flatnonzero(counted)
+    if live is not None:
+        X, sign = X[live], sign[live]
     is_exact = X.shape[1] <= MOST_EXACT
     verdict = (decide if is_exact else decide_in_floats)(X, sign, has_offset=has_offset, token=token)
     direction, offset = _in_floats(verdict, has_offset)
@@ -83,7 +93,7 @@ def separability_of(X: Any, sign: NDArray[np.int8], *, has_offset: bool, token: 
         offset=offset,
         margin=_margin(X, sign, verdict.w, has_offset) if verdict.kind == "complete" else None,
         radius=float(np.sqrt(squares + has_offset)),
-        rows=verdict.rows,
+        rows=verdict.rows if live is None else live[verdict.rows],
         weights=np.array([float(weight) for weight in verdict.weights]),
         rank=verdict.rank,
         n_separated=verdict.n_separated,
@@ -92,7 +102,7 @@ def separability_of(X: Any, sign: NDArray[np.int8], *, has_offset: bool, token: 
         is_exact=is_exact,
         exact_direction=tuple(verdict.w),
         exact_weights=tuple(verdict.weights),
-        recheck=partial(check_witness, X, sign),
+        recheck=partial(check_witness, X, sign, live),
     )
 
 

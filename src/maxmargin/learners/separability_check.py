@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -22,8 +23,14 @@ __all__ = ["check_witness"]
 _HALF_ULP = 2.0**-53
 
 
-def check_witness(X: Any, sign: NDArray[np.int8], found: Separability) -> bool:
-    """Return whether the witness proves the kind, for these rows and signs."""
+def check_witness(
+    X: Any, sign: NDArray[np.int8], numbers: NDArray[np.intp] | None, found: Separability
+) -> bool:
+    """Return whether the witness proves the kind, for these rows and signs; `numbers` are their names."""
+    if numbers is not None:
+        if not np.isin(found.rows, numbers).all():
+            return False
+        found = replace(found, rows=np.searchsorted(numbers, found.rows))
     has_offset = found.fit_intercept
     if X.shape[0] != found.n_rows or len(sign) != found.n_rows:
         return False
