@@ -15,7 +15,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from maxmargin import LinearSVM, ZeroOneClassifier, load_model, save_model
 from maxmargin.errors import ConvergenceWarning, InvalidParameter
 from maxmargin.learners.circle import sweep, sweep_exactly
-from maxmargin.learners.whole_numbers import as_whole_numbers, proves_infeasible
+from maxmargin.learners.subsystems import proves_infeasible
 
 
 def check(model, X, y, weight=None):
@@ -212,4 +212,3 @@ def test_subsystems_are_proved_without_rounding():
     assert not proves_infeasible(np.array([[0.1, 0.2], [-0.1, -0.2], [1.0, 1.0]]))  # a part of it is enough
     assert proves_infeasible(np.array([[0.1, 0.3], [-0.2, -0.6]]))
     assert not proves_infeasible(np.array([[0.1, 0.3], [-0.2, -np.nextafter(0.6, 1)]]))  # a hair apart
-    assert as_whole_numbers(np.array([[0.75, -0.5], [6.0, 3.0]])) == [[3, -2], [2, 1]]

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 from maxmargin._core import StopToken
-from maxmargin.learners.whole_numbers import proves_infeasible
+from maxmargin.learners.subsystems import proves_infeasible
 from maxmargin.results.solution import Status
 from maxmargin.rows import Array
 
@@ -71,6 +71,7 @@ class Cover:
         errors = float(self.weight.sum(where=np.einsum("ij,j->i", self.A, v) <= 0))
         if errors < self.errors:
             self.v, self.errors = v, errors
+            self._meet()
 
     def add(self, subsystem: Index) -> bool:
         """Add a subsystem if it is new and proved."""
@@ -91,6 +92,10 @@ class Cover:
         else:
             value = value * (1.0 - _MARGIN)
         self.bound = min(max(self.bound, value), self.errors)
+        self._meet()
+
+    def _meet(self) -> None:
+        """Sums of weights and values of cover problems are rounded: what is nearly met is met."""
         if self.errors - self.bound <= 1e-7 * self.errors:
             self.bound = self.errors
 

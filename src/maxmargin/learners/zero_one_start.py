@@ -13,6 +13,7 @@ from maxmargin._core import StopToken
 from maxmargin.errors import NoFiniteOptimum
 from maxmargin.learners.circle import sweep
 from maxmargin.learners.exponential import exponential_loss
+from maxmargin.learners.hard_margin import hard_margin
 from maxmargin.learners.least_squares import least_squares
 from maxmargin.learners.two_classes import TwoClasses
 from maxmargin.problem import Offset, Problem
@@ -24,7 +25,6 @@ __all__ = ["improve", "surrogates", "widest"]
 
 _ROUNDS = 20
 _MOST_DIRECTIONS = 400
-_STRENGTHS = tuple(100.0**k for k in range(8))
 
 
 def surrogates(task: TwoClasses) -> list[tuple[Array, float]]:
@@ -73,23 +73,14 @@ def _best_in_plane(A: Array, weight: Array, v: Array, direction: Array) -> tuple
 
 
 def widest(task: TwoClasses, right: NDArray[np.bool_]) -> tuple[Array, float] | None:
-    """Return the hyperplane with the largest margin that has these rows right; None if none was found.
-
-    For C large enough the soft margin is the hard margin.
-    """
+    """Return the hyperplane with the largest margin that has these rows right; None if none was found."""
     chosen = np.flatnonzero(right)
-    rows = task.rows.subset(chosen)
     sign = np.ascontiguousarray(task.sign[chosen])
     if len(chosen) == 0 or abs(int(sign.sum())) == len(sign):
         return None
-    size = float(np.sqrt(rows.norms()[1])) or 1.0
-    for strength in _STRENGTHS:
-        cost = np.full(len(chosen), strength / size**2)
-        w, b = _solved(Problem(rows, sign, cost, "hinge", _offset(task)), 1e-11)
-        agreement = TwoClasses(rows, sign, cost, task.has_offset).agreements(w, b)
-        if agreement.min() > 1 - 1e-6:
-            return w, b
-    return None
+    subset = TwoClasses(task.rows.subset(chosen), sign, np.ones(len(chosen)), task.has_offset)
+    found = hard_margin(subset, on_inseparable="closest")
+    return found.coef, found.intercept
 
 
 def _solved(problem: Problem, tol: float) -> tuple[Array, float]:

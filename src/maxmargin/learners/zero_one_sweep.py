@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
 from maxmargin.learners.circle import Pair, sweep, sweep_exactly
-from maxmargin.learners.whole_numbers import as_whole_numbers
 from maxmargin.rows import Array
+from maxmargin.solvers.exact_arithmetic import as_integers
 
 __all__ = ["Found", "sweep_lines"]
 
@@ -58,7 +58,7 @@ def _in_the_plane(A: Array, weight: Array) -> Found:
     found = np.array([np.cos(arc.angle), np.sin(arc.angle)])
     if arc.right >= arc.possible:
         return Found([found], arc.right)
-    rows = [(row[0], row[1]) for row in as_whole_numbers(A)]
+    rows = [(row[0], row[1]) for row in as_integers(A).tolist()]
     right, direction = sweep_exactly(rows, weight.tolist())
     return Found([found, _floats(direction)], right)
 
@@ -86,7 +86,7 @@ def _in_space(A: Array, weight: Array, token: StopToken) -> Found:
             break
         if token.poll():
             return Found(directions, possible, is_complete=False)
-        whole = as_whole_numbers(A) if whole is None else whole
+        whole = as_integers(A).tolist() if whole is None else whole
         right, v = _plane_exactly(whole, weight.tolist(), pivot)
         if right > certain:
             certain, directions = right, [best.v, v]
