@@ -4,9 +4,9 @@
     python benchmarks/surrogates.py --short    # the quick ones; prints only
 
 Every loss is minimised without a regulariser on the same rows, with a proof of its own minimum, and training
-errors (agreement ≤ 0) are counted. The first column of figures is the fewest errors of any hyperplane: exact, or
-an interval where the search was ended. The hinge is the smallest-norm minimiser of its loss. "no minimum"
-stands where the classes can be separated, so that the loss falls for ever.
+errors (agreement ≤ 0) are counted. The first column of figures is the fewest errors of any hyperplane: exact,
+or an interval where the search was ended after a minute. The hinge is the smallest-norm minimiser of its
+loss. "no minimum" stands where the classes can be separated, so that the loss falls for ever.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SURROGATES = {
     "hinge": lambda: maxmargin.LinearSVM(C=float("inf")),
     "logistic": lambda: maxmargin.LogisticRegression(C=float("inf")),
     "squared": lambda: maxmargin.LeastSquaresClassifier(),
-    "absolute": lambda: maxmargin.LinearSVM(),
+    "absolute": lambda: maxmargin.LeastAbsoluteClassifier(),
     "exponential": lambda: maxmargin.ExponentialLossClassifier(),
 }
 TITLES = ("task", "rows × columns", "fewest errors", *SURROGATES)
