@@ -147,4 +147,5 @@ class HardMarginSVM(ExactEstimator):
                 f"the model is no hard margin of these rows: the smallest agreement is {smallest:g}, not 1. "
                 "Give the rows that it was fitted to."
             )
-        return margins_without(task, self.coef_[0], float(self.intercept_[0]), self.support_)
+        largest = float(np.abs(self.dual_coef_).max(initial=0.0))
+        return margins_without(task, self.coef_[0], float(self.intercept_[0]), self.support_, largest)

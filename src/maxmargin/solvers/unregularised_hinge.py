@@ -24,6 +24,7 @@ from maxmargin.rows import Array, inner
 from maxmargin.rows.kernels import Combine, Scores
 from maxmargin.solvers.base import Needs, Point, Solver, Step
 from maxmargin.solvers.dual_descent import DualDescent
+from maxmargin.solvers.few_rows import in_few_coordinates
 from maxmargin.solvers.interior_point import InteriorPoint
 from maxmargin.solvers.run import Limits, run
 from maxmargin.solvers.semismooth_newton import SemismoothNewton
@@ -33,13 +34,14 @@ __all__ = ["UnregularisedHinge", "with_unit_margin"]
 _FIRST = 1e3  # C times the mean square of the centred rows, times their mean cost
 _GROWTH = 100.0
 _MOST = 14  # values of C: beyond, agreements have no digits left
-_TOL = 1e-13  # of every soft margin
+_TOL = 1e-12  # of every soft margin
 _TIGHT = 1e-9  # a soft margin that is not even this tight is tried again by another method
 _TIGHTEST = 1e-12  # … and a hard margin
 _EXACT = 1e-12  # of the program's certificate: what is left is rounding
 _INSIDE = 1.0 - 1e-6  # duals below this share of C do not touch it
+_NEAR_ENOUGH = 0.1  # a largest dual above this share of C leaves nothing to gain from a smaller C
 _ROOM = 2.0  # C for the last digits of a hard margin, in units of its largest dual
-_MOST_COLUMNS_FOR_MATRIX = 2_000
+_MOST_COLUMNS_FOR_MATRIX, _MOST_COLUMNS_FOR_NEWTON = 2_000, 4_096
 _NEAREST = 1_000  # rows to begin with when the last digits are wanted
 _MOST_JOININGS = 6
 _CUT_SHORT = (Status.MAX_TIME, Status.INTERRUPTED)
@@ -118,7 +120,8 @@ class UnregularisedHinge:
     ) -> float:
         """Keep the hard margin; a C just above its largest dual gives the last digits."""
         C, passes = _ROOM * inside * state.C, 0.0
-        if found.status not in _CUT_SHORT:
+        is_sharp = found.certificate.relative_gap <= _TIGHTEST and inside > _NEAR_ENOUGH
+        if found.status not in _CUT_SHORT and not is_sharp:
             soft = replace(problem, cost=C * problem.cost, ridge=1.0)
             again, passes = _sharpen(soft, found, state.seed, token)
             found, state.C = (found, state.C) if again is None else (again, C)
@@ -197,6 +200,10 @@ def _solve(soft: Problem, seed: int, enough: float, token: StopToken) -> tuple[S
     """Solve a soft margin to all digits, by another method where the first one does not get there."""
     best: Solution | None = None
     passes = 0.0
+    few = in_few_coordinates(soft, token)
+    if few is not None:
+        found, passes = _solve(few, seed, enough, token)
+        return _in_all_columns(soft, found, token), passes + 2.0
     for solver, most in _methods(soft):
         found = run(soft, solver, Plan(solver.title, ""), Limits(_TOL, most), token=token, seed=seed)
         passes += float(found.history.passes[-1]) if len(found.history) else 1.0
@@ -208,6 +215,15 @@ def _solve(soft: Problem, seed: int, enough: float, token: StopToken) -> tuple[S
     if found.status in _CUT_SHORT:
         best = replace(best, status=found.status)
     return best, passes
+
+
+def _in_all_columns(soft: Problem, found: Solution, token: StopToken) -> Solution:
+    """Return the solution in other coordinates, with the weights that its duals have here."""
+    w = soft.rows.reduce(Combine(soft.rows.n_columns), soft.sign * found.alpha)
+    proof = examine(soft, w, None if soft.offset.kind == "free" else 0.0, found.alpha)
+    return replace(
+        found, coef=w, intercept=proof.b, intercept_interval=proof.interval, certificate=proof.certificate
+    )
 
 
 def _sharpen(soft: Problem, found: Solution, seed: int, token: StopToken) -> tuple[Solution | None, float]:
@@ -247,9 +263,11 @@ def _sharpen(soft: Problem, found: Solution, seed: int, token: StopToken) -> tup
 
 def _methods(soft: Problem) -> list[tuple[Solver[Any], int | None]]:
     """Return the methods to try in turn, each with the most steps it may take."""
-    if soft.rows.n_columns > _MOST_COLUMNS_FOR_MATRIX:
-        return [(DualDescent(), None)]
+    n_rows, n_columns = soft.rows.n_rows, soft.rows.n_columns
+    if n_columns > _MOST_COLUMNS_FOR_MATRIX:
+        is_tall = n_columns <= _MOST_COLUMNS_FOR_NEWTON and n_rows > n_columns
+        return [*([(SemismoothNewton(), 80)] if is_tall else []), (DualDescent(), None)]
     matrix_methods: list[tuple[Solver[Any], int | None]] = [(InteriorPoint(), None), (SemismoothNewton(), 80)]
-    if soft.rows.n_rows > _FAR_MORE * soft.rows.n_columns:
+    if n_rows > _FAR_MORE * n_columns:
         matrix_methods.reverse()
     return [*matrix_methods, (DualDescent(), 2_000)]
