@@ -1,6 +1,8 @@
 """separability: the kind, the witness, and that the witness proves the kind."""
 
 import pickle
+import subprocess
+import sys
 from dataclasses import replace
 from fractions import Fraction
 
@@ -106,9 +108,9 @@ def test_larger_data(kind, n, d, has_offset):
 
 @pytest.mark.parametrize("kind", ["complete", "quasi-complete", "overlapping"])
 def test_many_columns_are_decided_in_floats(kind):
-    X, y = larger(kind, 700, 110, np.random.default_rng(7))
+    X, y = larger(kind, 400, 104, np.random.default_rng(7))
     if kind != "complete":  # so many columns would separate what a plane nearly does
-        y = np.where(y * (X[:, 0] == 1) > 0, 1, np.random.default_rng(8).choice([-1, 1], size=700))
+        y = np.where(y * (X[:, 0] == 1) > 0, 1, np.random.default_rng(8).choice([-1, 1], size=400))
     answer = separability(X, y)
     assert answer.kind == kind
     assert not answer.is_exact
@@ -186,6 +188,9 @@ def test_a_thin_margin_in_many_rows_is_found():
     assert answer.kind == "complete"
     assert answer.check()
     assert 0 < answer.margin < 1e-8
+    with pytest.raises(NoFiniteOptimum) as caught:
+        LogisticRegression(C=np.inf).fit(X, y)
+    assert caught.value.kind == "complete"
 
 
 def test_check_refuses_a_wrong_witness():
@@ -250,3 +255,44 @@ def test_tumours_are_separable():
 def test_bad_input(arguments, settings, error, message):
     with pytest.raises(error, match=message):
         separability(*arguments, **settings)
+
+
+def test_all_rows_near_a_plane_that_separates_them():
+    """1e-13 of their spread: the margin is hidden in the last digits that floats have."""
+    rng = np.random.default_rng(6)
+    X, w = rng.normal(size=(1000, 8)), rng.normal(size=8)
+    y = np.where(rng.random(1000) < 0.5, 1, -1)
+    X += ((y * 1e-13 - X @ w) / (w @ w))[:, None] * w
+    answer = separability(X, y)
+    assert answer.kind == "complete"
+    assert answer.check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["complete", "quasi-complete", "overlapping"])
+def test_hundred_thousand_rows(kind):
+    X, y = larger(kind, 100_000, 50, np.random.default_rng(12))
+    answer = separability(X, y)
+    assert answer.kind == kind
+    assert answer.check()
+
+
+def test_ctrl_c_ends_it():
+    """A linear program of this size takes many seconds, and HiGHS itself looks at no signals."""
+    code = """
+import os, signal, threading
+import numpy as np
+from maxmargin import separability
+separability([[0.0], [1.0]], [0, 1])  # everything is loaded
+rng = np.random.default_rng(0)
+X = rng.normal(size=(4000, 300))
+y = rng.integers(0, 2, size=4000)
+threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    separability(X, y)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.stdout.split() == ["interrupted"], result.stderr

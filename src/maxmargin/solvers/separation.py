@@ -9,16 +9,18 @@ direction, it is quasi-complete. With a penalised offset e = 0: the penalty woul
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
-from maxmargin.errors import NoFiniteOptimum
+from maxmargin.errors import Interrupted, NoFiniteOptimum
 from maxmargin.problem import Problem
 from maxmargin.results.wording import plural
 from maxmargin.rows import Array
 from maxmargin.rows.kernels import Scores
+from maxmargin.solvers.separability import MOST_EXACT, decide
 from maxmargin.solvers.separating_program import agreements, find_direction, is_meant
 
 __all__ = ["Separation", "SeparationWatch", "check_direction", "find_separation", "refuse_separable"]
@@ -134,7 +136,27 @@ def find_separation(
             break
         best, total, offset = following, total + found.w, offset + found.b
         undecided = undecided & ~found.separated
-    return best
+    return _found_exactly(problem, token) if best is None else best
+
+
+def _found_exactly(problem: Problem, token: StopToken | None) -> Separation | None:
+    """Return what `separability` finds without rounding errors: margins too thin for programs in floats."""
+    X: Any = getattr(problem.rows, "X", None)
+    if X is None or problem.rows.n_columns > MOST_EXACT:
+        return None
+    live = np.flatnonzero(problem.cost > 0)
+    has_offset = problem.offset.kind == "free"
+    try:
+        verdict = decide(
+            X[live], problem.sign[live], has_offset=has_offset, token=StopToken() if token is None else token
+        )
+    except Interrupted:  # the time is up: nothing is known
+        return None
+    if verdict.kind == "overlapping":
+        return None
+    w = np.array([float(weight) for weight in verdict.w])
+    parts = (w[:-1], float(w[-1])) if has_offset else (w, 0.0)
+    return _scaled(*parts, verdict.kind, verdict.n_separated, len(live))
 
 
 def refuse_separable(problem: Problem, w: Array, b: float, token: StopToken | None = None) -> None:

@@ -6,7 +6,7 @@ offends none. Nothing here is proved; `exact_simplex` and the agreements themsel
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ __all__ = ["Guess", "guess_direction", "guess_separator", "spread_out"]
 FIRST_ROWS = 2_000
 MORE_ROWS = 1_000
 _NOTHING = 1e-9  # an optimum below this is the program's own tolerance
+_THIN = 1e-6  # smallest spread of the rows, as a share of the largest, that programs see well enough
 _OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
@@ -123,10 +124,15 @@ def _solve(
 
 @dataclass(frozen=True, eq=False)
 class _Units:
-    """The columns as the programs see them: shifted by their means, where an offset takes it up again."""
+    """The columns as the programs see them: shifted by their means, where an offset takes it up again.
+
+    Where all rows lie near a plane, which may be what separates them, the programs could not see them leave
+    it: then columns are also mixed, so that the rows spread as far in every direction.
+    """
 
     shift: Array | None
     spread: Array
+    mixing: Array | None = None
 
     @classmethod
     def of(cls, rows: SignedRows) -> _Units:
@@ -138,16 +144,28 @@ class _Units:
         shift = np.einsum("ij,i->j", few, heights) / max(float(np.einsum("i,i->", heights, heights)), 1e-300)
         shift[-1] = 0.0
         size = np.sqrt(((few - heights[:, None] * shift) ** 2).mean(axis=0))
-        return cls(shift, np.where(size > 1e-14, size, spread))
+        plain = cls(shift, np.where(size > 1e-14, size, spread))
+        return replace(plain, mixing=_mixing(plain.apply(few)))
 
     def apply(self, matrix: Array) -> Array:
         """Return the rows in these units."""
-        return matrix if self.shift is None else (matrix - matrix[:, -1:] * self.shift) / self.spread
+        if self.shift is None:
+            return matrix
+        seen = (matrix - matrix[:, -1:] * self.shift) / self.spread
+        return seen if self.mixing is None else np.asarray(seen @ self.mixing)
 
     def undo(self, w: Array) -> Array:
         """Return weights for the rows as they were."""
         if self.shift is None:
             return w
-        back = w / self.spread
+        back = (w if self.mixing is None else self.mixing @ w) / self.spread
         back[-1] -= float(np.einsum("i,i->", self.shift, back))
         return np.asarray(back / np.abs(back).max(initial=1.0))
+
+
+def _mixing(few: Array) -> Array | None:
+    """Return a matrix after which the rows spread as far in every direction, if they are far from that."""
+    _, sizes, directions = np.linalg.svd(few / np.sqrt(len(few)), full_matrices=False)
+    if len(sizes) < few.shape[1] or not 1e-15 < sizes[-1] / sizes[0] < _THIN:
+        return None
+    return np.asarray(directions.T / sizes)
