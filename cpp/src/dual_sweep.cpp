@@ -1,17 +1,15 @@
 #include "maxmargin/kernel/dual_sweep.hpp"
 
-#include <numeric>
 #include <vector>
 
 #include "maxmargin/loss/table.hpp"
 #include "maxmargin/random.hpp"
+#include "maxmargin/row_order.hpp"
 
 namespace maxmargin {
 namespace {
 
 constexpr std::int64_t kRowsAhead = 3;
-constexpr std::int64_t kGroupRows = 16;
-constexpr std::int64_t kWindowRows = 64 * kGroupRows;
 constexpr std::uint8_t kLongestRest = 255;
 
 template <class Loss, class Rows>
@@ -52,11 +50,9 @@ void prefetch(const Rows& rows, std::int64_t i, std::int64_t row, const DualRows
     __builtin_prefetch(numbers.cost + row);
 }
 
-// The rows that do not rest, in random order, kind to caches and page tables: groups of neighbours are drawn
-// at random, and rows are shuffled within a window of groups. Rows of one group share memory pages; rows
-// visited one after the other come from all over the block, as labels sorted by class require.
+// The rows that do not rest, in random order.
 std::vector<std::uint32_t> draw_order(const DualRows& numbers, std::int64_t n, const SweepOrder& name) {
-    std::vector<std::uint32_t> active, order;
+    std::vector<std::uint32_t> active;
     for (std::int64_t i = 0; i < n; ++i) {
         if (numbers.rest[i] > 0) {
             --numbers.rest[i];
@@ -65,19 +61,7 @@ std::vector<std::uint32_t> draw_order(const DualRows& numbers, std::int64_t n, c
         }
     }
     Random random(name.seed, name.pass, name.block);
-    const std::int64_t count = static_cast<std::int64_t>(active.size());
-    std::vector<std::uint32_t> groups(static_cast<std::size_t>((count + kGroupRows - 1) / kGroupRows));
-    std::iota(groups.begin(), groups.end(), 0U);
-    random.shuffle(groups.data(), static_cast<std::int64_t>(groups.size()));
-    order.reserve(active.size());
-    for (const std::int64_t group : groups) {
-        const auto from = active.begin() + group * kGroupRows;
-        order.insert(order.end(), from, from + std::min(kGroupRows, count - group * kGroupRows));
-    }
-    for (std::int64_t from = 0; from < count; from += kWindowRows) {
-        random.shuffle(order.data() + from, std::min(kWindowRows, count - from));
-    }
-    return order;
+    return shuffled_by_groups(active, random);
 }
 
 // Visits listed rows; `gathered` rows stand in the view in the order of the list.

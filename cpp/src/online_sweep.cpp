@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "maxmargin/random.hpp"
+#include "maxmargin/row_order.hpp"
 
 namespace maxmargin {
 
@@ -138,7 +139,7 @@ std::vector<std::uint32_t> draw_order(Arrangement arrangement, const Stretch& st
     } else {
         std::vector<std::uint32_t> all(static_cast<std::size_t>(n));
         std::iota(all.begin(), all.end(), 0U);
-        random.shuffle(all.data(), n);
+        all = shuffled_by_groups(all, random);
         if (stretch.visits == n) return all;
         std::copy_n(all.begin() + stretch.from, stretch.visits, order.begin());
     }

@@ -319,8 +319,8 @@ def _read_online(model: Any, loss: str, strength: str, value: float) -> Claim:
 
 def _read_perceptron(model: Any, params: Params) -> Claim:
     raise InvalidInput(
-        "a perceptron minimises no objective, so there is no optimum to compare it with. Its certificate_, and "
-        "its own certify(X, y), say whether it separates the rows; to judge its coefficients by a loss, "
+        "a perceptron minimises no objective, so there is no optimum to compare it with. Its certificate_, "
+        "and its own certify(X, y), say whether it separates the rows; to judge its coefficients by a loss, "
         f"{HOW_TO_GIVE_COEFFICIENTS}."
     )
 
