@@ -13,7 +13,7 @@ from sklearn.datasets import dump_svmlight_file
 from maxmargin import LinearSVM, certify, load_model, save_model, train
 from maxmargin._core import StopToken
 from maxmargin.cli.program import main
-from maxmargin.errors import InvalidParameter
+from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.problem import Offset, Problem, examine
 from maxmargin.rows import MemoryRows
 
@@ -271,6 +271,23 @@ def test_from_the_command_line(tmp_path, monkeypatch, capsys):
     dump_svmlight_file(X, sign, str(tmp_path / "drawn.svm"), zero_based=False)
     assert main(["train", "drawn.svm", "--C", "inf"]) == 0
     assert "certified" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("factor", [1e-40, 1e100])
+def test_extreme_units_change_nothing(factor):
+    X, sign = overlapping(16)
+    model = train(factor * X, sign, C=np.inf)
+    assert model.certificate.objective == pytest.approx(least_loss(X, sign, np.ones(60)), rel=1e-9)
+    weighted = train(X, sign, C=np.inf, sample_weight=np.full(60, factor))
+    plain = train(X, sign, C=np.inf)
+    np.testing.assert_allclose(weighted.coef, plain.coef, rtol=1e-9)
+    assert weighted.minima[0].sufficient_C * factor == pytest.approx(plain.minima[0].sufficient_C, rel=1e-6)
+
+
+def test_columns_that_would_make_the_weights_overflow():
+    X, sign = overlapping(17)
+    with pytest.raises(InvalidInput, match="columns of X are so small that θ would overflow"):
+        train(1e-150 * X, sign, C=np.inf)
 
 
 def test_penalised_offset_is_refused_with_a_way_out():

@@ -106,9 +106,10 @@ def _least_cost(problem: Problem, solution: Solution, margin: _Margin) -> float 
     size = float(np.abs(wanted).max(initial=0.0))
     if size == 0:
         return 0.0
-    cost = problem.cost[margin.indices]
-    # In units of `size`, α = cost · a with 0 ≤ a ≤ C.
-    equal = np.hstack([(cost[:, None] * margin.signed).T, margin.short[:, None]])
+    largest = float(problem.cost.max(initial=0.0))
+    cost = problem.cost[margin.indices] / largest
+    # In units of `size` and of the largest cost: α = cost · a with 0 ≤ a ≤ C.
+    equal = np.hstack([(cost[:, None] * margin.signed).T, margin.short[:, None] / largest])
     below = np.hstack([np.eye(len(cost)), -np.ones((len(cost), 1))])
     goal = np.append(np.zeros(len(cost)), 1.0)
     result = linprog(
@@ -121,7 +122,7 @@ def _least_cost(problem: Problem, solution: Solution, margin: _Margin) -> float 
         method="highs",
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
-    return None if result.status != 0 or result.fun is None else float(result.fun) * size
+    return None if result.status != 0 or result.fun is None else float(result.fun) * size / largest
 
 
 def _is_unique(problem: Problem, solution: Solution, margin: _Margin) -> bool | None:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin._core import Stopped, StopToken
-from maxmargin.errors import InvalidParameter
+from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.problem import Examination, Problem, examine
 from maxmargin.results.solution import Plan, Solution, Status
 from maxmargin.rows import Array, inner
@@ -34,6 +34,7 @@ __all__ = ["UnregularisedHinge", "with_unit_margin"]
 _FIRST = 1e3  # C times the mean square of the centred rows, times their mean cost
 _GROWTH = 100.0
 _MOST = 14  # values of C: beyond, agreements have no digits left
+_LARGEST = 1e290  # of all costs together: beyond, objectives overflow
 _TOL = 1e-12  # of every soft margin
 _TIGHT = 1e-9  # a soft margin that is not even this tight is tried again by another method
 _TIGHTEST = 1e-12  # … and a hard margin
@@ -79,7 +80,13 @@ class UnregularisedHinge:
                 "is then as good as any other."
             )
         rows = problem.rows
-        state = _State(_first_strength(problem, token), np.zeros(rows.n_columns), 0.0, rows.zeros(), seed)
+        first = _first_strength(problem, token)
+        if not first * problem.class_costs.total < _LARGEST:
+            raise InvalidInput(
+                "the columns of X are so small that θ would overflow: multiply them by a large number, for "
+                "example so that they reach from -1 to 1."
+            )
+        state = _State(first, np.zeros(rows.n_columns), 0.0, rows.zeros(), seed)
         if memory is not None and memory["w"].shape == state.w.shape:
             state.C = memory["C"]
         return state
@@ -100,7 +107,7 @@ class UnregularisedHinge:
             has_gained = seen.relative_gap < 0.5 * state.relative_gap
             state.relative_gap = seen.relative_gap
             is_at_rest = not has_gained and seen.relative_gap < 1e-9
-            state.is_done = seen.relative_gap <= _EXACT or is_at_rest or state.tries >= _MOST
+            state.is_done = seen.relative_gap <= _EXACT or is_at_rest or not self._may_grow(problem, state)
             if not state.is_done:
                 state.C *= _GROWTH
         if found.status is Status.INTERRUPTED:
@@ -128,10 +135,14 @@ class UnregularisedHinge:
         state.alpha = found.alpha
         state.w, state.b, state.is_separated = with_unit_margin(problem, found.coef, found.intercept)
         state.relative_gap = 0.0 if state.is_separated else 1.0
-        state.is_done = state.is_separated or state.tries >= _MOST
+        state.is_done = state.is_separated or not self._may_grow(problem, state)
         if not state.is_done:
             state.C *= _GROWTH
         return passes
+
+    def _may_grow(self, problem: Problem, state: _State) -> bool:
+        is_finite = state.C * _GROWTH * problem.class_costs.total < _LARGEST
+        return state.tries < _MOST and is_finite
 
     def point(self, problem: Problem, state: _State) -> Point:
         if state.is_separated or problem.offset.kind != "free":
