@@ -261,3 +261,15 @@ def test_too_many_columns_for_newton():
     y = np.where(np.arange(6000) % 2, 1, -1)
     with pytest.raises(InvalidParameter, match="method='coordinate'"):
         ExponentialLossClassifier().fit(X, y)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_of_weight_zero_are_absent(method):
+    """Also far away, where exp overflows."""
+    X, y = overlapping()
+    weight = np.append(np.ones(len(y)), [0.0, 0.0])
+    far = np.vstack([X, np.full((1, 4), 1e6), np.full((1, 4), -1e6)])
+    expected = ExponentialLossClassifier(method=method).fit(X, y)
+    model = ExponentialLossClassifier(method=method).fit(far, np.append(y, [-1, 1]), sample_weight=weight)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-6, atol=1e-9)
+    assert model.certificate_.is_finite

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxmargin import LeastSquaresClassifier, load_model, save_model
-from maxmargin.errors import ConvergenceWarning, InvalidParameter
+from maxmargin import ExponentialLossClassifier, LeastSquaresClassifier, load_model, save_model
+from maxmargin.errors import ConvergenceWarning, InvalidInput, InvalidParameter
 from maxmargin.problem import normal_equations
 
 KINDS = ("plain", "duplicate columns", "constant column", "scales", "one-hot", "duplicate rows")
@@ -117,6 +117,27 @@ def test_small_whole_numbers(rows, labels, fit_intercept):
     model = LeastSquaresClassifier(fit_intercept=fit_intercept).fit(X, y)
     np.testing.assert_allclose(model.coef_[0], coef, atol=1e-9)
     assert model.intercept_[0] == pytest.approx(intercept, abs=1e-9)
+
+
+@pytest.mark.parametrize("estimator", [LeastSquaresClassifier(), ExponentialLossClassifier()])
+def test_columns_whose_squares_vanish_are_refused(estimator):
+    X, y = table("plain", 30, 3)
+    X[:, 1] = 1e-200
+    for rows in (X, sp.csr_array(X)):
+        with pytest.raises(InvalidInput, match="column 1 of X"):
+            estimator.fit(rows, y)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_means_that_dwarf_the_spread(make):
+    """Rows as years or amounts: the Gram matrix loses what the reflections keep."""
+    X, y = table("plain", 60, 3)
+    X = 1e5 + 1e-3 * X
+    coef, intercept = by_pseudoinverse((X - 1e5) * 1e3, y, np.ones(60), True)
+    model = LeastSquaresClassifier().fit(make(X), y)
+    np.testing.assert_allclose(model.decision_function(X), (X - 1e5) * 1e3 @ coef + intercept, atol=1e-4)
+    least = float((((X - 1e5) * 1e3 @ coef + intercept - y) ** 2).sum())
+    assert model.certificate_.bound == pytest.approx(least, rel=1e-8)
 
 
 def test_residuals_are_orthogonal_to_every_column():

@@ -7,10 +7,24 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.errors import InvalidInput
 from maxmargin.problem import Problem
 from maxmargin.rows import Array, MemoryRows
+from maxmargin.solvers.newton_passes import HessianDiagonal
 
-__all__ = ["Columns"]
+__all__ = ["Columns", "refuse_vanishing_columns"]
+
+
+def refuse_vanishing_columns(rows: MemoryRows) -> None:
+    """Refuse columns that are not 0 while all their squares are: no proof could see them."""
+    squares, _ = rows.reduce(HessianDiagonal(rows.n_columns), np.ones(rows.n_rows))
+    for column in np.flatnonzero(squares == 0):
+        values: Any = rows.X[:, [column]]
+        if (values != 0).sum() > 0:
+            raise InvalidInput(
+                f"column {column} of X (counted from 0) is so small that its squares vanish in double "
+                "precision. Scale it, for example to the range [-1, 1]."
+            )
 
 
 @dataclass(frozen=True, eq=False)

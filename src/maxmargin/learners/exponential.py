@@ -16,6 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 from maxmargin._core import StopToken
+from maxmargin.learners.columns import refuse_vanishing_columns
 from maxmargin.learners.exponential_boosting import coordinate_steps
 from maxmargin.learners.exponential_newton import Course, newton_steps
 from maxmargin.learners.no_minimum import look_for_separation, refuse, refuse_few_rows
@@ -57,6 +58,7 @@ def exponential_loss(
     """
     offset = Offset("free" if task.has_offset else "none")
     problem = Problem(task.rows, task.sign, task.cost, "exponential", offset, ridge=0.0)
+    refuse_vanishing_columns(task.rows)
     refuse_few_rows(problem, task)
     course = Course(Place.at(problem, np.zeros(problem.rows.n_columns), 0.0))
     try:

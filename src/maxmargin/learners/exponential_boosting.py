@@ -99,6 +99,8 @@ def _best_step(problem: Problem, here: Place, columns: Columns, column: int, val
         return lowest(here.q, moves, math.inf)
     right = float(here.q.sum(where=moves > 0))
     wrong = float(here.q.sum(where=moves < 0))
+    if right == 0 or wrong == 0:  # so far away that their weight has vanished: nothing is gained any more
+        return 0.0
     return 0.5 * (math.log(right) - math.log(wrong)) / size
 
 

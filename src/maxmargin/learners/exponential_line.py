@@ -16,6 +16,7 @@ def lowest(q: Array, moves: Array, most: float) -> float:
 
     There are moves of both signs, or `most` is finite.
     """
+    q, moves = q[q > 0], moves[q > 0]  # 0 times an overflow would be no number
     low, high, t = -most, most, 0.0
     for _ in range(200):
         with np.errstate(over="ignore", under="ignore"):

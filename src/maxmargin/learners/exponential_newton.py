@@ -84,8 +84,10 @@ def _newton_direction(problem: Problem, here: Place) -> tuple[Array, float, floa
         shift = rows.reduce(Combine(rows.n_columns), here.q / here.value)
         pull[:-1] -= pull[-1] * shift
     pull[problem.null_space.dependent] = 0.0
-    factor = Factor(curvature_matrix(problem, rows.reduce(Gram(rows.n_columns, shift), here.q)))
-    change = factor.solve(pull)
+    matrix = curvature_matrix(problem, rows.reduce(Gram(rows.n_columns, shift), here.q))
+    if not (np.einsum("ii->i", matrix) > 0).all():  # lost to cancellation, or all rows are far away
+        return np.zeros(rows.n_columns), 0.0, math.nan
+    change = Factor(matrix).solve(pull)
     db = float(change[-1]) if problem.offset.kind == "free" else 0.0
     if shift is not None:
         db -= inner(shift, change[:-1])
@@ -95,6 +97,5 @@ def _newton_direction(problem: Problem, here: Place) -> tuple[Array, float, floa
 def _share(problem: Problem, here: Place, change: Array) -> float:
     """Return how much of a step to take: all of it where it is small, else as far as it leads down."""
     moves = problem.sign * change
-    if np.abs(moves).max(where=problem.cost > 0, initial=0.0) <= _SMALL_STEP:
-        return 1.0
-    return lowest(here.q, moves, _LONGEST_STEP / float(np.abs(moves).max()))
+    longest = float(np.abs(moves).max(where=problem.cost > 0, initial=0.0))
+    return 1.0 if longest <= _SMALL_STEP else lowest(here.q, moves, _LONGEST_STEP / longest)

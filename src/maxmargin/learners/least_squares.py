@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin._core import Factor, Stopped, StopToken
+from maxmargin.learners.columns import refuse_vanishing_columns
 from maxmargin.learners.lsqr import lsqr
 from maxmargin.learners.two_classes import TwoClasses
 from maxmargin.problem import Offset, Problem
@@ -26,6 +27,7 @@ from maxmargin.problem.normal_equations import (
     is_small,
     lifted,
     residuals,
+    sound_factor,
     weighted_gram,
 )
 from maxmargin.problem.orthogonal import Orthogonal
@@ -62,6 +64,7 @@ def least_squares(task: TwoClasses, max_iter: int | None = None) -> ExactSolutio
     """
     offset = Offset("free" if task.has_offset else "none")
     problem = Problem(task.rows, task.sign, task.cost, "squared", offset, ridge=0.0)
+    refuse_vanishing_columns(task.rows)
     answer = _solve(problem, max_iter, task.token)
     certificate = certify_least_squares(problem, answer.w, answer.b)
     status = answer.status
@@ -100,8 +103,8 @@ def _solve(problem: Problem, max_iter: int | None, token: StopToken) -> _Answer:
 def _from_columns(problem: Problem, token: StopToken) -> _Answer | None:
     """Solve by the Gram matrix of the columns; None if it is too nearly singular."""
     matrix, shift = weighted_gram(problem, token)
-    factor = Factor(matrix)
-    if factor.ridge > 0 or factor.smallest_pivot < _SOUND:
+    factor = sound_factor(matrix, _SOUND)
+    if factor is None:
         return None
     w, b = np.zeros(problem.rows.n_columns), 0.0
     for _ in range(_REFINEMENTS):

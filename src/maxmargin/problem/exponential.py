@@ -43,8 +43,10 @@ class Place:
         if z is None:
             z = problem.rows.zeros()
             problem.rows.reduce(Scores(w), z)
+        live = problem.cost > 0  # a row that does not count may be anywhere
         with np.errstate(over="ignore", under="ignore"):
-            q = problem.cost * np.exp(-problem.sign * (z + b))
+            q = np.exp(-problem.sign * (z + b), out=np.zeros(len(z)), where=live)
+            q *= problem.cost
         return cls(w, b, z, q, float(q.sum()))
 
     def pull(self, problem: Problem, token: StopToken | None = None) -> Array:

@@ -26,8 +26,9 @@ from maxmargin.results.certificate import Certificate
 from maxmargin.rows import Array
 from maxmargin.rows.kernels import Combine, Gram, Scores
 
-__all__ = ["certify_least_squares", "is_small", "lifted", "residuals", "weighted_gram"]
+__all__ = ["certify_least_squares", "is_small", "lifted", "residuals", "sound_factor", "weighted_gram"]
 
+_CANCELLED = 1e-9
 _SMALL = 1_000_000_000  # rows times columns times the smaller of the two: seconds of reflections
 
 
@@ -45,7 +46,19 @@ def weighted_gram(problem: Problem, token: StopToken | None = None) -> tuple[Arr
     if problem.offset.kind == "free":
         shift = rows.reduce(Combine(rows.n_columns), problem.cost / costs.total, token=token)
     gram = rows.reduce(Gram(rows.n_columns, shift), problem.cost, token=token)
-    return curvature_matrix(problem, gram), shift
+    matrix = curvature_matrix(problem, gram)
+    if shift is not None:  # what a mean takes off in sparse rows leaves rounding errors of its own size
+        spread = np.einsum("ii->i", matrix)[:-1]
+        spread[spread <= _CANCELLED * costs.total * shift * shift] = 0.0
+    return matrix, shift
+
+
+def sound_factor(matrix: Array, least: float) -> Factor | None:
+    """Return the factors of a Gram matrix; None if a pivot is below `least`, or was lost to cancellation."""
+    if not (np.isfinite(matrix).all() and (np.einsum("ii->i", matrix) > 0).all()):
+        return None
+    factor = Factor(matrix)
+    return None if factor.ridge > 0 or factor.smallest_pivot < least else factor
 
 
 def is_small(problem: Problem) -> bool:
@@ -89,8 +102,8 @@ def _distance(problem: Problem, r: Array, g: Array, objective: float, token: Sto
     rows = problem.rows
     if rows.n_columns < problem.class_costs.n_live and rows.n_columns <= MOST_COLUMNS:
         matrix, shift = weighted_gram(problem, token)
-        factor = Factor(matrix)
-        if factor.ridge == 0 and factor.smallest_pivot > largest_doubt(len(matrix)):
+        factor = sound_factor(matrix, largest_doubt(len(matrix)))
+        if factor is not None:
             gradient = g.copy()
             if shift is not None:
                 gradient[:-1] -= g[-1] * shift
