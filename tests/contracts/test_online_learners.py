@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import linprog
 
 import maxmargin
 from maxmargin import (
@@ -140,6 +141,39 @@ def test_pegasos_is_told_how_far_it_is():
     assert more.relative_gap < 0.1 * fast.certify(X, y).relative_gap
 
 
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_hinge_sgd_is_told_how_far_it_is(fit_intercept):
+    X, y = clouds()
+    sign = np.where(y == 1, 1.0, -1.0)
+    n = len(y)
+    columns = np.column_stack([X, np.ones(n)]) if fit_intercept else X
+    program = linprog(  # min Σ ξ, s (θ·x + θ₀) + ξ ≥ 1, ξ ≥ 0
+        np.repeat([0.0, 1.0], [columns.shape[1], n]),
+        A_ub=-np.hstack([sign[:, None] * columns, np.eye(n)]),
+        b_ub=-np.ones(n),
+        bounds=[(None, None)] * columns.shape[1] + [(0, None)] * n,
+    )
+    model = HingeSGD(max_passes=30, fit_intercept=fit_intercept).fit(X, y)
+    found = model.certify(X, y)
+    assert found.own.kind == "lp-dual"
+    assert found.bound == pytest.approx(program.fun, rel=1e-9)
+    assert found.objective == pytest.approx(n * model.best_risk_, rel=1e-12)
+    assert found.relative_gap == pytest.approx(n * model.best_risk_ / program.fun - 1, rel=1e-6)
+    assert "above the optimum of its own objective (hinge, unregularised, " in str(found)
+    longer = HingeSGD(max_passes=300, fit_intercept=fit_intercept).fit(X, y)
+    assert certify(longer, X, y).relative_gap < found.relative_gap
+
+
+def test_hinge_sgd_on_separable_rows_is_compared_with_0():
+    X, y = clouds(distance=9.0)
+    rough = HingeSGD(max_updates=20).fit(X, y)
+    assert rough.best_risk_ > 0
+    assert str(rough.certify(X, y)).startswith(f"{200 * rough.best_risk_:.7g} above the optimum of its own")
+    assert "(hinge, unregularised, no offset), which is 0, by" in str(rough.certify(X, y))
+    done = HingeSGD(max_passes=100).fit(X, y)
+    assert str(done.certify(X, y)).startswith("at the optimum of its own objective")
+
+
 def test_logistic_sgd_is_told_how_far_it_is():
     X, y = clouds()
     model = LogisticSGD(step="1/sqrt(t)", max_passes=50, averaged=True).fit(X, y)
@@ -148,9 +182,10 @@ def test_logistic_sgd_is_told_how_far_it_is():
     value = np.logaddexp(0, -np.where(y == 1, 1, -1) * model.decision_function(X)).sum()
     assert found.relative_excess == pytest.approx(value / best - 1, abs=1e-6)
     assert "(logistic, unregularised, unpenalised offset), by the Newton decrement" in str(found)
-    with pytest.raises(NoFiniteOptimum):  # separable: the likelihood has no maximum to be near to
-        X, y = clouds(distance=9.0)
-        LogisticSGD().fit(X, y).certify(X, y)
+    X, y = clouds(distance=9.0)
+    separating = LogisticSGD().fit(X, y)
+    with pytest.raises(NoFiniteOptimum):  # the likelihood has no maximum to be near to
+        separating.certify(X, y)
 
 
 def test_a_perceptron_promises_separation_and_nothing_else():
@@ -182,7 +217,7 @@ def test_models_are_saved_and_read(learner, tmp_path):
     assert str(len(model.coef_[0])) in repr(read)
 
 
-# ---------------------------------------------------------------- the perceptron oscillates, hinge SGD settles (S8)
+# ---------------------------------------------------------------- oscillating and settling (S8)
 
 DIFFERENCES = {"near_mistakes": (False, True), "step": (1.0, "1/(k+1)"), "shuffle": (False, "draws")}
 

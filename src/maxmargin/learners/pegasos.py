@@ -9,8 +9,8 @@ Why η = 1/t is slow at small λ: what step 1 did is multiplied by 1 − λ/2, 1
 t^−λ. At λ = 0.01 a million steps leave 87 % of it, so the first, long steps, which were made in the wrong
 places, are all but kept; to forget nine tenths of them takes 10^(1/λ) steps. And where the optimum is far
 from θ = 0, as it tends to be at small λ, it is out of reach: t steps together are no longer than (1 + ln t)
-times the longest row. With η = 1/(λt) the factors 1 − 1/t multiply to 1/t: every step counts the same, and θ is an
-average; the steps reach 1/λ times as far.
+times the longest row. With η = 1/(λt) the factors 1 − 1/t multiply to 1/t: every step counts the same, and
+θ is an average; the steps reach 1/λ times as far.
 """
 
 from __future__ import annotations

@@ -6,12 +6,15 @@ import math
 from dataclasses import dataclass
 
 from maxmargin.results.certificate import PROOFS, ROUNDING, Certificate
-from maxmargin.results.wording import Readable, percent
+from maxmargin.results.wording import Readable, percent, short
 
 __all__ = ["Assessment"]
 
 # An excess up to here is told as "within": it is our own default tolerance.
 _TINY = 1e-4
+
+# Our own solution is so much smaller than the given one that the optimum, between it and 0, is 0.
+_NOTHING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,8 @@ class Assessment(Readable):
             return f"beyond double precision above {place}"
         if high <= ROUNDING:
             return f"at {place} to rounding"
+        if self.bound <= 0 and self.own.objective <= _NOTHING * self.objective:
+            return f"{short(self.objective)} above {place}, which is 0"
         if self.bound <= 0:
             least = percent(low) if low > ROUNDING else "an unknown distance"
             return f"{'at least ' if low > ROUNDING else ''}{least} above {place}; no bound above 0 was found"
