@@ -81,11 +81,11 @@ def _separated_after_all(task: TwoClasses, problem: Problem, solution: Solution)
 
     That happens only if the margin is so small that rounding hides it: a certificate will tell.
     """
-    live = task.live
-    is_whole = len(live) == task.rows.n_rows
-    X = task.rows.X if is_whole else task.rows.subset(live).X
-    found = separability_of(X, task.sign[live], has_offset=task.has_offset, token=task.token)
+    found = separability_of(
+        task.rows.X, task.sign, has_offset=task.has_offset, token=task.token, counted=task.cost > 0
+    )
     if found.kind != "complete":
+        is_whole = found.n_rows == task.rows.n_rows
         raise not_separable(
             found, _INSTEAD if is_whole else f"{_INSTEAD} (Rows of weight 0 are not counted.)"
         )

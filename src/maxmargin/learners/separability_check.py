@@ -16,7 +16,7 @@ from maxmargin.rows import Array
 from maxmargin.solvers.exact_arithmetic import Echelon, Integers, as_integers
 from maxmargin.solvers.exact_systems import independent_columns
 from maxmargin.solvers.signed_rows import SignedRows
-from maxmargin.solvers.spanning_rows import spanning_rows
+from maxmargin.solvers.spanning_rows import likely_basis, spanning_rows
 
 __all__ = ["check_witness"]
 
@@ -117,8 +117,8 @@ def _nearly_zero(signed: Array, weights: Array) -> bool:
 
 def _has_rank_of_all(rows: SignedRows, found: Separability) -> bool:
     if not found.is_exact:
-        chosen = np.linalg.matrix_rank(rows.dense(found.rows))
-        return bool(chosen == found.rank)
+        span = likely_basis(rows, np.arange(rows.n_rows), 2 * rows.n_columns)
+        return bool(np.linalg.matrix_rank(rows.dense(found.rows)) == found.rank == len(span))
     integers = rows.integers(found.rows)
     rank = len(independent_columns(integers))  # never more than the rank
     if rank < rows.n_columns:

@@ -1,7 +1,8 @@
 """The kind of separation for rows of many columns, by linear programs in floats.
 
 The same programs as in `separability`; their answers are taken as they are, after the weights have been
-solved for once more. Whether a separator separates is still decided without rounding errors, row by row.
+solved for once more. Whether a separator separates is still decided without rounding errors, row by row, and
+where floats cannot tell, everything is.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from maxmargin._core import StopToken
 from maxmargin.errors import InvalidInput
 from maxmargin.rows import Array
 from maxmargin.solvers.exact_arithmetic import as_integers
-from maxmargin.solvers.separability import Verdict
+from maxmargin.solvers.separability import Verdict, decide
 from maxmargin.solvers.separation_guess import Guess, guess_direction, guess_separator
 from maxmargin.solvers.signed_rows import SignedRows
 from maxmargin.solvers.spanning_rows import likely_basis
@@ -35,6 +36,8 @@ def decide_in_floats(X: Any, sign: NDArray[np.int8], *, has_offset: bool, token:
         w = as_integers(guess.w[None, :])[0]
         if (rows.signs(w, token) > 0).all():
             return Verdict("complete", _weights(rows, guess.w), guess.rows[:0], [], n_separated=rows.n_rows)
+    if guess.w is not None or len(guess.rows) == 0:  # floats cannot tell
+        return decide(X, sign, has_offset=has_offset, token=token)
     if rows.n_columns > _MOST_COLUMNS:
         raise InvalidInput(
             f"the classes are not completely separable, and telling overlapping classes from quasi-complete "
