@@ -128,10 +128,11 @@ def test_columns_whose_squares_vanish_are_refused(estimator):
             estimator.fit(rows, y)
 
 
+@pytest.mark.parametrize("columns", [1, 3])
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
-def test_means_that_dwarf_the_spread(make):
-    """Rows as years or amounts: the Gram matrix loses what the reflections keep."""
-    X, y = table("plain", 60, 3)
+def test_means_that_dwarf_the_spread(make, columns):
+    """Rows as dates or amounts: in sparse rows the Gram matrix loses what reflections keep."""
+    X, y = table("plain", 60, columns)
     X = 1e5 + 1e-3 * X
     coef, intercept = by_pseudoinverse((X - 1e5) * 1e3, y, np.ones(60), True)
     model = LeastSquaresClassifier().fit(make(X), y)

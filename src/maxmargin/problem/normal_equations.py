@@ -23,7 +23,7 @@ from maxmargin.problem.null_space import largest_doubt
 from maxmargin.problem.orthogonal import Orthogonal
 from maxmargin.problem.problem import Problem
 from maxmargin.results.certificate import Certificate
-from maxmargin.rows import Array
+from maxmargin.rows import Array, MemoryRows
 from maxmargin.rows.kernels import Combine, Gram, Scores
 
 __all__ = ["certify_least_squares", "is_small", "lifted", "residuals", "sound_factor", "weighted_gram"]
@@ -47,7 +47,8 @@ def weighted_gram(problem: Problem, token: StopToken | None = None) -> tuple[Arr
         shift = rows.reduce(Combine(rows.n_columns), problem.cost / costs.total, token=token)
     gram = rows.reduce(Gram(rows.n_columns, shift), problem.cost, token=token)
     matrix = curvature_matrix(problem, gram)
-    if shift is not None:  # what a mean takes off in sparse rows leaves rounding errors of its own size
+    is_dense = isinstance(rows, MemoryRows) and isinstance(rows.X, np.ndarray)
+    if shift is not None and not is_dense:  # sparse rows may lose to rounding what a large mean leaves
         spread = np.einsum("ii->i", matrix)[:-1]
         spread[spread <= _CANCELLED * costs.total * shift * shift] = 0.0
     return matrix, shift
