@@ -50,8 +50,8 @@ class LeastAbsoluteClassifier(ExactEstimator):
     >>> from maxmargin import LeastAbsoluteClassifier
     >>> X, y = [[-1.0]] * 5 + [[1.0]] * 5 + [[8.0]], [-1] * 5 + [1] * 6
     >>> model = LeastAbsoluteClassifier().fit(X, y)  # as if the row at 8 were not there
-    >>> model.coef_.round(6).tolist(), model.intercept_.round(6).tolist()
-    ([[1.0]], [0.0])
+    >>> model.coef_.round(6).tolist(), bool(abs(model.intercept_[0]) < 1e-9)
+    ([[1.0]], True)
     >>> print(model.certificate_)
     at the optimum to rounding (objective 7, bound 7), by the dual linear program
     """

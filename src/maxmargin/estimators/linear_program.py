@@ -58,10 +58,12 @@ class LinearProgramSeparator(ExactEstimator):
     >>> model = LinearProgramSeparator().fit(X, y)
     >>> print(model.certificate_)
     every row is on its own side, the smallest agreement is 1
-    >>> LinearProgramSeparator().fit([[0.0], [2.0], [1.0]], y[1:])
-    Traceback (most recent call last):
-        ...
-    maxmargin.errors.NotSeparable: no hyperplane has every row strictly on its own side: ...
+    >>> from maxmargin.errors import NotSeparable
+    >>> try:
+    ...     LinearProgramSeparator().fit([[0.0], [1.0], [2.0]], [-1, 1, -1])
+    ... except NotSeparable as error:
+    ...     print(error.separability.kind)
+    overlapping
     """
 
     _loss: ClassVar[str] = "hinge"
