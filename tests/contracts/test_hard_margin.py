@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference.hard_margin import by_all_supports, by_clarabel, by_piqp
 from scipy.optimize import linprog
+from sklearn.datasets import load_digits
 
 from maxmargin import HardMarginSVM, LinearSVM, certify, load_model, save_model
 from maxmargin.errors import InvalidInput, InvalidParameter, NotSeparable
@@ -301,3 +302,13 @@ def test_no_time_at_all_is_said():
     with pytest.warns(UserWarning, match="max_time"):
         model = HardMarginSVM(max_time=1e-9).fit(X, sign)
     assert model.certificate_.is_finite
+
+
+def test_digits_that_one_hyperplane_all_but_separates():
+    """Class 8 against the rest is quasi-complete; columns never vary, and free rows are fewer than columns."""
+    X, y = load_digits(return_X_y=True)
+    X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1)
+    model = HardMarginSVM(on_inseparable="closest").fit(X, y == 8)
+    assert model.certificate_.kind == "lp-dual"
+    assert model.certificate_.relative_gap <= 1e-11
+    assert model.minimum_.is_unique is False

@@ -28,6 +28,7 @@ __all__ = ["certify_hard_margin", "hard_margin", "hard_margin_problem"]
 
 _ROOM = 2.0  # a cost so far above the largest dual changes nothing in the proof
 _TOL = 1e-9
+_PROVED = 1e-4  # beyond, nothing is said about a minimum that was not reached
 _INSTEAD = (
     "on_inseparable='closest' gives the hyperplane of least total violation instead, and LinearSVM with a "
     "finite C a compromise between violations and margin."
@@ -60,6 +61,7 @@ def hard_margin(task: TwoClasses, *, on_inseparable: str = "raise") -> ExactSolu
         certificate = certify_hard_margin(problem, solution.coef, solution.intercept, solution.alpha)
         why = "the soft margin is the same for every C from the largest dual on"
         plan = Plan("hard margin", why, plan.about)
+    is_proved = is_over and certificate.relative_gap <= _PROVED
     status = solution.status
     if status is Status.SOLVED and certificate.relative_gap > _TOL:
         status = Status.STALLED
@@ -72,7 +74,7 @@ def hard_margin(task: TwoClasses, *, on_inseparable: str = "raise") -> ExactSolu
         alpha=solution.alpha,
         status=status,
         n_iter=solution.n_iter,
-        details=describe_minimum(problem, solution, solution.memory["C"]) if is_over else None,
+        details=describe_minimum(problem, solution, solution.memory["C"]) if is_proved else None,
     )
 
 

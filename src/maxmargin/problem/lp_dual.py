@@ -35,6 +35,7 @@ MOST_COLUMNS = 4096  # the matrix of more columns than that would fill memory an
 _ROUNDS = 8
 _EPSILON = 2.0**-52
 _ROUNDING = 64.0 * _EPSILON  # of Σ β‖x‖: a pull below this is the rounding of a sum
+_HOLD = 1e-11  # added to a unit diagonal: fewer rows with room than columns leave ways that nothing holds
 _NEAR = (0.0, 1e-9, 1e-6, 1e-4)  # how near to its bounds, as a share of c, a multiplier is put there
 _CONTENT = 1e-13  # a price below this share of the bound is not worth another attempt
 _LARGEST_SHARE = 0.5  # of the room of a row that may have to be moved: twice it stays inside
@@ -142,6 +143,16 @@ class _Pull:
         return bool(np.abs(self.r).max(initial=0.0) <= 4.0 * _EPSILON * self.size)
 
 
+def _held(gram: Array) -> Array:
+    """Return the matrix with a little more on its diagonal; what an answer lacks, a further round adds."""
+    held = gram.copy()
+    diagonal = np.einsum("ii->i", held)
+    diagonal *= 1.0 + _HOLD
+    empty = diagonal <= _EPSILON * _EPSILON * diagonal.max(initial=0.0)  # constant columns but for rounding
+    held[empty, :] = held[:, empty] = 0.0
+    return held
+
+
 class _Balancing:
     """Moves multipliers, within their bounds, until their pull is a rounding error."""
 
@@ -176,7 +187,7 @@ class _Balancing:
             gram = rows.reduce(Gram(d, shift), room, token=token)
             if not self._has_offset:
                 gram[d, :] = gram[:, d] = 0.0
-            y = Factor(gram).solve(r)
+            y = Factor(_held(gram)).solve(r)
             rest = r - np.einsum("ij,j->i", gram, y)
             rows.reduce(Scores(np.ascontiguousarray(y[:d])), share, token=token)
             share += y[d] - inner(shift, y[:d])
