@@ -305,7 +305,7 @@ def test_no_time_at_all_is_said():
 
 
 def test_digits_that_one_hyperplane_all_but_separates():
-    """Class 8 against the rest is quasi-complete; columns never vary, and free rows are fewer than columns."""
+    """Class 8 against the rest is quasi-complete; columns never vary, and few rows are free."""
     X, y = load_digits(return_X_y=True)
     X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1)
     model = HardMarginSVM(on_inseparable="closest").fit(X, y == 8)
