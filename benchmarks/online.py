@@ -5,10 +5,10 @@
 
 Everyone makes the same passes over the same rows in single precision, in a new random order in every pass
 (Vowpal Wabbit: in one random order, from its cache), with the same losses and step sizes; nobody stops early.
-Times are medians of CPU seconds of the whole fit, checks of the data included, over rounds in turn; building and
-caching the rows is not counted. The accuracy is that on the training rows after the last step: it differs
-between libraries as it differs between two seeds, and says that they do the same work. `HingeSGD` measures
-the empirical risk once, at the end; `Perceptron` counts the errors of its answer.
+Times are medians of CPU seconds of the whole fit, checks of the data included, over rounds in turn;
+building and caching the rows is not counted. The accuracy is that on the training rows after the last
+step: it differs between libraries as it differs between two seeds, and says that they do the same work.
+`HingeSGD` measures the empirical risk once, at the end; `Perceptron` counts the errors of its answer.
 """
 
 from __future__ import annotations
