@@ -61,7 +61,7 @@ def test_pegasos_is_algorithm_1(lam, wrap):
         (OneOverSqrtT(0.5), lambda t: 0.5 / np.sqrt(t)),
         (OneOverLambdaT(2.0, 1.0), lambda t: 2 / (0.3 * (t + 1))),
     ],
-    ids=str,
+    ids=lambda value: "" if callable(value) else str(value),
 )
 def test_pegasos_in_passes_with_any_step_rule(step, eta):
     X, y = clouds(n=30)
