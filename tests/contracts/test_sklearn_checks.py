@@ -19,16 +19,21 @@ from unittest import SkipTest
 import pytest
 import sklearn
 from sklearn.utils.estimator_checks import estimator_checks_generator
+from sklearn.utils.validation import has_fit_parameter
 
 from maxmargin import (
     ExponentialLossClassifier,
     HardMarginSVM,
+    HingeSGD,
     LeastAbsoluteClassifier,
     LeastSquaresClassifier,
     LinearClassifier,
     LinearProgramSeparator,
     LinearSVM,
     LogisticRegression,
+    LogisticSGD,
+    Pegasos,
+    Perceptron,
     ZeroOneClassifier,
 )
 
@@ -36,6 +41,7 @@ ESTIMATORS = [
     ExponentialLossClassifier(on_separable="direction"),
     ExponentialLossClassifier(method="coordinate", max_iter=100, tol=0.01, on_separable="direction"),
     HardMarginSVM(on_inseparable="closest"),
+    HingeSGD(),
     LeastAbsoluteClassifier(),
     LeastSquaresClassifier(),
     LinearClassifier(tol=1e-13),
@@ -45,6 +51,11 @@ ESTIMATORS = [
     LinearSVM(C=float("inf")),
     LinearSVM(C=1e-5, loss="squared_hinge", tol=1e-13),
     LogisticRegression(C=1e-5, tol=1e-13),
+    LogisticSGD(),
+    Pegasos(),
+    Pegasos(step="1/(lam t)", fit_intercept=True, averaged=True),
+    Perceptron(),
+    Perceptron(normalize=True, shuffle=True, averaged=True, trace=True),
     ZeroOneClassifier(node_limit=1),
 ]
 
@@ -109,8 +120,9 @@ def test_number_of_checks():
     expected = CHECKS_PER_ESTIMATOR.get(version)
     for estimator in ESTIMATORS:
         count = counts[str(estimator)]
-        # One check is about class weights.
+        # One check is about class weights, and eight are about the weights of rows.
         lacking = "class_weight" not in estimator.get_params()
+        lacking += 0 if has_fit_parameter(estimator, "sample_weight") else 8
         assert count == expected - lacking if expected else count >= 50, estimator
 
 
