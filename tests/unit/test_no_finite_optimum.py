@@ -12,7 +12,7 @@ from maxmargin.errors import MaxMarginError, NoFiniteOptimum
 from maxmargin.problem.null_space import find_null_space
 from maxmargin.rows import MemoryRows
 from maxmargin.solvers import separating_program
-from maxmargin.solvers.separation import check_direction, find_separation
+from maxmargin.solvers.separation import check_direction, find_separation, refuse_separable
 
 
 def check_separation(task, found):
@@ -112,7 +112,9 @@ def test_a_direction_is_judged_by_itself():
 def test_the_error_tells_what_to_do():
     X = np.array([[0.0], [1.0], [1.0], [2.0]])
     problem = problem_of(Likelihood(X, np.array([-1, -1, 1, 1], dtype=np.int8), np.ones(4)))
-    error = find_separation(problem).error()
+    with pytest.raises(NoFiniteOptimum) as caught:
+        refuse_separable(problem, np.zeros(1), 0.0)
+    error = caught.value
     assert isinstance(error, MaxMarginError)
     assert isinstance(error, ValueError)
     assert "but for 2 rows on it (2 of 4 rows are strictly on their own side" in str(error)

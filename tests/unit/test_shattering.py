@@ -14,6 +14,7 @@ from scipy.optimize import linprog
 from maxmargin import radon_partition, shatters, vc_dimension
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.learners.exact_algebra import WholeRows, first_dependence
+from maxmargin.solvers import exact_systems
 
 BOTH = pytest.mark.parametrize("fit_intercept", [True, False])
 
@@ -106,9 +107,11 @@ def test_extreme_sizes():
 
 
 def test_multiples_of_the_prime_are_not_taken_for_zero():
-    prime = float(2**31 - 1)
+    prime = float(exact_systems._PRIME)
     assert shatters([[prime, 0.0], [0.0, prime]], fit_intercept=False).check()
-    assert first_dependence(WholeRows(np.array([[prime, 0.0], [0.0, prime]]))) is None
+    assert first_dependence(WholeRows(np.array([[prime, 0.0], [0.0, prime]])).table) is None
+    dependent = first_dependence(WholeRows(np.array([[prime, 0.0], [2 * prime, 0.0]])).table)
+    assert dependent == [Fraction(2), Fraction(-1)]
 
 
 def test_through_the_origin_one_group_may_be_empty():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -97,6 +98,17 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
             self.minimum_ = max(model.minima, key=lambda minimum: minimum.total)
         if model.support is not None:
             self.support_, self.dual_coef_ = model.support.indices, model.support.dual_coef
+
+    def _tell_how_it_ended(self) -> None:
+        """Raise what Ctrl-C left to be raised, and warn where the certificate is not what was asked for."""
+        model = self._model
+        if model.interrupted:
+            raise errors.Interrupted(
+                f"the fit was interrupted; it keeps the best model found, {model.certificate}", model
+            )
+        message = model.warning()
+        if message is not None:
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)  # where fit was called
 
     def _model_for(self, X: Any) -> LinearModel:
         """Return the model once X has been found to have its columns."""

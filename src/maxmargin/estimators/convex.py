@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 from sklearn.utils.validation import validate_data
 
-from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter
-from maxmargin.estimators.base import ConvergenceWarning, LinearEstimator
+from maxmargin.errors import InvalidInput, InvalidParameter
+from maxmargin.estimators.base import LinearEstimator
 from maxmargin.estimators.labels import checked_labels
 from maxmargin.results.assessment import Assessment
 from maxmargin.results.solution import Progress
@@ -90,13 +89,7 @@ class ConvexEstimator(LinearEstimator):
         )
         _refuse_one_class(model)
         self._keep(model, for_warm_start=self.warm_start)
-        if model.interrupted:
-            raise Interrupted(
-                f"the fit was interrupted; it keeps the best model found, {model.certificate}", model
-            )
-        message = model.warning()
-        if message is not None:
-            warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        self._tell_how_it_ended()
         return self
 
     def _checked_loss(self) -> str:

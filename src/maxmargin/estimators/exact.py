@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
 from sklearn.utils.validation import validate_data
 
-from maxmargin.errors import Interrupted, InvalidParameter
-from maxmargin.estimators.base import ConvergenceWarning, LinearEstimator
+from maxmargin.errors import InvalidParameter
+from maxmargin.estimators.base import LinearEstimator
 from maxmargin.estimators.labels import checked_labels
 from maxmargin.learners.two_classes import TwoClasses
 from maxmargin.results.exact import ExactSolution
@@ -19,7 +19,7 @@ from maxmargin.training.one_by_one import learn_exactly
 __all__ = ["ExactEstimator"]
 
 
-class ExactEstimator(LinearEstimator):
+class ExactEstimator(LinearEstimator, ABC):
     """Fit of every estimator with an exact learner for two classes; more are one against the rest.
 
     A subclass names its loss, and learns from two classes in `_learn`. Parameters that it has beyond
@@ -36,9 +36,9 @@ class ExactEstimator(LinearEstimator):
     fit_intercept: bool
     class_weight: Any
 
+    @abstractmethod
     def _learn(self, task: TwoClasses) -> ExactSolution:
         """Return the exact solution for two classes."""
-        raise NotImplementedError
 
     def _check_settings(self) -> None:
         """Refuse settings before any work is done; subclasses check their own."""
@@ -73,13 +73,7 @@ class ExactEstimator(LinearEstimator):
         )
         self._keep(model)
         self._keep_details(solutions)
-        if model.interrupted:
-            raise Interrupted(
-                f"the fit was interrupted; it keeps the best model found, {model.certificate}", model
-            )
-        message = model.warning()
-        if message is not None:
-            warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        self._tell_how_it_ended()
         return self
 
     @classmethod

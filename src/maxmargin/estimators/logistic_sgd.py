@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from maxmargin.estimators.online import OnlineMinimizer
 from maxmargin.estimators.online_text import with_online_text
 from maxmargin.learners.logistic_sgd import LogisticSGDMethod
-from maxmargin.learners.online import Limits
 from maxmargin.solvers.step_rules import named_rule
-from maxmargin.validation import check_positive
 
 __all__ = ["LogisticSGD"]
 
@@ -90,11 +88,6 @@ class LogisticSGD(OnlineMinimizer):
         self._check_flags("averaged")
         rule = named_rule(self.step, lam=0.0)
         return LogisticSGDMethod(step=rule, averaged=bool(self.averaged), **self._shared_settings())
-
-    def _limits(self, n_rows: int) -> Limits:
-        shared = self._shared_limits(default_passes=10)
-        every = check_positive("evaluate_every", self.evaluate_every, or_none=True, integer=True)
-        return Limits(evaluate_every=every, max_draws=shared.pop("max_updates"), **shared)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class; with several, one-vs-rest shares that add up to 1."""

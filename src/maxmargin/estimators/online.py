@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -38,7 +39,7 @@ _OF_A_WALK = (
 )
 
 
-class OnlineEstimator(LinearEstimator):
+class OnlineEstimator(LinearEstimator, ABC):
     """Fit of every online learner; a subclass says how it steps (`_method`) and when it ends (`_limits`)."""
 
     _loss: ClassVar[str]
@@ -59,13 +60,13 @@ class OnlineEstimator(LinearEstimator):
     random_state: Any
     trace: bool
 
+    @abstractmethod
     def _method(self) -> OnlineMethod:
         """Return how it steps, once the parameters have been checked."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _limits(self, n_rows: int) -> Limits:
         """Return when `fit` ends."""
-        raise NotImplementedError
 
     def _limits_of_a_chunk(self) -> Limits:
         """Return when `partial_fit` ends: after one pass."""
@@ -221,6 +222,14 @@ class OnlineEstimator(LinearEstimator):
 
 class OnlineMinimizer(OnlineEstimator):
     """An online learner that approaches the minimum of an objective, and can be told how far it came."""
+
+    evaluate_every: int | None
+
+    def _limits(self, n_rows: int) -> Limits:
+        """Every example moves the weights, so what the documents count as updates are draws."""
+        shared = self._shared_limits(default_passes=10)
+        every = check_positive("evaluate_every", self.evaluate_every, or_none=True, integer=True)
+        return Limits(evaluate_every=every, max_draws=shared.pop("max_updates"), **shared)
 
     def certify(self, X: Any, y: Any, **settings: Any) -> Assessment:
         """State how far the model is above the optimum of the objective that it approaches.

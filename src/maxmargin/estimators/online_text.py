@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from typing import TypeVar
+from maxmargin.estimators.shared_text import filled_with
 
 __all__ = ["with_online_text"]
 
@@ -51,14 +50,4 @@ example does depends on when the repetitions come. Repeat the rows instead.
 """,
 }
 
-Class = TypeVar("Class", bound=type)
-
-
-def with_online_text(estimator: Class) -> Class:
-    """Fill the names in braces in the docstring of a class."""
-    if estimator.__doc__ is not None:  # absent under python -OO
-        text = inspect.cleandoc(estimator.__doc__)
-        for name, shared in TEXTS.items():
-            text = text.replace(f"{{{name}}}", shared.strip())
-        estimator.__doc__ = text
-    return estimator
+with_online_text = filled_with(TEXTS)

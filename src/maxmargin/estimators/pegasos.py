@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 from maxmargin.estimators.online import OnlineMinimizer
 from maxmargin.estimators.online_text import with_online_text
-from maxmargin.learners.online import Limits
 from maxmargin.learners.pegasos import PegasosMethod
 from maxmargin.solvers.step_rules import named_rule
 from maxmargin.validation import check_positive
@@ -99,11 +98,6 @@ class Pegasos(OnlineMinimizer):
         lam = check_positive("lam", self.lam)
         rule = named_rule(self.step, lam)
         return PegasosMethod(step=rule, lam=lam, averaged=bool(self.averaged), **self._shared_settings())
-
-    def _limits(self, n_rows: int) -> Limits:
-        shared = self._shared_limits(default_passes=10)
-        every = check_positive("evaluate_every", self.evaluate_every, or_none=True, integer=True)
-        return Limits(evaluate_every=every, max_draws=shared.pop("max_updates"), **shared)
 
     def _regularisation(self, n_rows: int) -> float:
         return 1.0 / (float(self.lam) * n_rows)

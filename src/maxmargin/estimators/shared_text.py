@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-__all__ = ["with_shared_text"]
+__all__ = ["filled_with", "with_shared_text"]
 
 SETTINGS = """
 lam : float, optional
@@ -76,11 +77,18 @@ dual_coef_ : array of shape (1 or n_classes, len(support_))
 Class = TypeVar("Class", bound=type)
 
 
-def with_shared_text(estimator: Class) -> Class:
-    """Fill {settings}, {attributes} and {support} in the docstring of a class."""
-    if estimator.__doc__ is not None:  # absent under python -OO
-        text = inspect.cleandoc(estimator.__doc__)
-        for name, shared in (("settings", SETTINGS), ("attributes", ATTRIBUTES), ("support", SUPPORT)):
-            text = text.replace(f"{{{name}}}", shared.strip())
-        estimator.__doc__ = text
-    return estimator
+def filled_with(texts: Mapping[str, str]) -> Callable[[Class], Class]:
+    """Return a class decorator that fills the names in braces in a docstring."""
+
+    def fill(estimator: Class) -> Class:
+        if estimator.__doc__ is not None:  # absent under python -OO
+            text = inspect.cleandoc(estimator.__doc__)
+            for name, shared in texts.items():
+                text = text.replace(f"{{{name}}}", shared.strip())
+            estimator.__doc__ = text
+        return estimator
+
+    return fill
+
+
+with_shared_text = filled_with({"settings": SETTINGS, "attributes": ATTRIBUTES, "support": SUPPORT})

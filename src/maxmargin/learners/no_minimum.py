@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 
 from maxmargin._core import StopToken
-from maxmargin.errors import NoFiniteOptimum
 from maxmargin.learners.least_squares import least_squares
 from maxmargin.learners.two_classes import TwoClasses
 from maxmargin.problem import Problem
 from maxmargin.problem.exponential import Place
-from maxmargin.results.wording import plural
 from maxmargin.solvers.separation import Separation, check_direction, find_separation
 
 __all__ = ["look_for_separation", "refuse", "refuse_few_rows", "refuse_if_all_right"]
@@ -37,22 +35,10 @@ def look_for_separation(problem: Problem, place: Place, token: StopToken) -> Sep
 
 def refuse(found: Separation | None) -> None:
     """Raise what there is to say about a direction that separates."""
-    if found is None:
-        return
-    if found.kind == "complete":
-        what = f"a hyperplane separates the classes completely ({plural(found.n_rows, 'row')})"
-    else:
-        on_it = plural(found.n_rows - found.n_separated, "row")
-        what = (
-            f"a hyperplane separates the classes but for {on_it} on it ({found.n_separated:,} of "
-            f"{plural(found.n_rows, 'row')} are strictly on their own side; quasi-complete separation)"
+    if found is not None:
+        raise found.error(
+            "the exponential loss has no minimum",
+            "falls",
+            "on_separable='direction' keeps that direction; LinearSVM and LogisticRegression have a "
+            "regulariser that keeps the weights finite.",
         )
-    raise NoFiniteOptimum(
-        f"the exponential loss has no minimum: {what}, so it falls for ever as the weights grow along the "
-        "`direction` of this error. Nothing was fitted. on_separable='direction' keeps that direction; "
-        "LinearSVM and LogisticRegression have a regulariser that keeps the weights finite.",
-        found.direction,
-        found.offset,
-        found.kind,
-        found.n_separated,
-    )

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidInput
-from maxmargin.learners.exact_algebra import WholeRows, all_pivots, first_dependence, solve
+from maxmargin.learners.exact_algebra import WholeRows, first_dependence, inverse_of
 from maxmargin.results.shattering import RadonPartition, Shattering
 from maxmargin.validation import check_matrix, check_positive
 
@@ -86,7 +86,7 @@ def shatters(points: Any, fit_intercept: bool = True) -> Shattering:
     obstacle = _partition(table, has_offset)
     if obstacle is not None or n > _LISTED:
         return Shattering(obstacle is None, n, d, has_offset, obstacle, points=table)
-    columns, inverse = _exact_inverse(_lifted(table, has_offset))
+    columns, inverse = inverse_of(WholeRows(_lifted(table, has_offset)))
     found = Shattering(True, n, d, has_offset, columns=columns, inverse=inverse, points=table)
     labellings = 1 - 2 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1).astype(np.int8)
     weights = _separators(found, labellings)
@@ -152,7 +152,7 @@ def _lifted(table: NDArray[np.float64], fit_intercept: bool) -> NDArray[np.float
 def _partition(table: NDArray[np.float64], fit_intercept: bool) -> RadonPartition | None:
     lifted = _lifted(table, fit_intercept)
     needed = lifted[: lifted.shape[1] + 1]  # so many are dependent for certain
-    found = first_dependence(WholeRows(needed))
+    found = first_dependence(WholeRows(needed).table)
     if found is None:
         return None
     coefficients = np.array(found, dtype=object)
@@ -182,16 +182,3 @@ def _separators(found: Shattering, labellings: NDArray[np.int8]) -> NDArray[np.f
         except OverflowError:
             return np.array([np.append(*found.separator(labels)) for labels in labellings])
     return weights
-
-
-def _exact_inverse(lifted: NDArray[np.float64]) -> tuple[list[int], NDArray[Any]]:
-    """Return as many columns as rows, and their inverse in fractions."""
-    whole = WholeRows(lifted)
-    columns = all_pivots(whole)
-    n = len(columns)
-    identity = np.array([[int(i == j) for j in range(n)] for i in range(n)], dtype=object)
-    tops, bottom = solve(whole.table[:, columns], identity)
-    inverse = np.empty((n, n), dtype=object)
-    for i, column in enumerate(columns):
-        inverse[i] = [Fraction(int(top) << whole.shift[column], bottom) for top in tops[i]]
-    return columns, inverse

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from dataclasses import astuple, dataclass, fields
 from typing import Any
 
 from maxmargin.errors import InvalidParameter
+from maxmargin.results.table import frame_of
 from maxmargin.results.wording import Readable, plural
 
 __all__ = ["ComparedClassifier", "Comparison"]
@@ -99,11 +99,7 @@ class Comparison(Readable):
 
     def frame(self) -> Any:
         """Return the table as a pandas data frame, or as a dictionary of columns without pandas."""
-        try:
-            pandas = importlib.import_module("pandas")
-        except ImportError:
-            return self.columns()
-        return pandas.DataFrame(self.columns()).set_index("name")
+        return frame_of(self.columns(), "name")
 
     def __str__(self) -> str:
         starred = {

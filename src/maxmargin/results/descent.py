@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidParameter
+from maxmargin.results.table import frame_of
 from maxmargin.results.wording import Readable, percent, plural, short
 
 __all__ = ["DescentTrace"]
@@ -75,11 +75,7 @@ class DescentTrace(Readable):
 
     def frame(self) -> Any:
         """Return a pandas data frame with a row for the start and each step; without pandas, the columns."""
-        try:
-            pandas = importlib.import_module("pandas")
-        except ImportError:
-            return self.columns()
-        return pandas.DataFrame(self.columns()).set_index("t")
+        return frame_of(self.columns(), "t")
 
     def explain(self, t: int = -1) -> str:
         """Say in a sentence what step t did."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.results.table import frame_of
 from maxmargin.results.wording import Readable, plural, short
 
 __all__ = ["GivingUp"]
@@ -43,11 +43,7 @@ class GivingUp(Readable):
 
     def frame(self) -> Any:
         """Return a pandas data frame with a line for each support vector; without pandas, the columns."""
-        try:
-            pandas = importlib.import_module("pandas")
-        except ImportError:
-            return self.columns()
-        return pandas.DataFrame(self.columns()).set_index("row")
+        return frame_of(self.columns(), "row")
 
     def __str__(self) -> str:
         held = f"{plural(len(self.rows), 'row')} hold{'s' if len(self.rows) == 1 else ''} the margin at"

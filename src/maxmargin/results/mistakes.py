@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxmargin.errors import InvalidInput
 from maxmargin.results.separability import Separability
+from maxmargin.results.table import frame_of
 from maxmargin.results.wording import Readable, plural
 
 __all__ = ["MistakeBound", "MistakeProof"]
@@ -63,11 +63,7 @@ class MistakeProof(Readable):
 
     def frame(self) -> Any:
         """Return a pandas data frame with a row for each mistake; without pandas, the columns."""
-        try:
-            pandas = importlib.import_module("pandas")
-        except ImportError:
-            return self.columns()
-        return pandas.DataFrame(self.columns()).set_index("t")
+        return frame_of(self.columns(), "t")
 
     def __str__(self) -> str:
         values = (self.progress_bound, self.progress, self.length, self.length_bound)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidParameter
 from maxmargin.results.step_words import TracedStep
+from maxmargin.results.table import frame_of
 from maxmargin.results.wording import Readable, plural
 
 __all__ = ["Narrator", "Replay", "Trace"]
@@ -109,11 +109,7 @@ class Trace(Readable):
 
     def frame(self) -> Any:
         """Return a pandas data frame with a line for each step; without pandas, the columns."""
-        try:
-            pandas = importlib.import_module("pandas")
-        except ImportError:
-            return self.columns()
-        return pandas.DataFrame(self.columns())
+        return frame_of(self.columns())
 
     def weights(self, t: int = -1) -> tuple[NDArray[np.float64], float]:
         """Return θ and θ₀ after step t; the step before the first is the start, −1 the end."""

@@ -29,6 +29,11 @@ _ROUNDING = 64.0 * 2.0**-52
 # Along a separating direction the loss of a row falls like exp(−m), and Newton's method adds 1 to m.
 _SLOW = (0.3, 0.45)
 _SLOW_STEPS = 3
+_LIKELIHOOD = (
+    "the likelihood has no maximum",
+    "grows",
+    "Give a finite C, which keeps the weights finite.",
+)
 _NAMED = 8  # columns that a message lists at most
 _FIRST_LOOK = 30  # steps after which an optimum, had there been one, would mostly have been proved
 
@@ -50,20 +55,20 @@ class Separation:
     n_separated: int
     n_rows: int
 
-    def error(self) -> NoFiniteOptimum:
-        """Return what is raised about it."""
+    def __str__(self) -> str:
         if self.kind == "complete":
-            what = f"a hyperplane separates the classes completely ({plural(self.n_rows, 'row')})"
-        else:
-            on_it = plural(self.n_rows - self.n_separated, "row")
-            what = (
-                f"a hyperplane separates the classes but for {on_it} on it ({self.n_separated:,} of "
-                f"{plural(self.n_rows, 'row')} are strictly on their own side; quasi-complete separation)"
-            )
+            return f"a hyperplane separates the classes completely ({plural(self.n_rows, 'row')})"
+        on_it = plural(self.n_rows - self.n_separated, "row")
+        return (
+            f"a hyperplane separates the classes but for {on_it} on it ({self.n_separated:,} of "
+            f"{plural(self.n_rows, 'row')} are strictly on their own side; quasi-complete separation)"
+        )
+
+    def error(self, what: str, course: str, advice: str) -> NoFiniteOptimum:
+        """Return what is raised about it: what has no optimum, what it does for ever, and what to do."""
         return NoFiniteOptimum(
-            f"the likelihood has no maximum: {what}, so it grows for ever as the weights grow along the "
-            f"`direction` of this error{self._columns()}. Nothing was fitted. Give a finite C, which keeps "
-            "the weights finite.",
+            f"{what}: {self}, so it {course} for ever as the weights grow along the `direction` of this "
+            f"error{self._columns()}. Nothing was fitted. {advice}",
             self.direction,
             self.offset,
             self.kind,
@@ -167,7 +172,7 @@ def refuse_separable(problem: Problem, w: Array, b: float, token: StopToken | No
         problem.rows.reduce(Scores(w), z)
         found = find_separation(problem, problem.sign * (z + b), token) or found
     if found is not None:
-        raise found.error()
+        raise found.error(*_LIKELIHOOD)
 
 
 @dataclass
@@ -191,7 +196,7 @@ class SeparationWatch:
         self.steps += 1
         found = _separates_completely(problem, w, b, z)
         if found is not None:
-            raise found.error()
+            raise found.error(*_LIKELIHOOD)
         ratio = decrement / self.last if self.last > 0 else 0.0
         self.slow = self.slow + 1 if _SLOW[0] <= ratio <= _SLOW[1] else 0
         self.last = decrement
