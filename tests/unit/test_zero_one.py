@@ -3,6 +3,7 @@
 import signal
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -212,3 +213,17 @@ def test_subsystems_are_proved_without_rounding():
     assert not proves_infeasible(np.array([[0.1, 0.2], [-0.1, -0.2], [1.0, 1.0]]))  # a part of it is enough
     assert proves_infeasible(np.array([[0.1, 0.3], [-0.2, -0.6]]))
     assert not proves_infeasible(np.array([[0.1, 0.3], [-0.2, -np.nextafter(0.6, 1)]]))  # a hair apart
+
+
+def test_a_wider_margin_that_gets_more_rows_right_is_counted(monkeypatch):
+    X, y = hard_table()
+    good = ZeroOneClassifier(node_limit=50)
+    with pytest.warns(ConvergenceWarning):
+        good.fit(X, y)
+    found = (good.coef_[0].copy(), float(good.intercept_[0]))
+    monkeypatch.setattr("maxmargin.learners.zero_one.widest", lambda task, right: found)
+    model = ZeroOneClassifier(max_time=1e-9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+    assert check(model, X, y) == check(good, X, y)

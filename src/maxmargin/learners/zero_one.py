@@ -95,8 +95,11 @@ class _Best:
         """Move to the largest margin with the same rows right."""
         right = (self.task.agreements(self.w, self.b) > 0) & (self.task.cost > 0)
         found = widest(self.task, right)
-        if found is not None and self._errors(*found) <= self.errors:
-            self.w, self.b = found
+        if found is None:
+            return
+        errors = self._errors(*found)
+        if errors <= self.errors:  # fewer, where other rows come right by the way
+            (self.w, self.b), self.errors = found, errors
 
     def _errors(self, w: Array, b: float) -> float:
         return float(self.task.cost.sum(where=self.task.agreements(w, b) <= 0))
