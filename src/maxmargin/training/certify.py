@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, NoFiniteOptimum
@@ -23,7 +22,7 @@ from maxmargin.rows import Array, MemoryRows
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import Limits, run
 from maxmargin.training.cores import resolve_jobs
-from maxmargin.training.costs import Targets, class_weights, make_targets
+from maxmargin.training.costs import Targets
 from maxmargin.training.foreign_models import (
     HOW_TO_GIVE_COEFFICIENTS,
     Claim,
@@ -35,8 +34,9 @@ from maxmargin.training.foreign_models import (
     unwrap,
 )
 from maxmargin.training.model import LinearModel
+from maxmargin.training.named_problem import names_of, problems_of, targets_of
 from maxmargin.training.settings import limits_from, offset_from
-from maxmargin.validation import check_choice, check_labels, check_matrix, check_positive, check_weights
+from maxmargin.validation import check_choice, check_labels, check_matrix, check_weights
 
 __all__ = ["certify"]
 
@@ -145,13 +145,13 @@ def certify(
     rows = MemoryRows(checked, threads=resolve_jobs(n_jobs))
     rows.norms()  # finds values that are not finite before anything else is done
     loss = check_choice("loss", claim.loss, DUAL_LOSSES)
-    targets = _targets(claim, labels, weights, loss)
+    targets = targets_of(claim, labels, weights, loss, asking="certify")
     points = _points(claim, targets, checked.shape[1])
     about = _in_words(claim, weights is not None)
     deadline = None if limits.max_time is None else time.perf_counter() + limits.max_time
     found: list[Assessment] = []
     for problem, label, (w, b) in zip(
-        _problems(rows, claim, targets, weights), _names(targets), points, strict=True
+        problems_of(rows, claim, targets, weights), names_of(targets), points, strict=True
     ):
         share = _fair_share(deadline, len(points) - len(found))
         try:
@@ -228,55 +228,7 @@ def _in_words(claim: Claim, is_weighted: bool) -> str:
     return ", ".join(parts)
 
 
-# ---------------------------------------------------------------- the problems
-
-
-def _targets(claim: Claim, labels: NDArray[Any], weights: Array | None, loss: str) -> Targets:
-    """Return classes and costs before class weights, which may differ between the problems."""
-    value, is_C = claim.value, claim.strength == "C" or (claim.strength == "alpha" and claim.value != 0)
-    if claim.strength == "alpha" and value != 0:
-        value = 1.0 / (check_positive("alpha", value) * labels.shape[0])
-    strength = {"C" if is_C else "lam": value, "lam" if is_C else "C": None}
-    targets = make_targets(labels, weights, **strength, class_weight=None, loss=loss)
-    if len(targets.classes) < 2:
-        raise InvalidInput(
-            f"certify needs rows of two classes or more; y has {len(targets.classes)}"
-            f"{'' if weights is None else ' with a weight above 0'}."
-        )
-    if claim.classes is not None and not np.array_equal(targets.classes, claim.classes):
-        raise InvalidInput(
-            f"the classes of y are not the model's: y has {_listed(targets.classes)}, the model "
-            f"{_listed(claim.classes)}. Give the data that the model was fitted to."
-        )
-    return targets
-
-
-def _listed(classes: Any) -> str:
-    shown = ", ".join(str(label) for label in classes[:10])
-    return f"{shown}, … ({len(classes)} in all)" if len(classes) > 10 else shown
-
-
-def _names(targets: Targets) -> list[str]:
-    if len(targets.classes) == 2:
-        return [""]
-    return [f"class {label!s}" for label in targets.classes]
-
-
-def _problems(rows: MemoryRows, claim: Claim, targets: Targets, weights: Array | None) -> list[Problem]:
-    counted = weights if claim.balances_weights else None
-    per_class = class_weights(claim.class_weight, targets.classes, targets.codes, counted)
-    several = len(targets.classes) > 2
-    problems = []
-    for positive in range(len(targets.classes)) if several else (1,):
-        factor = per_class[targets.codes]
-        if several and claim.rest_weighs_one:
-            factor = np.where(targets.codes == positive, factor, 1.0)
-        with np.errstate(over="ignore"):
-            cost = targets.cost * factor
-        if not np.isfinite(cost).all():
-            raise InvalidInput("C times the weights overflows: scale the weights down.")
-        problems.append(Problem(rows, targets.sign(positive), cost, claim.loss, claim.offset, targets.ridge))
-    return problems
+# ---------------------------------------------------------------- the points
 
 
 def _points(claim: Claim, targets: Targets, n_columns: int) -> list[tuple[Array, float]]:

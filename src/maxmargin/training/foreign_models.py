@@ -22,6 +22,7 @@ __all__ = [
     "is_model",
     "is_ours",
     "read_model",
+    "read_settings",
     "refuse_other_losses",
     "unwrap",
 ]
@@ -132,6 +133,14 @@ def read_model(model: Any) -> Claim:
     name, reader = _reader(model)
     if not hasattr(model, "classes_"):
         raise InvalidInput(f"this {name} is not fitted yet: fit it, then certify it.")
+    return reader(model, model.get_params(deep=False))
+
+
+def read_settings(model: Any) -> Claim:
+    """Return the problem that an estimator names, fitted or not; its coefficients if it has any."""
+    name, reader = _reader(model)
+    if not hasattr(model, "classes_") and not is_ours(model):
+        raise InvalidInput(f"this {name} is not fitted yet: fit it first.")
     return reader(model, model.get_params(deep=False))
 
 
@@ -288,15 +297,19 @@ def _read_ours(model: Any, params: Params) -> Claim:
     else:
         offset = Offset("free")
     return Claim(
-        model.coef_,
-        model.intercept_,
-        model.classes_,
+        *_fitted(model),
         params.get("loss", "logistic"),
         "lam" if by_lam else "C",
         params["lam"] if by_lam else params["C"],
         offset,
         params["class_weight"],
     )
+
+
+def _fitted(model: Any) -> tuple[Any, Any, Any]:
+    """Return coefficients, offsets and classes; None for each before there are any."""
+    coef, intercept, classes = (getattr(model, name, None) for name in ("coef_", "intercept_", "classes_"))
+    return coef, intercept, classes
 
 
 def _read_pegasos(model: Any, params: Params) -> Claim:
@@ -314,7 +327,7 @@ def _read_logistic_sgd(model: Any, params: Params) -> Claim:
 def _read_online(model: Any, loss: str, strength: str, value: float) -> Claim:
     """Read an online learner of this package: what it approaches is fixed by its class."""
     offset = Offset("free" if model.fit_intercept else "none")
-    return Claim(model.coef_, model.intercept_, model.classes_, loss, strength, value, offset)
+    return Claim(*_fitted(model), loss, strength, value, offset)
 
 
 def _read_perceptron(model: Any, params: Params) -> Claim:

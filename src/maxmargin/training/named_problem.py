@@ -1,0 +1,183 @@
+"""The problem that an estimator or a model names, on given rows and labels.
+
+What examines a choice rather than fits a model (leave-one-out, suspects, guarantees, calibration) takes an
+estimator for its settings alone, fitted or not, and asks here for the problems, one per class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.errors import InvalidInput
+from maxmargin.losses.table import DUAL_LOSSES
+from maxmargin.problem import Offset, Problem
+from maxmargin.rows import Array, MemoryRows
+from maxmargin.solvers.run import Limits
+from maxmargin.training.cores import resolve_jobs
+from maxmargin.training.costs import Targets, class_weights, make_targets
+from maxmargin.training.foreign_models import (
+    Claim,
+    is_fitted_by_us,
+    is_ours,
+    read_settings,
+    refuse_other_losses,
+    unwrap,
+)
+from maxmargin.training.model import LinearModel
+from maxmargin.training.settings import Settings, seed_from
+from maxmargin.validation import check_choice, check_labels, check_matrix, check_positive, check_weights
+
+__all__ = ["NamedProblem", "named_problem", "names_of", "problems_of", "targets_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class NamedProblem:
+    """What an estimator would minimise on given rows and labels.
+
+    Attributes
+    ----------
+    rows : MemoryRows
+    targets : Targets
+        Classes, each row's class, and costs before class weights.
+    problems : list of Problem
+        One per class, or one alone for two classes; class weights are in their costs.
+    names : list of str
+        What each problem is called in a message; empty for two classes.
+    settings : Settings
+        Loss, offset, tolerance, solver, threads, seed; without limits of time.
+    claim : Claim
+        The estimator's own settings, and its coefficients if it is fitted.
+    """
+
+    rows: MemoryRows
+    targets: Targets
+    problems: list[Problem]
+    names: list[str]
+    settings: Settings
+    claim: Claim
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the estimator brought coefficients along."""
+        return self.claim.coef is not None
+
+
+def named_problem(
+    estimator_or_model: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    n_jobs: int | None = None,
+    *,
+    asking: str = "this",
+) -> NamedProblem:
+    """Return the problems that an estimator's settings name on these rows.
+
+    Parameters
+    ----------
+    estimator_or_model : estimator or LinearModel
+        Of this package, fitted or not; a fitted linear model of scikit-learn; a fitted pipeline or search
+        that ends in one, whose other steps transform X as they are. A LinearModel keeps no class weights:
+        they count as 1.
+    X, y, sample_weight : the rows
+    n_jobs : int or None
+        Threads that read the rows.
+    asking : str
+        Who asks, for messages.
+    """
+    claim, model, X = _read(estimator_or_model, X, asking)
+    checked = check_matrix(X)
+    labels = check_labels(y, checked.shape[0])
+    weights = check_weights(sample_weight, checked.shape[0])
+    threads = resolve_jobs(n_jobs)
+    rows = MemoryRows(checked, threads=threads)
+    rows.norms()  # finds values that are not finite before anything else is done
+    loss = check_choice("loss", claim.loss, DUAL_LOSSES)
+    targets = targets_of(claim, labels, weights, loss, asking=asking)
+    chosen = model.get_params(deep=False) if hasattr(model, "get_params") else vars(model)
+    settings = Settings(
+        loss=loss,
+        offset=claim.offset,
+        limits=Limits(check_positive("tol", chosen.get("tol", 1e-4))),
+        solver=chosen.get("solver", "auto") if is_ours(model) else "auto",
+        threads=threads,
+        seed=seed_from(chosen.get("random_state")) if is_ours(model) else 0,
+    )
+    problems = problems_of(rows, claim, targets, weights)
+    return NamedProblem(rows, targets, problems, names_of(targets), settings, claim)
+
+
+def _read(given: Any, X: Any, asking: str) -> tuple[Claim, Any, Any]:
+    """Return the problem that is named, the object that names it, and X as that sees it."""
+    model, X = unwrap(given, X)
+    class_weight = None
+    if is_fitted_by_us(model) and (not is_ours(model) or model.to_model().C is None):
+        class_weight = model.get_params(deep=False).get("class_weight")
+        model = model.to_model()
+    if not isinstance(model, LinearModel):
+        return read_settings(model), model, X
+    if model.C is None:
+        raise InvalidInput(
+            f"{asking} needs to know what is minimised, and a classifier that was given, not fitted, does "
+            "not say: give an estimator that names loss and C, such as LinearSVM(C=1)."
+        )
+    refuse_other_losses(model.loss, model.certificate)
+    offset = Offset(model.offset, model.intercept_scaling)  # type: ignore[arg-type]
+    settings = (model.loss, "C", model.C, offset, class_weight)
+    return Claim(model.coef, model.intercept, model.classes, *settings), model, X
+
+
+def targets_of(
+    claim: Claim, labels: NDArray[Any], weights: Array | None, loss: str, *, asking: str
+) -> Targets:
+    """Return classes and costs before class weights, which may differ between the problems."""
+    value, is_C = claim.value, claim.strength == "C" or (claim.strength == "alpha" and claim.value != 0)
+    if claim.strength == "alpha" and value != 0:
+        value = 1.0 / (check_positive("alpha", value) * labels.shape[0])
+    strength = {"C" if is_C else "lam": value, "lam" if is_C else "C": None}
+    targets = make_targets(labels, weights, **strength, class_weight=None, loss=loss)
+    if len(targets.classes) < 2:
+        raise InvalidInput(
+            f"{asking} needs rows of two classes or more; y has {len(targets.classes)}"
+            f"{'' if weights is None else ' with a weight above 0'}."
+        )
+    if claim.classes is not None and not np.array_equal(targets.classes, claim.classes):
+        raise InvalidInput(
+            f"the classes of y are not the model's: y has {_listed(targets.classes)}, the model "
+            f"{_listed(claim.classes)}. Give the data that the model was fitted to."
+        )
+    return targets
+
+
+def _listed(classes: Any) -> str:
+    shown = ", ".join(str(label) for label in classes[:10])
+    return f"{shown}, … ({len(classes)} in all)" if len(classes) > 10 else shown
+
+
+def names_of(targets: Targets) -> list[str]:
+    """Return what each problem is called in a message: nothing where there is only one."""
+    if len(targets.classes) == 2:
+        return [""]
+    return [f"class {label!s}" for label in targets.classes]
+
+
+def problems_of(rows: MemoryRows, claim: Claim, targets: Targets, weights: Array | None) -> list[Problem]:
+    """Return one problem per class against the rest, or one alone for two classes."""
+    counted = weights if claim.balances_weights else None
+    per_class = class_weights(claim.class_weight, targets.classes, targets.codes, counted)
+    several = len(targets.classes) > 2
+    problems = []
+    for positive in range(len(targets.classes)) if several else (1,):
+        factor = per_class[targets.codes]
+        if several and claim.rest_weighs_one:
+            factor = np.where(targets.codes == positive, factor, 1.0)
+        with np.errstate(over="ignore"):
+            cost = targets.cost * factor
+        if not np.isfinite(cost).all():
+            raise InvalidInput("C times the weights overflows: scale the weights down.")
+        problems.append(Problem(rows, targets.sign(positive), cost, claim.loss, claim.offset, targets.ridge))
+    return problems
