@@ -1,13 +1,19 @@
-"""A fit can go on from any other solver's model of the same rows: "auto" may change its mind with C."""
+"""A fit can go on from any other solver's model of the same rows, and from a solution at another C."""
 
 import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from catalogue import LOSSES
 
 from maxmargin import ConvergenceWarning, train
-from maxmargin.solvers.choose import BASELINES, SOLVERS
+from maxmargin._core import StopToken
+from maxmargin.problem import Problem
+from maxmargin.rows import MemoryRows
+from maxmargin.selection.warm_start import start_at_other_cost
+from maxmargin.solvers.choose import BASELINES, SOLVERS, choose
+from maxmargin.solvers.run import Limits, run
 
 PAIRS = [
     (loss, first, second)
@@ -30,3 +36,59 @@ def test_from_any_solver_to_any_other(loss, first, second):
     if second not in BASELINES:
         assert ended.certificate.relative_gap <= 1e-6
     assert np.isfinite(ended.coef).all()
+
+
+def problem_at(rows, sign, loss, C):
+    return Problem(rows, sign, np.full(len(sign), C), loss)
+
+
+def fitted(problem, name, memory=None):
+    solver, plan = choose(name, problem, 1e-4)
+    return run(problem, solver, plan, Limits(1e-4), token=StopToken(), memory=memory)
+
+
+def overlapping(n_rows, n_columns):
+    random = np.random.default_rng(1)
+    sign = np.where(random.random(n_rows) < 0.5, 1, -1).astype(np.int8)
+    return random.normal(size=(n_rows, n_columns)) + 0.3 * sign[:, None], sign
+
+
+def wide_and_sparse(n_rows, n_columns):
+    random = np.random.default_rng(2)
+    X = sp.random(n_rows, n_columns, density=0.02, format="csr", random_state=2)
+    return X, np.where(X @ random.normal(size=n_columns) > 0, 1, -1).astype(np.int8)
+
+
+@pytest.mark.parametrize("made", [overlapping(4000, 12), wide_and_sparse(300, 900)], ids=["dense", "text"])
+@pytest.mark.parametrize(
+    ("loss", "name"),
+    [
+        (loss, name)
+        for loss in LOSSES
+        for name in SOLVERS
+        if loss in SOLVERS[name].needs.losses and name not in BASELINES
+    ],
+)
+@pytest.mark.parametrize("ratio", [2.0, 0.5])
+def test_another_cost_is_cheaper_from_the_old_solution(made, loss, name, ratio):
+    X, sign = made
+    rows = MemoryRows(X)
+    start = start_at_other_cost(fitted(problem_at(rows, sign, loss, 10.0), name), ratio)
+    problem = problem_at(rows, sign, loss, 10.0 * ratio)
+    cold, warm = fitted(problem, name), fitted(problem, name, start)
+    assert warm.certificate.relative_gap <= 1e-4
+    assert warm.certificate.bound <= cold.certificate.objective * (1 + 1e-12)
+    assert cold.certificate.bound <= warm.certificate.objective * (1 + 1e-12)
+    assert warm.history.passes[-1] < cold.history.passes[-1]
+
+
+def test_a_start_leaves_the_solution_alone():
+    X, sign = overlapping(200, 5)
+    rows = MemoryRows(X)
+    found = fitted(problem_at(rows, sign, "hinge", 1.0), "dual_descent")
+    before = found.alpha.copy(), found.coef.copy()
+    for name in ("dual_descent", "semismooth_newton", "interior_point"):
+        fitted(problem_at(rows, sign, "hinge", 3.0), name, start_at_other_cost(found, 3.0))
+        fitted(problem_at(rows, sign, "hinge", 1.0), name, start_at_other_cost(found, 1.0))
+    assert (found.alpha == before[0]).all()
+    assert (found.coef == before[1]).all()

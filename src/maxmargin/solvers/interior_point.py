@@ -18,9 +18,8 @@ import numpy as np
 import maxmargin._core as _core
 from maxmargin._core import StopToken
 from maxmargin.errors import InvalidParameter
-from maxmargin.problem import Examination, Problem
-from maxmargin.problem.feasible import make_feasible
-from maxmargin.rows import Array, inner
+from maxmargin.problem import Examination, Problem, examine
+from maxmargin.rows import Array, Rows, inner
 from maxmargin.solvers.base import Needs, Point, Step
 from maxmargin.solvers.crossover import Crossover
 from maxmargin.solvers.frame import Frame, mean_of_table
@@ -41,6 +40,10 @@ _FIRST_CROSSOVER = 1e-6  # relative gap
 _NEXT_CROSSOVER = 0.03  # share of the last attempt's gap
 _CONTENT = 1e-15  # relative gap at which a crossover has nothing left to do
 _ALLOWANCE = 60.0  # passes for one crossover
+_WORTH_GOING_ON = 1.0  # relative gap of an earlier fit's point that is worth more than a start at w = 0
+_WORTH_FINISHING = 1e-4  # and at which it may be the end already
+_CLOSER = 0.3  # a start's μ as a share of the one at which the path has the same gap
+_LEAST_MU = 1e-3  # of a start: further down Newton's steps become short
 _KEEP_BELOW = 1e-6  # iterates with a smaller gap are kept: later ones may be spoilt by rounding
 _PATIENCE = 5  # iterations without a smaller gap
 
@@ -121,12 +124,24 @@ class InteriorPoint:
             return _State(None, tol, self.first_mu, 0)
         condensed = rows.condensed(token)
         frame = Frame(problem.offset, rows.n_columns, mean_of_table(problem, condensed, token))
+        if memory is not None and "alpha" in memory and memory["alpha"].shape == problem.cost.shape:
+            found = examine(problem, memory["w"], None, memory["alpha"], token=token)
+            if found.certificate.relative_gap < _WORTH_GOING_ON:
+                return self._go_on(problem, condensed, frame, found, tol, token)
         x = np.append(np.zeros(rows.n_columns), _first_offset(problem, self.first_mu))
         path = open_path(problem, condensed, frame, x, self.first_mu, token)
-        state = _State(path, tol, self.first_mu, self.newton_steps)
-        if memory is not None and "alpha" in memory and memory["alpha"].shape == path.alpha.shape:
-            alpha = make_feasible(problem, memory["alpha"])
-            state.kept, state.is_untried = _Kept(np.inf, memory["w"], memory["offset"], alpha), True
+        return _State(path, tol, self.first_mu, self.newton_steps)
+
+    def _go_on(
+        self, problem: Problem, rows: Rows, frame: Frame, found: Examination, tol: float, token: StopToken
+    ) -> _State:
+        """Begin at a point that is nearly right, as far up the path as its gap asks for."""
+        proof = found.certificate
+        mu = _CLOSER * proof.gap / (2.0 * problem.class_costs.total)  # on the path the gap is 2μ Σ c
+        mu = min(max(mu, _LEAST_MU), self.first_mu)
+        path = open_path(problem, rows, frame, frame.place(found.w, found.b), mu, token)
+        state = _State(path, tol, mu, self.newton_steps)
+        state.kept, state.is_untried = _Kept(proof.relative_gap, found.w, found.b, found.alpha), True
         return state
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
@@ -134,10 +149,13 @@ class InteriorPoint:
         path = state.path
         if path is None:
             return Step(0.0, 0.0, wants_certificate=True)
-        if state.is_untried:
+        if state.is_untried and state.kept is not None:
             state.is_untried = False
-            passes = self._cross_over(problem, state, path, token)
-            return Step(passes, np.inf, wants_certificate=True)
+            gap, passes = state.kept.relative_gap, 2.0
+            if state.tol < min(gap, _FIRST_CROSSOVER) and gap <= _WORTH_FINISHING:
+                passes += self._cross_over(problem, state, path, token)
+            if gap <= max(state.tol, _WORTH_FINISHING):
+                return Step(passes, gap, wants_certificate=True)
         try:
             passes = self._advance(problem, state, path, token)
             has_stalled = self._watch_for_rounding(state, path)
@@ -153,7 +171,7 @@ class InteriorPoint:
 
     def _advance(self, problem: Problem, state: _State, path: PathState, token: StopToken) -> float:
         if state.newton_left > 0:
-            next_mu = max(_FALL * state.mu, self.centred_mu)
+            next_mu = min(max(_FALL * state.mu, self.centred_mu), state.mu)
             decrement, mu, passes = centre_by_newton(problem, path, state.mu, next_mu, token)
             is_over = state.mu <= self.centred_mu and decrement < _CENTRED
             state.newton_left = 0 if is_over else state.newton_left - 1

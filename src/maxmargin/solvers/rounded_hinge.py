@@ -24,6 +24,7 @@ _MOST_ANCHORS = 8  # in one step: then somebody should look at the certificate
 _INNER = 0.1  # an inner problem is solved when Newton's decrement is below this share of the anchors' cost
 # Multipliers α₀ − κce carry κc times the rounding of e.
 _STIFFEST = 1e8
+_SOFT_START = 5.0  # stiffness around a point whose own is unknown: what has to move still can
 _SETTLED = 1e-4  # of the tolerance: anchors that move by less need no sharper corners
 _TINY = 1e-14  # decrements below this share of the objective cannot be told from rounding in a sum
 _NOTHING = 1e-28  # and below this one they are nothing else
@@ -253,7 +254,7 @@ def warm_start(
     problem: Problem, w: Array, b: float, anchor: Array, stiffness: float | None, token: StopToken
 ) -> RoundedHinge:
     """Return the rounded problem around a point that is nearly right; the anchors become its own."""
-    kappa = stiffness if stiffness is not None else 25.0
+    kappa = stiffness if stiffness is not None else _SOFT_START
     return RoundedHinge(problem, w, b, anchor, kappa, _shift(problem, token), token)
 
 
