@@ -43,6 +43,7 @@ _PUBLIC = {
     "empirical_risk": "maxmargin.losses.risk",
     "fit_reference_margin": "maxmargin.training.reference_margin",
     "gradient_descent": "maxmargin.learners.gradient_descent",
+    "guarantees": "maxmargin.training.guarantees",
     "load_data": "maxmargin.inputs.load",
     "load_model": "maxmargin.training.files",
     "losses": "",

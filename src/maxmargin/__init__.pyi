@@ -40,6 +40,7 @@ from maxmargin.training.certify import certify as certify
 from maxmargin.training.compare import compare as compare
 from maxmargin.training.files import load_model as load_model
 from maxmargin.training.files import save_model as save_model
+from maxmargin.training.guarantees import guarantees as guarantees
 from maxmargin.training.model import LinearModel as LinearModel
 from maxmargin.training.reference_margin import fit_reference_margin as fit_reference_margin
 from maxmargin.training.scales import C_from as C_from

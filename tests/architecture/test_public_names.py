@@ -47,6 +47,7 @@ PUBLIC = [
     "empirical_risk",
     "fit_reference_margin",
     "gradient_descent",
+    "guarantees",
     "load_data",
     "load_model",
     "losses",
