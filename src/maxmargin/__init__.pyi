@@ -2,6 +2,7 @@ from maxmargin import losses as losses
 from maxmargin.displays.agreement import AgreementDisplay as AgreementDisplay
 from maxmargin.displays.boundary import BoundaryDisplay as BoundaryDisplay
 from maxmargin.displays.convergence import ConvergenceDisplay as ConvergenceDisplay
+from maxmargin.errors import CalibrationWarning as CalibrationWarning
 from maxmargin.errors import ConvergenceWarning as ConvergenceWarning
 from maxmargin.estimators.exponential import ExponentialLossClassifier as ExponentialLossClassifier
 from maxmargin.estimators.hard_margin import HardMarginSVM as HardMarginSVM
@@ -27,8 +28,10 @@ from maxmargin.learners.shattering import shatters as shatters
 from maxmargin.learners.shattering import vc_dimension as vc_dimension
 from maxmargin.losses.reference_margin import reference_margin as reference_margin
 from maxmargin.losses.risk import empirical_risk as empirical_risk
+from maxmargin.results.calibration import Calibration as Calibration
 from maxmargin.results.certificate import Certificate as Certificate
 from maxmargin.results.descent import DescentTrace as DescentTrace
+from maxmargin.results.reliability import Reliability as Reliability
 from maxmargin.results.separability import Separability as Separability
 from maxmargin.results.trace import Trace as Trace
 from maxmargin.solvers.step_rules import Armijo as Armijo
@@ -43,6 +46,7 @@ from maxmargin.training.files import save_model as save_model
 from maxmargin.training.guarantees import guarantees as guarantees
 from maxmargin.training.model import LinearModel as LinearModel
 from maxmargin.training.reference_margin import fit_reference_margin as fit_reference_margin
+from maxmargin.training.reliability import reliability as reliability
 from maxmargin.training.scales import C_from as C_from
 from maxmargin.training.train import train as train
 

@@ -16,6 +16,7 @@
     └── Interrupted                        Ctrl-C during `train`; carries the best model so far
     Warning
     └── UserWarning
+        ├── CalibrationWarning             probabilities were asked for and could not be fitted
         └── ConvergenceWarning             the certified gap is above the tolerance asked for
 
 The built-in class in brackets is a second base, so that code which knows nothing of maxmargin
@@ -28,6 +29,7 @@ import os
 from typing import Any
 
 __all__ = [
+    "CalibrationWarning",
     "ConvergenceWarning",
     "FileFormatError",
     "Interrupted",
@@ -175,6 +177,10 @@ class NotSeparable(MaxMarginError, ValueError):
     def about(self, what: str) -> NotSeparable:
         """Return the same error, its message about one of several problems."""
         return NotSeparable(f"{what}: {self.message}", self.separability)
+
+
+class CalibrationWarning(UserWarning):
+    """Probabilities were asked for and could not be fitted; the model predicts without them."""
 
 
 class ConvergenceWarning(UserWarning):

@@ -44,7 +44,7 @@ def test_probabilities(said):
     said("train", "t.csv")
     code, _, err = said("predict", "t.csv", "t.model", "--probabilities")
     assert code == 2
-    assert "probabilities need the logistic loss; this model has loss='hinge'" in err
+    assert "this model has loss='hinge' and no calibration" in err
 
 
 def test_scores_of_several_classes(said, folder):

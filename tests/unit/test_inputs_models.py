@@ -188,9 +188,9 @@ def test_compressed_entries_are_refused(tmp_path, model):
 
 def test_a_newer_version_says_so(model):
     entries = entries_of(model)
-    entries["model.json"] = entries["model.json"].replace(b'"version": 1', b'"version": 2')
+    entries["model.json"] = entries["model.json"].replace(b'"version": 1', b'"version": 3')
     assert message_for(rewritten(model, entries)) == (
-        "written by a newer maxmargin (format 2); this one reads up to 1"
+        "written by a newer maxmargin (format 3); this one reads up to 2"
     )
 
 

@@ -44,7 +44,9 @@ def add_predict(commands: Any) -> None:
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--scores", action="store_true", help="a table of labels and scores θ·x + θ₀")
     kind.add_argument(
-        "--probabilities", action="store_true", help="a table of labels and probabilities (logistic loss)"
+        "--probabilities",
+        action="store_true",
+        help="a table of labels and probabilities (logistic loss, or trained with --calibrate)",
     )
     parser.add_argument(
         "--label", type=column, help="the label's column in a table, by name or number from 0"

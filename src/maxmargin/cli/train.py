@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from maxmargin.results.solution import Plan
     from maxmargin.training.model import LinearModel
 
-__all__ = ["LOSSES", "add_train"]
+__all__ = ["CALIBRATIONS", "LOSSES", "add_train"]
 
-# As in training.train, which cannot be imported before a command runs; a test compares them.
+# As in training.train, which cannot be imported before a command runs; tests compare them.
 LOSSES = ("hinge", "squared_hinge", "logistic")
+CALIBRATIONS = ("sigmoid", "temperature", "isotonic")
 
 INTERRUPTED = 130
 
@@ -27,6 +28,7 @@ examples:
   maxmargin train a9a.svm                      writes a9a.model
   maxmargin train cells.csv --label diagnosis  the label is in the column of that name
   maxmargin train a9a.svm --loss logistic --C 0.1 --tol 1e-6
+  maxmargin train a9a.svm --calibrate sigmoid  with probabilities for maxmargin predict
   maxmargin train a9a.svm --max-time 60        the best model after a minute, and how good it is
 """
 
@@ -67,6 +69,9 @@ def add_problem(group: Any) -> None:
     )
     group.add_argument(
         "--class-weight", choices=["balanced"], help="let small classes count as much as large ones"
+    )
+    group.add_argument(
+        "--calibrate", choices=CALIBRATIONS, help="fit probabilities too, to the scores of left-out rows"
     )
 
 
@@ -113,6 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
         max_iter=arguments.max_iter,
         max_time=arguments.max_time,
         random_state=arguments.seed,
+        calibrate=arguments.calibrate,
         verbose=int(sys.stderr.isatty() and not arguments.quiet),
         announce=lambda plan: say(plan_line(plan, arguments, data)),
     )
@@ -122,6 +128,8 @@ def run(arguments: argparse.Namespace) -> int:
         print("interrupted: this is the best model so far", file=sys.stderr)
     say(certificate_line(model))
     say(quality_line(model, data))
+    if model.calibration is not None:
+        say(f"calibrated: {model.calibration}")
     save_model(model, target)
     say(f"wrote {target}")
     if not model.interrupted:
@@ -225,6 +233,9 @@ def warn(model: LinearModel) -> None:
     from maxmargin.results.solution import Status
     from maxmargin.results.wording import chosen_percent
 
+    if model.uncalibrated:
+        told = model.calibration_warning().replace("max_time", "--max-time")
+        print(f"maxmargin: warning: {told}", file=sys.stderr)
     if model.warning() is None or model.status is None:
         return
     advice = {

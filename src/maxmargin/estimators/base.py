@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxmargin import errors
 from maxmargin.losses import find_loss
+from maxmargin.results.calibration import Calibration
 from maxmargin.results.certificate import Certificate
 from maxmargin.results.hinge_minimum import HingeMinimum
 from maxmargin.results.solution import History, Plan, Status
@@ -26,6 +27,7 @@ __all__ = ["ConvergenceWarning", "LinearEstimator"]
 _OF_A_FIT = ("certificate_", "certificates_", "history_", "histories_", "n_iter_", "plan_")
 _OF_THE_HINGES = ("support_", "dual_coef_")
 _OF_THE_BARE_HINGE = ("minimum_", "minima_")
+_OF_CALIBRATION = ("calibration_",)
 _OF_ANY_MODEL = ("coef_", "intercept_", "classes_", "margin_", "intercept_interval_", "n_features_in_")
 
 
@@ -54,6 +56,7 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
     dual_coef_: NDArray[np.float64]
     minimum_: HingeMinimum
     minima_: list[HingeMinimum]
+    calibration_: Calibration
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
     _model: LinearModel
@@ -77,7 +80,7 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
         solved = all(status is Status.SOLVED for status in model.statuses)
         if solved and not for_warm_start:
             model = replace(model, memories=[])  # one number per row and class, for nothing
-        for name in (*_OF_A_FIT, *_OF_THE_HINGES, *_OF_THE_BARE_HINGE):
+        for name in (*_OF_A_FIT, *_OF_THE_HINGES, *_OF_THE_BARE_HINGE, *_OF_CALIBRATION):
             self.__dict__.pop(name, None)
         self._model = model
         self.coef_, self.intercept_, self.classes_ = model.coef, model.intercept, model.classes
@@ -96,6 +99,8 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
         if model.minima:
             self.minima_ = model.minima
             self.minimum_ = max(model.minima, key=lambda minimum: minimum.total)
+        if model.calibration is not None:
+            self.calibration_ = model.calibration
         if model.support is not None:
             self.support_, self.dual_coef_ = model.support.indices, model.support.dual_coef
 
@@ -109,6 +114,8 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
         message = model.warning()
         if message is not None:
             warnings.warn(message, ConvergenceWarning, stacklevel=3)  # where fit was called
+        if model.uncalibrated:
+            warnings.warn(model.calibration_warning(), errors.CalibrationWarning, stacklevel=3)
 
     def _model_for(self, X: Any) -> LinearModel:
         """Return the model once X has been found to have its columns."""
@@ -129,7 +136,7 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
         what = f"{type(self).__name__!r} object has no attribute {name!r}"
         model = self.__dict__.get("_model")
         if model is None:
-            known = (*_OF_A_FIT, *_OF_THE_HINGES, *_OF_ANY_MODEL)
+            known = (*_OF_A_FIT, *_OF_THE_HINGES, *_OF_ANY_MODEL, *_OF_CALIBRATION)
             return f"{what}: it is not fitted yet, call fit first" if name in known else what
         if name in _OF_A_FIT:
             return f"{what}: its parameters were given, not fitted; certify(X, y) judges them"
@@ -139,8 +146,12 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
             return f"{what}: the support vectors of this model are not known"
         if name in _OF_THE_BARE_HINGE:
             return f"{what}: it belongs to a fit of the hinge without a regulariser, C=inf or lam=0"
-        if name in ("predict_proba", "predict_log_proba"):
-            return f"{what}: probabilities need loss='logistic'"
+        if name in (*_OF_CALIBRATION, "predict_proba", "predict_log_proba"):
+            if model.loss == "logistic" and not model.uncalibrated:
+                return f"{what}: its probabilities are the logistic model's own; calibrate was not set"
+            if "calibrate" not in self.get_params(deep=False):
+                return f"{what}: probabilities need loss='logistic'"
+            return f"{what}: {model.why_no_probabilities()}"
         return what
 
     # ------------------------------------------------------------ scikit-learn's methods

@@ -44,6 +44,7 @@ class ConvexEstimator(LinearEstimator):
         random_state: Any = None,
         verbose: int = 0,
         watch: Callable[[Progress], Any] | None = None,
+        calibrate: str | None = None,
     ) -> None:
         self.C = C
         self.lam = lam
@@ -60,6 +61,7 @@ class ConvexEstimator(LinearEstimator):
         self.random_state = random_state
         self.verbose = verbose
         self.watch = watch
+        self.calibrate = calibrate
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model and certify it.
@@ -127,6 +129,8 @@ class ConvexEstimator(LinearEstimator):
         }
         if len(cls._losses) > 1:
             settings["loss"] = model.loss
+        if model.calibration is not None:
+            settings["calibrate"] = model.calibration.kind
         estimator = cls(**settings)
         estimator._keep(model, for_warm_start=True)
         return estimator

@@ -18,8 +18,12 @@ from maxmargin.results.solution import Progress
 __all__ = ["LinearClassifier"]
 
 
-def _is_logistic(estimator: Any) -> bool:
-    return bool(estimator.loss == "logistic")
+def _gives_probabilities(estimator: Any) -> bool:
+    """Whether the model has them; before there is one, whether it will."""
+    model = estimator.__dict__.get("_model")
+    if model is not None:
+        return bool(model.has_probabilities)
+    return bool(estimator.loss == "logistic") or estimator.calibrate is not None
 
 
 @with_shared_text
@@ -81,6 +85,7 @@ class LinearClassifier(ConvexEstimator):
         random_state: Any = None,
         verbose: int = 0,
         watch: Callable[[Progress], Any] | None = None,
+        calibrate: str | None = None,
     ) -> None:
         super().__init__(
             C,
@@ -98,6 +103,7 @@ class LinearClassifier(ConvexEstimator):
             random_state=random_state,
             verbose=verbose,
             watch=watch,
+            calibrate=calibrate,
         )
         self.loss = loss
 
@@ -137,12 +143,16 @@ class LinearClassifier(ConvexEstimator):
         estimator._keep(given_model(coef, intercept, classes, feature_names, estimator._checked_loss()))
         return estimator
 
-    @available_if(_is_logistic)
+    @available_if(_gives_probabilities)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each class; needs ``loss="logistic"``."""
+        """Return the probability of each class; needs ``calibrate`` or ``loss="logistic"``.
+
+        `predict` follows the scores. With ``calibrate="sigmoid"`` or ``"isotonic"`` the most probable class
+        may be another one near the boundary; ``calibration_.disagreements`` counts how often.
+        """
         return self._model_for(X).predict_proba(X)
 
-    @available_if(_is_logistic)
+    @available_if(_gives_probabilities)
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the logarithm of each class's probability; needs ``loss="logistic"``."""
+        """Return the logarithm of each class's probability; needs ``calibrate`` or ``loss="logistic"``."""
         return self._model_for(X).predict_log_proba(X)

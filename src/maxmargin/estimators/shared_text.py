@@ -39,6 +39,10 @@ verbose : int, default 0
     1 shows the live gap.
 watch : callable, optional
     Called with a `Progress` record after every certificate; returning True stops the fit.
+calibrate : {"sigmoid", "temperature", "isotonic"}, optional
+    Fit probabilities to the scores that the rows would have if they were left out: Platt's sigmoid;
+    σ(score/T), or softmax(scores/T) for several classes, whose most probable class is always the
+    predicted one; or the best map that never falls, for many rows. By default no probabilities are fitted.
 """
 
 ATTRIBUTES = """
@@ -62,6 +66,8 @@ history_ : History
 histories_ : list of History
 plan_ : Plan
     Which solver was chosen and why, in words.
+calibration_ : Calibration
+    The map from scores to probabilities, where ``calibrate`` asked for one.
 n_features_in_ : int
 feature_names_in_ : array of str
     Where X had names.

@@ -3,6 +3,7 @@
 ::
 
     model.json    {"format": "maxmargin-model", "version": 1, "header": {…}, "arrays": ["coef", …]}
+                  version 2 has something in the header that a reader of version 1 would overlook
     coef.npy      one file an array: booleans, whole numbers, floats or text, never objects
 
 Nothing in such a file is ever executed. Entries are stored, not compressed, with fixed time stamps: the
@@ -33,7 +34,7 @@ from maxmargin.inputs.source import read_file
 __all__ = ["VERSION", "read_model", "write_model"]
 
 FORMAT = "maxmargin-model"
-VERSION = 1
+VERSION = 2  # the newest that is understood
 DESCRIPTION = "model.json"
 KINDS = "biufU"
 NON_FINITE = "$float"
@@ -43,7 +44,11 @@ UNREADABLE = (zipfile.BadZipFile, ValueError, EOFError, OSError, RuntimeError, s
 
 
 def write_model(
-    path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+    path: str | os.PathLike[str],
+    header: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+    *,
+    version: int = 1,
 ) -> None:
     """Write a model file; it appears whole or not at all.
 
@@ -55,6 +60,8 @@ def write_model(
         Everything but arrays: text, numbers, truth values, None, lists and mappings of them.
     arrays : mapping of name to array
         Names are lower-case identifiers; the arrays hold truth values, numbers or text.
+    version : int
+        The oldest version of the format that has everything in the header.
     """
     for name, array in arrays.items():
         if re.fullmatch(r"[a-z][a-z0-9_]*", name) is None:
@@ -63,7 +70,7 @@ def write_model(
             raise InvalidInput(f"the array {name!r} of type {array.dtype} cannot be kept in a model file")
     description = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": version,
         "header": to_json(header, "header"),
         "arrays": sorted(arrays),
     }

@@ -78,6 +78,11 @@ class MemoryRows(Rows):
         return self._X
 
     @property
+    def threads(self) -> int:
+        """How many blocks a pass may read at once."""
+        return self._threads
+
+    @property
     def whole(self) -> Block:
         """All rows as one block."""
         return self._whole

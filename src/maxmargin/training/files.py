@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from maxmargin import __version__
 from maxmargin.errors import InvalidInput, ModelFileError
 from maxmargin.inputs.models import read_model, write_model
+from maxmargin.results.calibration import Calibration
 from maxmargin.results.certificate import Certificate
 from maxmargin.results.solution import Plan, Status
 from maxmargin.training.model import LinearModel, Support
@@ -84,7 +85,10 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
         arrays["support_indices"] = linear.support.indices.astype(np.int64)
         arrays["support_dual_coef"] = linear.support.dual_coef
         arrays["support_n_free"] = linear.support.n_free.astype(np.int64)
-    write_model(path, header, arrays)
+    if linear.calibration is None:
+        write_model(path, header, arrays)
+    else:  # who cannot read it should say so, not forget the probabilities
+        write_model(path, {**header, "calibration": linear.calibration.to_fields()}, arrays, version=2)
 
 
 def load_model(path: str | os.PathLike[str]) -> LinearModel:
@@ -192,6 +196,7 @@ def _model(header: Header, arrays: Arrays) -> LinearModel:
         plans=each("plans", lambda entry: Plan(**{name: str(entry[name]) for name in _PLAN_FIELDS})),
         n_iter=each("n_iter", int),
         support=_support(arrays, n_problems),
+        calibration=_calibration(header, n_problems),
         feature_names=_names(header, coef.shape[1]),
         scheme=_optional(header, "scheme", str),
         label=_optional(header, "label", str | int),
@@ -255,6 +260,11 @@ def _support(arrays: Arrays, n_problems: int) -> Support | None:
     if indices.ndim != 1 or dual_coef.shape != (n_problems, len(indices)):
         raise ValueError(f"{indices.size} support vectors with duals of shape {dual_coef.shape}")
     return Support(indices.astype(np.intp), dual_coef, n_free.astype(np.intp))
+
+
+def _calibration(header: Header, n_problems: int) -> Calibration | None:
+    fields = _optional(header, "calibration", dict)
+    return None if fields is None else Calibration.from_fields(fields, n_problems)
 
 
 def _names(header: Header, n_columns: int) -> list[str] | None:

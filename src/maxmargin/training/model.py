@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidInput
+from maxmargin.results.calibration import Calibration
 from maxmargin.results.certificate import Certificate
 from maxmargin.results.hinge_minimum import HingeMinimum
 from maxmargin.results.solution import History, Plan, Solution, Status
@@ -65,6 +66,10 @@ class LinearModel:
         For the hinge losses.
     minima : list of HingeMinimum
         One entry per class for the hinge without a regulariser, else none.
+    calibration : Calibration or None
+        The map from scores to probabilities, where one was asked for.
+    uncalibrated : str
+        Why there is none although it was asked for; else empty.
     feature_names : list of str or None
     scheme, label : str or int or None
         How the file with the rows was written and which column held the labels, as `Data` has them; what it
@@ -87,6 +92,8 @@ class LinearModel:
     n_iter: list[int] = field(default_factory=list)
     support: Support | None = None
     minima: list[HingeMinimum] = field(default_factory=list)
+    calibration: Calibration | None = None
+    uncalibrated: str = ""
     feature_names: list[str] | None = None
     scheme: str | None = None
     label: str | int | None = None
@@ -158,19 +165,45 @@ class LinearModel:
         chosen = (scores[:, 0] >= 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes[chosen])
 
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether `predict_proba` has something to say: the loss is logistic, or scores were calibrated."""
+        return self.calibration is not None or self.loss == "logistic"
+
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probabilities of a logistic model; one-vs-rest shares normalised for several classes."""
+        """Return the probability of each class.
+
+        Calibrated ones where the model has a calibration; else those of the logistic model, which for
+        several classes are one-vs-rest shares scaled to add up to 1.
+        """
+        if self.calibration is not None:
+            return self.calibration.probabilities(self.scores(X))
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Return their logarithms, finite even where the probabilities underflow."""
-        if self.loss != "logistic":
-            raise InvalidInput(f"probabilities need the logistic loss; this model has loss={self.loss!r}.")
+        if self.calibration is not None:
+            return self.calibration.log_probabilities(self.scores(X))
+        if not self.has_probabilities:
+            raise InvalidInput(self.why_no_probabilities())
         scores = self.scores(X)
         positive = -np.logaddexp(0.0, -scores)
         if scores.shape[1] == 1:
             return np.hstack([-np.logaddexp(0.0, scores), positive])
         return np.asarray(positive - np.logaddexp.reduce(positive, axis=1, keepdims=True))
+
+    def why_no_probabilities(self) -> str:
+        """Return what to do where `has_probabilities` is false."""
+        if self.uncalibrated:
+            return f"the scores were not calibrated: {self.uncalibrated}."
+        return (
+            "probabilities need loss='logistic', or a fit with calibrate='sigmoid', 'temperature' or "
+            f"'isotonic'; this model has loss={self.loss!r} and no calibration."
+        )
+
+    def calibration_warning(self) -> str:
+        """Return what to say where a calibration was asked for and is missing."""
+        return f"the model predicts, but not probabilities; {self.why_no_probabilities()}"
 
     def signs(self, y: Any, n_rows: int) -> NDArray[np.float64]:
         """Return ±1 for every row and class."""

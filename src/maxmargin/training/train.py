@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+import time
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from maxmargin.errors import ConvergenceWarning, Interrupted, InvalidParameter
+from maxmargin.errors import CalibrationWarning, ConvergenceWarning, Interrupted, InvalidParameter
 from maxmargin.learners.hinge_minimum import describe_minimum
 from maxmargin.losses.table import DUAL_LOSSES, dual_form
 from maxmargin.problem import Problem
+from maxmargin.results.calibration import CALIBRATIONS
 from maxmargin.results.hinge_minimum import HingeMinimum
 from maxmargin.results.solution import Plan, Progress, Solution, Status
 from maxmargin.rows import MemoryRows
+from maxmargin.training.calibrated import calibrated
 from maxmargin.training.cores import resolve_jobs
 from maxmargin.training.costs import Targets, make_targets
 from maxmargin.training.model import LinearModel, support_of
@@ -39,9 +42,9 @@ def train(X: Any, y: Any, **settings: Any) -> LinearModel:
     **settings
         ``loss`` ("hinge", "squared_hinge" or "logistic"), ``C`` or ``lam``, ``fit_intercept``,
         ``penalize_intercept``, ``intercept_scaling``, ``tol``, ``solver``, ``class_weight``,
-        ``sample_weight``, ``max_iter``, ``max_time``, ``n_jobs``, ``random_state``, ``verbose`` and
-        ``watch``, as in `LinearClassifier`; ``announce``, called with the `Plan` before the first step, and
-        ``start``, a model of the same rows to continue from.
+        ``sample_weight``, ``max_iter``, ``max_time``, ``n_jobs``, ``random_state``, ``verbose``, ``watch``
+        and ``calibrate``, as in `LinearClassifier`; ``announce``, called with the `Plan` before the first
+        step, and ``start``, a model of the same rows to continue from.
 
     Returns
     -------
@@ -64,6 +67,8 @@ def train(X: Any, y: Any, **settings: Any) -> LinearModel:
     message = model.warning()
     if message is not None:
         warnings.warn(message, ConvergenceWarning, stacklevel=2)
+    if model.uncalibrated:
+        warnings.warn(model.calibration_warning(), CalibrationWarning, stacklevel=2)
     return model
 
 
@@ -87,6 +92,7 @@ def fit_linear(
     random_state: Any = None,
     verbose: int = 0,
     watch: Callable[[Progress], Any] | None = None,
+    calibrate: str | None = None,
     announce: Callable[[Plan], Any] | None = None,
     start: LinearModel | None = None,
 ) -> LinearModel:
@@ -117,6 +123,8 @@ def fit_linear(
         1 shows the live gap.
     watch : callable
         Called with a `Progress` after every certificate; returning True stops.
+    calibrate : None, "sigmoid", "temperature" or "isotonic"
+        Fit probabilities to the scores that the rows would have if they were left out.
     announce : callable
         Called with the `Plan` before the first step.
     start : LinearModel
@@ -130,6 +138,8 @@ def fit_linear(
     limits = limits_from(tol, max_iter, max_time)
     if watch is not None and not callable(watch):
         raise InvalidParameter(f"watch must be a function of the progress, or None; got watch={watch!r}")
+    if calibrate is not None:
+        check_choice("calibrate", calibrate, CALIBRATIONS)
     targets = make_targets(labels, weights, C=C, lam=lam, class_weight=class_weight, loss=loss)
     threads = resolve_jobs(n_jobs)
     # Several classes are fitted side by side; two share the threads within each pass.
@@ -141,12 +151,18 @@ def fit_linear(
     settings = Settings(
         loss, offset, limits, solver, threads, seed_from(random_state), watching(watch, ticker), announce
     )
+    began = time.perf_counter()
     try:
         solutions = solve_all(rows, targets, settings, None if start is None else start.memories)
     finally:
         if ticker is not None:
             ticker.close()
-    return _model_of(solutions, targets, settings, rows)
+    model = _model_of(solutions, targets, settings, rows)
+    if calibrate is None or len(targets.classes) < 2:
+        return model
+    left = None if limits.max_time is None else max(limits.max_time - (time.perf_counter() - began), 0.0)
+    shared = rows if rows.threads == threads else MemoryRows(checked, threads=threads)
+    return calibrated(model, calibrate, solutions, (shared, targets, weights), settings, seconds_left=left)
 
 
 def _model_of(

@@ -1,0 +1,304 @@
+"""Fit the map from left-out scores to probabilities.
+
+All three kinds aim at Platt's targets instead of 1 and 0: a row of class k counts as (N_k + 1)/(N_k + K) of
+its own class and 1/(N_k + K) of each other one, N_k being the weight of class k and K the number of classes.
+This is the posterior mean after N_k rows that were all right; it keeps every probability away from 0 and 1
+and every optimum finite, also where the scores separate the classes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin._core import StopToken
+from maxmargin.errors import InvalidInput
+from maxmargin.results.calibration import (
+    CALIBRATIONS,
+    Calibration,
+    Curve,
+    IsotonicCurve,
+    SigmoidCurve,
+)
+from maxmargin.rows import Array, MemoryRows
+from maxmargin.solvers.newton_passes import Evaluate
+from maxmargin.validation import check_choice
+
+__all__ = ["fit_calibration"]
+
+Codes = NDArray[np.integer[Any]]
+
+MOST_STEPS = 100
+FEW_ROWS = 5_000  # enough for the first steps
+# A step that promises to lower the mean loss by less than this changes nothing but rounding.
+NOTHING_TO_GAIN = 1e-15
+
+
+def fit_calibration(
+    kind: str,
+    scores: Array,
+    codes: Codes,
+    weights: Array | None = None,
+    *,
+    source: str = "held-out scores",
+    threads: int = 1,
+    token: StopToken | None = None,
+) -> Calibration:
+    """Fit probabilities to the scores of rows that had no part in them.
+
+    Parameters
+    ----------
+    kind : "sigmoid", "temperature" or "isotonic"
+    scores : array of shape (n_rows, 1) for two classes, else (n_rows, n_classes)
+        θ·x + θ₀ of each row by a model that was fitted without it. A row with a score that is not finite
+        counts as absent: its fold may have lacked a class.
+    codes : array of shape (n_rows,)
+        The class of each row, by its number.
+    weights : array of shape (n_rows,), optional
+        A weight means repetition; rows of weight 0 are absent.
+    source : str
+        How the scores were found, for the record's sentence.
+    threads : int
+    token : StopToken, optional
+        Ends the work early: Stopped or KeyboardInterrupt is then raised.
+
+    Returns
+    -------
+    Calibration
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.selection.calibration import fit_calibration
+    >>> scores = np.array([[-2.0], [-1.0], [-0.5], [0.3], [0.4], [1.5], [2.0]])
+    >>> calibration = fit_calibration("temperature", scores, np.array([0, 0, 1, 0, 1, 1, 1]))
+    >>> round(calibration.temperature, 3)
+    1.317
+    """
+    check_choice("calibrate", kind, CALIBRATIONS)
+    weight = np.ones(scores.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
+    present = (weight > 0) & np.isfinite(scores).all(axis=1)
+    if not present.all():
+        scores, codes, weight = scores[present], codes[present], weight[present]
+    if scores.shape[0] == 0:
+        raise InvalidInput("there is no row with finite scores to calibrate with.")
+    if kind == "temperature" and scores.shape[1] > 1:
+        curves: tuple[Curve, ...] = (SigmoidCurve(_softmax_slope(scores, codes, weight), 0.0),)
+    else:
+        positives = [1] if scores.shape[1] == 1 else range(scores.shape[1])
+        one = {"sigmoid": _platt, "temperature": _temperature, "isotonic": _isotonic}[kind]
+        curves = tuple(
+            one(_Column(scores[:, k], codes == positive, weight, threads, token or StopToken()))
+            for k, positive in enumerate(positives)
+        )
+    fitted = Calibration(kind, curves, scores.shape[0], source)
+    if kind == "temperature":
+        return fitted
+    return Calibration(kind, curves, scores.shape[0], source, fitted.count_disagreements(scores))
+
+
+class _Column:
+    """The scores of one class against the rest, and what they should mean."""
+
+    def __init__(
+        self,
+        scores: Array,
+        is_positive: NDArray[np.bool_],
+        weight: Array,
+        threads: int,
+        token: StopToken,
+    ) -> None:
+        self.scores = scores
+        self.token = token
+        self.is_positive = is_positive
+        self.sign = np.where(is_positive, 1, -1).astype(np.int8)
+        self.weight = weight
+        self.threads = threads
+        self.total = float(weight.sum())
+        self.positive = float(weight[is_positive].sum())
+        self.negative = float(weight[~is_positive].sum())
+        # How far the targets stay away from 1 and from 0.
+        self.from_one, self.from_zero = 1.0 / (self.positive + 2.0), 1.0 / (self.negative + 2.0)
+
+    @property
+    def prior(self) -> float:
+        """The log-odds of the mean target: the best constant."""
+        mean = self.positive * (1.0 - self.from_one) + self.negative * self.from_zero
+        return float(np.log(mean / (self.total - mean)))
+
+
+# ---------------------------------------------------------------- sigmoid, and temperature for two classes
+
+
+def _platt(column: _Column) -> Curve:
+    """Platt's sigmoid; scores that are all alike say nothing, and get a slope of 0."""
+    centre = float(np.average(column.scores, weights=column.weight))
+    away = column.scores - centre
+    scale = float(np.abs(away).max())
+    if scale <= 1e-12 * abs(centre) or scale == 0:
+        return SigmoidCurve(0.0, column.prior)
+    start = np.array([0.0, column.prior])
+    slope, offset = _largest_likelihood(column, away / scale, start, has_offset=True)
+    return SigmoidCurve(float(slope) / scale, float(offset - slope * (centre / scale)))
+
+
+def _temperature(column: _Column) -> Curve:
+    scale = float(np.abs(column.scores).max())
+    if scale == 0:
+        return SigmoidCurve(1.0, 0.0)  # all are ½ at any temperature
+    slope, _ = _largest_likelihood(column, column.scores / scale, np.zeros(2), has_offset=False)
+    return SigmoidCurve(_above_zero(float(slope)) / scale, 0.0)
+
+
+def _above_zero(slope: float) -> float:
+    """Return a slope that keeps the order of the scores: probabilities of ½ where none is better."""
+    return max(slope, 1e-9)
+
+
+def _largest_likelihood(column: _Column, x: Array, start: Array, *, has_offset: bool) -> Array:
+    """Maximise the likelihood of the targets by Newton's method; scores x in [−1, 1].
+
+    Of many rows every so many-th does for the first steps.
+    """
+    every = x.shape[0] // FEW_ROWS
+    if every > 1:
+        start = _newton(_Likelihood(column, x, slice(None, None, every), has_offset), start)
+    return _newton(_Likelihood(column, x, slice(None), has_offset), start)
+
+
+class _Likelihood:
+    """Minus the log-likelihood of the targets at (slope, offset), with gradient and Hessian.
+
+    With u the distance of a target from 1 or 0, the loss of a row is that of its label plus u·s·z: logistic
+    regression with a linear term, whose sums the compiled core adds up in one reading.
+    """
+
+    def __init__(self, column: _Column, x: Array, which: slice, has_offset: bool) -> None:
+        self.x = np.ascontiguousarray(x[which])
+        self.rows = MemoryRows(self.x[:, None], threads=column.threads)
+        self.sign = np.ascontiguousarray(column.sign[which])
+        self.weight = np.ascontiguousarray(column.weight[which])
+        self.has_offset = has_offset
+        self.token = column.token
+        pull = self.weight * np.where(self.sign > 0, column.from_one, -column.from_zero)
+        self.linear = np.array([np.einsum("i,i->", pull, self.x), pull.sum()])
+        self.z, self.h = self.rows.zeros(), self.rows.zeros()
+        self.total = float(self.weight.sum())
+
+    def __call__(self, point: Array) -> tuple[float, Array, Array]:
+        kernel = Evaluate("logistic", point[:1].copy(), float(point[1]))
+        sums = self.rows.reduce(kernel, self.sign, self.weight, self.z, self.h, token=self.token)
+        gradient = np.array([sums.gradient[0], sums.slope]) + self.linear
+        hx = self.h * self.x
+        corner = float(hx.sum())
+        square = float(np.einsum("i,i->", hx, self.x))
+        hessian = np.array([[square, corner], [corner, sums.curvature]])
+        if not self.has_offset:
+            gradient[1], hessian = 0.0, np.array([[square, 0.0], [0.0, 1.0]])
+        return sums.loss + float(self.linear @ point), gradient, hessian
+
+
+class _Smooth(Protocol):
+    """A convex function of few variables; `total` is the weight of the rows it is summed over."""
+
+    total: float
+
+    def __call__(self, point: Array) -> tuple[float, Array, Array]:
+        """Return value, gradient and Hessian."""
+        ...
+
+
+def _newton(function: _Smooth, start: Array) -> Array:
+    """Minimise by Newton steps, halved until they help."""
+    point = start
+    value, gradient, hessian = function(point)
+    for _ in range(MOST_STEPS):
+        step = _newton_step(gradient, hessian)
+        promised = -float(gradient @ step)
+        if not promised > NOTHING_TO_GAIN * function.total:
+            break
+        share = 1.0
+        trial = function(point + step)
+        while trial[0] > value - 1e-4 * share * promised and share > 1e-9:
+            share *= 0.5
+            trial = function(point + share * step)
+        if trial[0] > value:
+            break
+        point = point + share * step
+        value, gradient, hessian = trial
+    return point
+
+
+def _newton_step(gradient: Array, hessian: Array) -> Array:
+    """Solve for one or two unknowns; where curvature is lost to rounding, along the axes."""
+    diagonal = np.maximum(np.diagonal(hessian), 1e-300)
+    if len(gradient) == 1:
+        return -gradient / diagonal
+    corner = float(hessian[0, 1])
+    determinant = diagonal[0] * diagonal[1] - corner * corner
+    if not determinant > 1e-13 * diagonal[0] * diagonal[1]:
+        return np.asarray(-0.5 * gradient / diagonal)
+    first = diagonal[1] * gradient[0] - corner * gradient[1]
+    second = diagonal[0] * gradient[1] - corner * gradient[0]
+    return np.asarray(-np.array([first, second]) / determinant)
+
+
+# ---------------------------------------------------------------- temperature for several classes
+
+
+def _softmax_slope(scores: Array, codes: Codes, weight: Array) -> float:
+    """Return 1/T of softmax(scores/T)."""
+    scale = float(np.abs(scores - scores.mean(axis=1, keepdims=True)).max())
+    if scale == 0:
+        return 1.0  # every class is as likely as any other, at any temperature
+    x = (scores - scores.max(axis=1, keepdims=True)) / scale
+    return _above_zero(float(_newton(_SoftmaxLikelihood(x, codes, weight), np.zeros(1))[0])) / scale
+
+
+class _SoftmaxLikelihood:
+    """Minus the log-likelihood of the targets under softmax(slope · x), with its derivatives."""
+
+    def __init__(self, x: Array, codes: Codes, weight: Array) -> None:
+        n_rows, n_classes = x.shape
+        self.x, self.weight = x, weight
+        self.total = float(weight.sum())
+        held = np.bincount(codes, weights=weight, minlength=n_classes)
+        other = 1.0 / (held + n_classes)[codes]
+        own = x[np.arange(n_rows), codes]
+        # Σ targets · x of a row: 1/(N + K) of all classes, and the rest on its own.
+        self.wanted = self._sum(other * x.sum(axis=1) + (1.0 - n_classes * other) * own)
+
+    def _sum(self, values: Array) -> float:
+        return float(np.einsum("i,i->", self.weight, values))
+
+    def __call__(self, point: Array) -> tuple[float, Array, Array]:
+        shares = np.exp(point[0] * self.x)
+        sums = shares.sum(axis=1)
+        shares /= sums[:, None]
+        shares *= self.x
+        mean = shares.sum(axis=1)
+        square = np.einsum("ik,ik->i", shares, self.x)
+        value = self._sum(np.log(sums)) - float(point[0]) * self.wanted
+        slope, curvature = self._sum(mean) - self.wanted, self._sum(square - mean * mean)
+        return value, np.array([slope]), np.array([[curvature]])
+
+
+# ---------------------------------------------------------------- isotonic
+
+
+def _isotonic(column: _Column) -> Curve:
+    """The best function that never falls; SciPy finds it, squeezed between the two targets."""
+    from scipy.optimize import isotonic_regression
+
+    knots, place = np.unique(column.scores, return_inverse=True)
+    weight = np.bincount(place, weights=column.weight)
+    share = np.bincount(place, weights=column.weight * column.is_positive) / weight
+    found = isotonic_regression(share, weights=weight)
+    # Regression commutes with squeezing, so fitting the targets is squeezing the fit of 1 and 0.
+    low, high = column.from_zero, 1.0 - column.from_one
+    values = low + (high - low) * np.clip(found.x, 0.0, 1.0)
+    # The ends of each step are all that interpolation needs.
+    ends = np.unique(np.concatenate([found.blocks[:-1], found.blocks[1:] - 1]))
+    return IsotonicCurve(knots[ends], values[ends])

@@ -1,0 +1,90 @@
+"""A fitted model with probabilities, from the scores that its rows would have had if left out."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import numpy as np
+
+from maxmargin._core import Stopped, StopToken
+from maxmargin.errors import NoFiniteOptimum
+from maxmargin.problem import Problem
+from maxmargin.results.calibration import Calibration
+from maxmargin.results.solution import Solution, Status
+from maxmargin.rows import Array, Rows
+from maxmargin.selection.calibration import fit_calibration
+from maxmargin.selection.left_out_scores import left_out_scores
+from maxmargin.training.costs import Targets
+from maxmargin.training.model import LinearModel
+from maxmargin.training.settings import Settings
+
+__all__ = ["calibrated"]
+
+# What else to do about it.
+REMEDIES = {
+    Status.MAX_TIME: "the time reached max_time before it could be done. Raise max_time, or fit without "
+    "calibrate",
+    Status.INTERRUPTED: "it was interrupted before it could be done",
+}
+
+
+def calibrated(
+    model: LinearModel,
+    kind: str,
+    solutions: list[Solution],
+    data: tuple[Rows, Targets, Array | None],
+    settings: Settings,
+    *,
+    seconds_left: float | None,
+) -> LinearModel:
+    """Return the model with its calibration, or with the reason why there is none.
+
+    Parameters
+    ----------
+    model : LinearModel
+    kind : "sigmoid", "temperature" or "isotonic"
+    solutions : one per class
+    data : rows, targets and sample weights
+        Class weights move the boundary on purpose; probabilities count rows as they are.
+    settings : Settings
+    seconds_left : float or None
+        Of max_time. The model stays as it is when they are over, and also after Ctrl-C, which the statuses
+        then tell.
+    """
+    for status, reason in REMEDIES.items():
+        if status in model.statuses:
+            return replace(model, uncalibrated=reason)
+    token = StopToken(seconds_left, threading.current_thread() is threading.main_thread())
+    try:
+        calibration = _fit(kind, solutions, data, settings, token)
+    except Stopped:
+        return replace(model, uncalibrated=REMEDIES[Status.MAX_TIME])
+    except KeyboardInterrupt:
+        statuses = [Status.INTERRUPTED] * len(model.statuses)
+        return replace(model, statuses=statuses, uncalibrated=REMEDIES[Status.INTERRUPTED])
+    except NoFiniteOptimum as error:
+        return replace(model, uncalibrated=f"a fit without some of the rows failed: {error}")
+    return replace(model, calibration=calibration)
+
+
+def _fit(
+    kind: str,
+    solutions: list[Solution],
+    data: tuple[Rows, Targets, Array | None],
+    settings: Settings,
+    token: StopToken,
+) -> Calibration:
+    rows, targets, weights = data
+    scores = np.empty((rows.n_rows, len(solutions)))
+    source = ""
+    for k, (positive, solution) in enumerate(zip(targets.positives, solutions, strict=True)):
+        problem = Problem(
+            rows, targets.sign(positive), targets.cost, settings.loss, settings.offset, targets.ridge
+        )
+        found = left_out_scores(problem, solution, token, weights=weights, seed=settings.seed)
+        scores[:, k], source = found.scores, found.source
+    present = np.where(targets.cost > 0, 1.0 if weights is None else weights, 0.0)
+    return fit_calibration(
+        kind, scores, targets.codes, present, source=source, threads=settings.threads, token=token
+    )
