@@ -14,6 +14,7 @@ namespace {
 template <class T>
 using Square = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using NewArray = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
+using NewMatrix = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
 
 template <class T>
 void expect_square(const Square<T>& matrix, std::int64_t size, const char* name) {
@@ -54,13 +55,16 @@ NewArray solve(const Factor& self, In<double> rhs) {
     return NewArray(x, {static_cast<std::size_t>(self.size())}, owner);
 }
 
+void expect_columns(const Factor& factor, const OwnedBlock& rows) {
+    if (rows.block.n_columns + 1 == factor.size()) return;
+    throw nb::value_error(("the block has " + std::to_string(rows.block.n_columns) + " columns, expected " +
+                           std::to_string(factor.size() - 1))
+                              .c_str());
+}
+
 double largest_form(const Factor& self, const OwnedBlock& rows, std::optional<In<double>> shift,
                     PythonStopToken& token, std::optional<In<double>> cost) {
-    if (rows.block.n_columns + 1 != self.size()) {
-        throw nb::value_error(("the block has " + std::to_string(rows.block.n_columns) +
-                               " columns, expected " + std::to_string(self.size() - 1))
-                                  .c_str());
-    }
+    expect_columns(self, rows);
     if (shift) expect_length(*shift, rows.block.n_columns, "shift");
     if (cost) expect_length(*cost, rows.block.n_rows, "cost");
     double largest = 0;
@@ -69,6 +73,29 @@ double largest_form(const Factor& self, const OwnedBlock& rows, std::optional<In
                                        shift ? shift->data() : nullptr, largest, token);
     });
     return largest;
+}
+
+void all_forms(const Factor& self, const OwnedBlock& rows, std::optional<In<double>> shift,
+               std::optional<In<double>> chosen, Out<double> forms, PythonStopToken& token) {
+    expect_columns(self, rows);
+    if (shift) expect_length(*shift, rows.block.n_columns, "shift");
+    if (chosen) expect_length(*chosen, rows.block.n_rows, "chosen");
+    expect_length(forms, rows.block.n_rows, "forms");
+    run_to_the_end(token, [&] {
+        return self.quadratic_forms(rows.block, chosen ? chosen->data() : nullptr,
+                                    shift ? shift->data() : nullptr, forms.data(), token);
+    });
+}
+
+NewMatrix lower_triangle(const Factor& self) {
+    const std::size_t size = static_cast<std::size_t>(self.size());
+    auto* triangle = new double[size * size];
+    nb::capsule owner(triangle, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+    {
+        nb::gil_scoped_release nogil;
+        self.lower(triangle);
+    }
+    return NewMatrix(triangle, {size, size}, owner);
 }
 
 }  // namespace
@@ -92,6 +119,10 @@ void bind_dense_algebra(nanobind::module_& m) {
         .def_prop_ro("smallest_pivot", &Factor::smallest_pivot,
                      "Of the matrix scaled to a unit diagonal; near 1e-16, a column depends on others.")
         .def("solve", &solve, nb::arg("rhs").noconvert(), "M^-1 rhs as a new array.")
+        .def("lower", &lower_triangle, "The lower triangle L with LL' = M, as a new array.")
+        .def("quadratic_forms", &all_forms, nb::arg("block"), nb::arg("shift").noconvert().none(),
+             nb::arg("chosen").noconvert().none(), nb::arg("forms").noconvert(), nb::arg("token"),
+             "Write (x - shift, 1)' M^-1 (x - shift, 1) for the rows whose `chosen` is not 0.")
         .def(
             "quadratic_form_max", &largest_form, nb::arg("block"), nb::arg("shift").noconvert().none(),
             nb::arg("token"), nb::arg("cost").noconvert().none() = nb::none(),

@@ -139,87 +139,12 @@ void Factor::solve(const double* rhs, double* x) const {
     }
 }
 
-namespace {
-
-// Rows written as columns, scaled, in panels; their forms are the squared norms of the solved columns.
-class Forms {
-  public:
-    Forms(const UpperTriangle& upper, const std::vector<double>& scale, const double* shift)
-        : upper_(upper), scale_(scale), shift_(shift), width_(primitives().triangles->width),
-          z_(at(kPanels * width_ * upper.size)) {}
-
-    bool full() const noexcept { return count_ == kPanels * width_; }
-
-    template <class Rows>
-    void put(const Rows& rows, std::int64_t row) {
-        double* column = z_.data() + count_ / width_ * width_ * upper_.size + count_ % width_;
-        const std::int64_t last = static_cast<std::int64_t>(scale_.size()) - 1;
-        for (std::int64_t j = 0; j < upper_.size; ++j)
-            column[j * width_] = shift_ == nullptr || j >= last ? 0.0 : -shift_[j] * scale_[at(j)];
-        column[last * width_] = scale_[at(last)];
-        for (std::int64_t k = 0; k < rows.n_values(row); ++k) {
-            const std::int64_t j = rows.column(row, k);
-            const double x = static_cast<double>(rows.value(row, k));
-            column[j * width_] = (x - (shift_ == nullptr ? 0.0 : shift_[j])) * scale_[at(j)];
-        }
-        ++count_;
+void Factor::lower(double* triangle) const {
+    for (std::int64_t i = 0; i < size_; ++i) {
+        for (std::int64_t j = 0; j <= i; ++j)
+            triangle[i * size_ + j] = upper_[at(j * stride_ + i)] / scale_[at(i)];
+        std::fill(triangle + i * size_ + i + 1, triangle + (i + 1) * size_, 0.0);
     }
-
-    // The largest form of the rows put since the last time, or NaN if there is one.
-    double largest() {
-        const std::int64_t panels = (count_ + width_ - 1) / width_, panel_stride = width_ * upper_.size;
-        primitives().triangles->solve_transposed(upper_, z_.data(), width_, panel_stride, panels * width_);
-        double largest = 0;
-        std::vector<double> forms(at(width_));
-        for (std::int64_t panel = 0; panel < panels; ++panel) {
-            std::fill(forms.begin(), forms.end(), 0.0);
-            const double* z = z_.data() + panel * panel_stride;
-            for (std::int64_t j = 0; j < upper_.size; ++j, z += width_) {
-                for (std::int64_t r = 0; r < width_; ++r) forms[at(r)] += z[r] * z[r];
-            }
-            const std::int64_t used = std::min(width_, count_ - panel * width_);
-            for (std::int64_t r = 0; r < used; ++r) {
-                if (forms[at(r)] > largest || std::isnan(forms[at(r)])) largest = forms[at(r)];
-            }
-        }
-        count_ = 0;
-        return largest;
-    }
-
-  private:
-    static constexpr std::int64_t kPanels = 8;
-
-    UpperTriangle upper_;
-    const std::vector<double>& scale_;
-    const double* shift_;
-    std::int64_t width_, count_ = 0;
-    std::vector<double> z_;
-};
-
-}  // namespace
-
-bool Factor::quadratic_form_max(const Block& block, const double* cost, const double* shift, double& largest,
-                                StopToken& token) const {
-    Chunks chunks(block);
-    Pace pace(token);
-    bool go_on = true;
-    Forms forms(triangle(0, padded_), scale_, shift);
-    const auto raise = [&] {
-        const double form = forms.largest();
-        if (form > largest || std::isnan(form)) largest = form;
-    };
-    for (std::int64_t chunk = 0; chunk < chunks.count() && go_on; ++chunk) {
-        chunks.open(chunk, [&](const auto& rows, std::int64_t first) {
-            for (std::int64_t row = 0; row < rows.n_rows() && go_on; ++row) {
-                if (cost != nullptr && cost[first + row] == 0) continue;
-                forms.put(rows, row);
-                if (forms.full()) raise();
-                go_on = !pace.stop_after(size_ * size_ / 16);
-            }
-        });
-    }
-    raise();
-    return go_on;
 }
 
 }  // namespace maxmargin

@@ -201,6 +201,52 @@ TEST("the largest form over the rows, in every storage") {
     }
 }
 
+TEST("the form of every chosen row, in every storage") {
+    for (const std::int64_t d : {1, 6, 7, 30, 61}) {
+        const Matrix rows(230, d);
+        const Numbers m = positive_matrix(d + 1, 1.5);
+        const Factor factor(m.data(), d + 1);
+        Numbers shift(at(d)), chosen(230, 1.0);
+        for (std::int64_t j = 0; j < d; ++j) shift[at(j)] = some_number(j);
+        for (std::size_t r = 0; r < 230; r += 5) chosen[r] = 0;
+        for (const double* centre :
+             {static_cast<const double*>(nullptr), static_cast<const double*>(shift.data())}) {
+            for (const Stored& stored : every_storage(rows)) {
+                NeverStop never;
+                Numbers all(230, -1.0), some(230, -1.0);
+                CHECK(factor.quadratic_forms(stored.block, nullptr, centre, all.data(), never));
+                CHECK(factor.quadratic_forms(stored.block, chosen.data(), centre, some.data(), never));
+                for (std::int64_t r = 0; r < 230; ++r) {
+                    std::vector<long double> x(at(d + 1), 1.0L);
+                    for (std::int64_t j = 0; j < d; ++j)
+                        x[at(j)] =
+                            static_cast<long double>(rows.at(r, j)) - (centre == nullptr ? 0 : centre[j]);
+                    CHECK_CLOSE(all[at(r)] / plain_form(m, x), 1.0, 1e-9);
+                    CHECK(some[at(r)] == (chosen[at(r)] == 0 ? -1.0 : all[at(r)]));
+                }
+            }
+        }
+    }
+}
+
+TEST("the lower triangle has the matrix as its product") {
+    for (const std::int64_t n : {1, 7, 30, 131}) {
+        const Numbers m = positive_matrix(n, 1.5);
+        Numbers lower(at(n * n), NAN);
+        Factor(m.data(), n).lower(lower.data());
+        for (std::int64_t i = 0; i < n; ++i) {
+            for (std::int64_t j = 0; j < n; ++j) {
+                long double product = 0;
+                for (std::int64_t k = 0; k < n; ++k)
+                    product += static_cast<long double>(lower[at(i * n + k)]) * lower[at(j * n + k)];
+                const double unit = std::sqrt(m[at(i * n + i)] * m[at(j * n + j)]);
+                CHECK_CLOSE((static_cast<double>(product) - m[at(i * n + j)]) / unit, 0.0, 1e-13);
+                if (j > i) CHECK(lower[at(i * n + j)] == 0);
+            }
+        }
+    }
+}
+
 TEST("a form that is not a number is not lost") {
     Matrix rows(150, 4);
     rows.at(3, 2) = NAN;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <vector>
 
 #include "maxmargin/block.hpp"
@@ -29,13 +30,26 @@ class Factor {
     // x = M⁻¹ rhs, improved by steps of iterative refinement against M: two, or four with a ridge.
     void solve(const double* rhs, double* x) const;
 
+    // L with LLᵀ = M (and its ridge), row-major with zeros above the diagonal: row i of L has the inner
+    // products of row i of M.
+    void lower(double* triangle) const;
+
     // The largest (x − shift, 1)ᵀ M⁻¹ (x − shift, 1) over the rows of a block, in `largest`, which must hold
     // a number on entry that it only raises; false if it was stopped. Rows whose `cost` is 0 are not read;
     // a null `cost` means all rows.
     bool quadratic_form_max(const Block& block, const double* cost, const double* shift, double& largest,
                             StopToken& token) const;
 
+    // The forms themselves, of the rows whose `chosen` is not 0 (null: of all); other entries stay as they
+    // are. Sparse rows are multiplied with U⁻¹, which is made the first time.
+    bool quadratic_forms(const Block& block, const double* chosen, const double* shift, double* forms,
+                         StopToken& token) const;
+
   private:
+    template <class Take>
+    bool forms_by_panels(const Block& block, const double* chosen, const double* shift, StopToken& token,
+                         Take&& take) const;
+    void invert() const;
     void read(const double* matrix);
     void fill();
     bool factorise();
@@ -47,6 +61,8 @@ class Factor {
     std::vector<double> matrix_;                    // M, both triangles
     std::vector<double> upper_;                     // U with UᵀU = scaled M
     std::vector<double> inverse_diagonal_, scale_;  // of U; 1/√diagonal of M
+    mutable std::once_flag inverted_;
+    mutable std::vector<double> inverse_;  // columns of U⁻ᵀ times the scale, empty until it is wanted
 };
 
 }  // namespace maxmargin
