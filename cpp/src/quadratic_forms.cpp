@@ -102,12 +102,11 @@ template <class Take>
 bool Factor::forms_by_panels(const Block& block, const double* chosen, const double* shift, StopToken& token,
                              Take&& take) const {
     PanelForms forms(triangle(0, padded_), scale_, shift);
-    const bool done =
-        for_chosen(block, chosen, size_ * size_ / 16, token,
-                   [&](const auto& rows, std::int64_t row, std::int64_t number) {
-                       forms.put(rows, row, number);
-                       if (forms.full()) forms.finish(take);
-                   });
+    const bool done = for_chosen(block, chosen, size_ * size_ / 16, token,
+                                 [&](const auto& rows, std::int64_t row, std::int64_t number) {
+                                     forms.put(rows, row, number);
+                                     if (forms.full()) forms.finish(take);
+                                 });
     forms.finish(take);
     return done;
 }
@@ -128,18 +127,17 @@ bool Factor::quadratic_forms(const Block& block, const double* chosen, const dou
     const DensePrimitives<double>& use = primitives().dense_f64;
     std::vector<double> sum(at(padded_));
     const auto column = [&](std::int64_t j) { return inverse_.data() + j * padded_; };
-    return for_chosen(block, chosen, size_, token,
-                      [&](const auto& rows, std::int64_t row, std::int64_t number) {
-                          // Column j of U⁻ᵀ is zero above its diagonal.
-                          std::fill(sum.begin(), sum.end(), 0.0);
-                          sum[at(size_ - 1)] = column(size_ - 1)[size_ - 1];
-                          for (std::int64_t k = 0; k < rows.n_values(row); ++k) {
-                              const std::int64_t j = rows.column(row, k);
-                              use.add(sum.data() + j, static_cast<double>(rows.value(row, k)), column(j) + j,
-                                      size_ - j);
-                          }
-                          forms[number] = use.norm2(sum.data(), size_);
-                      });
+    return for_chosen(
+        block, chosen, size_, token, [&](const auto& rows, std::int64_t row, std::int64_t number) {
+            // Column j of U⁻ᵀ is zero above its diagonal.
+            std::fill(sum.begin(), sum.end(), 0.0);
+            sum[at(size_ - 1)] = column(size_ - 1)[size_ - 1];
+            for (std::int64_t k = 0; k < rows.n_values(row); ++k) {
+                const std::int64_t j = rows.column(row, k);
+                use.add(sum.data() + j, static_cast<double>(rows.value(row, k)), column(j) + j, size_ - j);
+            }
+            forms[number] = use.norm2(sum.data(), size_);
+        });
 }
 
 // Writes the columns of U⁻ᵀ, each scaled as the rows are to be, one after the other.

@@ -347,6 +347,14 @@ class Factor:
     def solve(self, rhs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
         """M^-1 rhs as a new array."""
 
+    def lower(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """The lower triangle L with LL' = M, as a new array."""
+
+    def quadratic_forms(self, block: Block, shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, chosen: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, forms: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> None:
+        """
+        Write (x - shift, 1)' M^-1 (x - shift, 1) for the rows whose `chosen` is not 0.
+        """
+
     def quadratic_form_max(self, block: Block, shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, token: StopToken, cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> float:
         """
         The largest (x - shift, 1)' M^-1 (x - shift, 1) over the rows of the block that cost anything.

@@ -228,3 +228,22 @@ def test_the_smallest_pivot_tells_dependent_columns():
     assert Factor(rows.T @ rows).smallest_pivot > 0.5
     rows[:, 3] = rows[:, 0] + 1e-3 * rows[:, 1]
     assert Factor(rows.T @ rows).smallest_pivot < 1e-13
+
+
+def test_forms_of_sparse_and_of_condensed_rows():
+    """Few values a row: they are multiplied with the inverse triangle instead of being solved for."""
+    random = np.random.default_rng(5)
+    X = (random.random((300, 60)) < 0.05).astype(np.float64)
+    M, chosen = positive_matrix(61), (random.random(300) < 0.7).astype(np.float64)
+    lifted = np.hstack([X, np.ones((300, 1))])
+    expected = np.einsum("ij,ij->i", lifted, np.linalg.solve(M, lifted.T).T)
+    factor = Factor(M)
+    for rows in (MemoryRows(X), MemoryRows(sp.csr_array(X)), MemoryRows(X).condensed(StopToken())):
+        for block in rows._blocks:
+            forms = np.full(300, -1.0)
+            factor.quadratic_forms(block, None, chosen, forms, StopToken())
+            np.testing.assert_allclose(forms[chosen > 0], expected[chosen > 0], rtol=1e-10)
+            assert (forms[chosen == 0] == -1.0).all()
+    with pytest.raises(ValueError, match="forms has length 3, expected 300"):
+        factor.quadratic_forms(MemoryRows(X).whole, None, None, np.zeros(3), StopToken())
+    np.testing.assert_allclose(factor.lower() @ factor.lower().T, M, rtol=1e-11, atol=1e-11)
