@@ -185,7 +185,7 @@ def test_a_fold_is_judged_by_a_fit_that_did_not_see_it(loss):
         alone = solve(replace(problem, cost=np.where(fold == k, 0.0, problem.cost)))
         expected[fold == k] = (problem.sign * (X @ alone.coef + alone.intercept))[fold == k]
     away = np.abs(found.agreements - expected)
-    assert away.mean() <= 0.02  # what a tolerance of 0.1 % leaves open
+    assert away.mean() <= 0.02  # what the tolerance leaves open
     assert away.mean() <= 0.2 * np.abs(m - expected).mean()
 
 
