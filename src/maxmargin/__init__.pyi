@@ -12,7 +12,9 @@ from maxmargin.estimators.least_squares import LeastSquaresClassifier as LeastSq
 from maxmargin.estimators.linear_classifier import LinearClassifier as LinearClassifier
 from maxmargin.estimators.linear_program import LinearProgramSeparator as LinearProgramSeparator
 from maxmargin.estimators.linear_svm import LinearSVM as LinearSVM
+from maxmargin.estimators.linear_svm_cv import LinearSVMCV as LinearSVMCV
 from maxmargin.estimators.logistic_regression import LogisticRegression as LogisticRegression
+from maxmargin.estimators.logistic_regression_cv import LogisticRegressionCV as LogisticRegressionCV
 from maxmargin.estimators.logistic_sgd import LogisticSGD as LogisticSGD
 from maxmargin.estimators.pegasos import Pegasos as Pegasos
 from maxmargin.estimators.perceptron import Perceptron as Perceptron

@@ -91,6 +91,15 @@ class MemoryRows(Rows):
     def _helpers(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(self._threads - 1, thread_name_prefix="maxmargin")
 
+    def on_threads(self, threads: int) -> MemoryRows:
+        """Return the same rows, read by so many threads; what is known of them by now is shared."""
+        other = copy(self)
+        other.__dict__.pop("_helpers", None)
+        other._threads = threads
+        if self._condensed is not None:
+            other._condensed = self._condensed.on_threads(threads)
+        return other
+
     def zeros(self, dtype: Any = np.float64) -> NDArray[Any]:
         return np.zeros(self.n_rows, dtype=dtype)
 

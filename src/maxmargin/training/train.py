@@ -28,7 +28,7 @@ from maxmargin.training.settings import Settings, limits_from, offset_from, seed
 from maxmargin.training.undetermined import is_undetermined, undetermined_model
 from maxmargin.validation import check_choice, check_labels, check_matrix, check_weights
 
-__all__ = ["fit_linear", "train"]
+__all__ = ["fit_linear", "model_of", "train"]
 
 
 def train(X: Any, y: Any, **settings: Any) -> LinearModel:
@@ -157,7 +157,7 @@ def fit_linear(
     finally:
         if ticker is not None:
             ticker.close()
-    model = _model_of(solutions, targets, settings, rows)
+    model = model_of(solutions, targets, settings, rows)
     if calibrate is None or len(targets.classes) < 2:
         return model
     left = None if limits.max_time is None else max(limits.max_time - (time.perf_counter() - began), 0.0)
@@ -165,9 +165,10 @@ def fit_linear(
     return calibrated(model, calibrate, solutions, (shared, targets, weights), settings, seconds_left=left)
 
 
-def _model_of(
+def model_of(
     solutions: list[Solution], targets: Targets, settings: Settings, rows: MemoryRows
 ) -> LinearModel:
+    """Return the classes' solutions as one model."""
     signs = [targets.sign(positive) for positive in targets.positives]
     return LinearModel(
         coef=np.array([solution.coef for solution in solutions]),

@@ -1,0 +1,234 @@
+"""Estimators that choose C by rows held out: fit = check, split, walk up the C's, fit all rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.model_selection import check_cv
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import validate_data
+
+from maxmargin import errors
+from maxmargin.estimators.base import ConvergenceWarning, LinearEstimator
+from maxmargin.estimators.held_out_scorers import (
+    check_scoring,
+    judge_by_callable,
+    judge_by_name,
+    scorer_of,
+    takes_weights,
+)
+from maxmargin.estimators.labels import checked_labels
+from maxmargin.results.cross_validation import RULES
+from maxmargin.results.solution import Progress, Status
+from maxmargin.selection.cross_validation import JUDGES, Judge
+from maxmargin.training.cross_validation import Selected, select_by_folds
+from maxmargin.training.progress import Ticker, watching
+from maxmargin.training.validation_task import ValidationTask, check_Cs, validation_task
+from maxmargin.validation import check_choice
+
+__all__ = ["ConvexEstimatorCV"]
+
+_OF_THE_SEARCH = ("C_", "best_index_", "best_score_", "cv_results_", "cv_certificates_", "n_splits_")
+_OF_THE_SPLITS = ("left_out_agreements_",)
+
+
+class ConvexEstimatorCV(LinearEstimator):
+    """Settings and fit of every estimator that chooses its own C."""
+
+    # The losses a class offers, and the estimator with a C of one's own that has the same ones.
+    _losses: ClassVar[tuple[str, ...]]
+    _with_one_cost: ClassVar[type]
+
+    C_: float
+    best_index_: int
+    best_score_: float
+    cv_results_: dict[str, Any]
+    cv_certificates_: NDArray[np.object_]
+    n_splits_: int
+    left_out_agreements_: NDArray[np.float64]
+
+    def __init__(
+        self,
+        Cs: Any = 10,
+        *,
+        cv: Any = None,
+        scoring: Any = None,
+        rule: str = "best",
+        refit: bool = True,
+        fit_intercept: bool = True,
+        penalize_intercept: bool = False,
+        intercept_scaling: float = 1.0,
+        tol: float = 1e-4,
+        solver: str = "auto",
+        class_weight: Any = None,
+        max_iter: int | None = None,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        watch: Callable[[Progress], Any] | None = None,
+    ) -> None:
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.rule = rule
+        self.refit = refit
+        self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
+        self.intercept_scaling = intercept_scaling
+        self.tol = tol
+        self.solver = solver
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.watch = watch
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Choose C by rows held out, and fit all rows at it.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_rows, d)
+            Read where it is; splits are weights on the same rows, so no copy is made of arrays and CSR
+            matrices.
+        y : array of shape (n_rows,)
+            Labels of any kind.
+        sample_weight : array of shape (n_rows,), optional
+            A weight means repetition, in the fits and where held-out rows are judged.
+        groups : array of shape (n_rows,), optional
+            Handed to splitters that keep groups together.
+
+        Returns
+        -------
+        The estimator. Ctrl-C raises KeyboardInterrupt after keeping the best found so far.
+        """
+        loss = self._checked_loss()
+        rule = check_choice("rule", self.rule, RULES)
+        scoring = check_scoring(self.scoring)
+        Cs = check_Cs(self.Cs)
+        validate_data(self, X, y, skip_check_array=True)
+        labels = checked_labels(y)
+        ticker = Ticker(self.tol) if self.verbose else None
+        task = validation_task(X, labels, sample_weight, loss=loss, **self._settings(ticker))
+        for_splits, for_scorer = self._routed(scoring, sample_weight, groups)
+        splits = list(check_cv(self.cv, labels, classifier=True).split(X, labels, **for_splits))
+        try:
+            selected = select_by_folds(
+                task,
+                splits,
+                Cs,
+                judge=self._judge(scoring, task, X, y, for_scorer),
+                rule=rule,
+                refit=bool(self.refit),
+                keep_weights=callable(scoring),
+            )
+        finally:
+            if ticker is not None:
+                ticker.close()
+        self._keep_selected(selected, task)
+        self._tell_how_the_search_ended(selected)
+        return self
+
+    def _checked_loss(self) -> str:
+        return check_choice("loss", self.loss, self._losses) if len(self._losses) > 1 else self._losses[0]
+
+    def _settings(self, ticker: Ticker | None) -> dict[str, Any]:
+        """Return the parameters that every fit of the search has."""
+        of_the_search = {"Cs", "cv", "scoring", "rule", "refit", "loss", "verbose"}
+        parameters = self.get_params(deep=False).items()
+        settings = {name: value for name, value in parameters if name not in of_the_search}
+        if self.watch is None or callable(self.watch):
+            settings["watch"] = watching(self.watch, ticker)
+        return settings
+
+    # ------------------------------------------------------------ splits and scorers
+
+    def _routed(self, scoring: Any, sample_weight: Any, groups: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what the splitter and the scorer are handed besides rows and labels."""
+        given = {"sample_weight": sample_weight, "groups": groups}
+        given = {name: value for name, value in given.items() if value is not None}
+        if get_config()["enable_metadata_routing"]:
+            routed = process_routing(self, "fit", **given)
+            has_scorer = scorer_of(scoring) is not None
+            return dict(routed.splitter.split), dict(routed.scorer.score) if has_scorer else {}
+        for_splits = {"groups": groups} if groups is not None else {}
+        is_weighed = sample_weight is not None and not isinstance(scoring, str) and takes_weights(scoring)
+        if sample_weight is not None and isinstance(scoring, str):
+            is_weighed = scoring not in JUDGES
+        return for_splits, {"sample_weight": sample_weight} if is_weighed else {}
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return who is handed what: groups go to the splitter, weights to a scorer that asks for them."""
+        to_splitter = MethodMapping().add(caller="fit", callee="split")
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        router.add(splitter=self.cv, method_mapping=to_splitter)
+        scorer = scorer_of(self.scoring)
+        if scorer is not None:
+            router.add(scorer=scorer, method_mapping=MethodMapping().add(caller="fit", callee="score"))
+        return router
+
+    def _judge(self, scoring: Any, task: ValidationTask, X: Any, y: Any, metadata: dict[str, Any]) -> Judge:
+        classes, loss = task.targets.classes, task.settings.loss
+        if callable(scoring):
+            return judge_by_callable(scoring, self._with_one_cost, classes, X, y, metadata, loss)
+        has_probabilities = loss == "logistic"
+        if scoring == "log_loss" and not has_probabilities:
+            raise errors.InvalidParameter(
+                f"scoring='log_loss' needs probabilities, which the {loss} loss has none of: "
+                "LogisticRegressionCV has them."
+            )
+        if scoring in JUDGES:
+            return JUDGES[scoring]
+        return judge_by_name(scoring, classes, task.labels, has_probabilities, metadata)
+
+    # ------------------------------------------------------------ what is kept
+
+    def _keep_selected(self, selected: Selected, task: ValidationTask) -> None:
+        for name in (*_OF_THE_SPLITS, "coef_", "intercept_", "_model"):
+            self.__dict__.pop(name, None)
+        self.C_, self.best_index_ = selected.C, selected.index
+        self.cv_results_ = selected.table.results()
+        self.best_score_ = float(selected.table.mean[selected.index])
+        self.cv_certificates_ = selected.table.certificates
+        self.n_splits_ = selected.table.n_splits
+        self.classes_ = task.targets.classes
+        if selected.left_out is not None:
+            signs = [task.targets.sign(positive) for positive in task.targets.positives]
+            agreements = selected.left_out * np.array(signs).T
+            self.left_out_agreements_ = agreements[:, 0] if len(signs) == 1 else agreements
+        if selected.model is not None:
+            self._keep(selected.model)
+
+    def _tell_how_the_search_ended(self, selected: Selected) -> None:
+        if selected.status is Status.INTERRUPTED and selected.model is None:
+            raise errors.Interrupted(
+                "the search was interrupted; C_ is the best of the C's that are finished"
+            )
+        message = selected.warning(float(self.tol))
+        if message is not None:
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)  # where fit was called
+        if selected.model is not None:
+            self._tell_how_it_ended()
+
+    def _why_missing(self, name: str) -> str:
+        what = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if "C_" not in self.__dict__:
+            known = (*_OF_THE_SEARCH, *_OF_THE_SPLITS)
+            return (
+                f"{what}: it is not fitted yet, call fit first"
+                if name in known
+                else super()._why_missing(name)
+            )
+        if name in _OF_THE_SPLITS:
+            return f"{what}: some rows were never held out"
+        if "_model" not in self.__dict__:
+            return f"{what}: with refit=False all that is fitted is C_ and the table"
+        return super()._why_missing(name)

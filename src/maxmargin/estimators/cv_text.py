@@ -1,0 +1,64 @@
+"""What the docstrings of the estimators that choose C have in common, written once."""
+
+from __future__ import annotations
+
+import re
+
+from maxmargin.estimators.shared_text import ATTRIBUTES, SETTINGS, SUPPORT, filled_with
+
+__all__ = ["with_cv_text"]
+
+SEARCH = """
+Cs : int or array, default 10
+    The values of C to try: so many from 1e-4 to 1e4, evenly on the logarithm's scale, or the values
+    themselves. C is the same on every split and on all rows.
+cv : int, splitter or iterable of splits, default 5
+    How rows are held out: a number of stratified folds, any splitter of scikit-learn's, or pairs of
+    training and held-out rows.
+scoring : str or callable, optional
+    None or "error": the share of held-out rows that are right, 1 − error, where a row on the boundary is
+    an error. "log_loss": the mean log-probability of the rows' own classes, scikit-learn's
+    "neg_log_loss". Any name of a scorer, or a function of a fitted estimator, X and y. The larger the
+    better. The first two count every row by its weight.
+rule : {"best", "one_standard_error"}, default "best"
+    The C with the best mean score, and of equal ones the smallest; or the smallest C whose mean is within
+    one standard error of the best.
+refit : bool, default True
+    Whether to fit all rows at the C that was chosen; the splits' solutions are where it begins.
+"""
+
+SEARCH_ATTRIBUTES = """
+C_ : float
+    The C that was chosen.
+best_index_ : int
+    Its place in the table.
+best_score_ : float
+    Its mean score.
+cv_results_ : dict
+    The table, as `GridSearchCV` has it, and with a certified relative gap for every fit.
+cv_certificates_ : array of Certificate, of shape (n_Cs, n_splits)
+    The certificate of every fit within the splits; the worst of the classes'.
+n_splits_ : int
+left_out_agreements_ : array of shape (n_rows,), or (n_rows, n_classes) for more than two classes
+    y(θ·x + θ₀) of every row by the splits that did not learn from it, at the chosen C; their mean where
+    there are several. Absent where some row was never held out.
+"""
+
+_LEFT_OUT = ("lam", "warm_start")
+
+
+def _without(text: str, names: tuple[str, ...]) -> str:
+    """Return the parameters' text without some of them."""
+    entries = re.split(r"\n(?=\w)", text.strip())
+    return "\n".join(entry for entry in entries if not entry.startswith(tuple(f"{name} :" for name in names)))
+
+
+with_cv_text = filled_with(
+    {
+        "search": SEARCH,
+        "settings": _without(SETTINGS, _LEFT_OUT),
+        "search_attributes": SEARCH_ATTRIBUTES,
+        "attributes": ATTRIBUTES,
+        "support": SUPPORT,
+    }
+)

@@ -1,0 +1,151 @@
+"""Scores of held-out rows for every C and every split, from fits on shared rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.results.cross_validation import CrossValidation
+from maxmargin.rows import Array
+from maxmargin.selection.folds import Fold, FoldFit, Walk
+from maxmargin.selection.held_out import all_classes, minus_log_loss, share_right
+
+__all__ = ["JUDGES", "HeldOut", "Judge", "Labels", "left_out_scores", "tabulate"]
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """What the rows are: the number of each row's class, its weight, and how many classes there are."""
+
+    codes: NDArray[np.integer[Any]]
+    weights: Array
+    n_classes: int
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """The rows that one split held out, scored at one C; what a judge is handed.
+
+    Attributes
+    ----------
+    rows : array
+        Their numbers.
+    scores : array of shape (len(rows), 1), or (len(rows), n_classes) for more than two classes
+    codes, weights : arrays
+        Their classes by number, and their weights.
+    known : array
+        The classes that the split has learnt from, by number.
+    log_probabilities : function without parameters
+        Gives the logarithms of the classes' probabilities, a column per class.
+    fit : FoldFit
+    C : float
+    """
+
+    rows: NDArray[np.intp]
+    scores: Array
+    codes: NDArray[np.integer[Any]]
+    weights: Array
+    known: NDArray[np.intp]
+    log_probabilities: Callable[[], Array]
+    fit: FoldFit
+    C: float
+
+
+Judge = Callable[[HeldOut], float]
+
+# Judges by name. A weight means repetition, here as in a fit.
+JUDGES: dict[str, Judge] = {
+    "error": lambda seen: share_right(seen.scores, seen.codes, seen.weights),
+    "log_loss": lambda seen: minus_log_loss(seen.log_probabilities(), seen.codes, seen.weights),
+}
+
+# From all splits' scores at one C, which are given as (rows, scores), the log-probabilities of one of them.
+Probabilities = Callable[[Sequence[tuple[NDArray[np.intp], Array]], int], Array]
+
+
+def tabulate(
+    walk: Walk,
+    folds: Sequence[Fold],
+    known: Sequence[NDArray[np.intp]],
+    Cs: Sequence[float],
+    labels: Labels,
+    *,
+    judge: Judge,
+    probabilities: Probabilities,
+) -> CrossValidation:
+    """Judge every C that is finished on all splits.
+
+    Parameters
+    ----------
+    walk : Walk
+        The fits.
+    folds, known : one entry per split
+        The splits, and the numbers of the classes that each has learnt from.
+    Cs : sequence of float
+    labels : Labels
+    judge : function of a HeldOut
+    probabilities : function
+        Makes probabilities of scores.
+    """
+    shape = (len(Cs), len(folds))
+    scores, fit_seconds, score_seconds = (np.full(shape, np.nan) for _ in range(3))
+    certificates = np.full(shape, None, dtype=object)
+    for number, C in enumerate(Cs):
+        fits = [walk.fits.get((number, split)) for split in range(len(folds))]
+        for split, fit in enumerate(fits):
+            if fit is not None and fit.is_finished:
+                certificates[number, split], fit_seconds[number, split] = fit.certificate, fit.seconds
+        if any(fit is None or not fit.is_finished for fit in fits):
+            continue
+        done = [fit for fit in fits if fit is not None]
+        at_once = _scored(done, folds, known, labels)
+        for split, fit in enumerate(done):
+            began = time.perf_counter()
+            rows, own = at_once[split]
+            scores[number, split] = judge(
+                HeldOut(
+                    rows,
+                    own,
+                    labels.codes[rows],
+                    labels.weights[rows],
+                    known[split],
+                    partial(probabilities, at_once, split),
+                    fit,
+                    float(C),
+                )
+            )
+            score_seconds[number, split] = fit.score_seconds + time.perf_counter() - began
+    return CrossValidation(np.asarray(Cs, dtype=np.float64), scores, certificates, fit_seconds, score_seconds)
+
+
+def _scored(
+    fits: Sequence[FoldFit], folds: Sequence[Fold], known: Sequence[NDArray[np.intp]], labels: Labels
+) -> list[tuple[NDArray[np.intp], Array]]:
+    return [
+        (fold.held_out, all_classes(fit.scores, classes, labels.n_classes))
+        for fit, fold, classes in zip(fits, folds, known, strict=True)
+    ]
+
+
+def left_out_scores(
+    walk: Walk, folds: Sequence[Fold], known: Sequence[NDArray[np.intp]], number: int, labels: Labels
+) -> Array | None:
+    """Return each row's mean score over the splits that held it out, at one C; None if some row never was.
+
+    Rows without weight are absent, and need not be held out; their score is then 0.
+    """
+    fits = [walk.fits[number, split] for split in range(len(folds))]
+    total = np.zeros((len(labels.codes), 1 if labels.n_classes == 2 else labels.n_classes))
+    times = np.zeros(len(labels.codes))
+    for rows, scores in _scored(fits, folds, known, labels):
+        np.add.at(total, rows, scores)
+        np.add.at(times, rows, 1.0)
+    if ((times == 0) & (labels.weights > 0)).any() or not np.isfinite(total).all():
+        return None
+    return np.asarray(total / np.maximum(times, 1.0)[:, None])

@@ -1,0 +1,156 @@
+"""C by cross-validation: folds on shared rows, the table, and the fit of all rows at the C that is chosen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.problem import Problem
+from maxmargin.results.cross_validation import CrossValidation
+from maxmargin.results.solution import Solution, Status
+from maxmargin.results.wording import chosen_percent, percent, plural, short
+from maxmargin.rows import Array
+from maxmargin.selection.average_of_folds import solution_at
+from maxmargin.selection.cross_validation import Judge, left_out_scores, tabulate
+from maxmargin.selection.folds import Walk, walk_folds
+from maxmargin.selection.held_out import log_probabilities
+from maxmargin.training.model import LinearModel
+from maxmargin.training.one_vs_rest import solve_all
+from maxmargin.training.train import model_of
+from maxmargin.training.validation_task import ValidationTask
+
+__all__ = ["Selected", "select_by_folds"]
+
+_FOR_THE_FOLDS = 0.8  # of the time given, where all rows are fitted afterwards
+
+
+@dataclass(frozen=True, eq=False)
+class Selected:
+    """The C that was chosen, why, and the model at it.
+
+    Attributes
+    ----------
+    C : float
+    index : int
+        Its place in the table.
+    table : CrossValidation
+    model : LinearModel or None
+        The fit of all rows at that C; None where none was asked for.
+    left_out : array or None
+        Scores of every row from fits that did not see it, at that C; None where some row was never held out.
+    status : Status
+        SOLVED if every fit ended by itself, else what cut the search short.
+    """
+
+    C: float
+    index: int
+    table: CrossValidation
+    model: LinearModel | None
+    left_out: Array | None
+    status: Status
+
+    def warning(self, tol: float) -> str | None:
+        """Return what to say of fits that were not finished or not certified, or None."""
+        table = self.table
+        missing = [short(C) for C in table.Cs[~table.is_finished]]
+        if missing:
+            listed = ", ".join(missing[:10]) + (", …" if len(missing) > 10 else "")
+            chosen = f"C = {short(self.C)} is the choice among the others"
+            if len(missing) == len(table.Cs):
+                chosen = f"no C is finished, and the model has C = {short(self.C)}, the smallest, unjudged"
+            return f"{self.status.value}: C = {listed} could not be judged on all splits; {chosen}."
+        gaps = table.relative_gaps
+        if (gaps > tol).any():
+            count, worst = int(np.count_nonzero(gaps > tol)), percent(float(gaps.max()))
+            return (
+                f"{plural(count, 'fit')} of {gaps.size} within the splits missed the {chosen_percent(tol)} "
+                f"asked for by tol; the worst is within {worst} of its optimum. Scale the columns to similar "
+                "ranges, leave out the largest C, or raise tol."
+            )
+        return None
+
+
+def select_by_folds(
+    task: ValidationTask,
+    splits: Sequence[tuple[Any, Any]],
+    Cs: NDArray[np.float64],
+    *,
+    judge: Judge,
+    rule: str,
+    refit: bool,
+    keep_weights: bool = False,
+) -> Selected:
+    """Fit every split at every C, judge the rows held out, and fit all rows at the C that is chosen.
+
+    Parameters
+    ----------
+    task : ValidationTask
+    splits : sequence of (training rows, held-out rows)
+    Cs : array
+    judge : function of a `HeldOut`
+        Gives a score, the larger the better.
+    rule : {"best", "one_standard_error"}
+    refit : bool
+    keep_weights : bool
+        Whether the judge wants to see the fits' weights.
+    """
+    began = time.perf_counter()
+    max_time = task.settings.limits.max_time
+    threads = max(task.settings.threads // len(splits), 1)
+    pairs = [task.fold(number, *split, threads) for number, split in enumerate(splits)]
+    folds, known = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    share = None if max_time is None else max_time * (_FOR_THE_FOLDS if refit else 1.0)
+    walk = walk_folds(folds, list(Cs), task.pace(keep_weights=keep_weights, max_time=share))
+    labels = task.judged
+    table = tabulate(
+        walk,
+        folds,
+        known,
+        list(Cs),
+        labels,
+        judge=judge,
+        probabilities=lambda scored, split: log_probabilities(scored[split][1]),
+    )
+    best = table.best_index(rule)
+    index = int(np.argmin(Cs)) if best is None else best
+    C = float(Cs[index])
+    left = None if max_time is None else max(max_time - (time.perf_counter() - began), 1e-3)
+    model = _fit_all(task, C, walk, index, left) if refit else None
+    left_out = None if best is None else left_out_scores(walk, folds, known, index, labels)
+    return Selected(C, index, table, model, left_out, walk.status)
+
+
+def _fit_all(task: ValidationTask, C: float, walk: Walk, index: int, left: float | None) -> LinearModel:
+    """Fit all rows from the mean of the splits' solutions; that is the model where somebody asked to stop."""
+    targets = task.targets_at(C)
+    rows = task.rows.on_threads(task.settings.threads if len(targets.classes) == 2 else 1)
+    settings = replace(task.settings, limits=replace(task.settings.limits, max_time=left))
+    starts = walk.starts.get(index) or None
+    problems = task.problems(rows, C)
+    if walk.status in (Status.INTERRUPTED, Status.STOPPED):
+        nothing = {"w": np.zeros(rows.n_columns), "alpha": rows.zeros()}
+        means = starts or [nothing] * len(problems)
+        solutions = [
+            solution_at(problem, mean, walk.status) for problem, mean in zip(problems, means, strict=True)
+        ]
+        return model_of(solutions, targets, settings, rows)
+    solutions = solve_all(rows, targets, settings, starts)
+    if starts is not None:
+        solutions = [
+            _better(problem, solution, start)
+            for problem, solution, start in zip(problems, solutions, starts, strict=True)
+        ]
+    return model_of(solutions, targets, settings, rows)
+
+
+def _better(problem: Problem, solution: Solution, start: dict[str, Any]) -> Solution:
+    """Return the start itself where a fit without time did not even get as far."""
+    if solution.status not in (Status.MAX_TIME, Status.MAX_ITER, Status.INTERRUPTED):
+        return solution
+    mean = solution_at(problem, start, solution.status)
+    return min(solution, mean, key=lambda one: one.certificate.relative_gap)
