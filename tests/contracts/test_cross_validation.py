@@ -54,7 +54,7 @@ def check_same_search(model, search):
     assert ours["params"] == theirs["params"]
     assert set(theirs) <= set(ours)
     assert model.best_index_ == search.best_index_
-    assert model.C_ == search.best_params_["C"]
+    assert search.best_params_["C"] == model.C_
     assert model.best_score_ == pytest.approx(search.best_score_, abs=1e-7)
     assert model.n_splits_ == search.n_splits_
 

@@ -208,15 +208,13 @@ class ConvexEstimatorCV(LinearEstimator):
             self._keep(selected.model)
 
     def _tell_how_the_search_ended(self, selected: Selected) -> None:
-        if selected.status is Status.INTERRUPTED and selected.model is None:
-            raise errors.Interrupted(
-                "the search was interrupted; C_ is the best of the C's that are finished"
-            )
         message = selected.warning(float(self.tol))
+        model = selected.model
+        if selected.status is Status.INTERRUPTED or (model is not None and model.interrupted):
+            said = "the search was interrupted; it keeps the best found so far"
+            raise errors.Interrupted(said if message is None else f"{said}. {message}", model)
         if message is not None:
             warnings.warn(message, ConvergenceWarning, stacklevel=3)  # where fit was called
-        if selected.model is not None:
-            self._tell_how_it_ended()
 
     def _why_missing(self, name: str) -> str:
         what = f"{type(self).__name__!r} object has no attribute {name!r}"

@@ -148,9 +148,6 @@ def _side_by_side(walkers: _Walkers, threads: int) -> None:
         except KeyboardInterrupt:
             walkers.stop(Status.INTERRUPTED)
             wait(futures)
-        except BaseException:  # a worker's: the others have nothing to go on for
-            walkers.stop(Status.STOPPED)
-            raise
 
 
 class _Walkers:
@@ -178,31 +175,37 @@ class _Walkers:
     def stop(self, status: Status) -> None:
         """Let every thread end with what it has."""
         with self._lock:
-            if self.status is not Status.INTERRUPTED:
-                self.status = status
+            if self.status is Status.SOLVED or status is Status.INTERRUPTED:
+                self.status = status  # what follows from the first reason is no other
             for token in self._tokens.values():
                 token.stop()
 
     def work(self) -> None:
         """Take the split that is furthest behind, fit it at its next C, and again."""
-        while (place := self._next()) is not None:
-            number, fold = place
-            solutions, seconds = self._solve(number, fold)
-            began = time.perf_counter()
-            scores = held_out_scores(self._folds[fold], solutions)
-            fit = FoldFit(
-                scores=scores,
-                certificates=[solution.certificate for solution in solutions],
-                statuses=[solution.status for solution in solutions],
-                n_iter=max(solution.n_iter for solution in solutions),
-                seconds=seconds,
-                score_seconds=time.perf_counter() - began,
-            )
-            if self._pace.keep_weights:
-                coef = np.array([solution.coef for solution in solutions])
-                intercept = np.array([solution.intercept for solution in solutions])
-                fit = replace(fit, coef=coef, intercept=intercept)
-            self._put(number, fold, fit, solutions)
+        try:
+            while (place := self._next()) is not None:
+                self._take(*place)
+        except BaseException:  # the other threads have nothing to go on for
+            self.stop(Status.STOPPED)
+            raise
+
+    def _take(self, number: int, fold: int) -> None:
+        solutions, seconds = self._solve(number, fold)
+        began = time.perf_counter()
+        scores = held_out_scores(self._folds[fold], solutions)
+        fit = FoldFit(
+            scores=scores,
+            certificates=[solution.certificate for solution in solutions],
+            statuses=[solution.status for solution in solutions],
+            n_iter=max(solution.n_iter for solution in solutions),
+            seconds=seconds,
+            score_seconds=time.perf_counter() - began,
+        )
+        if self._pace.keep_weights:
+            coef = np.array([solution.coef for solution in solutions])
+            intercept = np.array([solution.intercept for solution in solutions])
+            fit = replace(fit, coef=coef, intercept=intercept)
+        self._put(number, fold, fit, solutions)
 
     def _next(self) -> tuple[int, int] | None:
         with self._lock:

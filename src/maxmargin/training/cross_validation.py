@@ -56,6 +56,10 @@ class Selected:
 
     def warning(self, tol: float) -> str | None:
         """Return what to say of fits that were not finished or not certified, or None."""
+        said = [self._about_the_search(tol), self._about_the_model(tol)]
+        return " ".join(sentence for sentence in said if sentence) or None
+
+    def _about_the_search(self, tol: float) -> str:
         table = self.table
         missing = [short(C) for C in table.Cs[~table.is_finished]]
         if missing:
@@ -65,14 +69,23 @@ class Selected:
                 chosen = f"no C is finished, and the model has C = {short(self.C)}, the smallest, unjudged"
             return f"{self.status.value}: C = {listed} could not be judged on all splits; {chosen}."
         gaps = table.relative_gaps
-        if (gaps > tol).any():
-            count, worst = int(np.count_nonzero(gaps > tol)), percent(float(gaps.max()))
-            return (
-                f"{plural(count, 'fit')} of {gaps.size} within the splits missed the {chosen_percent(tol)} "
-                f"asked for by tol; the worst is within {worst} of its optimum. Scale the columns to similar "
-                "ranges, leave out the largest C, or raise tol."
-            )
-        return None
+        if not (gaps > tol).any():
+            return ""
+        count, worst = int(np.count_nonzero(gaps > tol)), percent(float(gaps.max()))
+        return (
+            f"{plural(count, 'fit')} of {gaps.size} within the splits missed the {chosen_percent(tol)} asked "
+            f"for by tol; the worst is within {worst} of its optimum. Scale the columns to similar ranges, "
+            "leave out the largest C, or raise tol."
+        )
+
+    def _about_the_model(self, tol: float) -> str:
+        proof = None if self.model is None else self.model.certificate
+        if self.model is None or self.model.status is None or proof is None or proof.relative_gap <= tol:
+            return ""
+        return (
+            f"The model at C = {short(self.C)} is within {percent(proof.relative_gap)} of the optimum, not "
+            f"the {chosen_percent(tol)} asked for by tol: {self.model.status.value}."
+        )
 
 
 def select_by_folds(
