@@ -39,7 +39,7 @@ class LinearSVMCV(ConvexEstimatorCV):
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> model = LinearSVMCV(Cs=[0.01, 0.1, 1.0], cv=5).fit(X[50:], y[50:])
-    >>> model.C_, model.best_score_.round(3), model.cv_results_["mean_test_score"].round(3)
+    >>> model.C_, round(model.best_score_, 3), model.cv_results_["mean_test_score"].round(3)
     (1.0, 0.97, array([0.88, 0.96, 0.97]))
     >>> bool((model.cv_results_["max_relative_gap"] <= 1e-4).all())
     True
