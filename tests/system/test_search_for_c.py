@@ -67,7 +67,7 @@ def test_max_time_tells_which_c_were_not_finished(hard, n_jobs):
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_no_time_for_anything(hard, estimator):
-    with pytest.warns(maxmargin.ConvergenceWarning, match=r"no C is finished, .* C = 0.5, the smal") as seen:
+    with pytest.warns(maxmargin.ConvergenceWarning, match=r"no C is finished, .* C = 0.5, the small") as seen:
         model = estimator([1.0, 0.5], max_time=1e-6, **ENDLESS).fit(*hard)
     assert len(seen) == 1
     assert "The model at C = 0.5 is within " in str(seen[0].message)
