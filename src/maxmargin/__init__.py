@@ -61,6 +61,7 @@ _PUBLIC = {
     "save_model": "maxmargin.training.files",
     "separability": "maxmargin.learners.separability",
     "shatters": "maxmargin.learners.shattering",
+    "suspects": "maxmargin.training.suspects",
     "train": "maxmargin.training.train",
     "vc_dimension": "maxmargin.learners.shattering",
 }

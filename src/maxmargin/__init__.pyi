@@ -50,6 +50,7 @@ from maxmargin.training.model import LinearModel as LinearModel
 from maxmargin.training.reference_margin import fit_reference_margin as fit_reference_margin
 from maxmargin.training.reliability import reliability as reliability
 from maxmargin.training.scales import C_from as C_from
+from maxmargin.training.suspects import suspects as suspects
 from maxmargin.training.train import train as train
 
 __version__: str

@@ -65,6 +65,7 @@ PUBLIC = [
     "save_model",
     "separability",
     "shatters",
+    "suspects",
     "train",
     "vc_dimension",
 ]

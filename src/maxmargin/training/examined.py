@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidInput
 from maxmargin.results.parameters import attribute_of
+from maxmargin.results.wording import plural
 from maxmargin.rows import Array
 from maxmargin.training.foreign_models import unwrap
 from maxmargin.training.model import LinearModel
@@ -62,6 +63,16 @@ class Examined:
     def has_offset(self) -> bool:
         """Whether the classifier has, or could have had, an offset."""
         return self.model.offset != "none" or bool(self.model.intercept.any())
+
+    def check_support(self) -> None:
+        """Refuse rows that the model was not fitted to, as far as its support vectors tell."""
+        support = self.model.support
+        last = -1 if support is None else int(support.indices.max(initial=-1))
+        if last >= len(self.labels):
+            raise InvalidInput(
+                f"row {last:,} is a support vector of the model, but X has "
+                f"{plural(len(self.labels), 'row')}. Give the data that the model was fitted to."
+            )
 
 
 def examine_model(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Examined:

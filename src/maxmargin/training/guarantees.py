@@ -90,7 +90,9 @@ def guarantees(
     >>> known["VC dimension"].is_vacuous
     False
     """
-    examined = _without_absent(examine_model(model, X, y, sample_weight))
+    examined = examine_model(model, X, y, sample_weight)
+    examined.check_support()
+    examined = _without_absent(examined)
     about = Circumstances(
         n=len(examined.labels),
         confidence=_check_confidence(confidence),
@@ -249,11 +251,6 @@ def _compress(examined: Examined, about: Circumstances, found: _Found, n_jobs: i
         found.leave("compression", "no support vectors are known that determine the model")
         return
     kept = model.support.indices
-    if int(kept.max(initial=-1)) >= about.n:
-        raise InvalidInput(
-            f"row {int(kept.max()):,} is a support vector of the model, but X has {plural(about.n, 'row')}. "
-            "Give the data that the model was fitted to."
-        )
     if len(kept) == about.n:
         found.leave("compression", "every example is a support vector")
         return
