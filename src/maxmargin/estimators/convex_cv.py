@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from maxmargin import errors
@@ -23,6 +24,7 @@ from maxmargin.estimators.held_out_scorers import (
     takes_weights,
 )
 from maxmargin.estimators.labels import checked_labels
+from maxmargin.results.calibration import CALIBRATIONS
 from maxmargin.results.cross_validation import RULES
 from maxmargin.results.solution import Progress, Status
 from maxmargin.selection.cross_validation import JUDGES, Judge
@@ -35,6 +37,14 @@ __all__ = ["ConvexEstimatorCV"]
 
 _OF_THE_SEARCH = ("C_", "best_index_", "best_score_", "cv_results_", "cv_certificates_", "n_splits_")
 _OF_THE_SPLITS = ("left_out_agreements_",)
+
+
+def _gives_probabilities(estimator: Any) -> bool:
+    """Whether the model has them; before there is one, whether it will."""
+    model = estimator.__dict__.get("_model")
+    if model is not None:
+        return bool(model.has_probabilities)
+    return estimator._losses == ("logistic",) or estimator.calibrate is not None
 
 
 class ConvexEstimatorCV(LinearEstimator):
@@ -72,6 +82,7 @@ class ConvexEstimatorCV(LinearEstimator):
         random_state: Any = None,
         verbose: int = 0,
         watch: Callable[[Progress], Any] | None = None,
+        calibrate: str | None = None,
     ) -> None:
         self.Cs = Cs
         self.cv = cv
@@ -90,6 +101,7 @@ class ConvexEstimatorCV(LinearEstimator):
         self.random_state = random_state
         self.verbose = verbose
         self.watch = watch
+        self.calibrate = calibrate
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose C by rows held out, and fit all rows at it.
@@ -114,6 +126,8 @@ class ConvexEstimatorCV(LinearEstimator):
         rule = check_choice("rule", self.rule, RULES)
         scoring = check_scoring(self.scoring)
         Cs = check_Cs(self.Cs)
+        if self.calibrate is not None:
+            check_choice("calibrate", self.calibrate, CALIBRATIONS)
         validate_data(self, X, y, skip_check_array=True)
         labels = checked_labels(y)
         ticker = Ticker(self.tol) if self.verbose else None
@@ -129,6 +143,7 @@ class ConvexEstimatorCV(LinearEstimator):
                 rule=rule,
                 refit=bool(self.refit),
                 keep_weights=callable(scoring),
+                calibrate=self.calibrate,
             )
         finally:
             if ticker is not None:
@@ -142,12 +157,26 @@ class ConvexEstimatorCV(LinearEstimator):
 
     def _settings(self, ticker: Ticker | None) -> dict[str, Any]:
         """Return the parameters that every fit of the search has."""
-        of_the_search = {"Cs", "cv", "scoring", "rule", "refit", "loss", "verbose"}
+        of_the_search = {"Cs", "cv", "scoring", "rule", "refit", "loss", "verbose", "calibrate"}
         parameters = self.get_params(deep=False).items()
         settings = {name: value for name, value in parameters if name not in of_the_search}
         if self.watch is None or callable(self.watch):
             settings["watch"] = watching(self.watch, ticker)
         return settings
+
+    @available_if(_gives_probabilities)
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class, calibrated where that was asked for.
+
+        `predict` follows the scores. With ``calibrate="sigmoid"`` or ``"isotonic"`` the most probable class
+        may be another one near the boundary; ``calibration_.disagreements`` counts how often.
+        """
+        return self._model_for(X).predict_proba(X)
+
+    @available_if(_gives_probabilities)
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the logarithm of each class's probability, exact where the probability underflows."""
+        return self._model_for(X).predict_log_proba(X)
 
     # ------------------------------------------------------------ splits and scorers
 
@@ -179,11 +208,11 @@ class ConvexEstimatorCV(LinearEstimator):
         classes, loss = task.targets.classes, task.settings.loss
         if callable(scoring):
             return judge_by_callable(scoring, self._with_one_cost, classes, X, y, metadata, loss)
-        has_probabilities = loss == "logistic"
+        has_probabilities = loss == "logistic" or self.calibrate is not None
         if scoring == "log_loss" and not has_probabilities:
             raise errors.InvalidParameter(
                 f"scoring='log_loss' needs probabilities, which the {loss} loss has none of: "
-                "LogisticRegressionCV has them."
+                "give calibrate='sigmoid', 'temperature' or 'isotonic', or take LogisticRegressionCV."
             )
         if scoring in JUDGES:
             return JUDGES[scoring]
@@ -200,7 +229,7 @@ class ConvexEstimatorCV(LinearEstimator):
         self.cv_certificates_ = selected.table.certificates
         self.n_splits_ = selected.table.n_splits
         self.classes_ = task.targets.classes
-        if selected.left_out is not None:
+        if selected.left_out is not None and np.isfinite(selected.left_out).all():
             signs = [task.targets.sign(positive) for positive in task.targets.positives]
             agreements = selected.left_out * np.array(signs).T
             self.left_out_agreements_ = agreements[:, 0] if len(signs) == 1 else agreements
@@ -215,6 +244,8 @@ class ConvexEstimatorCV(LinearEstimator):
             raise errors.Interrupted(said if message is None else f"{said}. {message}", model)
         if message is not None:
             warnings.warn(message, ConvergenceWarning, stacklevel=3)  # where fit was called
+        if model is not None and model.uncalibrated:
+            warnings.warn(model.calibration_warning(), errors.CalibrationWarning, stacklevel=3)
 
     def _why_missing(self, name: str) -> str:
         what = f"{type(self).__name__!r} object has no attribute {name!r}"

@@ -69,6 +69,7 @@ class LinearSVMCV(ConvexEstimatorCV):
         random_state: Any = None,
         verbose: int = 0,
         watch: Callable[[Progress], Any] | None = None,
+        calibrate: str | None = None,
     ) -> None:
         super().__init__(
             Cs,
@@ -88,5 +89,6 @@ class LinearSVMCV(ConvexEstimatorCV):
             random_state=random_state,
             verbose=verbose,
             watch=watch,
+            calibrate=calibrate,
         )
         self.loss = loss

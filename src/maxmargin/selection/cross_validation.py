@@ -11,12 +11,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.errors import InvalidInput
 from maxmargin.results.cross_validation import CrossValidation
 from maxmargin.rows import Array
+from maxmargin.selection.calibration import fit_calibration
 from maxmargin.selection.folds import Fold, FoldFit, Walk
-from maxmargin.selection.held_out import all_classes, minus_log_loss, share_right
+from maxmargin.selection.held_out import all_classes, log_probabilities, minus_log_loss, share_right
 
-__all__ = ["JUDGES", "HeldOut", "Judge", "Labels", "left_out_scores", "tabulate"]
+__all__ = [
+    "JUDGES",
+    "HeldOut",
+    "Judge",
+    "Labels",
+    "calibrated_probabilities",
+    "left_out_scores",
+    "logistic_probabilities",
+    "tabulate",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +78,33 @@ JUDGES: dict[str, Judge] = {
 
 # From all splits' scores at one C, which are given as (rows, scores), the log-probabilities of one of them.
 Probabilities = Callable[[Sequence[tuple[NDArray[np.intp], Array]], int], Array]
+
+
+def logistic_probabilities(scored: Sequence[tuple[NDArray[np.intp], Array]], split: int) -> Array:
+    """Return what the logistic model itself says."""
+    return log_probabilities(scored[split][1])
+
+
+def calibrated_probabilities(kind: str, labels: Labels) -> Probabilities:
+    """Return how scores become probabilities: of each split by what the other splits' held-out rows say.
+
+    A row that is held out more than once has no say in its own probability.
+    """
+
+    def probabilities(scored: Sequence[tuple[NDArray[np.intp], Array]], split: int) -> Array:
+        own, scores = scored[split]
+        others = [pair for number, pair in enumerate(scored) if number != split]
+        pairs = [(rows[kept], seen[kept]) for rows, seen in others for kept in (~np.isin(rows, own),)]
+        rows = np.concatenate([rows for rows, _ in pairs]) if pairs else own[:0]
+        if labels.weights[rows].sum() == 0:
+            raise InvalidInput(
+                f"probabilities by calibrate={kind!r} are fitted to the rows that other splits hold out, and "
+                f"split {split} (counted from 0) has no others: use more splits."
+            )
+        seen = np.concatenate([seen for _, seen in pairs])
+        return fit_calibration(kind, seen, labels.codes[rows], labels.weights[rows]).log_probabilities(scores)
+
+    return probabilities
 
 
 def tabulate(
@@ -135,17 +173,13 @@ def _scored(
 
 def left_out_scores(
     walk: Walk, folds: Sequence[Fold], known: Sequence[NDArray[np.intp]], number: int, labels: Labels
-) -> Array | None:
-    """Return each row's mean score over the splits that held it out, at one C; None if some row never was.
-
-    Rows without weight are absent, and need not be held out; their score is then 0.
-    """
+) -> Array:
+    """Return each row's mean score over the splits that held it out, at one C; NaN if none did."""
     fits = [walk.fits[number, split] for split in range(len(folds))]
     total = np.zeros((len(labels.codes), 1 if labels.n_classes == 2 else labels.n_classes))
     times = np.zeros(len(labels.codes))
     for rows, scores in _scored(fits, folds, known, labels):
         np.add.at(total, rows, scores)
         np.add.at(times, rows, 1.0)
-    if ((times == 0) & (labels.weights > 0)).any() or not np.isfinite(total).all():
-        return None
-    return np.asarray(total / np.maximum(times, 1.0)[:, None])
+    times[times == 0] = np.nan
+    return np.asarray(total / times[:, None])

@@ -16,9 +16,16 @@ from maxmargin.results.solution import Solution, Status
 from maxmargin.results.wording import chosen_percent, percent, plural, short
 from maxmargin.rows import Array
 from maxmargin.selection.average_of_folds import solution_at
-from maxmargin.selection.cross_validation import Judge, left_out_scores, tabulate
+from maxmargin.selection.calibration import fit_calibration
+from maxmargin.selection.cross_validation import (
+    Judge,
+    Labels,
+    calibrated_probabilities,
+    left_out_scores,
+    logistic_probabilities,
+    tabulate,
+)
 from maxmargin.selection.folds import Walk, walk_folds
-from maxmargin.selection.held_out import log_probabilities
 from maxmargin.training.model import LinearModel
 from maxmargin.training.one_vs_rest import solve_all
 from maxmargin.training.train import model_of
@@ -42,7 +49,8 @@ class Selected:
     model : LinearModel or None
         The fit of all rows at that C; None where none was asked for.
     left_out : array or None
-        Scores of every row from fits that did not see it, at that C; None where some row was never held out.
+        Scores of every row from fits that did not see it, at that C; NaN where there was none. None if no C
+        could be judged.
     status : Status
         SOLVED if every fit ended by itself, else what cut the search short.
     """
@@ -97,6 +105,7 @@ def select_by_folds(
     rule: str,
     refit: bool,
     keep_weights: bool = False,
+    calibrate: str | None = None,
 ) -> Selected:
     """Fit every split at every C, judge the rows held out, and fit all rows at the C that is chosen.
 
@@ -111,6 +120,8 @@ def select_by_folds(
     refit : bool
     keep_weights : bool
         Whether the judge wants to see the fits' weights.
+    calibrate : None, "sigmoid", "temperature" or "isotonic"
+        Fit probabilities to the scores of the rows held out.
     """
     began = time.perf_counter()
     max_time = task.settings.limits.max_time
@@ -127,7 +138,9 @@ def select_by_folds(
         list(Cs),
         labels,
         judge=judge,
-        probabilities=lambda scored, split: log_probabilities(scored[split][1]),
+        probabilities=(
+            logistic_probabilities if calibrate is None else calibrated_probabilities(calibrate, labels)
+        ),
     )
     best = table.best_index(rule)
     index = int(np.argmin(Cs)) if best is None else best
@@ -135,6 +148,8 @@ def select_by_folds(
     left = None if max_time is None else max(max_time - (time.perf_counter() - began), 1e-3)
     model = _fit_all(task, C, walk, index, left) if refit else None
     left_out = None if best is None else left_out_scores(walk, folds, known, index, labels)
+    if model is not None and calibrate is not None:
+        model = _with_calibration(model, calibrate, left_out, labels, f"{plural(len(folds), 'split')}")
     return Selected(C, index, table, model, left_out, walk.status)
 
 
@@ -159,6 +174,15 @@ def _fit_all(task: ValidationTask, C: float, walk: Walk, index: int, left: float
             for problem, solution, start in zip(problems, solutions, starts, strict=True)
         ]
     return model_of(solutions, targets, settings, rows)
+
+
+def _with_calibration(
+    model: LinearModel, kind: str, left_out: Array | None, labels: Labels, source: str
+) -> LinearModel:
+    if left_out is None:
+        return replace(model, uncalibrated="no C was finished on all splits, so no row was scored held out")
+    found = fit_calibration(kind, left_out, labels.codes, labels.weights, source=f"held out by {source}")
+    return replace(model, calibration=found)
 
 
 def _better(problem: Problem, solution: Solution, start: dict[str, Any]) -> Solution:
