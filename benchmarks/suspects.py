@@ -30,7 +30,7 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 from support import has_folder, task
-from support.contest_script import folder_for, options_of, say_what_data
+from support.contest_script import folder_for, options_of
 from support.pictures import plain_axis, pyplot
 from support.report import Page, markdown
 
@@ -128,7 +128,6 @@ def draw_lines(lines: list[dict[str, Any]], path: Path) -> None:
 
 def main() -> None:
     options = options_of(__doc__)
-    say_what_data(options.short)
     print(markdown(TITLES, []))
     lines = []
     for name, X, y in problems(options.short):
