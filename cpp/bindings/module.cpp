@@ -11,6 +11,7 @@ void bind_certificate(nb::module_& m);
 void bind_dense_algebra(nb::module_& m);
 void bind_newton(nb::module_& m);
 void bind_interior(nb::module_& m);
+void bind_leave_out(nb::module_& m);
 void bind_online(nb::module_& m);
 void bind_proximal(nb::module_& m);
 void bind_readers(nb::module_& m);
@@ -24,6 +25,7 @@ NB_MODULE(_core, m) {
     bind_dense_algebra(m);
     bind_newton(m);
     bind_interior(m);
+    bind_leave_out(m);
     bind_online(m);
     bind_proximal(m);
     bind_readers(m);

@@ -4,6 +4,7 @@ from maxmargin.displays.boundary import BoundaryDisplay as BoundaryDisplay
 from maxmargin.displays.convergence import ConvergenceDisplay as ConvergenceDisplay
 from maxmargin.errors import CalibrationWarning as CalibrationWarning
 from maxmargin.errors import ConvergenceWarning as ConvergenceWarning
+from maxmargin.errors import LeaveOneOutWarning as LeaveOneOutWarning
 from maxmargin.estimators.exponential import ExponentialLossClassifier as ExponentialLossClassifier
 from maxmargin.estimators.hard_margin import HardMarginSVM as HardMarginSVM
 from maxmargin.estimators.hinge_sgd import HingeSGD as HingeSGD
@@ -33,6 +34,7 @@ from maxmargin.losses.risk import empirical_risk as empirical_risk
 from maxmargin.results.calibration import Calibration as Calibration
 from maxmargin.results.certificate import Certificate as Certificate
 from maxmargin.results.descent import DescentTrace as DescentTrace
+from maxmargin.results.leave_one_out import LeaveOneOut as LeaveOneOut
 from maxmargin.results.reliability import Reliability as Reliability
 from maxmargin.results.separability import Separability as Separability
 from maxmargin.results.trace import Trace as Trace
@@ -46,6 +48,7 @@ from maxmargin.training.compare import compare as compare
 from maxmargin.training.files import load_model as load_model
 from maxmargin.training.files import save_model as save_model
 from maxmargin.training.guarantees import guarantees as guarantees
+from maxmargin.training.leave_one_out import leave_one_out as leave_one_out
 from maxmargin.training.model import LinearModel as LinearModel
 from maxmargin.training.reference_margin import fit_reference_margin as fit_reference_margin
 from maxmargin.training.reliability import reliability as reliability

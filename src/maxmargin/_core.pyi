@@ -440,6 +440,32 @@ def interior_least_products(block: Block, sign: Annotated[NDArray[numpy.int8], d
 def interior_smooth_slope(block: Block, sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], state: tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]], change: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], step: float, mu: float) -> float:
     """The slope of the smoothed loss along a change of the scores."""
 
+def row_gram(block: Block, first: int, last: int, products: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], token: StopToken) -> None:
+    """
+    Fill products[k, j] and products[j, k] with x_k . x_j for first <= k < last and j <= k.
+    """
+
+class RemovalPath:
+    """The optimum of a hinge problem, from which rows can be left out."""
+
+    def __init__(self, products: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], agreement: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, constant: float, residual2: float, has_free_offset: bool) -> None:
+        """
+        products: x . x of all pairs of rows, plus a constant; residual2: |w - sum of s alpha x|^2.
+        """
+
+    def alpha(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """
+        The dual point, moved so that the free rows are independent; the weights are the same.
+        """
+
+    @property
+    def n_free(self) -> int: ...
+
+    def follow(self, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], new_cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], stop_below: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], agreement: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], error_bound: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], events: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> None:
+        """
+        Lower the cost of one row after another, each from the full fit; write its agreement then, a bound of the error of that, and the number of steps. A row whose agreement falls below stop_below is followed no further.
+        """
+
 class OnlineSettings:
     """How an online learner steps and chooses its rows."""
 

@@ -17,7 +17,8 @@
     Warning
     └── UserWarning
         ├── CalibrationWarning             probabilities were asked for and could not be fitted
-        └── ConvergenceWarning             the certified gap is above the tolerance asked for
+        ├── ConvergenceWarning             the certified gap is above the tolerance asked for
+        └── LeaveOneOutWarning             leave-one-out says little about new examples here
 
 The built-in class in brackets is a second base, so that code which knows nothing of maxmargin
 (``except ValueError``, ``except FileNotFoundError``) still catches the error.
@@ -35,6 +36,7 @@ __all__ = [
     "Interrupted",
     "InvalidInput",
     "InvalidParameter",
+    "LeaveOneOutWarning",
     "MaxMarginError",
     "MissingFile",
     "ModelFileError",
@@ -187,6 +189,10 @@ class ConvergenceWarning(UserWarning):
     """The certified gap is above the tolerance asked for; the message says by how much."""
 
 
+class LeaveOneOutWarning(UserWarning):
+    """Leave-one-out errors say little about new examples; the message says why."""
+
+
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C during `train`; `model` is the best so far, with its certificate.
 
@@ -194,6 +200,7 @@ class Interrupted(KeyboardInterrupt):
     ----------
     message : str
     model : LinearModel
+        Of work that makes no model, what it has found so far, such as a `LeaveOneOut`.
     """
 
     def __init__(self, message: str, model: Any = None) -> None:

@@ -18,18 +18,34 @@ __all__ = ["REASONS", "LeaveOneOut", "Reason"]
 
 
 class Reason(Enum):
-    """Why it is known what becomes of an example that is left out; the value is how a count of them reads."""
+    """Why it is known what becomes of an example that is left out; the value says it of one example."""
 
-    NO_SUPPORT_VECTOR = "no support vectors"
+    NO_SUPPORT_VECTOR = "not a support vector"
     WRONG_ALREADY = "wrong already"
-    BOUND = "decided by bounds"
-    CERTIFICATE = "decided by certificates"
-    FOLLOWED = "followed until they were out"
-    REFITTED = "refitted without them"
-    TIE = "on the boundary when left out, which counts as wrong"
-    ALONE = "alone in their class, which counts as wrong"
-    ABSENT = "of weight 0, not counted"
+    BOUND = "decided by a bound"
+    CERTIFICATE = "decided by a certificate"
+    FOLLOWED = "followed until it was out"
+    REFITTED = "refitted without it"
+    TIE = "a tie, on the boundary when left out: counts as wrong"
+    ALONE = "alone in its class: counts as wrong"
+    ABSENT = "weighs nothing, not counted"
     UNDECIDED = "undecided"
+
+    @property
+    def of_many(self) -> str:
+        """The same after a number of examples."""
+        return {
+            Reason.NO_SUPPORT_VECTOR: "are no support vectors",
+            Reason.WRONG_ALREADY: "are wrong already",
+            Reason.BOUND: "decided by bounds",
+            Reason.CERTIFICATE: "decided by certificates",
+            Reason.FOLLOWED: "followed until they were out",
+            Reason.REFITTED: "refitted without them",
+            Reason.TIE: "tied, which counts as wrong",
+            Reason.ALONE: "alone in their class, which counts as wrong",
+            Reason.ABSENT: "weigh nothing",
+            Reason.UNDECIDED: "undecided",
+        }[self]
 
 
 REASONS = tuple(Reason)  # `LeaveOneOut.codes` are places in it
@@ -55,6 +71,10 @@ class LeaveOneOut(Readable):
         What `agreements` are worth. Estimates never decide `errors`.
     agreements_by : str
         How they were found, and what that cost.
+    agreement_bounds : array of shape (n_rows,) or None
+        How far each exact agreement may be off.
+    full_agreements : array of shape (n_rows,) or None
+        Agreements of the examples with the full fit, which they are part of.
     certificate : Certificate or None
         Of the full fit that everything rests on.
     has_free_support_vector : bool
@@ -69,7 +89,7 @@ class LeaveOneOut(Readable):
     --------
     >>> codes = np.array([0, 1, 3], dtype=np.uint8)
     >>> print(LeaveOneOut(np.array([False, True, False]), codes, 1))  # doctest: +NORMALIZE_WHITESPACE
-    1 of 3 wrong when left out (33.3 %), exact; 1 no support vectors, 1 wrong already,
+    1 of 3 wrong when left out (33.3 %), exact; 1 are no support vectors, 1 are wrong already,
     1 decided by certificates
     """
 
@@ -79,6 +99,8 @@ class LeaveOneOut(Readable):
     agreements: NDArray[np.float64] | None = None
     agreements_are: Literal["estimated", "exact"] | None = None
     agreements_by: str = ""
+    agreement_bounds: NDArray[np.float64] | None = None
+    full_agreements: NDArray[np.float64] | None = None
     certificate: Certificate | None = None
     has_free_support_vector: bool = True
     status: Status = Status.SOLVED
@@ -153,7 +175,7 @@ class LeaveOneOut(Readable):
             said += f" ({self.status.value})"
         else:
             said = f"{self.n_errors:,} of {n:,} wrong when left out ({percent(self.error_rate)}), exact"
-        parts = [f"{count:,} {reason.value}" for reason, count in self.counts.items()]
+        parts = [f"{count:,} {reason.of_many}" for reason, count in self.counts.items()]
         if not self.is_meaningful:
             parts.append("no support vector between its bounds, so that this says little")
         return f"{said}; {', '.join(parts)}" if parts else said

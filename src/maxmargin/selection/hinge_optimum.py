@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,14 +13,18 @@ from numpy.typing import NDArray
 from maxmargin._core import StopToken
 from maxmargin.problem import Problem
 from maxmargin.results.solution import Progress, Solution
-from maxmargin.rows import Array
-from maxmargin.rows.kernels import Scores
+from maxmargin.rows import Array, inner
+from maxmargin.rows.kernels import Combine, Scores
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import Limits, run
+from maxmargin.solvers.semismooth_newton import SemismoothNewton
 
-__all__ = ["HingeOptimum", "find_optimum"]
+__all__ = ["TIGHT", "HingeOptimum", "find_optimum", "gap_of"]
 
 TIGHT = 1e-12  # the certified relative gap that is asked for; rounding may end it earlier
+_FEW_COLUMNS = 1_000
+_ROUNDING = 1e-14  # of the cost: a dual so near to a bound is at it
+_CLEARLY, _NEARLY = 1e-4, 1e-6  # the same for a row whose agreement is clearly not 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +84,7 @@ def find_optimum(
     label: str = "",
 ) -> HingeOptimum:
     """Solve a hinge problem on distinct rows as tightly as rounding allows."""
-    method, plan = choose(solver, problem, tol)
+    method, plan = choose(_tight_solver(problem) if solver == "auto" else solver, problem, tol)
     solution = run(
         problem,
         method,
@@ -91,16 +96,59 @@ def find_optimum(
         seed=seed,
         label=label,
     )
-    z = problem.rows.zeros()
+    z: Array = problem.rows.zeros()
     problem.rows.reduce(Scores(solution.coef), z)
+    agreements = problem.sign * (z + solution.intercept)
+    alpha = _at_bounds(problem, agreements, solution.alpha)
     return HingeOptimum(
         problem=problem,
         w=solution.coef,
         b=solution.intercept,
         interval=solution.intercept_interval,
-        alpha=solution.alpha,
-        agreements=problem.sign * (z + solution.intercept),
-        gap=solution.certificate.gap,
+        alpha=alpha,
+        agreements=agreements,
+        gap=max(gap_of(problem, solution.coef, solution.intercept, z, alpha), solution.certificate.gap),
         objective=solution.certificate.objective,
         solution=solution,
     )
+
+
+def _tight_solver(problem: Problem) -> str:
+    """Return a solver that reaches all digits: where columns are few, one that ends at exact bounds."""
+    return SemismoothNewton.name if problem.rows.n_columns <= _FEW_COLUMNS else "auto"
+
+
+def _at_bounds(problem: Problem, agreements: Array, alpha: Array) -> Array:
+    """Return the dual point with those duals at their bounds that only the balance of all keeps away.
+
+    A dual point is made feasible by a last correction of rounding errors, which may touch every row.
+    """
+    cost = problem.cost
+    is_clear = np.abs(agreements - 1.0) > _CLEARLY
+    room = np.where(is_clear, _NEARLY, _ROUNDING) * cost
+    lowered = np.where((alpha <= room) & ~(is_clear & (agreements < 1.0)), 0.0, alpha)
+    is_full = (cost - alpha <= room) & ~(is_clear & (agreements > 1.0))
+    return np.asarray(np.where(is_full, cost, lowered))
+
+
+def gap_of(problem: Problem, w: Array, b: float, z: Array, alpha: Array) -> float:
+    """Return the duality gap of a point with scores z, the imbalance of its duals paid for.
+
+    As `problem.examine` does, but for these duals to the last bit: what it changes to balance them would
+    move rows off their bounds.
+    """
+    signed = problem.sign * alpha
+    difference = w - problem.rows.reduce(Combine(problem.rows.n_columns), signed)
+    e = problem.sign * (z + b) - 1.0
+    terms = np.where(e > 0, alpha * e, (alpha - problem.cost) * e)
+    gap = 0.5 * inner(difference, difference) + float(terms.sum())
+    balance = float(signed.sum())
+    if problem.offset.kind == "penalized":
+        scale = problem.offset.scale
+        return gap + 0.5 * (b / scale - scale * balance) ** 2
+    if problem.offset.kind == "none" or balance == 0:
+        return gap
+    slope = abs(balance) * math.sqrt(2.0 * problem.rows.norms()[1])
+    constant = gap + abs(balance) * (abs(b) + float(np.abs(z).max(initial=0.0)) + 1.0)
+    root = 0.5 * (slope + math.sqrt(slope * slope + 4.0 * constant))
+    return root * root

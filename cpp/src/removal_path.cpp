@@ -1,0 +1,289 @@
+#include "maxmargin/kernel/removal_path.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "maxmargin/kernel/hinge_offset.hpp"
+
+namespace maxmargin {
+namespace {
+
+using Vector = std::vector<double>;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kStill = 1e-12;  // rates below this share of what they are made of are rounding
+
+std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
+
+double sum(const Vector& x) {
+    double total = 0;
+    for (const double value : x) total += value;
+    return total;
+}
+
+double middle(const Interval& interval) {
+    if (std::isinf(interval.low)) return std::isinf(interval.high) ? 0.0 : interval.high;
+    if (std::isinf(interval.high)) return interval.low;
+    return interval.low + 0.5 * (interval.high - interval.low);
+}
+
+// One row on its way out. The vectors are kept from one row to the next.
+class Walk {
+  public:
+    Walk(const FullFit& fit, const DualFace& start, double radius)
+        : fit_(fit), start_(start), face_(start), radius_(radius), n_(fit.rows.n_rows),
+          use_(primitives().dense_f64), cost_(fit.rows.cost, fit.rows.cost + n_) {}
+
+    // Returns false if it was told to stop.
+    bool run(const Removal& removal, LeftOut& result, Pace& pace);
+
+  private:
+    struct Event {
+        double step;
+        enum class Kind { end, leaves, enters } kind;
+        std::int64_t which = -1;  // the position of a free row, or a row
+        Place bound = Place::zero;
+    };
+
+    void begin(const Removal& removal);
+    bool slide();
+    void find_direction();
+    Event next_event() const;
+    void look_at_agreements(Event& event) const;
+    void advance(const Event& event);
+    void recompute_agreements();
+    void refine();
+    void conclude(LeftOut& result);
+    double gap_at(double b, double imbalance);
+
+    double sign(std::int64_t j) const noexcept { return fit_.rows.sign[j]; }
+    double alpha(std::int64_t j) const noexcept { return face_.alpha()[at(j)]; }
+
+    const FullFit& fit_;
+    const DualFace& start_;
+    DualFace face_;
+    double radius_;
+    std::int64_t n_;
+    DensePrimitives<double> use_;
+    Vector cost_, agreement_, rate_, beta_rate_, ones_, z_;
+    std::int64_t row_ = 0;
+    double target_ = 0, b_ = 0, b_rate_ = 0, noise_ = 0;
+};
+
+void Walk::begin(const Removal& removal) {
+    cost_[at(row_)] = fit_.rows.cost[row_];
+    row_ = removal.row;
+    target_ = removal.new_cost;
+    face_ = start_;
+    face_.take_out(row_);
+    agreement_.assign(fit_.agreement, fit_.agreement + n_);
+    b_ = fit_.b;
+}
+
+// With no free row the offset moves until a row can take over what the leaving one held: of its own class
+// one at zero, of the other class one at its cost.
+bool Walk::slide() {
+    const double side = sign(row_);
+    double best = kInfinity;
+    std::int64_t found = -1;
+    for (std::int64_t j = 0; j < n_; ++j) {
+        const bool is_candidate = face_.place(j) == (sign(j) == side ? Place::zero : Place::cost);
+        if (!is_candidate || fit_.rows.cost[j] <= 0) continue;
+        const double distance = std::max(0.0, (agreement_[at(j)] - 1.0) * sign(j) * side);
+        if (distance < best) {
+            best = distance;
+            found = j;
+        }
+    }
+    if (found < 0) return false;
+    b_ -= side * best;
+    for (std::int64_t j = 0; j < n_; ++j) agreement_[at(j)] -= sign(j) * side * best;
+    face_.enter(found);
+    return true;
+}
+
+void Walk::find_direction() {
+    const FreeSet& free = face_.free();
+    const double* own = free.products(row_);
+    const double side = sign(row_);
+    beta_rate_.resize(at(free.size()));
+    for (std::int64_t k = 0; k < free.size(); ++k) beta_rate_[at(k)] = side * own[free[k]];
+    free.solve(beta_rate_);
+    b_rate_ = 0;
+    if (fit_.has_free_offset) {
+        ones_.assign(at(free.size()), 1.0);
+        free.solve(ones_);
+        b_rate_ = (sum(beta_rate_) - side) / sum(ones_);
+        use_.add(beta_rate_.data(), -b_rate_, ones_.data(), free.size());
+    }
+    rate_.assign(at(n_), b_rate_);
+    use_.add(rate_.data(), -side, own, n_);
+    double size = std::sqrt(own[row_]);
+    for (std::int64_t k = 0; k < free.size(); ++k) {
+        const double* products = free.products(free[k]);
+        use_.add(rate_.data(), beta_rate_[at(k)], products, n_);
+        size += std::fabs(beta_rate_[at(k)]) * std::sqrt(products[free[k]]);
+    }
+    noise_ = kStill * size;
+    for (std::int64_t j = 0; j < n_; ++j) rate_[at(j)] *= sign(j);
+}
+
+Walk::Event Walk::next_event() const {
+    Event event{alpha(row_) - target_, Event::Kind::end};
+    const FreeSet& free = face_.free();
+    double largest = 0;
+    for (const double rate : beta_rate_) largest = std::max(largest, std::fabs(rate));
+    for (std::int64_t k = 0; k < free.size(); ++k) {
+        const std::int64_t j = free[k];
+        const double rate = sign(j) * beta_rate_[at(k)];
+        if (std::fabs(rate) <= kStill * largest) continue;
+        const double room = rate > 0 ? fit_.rows.cost[j] - alpha(j) : alpha(j);
+        if (room < event.step * std::fabs(rate)) {
+            event = {room / std::fabs(rate), Event::Kind::leaves, k, rate > 0 ? Place::cost : Place::zero};
+        }
+    }
+    look_at_agreements(event);
+    return event;
+}
+
+void Walk::look_at_agreements(Event& event) const {
+    const double* products = fit_.rows.products;
+    for (std::int64_t j = 0; j < n_; ++j) {
+        const Place place = face_.place(j);
+        if (place != Place::zero && place != Place::cost) continue;
+        const double towards = place == Place::zero ? -rate_[at(j)] : rate_[at(j)];
+        if (towards <= 0) continue;
+        const double room =
+            std::max(0.0, place == Place::zero ? agreement_[at(j)] - 1.0 : 1.0 - agreement_[at(j)]);
+        if (room >= event.step * towards || fit_.rows.cost[j] <= 0) continue;
+        if (towards <= noise_ * std::sqrt(products[j * n_ + j])) continue;
+        event = {room / towards, Event::Kind::enters, j, place};
+    }
+}
+
+void Walk::advance(const Event& event) {
+    const FreeSet& free = face_.free();
+    for (std::int64_t k = 0; k < free.size(); ++k) {
+        face_.move(free[k], event.step * sign(free[k]) * beta_rate_[at(k)]);
+    }
+    face_.move(row_, -event.step);
+    b_ += event.step * b_rate_;
+    use_.add(agreement_.data(), event.step, rate_.data(), n_);
+    if (event.kind == Event::Kind::leaves) {
+        face_.leave(event.which, event.bound);
+    } else if (event.kind == Event::Kind::enters) {
+        face_.enter(event.which);
+    } else {
+        face_.move(row_, target_ - alpha(row_));
+    }
+}
+
+// From the duals alone, so that the rounding of many steps does not add up.
+void Walk::recompute_agreements() {
+    rate_.assign(at(n_), b_ - fit_.b);
+    for (std::int64_t k = 0; k < n_; ++k) {
+        const double change = alpha(k) - fit_.alpha[k];
+        if (change != 0) use_.add(rate_.data(), sign(k) * change, fit_.rows.products + k * n_, n_);
+    }
+    for (std::int64_t j = 0; j < n_; ++j) agreement_[at(j)] = fit_.agreement[j] + sign(j) * rate_[at(j)];
+}
+
+// Solves the equations of the free rows once more, for what is missing.
+void Walk::refine() {
+    const FreeSet& free = face_.free();
+    if (free.size() == 0) return;
+    beta_rate_.resize(at(free.size()));
+    for (std::int64_t k = 0; k < free.size(); ++k) {
+        beta_rate_[at(k)] = sign(free[k]) * (1.0 - agreement_[at(free[k])]);
+    }
+    free.solve(beta_rate_);
+    if (fit_.has_free_offset) {
+        double imbalance = 0;
+        for (std::int64_t j = 0; j < n_; ++j) imbalance += sign(j) * alpha(j);
+        ones_.assign(at(free.size()), 1.0);
+        free.solve(ones_);
+        const double change = (sum(beta_rate_) + imbalance) / sum(ones_);
+        use_.add(beta_rate_.data(), -change, ones_.data(), free.size());
+        b_ += change;
+    }
+    for (std::int64_t k = 0; k < free.size(); ++k) face_.move(free[k], sign(free[k]) * beta_rate_[at(k)]);
+    recompute_agreements();
+}
+
+double Walk::gap_at(double b, double imbalance) {
+    double gap = 0.5 * fit_.residual2, largest = 0;
+    for (std::int64_t j = 0; j < n_; ++j) {
+        const double e = sign(j) * (z_[at(j)] + b) - 1.0;
+        gap += e > 0 ? alpha(j) * e : (alpha(j) - cost_[at(j)]) * e;
+        if (cost_[at(j)] > 0) largest = std::max(largest, std::fabs(z_[at(j)]));
+    }
+    if (imbalance == 0) return gap;
+    // The unbalanced part costs its size times a bound on both offsets, which depends on the gap itself.
+    const double slope = imbalance * std::sqrt(2.0) * radius_;
+    const double constant = gap + imbalance * (std::fabs(b) + largest + 1.0);
+    const double root = 0.5 * (slope + std::sqrt(slope * slope + 4.0 * constant));
+    return root * root;
+}
+
+void Walk::conclude(LeftOut& result) {
+    cost_[at(row_)] = std::max(target_, alpha(row_));
+    z_.resize(at(n_));
+    double imbalance = 0;
+    for (std::int64_t j = 0; j < n_; ++j) {
+        z_[at(j)] = sign(j) * agreement_[at(j)] - b_;
+        imbalance += sign(j) * alpha(j);
+    }
+    double b = b_;
+    if (fit_.has_free_offset) b = middle(hinge_offset({z_.data(), fit_.rows.sign, cost_.data(), n_}));
+    const double gap = gap_at(b, fit_.has_free_offset ? std::fabs(imbalance) : 0.0);
+    const double own = std::sqrt(std::max(0.0, fit_.rows.products[row_ * n_ + row_] - fit_.constant));
+    result.agreement = sign(row_) * (z_[at(row_)] + b);
+    result.error_bound = std::sqrt(2.0 * gap) * (own + (fit_.has_free_offset ? radius_ : 0.0));
+    if (!std::isfinite(result.agreement) || !std::isfinite(gap)) result.error_bound = kInfinity;
+}
+
+bool Walk::run(const Removal& removal, LeftOut& result, Pace& pace) {
+    begin(removal);
+    const std::int64_t most = 4 * n_ + 200;
+    result = {};
+    while (alpha(row_) > target_ && agreement_[at(row_)] >= removal.stop_below) {
+        if (pace.stop_after((face_.free().size() + 4) * n_)) return false;
+        if (++result.events > most) {
+            result.error_bound = kInfinity;
+            return true;
+        }
+        if (fit_.has_free_offset && face_.free().size() == 0) {
+            if (!slide()) break;
+            continue;
+        }
+        find_direction();
+        advance(next_event());
+    }
+    recompute_agreements();
+    refine();
+    conclude(result);
+    return true;
+}
+
+}  // namespace
+
+RemovalPath::RemovalPath(const FullFit& fit) : fit_(fit), face_(fit.rows, fit.alpha) {
+    for (std::int64_t j = 0; j < fit.rows.n_rows; ++j) {
+        const double square = fit.rows.products[j * fit.rows.n_rows + j] - fit.constant;
+        if (fit.rows.cost[j] > 0) radius_ = std::max(radius_, std::sqrt(std::max(0.0, square)));
+    }
+}
+
+bool RemovalPath::follow(const Removal* removals, std::int64_t count, LeftOut* results,
+                         StopToken& token) const {
+    Walk walk(fit_, face_, radius_);
+    Pace pace(token);
+    for (std::int64_t k = 0; k < count; ++k) {
+        if (!walk.run(removals[k], results[k], pace)) return false;
+    }
+    return true;
+}
+
+}  // namespace maxmargin

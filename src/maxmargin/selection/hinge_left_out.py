@@ -1,0 +1,221 @@
+"""Exact leave-one-out of the hinge: cheap rules first, then the exact left-out optimum of what they leave.
+
+Every step only ever decides what is certain, the full fit's own gap included:
+
+N  an example whose dual is 0, or that its copies can carry, leaves the weights as they are;
+M  an example that is wrong already gets only more so (the agreement grows with an example's own cost);
+B  without a free offset, ‖w′ − w‖ is bounded by the example's own dual;
+then the path on which the example's dual goes to 0, and where that is lost, a fit without the example.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin._core import Stopped, StopToken
+from maxmargin.problem import Problem
+from maxmargin.results.leave_one_out import REASONS, LeaveOneOut, Reason
+from maxmargin.results.solution import Progress, Status
+from maxmargin.selection.cases import Cases, cases_of
+from maxmargin.selection.distinct_rows import merge_copies
+from maxmargin.selection.hinge_optimum import find_optimum
+from maxmargin.selection.left_out_offsets import decide_without_support
+from maxmargin.selection.refits import refit
+from maxmargin.selection.removal_paths import MOST_ROWS, follow_out, with_independent_free_rows
+
+__all__ = ["hinge_left_out"]
+
+Watch = Callable[[Progress], Any]
+
+
+def hinge_left_out(
+    problem: Problem,
+    *,
+    agreements: Literal["exact"] | None = None,
+    solver: str = "auto",
+    token: StopToken,
+    threads: int = 1,
+    seed: int = 0,
+    watch: Watch | None = None,
+    memory: Any = None,
+    label: str = "",
+) -> LeaveOneOut:
+    """Decide for every example whether it is wrong when it is left out.
+
+    A stop, by the token or by `watch`, leaves the rest undecided.
+    """
+    distinct = merge_copies(problem, token)
+    optimum = find_optimum(
+        distinct.problem, token, solver=solver, seed=seed, watch=watch, memory=memory, label=label
+    )
+    cases = cases_of(optimum, distinct)
+    status = optimum.solution.status
+    if status not in (Status.INTERRUPTED, Status.MAX_TIME, Status.STOPPED):
+        work = _Work(cases, token, threads, seed, _Telling(cases, watch, label))
+        status = work.run(to_the_end=agreements == "exact")
+    return _record(problem, cases, agreements, status)
+
+
+class _StoppedByWatch(Exception):
+    """`watch` asked to stop."""
+
+
+class _Telling:
+    """Tells `watch` how many cases are done; any of several threads may call."""
+
+    def __init__(self, cases: Cases, watch: Watch | None, label: str) -> None:
+        self._cases, self._watch, self._label = cases, watch, label
+        self._began = time.perf_counter()
+        self._done = 0
+
+    def __call__(self, count: int) -> None:
+        self._done += count
+        if self._watch is None:
+            return
+        proof = self._cases.optimum.solution.certificate
+        left = int(np.count_nonzero(self._cases.outcome == 0))
+        progress = Progress(
+            seconds=time.perf_counter() - self._began,
+            passes=0.0,
+            iteration=self._done,
+            objective=proof.objective,
+            bound=proof.bound,
+            relative_gap=proof.relative_gap,
+            label=f"{self._label + ': ' if self._label else ''}leaving out, {left:,} to go",
+        )
+        if self._watch(progress):
+            raise _StoppedByWatch
+
+
+@dataclass(eq=False)
+class _Work:
+    cases: Cases
+    token: StopToken
+    threads: int
+    seed: int
+    tell: Callable[[int], Any]
+
+    def run(self, *, to_the_end: bool) -> Status:
+        """Decide as many cases as the token allows; return what ended it."""
+        try:
+            self._use_rules()
+            self._solve(to_the_end)
+        except Stopped:
+            return Status.MAX_TIME
+        except _StoppedByWatch:
+            return Status.STOPPED
+        except KeyboardInterrupt:
+            return Status.INTERRUPTED
+        return Status.SOLVED if self.cases.undecided.size == 0 else Status.STALLED
+
+    def _use_rules(self) -> None:
+        cases = self.cases
+        cases.optimum = with_independent_free_rows(cases.optimum, self.token, self.threads)
+        _decide_single_class(cases)
+        decide_without_support(cases, self.token)
+        _decide_wrong_already(cases)
+        _decide_by_bound(cases)
+
+    def _solve(self, to_the_end: bool) -> None:
+        cases = self.cases
+        if cases.optimum.problem.rows.n_rows <= MOST_ROWS:
+            which = cases.unknown if to_the_end else cases.undecided
+            follow_out(
+                cases,
+                _with_remainder(cases, which),
+                self.token,
+                self.threads,
+                to_the_end=to_the_end,
+                tell=self.tell,
+            )
+        which = cases.unknown if to_the_end else cases.undecided
+        which = np.union1d(which, cases.undecided)
+        refit(cases, _with_remainder(cases, which), self.token, seed=self.seed, tell=self.tell)
+
+
+def _with_remainder(cases: Cases, which: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Leave out the cases after which one class is gone and a free offset has no value."""
+    return np.asarray(which[cases.code[which] != REASONS.index(Reason.ALONE)])
+
+
+def _decide_single_class(cases: Cases) -> None:
+    """An example without which its class is gone counts as wrong: the offset goes to the other class."""
+    problem = cases.optimum.problem
+    if problem.offset.kind != "free":
+        return
+    for sign in (1, -1):
+        own = np.flatnonzero((problem.sign == sign) & (problem.cost > 0))
+        if own.size == 1:
+            which = np.flatnonzero((cases.group == own[0]) & (cases.new_cost == 0))
+            cases.decide(which, -1, Reason.ALONE)
+
+
+def _decide_wrong_already(cases: Cases) -> None:
+    """Decide by rule M, which any best offset of the full fit may serve."""
+    optimum = cases.optimum
+    every = np.arange(len(cases.group))
+    sign, agreements = optimum.problem.sign[cases.group], optimum.agreements[cases.group]
+    for end in optimum.interval if optimum.problem.offset.kind == "free" else (optimum.b,):
+        if np.isfinite(end):
+            least = agreements + sign * (end - optimum.b)
+            wrong = least < -(cases.tie + cases.reach(every, optimum.gap))
+            cases.decide(every[wrong], -1, Reason.WRONG_ALREADY)
+
+
+def _decide_by_bound(cases: Cases) -> None:
+    """Decide where the example's own dual moves the weights too little to change its sign.
+
+    The left-out weights lie in the ball around the middle of w and w − αsx whose radius is √(gap′ − ¼‖αx‖²),
+    gap′ = ½‖αx‖² + the gap of the full fit (Jaakkola and Haussler's bound, with room for that gap).
+    """
+    optimum = cases.optimum
+    if optimum.problem.offset.kind == "free":
+        return
+    which = cases.undecided
+    removed = np.maximum(optimum.alpha[cases.group[which]] - cases.new_cost[which], 0.0)
+    norm = cases.reach(which, 0.5)  # √(2·½) times the row's own norm
+    gap = optimum.gap + 1e-12 * optimum.objective
+    shift = 0.5 * removed * norm + np.sqrt(0.25 * (removed * norm) ** 2 + gap) + np.sqrt(2.0 * gap)
+    least = optimum.agreements[cases.group[which]] - norm * shift
+    cases.decide(which[least > cases.tie], +1, Reason.BOUND)
+
+
+def _record(
+    problem: Problem, cases: Cases, agreements: Literal["exact"] | None, status: Status
+) -> LeaveOneOut:
+    optimum = cases.optimum
+    is_live = cases.of_example >= 0
+
+    def over_examples(values: NDArray[Any], absent: Any) -> NDArray[Any]:
+        found = np.full(is_live.size, absent, dtype=values.dtype)
+        found[is_live] = values[cases.of_example[is_live]]
+        return found
+
+    in_fit = over_examples(optimum.agreements[cases.group], np.nan)
+    undecided = np.count_nonzero(cases.outcome == 0)
+    record = LeaveOneOut(
+        errors=over_examples(cases.outcome < 0, False),
+        codes=over_examples(cases.code, REASONS.index(Reason.ABSENT)),
+        training_errors=int(np.count_nonzero(in_fit <= 0)),
+        full_agreements=in_fit,
+        certificate=optimum.solution.certificate,
+        has_free_support_vector=problem.offset.kind != "free" or bool(optimum.is_free.any()),
+        status=status if undecided else Status.SOLVED,
+        loss=problem.loss,
+    )
+    if agreements is None:
+        return record
+    is_known = cases.bound < np.inf
+    return replace(
+        record,
+        agreements=over_examples(np.where(is_known, cases.agreement, np.nan), np.nan),
+        agreement_bounds=over_examples(cases.bound, np.inf),
+        agreements_are="exact",
+        agreements_by="each example was followed until it was out",
+    )

@@ -1,0 +1,60 @@
+"""Leave-one-out of one two-class problem, whatever its loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from maxmargin._core import StopToken
+from maxmargin.errors import InvalidParameter
+from maxmargin.problem import Problem
+from maxmargin.results.leave_one_out import LeaveOneOut
+from maxmargin.results.solution import Progress
+from maxmargin.selection.hinge_left_out import hinge_left_out
+
+__all__ = ["leave_out"]
+
+
+def leave_out(
+    problem: Problem,
+    *,
+    agreements: Literal["estimated", "exact"] | None = None,
+    solver: str = "auto",
+    token: StopToken,
+    threads: int = 1,
+    seed: int = 0,
+    watch: Callable[[Progress], Any] | None = None,
+    memory: Any = None,
+    label: str = "",
+) -> LeaveOneOut:
+    """Decide for every example whether it is wrong when it is left out, all costs staying as they are.
+
+    Parameters
+    ----------
+    agreements : "estimated", "exact" or None
+        Which left-out agreements to return beside the decisions, which are exact in any case.
+    solver : "auto" or the name of a solver
+        For the full fit.
+    token : StopToken
+        A stop leaves what is not decided yet undecided, and says so.
+    threads, seed, watch, memory, label
+        As for a fit. `watch` sees the full fit, then the number of examples to go.
+    """
+    if not problem.is_regularised:
+        raise InvalidParameter(
+            "leave-one-out needs a regulariser: C=inf (lam=0) has none, and without some example there may "
+            "be no optimum at all. Give a finite C."
+        )
+    if problem.loss == "hinge":
+        return hinge_left_out(
+            problem,
+            agreements="exact" if agreements == "exact" else None,
+            solver=solver,
+            token=token,
+            threads=threads,
+            seed=seed,
+            watch=watch,
+            memory=memory,
+            label=label,
+        )
+    raise InvalidParameter(f"leave-one-out knows the hinge loss; got loss={problem.loss!r}")

@@ -1,0 +1,125 @@
+"""Following examples out: the exact left-out optimum, step by step, for problems of moderate size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin._core import RemovalPath, StopToken
+from maxmargin.results.leave_one_out import Reason
+from maxmargin.rows import Array
+from maxmargin.rows.kernels import Combine
+from maxmargin.selection.cases import Cases
+from maxmargin.selection.hinge_optimum import HingeOptimum, gap_of
+from maxmargin.selection.row_products import products_of, side_by_side
+
+__all__ = ["MOST_ROWS", "follow_out", "with_independent_free_rows"]
+
+MOST_ROWS = 4_000  # the products of all pairs take 8 n² bytes
+_MOST_FREE_ROWS = 2_000
+_AT_A_TIME = 16  # examples per piece of work
+
+
+def with_independent_free_rows(optimum: HingeOptimum, token: StopToken, threads: int) -> HingeOptimum:
+    """Return the same optimum with a dual point whose free rows are independent.
+
+    The duals of an optimum need not be unique; a method may end in the middle of all of them. Moving
+    dependent rows to their bounds leaves the weights as they are and lets more rows be no support vectors.
+    """
+    problem = optimum.problem
+    free = np.flatnonzero(optimum.is_free)
+    if not 0 < free.size <= _MOST_FREE_ROWS:
+        return optimum
+    few = replace(problem, rows=problem.rows.subset(free), sign=problem.sign[free], cost=problem.cost[free])
+    start = np.ascontiguousarray(optimum.alpha[free])
+    products = products_of(few, token, threads)
+    path = RemovalPath(
+        products.matrix, few.sign, few.cost, start, np.ones(free.size), 0.0, products.constant, 0.0, True
+    )
+    moved = path.alpha()
+    if np.array_equal(moved, start):
+        return optimum
+    alpha = optimum.alpha.copy()
+    alpha[free] = moved
+    gap = gap_of(problem, optimum.w, optimum.b, optimum.scores, alpha)
+    # Rounding may have cost more than it is worth, where columns have very different sizes.
+    is_as_good = gap <= max(2.0 * optimum.gap, 1e-12 * optimum.objective)
+    return replace(optimum, alpha=alpha, gap=gap) if is_as_good else optimum
+
+
+def follow_out(
+    cases: Cases,
+    which: NDArray[np.intp],
+    token: StopToken,
+    threads: int,
+    *,
+    to_the_end: bool,
+    tell: Callable[[int], Any],
+) -> None:
+    """Follow some cases until they are out; `tell` hears how many are done.
+
+    One that is surely wrong is left there, unless `to_the_end` asks for its left-out agreement. Cases whose
+    path is lost stay as they are. A stop leaves those that were not reached.
+    """
+    if which.size == 0:
+        return
+    path = _path_of(cases.optimum, token, threads)
+    order = which[np.argsort(cases.optimum.agreements[cases.group[which]], kind="stable")]
+    stop_below = np.full(order.size, -np.inf)
+    if not to_the_end:
+        expected = max(cases.optimum.gap, 1e-15 * cases.optimum.objective)
+        stop_below = -(10.0 * cases.tie + 4.0 * cases.reach(order, expected))
+    pieces = [slice(start, start + _AT_A_TIME) for start in range(0, order.size, _AT_A_TIME)]
+
+    def follow(number: int) -> None:
+        piece = pieces[number]
+        agreement, bound = _followed(path, cases, order[piece], stop_below[piece], token)
+        stopped = agreement < stop_below[piece]
+        unsure = stopped & (agreement > -bound)
+        if unsure.any():  # all the way, then
+            again = order[piece][unsure]
+            to_the_end = np.full(again.size, -np.inf)
+            agreement[unsure], bound[unsure] = _followed(path, cases, again, to_the_end, token)
+        cases.decide(order[piece][stopped & ~unsure], -1, Reason.FOLLOWED)
+        known = ~stopped | unsure
+        cases.settle(order[piece][known], agreement[known], bound[known], Reason.FOLLOWED)
+        tell(len(order[piece]))
+
+    side_by_side(follow, len(pieces), threads)
+
+
+def _followed(
+    path: RemovalPath, cases: Cases, which: NDArray[np.intp], stop_below: Array, token: StopToken
+) -> tuple[Array, Array]:
+    agreement, bound = np.empty(which.size), np.empty(which.size)
+    events = np.empty(which.size, dtype=np.int64)
+    rows = cases.group[which].astype(np.int64)
+    path.follow(rows, cases.new_cost[which], stop_below, agreement, bound, events, token)
+    return agreement, bound
+
+
+def _path_of(optimum: HingeOptimum, token: StopToken, threads: int) -> RemovalPath:
+    problem = optimum.problem
+    products = products_of(problem, token, threads)
+    signed = problem.sign * optimum.alpha
+    difference = optimum.w - problem.rows.reduce(Combine(problem.rows.n_columns), signed, token=token)
+    residual2 = float((difference * difference).sum())
+    if problem.offset.kind == "penalized":
+        scale = problem.offset.scale
+        residual2 += (optimum.b / scale - scale * float(signed.sum())) ** 2
+    is_free = problem.offset.kind == "free"
+    return RemovalPath(
+        products.matrix,
+        problem.sign,
+        problem.cost,
+        optimum.alpha,
+        optimum.agreements,
+        optimum.b if is_free else 0.0,
+        products.constant,
+        residual2,
+        is_free,
+    )

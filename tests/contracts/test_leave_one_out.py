@@ -1,0 +1,140 @@
+"""Leave-one-out of the hinge equals brute force: a separate fit for every example."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from reference.left_out import agreements_by_oracles, agreements_by_refits, same_decisions
+from reference.left_out_data import BUNDLED, FOLDER, FROM_FOLDER, MADE, load
+from reference.task import Task
+
+from maxmargin._core import StopToken
+from maxmargin.problem import Offset, Problem
+from maxmargin.results.leave_one_out import Reason
+from maxmargin.rows import MemoryRows
+from maxmargin.selection.leave_one_out import leave_out
+
+OFFSETS = {"free": Offset(), "penalized": Offset("penalized", 2.0), "none": Offset("none")}
+STRENGTHS = [1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3]
+
+
+def problem_of(X, sign, C, offset="free", weights=None):
+    cost = np.full(len(sign), float(C)) if weights is None else C * weights
+    return Problem(MemoryRows(X), sign, cost, "hinge", OFFSETS[offset])
+
+
+def left_out(problem, **settings):
+    return leave_out(problem, token=StopToken(), **settings)
+
+
+def check_against_refits(problem, *, examples=None):
+    """Compare decisions and exact agreements with a fit for each example; return how many there were."""
+    n = problem.rows.n_rows
+    examples = np.arange(n) if examples is None else examples
+    examples = examples[problem.cost[examples] > 0]
+    brute = agreements_by_refits(problem, examples)
+    decided, exact = left_out(problem), left_out(problem, agreements="exact")
+    assert decided.n_undecided == 0
+    assert (decided.errors == exact.errors).all()
+    assert examples[~same_decisions(decided.errors[examples], brute)].tolist() == []
+    is_finite = np.isfinite(brute)
+    scale = 1.0 + np.abs(brute[is_finite]).max(initial=0.0)
+    error = np.abs(exact.agreements[examples] - brute)[is_finite]
+    assert (error <= exact.agreement_bounds[examples][is_finite] + 1e-6 * scale).all()
+    return len(examples)
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+@pytest.mark.parametrize("name", MADE)
+def test_equals_brute_force(name, offset):
+    X, sign = load(name)
+    for C in (0.01, 1.0, 100.0):
+        examples = np.random.default_rng(0).choice(len(sign), 12, replace=False)
+        check_against_refits(problem_of(X, sign, C, offset), examples=examples)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("C", STRENGTHS)
+@pytest.mark.parametrize("offset", ["free", "none"])
+@pytest.mark.parametrize("name", [*BUNDLED, *MADE])
+def test_every_example_equals_brute_force(name, offset, C):
+    check_against_refits(problem_of(*load(name), C, offset))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not FOLDER, reason="MAXMARGIN_DATA names no folder with data")
+@pytest.mark.parametrize("C", STRENGTHS)
+@pytest.mark.parametrize("offset", ["free", "none"])
+@pytest.mark.parametrize("name", FROM_FOLDER)
+def test_every_example_of_the_folder_equals_brute_force(name, offset, C):
+    check_against_refits(problem_of(*load(name), C, offset))
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+@pytest.mark.parametrize("name", ["overlapping", "copies", "integer grid", "one-hot"])
+def test_equals_solvers_that_nobody_here_wrote(name, offset):
+    X, sign = load(name)
+    for C in (0.1, 10.0):
+        problem = problem_of(X, sign, C, offset)
+        task = Task(X, sign, problem.cost, "hinge", problem.offset.kind, problem.offset.scale)
+        record = left_out(problem, agreements="exact")
+        is_near = np.argsort(np.abs(record.agreements))[:2]  # the hardest to decide
+        examples = np.union1d(is_near, np.random.default_rng(1).choice(len(sign), 3))
+        brute = agreements_by_oracles(task, examples)
+        np.testing.assert_allclose(record.agreements[examples], brute, atol=1e-5)
+        is_clear = np.abs(brute) > 1e-5  # as far as these solvers can tell
+        assert same_decisions(record.errors[examples], brute)[is_clear].all()
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+def test_weights_leave_with_their_example(offset):
+    X, sign = load("overlapping")
+    weights = np.random.default_rng(2).integers(0, 4, len(sign)) * 0.7
+    problem = problem_of(X, sign, 1.0, offset, weights)
+    record = left_out(problem)
+    assert check_against_refits(problem, examples=np.arange(0, 120, 6)) > 10
+    absent = weights == 0
+    assert [reason is Reason.ABSENT for reason in record.reasons] == absent.tolist()
+    assert record.n_examples == np.count_nonzero(~absent)
+
+
+def test_a_copy_stands_in_for_a_copy():
+    X, sign = load("overlapping")
+    twice = problem_of(np.vstack([X, X]), np.concatenate([sign, sign]), 0.3)
+    record = left_out(twice)
+    assert (record.errors[:120] == record.errors[120:]).all()
+    check_against_refits(twice, examples=np.arange(0, 120, 8))
+
+
+def test_storage_does_not_matter():
+    X, sign = load("overlapping")
+    ways = [X, sp.csr_array(X), np.asfortranarray(X), X.astype(np.float32).astype(np.float64)]
+    first = left_out(problem_of(ways[0], sign, 1.0))
+    for way in ways[1:3]:
+        assert (left_out(problem_of(way, sign, 1.0)).errors == first.errors).all()
+    single = problem_of(X.astype(np.float32), sign, 1.0)
+    assert (left_out(single).errors == left_out(problem_of(ways[3], sign, 1.0)).errors).all()
+
+
+@pytest.mark.parametrize("threads", [2, 5])
+def test_threads_do_not_matter(threads):
+    X, sign = load("in the plane")
+    one, many = (left_out(problem_of(X, sign, 1.0), threads=t, agreements="exact") for t in (1, threads))
+    assert (one.agreements == many.agreements).all()
+    assert (one.codes == many.codes).all()
+
+
+def test_training_errors_are_a_lower_bound():
+    for name in MADE:
+        X, sign = load(name)
+        record = left_out(problem_of(X, sign, 1.0))
+        assert record.training_errors <= record.n_errors
+        assert record.errors[record.full_agreements <= -1e-6].all()
+
+
+def test_non_support_vectors_keep_their_agreement():
+    X, sign = load("overlapping")
+    record = left_out(problem_of(X, sign, 1.0), agreements="exact")
+    no_support = np.array([reason is Reason.NO_SUPPORT_VECTOR for reason in record.reasons])
+    assert no_support.sum() > 20
+    np.testing.assert_allclose(record.agreements[no_support], record.full_agreements[no_support], atol=1e-9)
+    assert (record.agreements <= record.full_agreements + 1e-9).all()
