@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from maxmargin import HardMarginSVM, LinearClassifier, LinearSVM, LogisticRegression, Perceptron, guarantees
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.results.leave_one_out import REASONS, LeaveOneOut, Reason
+from maxmargin.results.solution import Status
 from maxmargin.selection.guarantees import compression_bound, uniform_bound
 
 
@@ -111,14 +112,34 @@ def test_leave_one_out_is_an_estimate_below_the_share_of_support_vectors(tumours
     X, y = tumours[0][:80], tumours[1][:80]
     model = LinearSVM(C=1, tol=1e-8).fit(X, y)
     result = left_out_of(model, X, y)
-    known = guarantees(model, X, y, left_out=result)
+    known = guarantees(model, X, y)
     assert known["leave-one-out error"].value == result.n_errors / 80
+    assert guarantees(model, X, y, left_out=result)["leave-one-out error"] == known["leave-one-out error"]
+    assert f"{result.n_errors} of 80 examples are wrong" in known["leave-one-out error"].statement
     assert known["leave-one-out error"].kind == "estimate"
     assert known["leave-one-out error"].interval is None
     assert "not independent" in known["leave-one-out error"].statement
     assert known["support vectors"].value == len(model.support_) / 80
     assert known["support vectors"].value >= known["leave-one-out error"].value
     assert known["support vectors"].kind == "expectation"
+
+
+def test_leave_one_out_that_is_out_of_time_counts_what_is_undecided(tumours):
+    X, y, *_ = tumours
+    codes = np.full(len(y), REASONS.index(Reason.UNDECIDED), dtype=np.uint8)
+    codes[:400] = REASONS.index(Reason.NO_SUPPORT_VECTOR)
+    result = LeaveOneOut(np.zeros(len(y), dtype=bool), codes, 0, status=Status.MAX_TIME)
+    known = guarantees(LinearSVM(C=1).fit(X, y), X, y, left_out=result)
+    assert known["leave-one-out error"].value == (len(y) - 400) / len(y)
+    assert f"0 to {len(y) - 400} of {len(y)} examples" in known["leave-one-out error"].statement
+    assert known["support vectors"].value == (len(y) - 400) / len(y)
+
+
+def test_leave_one_out_can_be_left_out(tumours):
+    X, y, *_ = tumours
+    known = guarantees(LinearSVM(C=1).fit(X, y), X, y, left_out=False)
+    assert "leave-one-out error" not in known
+    assert "support vectors" not in known
 
 
 def test_a_choice_on_these_examples_is_said(tumours):

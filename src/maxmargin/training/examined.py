@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidInput
+from maxmargin.losses.table import DUAL_LOSSES
 from maxmargin.results.parameters import attribute_of
 from maxmargin.results.wording import plural
 from maxmargin.rows import Array
@@ -63,6 +65,16 @@ class Examined:
     def has_offset(self) -> bool:
         """Whether the classifier has, or could have had, an offset."""
         return self.model.offset != "none" or bool(self.model.intercept.any())
+
+    @property
+    def solves_a_problem(self) -> bool:
+        """Whether the model was fitted here as the optimum of a problem with a regulariser and a dual.
+
+        Only then does it make sense to ask for the optimum without one of the examples.
+        """
+        model = self.model
+        is_fitted = model.C is not None and math.isfinite(model.C) and model.certificate is not None
+        return is_fitted and model.loss in DUAL_LOSSES
 
     def check_support(self) -> None:
         """Refuse rows that the model was not fitted to, as far as its support vectors tell."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Real
 from typing import Any
@@ -16,6 +17,7 @@ from maxmargin.learners.mistake_bound import mistake_bound
 from maxmargin.learners.shattering import vc_dimension
 from maxmargin.results.guarantees import Guarantee, Guarantees
 from maxmargin.results.leave_one_out import REASONS, LeaveOneOut, Reason
+from maxmargin.results.solution import Progress
 from maxmargin.results.wording import plural
 from maxmargin.rows import MemoryRows
 from maxmargin.selection import guarantee_lines as lines
@@ -24,6 +26,7 @@ from maxmargin.selection.guarantee_lines import Circumstances
 from maxmargin.selection.guarantees import compression_bound, margin_bound, mistake_rate, uniform_bound
 from maxmargin.selection.repeated_rows import repeated_rows
 from maxmargin.training.examined import Examined, examine_model
+from maxmargin.training.leave_one_out import leave_one_out
 from maxmargin.training.named_problem import NamedProblem, named_problem
 from maxmargin.validation import check_choice, check_positive
 
@@ -39,9 +42,12 @@ def guarantees(
     confidence: float = 0.95,
     selected_from: int | None = None,
     selected_on: str = "train",
-    left_out: LeaveOneOut | None = None,
+    left_out: LeaveOneOut | bool = True,
     sample_weight: Any = None,
+    max_time: float | None = None,
     n_jobs: int | None = None,
+    verbose: int = 0,
+    watch: Callable[[Progress], Any] | None = None,
 ) -> Guarantees:
     """State what is known about a model's error on new examples.
 
@@ -65,11 +71,13 @@ def guarantees(
     selected_on : "train" or "test"
         Which examples the choice was made with. Choosing by errors on the test examples widens their
         interval.
-    left_out : LeaveOneOut, optional
-        The result of leaving out each of these examples.
+    left_out : LeaveOneOut or bool, default True
+        The result of `leave_one_out` for this model and these examples; True finds it, at the cost of some
+        fits; False goes without.
     sample_weight : array, optional
         As given to the model's `fit`. Examples of weight 0 are not counted, all others once.
-    n_jobs : int or None
+    max_time, n_jobs, verbose, watch
+        For `leave_one_out`; examples that are undecided when the time is up count as errors.
 
     Returns
     -------
@@ -110,7 +118,12 @@ def guarantees(
         found.leave("held-out error", "no test examples were given")
     else:
         _hold_out(model, examined, test, about, found)
-    _leave_out(examined, left_out, about, found)
+    if left_out is True:
+        limits = {"max_time": max_time, "n_jobs": n_jobs, "verbose": verbose, "watch": watch}
+        left_out = _leave_out(examined, found, limits)
+    elif left_out is False:
+        found.leave("leave-one-out error", "left_out=False")
+    _count_left_out(examined, left_out, about, found)
     _compress(examined, about, found, n_jobs)
     _bound_mistakes(examined, about, found)
     _bound_all(examined, about, found)
@@ -211,15 +224,23 @@ def _hold_out(model: Any, examined: Examined, test: Any, about: Circumstances, f
     found.add(lines.held_out_line(int(wrong.sum()), len(wrong), repeated, about))
 
 
-def _leave_out(examined: Examined, left_out: LeaveOneOut | None, about: Circumstances, found: _Found) -> None:
-    result = left_out
-    why = "left_out was not given"
-    if result is None:
-        found.leave("leave-one-out error", why)
-    elif result.n_examples != about.n:
-        given = plural(result.n_examples, "example")
-        raise InvalidInput(f"left_out is about {given}, but there are {about.n:,} here.")
-    else:
+def _leave_out(examined: Examined, found: _Found, limits: dict[str, Any]) -> LeaveOneOut | bool:
+    """Return what leave-one-out finds; False where there is no problem to solve without an example."""
+    if not examined.solves_a_problem or examined.model.loss != "hinge":
+        found.leave("leave-one-out error", "it takes the optimum of a problem with a finite C")
+        return False
+    data = (examined.X, examined.labels)
+    return leave_one_out(examined.estimator, *data, sample_weight=examined.weights, **limits)
+
+
+def _count_left_out(
+    examined: Examined, left_out: LeaveOneOut | bool, about: Circumstances, found: _Found
+) -> None:
+    result = left_out if isinstance(left_out, LeaveOneOut) else None
+    if result is not None:
+        if result.n_examples != about.n:
+            given = plural(result.n_examples, "example")
+            raise InvalidInput(f"left_out is about {given}, but there are {about.n:,} here.")
         found.add(lines.left_out_line(result, about))
     _count_support(examined, result, about, found)
 

@@ -66,7 +66,9 @@ def suspects(
     examined.check_support()
     count = check_positive("n", n, or_none=True, integer=True)
     lead, left_out, influence, by = examined.lead, None, None, ""
-    if _names_a_problem(examined):
+    if examined.solves_a_problem and (
+        examined.model.loss == "logistic" or examined.model.support is not None
+    ):
         named = named_problem(
             examined.estimator, examined.X, examined.labels, examined.weights, n_jobs, asking="suspects"
         )
@@ -91,13 +93,6 @@ def suspects(
         left_out_are=None if left_out is None else "estimated",
         left_out_by=by,
     )
-
-
-def _names_a_problem(examined: Examined) -> bool:
-    """Whether the model is the solution of a problem whose dual variables are known."""
-    model = examined.model
-    is_fitted = model.C is not None and model.certificate is not None and np.isfinite(model.C)
-    return is_fitted and (model.loss == "logistic" or (model.support is not None))
 
 
 def _alphas(examined: Examined, named: NamedProblem) -> list[Array]:
