@@ -23,7 +23,8 @@ from maxmargin.problem import Problem
 from maxmargin.results.leave_one_out import REASONS, LeaveOneOut, Reason
 from maxmargin.results.solution import Progress, Status
 from maxmargin.selection.cases import Cases, cases_of
-from maxmargin.selection.distinct_rows import merge_copies
+from maxmargin.selection.distinct_rows import DistinctRows, merge_copies
+from maxmargin.selection.estimated_agreements import Estimated, estimate_agreements
 from maxmargin.selection.hinge_optimum import find_optimum
 from maxmargin.selection.left_out_offsets import decide_without_support
 from maxmargin.selection.refits import refit
@@ -37,7 +38,7 @@ Watch = Callable[[Progress], Any]
 def hinge_left_out(
     problem: Problem,
     *,
-    agreements: Literal["exact"] | None = None,
+    agreements: Literal["estimated", "exact"] | None = None,
     solver: str = "auto",
     token: StopToken,
     threads: int = 1,
@@ -56,10 +57,13 @@ def hinge_left_out(
     )
     cases = cases_of(optimum, distinct)
     status = optimum.solution.status
+    work = _Work(cases, distinct, token, threads, seed, _Telling(cases, watch, label))
     if status not in (Status.INTERRUPTED, Status.MAX_TIME, Status.STOPPED):
-        work = _Work(cases, token, threads, seed, _Telling(cases, watch, label))
-        status = work.run(to_the_end=agreements == "exact")
-    return _record(problem, cases, agreements, status)
+        status = work.run(problem, agreements)
+    record = _record(problem, cases, status)
+    if agreements == "exact":
+        return _with_exact(record, cases)
+    return record if work.estimated is None else _with_estimates(record, work.estimated)
 
 
 class _StoppedByWatch(Exception):
@@ -96,16 +100,20 @@ class _Telling:
 @dataclass(eq=False)
 class _Work:
     cases: Cases
+    distinct: DistinctRows
     token: StopToken
     threads: int
     seed: int
     tell: Callable[[int], Any]
+    estimated: Estimated | None = None
 
-    def run(self, *, to_the_end: bool) -> Status:
+    def run(self, problem: Problem, agreements: Literal["estimated", "exact"] | None) -> Status:
         """Decide as many cases as the token allows; return what ended it."""
         try:
             self._use_rules()
-            self._solve(to_the_end)
+            if agreements == "estimated":
+                self._estimate(problem)
+            self._solve(to_the_end=agreements == "exact")
         except Stopped:
             return Status.MAX_TIME
         except _StoppedByWatch:
@@ -113,6 +121,13 @@ class _Work:
         except KeyboardInterrupt:
             return Status.INTERRUPTED
         return Status.SOLVED if self.cases.undecided.size == 0 else Status.STALLED
+
+    def _estimate(self, problem: Problem) -> None:
+        """Estimate the left-out agreements; copies share the dual of their row as they share its cost."""
+        optimum, group = self.cases.optimum, self.distinct.group
+        share = np.where(group >= 0, problem.cost, 0.0) / optimum.problem.cost[group]
+        alpha = share * optimum.alpha[group]
+        self.estimated = estimate_agreements(problem, optimum.w, optimum.b, alpha, self.token)
 
     def _use_rules(self) -> None:
         cases = self.cases
@@ -122,7 +137,7 @@ class _Work:
         _decide_wrong_already(cases)
         _decide_by_bound(cases)
 
-    def _solve(self, to_the_end: bool) -> None:
+    def _solve(self, *, to_the_end: bool) -> None:
         cases = self.cases
         if cases.optimum.problem.rows.n_rows <= MOST_ROWS:
             which = cases.unknown if to_the_end else cases.undecided
@@ -136,7 +151,14 @@ class _Work:
             )
         which = cases.unknown if to_the_end else cases.undecided
         which = np.union1d(which, cases.undecided)
-        refit(cases, _with_remainder(cases, which), self.token, seed=self.seed, tell=self.tell)
+        refit(
+            cases,
+            _with_remainder(cases, which),
+            self.token,
+            threads=self.threads,
+            seed=self.seed,
+            tell=self.tell,
+        )
 
 
 def _with_remainder(cases: Cases, which: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -186,36 +208,41 @@ def _decide_by_bound(cases: Cases) -> None:
     cases.decide(which[least > cases.tie], +1, Reason.BOUND)
 
 
-def _record(
-    problem: Problem, cases: Cases, agreements: Literal["exact"] | None, status: Status
-) -> LeaveOneOut:
-    optimum = cases.optimum
+def _over_examples(cases: Cases, values: NDArray[Any], absent: Any) -> NDArray[Any]:
+    """Return what is known of the cases for every example."""
     is_live = cases.of_example >= 0
+    found = np.full(is_live.size, absent, dtype=values.dtype)
+    found[is_live] = values[cases.of_example[is_live]]
+    return found
 
-    def over_examples(values: NDArray[Any], absent: Any) -> NDArray[Any]:
-        found = np.full(is_live.size, absent, dtype=values.dtype)
-        found[is_live] = values[cases.of_example[is_live]]
-        return found
 
-    in_fit = over_examples(optimum.agreements[cases.group], np.nan)
-    undecided = np.count_nonzero(cases.outcome == 0)
-    record = LeaveOneOut(
-        errors=over_examples(cases.outcome < 0, False),
-        codes=over_examples(cases.code, REASONS.index(Reason.ABSENT)),
+def _record(problem: Problem, cases: Cases, status: Status) -> LeaveOneOut:
+    optimum = cases.optimum
+    in_fit = _over_examples(cases, optimum.agreements[cases.group], np.nan)
+    return LeaveOneOut(
+        errors=_over_examples(cases, cases.outcome < 0, False),
+        codes=_over_examples(cases, cases.code, REASONS.index(Reason.ABSENT)),
         training_errors=int(np.count_nonzero(in_fit <= 0)),
         full_agreements=in_fit,
         certificate=optimum.solution.certificate,
         has_free_support_vector=problem.offset.kind != "free" or bool(optimum.is_free.any()),
-        status=status if undecided else Status.SOLVED,
+        status=status if cases.undecided.size or status is Status.INTERRUPTED else Status.SOLVED,
         loss=problem.loss,
     )
-    if agreements is None:
-        return record
-    is_known = cases.bound < np.inf
+
+
+def _with_exact(record: LeaveOneOut, cases: Cases) -> LeaveOneOut:
+    known = np.where(cases.bound < np.inf, cases.agreement, np.nan)
     return replace(
         record,
-        agreements=over_examples(np.where(is_known, cases.agreement, np.nan), np.nan),
-        agreement_bounds=over_examples(cases.bound, np.inf),
+        agreements=_over_examples(cases, known, np.nan),
+        agreement_bounds=_over_examples(cases, cases.bound, np.inf),
         agreements_are="exact",
-        agreements_by="each example was followed until it was out",
+        agreements_by="every support vector was followed until it was out",
+    )
+
+
+def _with_estimates(record: LeaveOneOut, estimated: Estimated) -> LeaveOneOut:
+    return replace(
+        record, agreements=estimated.agreements, agreements_are="estimated", agreements_by=estimated.by
     )

@@ -48,7 +48,7 @@ def leave_out(
     if problem.loss == "hinge":
         return hinge_left_out(
             problem,
-            agreements="exact" if agreements == "exact" else None,
+            agreements=agreements,
             solver=solver,
             token=token,
             threads=threads,

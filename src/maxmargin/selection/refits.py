@@ -10,54 +10,63 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import Stopped, StopToken
-from maxmargin.problem import Problem
 from maxmargin.results.leave_one_out import Reason
 from maxmargin.results.solution import Solution, Status
-from maxmargin.rows.kernels import Scores
 from maxmargin.selection.cases import Cases
-from maxmargin.selection.hinge_optimum import TIGHT
-from maxmargin.solvers.choose import SOLVERS, choose
-from maxmargin.solvers.run import Limits, run
+from maxmargin.selection.exact_left_out import exact_agreement
+from maxmargin.selection.hinge_optimum import HingeOptimum, find_optimum
+from maxmargin.selection.removal_paths import with_independent_free_rows
+from maxmargin.solvers.choose import BASELINES, SOLVERS
 
 __all__ = ["refit"]
 
 
 def refit(
-    cases: Cases, which: NDArray[np.intp], token: StopToken, *, seed: int, tell: Callable[[int], Any]
+    cases: Cases,
+    which: NDArray[np.intp],
+    token: StopToken,
+    *,
+    threads: int,
+    seed: int,
+    tell: Callable[[int], Any],
 ) -> None:
     """Solve the left-out problem of some cases, one by one; `tell` hears how many are done.
 
-    Where one method leaves the sign open, others are tried: they end at different rounding errors.
+    Where rounding leaves the sign open, the split of the rows that was found is solved without rounding
+    errors; and if it was not quite right, other methods may find the right one.
     """
-    optimum = cases.optimum
+    names = (name for name, solver in SOLVERS.items() if "hinge" in solver.needs.losses)
+    methods = ("auto", *(name for name in names if name not in BASELINES))
     for case in which:
-        group = cases.group[case]
-        cost = optimum.problem.cost.copy()
-        cost[group] = cases.new_cost[case]
-        problem = replace(optimum.problem, cost=cost)
-        for name in ("auto", *(name for name, solver in SOLVERS.items() if "hinge" in solver.needs.losses)):
-            _settle(cases, case, _solved(problem, name, token, seed))
-            if cases.outcome[case] != 0 and cases.bound[case] < np.inf:
+        cost = cases.optimum.problem.cost.copy()
+        cost[cases.group[case]] = cases.new_cost[case]
+        problem = replace(cases.optimum.problem, cost=cost)
+        for name in methods:
+            found = find_optimum(problem, token, solver=name, seed=seed)
+            _raise_if_stopped(found.solution)
+            _settle(cases, case, found)
+            if cases.outcome[case] == 0:
+                _settle_exactly(cases, case, with_independent_free_rows(found, token, threads), token)
+            if cases.outcome[case] != 0:
                 break
         tell(1)
 
 
-def _solved(problem: Problem, name: str, token: StopToken, seed: int) -> Solution:
-    solver, plan = choose(name, problem, TIGHT)
-    solution = run(problem, solver, plan, Limits(TIGHT), token=token, seed=seed)
+def _raise_if_stopped(solution: Solution) -> None:
     if solution.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     if solution.status is Status.MAX_TIME:
         raise Stopped
-    return solution
 
 
-def _settle(cases: Cases, case: np.intp, solution: Solution) -> None:
-    problem, which = cases.optimum.problem, np.array([case])
-    row = cases.group[which]
-    few = problem.rows.subset(row)
-    score = few.zeros()
-    few.reduce(Scores(solution.coef), score)
-    agreement = problem.sign[row] * (score + solution.intercept)
-    bound = cases.reach(which, solution.certificate.gap)
-    cases.settle(which, agreement, bound, Reason.REFITTED)
+def _settle(cases: Cases, case: np.intp, found: HingeOptimum) -> None:
+    which = np.array([case])
+    agreement = found.agreements[cases.group[which]]
+    cases.settle(which, agreement, cases.reach(which, found.gap), Reason.REFITTED)
+
+
+def _settle_exactly(cases: Cases, case: np.intp, found: HingeOptimum, token: StopToken) -> None:
+    exact = exact_agreement(found.problem, found.alpha, int(cases.group[case]), token)
+    if exact is not None:
+        agreement, bound = np.array([float(exact)]), np.zeros(1)
+        cases.settle(np.array([case]), agreement, bound, Reason.REFITTED)

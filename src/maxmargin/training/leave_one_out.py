@@ -27,7 +27,7 @@ def leave_one_out(
     y: Any,
     *,
     sample_weight: Any = None,
-    agreements: Literal["estimated", "exact"] | None = None,
+    agreements: Literal["estimated", "exact"] | None = "estimated",
     max_time: float | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
