@@ -6,8 +6,7 @@
 A share of the labels is flipped at random and a model is fitted to what results, settings untouched. Each
 method ranks all examples; the figure is the share of flipped ones among as many of its first as were flipped
 (precision at the number planted), the mean over draws, with the smallest and the largest. It can hardly be 1:
-some honest examples look more like the other class than some flipped ones do, and a fifth of the planted ones
-may sit where the classes overlap.
+some honest examples look more like the other class than some flipped ones do.
 
 - **suspects**: `suspects(LinearSVM(C=…))`, by the mean of agreements and estimated left-out agreements.
 - **agreement**: the same model's own agreements, without leaving anything out.
@@ -117,10 +116,10 @@ def draw_lines(lines: list[dict[str, Any]], path: Path) -> None:
             axis.plot([min(found), max(found)], [place, place], color=colour, linewidth=1)
     names = [f"{line['task']}, C = {line['C']:g}, {100 * line['share']:g} % flipped" for line in lines]
     axis.set_yticks(range(len(lines)), names, fontsize=8)
-    axis.invert_yaxis()
+    axis.set_ylim(len(lines) - 0.5, -0.5)
     axis.set_xlim(0, 1)
     axis.set_xlabel("precision at the number planted")
-    axis.legend(frameon=False, fontsize=8)
+    axis.legend(frameon=False, fontsize=8, loc="lower left")
     plain_axis(axis)
     figure.savefig(path, dpi=150)
     plt.close(figure)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,13 @@ def test_figures_are_those_of_the_results(results, marker, keys):
     for row in quoted:
         whole = found[tuple(row[key] for key in keys)]
         assert {title: whole[title] for title in row} == row
+
+
+def test_examples_of_choosing_give_what_they_say():
+    section = README[README.index("## Choose C with proof") : README.index("## Speed")]
+    examples = doctest.DocTestParser().get_doctest(section, {}, "README.md", None, 0)
+    assert len(examples.examples) >= 6
+    assert doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(examples).failed == 0
 
 
 def test_commands_come_first():

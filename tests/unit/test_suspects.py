@@ -170,7 +170,7 @@ def test_nothing_to_suspect():
     X = np.array([[0.0], [0.1], [5.0], [5.1]])
     found = suspects(LinearSVM(C=1).fit(X, [0, 0, 1, 1]), X, [0, 0, 1, 1])
     assert len(found) == 0
-    assert str(found) == "0 of 4 examples are at odds with the classifier that is fitted without them"
+    assert str(found) == "about 0 of 4 examples are at odds with the classifier that is fitted without them"
 
 
 def test_ranking_takes_the_mean_of_both():

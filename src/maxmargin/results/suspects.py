@@ -85,7 +85,8 @@ class Suspects(Readable):
 
     def __str__(self) -> str:
         against = "the classifier" if self.left_out is None else "the classifier that is fitted without them"
-        found = f"{self.n_at_odds:,} of {self.n_examples:,} examples are at odds with {against}"
+        about = "about " if self.left_out_are == "estimated" else ""
+        found = f"{about}{self.n_at_odds:,} of {self.n_examples:,} examples are at odds with {against}"
         if len(self) == 0:
             return found
         named = "; ".join(self._in_words(place) for place in range(min(_NAMED, len(self))))

@@ -3,7 +3,8 @@
 An example that is wrong in the full fit is wrong by more when it is left out (rule M of leave-one-out); one
 that the fit bends to, because it pulls hard and few others hold against it, shows only when it is left out.
 But the left-out agreement of a row far from all others goes far in either direction, label right or wrong. So
-the mean of the two agreements ranks: on real data with flipped labels it finds more than either alone.
+the mean of the two agreements ranks: on real data with flipped labels it finds nearly as many as the better
+of the two, whichever that is (`benchmarks/suspects.py`).
 """
 
 from __future__ import annotations

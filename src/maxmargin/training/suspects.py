@@ -59,8 +59,8 @@ def suspects(
     >>> y = np.where(X[:, 0] > 0, "right", "left")
     >>> y[4] = "right"
     >>> print(suspects(LinearSVM(C=1).fit(X, y), X, y, n=1))
-    2 of 20 examples are at odds with the classifier that is fitted without them, first of all row 4 (labelled
-    right, predicted left: agreement −1.67, −2.33 when left out)
+    about 2 of 20 examples are at odds with the classifier that is fitted without them, first of all row 4
+    (labelled right, predicted left: agreement −1.67, −2.33 when left out)
     """
     examined = examine_model(model, X, y, sample_weight)
     examined.check_support()
