@@ -12,8 +12,9 @@ import pytest
 import maxmargin
 import maxmargin.training.train as training
 from maxmargin import load_data, load_model
-from maxmargin.cli.train import LOSSES
+from maxmargin.cli.train import CALIBRATIONS, LOSSES
 from maxmargin.losses.table import DUAL_LOSSES
+from maxmargin.results import calibration
 
 CELLS = Path(maxmargin.__file__).parent / "datasets" / "breast_cancer.csv"
 
@@ -143,6 +144,7 @@ def test_the_same_command_writes_the_same_bytes(said, folder):
 
 def test_losses_are_those_of_the_library():
     assert LOSSES == DUAL_LOSSES
+    assert CALIBRATIONS == calibration.CALIBRATIONS
 
 
 # ---------------------------------------------------------------- errors

@@ -47,6 +47,20 @@ def test_probabilities(said):
     assert "this model has loss='hinge' and no calibration" in err
 
 
+def test_probabilities_of_a_calibrated_model(said, folder):
+    rows = [f"{x / 10},{'high' if x + 7 * (x % 3 - 1) > 0 else 'low'}" for x in range(-30, 30)]
+    (folder / "noisy.csv").write_text("\n".join(["a,label", *rows]) + "\n")
+    _, out, _ = said("train", "noisy.csv", "--calibrate", "temperature")
+    assert "calibrated: temperature T = " in out
+    code, out, _ = said("predict", "noisy.csv", "noisy.model", "--probabilities")
+    table = [line.split("\t") for line in out.splitlines()[1:]]
+    assert code == 0
+    assert all((label == "high") == (float(high) >= 0.5) for label, high, _ in table)
+    code, _, err = said("train", "noisy.csv", "--calibrate", "sigmoid", "--max-time", "1e-9")
+    assert code == 0
+    assert "the scores were not calibrated: the time reached --max-time" in err
+
+
 def test_scores_of_several_classes(said, folder):
     (folder / "three.csv").write_text("a,b,label\n1,0,x\n0,1,y\n-1,-1,z\n")
     said("train", "three.csv")

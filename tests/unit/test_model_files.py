@@ -33,6 +33,8 @@ def assert_same(found, expected):
             for name, array in first.items():
                 assert array.dtype == second[name].dtype
                 np.testing.assert_array_equal(array, second[name])
+        elif field.name == "calibration" and second is not None:
+            assert first.to_fields() == second.to_fields()
         elif isinstance(second, np.ndarray):
             assert first.dtype == second.dtype
             assert first.tobytes() == second.tobytes()
@@ -42,7 +44,15 @@ def assert_same(found, expected):
 
 @pytest.mark.parametrize("labels", [TWO, THREE, TWO == 1, np.array(list("aabbéé"))], ids=str)
 @pytest.mark.parametrize(
-    "settings", [{"loss": "hinge"}, {"loss": "logistic", "penalize_intercept": True}], ids=str
+    "settings",
+    [
+        {"loss": "hinge"},
+        {"loss": "logistic", "penalize_intercept": True},
+        {"loss": "hinge", "calibrate": "sigmoid"},
+        {"loss": "squared_hinge", "calibrate": "temperature"},
+        {"loss": "hinge", "calibrate": "isotonic"},
+    ],
+    ids=str,
 )
 def test_a_fitted_model_comes_back_bit_for_bit(tmp_path, labels, settings):
     model = replace(

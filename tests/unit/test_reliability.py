@@ -70,16 +70,32 @@ def test_intervals_of_the_curve_are_scipys():
 
 
 def test_bootstrap_intervals_hold_the_truth_about_as_often_as_they_say():
-    """300 samples of honest probabilities, whose Brier score on all there are is known by integration."""
+    """150 samples of honest probabilities, whose Brier score on all there are is known by integration."""
     grid = (np.arange(100_000) + 0.5) / 100_000
     truth = (grid * (1 - grid)).mean()
     held = 0
-    for seed in range(300):
+    for seed in range(150):
         rng = np.random.default_rng(seed)
         p = rng.random(200)
-        found = reliability(p, rng.random(200) < p, bootstrap=200, random_state=seed)
+        found = reliability(p, rng.random(200) < p, bootstrap=100, random_state=seed)
         held += found.brier.low <= truth <= found.brier.high
-    assert 0.9 <= held / 300 <= 0.985
+    assert 0.89 <= held / 150 <= 0.99
+
+
+@pytest.mark.parametrize(("power", "least"), [(1.0, 0.93), (1.6, 0.88)])
+def test_intervals_of_the_calibration_error_hold_the_truth(power, least):
+    """Outcomes come true with probability p^power: what uniform bins of endless rows would show is known."""
+    grid = (np.arange(100_000) + 0.5) / 100_000
+    truth = np.abs((grid - grid**power).reshape(10, -1).mean(axis=1)).mean()
+    held = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        p = rng.random(1_000)
+        found = reliability(p, rng.random(1_000) < p**power, strategy="uniform", bootstrap=100)
+        error = found.expected_calibration_error
+        assert error.low <= error.value <= error.high
+        held += error.low <= truth <= error.high
+    assert held / 100 >= least
 
 
 def test_the_same_seed_draws_the_same_samples():

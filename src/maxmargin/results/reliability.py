@@ -59,8 +59,8 @@ class Reliability(Readable):
     confidence : float
         Of all intervals.
 
-    The intervals of the three scores come from resampling the rows. They are "basic" bootstrap intervals,
-    which allow for the bias of the calibration error.
+    The intervals of the three scores come from resampling the rows ("basic" bootstrap). That of the
+    calibration error begins at 0 where chance alone would show as much.
     """
 
     predicted: Array

@@ -31,9 +31,10 @@ __all__ = ["fit_calibration"]
 Codes = NDArray[np.integer[Any]]
 
 MOST_STEPS = 100
-FEW_ROWS = 5_000  # enough for the first steps
-# A step that promises to lower the mean loss by less than this changes nothing but rounding.
-NOTHING_TO_GAIN = 1e-15
+FEW_ROWS = 1_000  # enough for the first steps
+# A step that promises to lower the mean loss by less than this is the last: what it misses is the square.
+ALL_BUT_THERE = 1e-9
+ROUGHLY_THERE = 1e-3  # nearer than few rows can tell
 
 
 def fit_calibration(
@@ -164,7 +165,8 @@ def _largest_likelihood(column: _Column, x: Array, start: Array, *, has_offset: 
     """
     every = x.shape[0] // FEW_ROWS
     if every > 1:
-        start = _newton(_Likelihood(column, x, slice(None, None, every), has_offset), start)
+        few = _Likelihood(column, x, slice(None, None, every), has_offset)
+        start = _newton(few, start, enough=ROUGHLY_THERE)
     return _newton(_Likelihood(column, x, slice(None), has_offset), start)
 
 
@@ -210,15 +212,15 @@ class _Smooth(Protocol):
         ...
 
 
-def _newton(function: _Smooth, start: Array) -> Array:
+def _newton(function: _Smooth, start: Array, enough: float = ALL_BUT_THERE) -> Array:
     """Minimise by Newton steps, halved until they help."""
     point = start
     value, gradient, hessian = function(point)
     for _ in range(MOST_STEPS):
         step = _newton_step(gradient, hessian)
         promised = -float(gradient @ step)
-        if not promised > NOTHING_TO_GAIN * function.total:
-            break
+        if not promised > enough * function.total:
+            return np.asarray(point + step)
         share = 1.0
         trial = function(point + step)
         while trial[0] > value - 1e-4 * share * promised and share > 1e-9:

@@ -17,7 +17,7 @@ from maxmargin.problem import Problem
 from maxmargin.rows import Array, MemoryRows
 from maxmargin.rows.kernels import Scores
 
-__all__ = ["DistinctRows", "merge_copies"]
+__all__ = ["DistinctRows", "first_of_each", "merge_copies"]
 
 _ROWS_AT_A_TIME = 4_096
 
@@ -54,7 +54,7 @@ class DistinctRows:
 def merge_copies(problem: Problem, token: StopToken) -> DistinctRows:
     """Return the problem on distinct rows; examples of cost 0 are in none of them."""
     live = np.flatnonzero(problem.cost > 0)
-    first = _first_of_each(problem, live, token)
+    first = first_of_each(problem, live, token)
     chosen, number = np.unique(first, return_inverse=True)
     group = np.full(problem.rows.n_rows, -1, dtype=np.intp)
     group[live] = number
@@ -68,7 +68,7 @@ def merge_copies(problem: Problem, token: StopToken) -> DistinctRows:
     return DistinctRows(merged, group, problem.cost)
 
 
-def _first_of_each(problem: Problem, live: NDArray[np.intp], token: StopToken) -> NDArray[np.intp]:
+def first_of_each(problem: Problem, live: NDArray[np.intp], token: StopToken) -> NDArray[np.intp]:
     """Return for each live row the first live row that is the same; candidates have the same product.
 
     Rows that are the same have the same product with any vector, to the last bit; those few that have the
@@ -81,13 +81,27 @@ def _first_of_each(problem: Problem, live: NDArray[np.intp], token: StopToken) -
     z = rows.zeros()
     # Any vector without structure will do; the same one makes the same answer every time.
     rows.reduce(Scores(np.random.default_rng(0).standard_normal(rows.n_columns)), z, token=token)
-    order = live[np.lexsort((live, problem.sign[live], z[live]))]
+    ordered = np.sort(z[live])
+    if (ordered[1:] != ordered[:-1]).all():
+        return live
+    order = np.argsort(z[live])
+    repeats = z[live[order[1:]]] == z[live[order[:-1]]]
+    asked = np.sort(order[np.append(repeats, False) | np.append(False, repeats)])
+    first = live.copy()
+    first[asked] = _leaders(problem, live[asked], z)
+    return first
+
+
+def _leaders(problem: Problem, rows: NDArray[np.intp], z: Array) -> NDArray[np.intp]:
+    """Return the first that is the same as each of these rows, which come in order and share products z."""
+    order = rows[np.lexsort((rows, problem.sign[rows], z[rows]))]
     first = order.copy()
     same = (z[order][1:] == z[order][:-1]) & (problem.sign[order][1:] == problem.sign[order][:-1])
     starts = np.flatnonzero(np.concatenate([[True], ~same]))
     leader = order[np.repeat(starts, np.diff(np.append(starts, order.size)))]
     candidates = np.flatnonzero(leader != order)
-    is_copy = _are_equal(rows, leader[candidates], order[candidates])
+    assert isinstance(problem.rows, MemoryRows)
+    is_copy = _are_equal(problem.rows, leader[candidates], order[candidates])
     first[candidates[is_copy]] = leader[candidates[is_copy]]
     return np.asarray(first[np.argsort(order, kind="stable")])
 

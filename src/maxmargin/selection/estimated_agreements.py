@@ -61,7 +61,9 @@ class Estimated(Readable):
         return f"left-out agreements of {plural(len(self.agreements), 'example')}, estimated: {self.by}"
 
 
-def estimate_agreements(problem: Problem, w: Array, b: float, alpha: Array, token: StopToken) -> Estimated:
+def estimate_agreements(
+    problem: Problem, w: Array, b: float, alpha: Array, token: StopToken, *, leaving: Array | None = None
+) -> Estimated:
     """Estimate how every example agrees with the classifier that is fitted without it.
 
     Parameters
@@ -71,6 +73,8 @@ def estimate_agreements(problem: Problem, w: Array, b: float, alpha: Array, toke
     w, b, alpha
         Its solution; whichever solver found it, to whatever accuracy.
     token : StopToken
+    leaving : row vector, optional
+        What leaves of each row's cost, where a row stands for several copies of an example; by default all.
 
     Returns
     -------
@@ -81,29 +85,37 @@ def estimate_agreements(problem: Problem, w: Array, b: float, alpha: Array, toke
     z = problem.rows.zeros()
     problem.rows.reduce(Scores(w), z, token=token)
     agreements = problem.sign * (z + b)
+    leaving = problem.cost if leaving is None else leaving
     narrow = in_few_columns(problem, MOST_COLUMNS, token)
     if narrow is None:
         found = agreements_by_folds(problem, w, b, alpha, agreements, token)
         estimates, by = found.agreements, found.by
     else:
-        estimates = _by_leverages(narrow, agreements, alpha, token)
+        estimates = _by_leverages(narrow, agreements, alpha, leaving, token)
         order = narrow.rows.n_columns + 1
         by = f"by leverages, from one {order:,} × {order:,} system of equations"
     estimates[problem.cost <= 0] = np.nan
     alone = _alone(problem)
-    if alone is not None:
+    if alone is not None and leaving[alone] >= problem.cost[alone]:
         estimates[alone] = -1.0  # of the other class alone, θ = 0 and θ₀ = ∓1 is best for both hinges
     return Estimated(estimates, by)
 
 
-def _by_leverages(problem: Problem, agreements: Array, alpha: Array, token: StopToken) -> Array:
+def _by_leverages(
+    problem: Problem, agreements: Array, alpha: Array, leaving: Array, token: StopToken
+) -> Array:
     h = curvatures(problem, agreements, alpha)
     hold = _HOLD * float(h.sum()) if problem.offset.kind == "free" else 0.0
     metric = Metric.of(problem, h, token, hold=hold)
     moving = (alpha > 0) & (problem.cost > 0)
     leverages = metric.leverages(moving, token)
-    room = np.maximum(1.0 - h * leverages, _LEAST_SHARE)
-    return np.asarray(agreements - np.where(moving, alpha * leverages / room, 0.0))
+    share = np.divide(leaving, problem.cost, out=np.zeros_like(leaving), where=problem.cost > 0)
+    room = np.maximum(1.0 - share * h * leverages, _LEAST_SHARE)
+    if LOSSES[problem.loss].is_smooth:
+        gone = share * alpha
+    else:  # what the remaining copies can take over does not leave
+        gone = np.maximum(alpha - (problem.cost - leaving), 0.0)
+    return np.asarray(agreements - np.where(moving, gone * leverages / room, 0.0))
 
 
 def curvatures(problem: Problem, agreements: Array, alpha: Array) -> Array:

@@ -1,28 +1,88 @@
-"""What the scores of the rows would be if each had been left out of the fit."""
+"""What the scores of the rows would be if each had been left out of the fit, to fit probabilities to.
+
+A weight means repetition. So that a row of weight 3 and three rows of weight 1 give the same, copies of a row
+count as one row that costs what they cost together, and one copy of it leaves. Weights that are not whole
+numbers count no copies: there the row leaves with its weight.
+
+At a tiny C nothing but the balance of the classes holds a free offset. Without one row of a class it jumps
+across the scores of all of that class, and the scores of left-out rows say the opposite of what the model
+knows. Folds that take equal shares of both classes do not have this trouble.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from maxmargin._core import StopToken
 from maxmargin.problem import Problem
 from maxmargin.results.solution import Solution
 from maxmargin.rows import Array
-from maxmargin.selection.fold_scores import FOLDS, fold_scores
+from maxmargin.rows.kernels import Scores
+from maxmargin.selection.distinct_rows import first_of_each
+from maxmargin.selection.estimated_agreements import Estimated, curvatures, estimate_agreements
+from maxmargin.selection.folds_for_estimates import ByFolds, agreements_by_folds
 
 __all__ = ["LeftOutScores", "left_out_scores"]
+
+JUMP = 0.1  # of the distance between the classes' mean scores
 
 
 @dataclass(frozen=True, eq=False)
 class LeftOutScores:
-    """Scores of every row, and how they were found in a few words."""
+    """Scores of every row, NaN for those that cost nothing; and how they were found."""
 
     scores: Array
     source: str
 
 
 def left_out_scores(
-    problem: Problem, solution: Solution, token: StopToken, *, weights: Array | None = None, seed: int = 0
+    problem: Problem, solution: Solution, token: StopToken, *, weights: Array | None = None
 ) -> LeftOutScores:
-    """Return the scores that probabilities are fitted to."""
-    return LeftOutScores(fold_scores(problem, solution, token, seed=seed), f"left out by {FOLDS} folds")
+    """Estimate the score of every row by the fit without it.
+
+    Parameters
+    ----------
+    problem, solution
+        The problem of all rows, and its solution.
+    token : StopToken
+    weights : row vector, optional
+        Sample weights, where there are any.
+    """
+    live = np.flatnonzero(problem.cost > 0)
+    first = first_of_each(problem, live, token)
+    is_whole = weights is not None and bool((weights[live] == np.round(weights[live])).all())
+    copies = np.ones(live.size) if weights is None or not is_whole else weights[live]
+
+    def gathered(values: Array) -> Array:
+        sums: Array = np.zeros(problem.rows.n_rows)
+        np.add.at(sums, first, values)
+        return sums
+
+    cost, count = gathered(problem.cost[live]), gathered(copies)
+    alpha = gathered(solution.alpha[live])
+    leaving = np.divide(cost, count, out=np.zeros_like(cost), where=count > 0)
+    merged, w, b = replace(problem, cost=cost), solution.coef, solution.intercept
+    found: Estimated | ByFolds
+    if _is_held_by_balance(merged, solution, alpha, token):
+        found = agreements_by_folds(merged, w, b, alpha, np.full(cost.shape, np.nan), token)
+    else:
+        found = estimate_agreements(merged, w, b, alpha, token, leaving=leaving)
+    scores = np.full(problem.rows.n_rows, np.nan)
+    scores[live] = (problem.sign * found.agreements)[first]
+    return LeftOutScores(scores, f"left out {found.by}")
+
+
+def _is_held_by_balance(problem: Problem, solution: Solution, alpha: Array, token: StopToken) -> bool:
+    """Whether one row that leaves moves a free offset by much of the distance between the classes' scores."""
+    if problem.offset.kind != "free":
+        return False
+    z = problem.rows.zeros()
+    problem.rows.reduce(Scores(solution.coef), z, token=token)
+    curvature = curvatures(problem, problem.sign * (z + solution.intercept), alpha).sum()
+    live = problem.cost > 0
+    means = [
+        np.average(z[of], weights=problem.cost[of]) for of in (live & (problem.sign == s) for s in (1, -1))
+    ]
+    return bool(2.0 * alpha[live].mean() > JUMP * curvature * (means[0] - means[1]))

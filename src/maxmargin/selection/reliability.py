@@ -45,7 +45,7 @@ def judge_probabilities(
     counts = np.bincount(place)
     hits = np.bincount(place, weights=came_true)
     ends = [clopper_pearson(round(k), int(n), CONFIDENCE) for k, n in zip(hits, counts, strict=True)]
-    scores = _bootstrap(np.stack([brier, log_loss]), p - came_true, place, bootstrap, seed)
+    scores = _bootstrap(np.stack([brier, log_loss]), p, came_true, place, (bootstrap, seed))
     return Reliability(
         predicted=np.bincount(place, weights=p) / counts,
         observed=hits / counts,
@@ -73,29 +73,38 @@ def _bins(p: Array, bins: int, strategy: str) -> NDArray[np.intp]:
 
 
 def _bootstrap(
-    means: Array, difference: Array, place: NDArray[np.intp], bootstrap: int, seed: int
+    means: Array, p: Array, came_true: Array, place: NDArray[np.intp], draws: tuple[int, int]
 ) -> list[WithInterval]:
-    """Return two means and the expected calibration error, with intervals from samples of the rows."""
+    """Return two means and the expected calibration error, with intervals from samples of the rows.
+
+    The samples miss the value as the value misses the truth, so their quantiles are turned around it, which
+    takes a bias off. Chance alone keeps the calibration error above 0: where outcomes that are drawn with
+    the predicted probabilities show as large an error, its interval begins at 0.
+    """
+    bootstrap, seed = draws
     n_rows = place.shape[0]
     order = np.argsort(place, kind="stable")
     starts = np.flatnonzero(np.diff(place[order], prepend=-1))
-    means, difference = means[:, order], difference[order]
+    means, p, came_true = means[:, order], p[order], came_true[order]
 
     def all_three(times: Array) -> Array:
         """How often each row was drawn decides everything; bins are those of the rows themselves."""
-        error = np.abs(np.add.reduceat(times * difference, starts)).sum()
-        return np.asarray(np.append(means @ times, error) / n_rows)
+        return np.append(means @ times / n_rows, error_of(times * (p - came_true)))
+
+    def error_of(differences: Array) -> float:
+        return float(np.abs(np.add.reduceat(differences, starts)).sum() / n_rows)
 
     value = all_three(np.ones(n_rows))
     rng = np.random.default_rng(seed)
-    drawn = np.empty((bootstrap, 3))
+    drawn, by_chance = np.empty((bootstrap, 3)), np.empty(bootstrap)
     for k in range(bootstrap):
         times = np.bincount(rng.integers(n_rows, size=n_rows), minlength=n_rows)
         drawn[k] = all_three(times.astype(np.float64))
+        by_chance[k] = error_of(p - (rng.random(n_rows) < p))
     tail = 0.5 * (1.0 - CONFIDENCE)
-    low, high = np.quantile(drawn, [tail, 1.0 - tail], axis=0)
-    # The samples miss the value as the value misses the truth: turned around, a bias is taken off.
-    return [
-        WithInterval(float(v), float(max(2.0 * v - upper, 0.0)), float(max(2.0 * v - lower, 0.0)))
-        for v, lower, upper in zip(value, low, high, strict=True)
-    ]
+    lower, upper = np.quantile(drawn, [tail, 1.0 - tail], axis=0)
+    low, high = np.maximum(2.0 * value - upper, 0.0), 2.0 * value - lower
+    if value[2] <= np.quantile(by_chance, 1.0 - tail):
+        low[2] = 0.0
+    ends = zip(value.tolist(), low.tolist(), np.maximum(high, value).tolist(), strict=True)
+    return [WithInterval(*three) for three in ends]

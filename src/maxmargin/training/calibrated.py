@@ -82,7 +82,7 @@ def _fit(
         problem = Problem(
             rows, targets.sign(positive), targets.cost, settings.loss, settings.offset, targets.ridge
         )
-        found = left_out_scores(problem, solution, token, weights=weights, seed=settings.seed)
+        found = left_out_scores(problem, solution, token, weights=weights)
         scores[:, k], source = found.scores, found.source
     present = np.where(targets.cost > 0, 1.0 if weights is None else weights, 0.0)
     return fit_calibration(
