@@ -1,4 +1,7 @@
-"""Everything scikit-learn checks of an estimator holds, for every estimator, with no exception and no skip.
+"""Everything scikit-learn checks of an estimator holds, for every estimator, with one exception and no skip.
+
+The exception: one of the checks asks that the most probable class be the predicted one. With a temperature it
+always is; Platt's sigmoid is free to have its ½ elsewhere, which is documented and counted.
 
 Two of the checks compare decision values of weighted and of repeated rows to seven digits or to 1e-9. The
 weights are as precise as the square root of the gap: the hinge, whose last steps are exact, gets there with
@@ -13,6 +16,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from unittest import SkipTest
 
@@ -52,6 +56,8 @@ ESTIMATORS = [
     LinearSVM(tol=1e-13),
     LinearSVM(C=float("inf")),
     LinearSVM(C=1e-5, loss="squared_hinge", tol=1e-13),
+    LinearSVM(tol=1e-13, calibrate="temperature"),
+    LinearSVM(tol=1e-13, calibrate="sigmoid"),
     LinearSVMCV(Cs=[1e-3, 1.0], cv=2, tol=1e-13),
     LogisticRegression(C=1e-5, tol=1e-13),
     LogisticRegressionCV(Cs=[1e-6, 1e-5], cv=2, tol=1e-13),
@@ -97,12 +103,19 @@ def marked(estimator, check):
     return pytest.param(estimator, check, marks=pytest.mark.slow if is_slow else ())
 
 
+def is_sigmoid(estimator) -> bool:
+    return estimator.get_params().get("calibrate") == "sigmoid"
+
+
 @pytest.mark.parametrize(
     ("estimator", "check"), [marked(*pair) for pair in CHECKS if not needs_array_api(pair[1])], ids=title
 )
 def test_scikit_learn_check(estimator, check):
+    is_exception = name_of(check) == "check_classifiers_train" and is_sigmoid(estimator)
+    allowed = pytest.raises(AssertionError, match="Arrays are not equal") if is_exception else nullcontext()
     try:
-        check(estimator)
+        with allowed:
+            check(estimator)
     except SkipTest as reason:
         pytest.fail(f"scikit-learn skipped it: {reason}")
 

@@ -1,6 +1,7 @@
 """Models in files: round trips are exact, old files stay readable, wrong ones are refused."""
 
 import json
+import zipfile
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -123,13 +124,38 @@ def test_an_estimator_is_saved_as_its_model(tmp_path):
 # ---------------------------------------------------------------- files of earlier versions
 
 
-@pytest.mark.parametrize("name", ["tumours-1", "three_classes-1"])
+@pytest.mark.parametrize("name", ["tumours-1", "three_classes-1", "tumours-2", "wines-2"])
 def test_an_old_file_still_predicts_the_same(name):
     model = load_model(GOLDEN / f"{name}.model")
     expected = json.loads((GOLDEN / f"{name}.json").read_text())
     rows = np.array(expected["rows"])
     assert model.predict(rows).tolist() == expected["labels"]
     np.testing.assert_allclose(model.scores(rows), expected["scores"], rtol=1e-12, atol=1e-12)
+    if "probabilities" in expected:
+        np.testing.assert_allclose(model.predict_proba(rows), expected["probabilities"], rtol=1e-12)
+        assert str(model.calibration) == expected["calibration"]
+    else:
+        assert model.calibration is None
+
+
+def test_a_model_without_calibration_is_written_as_before(tmp_path):
+    """Whoever reads version 1 goes on reading it; one with probabilities tells such a reader to give up."""
+    for kind, version in ((None, 1), ("sigmoid", 2)):
+        save_model(train(X, TWO, calibrate=kind), tmp_path / "a.model")
+        with zipfile.ZipFile(tmp_path / "a.model") as archive:
+            description = json.loads(archive.read("model.json"))
+        assert description["version"] == version
+        assert ("calibration" in description["header"]) == (kind is not None)
+
+
+def test_a_damaged_calibration_is_refused(tmp_path):
+    save_model(train(X, TWO, calibrate="sigmoid"), tmp_path / "a.model")
+    header, arrays = read_model(tmp_path / "a.model")
+    for damage in ({"kind": "beta"}, {"curves": [{"slope": 1.0}]}, {"curves": 3}, {"n_rows": None}):
+        broken = {**header, "calibration": {**header["calibration"], **damage}}
+        write_model(tmp_path / "b.model", broken, arrays)
+        with pytest.raises(ModelFileError, match="the model file is damaged"):
+            load_model(tmp_path / "b.model")
 
 
 def test_an_old_file_still_has_everything():
