@@ -132,6 +132,7 @@ def test_leave_one_out_that_is_out_of_time_counts_what_is_undecided(tumours):
     known = guarantees(LinearSVM(C=1).fit(X, y), X, y, left_out=result)
     assert known["leave-one-out error"].value == (len(y) - 400) / len(y)
     assert f"0 to {len(y) - 400} of {len(y)} examples" in known["leave-one-out error"].statement
+    assert "between 0 % and 6.1 % as far as it is decided" in str(known)
     assert known["support vectors"].value == (len(y) - 400) / len(y)
 
 

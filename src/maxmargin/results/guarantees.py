@@ -44,6 +44,7 @@ class Guarantee(Readable):
     confidence : float or None
         For an interval and a bound with a probability.
     interval : (float, float) or None
+        Around what was observed; of an estimate, what is decided and what is not.
     """
 
     name: str
@@ -60,6 +61,8 @@ class Guarantee(Readable):
     def in_short(self) -> str:
         """What kind of statement it is, in a few words."""
         interval = "" if self.interval is None else " to ".join(percent(end) for end in self.interval)
+        if self.kind == "estimate" and interval:
+            return f"an estimate, between {interval.replace(' to ', ' and ')} as far as it is decided"
         confidence = "" if self.confidence is None else chosen_percent(self.confidence)
         said = _KINDS[self.kind].format(interval=interval, confidence=confidence)
         return f"{said}; vacuous" if self.is_vacuous else said

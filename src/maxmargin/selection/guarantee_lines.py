@@ -193,6 +193,7 @@ def left_out_line(result: LeaveOneOut, about: Circumstances) -> Guarantee:
         assumptions=about.assumptions(*further, columns=False),
         is_vacuous=False,
         source=_LUNTZ,
+        interval=(result.n_errors / n, most / n) if result.n_undecided else None,
     )
 
 
