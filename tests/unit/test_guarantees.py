@@ -164,6 +164,15 @@ def test_a_search_says_itself_how_many_it_tried(tumours):
     assert guarantees(search, X, y, selected_from=50).selected_from == 50
 
 
+def test_a_range_of_c_is_as_many_candidates_as_there_are_floats(tumours):
+    X, y, *_ = tumours
+    model = LinearSVM(C=1).fit(X, y)
+    known = guarantees(model, X, y, selected_from=2**64, left_out=False)
+    assert "chosen from all numbers of a range" in known.price
+    kept = len(model.support_)
+    assert known["compression"].value == compression_bound(len(y), kept, 0, 0.05, 64 * math.log(2))
+
+
 def test_left_out_must_be_about_these_examples(tumours):
     X, y, *_ = tumours
     model = LinearSVM(C=1).fit(X, y)

@@ -10,6 +10,7 @@ from maxmargin.results.wording import chosen_percent, percent, plural
 from maxmargin.selection.error_rates import clopper_pearson
 
 __all__ = [
+    "ANY_FLOAT",
     "Circumstances",
     "compression_line",
     "held_out_line",
@@ -19,6 +20,8 @@ __all__ = [
     "support_line",
     "uniform_line",
 ]
+
+ANY_FLOAT = 2**64  # a C that was taken from a range is one of so many floats at most
 
 _ONE_DRAW = "the training examples are drawn independently from the distribution that new examples come from"
 _COLUMNS = (
@@ -44,7 +47,7 @@ class Circumstances:
         The error rate of guessing the largest class.
     n_classes : int
     selected_from : int
-        How many candidates the model was chosen from.
+        How many candidates the model was chosen from; `ANY_FLOAT` for a range.
     selected_on_test : bool
         Whether it was chosen by its errors on the test examples.
     is_weighted : bool
@@ -66,6 +69,15 @@ class Circumstances:
     def delta(self) -> float:
         """The probability with which a bound may fail."""
         return 1.0 - self.confidence
+
+    @property
+    def candidates(self) -> str:
+        """What the model was chosen from, in words."""
+        return (
+            "all numbers of a range"
+            if self.selected_from >= ANY_FLOAT
+            else f"{self.selected_from:,} candidates"
+        )
 
     @property
     def sure(self) -> str:
@@ -115,7 +127,7 @@ def held_out_line(errors: int, n_test: int, repeated: tuple[int, int], about: Ci
     if about.selected_on_test and about.selected_from > 1:
         confidence = 1.0 - about.delta / about.selected_from
         further.append(
-            f"it was the best of {about.selected_from:,} candidates on these very examples: the interval is "
+            f"it was the best of {about.candidates} on these very examples: the interval is "
             f"that of confidence {chosen_percent(confidence)} for each, so that all of them hold together "
             f"with {chosen_percent(about.confidence)} (Bonferroni); the rate itself is optimistic"
         )
@@ -152,7 +164,7 @@ def held_out_line(errors: int, n_test: int, repeated: tuple[int, int], about: Ci
 
 _LUNTZ = "A. Luntz and V. Brailovsky, Technicheskaya Kibernetica 3 (1969)"
 _CHOSEN = (
-    "C was fixed beforehand, which it was not: it is one of {:,} candidates, chosen with these examples. The "
+    "C was fixed beforehand, which it was not: it is one of {}, chosen with these examples. The "
     "smallest of several estimates is too small on average, and no theorem says by how much at most; test "
     "examples tell"
 )
@@ -162,7 +174,7 @@ _FIXED = "C and all other settings were fixed before these examples were seen"
 
 
 def _fixed_beforehand(about: Circumstances) -> tuple[str, ...]:
-    chosen = _CHOSEN.format(about.selected_from) if about.selected_from > 1 else _FIXED
+    chosen = _CHOSEN.format(about.candidates) if about.selected_from > 1 else _FIXED
     if not about.is_balanced:
         return (chosen,)
     return (
@@ -221,7 +233,7 @@ def compression_line(value: float, kept: int, errors: int, about: Circumstances)
     further = []
     if about.selected_from > 1:
         further.append(
-            f"C is one of {about.selected_from:,} values that were fixed beforehand, chosen in any way: the "
+            f"C is one of {about.candidates} that were fixed beforehand, chosen in any way: the "
             "bound is paid for all of them (the union bound)"
         )
     else:

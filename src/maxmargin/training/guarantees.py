@@ -22,7 +22,7 @@ from maxmargin.results.wording import plural
 from maxmargin.rows import MemoryRows
 from maxmargin.selection import guarantee_lines as lines
 from maxmargin.selection.compression import scores_of_refit
-from maxmargin.selection.guarantee_lines import Circumstances
+from maxmargin.selection.guarantee_lines import ANY_FLOAT, Circumstances
 from maxmargin.selection.guarantees import compression_bound, margin_bound, mistake_rate, uniform_bound
 from maxmargin.selection.repeated_rows import repeated_rows
 from maxmargin.training.examined import Examined, examine_model
@@ -67,7 +67,8 @@ def guarantees(
     confidence : float, default 0.95
         Of each interval and bound by itself.
     selected_from : int, optional
-        How many candidates, such as values of C, the model was chosen from; a search says so itself.
+        How many candidates, such as values of C, the model was chosen from; a search says so itself. A C that
+        may be any number of a range is one of 2**64 floats.
     selected_on : "train" or "test"
         Which examples the choice was made with. Choosing by errors on the test examples widens their
         interval.
@@ -190,6 +191,8 @@ def _check_selected(selected_from: Any, model: Any) -> int:
     """Return the number of candidates, as given or as a search keeps it."""
     if selected_from is not None:
         return int(check_positive("selected_from", selected_from, integer=True))
+    if getattr(model, "path_", None) is not None:
+        return ANY_FLOAT
     results = getattr(model, "cv_results_", None)
     if isinstance(results, dict) and "params" in results:
         return max(len(results["params"]), 1)
@@ -199,12 +202,12 @@ def _check_selected(selected_from: Any, model: Any) -> int:
 def _price(about: Circumstances) -> str:
     if about.selected_from == 1:
         return ""
-    chosen = f"chosen from {about.selected_from:,} candidates"
+    chosen = f"chosen from {about.candidates}"
     if about.selected_on_test:
         return f"{chosen} on the test examples: their interval is wide enough for all of them"
     return (
         f"{chosen} on these examples: leave-one-out and support vectors are optimistic by an unknown amount, "
-        f"compression pays ln {about.selected_from:,}, margin and VC dimension hold for every C and are free"
+        f"compression pays for them, margin and VC dimension hold for every C and are free"
     )
 
 
