@@ -105,6 +105,15 @@ def test_a_choice_on_the_test_examples_widens_their_interval(tumours):
     assert any("Bonferroni" in assumption for assumption in wide.assumptions)
 
 
+def test_a_choice_on_the_test_examples_costs_the_training_examples_nothing(tumours):
+    X, y, *test = tumours
+    model = LinearSVM(C=1).fit(X, y)
+    fixed = guarantees(model, X, y, test=test)
+    chosen = guarantees(model, X, y, test=test, selected_from=20, selected_on="test")
+    for name in ("leave-one-out error", "support vectors", "compression"):
+        assert chosen[name] == fixed[name]
+
+
 # ---------------------------------------------------------------- estimated
 
 
@@ -193,6 +202,19 @@ def test_compression_counts_errors_of_the_others(tumours, loss):
     errors = int((model.agreements(X[others], y[others]) <= 0).sum())
     assert line.value == compression_bound(len(y), len(model.support_), errors, 0.05)
     assert f"the {len(model.support_)} support vectors" in line.statement
+
+
+def test_compression_says_where_its_classifier_differs(tumours):
+    """A model record keeps no class weights, so what its support vectors give without them is another one."""
+    X, y, *_ = tumours
+    fitted = LinearSVM(C=0.01, class_weight={0: 20.0}).fit(X, y)
+    assert "which is this one" in guarantees(fitted, X, y, left_out=False)["compression"].statement
+    kept = fitted.support_
+    refit = LinearSVM(C=0.01).fit(X[kept], y[kept])
+    differing = int((refit.predict(X) != fitted.predict(X)).sum())
+    assert differing > 0
+    line = guarantees(fitted.to_model(), X, y, left_out=False)["compression"]
+    assert f"differs from this one for {differing} training example" in line.statement
 
 
 def test_balanced_classes_pay_for_their_counts(tumours):
@@ -304,6 +326,7 @@ def test_record_reads_well(tumours):
         ({"selected_on": "both"}, "selected_on must be one of 'train', 'test'"),
         ({"selected_on": "test"}, "give them with test="),
         ({"test": np.zeros((3, 2))}, "test must be a pair"),
+        ({"left_out": None}, "left_out must be True, False or a result of leave_one_out; got left_out=None"),
     ],
 )
 def test_bad_settings(tumours, settings, message):

@@ -71,6 +71,11 @@ class Circumstances:
         return 1.0 - self.confidence
 
     @property
+    def was_chosen_here(self) -> bool:
+        """Whether the training examples had a part in choosing the model from its candidates."""
+        return self.selected_from > 1 and not self.selected_on_test
+
+    @property
     def candidates(self) -> str:
         """What the model was chosen from, in words."""
         return (
@@ -174,7 +179,7 @@ _FIXED = "C and all other settings were fixed before these examples were seen"
 
 
 def _fixed_beforehand(about: Circumstances) -> tuple[str, ...]:
-    chosen = _CHOSEN.format(about.candidates) if about.selected_from > 1 else _FIXED
+    chosen = _CHOSEN.format(about.candidates) if about.was_chosen_here else _FIXED
     if not about.is_balanced:
         return (chosen,)
     return (
@@ -228,25 +233,36 @@ def support_line(n_support: int, about: Circumstances) -> Guarantee:
     )
 
 
-def compression_line(value: float, kept: int, errors: int, about: Circumstances) -> Guarantee:
-    """Return the bound by sample compression."""
-    further = []
-    if about.selected_from > 1:
-        further.append(
-            f"C is one of {about.candidates} that were fixed beforehand, chosen in any way: the "
-            "bound is paid for all of them (the union bound)"
-        )
-    else:
-        further.append(_FIXED)
+def compression_line(value: float, kept: int, errors: int, differing: int, about: Circumstances) -> Guarantee:
+    """Return the bound by sample compression.
+
+    Parameters
+    ----------
+    value : float
+    kept : int
+        Support vectors.
+    errors : int
+        Errors among all others, of the classifier fitted to the support vectors alone.
+    differing : int
+        Training examples for which it does not predict what the model does.
+    """
+    further = [_FIXED]
+    if about.was_chosen_here:
+        further = [
+            f"C is one of {about.candidates} that were fixed beforehand, chosen in any way: the bound is "
+            "paid for all of them (the union bound)"
+        ]
     if about.is_balanced:
         further.append(
             "balanced class weights depend on the counts of the classes, and all possible counts are paid for"
         )
+    which = "which is this one but for rounding and tol"
+    if differing:
+        which = f"which differs from this one for {plural(differing, 'training example')}"
     statement = (
-        f"the classifier that training on the {kept:,} support vectors alone gives, which is this one but "
-        f"for rounding and tol, errs on at most {percent(min(value, 1.0))} of new examples: it is wrong for "
-        f"{errors:,} of the {about.n - kept:,} that it never saw, and all ways to choose {kept:,} of "
-        f"{about.n:,} are paid for"
+        f"the classifier that training on the {kept:,} support vectors alone gives, {which}, errs on at most "
+        f"{percent(min(value, 1.0))} of new examples: it is wrong for {errors:,} of the {about.n - kept:,} "
+        f"that it never saw, and all ways to choose {kept:,} of {about.n:,} are paid for"
     )
     source = (
         "S. Floyd and M. Warmuth, Machine Learning 21 (1995); J. Langford, Journal of Machine Learning "

@@ -124,6 +124,10 @@ def guarantees(
         left_out = _leave_out(examined, found, limits)
     elif left_out is False:
         found.leave("leave-one-out error", "left_out=False")
+    elif not isinstance(left_out, LeaveOneOut):
+        raise InvalidParameter(
+            f"left_out must be True, False or a result of leave_one_out; got left_out={left_out!r}"
+        )
     _count_left_out(examined, left_out, about, found)
     _compress(examined, about, found, n_jobs)
     _bound_mistakes(examined, about, found)
@@ -275,21 +279,22 @@ def _compress(examined: Examined, about: Circumstances, found: _Found, n_jobs: i
         found.leave("compression", "no support vectors are known that determine the model")
         return
     kept = model.support.indices
-    if len(kept) == about.n:
-        found.leave("compression", "every example is a support vector")
+    if len(kept) in (0, about.n):
+        found.leave("compression", "every example is a support vector" if len(kept) else "no example pulls")
         return
     named = named_problem(
         examined.estimator, examined.X, examined.labels, examined.weights, n_jobs, asking="guarantees"
     )
     rest = np.ones(about.n, dtype=bool)
     rest[kept] = False
-    scores = _refit(named, kept)
-    errors = int((replace(examined, scores=scores).lead[rest] <= 0).sum())
-    choices = math.log(about.selected_from)
+    refit = replace(examined, scores=_refit(named, kept))
+    errors = int((refit.lead[rest] <= 0).sum())
+    differing = int(np.count_nonzero((refit.lead > 0) != (examined.lead > 0)))
+    choices = math.log(about.selected_from) if about.was_chosen_here else 0.0
     if about.is_balanced:
         choices += (about.n_classes - 1) * math.log(about.n + 1)
     value = compression_bound(about.n, len(kept), errors, about.delta, choices)
-    found.add(lines.compression_line(value, len(kept), errors, about))
+    found.add(lines.compression_line(value, len(kept), errors, differing, about))
 
 
 def _refit(named: NamedProblem, kept: Any) -> Any:
