@@ -56,6 +56,12 @@ class ExactEstimator(LinearEstimator, ABC):
             Labels of any kind.
         sample_weight : array of shape (n_rows,), optional
             A weight means repetition: 3 is the row three times, 0 its absence.
+
+        Returns
+        -------
+        The estimator. Ctrl-C raises KeyboardInterrupt within a fraction of a second. Methods that come
+        nearer step by step keep the best model found; linear programs have nothing to show before their end
+        and leave the estimator as it was.
         """
         self._check_settings()
         validate_data(self, X, y, skip_check_array=True)

@@ -38,7 +38,8 @@ class HardMarginSVM(ExactEstimator):
         What to do where no hyperplane separates the classes: raise `NotSeparable`, which carries the proof,
         or take the shortest θ of least total violation Σ max(0, 1 − y(θ·x + θ₀)).
     max_time : float, optional
-        The most seconds. Whatever ends a fit, it keeps the best model found and its certificate.
+        The most seconds. It keeps the best model found and its certificate; where by then only a dual bound
+        proves that no hyperplane separates, `NotSeparable` carries no other proof.
 
     Attributes
     ----------

@@ -16,7 +16,8 @@ class LeastAbsoluteClassifier(ExactEstimator):
     """Linear regression on the labels ±1 with the absolute loss, exactly, by linear programming.
 
     Minimises Σ |y − (θ·x + θ₀)| = Σ |1 − agreement|. One outlier moves it far less than it moves least
-    squares: a row pulls with its sign, not with its distance.
+    squares: a row pulls with its sign, not with its distance. There is no `max_time`: before its end a linear
+    program has nothing to show.
 
     Parameters
     ----------

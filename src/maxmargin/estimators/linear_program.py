@@ -18,7 +18,8 @@ class LinearProgramSeparator(ExactEstimator):
     """A hyperplane that separates the classes, found by linear programming.
 
     With the signed rows A, finds w with Aw ≥ 1: every agreement is at least 1 (B). Where no hyperplane
-    separates, that is proved by rows and weights that anybody can check.
+    separates, that is proved by rows and weights that anybody can check. There is no `max_time`: before its
+    end a linear program has nothing to show.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ class ZeroOneClassifier(ExactEstimator):
     node_limit : int, default 1000
         The most nodes of the branch and bound trees of all cover problems together.
     max_time : float, optional
-        The most seconds, looked at between cover problems.
+        The most seconds; it keeps the best hyperplane found, but no longer widens its margin.
 
     Attributes
     ----------

@@ -64,14 +64,16 @@ def exponential_loss(
     try:
         METHODS[method](problem, course, tol, max_iter, task.token)
     except KeyboardInterrupt:
-        task.token.stop()  # the classes that are left end at once
         course.status = Status.INTERRUPTED
     w, b = course.place.w, course.place.b
     if problem.rows.n_columns <= MOST_COLUMNS and method == "newton":
         w, b = problem.null_space.shortest(w, b)
     certificate = certify_exponential(problem, w, b)
     if certificate.relative_gap > tol and course.status is not Status.INTERRUPTED:
-        refuse(look_for_separation(problem, course.place, task.token))
+        try:
+            refuse(look_for_separation(problem, course.place, task.token))
+        except KeyboardInterrupt:
+            course.status = Status.INTERRUPTED
     return _solution(problem, w, b, certificate, course, method, tol)
 
 

@@ -11,13 +11,17 @@ from dataclasses import replace
 
 import numpy as np
 
+from maxmargin._core import Stopped
+from maxmargin.errors import NotSeparable
 from maxmargin.learners.hinge_minimum import describe_minimum
 from maxmargin.learners.separability import not_separable, separability_of
 from maxmargin.learners.two_classes import TwoClasses
 from maxmargin.problem import Offset, Problem, examine
 from maxmargin.results.certificate import Certificate
 from maxmargin.results.exact import ExactSolution
+from maxmargin.results.hinge_minimum import HingeMinimum
 from maxmargin.results.solution import Plan, Solution, Status
+from maxmargin.results.wording import short
 from maxmargin.rows import Array
 from maxmargin.rows.kernels import Combine, Scores
 from maxmargin.solvers.choose import choose
@@ -26,8 +30,10 @@ from maxmargin.solvers.unregularised_hinge import with_unit_margin
 
 __all__ = ["certify_hard_margin", "hard_margin", "hard_margin_problem"]
 
+_CUT_SHORT = (Status.MAX_TIME, Status.INTERRUPTED)
 _ROOM = 2.0  # a cost so far above the largest dual changes nothing in the proof
 _TOL = 1e-9
+_CLEARLY = 1e-6  # a bound above this share of the objective is no rounding error
 _PROVED = 1e-4  # beyond, nothing is said about a minimum that was not reached
 _INSTEAD = (
     "on_inseparable='closest' gives the hyperplane of least total violation instead, and LinearSVM with a "
@@ -53,18 +59,25 @@ def hard_margin(task: TwoClasses, *, on_inseparable: str = "raise") -> ExactSolu
     problem = hard_margin_problem(task)
     solver, plan = choose("auto", problem, _TOL)
     solution = run(problem, solver, plan, Limits(_TOL), token=task.token)
-    is_over = solution.status not in (Status.MAX_TIME, Status.INTERRUPTED)
-    if solution.certificate.objective > 0 and is_over and on_inseparable == "raise":
-        solution = _separated_after_all(task, problem, solution)
+    if solution.certificate.objective > 0 and on_inseparable == "raise":
+        if solution.status not in _CUT_SHORT:
+            solution = _separated_after_all(task, problem, solution)
+        if solution.status is Status.MAX_TIME:
+            _refuse_without_witness(solution.certificate)
     certificate = solution.certificate
     if certificate.objective == 0:
         certificate = certify_hard_margin(problem, solution.coef, solution.intercept, solution.alpha)
         why = "the soft margin is the same for every C from the largest dual on"
         plan = Plan("hard margin", why, plan.about)
-    is_proved = is_over and certificate.relative_gap <= _PROVED
     status = solution.status
     if status is Status.SOLVED and certificate.relative_gap > _TOL:
         status = Status.STALLED
+    minimum: HingeMinimum | None = None
+    if status not in _CUT_SHORT and certificate.relative_gap <= _PROVED:
+        try:
+            minimum = describe_minimum(problem, solution, solution.memory["C"], task.token)
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
     return ExactSolution(
         coef=solution.coef,
         intercept=solution.intercept,
@@ -74,18 +87,22 @@ def hard_margin(task: TwoClasses, *, on_inseparable: str = "raise") -> ExactSolu
         alpha=solution.alpha,
         status=status,
         n_iter=solution.n_iter,
-        details=describe_minimum(problem, solution, solution.memory["C"]) if is_proved else None,
+        details=minimum,
     )
 
 
 def _separated_after_all(task: TwoClasses, problem: Problem, solution: Solution) -> Solution:
     """Raise NotSeparable with the proof; but where exact arithmetic does separate, return its hyperplane.
 
-    That happens only if the margin is so small that rounding hides it: a certificate will tell.
+    That happens only if the margin is so small that rounding hides it: a certificate will tell. Where the
+    proof is ended early, the solution says so.
     """
-    found = separability_of(
-        task.rows.X, task.sign, has_offset=task.has_offset, token=task.token, counted=task.cost > 0
-    )
+    try:
+        found = separability_of(
+            task.rows.X, task.sign, has_offset=task.has_offset, token=task.token, counted=task.cost > 0
+        )
+    except (Stopped, KeyboardInterrupt) as end:
+        return replace(solution, status=Status.MAX_TIME if isinstance(end, Stopped) else Status.INTERRUPTED)
     if found.kind != "complete":
         is_whole = found.n_rows == task.rows.n_rows
         raise not_separable(
@@ -97,6 +114,16 @@ def _separated_after_all(task: TwoClasses, problem: Problem, solution: Solution)
         return solution
     proof = Certificate("lp-dual", 0.0, 0.0, 0.0, 0.0)
     return replace(solution, coef=w, intercept=b, intercept_interval=(b, b), certificate=proof)
+
+
+def _refuse_without_witness(proof: Certificate) -> None:
+    """Raise NotSeparable where the dual bound alone proves it: there was no time for the exact proof."""
+    if proof.bound > _CLEARLY * proof.objective:
+        raise NotSeparable(
+            "no hyperplane has every row strictly on its own side: each leaves a total violation of at least "
+            f"{short(proof.bound)}, by a dual bound. max_time ended before the exact proof, so this error "
+            f"carries no `separability`. {_INSTEAD}"
+        )
 
 
 def certify_hard_margin(problem: Problem, w: Array, b: float, alpha: Array) -> Certificate:

@@ -22,11 +22,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin._core import Stopped, StopToken
 from maxmargin.problem import Problem
 from maxmargin.results.hinge_minimum import HingeMinimum
 from maxmargin.results.solution import Solution
 from maxmargin.rows import Array
 from maxmargin.rows.kernels import Combine, Scores
+from maxmargin.solvers.linear_program import solve_program
 
 __all__ = ["describe_minimum"]
 
@@ -47,13 +49,15 @@ class _Margin:
     short: Array
 
 
-def describe_minimum(problem: Problem, solution: Solution, suffices: float) -> HingeMinimum:
+def describe_minimum(problem: Problem, solution: Solution, suffices: float, token: StopToken) -> HingeMinimum:
     """Return what is known about the minimum that a solution without a regulariser has reached.
 
     Parameters
     ----------
     suffices : float
         A C whose soft margin this was.
+    token : StopToken
+        Where it ends the programs, what they would have told stays unknown.
     """
     total = solution.certificate.objective
     weight = problem.class_costs.total
@@ -63,13 +67,16 @@ def describe_minimum(problem: Problem, solution: Solution, suffices: float) -> H
     if total == 0:
         live = problem.cost > 0
         C, is_least = float((solution.alpha[live] / problem.cost[live]).max(initial=0.0)), margin is None
-    if margin is not None:
-        least = _least_cost(problem, solution, margin)
-        if least is not None:
-            is_same = abs(least - C) <= _AGREE * C and total == 0
-            C, is_least = (C if is_same else least), True
-        if total > 0:
-            is_unique = _is_unique(problem, solution, margin)
+    try:
+        if margin is not None:
+            least = _least_cost(problem, solution, margin, token)
+            if least is not None:
+                is_same = abs(least - C) <= _AGREE * C and total == 0
+                C, is_least = (C if is_same else least), True
+            if total > 0:
+                is_unique = _is_unique(problem, solution, margin, token)
+    except Stopped:
+        pass
     return HingeMinimum(total, mean, is_unique, C, is_least)
 
 
@@ -97,10 +104,8 @@ def _margin_of(problem: Problem, solution: Solution) -> _Margin | None:
     return _Margin(indices, problem.sign[indices, None] * lifted / unit, unit, short / unit)
 
 
-def _least_cost(problem: Problem, solution: Solution, margin: _Margin) -> float | None:
+def _least_cost(problem: Problem, solution: Solution, margin: _Margin, token: StopToken) -> float | None:
     """Return the smallest C at which these weights are the soft margin, by a linear program."""
-    from scipy.optimize import linprog
-
     wanted = np.zeros(len(margin.unit))
     wanted[: len(solution.coef)] = solution.coef / margin.unit[: len(solution.coef)]
     size = float(np.abs(wanted).max(initial=0.0))
@@ -112,8 +117,9 @@ def _least_cost(problem: Problem, solution: Solution, margin: _Margin) -> float 
     equal = np.hstack([(cost[:, None] * margin.signed).T, margin.short[:, None] / largest])
     below = np.hstack([np.eye(len(cost)), -np.ones((len(cost), 1))])
     goal = np.append(np.zeros(len(cost)), 1.0)
-    result = linprog(
-        goal,
+    result = solve_program(
+        token,
+        c=goal,
         A_ub=below,
         b_ub=np.zeros(len(cost)),
         A_eq=equal,
@@ -125,10 +131,8 @@ def _least_cost(problem: Problem, solution: Solution, margin: _Margin) -> float 
     return None if result.status != 0 or result.fun is None else float(result.fun) * size / largest
 
 
-def _is_unique(problem: Problem, solution: Solution, margin: _Margin) -> bool | None:
+def _is_unique(problem: Problem, solution: Solution, margin: _Margin, token: StopToken) -> bool | None:
     """Return whether no change of (w, b) leaves the loss where it is."""
-    from scipy.optimize import linprog
-
     signed, width = margin.signed, len(margin.unit)
     share = solution.alpha[margin.indices] / problem.cost[margin.indices]
     at_zero, at_cost = share <= _AT_A_BOUND, share >= 1.0 - _AT_A_BOUND
@@ -138,8 +142,9 @@ def _is_unique(problem: Problem, solution: Solution, margin: _Margin) -> bool | 
     free_ways = np.vstack([signed[at_zero], -signed[at_cost]])
     if len(free_ways) == 0 or _rank(signed) < width:
         return False
-    result = linprog(
-        -free_ways.sum(axis=0),
+    result = solve_program(
+        token,
+        c=-free_ways.sum(axis=0),
         A_ub=-free_ways,
         b_ub=np.zeros(len(free_ways)),
         A_eq=held if len(held) else None,

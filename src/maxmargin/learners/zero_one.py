@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from maxmargin._core import StopToken
+from maxmargin._core import Stopped, StopToken
 from maxmargin.learners.two_classes import TwoClasses
 from maxmargin.learners.zero_one_cover import Cover, cover_errors
 from maxmargin.learners.zero_one_start import improve, surrogates, widest
@@ -40,8 +40,8 @@ def fewest_errors(task: TwoClasses, node_limit: int = 1_000, end: float | None =
     node_limit : int
         The most nodes of the cover problems.
     end : float, optional
-        When a cover problem has to end, on the clock of `time.perf_counter`; the task's token says so between
-        them.
+        When the task's token will say that the time is up, on the clock of `time.perf_counter`: a cover
+        problem has to end before, to tell its bound.
     """
 
     def seconds() -> float | None:
@@ -51,7 +51,7 @@ def fewest_errors(task: TwoClasses, node_limit: int = 1_000, end: float | None =
     best = _Best(task)
     status, bound, reason = Status.SOLVED, hopeless, "a sweep over all lines"
     try:
-        best.propose(surrogates(best.task))
+        best.propose(surrogates(task))
         if best.errors > hopeless and A.shape[1] <= 3 and len(A) <= _MOST_SWEPT:
             found = sweep_lines(A, weight, task.token)
             best.propose(_split(task, v) for v in found.directions)
@@ -68,11 +68,13 @@ def fewest_errors(task: TwoClasses, node_limit: int = 1_000, end: float | None =
             finally:
                 best.propose([_split(task, cover.v)])
                 bound, status = hopeless + cover.bound, cover.status
+        if not task.token.poll():
+            best.widen(task)
+    except Stopped:
+        status = Status.MAX_TIME
     except KeyboardInterrupt:
         task.token.stop()  # the classes that are left end at once
         status = Status.INTERRUPTED
-    if status is not Status.INTERRUPTED:
-        best.widen()
     return _solution(task, best, min(bound, best.errors), status, reason)
 
 
@@ -91,10 +93,10 @@ class _Best:
             if errors < self.errors:
                 self.w, self.b, self.errors = w, b, errors
 
-    def widen(self) -> None:
+    def widen(self, task: TwoClasses) -> None:
         """Move to the largest margin with the same rows right."""
         right = (self.task.agreements(self.w, self.b) > 0) & (self.task.cost > 0)
-        found = widest(self.task, right)
+        found = widest(task, right)
         if found is None:
             return
         errors = self._errors(*found)

@@ -21,12 +21,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.optimize import Bounds, LinearConstraint
 
 from maxmargin._core import StopToken
 from maxmargin.learners.subsystems import proves_infeasible
 from maxmargin.results.solution import Status
 from maxmargin.rows import Array
+from maxmargin.solvers.linear_program import solve_integer_program, solve_program
 
 __all__ = ["Cover", "cover_errors"]
 
@@ -36,6 +37,7 @@ _ROOT_ROUNDS = 60
 _STALE = 5
 _PER_ROUND = 6  # peelings with different preferences
 _MARGIN = 1e-9  # HiGHS's own tolerance on the bound of a cover
+_OF_THE_TIME = 0.9  # what a cover problem may take of what is left: its bound has to arrive before the end
 
 Index = NDArray[np.intp]
 
@@ -117,6 +119,11 @@ def cover_errors(
         Improves a direction.
     seconds : callable
         What is left of the time; None without a limit.
+
+    Raises
+    ------
+    Stopped
+        If the token ends it within a program; what the cover knows by then holds.
     """
     random = np.random.default_rng(0)
     _relaxed_rounds(cover, random, better, token)
@@ -127,12 +134,12 @@ def cover_errors(
         if cover.nodes >= node_limit:
             cover.status = Status.NODE_LIMIT
             return
-        chosen, is_optimal = _cheapest_cover(cover, node_limit - cover.nodes, seconds())
+        chosen, is_optimal = _cheapest_cover(cover, node_limit - cover.nodes, seconds(), token)
         if cover.is_closed or chosen is None:
             continue
         found = 0
         for _ in range(_PER_ROUND):
-            found += _peel(cover, ~chosen, random.uniform(0.5, 1.5, len(cover.weight)), better)
+            found += _peel(cover, ~chosen, random.uniform(0.5, 1.5, len(cover.weight)), better, token)
         if found == 0 and is_optimal and not cover.is_closed:
             cover.status = (
                 Status.STALLED
@@ -151,20 +158,26 @@ def _relaxed_rounds(
             return
         before = cover.bound
         price = share + 1e-3 * random.uniform(0.5, 1.5, len(share))
-        if _peel(cover, np.ones(len(share), dtype=bool), price, better) == 0:
+        if _peel(cover, np.ones(len(share), dtype=bool), price, better, token) == 0:
             return
-        share, value = _fractions(cover)
+        share, value = _fractions(cover, token)
         cover.raise_bound(value)
         stale = 0 if cover.bound > before else stale + 1
 
 
-def _peel(cover: Cover, kept: NDArray[np.bool_], price: Array, better: Callable[[Array], Array]) -> int:
+def _peel(
+    cover: Cover,
+    kept: NDArray[np.bool_],
+    price: Array,
+    better: Callable[[Array], Array],
+    token: StopToken,
+) -> int:
     """Take subsystems, no row twice, off the kept rows until the rest can be separated; count new ones."""
     left, found = np.flatnonzero(kept), 0
     while len(left):
-        part = _subsystem(cover.scaled[left], price[left])
+        part = _subsystem(cover.scaled[left], price[left], token)
         if part is None:
-            v = _separator(cover.scaled[left])
+            v = _separator(cover.scaled[left], token)
             if v is not None:
                 before = cover.errors
                 cover.propose(_unscaled(cover, v))
@@ -178,13 +191,19 @@ def _peel(cover: Cover, kept: NDArray[np.bool_], price: Array, better: Callable[
     return found
 
 
-def _subsystem(rows: Array, price: Array) -> Index | None:
+def _subsystem(rows: Array, price: Array, token: StopToken) -> Index | None:
     """Return a smallest subsystem without a solution, cheap ones first; None if there is none."""
     n, m = rows.shape
     equations = np.vstack([rows.T, np.ones((1, n))])
     target = np.append(np.zeros(m), 1.0)
-    result = linprog(
-        price, A_eq=equations, b_eq=target, bounds=(0.0, None), method="highs-ds", options=_EXACT
+    result = solve_program(
+        token,
+        c=price,
+        A_eq=equations,
+        b_eq=target,
+        bounds=(0.0, None),
+        method="highs-ds",
+        options=_EXACT,
     )
     if result.status == 2:
         return None
@@ -193,13 +212,15 @@ def _subsystem(rows: Array, price: Array) -> Index | None:
     return np.flatnonzero(result.x > _ZERO)
 
 
-def _separator(rows: Array) -> Array | None:
+def _separator(rows: Array, token: StopToken) -> Array | None:
     """Return the direction of the largest smallest product with the rows."""
     n, m = rows.shape
     constraints = np.hstack([-rows, np.ones((n, 1))])
     bounds = [(-1.0, 1.0)] * m + [(None, 1.0)]
     goal = np.append(np.zeros(m), -1.0)
-    result = linprog(goal, A_ub=constraints, b_ub=np.zeros(n), bounds=bounds, method="highs-ds")
+    result = solve_program(
+        token, c=goal, A_ub=constraints, b_ub=np.zeros(n), bounds=bounds, method="highs-ds"
+    )
     if result.x is None or not result.x[-1] > 0:
         return None
     return np.asarray(result.x[:-1])
@@ -228,26 +249,29 @@ def _constraint(cover: Cover) -> Any:
     return sp.csr_array((np.ones(len(places)), places, starts), shape=shape)
 
 
-def _fractions(cover: Cover) -> tuple[Array, float]:
+def _fractions(cover: Cover, token: StopToken) -> tuple[Array, float]:
     """Return the cheapest cover by fractions of rows, and its value."""
     if not cover.subsystems:
         return np.zeros(len(cover.weight)), 0.0
     least = np.ones(len(cover.subsystems))
-    result: Any = linprog(
-        cover.weight, A_ub=-_constraint(cover), b_ub=-least, bounds=(0, 1), method="highs-ds"
+    result: Any = solve_program(
+        token, c=cover.weight, A_ub=-_constraint(cover), b_ub=-least, bounds=(0, 1), method="highs-ds"
     )
     return np.asarray(result.x), float(result.fun)
 
 
-def _cheapest_cover(cover: Cover, nodes: int, seconds: float | None) -> tuple[NDArray[np.bool_] | None, bool]:
+def _cheapest_cover(
+    cover: Cover, nodes: int, seconds: float | None, token: StopToken
+) -> tuple[NDArray[np.bool_] | None, bool]:
     """Return the rows of a cover, None if there is none yet, and whether it is proved to be the cheapest."""
     if not cover.subsystems:
         return np.zeros(len(cover.weight), dtype=bool), True
     options: Any = {"node_limit": nodes, "mip_rel_gap": 0.0}
     if seconds is not None:
-        options["time_limit"] = max(seconds, 0.01)
-    result = milp(
-        cover.weight,
+        options["time_limit"] = max(_OF_THE_TIME * seconds, 0.01)
+    result = solve_integer_program(
+        token,
+        c=cover.weight,
         integrality=np.ones(len(cover.weight), dtype=np.int64),
         bounds=Bounds(0.0, 1.0),
         constraints=LinearConstraint(_constraint(cover), lb=1.0),

@@ -17,6 +17,7 @@ from maxmargin.learners.hard_margin import hard_margin
 from maxmargin.learners.least_squares import least_squares
 from maxmargin.learners.two_classes import TwoClasses
 from maxmargin.problem import Offset, Problem
+from maxmargin.results.solution import Status
 from maxmargin.rows import Array
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import Limits, run
@@ -28,17 +29,21 @@ _MOST_DIRECTIONS = 400
 
 
 def surrogates(task: TwoClasses) -> list[tuple[Array, float]]:
-    """Return the minima of the squared, exponential, hinge and logistic losses; each is quick."""
+    """Return the minima of the squared, exponential, hinge and logistic losses; each is quick.
+
+    Where the task's token ends one early, what it had by then; Ctrl-C raises KeyboardInterrupt.
+    """
     squared = least_squares(task)
     found = [(squared.coef, squared.intercept)]
     try:
         exponential = exponential_loss(task, max_iter=30)
+        _hand_on_interrupt(exponential.status)
         found.append((exponential.coef, exponential.intercept))
     except NoFiniteOptimum as error:
         found.append((error.direction, error.offset))
     for loss in ("hinge", "logistic"):
         problem = Problem(task.rows, task.sign, task.cost, loss, _offset(task))
-        found.append(_solved(problem, 1e-4))
+        found.append(_solved(problem, 1e-4, task.token))
     return found
 
 
@@ -78,15 +83,23 @@ def widest(task: TwoClasses, right: NDArray[np.bool_]) -> tuple[Array, float] | 
     sign = np.ascontiguousarray(task.sign[chosen])
     if len(chosen) == 0 or abs(int(sign.sum())) == len(sign):
         return None
-    subset = TwoClasses(task.rows.subset(chosen), sign, np.ones(len(chosen)), task.has_offset)
+    subset = TwoClasses(task.rows.subset(chosen), sign, np.ones(len(chosen)), task.has_offset, task.token)
     found = hard_margin(subset, on_inseparable="closest")
+    _hand_on_interrupt(found.status)
     return found.coef, found.intercept
 
 
-def _solved(problem: Problem, tol: float) -> tuple[Array, float]:
+def _solved(problem: Problem, tol: float, token: StopToken) -> tuple[Array, float]:
     solver, plan = choose("auto", problem, tol)
-    solution = run(problem, solver, plan, Limits(tol), token=StopToken())
+    solution = run(problem, solver, plan, Limits(tol), token=token)
+    _hand_on_interrupt(solution.status)
     return solution.coef, solution.intercept
+
+
+def _hand_on_interrupt(status: Status) -> None:
+    """Raise what a learner has kept to itself, so that it could return what it had."""
+    if status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
 
 
 def _offset(task: TwoClasses) -> Offset:

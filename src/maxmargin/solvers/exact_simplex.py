@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._core import StopToken
-from maxmargin.errors import Interrupted
+from maxmargin._core import Stopped, StopToken
 from maxmargin.rows import Array
 from maxmargin.solvers.exact_arithmetic import Integers, as_integers, to_floats
 from maxmargin.solvers.exact_systems import solve_from_left
@@ -61,6 +60,11 @@ def find_combination(
         Rows to try first; good ones save most of the work.
     sums_to_one : bool
         Give every row a further entry 1, and the target too.
+
+    Raises
+    ------
+    Stopped
+        If the token says so first.
     """
     source = _Source(rows, sums_to_one)
     if sums_to_one:
@@ -75,7 +79,7 @@ def find_combination(
     tableau = _Tableau(target)
     while not tableau.is_done:
         if token.poll():
-            raise Interrupted("interrupted while looking for a combination of the rows")
+            raise Stopped
         w = tableau.prices()
         entering = source.improving(w, likely)
         if entering is None:

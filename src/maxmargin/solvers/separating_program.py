@@ -21,6 +21,7 @@ from maxmargin.problem import Problem
 from maxmargin.problem.null_space import ColumnsOfRows
 from maxmargin.rows import Array
 from maxmargin.rows.kernels import Combine, Scores
+from maxmargin.solvers.linear_program import solve_program
 
 __all__ = ["Direction", "agreements", "find_direction", "is_meant"]
 
@@ -62,17 +63,18 @@ class _Units:
 
 
 def find_direction(
-    problem: Problem, undecided: NDArray[np.bool_], likely: Array | None, token: StopToken | None = None
+    problem: Problem, undecided: NDArray[np.bool_], likely: Array | None, token: StopToken
 ) -> Direction | None:
-    """Return a direction that separates some undecided row and offends none; None if there is none."""
+    """Return a direction that separates some undecided row and offends none; None if there is none.
+
+    Raises Stopped if the token says so first: then nothing is known.
+    """
     live = np.flatnonzero(problem.cost > 0)
     units = _units(problem, live)
     goal = _goal(problem, undecided, units)
     taken = _first_rows(live, undecided, likely)
     while True:
-        if token is not None and token.poll():
-            return None
-        answer = _solve(problem, taken, goal, units)
+        answer = _solve(problem, taken, goal, units, token)
         if answer is None:
             return None
         w, b = units.undo(answer)
@@ -133,10 +135,11 @@ def _goal(problem: Problem, undecided: NDArray[np.bool_], units: _Units) -> Arra
     return goal / max(int(undecided.sum()), 1)
 
 
-def _solve(problem: Problem, taken: NDArray[np.intp], goal: Array, units: _Units) -> Array | None:
+def _solve(
+    problem: Problem, taken: NDArray[np.intp], goal: Array, units: _Units, token: StopToken
+) -> Array | None:
     """Return the best direction for the rows taken, or None if it is worth nothing."""
     import scipy.sparse as sp
-    from scipy.optimize import linprog
 
     X: Any = problem.rows.subset(taken).X
     sign = problem.sign[taken].astype(np.float64)
@@ -151,8 +154,9 @@ def _solve(problem: Problem, taken: NDArray[np.intp], goal: Array, units: _Units
         if units.has_offset:
             scaled = sp.hstack([scaled, sp.csr_array(np.ones((len(taken), 1)))])
         constraints = sp.diags_array(-sign) @ sp.csr_array(scaled)
-    result = linprog(
-        -goal,
+    result = solve_program(
+        token,
+        c=-goal,
         A_ub=constraints,
         b_ub=np.zeros(len(taken)),
         bounds=(-1.0, 1.0),

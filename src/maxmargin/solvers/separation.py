@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._core import StopToken
-from maxmargin.errors import Interrupted, NoFiniteOptimum
+from maxmargin._core import Stopped, StopToken
+from maxmargin.errors import NoFiniteOptimum
 from maxmargin.problem import Problem
 from maxmargin.results.wording import plural
 from maxmargin.rows import Array
@@ -127,36 +127,37 @@ def find_separation(
     ----------
     likely : row vector, optional
         The agreements at some point: rows with small ones are looked at first.
+    token : StopToken, optional
+        Where it ends the search, what was found until then; None then means that nothing is known.
     """
+    token = StopToken() if token is None else token
     undecided: NDArray[np.bool_] = problem.cost > 0
     total, offset = np.zeros(problem.rows.n_columns), 0.0
     best: Separation | None = None
-    while undecided.any():
-        found = find_direction(problem, undecided, likely, token)
-        if found is None:
-            break
-        # The sum of two directions separates what either of them does.
-        following = check_direction(problem, total + found.w, offset + found.b)
-        if following is None or (best is not None and following.n_separated <= best.n_separated):
-            break
-        best, total, offset = following, total + found.w, offset + found.b
-        undecided = undecided & ~found.separated
-    return _found_exactly(problem, token) if best is None else best
+    try:
+        while undecided.any():
+            found = find_direction(problem, undecided, likely, token)
+            if found is None:
+                break
+            # The sum of two directions separates what either of them does.
+            following = check_direction(problem, total + found.w, offset + found.b)
+            if following is None or (best is not None and following.n_separated <= best.n_separated):
+                break
+            best, total, offset = following, total + found.w, offset + found.b
+            undecided = undecided & ~found.separated
+        return _found_exactly(problem, token) if best is None else best
+    except Stopped:
+        return best
 
 
-def _found_exactly(problem: Problem, token: StopToken | None) -> Separation | None:
+def _found_exactly(problem: Problem, token: StopToken) -> Separation | None:
     """Return what `separability` finds without rounding errors: margins too thin for programs in floats."""
     X: Any = getattr(problem.rows, "X", None)
     if X is None or problem.rows.n_columns > MOST_EXACT:
         return None
     live = np.flatnonzero(problem.cost > 0)
     has_offset = problem.offset.kind == "free"
-    try:
-        verdict = decide(
-            X[live], problem.sign[live], has_offset=has_offset, token=StopToken() if token is None else token
-        )
-    except Interrupted:  # the time is up: nothing is known
-        return None
+    verdict = decide(X[live], problem.sign[live], has_offset=has_offset, token=token)
     if verdict.kind == "overlapping":
         return None
     w = np.array([float(weight) for weight in verdict.w])

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from maxmargin._core import StopToken
+from maxmargin._core import Stopped, StopToken
 from maxmargin.rows import Array
 from maxmargin.solvers.exact_arithmetic import Integers, as_integers, to_floats
 
@@ -104,7 +104,8 @@ class SignedRows:
         result = np.sign(value).astype(np.int8)
         doubtful = np.flatnonzero(np.abs(value) <= bound)
         for start in range(0, len(doubtful), _ROWS_AT_ONCE):
-            token.poll()
+            if token.poll():
+                raise Stopped
             few = doubtful[start : start + _ROWS_AT_ONCE]
             result[few] = _exact_signs(self.dense(few), w)
         return result

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._core import StopToken
+from maxmargin._core import Stopped, StopToken
 from maxmargin.solvers.exact_arithmetic import Echelon
 from maxmargin.solvers.exact_systems import independent_columns
 from maxmargin.solvers.separation_guess import spread_out
@@ -25,7 +25,8 @@ def spanning_rows(rows: SignedRows, token: StopToken) -> NDArray[np.intp]:
     echelon = Echelon(rows.n_columns)
     basis = [int(row) for row, values in zip(chosen, integers, strict=True) if echelon.take(values)]
     while echelon.rank < rows.n_columns:
-        token.poll()
+        if token.poll():
+            raise Stopped
         outside = next(
             (
                 int(np.flatnonzero(signs)[0])

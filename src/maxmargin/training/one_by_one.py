@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin._core import StopToken
+from maxmargin._core import Stopped, StopToken
 from maxmargin.errors import InvalidInput, NoFiniteOptimum, NotSeparable
 from maxmargin.learners.two_classes import TwoClasses
 from maxmargin.results.exact import ExactSolution
+from maxmargin.results.solution import Status
 from maxmargin.rows import MemoryRows
 from maxmargin.training.cores import resolve_jobs
 from maxmargin.training.costs import Targets, make_targets
@@ -72,16 +73,26 @@ def learn_exactly(
     rows = MemoryRows(checked, threads=resolve_jobs(None))
     rows.norms()  # finds values that are not finite before anything else is done
     token = StopToken(max_time, threading.current_thread() is threading.main_thread())
-    solutions = []
+    solutions = _learn_all(learn, rows, targets, offset.kind == "free", token)
+    return _model_of(solutions, targets, loss=loss, offset=offset.kind, tol=tol, C=C), solutions
+
+
+def _learn_all(
+    learn: Learner, rows: MemoryRows, targets: Targets, has_offset: bool, token: StopToken
+) -> list[ExactSolution]:
+    solutions: list[ExactSolution] = []
     for positive in targets.positives:
-        task = TwoClasses(rows, targets.sign(positive), targets.cost, offset.kind == "free", token)
         try:
-            solutions.append(learn(task))
+            solutions.append(learn(TwoClasses(rows, targets.sign(positive), targets.cost, has_offset, token)))
+        except Stopped:  # of learners that have nothing to show before their end
+            raise KeyboardInterrupt from None
         except (NoFiniteOptimum, NotSeparable) as error:
             if len(targets.positives) == 1:
                 raise
             raise error.about(f"class {targets.classes[positive]!s} against the rest") from None
-    return _model_of(solutions, targets, loss=loss, offset=offset.kind, tol=tol, C=C), solutions
+        if solutions[-1].status is Status.INTERRUPTED:
+            token.stop()  # the classes that are left end at once
+    return solutions
 
 
 def _model_of(

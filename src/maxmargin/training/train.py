@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from maxmargin._core import StopToken
 from maxmargin.errors import CalibrationWarning, ConvergenceWarning, Interrupted, InvalidParameter
 from maxmargin.learners.hinge_minimum import describe_minimum
 from maxmargin.losses.table import DUAL_LOSSES, dual_form
@@ -147,6 +150,7 @@ def fit_linear(
     rows.norms()  # finds values that are not finite before anything else is done
     if is_undetermined(targets, offset):
         return undetermined_model(targets, checked.shape[1], loss, limits.tol)
+    token = StopToken(limits.max_time, _is_main())
     ticker = Ticker(limits.tol) if verbose else None
     settings = Settings(
         loss, offset, limits, solver, threads, seed_from(random_state), watching(watch, ticker), announce
@@ -157,7 +161,7 @@ def fit_linear(
     finally:
         if ticker is not None:
             ticker.close()
-    model = model_of(solutions, targets, settings, rows)
+    model = model_of(solutions, targets, settings, rows, token)
     if calibrate is None or len(targets.classes) < 2:
         return model
     left = None if limits.max_time is None else max(limits.max_time - (time.perf_counter() - began), 0.0)
@@ -166,9 +170,25 @@ def fit_linear(
 
 
 def model_of(
-    solutions: list[Solution], targets: Targets, settings: Settings, rows: MemoryRows
+    solutions: list[Solution],
+    targets: Targets,
+    settings: Settings,
+    rows: MemoryRows,
+    token: StopToken | None = None,
 ) -> LinearModel:
-    """Return the classes' solutions as one model."""
+    """Return the classes' solutions as one model.
+
+    Parameters
+    ----------
+    token : StopToken, optional
+        Ends what is found out besides about a smallest hinge loss.
+    """
+    token = StopToken(None, _is_main()) if token is None else token
+    try:
+        minima = _minima(solutions, targets, settings, rows, token)
+    except KeyboardInterrupt:
+        minima = []
+        solutions = [replace(solution, status=Status.INTERRUPTED) for solution in solutions]
     signs = [targets.sign(positive) for positive in targets.positives]
     return LinearModel(
         coef=np.array([solution.coef for solution in solutions]),
@@ -186,13 +206,17 @@ def model_of(
         histories=[solution.history for solution in solutions],
         n_iter=[solution.n_iter for solution in solutions],
         support=None if dual_form(settings.loss).has_barrier else support_of(solutions, signs, targets.cost),
-        minima=_minima(solutions, targets, settings, rows),
+        minima=minima,
         memories=[solution.memory for solution in solutions],
     )
 
 
+def _is_main() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
 def _minima(
-    solutions: list[Solution], targets: Targets, settings: Settings, rows: MemoryRows
+    solutions: list[Solution], targets: Targets, settings: Settings, rows: MemoryRows, token: StopToken
 ) -> list[HingeMinimum]:
     """Return what is known of the smallest hinge loss, where that was asked for and reached."""
     is_asked = settings.loss == "hinge" and math.isinf(targets.C)
@@ -201,5 +225,5 @@ def _minima(
     found = []
     for positive, solution in zip(targets.positives, solutions, strict=True):
         problem = Problem(rows, targets.sign(positive), targets.cost, "hinge", settings.offset, targets.ridge)
-        found.append(describe_minimum(problem, solution, solution.memory["C"]))
+        found.append(describe_minimum(problem, solution, solution.memory["C"], token))
     return found
