@@ -26,10 +26,13 @@ from maxmargin.estimators.held_out_scorers import (
 from maxmargin.estimators.labels import checked_labels
 from maxmargin.results.calibration import CALIBRATIONS
 from maxmargin.results.cross_validation import RULES
+from maxmargin.results.leave_one_out import LeaveOneOut
 from maxmargin.results.solution import Progress, Status
 from maxmargin.selection.cross_validation import JUDGES, Judge
-from maxmargin.training.cross_validation import Selected, select_by_folds
+from maxmargin.training.cross_validation import select_by_folds
+from maxmargin.training.leave_one_out_search import select_by_leave_one_out
 from maxmargin.training.progress import Ticker, watching
+from maxmargin.training.selected import Selected
 from maxmargin.training.validation_task import ValidationTask, check_Cs, validation_task
 from maxmargin.validation import check_choice
 
@@ -37,6 +40,7 @@ __all__ = ["ConvexEstimatorCV"]
 
 _OF_THE_SEARCH = ("C_", "best_index_", "best_score_", "cv_results_", "cv_certificates_", "n_splits_")
 _OF_THE_SPLITS = ("left_out_agreements_",)
+_OF_LEAVE_ONE_OUT = ("leave_one_out_",)
 
 
 def _gives_probabilities(estimator: Any) -> bool:
@@ -61,6 +65,7 @@ class ConvexEstimatorCV(LinearEstimator):
     cv_certificates_: NDArray[np.object_]
     n_splits_: int
     left_out_agreements_: NDArray[np.float64]
+    leave_one_out_: LeaveOneOut
 
     def __init__(
         self,
@@ -132,25 +137,52 @@ class ConvexEstimatorCV(LinearEstimator):
         labels = checked_labels(y)
         ticker = Ticker(self.tol) if self.verbose else None
         task = validation_task(X, labels, sample_weight, loss=loss, **self._settings(ticker))
-        for_splits, for_scorer = self._routed(scoring, sample_weight, groups)
-        splits = list(check_cv(self.cv, labels, classifier=True).split(X, labels, **for_splits))
         try:
-            selected = select_by_folds(
-                task,
-                splits,
-                Cs,
-                judge=self._judge(scoring, task, X, y, for_scorer),
-                rule=rule,
-                refit=bool(self.refit),
-                keep_weights=callable(scoring),
-                calibrate=self.calibrate,
-            )
+            if isinstance(self.cv, str):
+                selected = self._by_leave_one_out(task, Cs, scoring, rule)
+            else:
+                selected = self._by_folds(task, Cs, scoring, rule, (X, y, sample_weight, groups))
         finally:
             if ticker is not None:
                 ticker.close()
         self._keep_selected(selected, task)
         self._tell_how_the_search_ended(selected)
         return self
+
+    def _by_folds(
+        self, task: ValidationTask, Cs: NDArray[np.float64], scoring: Any, rule: str, data: tuple[Any, ...]
+    ) -> Selected:
+        X, y, sample_weight, groups = data
+        for_splits, for_scorer = self._routed(scoring, sample_weight, groups)
+        splits = list(check_cv(self.cv, task.labels, classifier=True).split(X, task.labels, **for_splits))
+        return select_by_folds(
+            task,
+            splits,
+            Cs,
+            judge=self._judge(scoring, task, X, y, for_scorer),
+            rule=rule,
+            refit=bool(self.refit),
+            keep_weights=callable(scoring),
+            calibrate=self.calibrate,
+        )
+
+    def _by_leave_one_out(
+        self, task: ValidationTask, Cs: NDArray[np.float64], scoring: Any, rule: str
+    ) -> Selected:
+        if self.cv != "loo":
+            raise errors.InvalidParameter(
+                "cv must be 'loo', a number of folds, a splitter or an iterable of splits; "
+                f"got cv={self.cv!r}"
+            )
+        if callable(scoring) or scoring not in JUDGES:
+            raise errors.InvalidParameter(
+                "cv='loo' judges by scoring='error', exactly, or by 'log_loss' of estimated scores; got "
+                f"scoring={scoring!r}. Other scorers need folds."
+            )
+        self._judge(scoring, task, None, None, {})  # refuses a log-loss without probabilities
+        return select_by_leave_one_out(
+            task, Cs, by=scoring, rule=rule, refit=bool(self.refit), calibrate=self.calibrate
+        )
 
     def _checked_loss(self) -> str:
         return check_choice("loss", self.loss, self._losses) if len(self._losses) > 1 else self._losses[0]
@@ -221,7 +253,7 @@ class ConvexEstimatorCV(LinearEstimator):
     # ------------------------------------------------------------ what is kept
 
     def _keep_selected(self, selected: Selected, task: ValidationTask) -> None:
-        for name in (*_OF_THE_SPLITS, "coef_", "intercept_", "_model"):
+        for name in (*_OF_THE_SPLITS, *_OF_LEAVE_ONE_OUT, "coef_", "intercept_", "_model"):
             self.__dict__.pop(name, None)
         self.C_, self.best_index_ = selected.C, selected.index
         self.cv_results_ = selected.table.results()
@@ -233,6 +265,8 @@ class ConvexEstimatorCV(LinearEstimator):
             signs = [task.targets.sign(positive) for positive in task.targets.positives]
             agreements = selected.left_out * np.array(signs).T
             self.left_out_agreements_ = agreements[:, 0] if len(signs) == 1 else agreements
+        if selected.leave_one_out is not None:
+            self.leave_one_out_ = selected.leave_one_out
         if selected.model is not None:
             self._keep(selected.model)
 
@@ -244,18 +278,23 @@ class ConvexEstimatorCV(LinearEstimator):
             raise errors.Interrupted(said if message is None else f"{said}. {message}", model)
         if message is not None:
             warnings.warn(message, ConvergenceWarning, stacklevel=3)  # where fit was called
+        record = selected.leave_one_out
+        if record is not None and not record.is_meaningful:
+            warnings.warn(str(record.warning()), errors.LeaveOneOutWarning, stacklevel=3)
         if model is not None and model.uncalibrated:
             warnings.warn(model.calibration_warning(), errors.CalibrationWarning, stacklevel=3)
 
     def _why_missing(self, name: str) -> str:
         what = f"{type(self).__name__!r} object has no attribute {name!r}"
         if "C_" not in self.__dict__:
-            known = (*_OF_THE_SEARCH, *_OF_THE_SPLITS)
+            known = (*_OF_THE_SEARCH, *_OF_THE_SPLITS, *_OF_LEAVE_ONE_OUT)
             return (
                 f"{what}: it is not fitted yet, call fit first"
                 if name in known
                 else super()._why_missing(name)
             )
+        if name in _OF_LEAVE_ONE_OUT:
+            return f"{what}: it belongs to cv='loo' with scoring='error'"
         if name in _OF_THE_SPLITS:
             return f"{what}: some rows were never held out"
         if "_model" not in self.__dict__:

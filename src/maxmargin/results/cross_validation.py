@@ -50,6 +50,11 @@ class CrossValidation(Readable):
         return np.asarray(~np.isnan(self.scores).any(axis=1))
 
     @property
+    def unfinished(self) -> NDArray[np.float64]:
+        """The C's that have no score on some split."""
+        return self.Cs[~self.is_finished]
+
+    @property
     def mean(self) -> NDArray[np.float64]:
         """The mean score of each C over the splits; NaN where one is missing."""
         return np.asarray(self.scores.mean(axis=1))

@@ -7,7 +7,14 @@ from numpy.typing import NDArray
 
 from maxmargin.rows import Array
 
-__all__ = ["all_classes", "log_probabilities", "minus_log_loss", "share_right"]
+__all__ = [
+    "all_classes",
+    "is_right",
+    "log_probabilities",
+    "minus_log_loss",
+    "own_log_probabilities",
+    "share_right",
+]
 
 # What a probability of 0 costs: as much as the smallest that a double next to 1 tells apart from it.
 _LEAST_LOG = float(np.log(np.finfo(np.float64).eps))
@@ -50,5 +57,9 @@ def log_probabilities(scores: Array) -> Array:
 
 def minus_log_loss(log_probability: Array, codes: NDArray[np.integer], weights: Array) -> float:
     """Return the mean log-probability of the rows' own classes, by weight."""
-    own = log_probability[np.arange(len(codes)), codes]
-    return float(np.average(np.maximum(own, _LEAST_LOG), weights=weights))
+    return float(np.average(own_log_probabilities(log_probability, codes), weights=weights))
+
+
+def own_log_probabilities(log_probability: Array, codes: NDArray[np.integer]) -> Array:
+    """Return the log-probability of each row's own class."""
+    return np.maximum(log_probability[np.arange(len(codes)), codes], _LEAST_LOG)

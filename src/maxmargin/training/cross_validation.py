@@ -28,72 +28,13 @@ from maxmargin.selection.cross_validation import (
 from maxmargin.selection.folds import Walk, walk_folds
 from maxmargin.training.model import LinearModel
 from maxmargin.training.one_vs_rest import solve_all
+from maxmargin.training.selected import Selected
 from maxmargin.training.train import model_of
 from maxmargin.training.validation_task import ValidationTask
 
-__all__ = ["Selected", "select_by_folds"]
+__all__ = ["select_by_folds"]
 
 _FOR_THE_FOLDS = 0.8  # of the time given, where all rows are fitted afterwards
-
-
-@dataclass(frozen=True, eq=False)
-class Selected:
-    """The C that was chosen, why, and the model at it.
-
-    Attributes
-    ----------
-    C : float
-    index : int
-        Its place in the table.
-    table : CrossValidation
-    model : LinearModel or None
-        The fit of all rows at that C; None where none was asked for.
-    left_out : array or None
-        Scores of every row from fits that did not see it, at that C; NaN where there was none. None if no C
-        could be judged.
-    status : Status
-        SOLVED if every fit ended by itself, else what cut the search short.
-    """
-
-    C: float
-    index: int
-    table: CrossValidation
-    model: LinearModel | None
-    left_out: Array | None
-    status: Status
-
-    def warning(self, tol: float) -> str | None:
-        """Return what to say of fits that were not finished or not certified, or None."""
-        said = [self._about_the_search(tol), self._about_the_model(tol)]
-        return " ".join(sentence for sentence in said if sentence) or None
-
-    def _about_the_search(self, tol: float) -> str:
-        table = self.table
-        missing = [short(C) for C in table.Cs[~table.is_finished]]
-        if missing:
-            listed = ", ".join(missing[:10]) + (", …" if len(missing) > 10 else "")
-            chosen = f"C = {short(self.C)} is the choice among the others"
-            if len(missing) == len(table.Cs):
-                chosen = f"no C is finished, and the model has C = {short(self.C)}, the smallest, unjudged"
-            return f"{self.status.value}: C = {listed} could not be judged on all splits; {chosen}."
-        gaps = table.relative_gaps
-        if not (gaps > tol).any():
-            return ""
-        count, worst = int(np.count_nonzero(gaps > tol)), percent(float(gaps.max()))
-        return (
-            f"{plural(count, 'fit')} of {gaps.size} within the splits missed the {chosen_percent(tol)} asked "
-            f"for by tol; the worst is within {worst} of its optimum. Scale the columns to similar ranges, "
-            "leave out the largest C, or raise tol."
-        )
-
-    def _about_the_model(self, tol: float) -> str:
-        proof = None if self.model is None else self.model.certificate
-        if self.model is None or self.model.status is None or proof is None or proof.relative_gap <= tol:
-            return ""
-        return (
-            f"The model at C = {short(self.C)} is within {percent(proof.relative_gap)} of the optimum, not "
-            f"the {chosen_percent(tol)} asked for by tol: {self.model.status.value}."
-        )
 
 
 def select_by_folds(

@@ -1,0 +1,81 @@
+"""What a search for C hands back, and what there is to say about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from maxmargin.results.cross_validation import CrossValidation
+from maxmargin.results.leave_one_out import LeaveOneOut
+from maxmargin.results.leave_one_out_search import LeaveOneOutSearch
+from maxmargin.results.solution import Status
+from maxmargin.results.wording import chosen_percent, percent, plural, short
+from maxmargin.rows import Array
+from maxmargin.training.model import LinearModel
+
+__all__ = ["Selected"]
+
+
+@dataclass(frozen=True, eq=False)
+class Selected:
+    """The C that was chosen, why, and the model at it.
+
+    Attributes
+    ----------
+    C : float
+    index : int
+        Its place in the table.
+    table : CrossValidation or LeaveOneOutSearch
+    model : LinearModel or None
+        The fit of all rows at that C; None where none was asked for.
+    left_out : array or None
+        Scores of every row from fits that did not see it, at that C; NaN where there was none. None if no C
+        could be judged.
+    status : Status
+        SOLVED if every fit ended by itself, else what cut the search short.
+    leave_one_out : LeaveOneOut or None
+        The errors at that C, example by example, where they were counted.
+    """
+
+    C: float
+    index: int
+    table: CrossValidation | LeaveOneOutSearch
+    model: LinearModel | None
+    left_out: Array | None
+    status: Status
+    leave_one_out: LeaveOneOut | None = None
+
+    def warning(self, tol: float) -> str | None:
+        """Return what to say of fits that were not finished or not certified, or None."""
+        said = [self._about_the_search(tol), self._about_the_model(tol)]
+        return " ".join(sentence for sentence in said if sentence) or None
+
+    def _about_the_search(self, tol: float) -> str:
+        table = self.table
+        missing = [short(C) for C in table.unfinished]
+        if missing:
+            listed = ", ".join(missing[:10]) + (", …" if len(missing) > 10 else "")
+            chosen = f"C = {short(self.C)} is the choice among the others"
+            if len(missing) == len(table.Cs):
+                chosen = f"no C is finished, and the model has C = {short(self.C)}, the smallest, unjudged"
+            judged = "counted to the end" if isinstance(table, LeaveOneOutSearch) else "judged on all splits"
+            return f"{self.status.value}: C = {listed} could not be {judged}; {chosen}."
+        gaps = table.relative_gaps
+        if not (gaps > tol).any():
+            return ""
+        count, worst = int(np.count_nonzero(gaps > tol)), percent(float(gaps.max()))
+        return (
+            f"{plural(count, 'fit')} of {gaps.size} within the splits missed the {chosen_percent(tol)} asked "
+            f"for by tol; the worst is within {worst} of its optimum. Scale the columns to similar ranges, "
+            "leave out the largest C, or raise tol."
+        )
+
+    def _about_the_model(self, tol: float) -> str:
+        proof = None if self.model is None else self.model.certificate
+        if self.model is None or self.model.status is None or proof is None or proof.relative_gap <= tol:
+            return ""
+        return (
+            f"The model at C = {short(self.C)} is within {percent(proof.relative_gap)} of the optimum, not "
+            f"the {chosen_percent(tol)} asked for by tol: {self.model.status.value}."
+        )
