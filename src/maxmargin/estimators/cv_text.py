@@ -12,9 +12,12 @@ SEARCH = """
 Cs : int or array, default 10
     The values of C to try: so many from 1e-4 to 1e4, evenly on the logarithm's scale, or the values
     themselves. C is the same on every split and on all rows.
-cv : int, splitter or iterable of splits, default 5
+cv : int, splitter, iterable of splits or "loo", default 5
     How rows are held out: a number of stratified folds, any splitter of scikit-learn's, or pairs of
-    training and held-out rows.
+    training and held-out rows. "loo" finds the C with the fewest leave-one-out errors, exactly: one fit
+    of all rows at every C bounds their number, and only C's that may be the best are counted to the end.
+    Examples are counted one by one, each left out with its whole weight; costs stay as they are. With
+    "log_loss" estimated left-out scores are judged instead.
 scoring : str or callable, optional
     None or "error": the share of held-out rows that are right, 1 − error, where a row on the boundary is
     an error. "log_loss": the mean log-probability of the rows' own classes, scikit-learn's
@@ -36,12 +39,16 @@ best_score_ : float
     Its mean score.
 cv_results_ : dict
     The table, as `GridSearchCV` has it, and with a certified relative gap for every fit.
-cv_certificates_ : array of Certificate, of shape (n_Cs, n_splits)
-    The certificate of every fit within the splits; the worst of the classes'.
+    With ``cv="loo"`` it tells the errors' number, or between which numbers it certainly is, in the columns
+    ``least_errors``, ``most_errors`` and ``errors_are_exact``; scores that are not known are NaN.
+cv_certificates_ : array of Certificate, of shape (n_Cs, n_splits), or (n_Cs, 1) with "loo"
+    The certificate of every fit of the search; the worst of the classes'.
 n_splits_ : int
+leave_one_out_ : LeaveOneOut
+    With ``cv="loo"``: which rows are wrong when they are left out, at the chosen C, and why that is known.
 left_out_agreements_ : array of shape (n_rows,), or (n_rows, n_classes) for more than two classes
     y(θ·x + θ₀) of every row by the splits that did not learn from it, at the chosen C; their mean where
-    there are several. Absent where some row was never held out.
+    there are several. Absent where some row was never held out. With ``cv="loo"`` they are estimated.
 """
 
 _LEFT_OUT = ("lam", "warm_start")

@@ -111,10 +111,10 @@ class LeaveOneOutSearch(Readable):
         """The C's that might be better than the one that is chosen: those there was no time for."""
         best = self.counts[self.best_index]
         if self.by == "log_loss" or best is None:
-            return self.Cs[np.isnan(self.scores)]
+            return np.asarray(self.Cs[np.isnan(self.scores)])
         most = best.upper
         open_ones = [count is None or (not count.is_exact and count.lower < most) for count in self.counts]
-        return self.Cs[np.array(open_ones)]
+        return np.asarray(self.Cs[np.array(open_ones)])
 
     def results(self) -> dict[str, Any]:
         """Return the table, with the columns of `GridSearchCV` and what is known of each number of errors."""
@@ -147,7 +147,9 @@ class LeaveOneOutSearch(Readable):
 
     def frame(self) -> Any:
         """Return the table as a pandas data frame, one row per C; without pandas, as a dictionary."""
-        return frame_of({"C": self.Cs, **{k: v for k, v in self.results().items() if k != "params"}}, index="C")
+        return frame_of(
+            {"C": self.Cs, **{k: v for k, v in self.results().items() if k != "params"}}, index="C"
+        )
 
     def __str__(self) -> str:
         tried = f"{plural(len(self.Cs), 'value')} of C by leave-one-out"
@@ -162,6 +164,8 @@ class LeaveOneOutSearch(Readable):
             said = f"{best.lower:,} to {best.upper:,} errors"
         else:
             said = f"{plural(best.lower, 'error')} ({percent(best.lower / self.n_examples)}), exact"
-        return f"{tried}: best C = {C}, with {said}; {exact} counted to the end, the others ruled out by bounds"
+        return (
+            f"{tried}: best C = {C}, with {said}; {exact} counted to the end, the others ruled out by bounds"
+        )
 
     __repr__ = __str__

@@ -62,4 +62,4 @@ def minus_log_loss(log_probability: Array, codes: NDArray[np.integer], weights: 
 
 def own_log_probabilities(log_probability: Array, codes: NDArray[np.integer]) -> Array:
     """Return the log-probability of each row's own class."""
-    return np.maximum(log_probability[np.arange(len(codes)), codes], _LEAST_LOG)
+    return np.asarray(np.maximum(log_probability[np.arange(len(codes)), codes], _LEAST_LOG))

@@ -176,7 +176,7 @@ class LeaveOneOutSearcher:
         return best[2] if best is not None else order[0]
 
     def within_one_standard_error(self, best: int, n_examples: int) -> int:
-        """Return the place of the smallest C whose errors exceed the fewest by no more than chance explains."""
+        """Return the place of the smallest C with no more errors than the fewest and one standard error."""
         fewest = self._seen(best).upper
         share = fewest / n_examples
         most = fewest + float(np.sqrt(n_examples * share * (1.0 - share)))

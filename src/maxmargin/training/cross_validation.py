@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.problem import Problem
-from maxmargin.results.cross_validation import CrossValidation
 from maxmargin.results.solution import Solution, Status
-from maxmargin.results.wording import chosen_percent, percent, plural, short
+from maxmargin.results.wording import plural
 from maxmargin.rows import Array
 from maxmargin.selection.average_of_folds import solution_at
 from maxmargin.selection.calibration import fit_calibration

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +71,9 @@ def select_by_leave_one_out(
         scores = np.array([_share_right(count, n_examples) for count in searcher.counts])
     else:
         found = [_log_likelihoods(count, labels, calibrate) for count in searcher.counts]
-        scores = np.array([np.nan if one is None else np.average(one, weights=labels.weights) for one in found])
+        scores = np.array(
+            [np.nan if one is None else np.average(one, weights=labels.weights) for one in found]
+        )
         index = _best_mean(Cs, scores, found, rule)
     table = LeaveOneOutSearch(Cs, searcher.counts, n_examples, scores, by, index)
     return _selected(task, searcher, table, labels, refit=refit, calibrate=calibrate)
@@ -119,9 +120,7 @@ def _log_likelihoods(count: ErrorCount | None, labels: Labels, calibrate: str | 
     return result
 
 
-def _best_mean(
-    Cs: NDArray[np.float64], scores: Array, found: list[Array | None], rule: str
-) -> int:
+def _best_mean(Cs: NDArray[np.float64], scores: Array, found: list[Array | None], rule: str) -> int:
     """Return the place of the best score, of equal ones that of the smallest C; or one within its error."""
     places = np.flatnonzero(~np.isnan(scores))
     if len(places) == 0:
