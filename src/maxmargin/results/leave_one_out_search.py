@@ -109,11 +109,10 @@ class LeaveOneOutSearch(Readable):
     @property
     def unfinished(self) -> NDArray[np.float64]:
         """The C's that might be better than the one that is chosen: those there was no time for."""
-        best = self.counts[self.best_index]
-        if self.by == "log_loss" or best is None:
+        if self.by == "log_loss":
             return np.asarray(self.Cs[np.isnan(self.scores)])
-        most = best.upper
-        open_ones = [count is None or (not count.is_exact and count.lower < most) for count in self.counts]
+        fewest = min((count.upper for count in self.counts if count is not None), default=self.n_examples)
+        open_ones = [count is None or (not count.is_exact and count.lower < fewest) for count in self.counts]
         return np.asarray(self.Cs[np.array(open_ones)])
 
     def results(self) -> dict[str, Any]:

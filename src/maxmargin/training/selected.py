@@ -54,7 +54,7 @@ class Selected:
     def _about_the_search(self, tol: float) -> str:
         table = self.table
         missing = [short(C) for C in table.unfinished]
-        if missing:
+        if missing and self.status is not Status.SOLVED:
             listed = ", ".join(missing[:10]) + (", …" if len(missing) > 10 else "")
             chosen = f"C = {short(self.C)} is the choice among the others"
             if len(missing) == len(table.Cs):
