@@ -15,7 +15,6 @@ from maxmargin.results.solution import Status
 from maxmargin.rows import Array
 from maxmargin.selection.calibration import fit_calibration
 from maxmargin.selection.cross_validation import Labels, calibrated_probabilities
-from maxmargin.selection.fold_scores import FOLDS, spread_over_folds
 from maxmargin.selection.held_out import log_probabilities, own_log_probabilities
 from maxmargin.selection.leave_one_out import leave_out
 from maxmargin.selection.search_by_leave_one_out import Counting, LeaveOneOutSearcher
@@ -27,6 +26,8 @@ from maxmargin.training.train import model_of
 from maxmargin.training.validation_task import ValidationTask
 
 __all__ = ["select_by_leave_one_out"]
+
+_PARTS = 5  # in which the left-out scores take turns to be turned into probabilities by the others
 
 
 def select_by_leave_one_out(
@@ -110,8 +111,8 @@ def _log_likelihoods(count: ErrorCount | None, labels: Labels, calibrate: str | 
     if calibrate is None:
         return own_log_probabilities(log_probabilities(scores), labels.codes)
     # No row has a say in its own probability.
-    fold = spread_over_folds(labels.codes, labels.weights, FOLDS, 0)
-    parts = [np.flatnonzero(fold == k) for k in range(FOLDS)]
+    order = np.argsort(labels.codes, kind="stable")
+    parts = [order[k::_PARTS] for k in range(_PARTS)]
     scored = [(rows, scores[rows]) for rows in parts]
     probabilities = calibrated_probabilities(calibrate, labels)
     for k, rows in enumerate(parts):
