@@ -10,6 +10,7 @@ void bind_kernels(nb::module_& m);
 void bind_certificate(nb::module_& m);
 void bind_dense_algebra(nb::module_& m);
 void bind_newton(nb::module_& m);
+void bind_smooth_left_out(nb::module_& m);
 void bind_interior(nb::module_& m);
 void bind_leave_out(nb::module_& m);
 void bind_online(nb::module_& m);
@@ -24,6 +25,7 @@ NB_MODULE(_core, m) {
     bind_certificate(m);
     bind_dense_algebra(m);
     bind_newton(m);
+    bind_smooth_left_out(m);
     bind_interior(m);
     bind_leave_out(m);
     bind_online(m);

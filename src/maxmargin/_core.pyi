@@ -381,6 +381,11 @@ def predicted_duals(loss: str, z: Annotated[NDArray[numpy.float64], dict(shape=(
     Fill alpha with the duals that the quadratic model at the scores z promises at others; returns the rows' share of the duality gap there, by how much it missed the duals of those scores, and by how much clipping changed it.
     """
 
+def left_out_gradients(block: Block, loss: str, sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, size: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], core: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], points: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], left_out: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], least: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], token: StopToken) -> None:
+    """
+    For every point (w, b) the gradient of the losses over all rows but the one left out (added), and how far rows are from what a bound around the point must not reach (lowered).
+    """
+
 class PointSums:
     """What interior_move added up at the new point."""
 
