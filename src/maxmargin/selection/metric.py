@@ -1,11 +1,13 @@
 """Lengths of rows in the metric of a Hessian: how far one example can move the solution, and its own score.
 
 With curvatures h the Hessian is E + Σ h x̃x̃ᵀ, x̃ = (x, 1), E the penalties of weights and offset. A row's
-leverage is x̃ᵀH⁻¹x̃.
+leverage is x̃ᵀH⁻¹x̃, the square of its length in the dual norm. Without row i the Hessian is H − h x̃x̃ᵀ, and
+by the formula of Sherman and Morrison its inverse is H⁻¹ + h vvᵀ / (1 − h l) with v = H⁻¹x̃, l = x̃·v.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +16,13 @@ from numpy.typing import NDArray
 
 from maxmargin._core import Block, Factor, StopToken
 from maxmargin.problem import Problem
-from maxmargin.rows import Array, Rows
+from maxmargin.rows import Array, Rows, inner
 from maxmargin.rows.kernels import Gram
 from maxmargin.solvers.frame import Frame, mean_of_table
 
-__all__ = ["Metric"]
+__all__ = ["Metric", "frame_of_rows", "lifted_rows", "room_of"]
+
+_LEAST_ROOM = 1e-9  # of 1: nearer to 0, rounding decides what 1 − h l is
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,11 +34,14 @@ class Metric:
     rows : Rows
     frame : Frame
         The coordinates; vectors have n_columns + 1 entries, the offset's last.
+    h : row vector
+        The curvatures; 0 for rows that are not part of it.
     factor : Factor
     """
 
     rows: Rows
     frame: Frame
+    h: Array
     factor: Factor
 
     @classmethod
@@ -43,10 +50,9 @@ class Metric:
     ) -> Metric:
         """Add up and factorise the Hessian of the curvatures h; `hold` keeps an offset that no row keeps."""
         rows = problem.rows.condensed(token)
-        if frame is None:
-            frame = Frame(problem.offset, rows.n_columns, mean_of_table(problem, rows, token))
+        frame = frame_of_rows(problem, token) if frame is None else frame
         gram = rows.reduce(Gram(rows.n_columns, frame.shift), h, token=token)
-        return cls(rows, frame, frame.factor(gram, hold=hold))
+        return cls(rows, frame, h, frame.factor(gram, hold=hold))
 
     def leverages(self, chosen: NDArray[np.bool_], token: StopToken) -> Array:
         """Return x̃ᵀH⁻¹x̃ of the chosen rows, and 0 for the others."""
@@ -56,6 +62,48 @@ class Metric:
         if self.frame.offset.kind == "none":  # the coordinate that is held at 0 by a penalty of 1
             forms[chosen] -= 1.0
         return np.maximum(forms, 0.0)
+
+    def room(self, leverages: Array) -> Array:
+        """Return 1 − h l: what of the metric is left in the direction of a row when that row is left out.
+
+        0 where rounding hides it: the row then has a direction of its own.
+        """
+        return room_of(self.h, leverages)
+
+    def part(self, problem: Problem, h: Array, token: StopToken) -> Metric:
+        """Return the metric of other curvatures in the same coordinates."""
+        return Metric.of(problem, h, token, self.frame)
+
+    def solve(self, vectors: Array) -> Array:
+        """Return H⁻¹v for each row v of a table."""
+        return np.array([self.factor.solve(vector) for vector in vectors]).reshape(vectors.shape)
+
+    def length(self, vector: Array) -> float:
+        """Return √(vᵀH⁻¹v)."""
+        return math.sqrt(max(inner(vector, self.factor.solve(vector)), 0.0))
+
+
+def room_of(h: Array, leverages: Array) -> Array:
+    """Return 1 − h l, and 0 where rounding hides it."""
+    room = 1.0 - h * leverages
+    return np.where(room > _LEAST_ROOM, room, 0.0)
+
+
+def frame_of_rows(problem: Problem, token: StopToken) -> Frame:
+    """Return the coordinates for a problem: dense columns about their means where the offset is free."""
+    rows = problem.rows.condensed(token)
+    return Frame(problem.offset, rows.n_columns, mean_of_table(problem, rows, token))
+
+
+def lifted_rows(problem: Problem, frame: Frame, which: NDArray[np.intp]) -> Array:
+    """Return some rows as vectors of the frame: less its shift, with a 1 for the offset if there is one."""
+    X = problem.rows.subset(which).X
+    lifted = np.empty((which.size, frame.n_columns + 1))
+    lifted[:, :-1] = X if isinstance(X, np.ndarray) else X.toarray()
+    if frame.shift is not None:
+        lifted[:, :-1] -= frame.shift
+    lifted[:, -1] = 0.0 if frame.offset.kind == "none" else 1.0
+    return lifted
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,159 @@
+"""How far the left-out optimum of the squared hinge can be from a point.
+
+The objective is a parabola as long as the same examples fall short of the margin. Take a core K of them:
+where all of it falls short, the objective curves at least as much as H_K, the Hessian of the core alone. So
+if the gradient at a point has the length t in the dual norm of H_K, and no example of the core leaves its
+parabola within the distance t (t‖x̃‖ ≤ 1 − m), the optimum is within t of the point: on the edge of that ball
+the objective rises outwards. An agreement then moves by at most t times the length of its row.
+
+A core that leaves out the examples next to the margin has a longer reach and slightly longer rows; a few
+cores are made, and the best counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin._core import StopToken
+from maxmargin.problem import Problem
+from maxmargin.rows import Array
+from maxmargin.selection.metric import Metric
+from maxmargin.selection.wide_metric import WideMetric
+from maxmargin.solvers.newton_place import Place
+
+__all__ = ["SquaredHingeBounds"]
+
+_STEPS = ((0.5, 2.0), (1.0, 2.0))  # quantile of what examples need, and how much room beyond
+
+
+@dataclass(frozen=True, eq=False)
+class _Core:
+    """Examples that fall short by enough, and the metric that they make."""
+
+    is_in: NDArray[np.bool_]
+    metric: Metric | WideMetric
+    leverages: Array
+    reach: float  # the largest t that keeps all of them on their parabolas
+    slack: float  # the length of the point's own gradient
+
+
+class SquaredHingeBounds:
+    """Bounds around one point of one problem.
+
+    Attributes
+    ----------
+    metric : Metric or WideMetric
+        The Hessian at the point.
+    leverages : row vector
+        In that metric, of all examples that fall short of the margin, and of those asked for.
+    size, core : row vectors
+        What `_core.left_out_gradients` wants to know of the rows: in how many cores each is, and its length
+        in the metric of the last of them, in which it is longest.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        metric: Metric | WideMetric,
+        place: Place,
+        also: NDArray[np.intp],
+        token: StopToken,
+    ) -> None:
+        self._problem, self._place = problem, place
+        self._short = 1.0 - problem.sign * (place.z + place.b)
+        is_active = (problem.cost > 0) & (self._short > 0)
+        self._chosen = is_active.copy()
+        self._chosen[also] = True
+        whole = self._core(is_active, metric, token)
+        self.metric, self.leverages = metric, whole.leverages
+        self._cores = [whole, *self._smaller_cores(whole, token)]
+        self.core, self.size = problem.rows.zeros(np.uint8), problem.rows.zeros()
+        for core in self._cores:
+            self.core[core.is_in] += 1
+            self.size[core.is_in] = np.sqrt(core.leverages[core.is_in])
+        # A row of length 0 moves nowhere: it limits no reach.
+        self.size[is_active] = np.maximum(self.size[is_active], 1e-150)
+
+    def _core(self, is_in: NDArray[np.bool_], metric: Metric | WideMetric, token: StopToken) -> _Core:
+        leverages = metric.leverages(self._chosen, token)
+        room = self._short[is_in] / np.maximum(np.sqrt(leverages[is_in]), 1e-150)
+        slack = metric.length(self._place.gradient)
+        return _Core(is_in, metric, leverages, float(room.min(initial=math.inf)), slack)
+
+    def _smaller_cores(self, whole: _Core, token: StopToken) -> list[_Core]:
+        """Return cores whose reach is enough for half of the examples that are right, and for all of them."""
+        size, cost = np.sqrt(whole.leverages), self._problem.cost
+        needs = (
+            2.0 * cost * self._short * size / np.sqrt(np.maximum(whole.metric.room(whole.leverages), 1e-9))
+        )
+        needs = needs[whole.is_in & (self._short < 1.0)]
+        ratio = np.where(whole.is_in, self._short / np.maximum(size, 1e-150), -1.0)
+        found: list[_Core] = []
+        for quantile, room in _STEPS if needs.size else ():
+            enough = room * float(np.quantile(needs, quantile)) + 4.0 * whole.slack
+            is_in = ratio > enough
+            if not is_in.any() or np.array_equal(is_in, (found[-1] if found else whole).is_in):
+                continue
+            h = np.where(is_in, whole.metric.h, 0.0)
+            metric = whole.metric.part(self._problem, h, token)
+            found.append(self._core(is_in, metric, token))
+        return found
+
+    def near(self, which: NDArray[np.intp]) -> Array:
+        """Return how far agreements at the point can be from those at the optimum of the problem itself."""
+        best = np.full(which.size, np.inf)
+        for core in self._cores:
+            if core.slack <= core.reach:
+                best = np.minimum(best, core.slack * np.sqrt(core.leverages[which]))
+        return np.where(self._chosen[which], best, np.inf)
+
+    def without(self, which: NDArray[np.intp], alpha: Array) -> Iterator[tuple[Array, Array]]:
+        """Yield nothing for how much an example's agreement falls when it is left out, and a bound (L1).
+
+        The left-out gradient at the point is α s x̃, and what the point itself lacks.
+        """
+        best = np.full(which.size, np.inf)
+        for core in self._cores:
+            size, room = self._removed(core, which)
+            gradient = alpha[which] * size + core.slack / np.sqrt(room)
+            best = np.minimum(best, _moved(gradient, core.reach * np.sqrt(room), size))
+        yield np.zeros(which.size), best
+
+    def around(
+        self, which: NDArray[np.intp], lifted: Array, gradients: Array, solved: Array, least: Array
+    ) -> Array:
+        """Return how far left-out agreements can be from those at other points (rule L2).
+
+        Parameters
+        ----------
+        which : rows, one for each of the points, that are left out there
+        lifted : the same as vectors of the frame
+        gradients, solved : left-out gradients g at the points, and H⁻¹g in the metric of all
+        least : what `_core.left_out_gradients` found
+            How far the examples of each core are from leaving their parabolas.
+        """
+        best = np.full(which.size, np.inf)
+        for number, core in enumerate(self._cores):
+            in_metric = solved if number == 0 else core.metric.solve(gradients)
+            size, room = self._removed(core, which)
+            along = np.einsum("ij,ij->i", lifted, in_metric)
+            square = np.einsum("ij,ij->i", gradients, in_metric)
+            square += core.metric.h[which] * along * along / room
+            reach = least[:, number + 1 : len(self._cores) + 1].min(axis=1) * np.sqrt(room)
+            best = np.minimum(best, _moved(np.sqrt(np.maximum(square, 0.0)), reach, size))
+        return best
+
+    def _removed(self, core: _Core, which: NDArray[np.intp]) -> tuple[Array, Array]:
+        """Return the lengths of rows in the metric without them, and the room that they leave."""
+        room = np.maximum(core.metric.room(core.leverages)[which], 1e-300)  # a length then becomes infinite
+        return np.where(self._chosen[which], np.sqrt(core.leverages[which] / room), np.inf), room
+
+
+def _moved(radius: Array, reach: Array, size: Array) -> Array:
+    with np.errstate(invalid="ignore"):  # a radius of 0 times an infinite length
+        return np.where((radius <= reach) & np.isfinite(size), radius * size, np.inf)
