@@ -11,6 +11,7 @@ from maxmargin.problem import Problem
 from maxmargin.results.leave_one_out import LeaveOneOut
 from maxmargin.results.solution import Progress
 from maxmargin.selection.hinge_left_out import hinge_left_out
+from maxmargin.selection.smooth_left_out import smooth_left_out
 
 __all__ = ["leave_out"]
 
@@ -57,4 +58,13 @@ def leave_out(
             memory=memory,
             label=label,
         )
-    raise InvalidParameter(f"leave-one-out knows the hinge loss; got loss={problem.loss!r}")
+    return smooth_left_out(
+        problem,
+        agreements=agreements,
+        solver=solver,
+        token=token,
+        seed=seed,
+        watch=watch,
+        memory=memory,
+        label=label,
+    )

@@ -28,11 +28,12 @@ from maxmargin.selection.estimated_agreements import MOST_COLUMNS, estimate_agre
 from maxmargin.selection.few_columns import in_few_columns
 from maxmargin.selection.newton_without import follow_newton
 from maxmargin.selection.smooth_optimum import (
+    TIGHT,
     SmoothOptimum,
     examine_optimum,
     raise_if_stopped,
+    reach_of_gap,
     solve_tightly,
-    surely_right,
 )
 from maxmargin.selection.verdicts import Verdicts
 from maxmargin.selection.warm_start import start_of
@@ -42,6 +43,9 @@ __all__ = ["smooth_left_out"]
 Watch = Callable[[Progress], Any]
 
 _EXACT = 1e-7  # how well exact agreements are known, relative to the largest
+_SAFE = 0.5  # an example this far on the right side at worst is decided without a look at its leverage
+_TIGHTEST = 1e-13  # relative gap of a fit after one to the usual tolerance left something open
+_POLISH = 4  # Newton steps after a fit, at most: what they leave is rounding
 _CUT_SHORT = (Status.INTERRUPTED, Status.MAX_TIME, Status.STOPPED)
 
 
@@ -144,7 +148,7 @@ class _Work:
         """
         m, rests_at = self.agreements, self.problem.dual.rests_at
         is_resting = (self.problem.cost > 0) & (m >= rests_at)
-        is_safe = surely_right(self.problem, self.solution, m)
+        is_safe = m - reach_of_gap(self.problem, self.solution) > _SAFE
         self.verdicts.decide(np.flatnonzero(is_resting & is_safe), +1, Reason.NO_SUPPORT_VECTOR)
         return np.flatnonzero(is_resting if self._exact else is_resting & ~is_safe)
 
@@ -172,13 +176,24 @@ class _Work:
         rest = replace(problem, cost=cost)
         alpha = np.where(cost > 0, self.solution.alpha, 0.0)
         start = start_of(self.solution.coef, self.solution.intercept, alpha)
-        found = solve_tightly(rest, self._token, memory=start)
-        raise_if_stopped(found)
-        optimum = examine_optimum(rest, found, self._token, also=which)
-        agreement, bound = optimum.agreements[which], optimum.bounds.near(which)
-        self.verdicts.settle(which, agreement, bound, Reason.REFITTED)
+        for tol in (TIGHT, _TIGHTEST):
+            found = solve_tightly(rest, self._token, tol=tol, memory=start)
+            raise_if_stopped(found)
+            at_fit = examine_optimum(rest, found, self._token, also=which)
+            self._settle_refit(which, at_fit, reach_of_gap(rest, found)[which])
+            if row not in self._unsettled():
+                break
+            polished = examine_optimum(rest, found, self._token, also=which, steps=_POLISH)
+            self._settle_refit(which, polished, np.array([np.inf]))
+            if row not in self._unsettled():
+                break
+            start = start_of(found.coef, found.intercept, found.alpha)
         self.verdicts.settle_ties(which)
         self._tell()
+
+    def _settle_refit(self, which: NDArray[np.intp], optimum: SmoothOptimum, reach: Array) -> None:
+        bound = np.minimum(optimum.bounds.near(which), reach)
+        self.verdicts.settle(which, optimum.agreements[which], bound, Reason.REFITTED)
 
     def _tell(self) -> None:
         if self._watch is None:

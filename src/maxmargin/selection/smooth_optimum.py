@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -31,12 +32,11 @@ __all__ = [
     "SmoothOptimum",
     "examine_optimum",
     "raise_if_stopped",
+    "reach_of_gap",
     "solve_tightly",
-    "surely_right",
 ]
 
 TIGHT = 1e-9  # relative gap; the next Newton step, which the bounds foresee, squares it
-_SAFE = 0.5  # an example this far on the right side at worst is decided without a look at its leverage
 
 Bounds = LogisticBounds | SquaredHingeBounds
 _BOUNDS: dict[str, type[LogisticBounds] | type[SquaredHingeBounds]] = {
@@ -73,16 +73,19 @@ def solve_tightly(
     problem: Problem,
     token: StopToken,
     *,
+    tol: float = TIGHT,
     solver: str = "auto",
     seed: int = 0,
     watch: Callable[[Progress], Any] | None = None,
     memory: Any = None,
     label: str = "",
 ) -> Solution:
-    """Solve a problem to nearly all digits."""
-    method, plan = choose(solver, problem, TIGHT)
-    limits = Limits(TIGHT)
-    return run(problem, method, plan, limits, token=token, watch=watch, memory=memory, seed=seed, label=label)
+    """Solve a problem to nearly all digits, by Newton's method unless it has too many columns."""
+    name = "newton" if solver == "auto" and problem.rows.n_columns <= MOST_COLUMNS else solver
+    method, plan = choose(name, problem, tol)
+    return run(
+        problem, method, plan, Limits(tol), token=token, watch=watch, memory=memory, seed=seed, label=label
+    )
 
 
 def raise_if_stopped(solution: Solution) -> None:
@@ -94,26 +97,33 @@ def raise_if_stopped(solution: Solution) -> None:
 
 
 def examine_optimum(
-    problem: Problem, solution: Solution, token: StopToken, *, also: NDArray[np.intp]
+    problem: Problem, solution: Solution, token: StopToken, *, also: NDArray[np.intp], steps: int = 0
 ) -> SmoothOptimum:
     """Read the rows once more at a solution, for everything that bounds are made of.
 
-    `also` names rows whose agreements are to be bounded although they have no part in the loss.
+    `also` names rows whose agreements are to be bounded although they have no part in the loss; `steps` of
+    Newton's method are taken to begin with, as long as each makes the gradient shorter.
     """
-    place, metric = _place(problem, solution, token)
+    place, metric = _place(problem, solution.coef, solution.intercept, token)
+    for _ in range(steps):
+        dw, db = metric.frame.split(-metric.solve(place.gradient[None])[0])
+        there, other = _place(problem, place.w + dw, place.b + db, token)
+        if not other.length(there.gradient) < 0.5 * metric.length(place.gradient):
+            break
+        place, metric = there, other
     agreements = problem.sign * (place.z + place.b)
     alpha = np.asarray(_core.loss_best_alpha(problem.loss, agreements, problem.cost))
     bounds = _BOUNDS[problem.loss](problem, metric, place, also, token)
     return SmoothOptimum(problem, solution, place, agreements, alpha, bounds)
 
 
-def _place(problem: Problem, solution: Solution, token: StopToken) -> tuple[Place, Metric | WideMetric]:
-    """Evaluate the solution, with its Hessian or, where that would be too large, what bounds it."""
-    rows, at = problem.rows.condensed(token), (solution.coef, solution.intercept)
+def _place(problem: Problem, w: Array, b: float, token: StopToken) -> tuple[Place, Metric | WideMetric]:
+    """Evaluate a point, with its Hessian or, where that would be too large, what bounds it."""
+    rows, at = problem.rows.condensed(token), (w, b)
     if rows.n_columns > MOST_COLUMNS:
         z = rows.zeros()
-        rows.reduce(Scores(solution.coef), z, token=token)
-        curvature = LOSSES[problem.loss].curvature(problem.sign * (z + solution.intercept))
+        rows.reduce(Scores(w), z, token=token)
+        curvature = LOSSES[problem.loss].curvature(problem.sign * (z + b))
         wide = WideMetric.of(problem, np.asarray(problem.cost * curvature), token)
         return evaluate(problem, rows, wide.frame, *at, False, token), wide
     frame = frame_of_rows(problem, token)
@@ -122,12 +132,13 @@ def _place(problem: Problem, solution: Solution, token: StopToken) -> tuple[Plac
     return place, Metric(rows, frame, place.h, Factor(place.hessian))
 
 
-def surely_right(problem: Problem, solution: Solution, agreements: Array) -> NDArray[np.bool_]:
-    """Return which agreements stay far above 0 wherever the optimum is, by the duality gap alone.
+def reach_of_gap(problem: Problem, solution: Solution) -> Array:
+    """Return how far agreements at a solution can be from those at the optimum, by the duality gap alone.
 
-    ‖w − w*‖ ≤ √(2·gap), and the best offset moves no more than the scores do.
+    ‖w − w*‖ ≤ √(2·gap), and the best free offset moves no more than the scores do.
     """
     norm2, largest = problem.rows.norms()
-    longest = np.sqrt(largest) if problem.offset.kind == "free" else problem.offset.scale
-    reach = np.sqrt(2.0 * solution.certificate.gap) * (np.sqrt(norm2) + longest)
-    return np.asarray(agreements - reach >= _SAFE)
+    radius = math.sqrt(2.0 * solution.certificate.gap)
+    if problem.offset.kind == "free":
+        return np.asarray(radius * (np.sqrt(norm2) + math.sqrt(largest)))
+    return np.asarray(radius * np.sqrt(norm2 + problem.offset.square))

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,11 @@ class _Core:
     reach: float  # the largest t that keeps all of them on their parabolas
     slack: float  # the length of the point's own gradient
 
+    @cached_property
+    def sizes(self) -> Array:
+        """Lengths of the rows; one of length 0 moves nowhere and limits no reach."""
+        return np.maximum(np.sqrt(self.leverages), 1e-150)
+
 
 class SquaredHingeBounds:
     """Bounds around one point of one problem.
@@ -52,8 +58,7 @@ class SquaredHingeBounds:
     leverages : row vector
         In that metric, of all examples that fall short of the margin, and of those asked for.
     size, core : row vectors
-        What `_core.left_out_gradients` wants to know of the rows: in how many cores each is, and its length
-        in the metric of the last of them, in which it is longest.
+        What `_core.left_out_gradients` wants to know of the rows.
     """
 
     def __init__(
@@ -69,48 +74,65 @@ class SquaredHingeBounds:
         is_active = (problem.cost > 0) & (self._short > 0)
         self._chosen = is_active.copy()
         self._chosen[also] = True
-        whole = self._core(is_active, metric, token)
-        self.metric, self.leverages = metric, whole.leverages
-        self._cores = [whole, *self._smaller_cores(whole, token)]
-        self.core, self.size = problem.rows.zeros(np.uint8), problem.rows.zeros()
+        self._token = token
+        self._whole = self._core(is_active, metric)
+        self.metric, self.leverages = metric, self._whole.leverages
+
+    @cached_property
+    def _cores(self) -> list[_Core]:
+        return [self._whole, *self._smaller_cores()]
+
+    @cached_property
+    def core(self) -> NDArray[np.uint8]:
+        """In how many cores each row is."""
+        count: NDArray[np.uint8] = self._problem.rows.zeros(np.uint8)
         for core in self._cores:
-            self.core[core.is_in] += 1
-            self.size[core.is_in] = np.sqrt(core.leverages[core.is_in])
-        # A row of length 0 moves nowhere: it limits no reach.
-        self.size[is_active] = np.maximum(self.size[is_active], 1e-150)
+            count[core.is_in] += 1
+        return count
 
-    def _core(self, is_in: NDArray[np.bool_], metric: Metric | WideMetric, token: StopToken) -> _Core:
-        leverages = metric.leverages(self._chosen, token)
-        room = self._short[is_in] / np.maximum(np.sqrt(leverages[is_in]), 1e-150)
+    @cached_property
+    def size(self) -> Array:
+        """The length of each row in the metric of the last core it is in, where it is longest."""
+        size: Array = self._problem.rows.zeros()
+        for core in self._cores:
+            size[core.is_in] = core.sizes[core.is_in]
+        return size
+
+    def _core(self, is_in: NDArray[np.bool_], metric: Metric | WideMetric) -> _Core:
+        leverages = metric.leverages(self._chosen, self._token)
         slack = metric.length(self._place.gradient)
-        return _Core(is_in, metric, leverages, float(room.min(initial=math.inf)), slack)
+        core = _Core(is_in, metric, leverages, math.inf, slack)
+        reach = float((self._short[is_in] / core.sizes[is_in]).min(initial=math.inf))
+        return replace(core, reach=reach)
 
-    def _smaller_cores(self, whole: _Core, token: StopToken) -> list[_Core]:
+    def _part(self, is_in: NDArray[np.bool_]) -> _Core:
+        h = np.where(is_in, self.metric.h, 0.0)
+        return self._core(is_in, self.metric.part(self._problem, h, self._token))
+
+    def _smaller_cores(self) -> list[_Core]:
         """Return cores whose reach is enough for half of the examples that are right, and for all of them."""
-        size, cost = np.sqrt(whole.leverages), self._problem.cost
-        needs = (
-            2.0 * cost * self._short * size / np.sqrt(np.maximum(whole.metric.room(whole.leverages), 1e-9))
-        )
-        needs = needs[whole.is_in & (self._short < 1.0)]
-        ratio = np.where(whole.is_in, self._short / np.maximum(size, 1e-150), -1.0)
+        whole = self._whole
+        room = np.sqrt(np.maximum(whole.metric.room(whole.leverages), 1e-9))
+        needs = (2.0 * self._problem.cost * self._short * whole.sizes / room)[whole.is_in & (self._short < 1)]
         found: list[_Core] = []
-        for quantile, room in _STEPS if needs.size else ():
-            enough = room * float(np.quantile(needs, quantile)) + 4.0 * whole.slack
-            is_in = ratio > enough
-            if not is_in.any() or np.array_equal(is_in, (found[-1] if found else whole).is_in):
-                continue
-            h = np.where(is_in, whole.metric.h, 0.0)
-            metric = whole.metric.part(self._problem, h, token)
-            found.append(self._core(is_in, metric, token))
+        for quantile, more in _STEPS if needs.size else ():
+            is_in = self._beyond(more * float(np.quantile(needs, quantile)) + 4.0 * whole.slack)
+            if is_in.any() and not np.array_equal(is_in, (found[-1] if found else whole).is_in):
+                found.append(self._part(is_in))
         return found
+
+    def _beyond(self, distance: float) -> NDArray[np.bool_]:
+        """Return the examples that are further than that from leaving their parabolas."""
+        return np.asarray(self._whole.is_in & (self._short > distance * self._whole.sizes))
 
     def near(self, which: NDArray[np.intp]) -> Array:
         """Return how far agreements at the point can be from those at the optimum of the problem itself."""
-        best = np.full(which.size, np.inf)
-        for core in self._cores:
-            if core.slack <= core.reach:
-                best = np.minimum(best, core.slack * np.sqrt(core.leverages[which]))
-        return np.where(self._chosen[which], best, np.inf)
+        core = self._whole
+        if core.slack > core.reach:  # somebody is so near to the margin that it is open on which side
+            is_in = self._beyond(4.0 * core.slack)
+            core = self._part(is_in) if is_in.any() else core
+        bound = core.slack * np.sqrt(core.leverages[which])
+        return np.where(self._chosen[which] & (core.slack <= core.reach), bound, np.inf)
 
     def without(self, which: NDArray[np.intp], alpha: Array) -> Iterator[tuple[Array, Array]]:
         """Yield nothing for how much an example's agreement falls when it is left out, and a bound (L1).

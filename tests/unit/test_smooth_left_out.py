@@ -1,0 +1,201 @@
+"""Leave-one-out of the logistic loss and the squared hinge against refits by scikit-learn and SciPy."""
+
+from __future__ import annotations
+
+import signal
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from reference.left_out_data import BUNDLED, FOLDER, FROM_FOLDER, MADE, load
+from reference.left_out_smooth import refits_by_others
+
+from maxmargin import LinearSVM, LogisticRegression, leave_one_out
+from maxmargin._core import StopToken
+from maxmargin.problem import Offset, Problem
+from maxmargin.results.leave_one_out import Reason
+from maxmargin.results.solution import Status
+from maxmargin.rows import MemoryRows
+from maxmargin.selection import smooth_left_out as pipeline
+from maxmargin.selection.smooth_left_out import smooth_left_out
+
+LOSSES = ["logistic", "squared_hinge"]
+OFFSETS = {"free": Offset("free"), "penalized": Offset("penalized", 2.0), "none": Offset("none")}
+QUICK = ["overlapping", "separable", "copies", "integer grid", "a rare class", "more columns than rows"]
+THOROUGH = [*BUNDLED, *MADE, *(FROM_FOLDER if FOLDER else [])]
+
+
+def problem_of(X, sign, C, loss, kind="free", weights=None):
+    cost = C * (np.ones(len(sign)) if weights is None else weights)
+    return Problem(MemoryRows(X), np.asarray(sign, dtype=np.int8), cost, loss, OFFSETS[kind])
+
+
+def check(X, sign, C, loss, kind="free", weights=None, every=1):
+    """Compare all decisions, all agreements and all bounds with refits; return how many decisions."""
+    problem = problem_of(X, sign, C, loss, kind, weights)
+    decided = smooth_left_out(problem, token=StopToken())
+    exact = smooth_left_out(problem, agreements="exact", token=StopToken())
+    assert decided.n_undecided == exact.n_undecided == 0
+    rows = np.flatnonzero(problem.cost > 0)[::every]
+    scale = OFFSETS[kind].scale
+    true = refits_by_others(X, problem.sign, problem.cost, loss, kind, scale, rows)
+    size = 1.0 + np.abs(true[np.isfinite(true)]).max(initial=0.0)
+    open_ = np.abs(true) <= 1e-6 * size  # what refits to nine digits cannot tell from a tie
+    np.testing.assert_array_equal(decided.errors[rows][~open_], true[~open_] <= 0)
+    np.testing.assert_array_equal(exact.errors, decided.errors)
+    finite = np.isfinite(true)
+    off = np.abs(exact.agreements[rows] - true)[finite]
+    assert (off <= exact.agreement_bounds[rows][finite] + 2e-6 * size).all()
+    assert exact.agreement_bounds[rows][finite].max(initial=0.0) <= 1e-5 * size
+    return len(rows)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("name", QUICK)
+def test_decisions_are_those_of_refits(name, loss, C):
+    X, sign = load(name)
+    check(X, sign, C, loss, every=3)
+
+
+@pytest.mark.parametrize("kind", ["penalized", "none"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_decisions_with_other_offsets_and_weights(loss, kind):
+    X, sign = load("overlapping")
+    weights = np.random.default_rng(0).integers(0, 4, len(sign)) * 0.5
+    check(X, sign, 2.0, loss, kind, weights)
+    check(X, sign, 2.0, loss, "free", weights)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("name", THOROUGH)
+def test_all_decisions_of_many_sets_are_those_of_refits(name, loss, C):
+    X, sign = load(name)
+    check(X, sign, C, loss)
+    check(X, sign, C, loss, "none", every=5)
+
+
+def test_every_reason_is_given():
+    X, sign = load("overlapping")
+    reasons = set()
+    for loss in LOSSES:
+        for C in (0.01, 1.0, 1e4):
+            reasons |= set(smooth_left_out(problem_of(X, sign, C, loss), token=StopToken()).counts)
+    assert {Reason.NO_SUPPORT_VECTOR, Reason.WRONG_ALREADY, Reason.BOUND, Reason.CERTIFICATE} <= reasons
+    X, sign = load("separable")
+    found = smooth_left_out(problem_of(X, sign, 1e4, "logistic"), token=StopToken())
+    assert found.counts[Reason.REFITTED] > 0
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_storages_agree(loss):
+    X, sign = load("one-hot")
+    weights = np.ones(len(sign))
+    weights[::9] = 0.0
+    first = smooth_left_out(problem_of(X, sign, 1.0, loss, weights=weights), token=StopToken())
+    assert first.counts[Reason.ABSENT] == len(sign[::9])
+    assert not first.errors[::9].any()
+    assert first.n_examples == len(sign) - len(sign[::9])
+    stored = [np.asfortranarray(X), X.astype(np.float32), sp.csr_array(X), sp.csr_array(X.astype(np.float32))]
+    for other in stored:
+        found = smooth_left_out(problem_of(other, sign, 1.0, loss, weights=weights), token=StopToken())
+        np.testing.assert_array_equal(found.errors, first.errors)
+
+
+def test_threads_change_no_bit():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(20_000, 8))
+    sign = np.where(X[:, 0] + random.normal(size=20_000) > 0, 1, -1).astype(np.int8)
+    found = []
+    for threads in (1, 3):
+        problem = Problem(MemoryRows(X, threads=threads), sign, np.full(20_000, 1.0), "squared_hinge")
+        found.append(smooth_left_out(problem, agreements="estimated", token=StopToken()))
+    np.testing.assert_array_equal(found[0].codes, found[1].codes)
+    assert found[0].agreements.tobytes() == found[1].agreements.tobytes()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_without_any_hessian(loss, monkeypatch):
+    """Rows and columns too many for a system of equations: bounds by norms, then fits one by one."""
+    X, sign = load("overlapping")
+    C = {"logistic": 0.1, "squared_hinge": 0.02}[loss]
+    usual = smooth_left_out(problem_of(X, sign, C, loss), agreements="exact", token=StopToken())
+    for module in ("smooth_left_out", "smooth_optimum", "estimated_agreements"):
+        monkeypatch.setattr(f"maxmargin.selection.{module}.MOST_COLUMNS", 3)
+    for kind in OFFSETS:
+        found = smooth_left_out(problem_of(X, sign, C, loss, kind), token=StopToken())
+        assert found.n_undecided == 0
+        assert found.counts[Reason.BOUND] > 20
+        assert found.counts[Reason.REFITTED] > 0
+        if kind == "free":
+            np.testing.assert_array_equal(found.errors, usual.errors)
+    check(X, sign, C, loss, every=10)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_only_example_of_a_class_is_wrong(loss):
+    X = np.random.default_rng(3).normal(size=(30, 2))
+    sign = np.where(np.arange(30) == 7, 1, -1)
+    found = smooth_left_out(problem_of(X, sign, 1.0, loss), agreements="exact", token=StopToken())
+    assert found.reasons[7] is Reason.ALONE
+    assert found.errors[7]
+    assert found.n_undecided == 0
+    assert np.isnan(found.agreements[7])
+
+
+def test_estimated_agreements_come_along():
+    X, sign = load("overlapping")
+    found = smooth_left_out(problem_of(X, sign, 1.0, "logistic"), agreements="estimated", token=StopToken())
+    assert found.agreements_are == "estimated"
+    assert "leverages" in found.agreements_by
+    exact = smooth_left_out(problem_of(X, sign, 1.0, "logistic"), agreements="exact", token=StopToken())
+    assert np.abs(found.agreements - exact.agreements).max() < 0.05
+    assert not np.array_equal(found.agreements, exact.agreements)
+
+
+def test_a_deadline_leaves_the_rest_undecided():
+    X, sign = load("overlapping")
+    token = StopToken(1e-9)
+    found = smooth_left_out(problem_of(X, sign, 1.0, "logistic"), agreements="estimated", token=token)
+    assert found.status is Status.MAX_TIME
+    assert found.n_undecided == len(sign)
+    assert found.agreements is None
+    assert "at least 0 and at most 120" in str(found)
+
+
+def test_ctrl_c_and_watch_keep_what_is_decided(monkeypatch):
+    X, sign = load("separable")
+    problem = problem_of(X, sign, 1e4, "logistic")
+
+    def stop(progress):
+        return progress.label.startswith("leaving out")
+
+    found = smooth_left_out(problem, token=StopToken(), watch=stop)
+    assert found.status is Status.STOPPED
+    assert 0 < found.n_undecided < len(sign)
+
+    def interrupt(*_, **__):
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(pipeline, "follow_newton", interrupt)
+    found = smooth_left_out(problem, token=StopToken())
+    assert found.status is Status.INTERRUPTED
+    assert 0 < found.n_undecided < len(sign)
+
+
+def test_the_public_function_takes_both_losses():
+    X, sign = load("overlapping")
+    svm = leave_one_out(LinearSVM(C=1.0, loss="squared_hinge"), X, sign)
+    logistic = leave_one_out(LogisticRegression(C=1.0), X, sign)
+    assert (svm.loss, logistic.loss) == ("squared_hinge", "logistic")
+    assert "exact" in str(svm)
+    assert svm.n_errors >= svm.training_errors
+    three = np.where(X[:, 0] > 1, 2, sign)
+    several = leave_one_out(LogisticRegression(C=1.0), X, three)
+    assert len(several.per_class) == 3
+    for i in range(0, len(sign), 17):
+        rest = np.arange(len(sign)) != i
+        model = LogisticRegression(C=1.0, tol=1e-10).fit(X[rest], three[rest])
+        assert several.errors[i] == (model.predict(X[i : i + 1])[0] != three[i])
