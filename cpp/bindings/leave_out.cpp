@@ -45,14 +45,16 @@ struct OwnedPath {
 
 void make_path(OwnedPath* self, Square<const double> products, In<std::int8_t> sign, In<double> cost,
                In<double> alpha, In<double> agreement, double b, double constant, double residual2,
-               bool has_free_offset) {
+               bool has_free_offset, std::int64_t n_watched) {
     const auto n = static_cast<std::int64_t>(sign.shape(0));
     expect_square(products, n);
     expect_length(cost, n, "cost");
     expect_length(alpha, n, "alpha");
     expect_length(agreement, n, "agreement");
     const DualRows rows{products.data(), sign.data(), cost.data(), n};
-    const FullFit fit{rows, alpha.data(), agreement.data(), b, constant, residual2, has_free_offset};
+    if (n_watched < 0 || n_watched > n) throw nb::value_error("n_watched must be a number of rows");
+    const FullFit fit{rows,     alpha.data(), agreement.data(), b,
+                      constant, residual2,    has_free_offset,  n_watched};
     nb::gil_scoped_release nogil;
     RemovalPath path(fit);
     nb::gil_scoped_acquire gil;
@@ -101,7 +103,9 @@ void bind_leave_out(nanobind::module_& m) {
         .def("__init__", &make_path, nb::arg("products").noconvert(), nb::arg("sign").noconvert(),
              nb::arg("cost").noconvert(), nb::arg("alpha").noconvert(), nb::arg("agreement").noconvert(),
              nb::arg("b"), nb::arg("constant"), nb::arg("residual2"), nb::arg("has_free_offset"),
-             "products: x . x of all pairs of rows, plus a constant; residual2: |w - sum of s alpha x|^2.")
+             nb::arg("n_watched"),
+             "products: x . x of all pairs of rows, plus a constant; residual2: |w - sum of s alpha x|^2; "
+             "n_watched: how many rows, the first ones, are near the margin.")
         .def(
             "alpha", [](const OwnedPath& self) { return copied(self.path.alpha()); },
             "The dual point, moved so that the free rows are independent; the weights are the same.")

@@ -15,25 +15,31 @@ std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
 
 DualFace::DualFace(const DualRows& rows, const double* alpha)
     : rows_(rows), free_(rows.products, rows.n_rows), alpha_(alpha, alpha + rows.n_rows),
-      place_(at(rows.n_rows), Place::zero) {
+      side_(at(rows.n_rows)), place_(at(rows.n_rows)) {
     std::vector<std::int64_t> between;
     for (std::int64_t j = 0; j < rows.n_rows; ++j) {
         if (alpha[j] > 0 && alpha[j] < rows.cost[j]) {
             between.push_back(j);
         } else {
-            place_[at(j)] = alpha[j] > 0 ? Place::cost : Place::zero;
+            put(j, alpha[j] > 0 ? Place::cost : Place::zero);
         }
     }
     for (const std::int64_t j : by_independence(between)) {
         // A step may have brought the row to a bound meanwhile; one that is not yet free counts as out.
-        place_[at(j)] = Place::out;
+        put(j, Place::out);
         if (!depends(j)) {
             free_.append(j, y_, residual_);
-            place_[at(j)] = Place::free;
+            put(j, Place::free);
         } else {
             exchange(j, -1.0);
         }
     }
+}
+
+void DualFace::put(std::int64_t row, Place place) noexcept {
+    place_[at(row)] = place;
+    const bool is_absent = rows_.cost[row] <= 0;
+    side_[at(row)] = is_absent ? 0.0 : place == Place::zero ? 1.0 : place == Place::cost ? -1.0 : 0.0;
 }
 
 // The order of a Cholesky factorisation with pivoting: what is largest once the earlier ones are explained.
@@ -85,7 +91,7 @@ void DualFace::enter(std::int64_t row) {
     const double inwards = place(row) == Place::zero ? 1.0 : -1.0;
     if (depends(row)) return exchange(row, inwards);
     free_.append(row, y_, residual_);
-    place_[at(row)] = Place::free;
+    put(row, Place::free);
 }
 
 // How far the dual of a row can move in a direction with the free ones making up for it.
@@ -117,13 +123,13 @@ void DualFace::exchange(std::int64_t row, double direction) {
         move(row, direction * block.step);
         if (block.position < 0) {
             alpha_[at(row)] = block.bound == Place::cost ? rows_.cost[row] : 0.0;
-            place_[at(row)] = block.bound;
+            put(row, block.bound);
             return;
         }
         leave(block.position, block.bound);
         if (!depends(row)) {
             free_.append(row, y_, residual_);
-            place_[at(row)] = Place::free;
+            put(row, Place::free);
             return;
         }
     }
@@ -132,13 +138,13 @@ void DualFace::exchange(std::int64_t row, double direction) {
 void DualFace::leave(std::int64_t position, Place bound) {
     const std::int64_t row = free_[position];
     alpha_[at(row)] = bound == Place::cost ? rows_.cost[row] : 0.0;
-    place_[at(row)] = bound;
+    put(row, bound);
     free_.remove(position);
 }
 
 void DualFace::take_out(std::int64_t row) {
     if (place(row) == Place::free) free_.remove(free_.position(row));
-    place_[at(row)] = Place::out;
+    put(row, Place::out);
 }
 
 }  // namespace maxmargin

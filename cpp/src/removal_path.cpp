@@ -13,6 +13,7 @@ namespace {
 using Vector = std::vector<double>;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kCrossed = 1e-9;  // an agreement on the wrong side of 1 by more than rounding
 constexpr double kStill = 1e-12;  // rates below this share of what they are made of are rounding
 
 std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
@@ -34,10 +35,14 @@ class Walk {
   public:
     Walk(const FullFit& fit, const DualFace& start, double radius)
         : fit_(fit), start_(start), face_(start), radius_(radius), n_(fit.rows.n_rows),
-          use_(primitives().dense_f64), cost_(fit.rows.cost, fit.rows.cost + n_) {}
+          use_(primitives().dense_f64), sign_(fit.rows.sign, fit.rows.sign + n_),
+          cost_(fit.rows.cost, fit.rows.cost + n_) {}
 
     // Returns false if it was told to stop.
-    bool run(const Removal& removal, LeftOut& result, Pace& pace);
+    bool run(const Removal& removal, LeftOut& result, Pace& pace) {
+        if (!follow(removal, fit_.n_watched, result, pace)) return false;
+        return has_kept_sides() || follow(removal, n_, result, pace);
+    }
 
   private:
     struct Event {
@@ -47,6 +52,9 @@ class Walk {
         Place bound = Place::zero;
     };
 
+    bool follow(const Removal& removal, std::int64_t watched, LeftOut& result, Pace& pace);
+    bool has_kept_sides() const;
+    bool is_lost(LeftOut& result) noexcept;
     void begin(const Removal& removal);
     bool slide();
     void find_direction();
@@ -58,18 +66,19 @@ class Walk {
     void conclude(LeftOut& result);
     double gap_at(double b, double imbalance);
 
-    double sign(std::int64_t j) const noexcept { return fit_.rows.sign[j]; }
+    double sign(std::int64_t j) const noexcept { return sign_[at(j)]; }
     double alpha(std::int64_t j) const noexcept { return face_.alpha()[at(j)]; }
 
     const FullFit& fit_;
     const DualFace& start_;
     DualFace face_;
     double radius_;
-    std::int64_t n_;
+    std::int64_t n_, watched_ = 0;
     DensePrimitives<double> use_;
-    Vector cost_, agreement_, rate_, beta_rate_, ones_, z_;
+    Vector sign_, cost_, agreement_, rate_, beta_rate_, ones_, z_;
     std::int64_t row_ = 0;
-    double target_ = 0, b_ = 0, b_rate_ = 0, noise_ = 0;
+    bool has_lost_way_ = false;
+    double target_ = 0, b_ = 0, b_rate_ = 0, own_rate_ = 0, noise_ = 0;
 };
 
 void Walk::begin(const Removal& removal) {
@@ -88,7 +97,7 @@ bool Walk::slide() {
     const double side = sign(row_);
     double best = kInfinity;
     std::int64_t found = -1;
-    for (std::int64_t j = 0; j < n_; ++j) {
+    for (std::int64_t j = 0; j < watched_; ++j) {
         const bool is_candidate = face_.place(j) == (sign(j) == side ? Place::zero : Place::cost);
         if (!is_candidate || fit_.rows.cost[j] <= 0) continue;
         const double distance = std::max(0.0, (agreement_[at(j)] - 1.0) * sign(j) * side);
@@ -99,7 +108,8 @@ bool Walk::slide() {
     }
     if (found < 0) return false;
     b_ -= side * best;
-    for (std::int64_t j = 0; j < n_; ++j) agreement_[at(j)] -= sign(j) * side * best;
+    for (std::int64_t j = 0; j < watched_; ++j) agreement_[at(j)] -= sign(j) * side * best;
+    if (row_ >= watched_) agreement_[at(row_)] -= best;
     face_.enter(found);
     return true;
 }
@@ -118,16 +128,19 @@ void Walk::find_direction() {
         b_rate_ = (sum(beta_rate_) - side) / sum(ones_);
         use_.add(beta_rate_.data(), -b_rate_, ones_.data(), free.size());
     }
-    rate_.assign(at(n_), b_rate_);
-    use_.add(rate_.data(), -side, own, n_);
+    rate_.assign(at(watched_), b_rate_);
+    use_.add(rate_.data(), -side, own, watched_);
+    own_rate_ = b_rate_ - side * own[row_];
     double size = std::sqrt(own[row_]);
     for (std::int64_t k = 0; k < free.size(); ++k) {
         const double* products = free.products(free[k]);
-        use_.add(rate_.data(), beta_rate_[at(k)], products, n_);
+        use_.add(rate_.data(), beta_rate_[at(k)], products, watched_);
+        own_rate_ += beta_rate_[at(k)] * own[free[k]];
         size += std::fabs(beta_rate_[at(k)]) * std::sqrt(products[free[k]]);
     }
     noise_ = kStill * size;
-    for (std::int64_t j = 0; j < n_; ++j) rate_[at(j)] *= sign(j);
+    for (std::int64_t j = 0; j < watched_; ++j) rate_[at(j)] *= sign(j);
+    own_rate_ *= side;
 }
 
 Walk::Event Walk::next_event() const {
@@ -150,16 +163,13 @@ Walk::Event Walk::next_event() const {
 
 void Walk::look_at_agreements(Event& event) const {
     const double* products = fit_.rows.products;
-    for (std::int64_t j = 0; j < n_; ++j) {
-        const Place place = face_.place(j);
-        if (place != Place::zero && place != Place::cost) continue;
-        const double towards = place == Place::zero ? -rate_[at(j)] : rate_[at(j)];
-        if (towards <= 0) continue;
-        const double room =
-            std::max(0.0, place == Place::zero ? agreement_[at(j)] - 1.0 : 1.0 - agreement_[at(j)]);
-        if (room >= event.step * towards || fit_.rows.cost[j] <= 0) continue;
+    const double* sides = face_.sides().data();
+    for (std::int64_t j = 0; j < watched_; ++j) {
+        const double room = std::max(0.0, sides[j] * (agreement_[at(j)] - 1.0));
+        const double towards = -sides[j] * rate_[at(j)];
+        if (!(room < event.step * towards)) continue;  // as for nearly all, and for 0 < 0
         if (towards <= noise_ * std::sqrt(products[j * n_ + j])) continue;
-        event = {room / towards, Event::Kind::enters, j, place};
+        event = {room / towards, Event::Kind::enters, j, face_.place(j)};
     }
 }
 
@@ -170,7 +180,8 @@ void Walk::advance(const Event& event) {
     }
     face_.move(row_, -event.step);
     b_ += event.step * b_rate_;
-    use_.add(agreement_.data(), event.step, rate_.data(), n_);
+    use_.add(agreement_.data(), event.step, rate_.data(), watched_);
+    if (row_ >= watched_) agreement_[at(row_)] += event.step * own_rate_;
     if (event.kind == Event::Kind::leaves) {
         face_.leave(event.which, event.bound);
     } else if (event.kind == Event::Kind::enters) {
@@ -244,19 +255,34 @@ void Walk::conclude(LeftOut& result) {
     if (!std::isfinite(result.agreement) || !std::isfinite(gap)) result.error_bound = kInfinity;
 }
 
-bool Walk::run(const Removal& removal, LeftOut& result, Pace& pace) {
+// Watching all rows may find the way where some were not enough.
+bool Walk::is_lost(LeftOut& result) noexcept {
+    result.error_bound = kInfinity;
+    has_lost_way_ = true;
+    return true;
+}
+
+bool Walk::has_kept_sides() const {
+    if (has_lost_way_) return watched_ == n_;
+    const double* sides = face_.sides().data();
+    for (std::int64_t j = watched_; j < n_; ++j) {
+        if (sides[j] * (agreement_[at(j)] - 1.0) < -kCrossed) return false;
+    }
+    return true;
+}
+
+bool Walk::follow(const Removal& removal, std::int64_t watched, LeftOut& result, Pace& pace) {
+    watched_ = watched;
+    has_lost_way_ = false;
     begin(removal);
     const std::int64_t most = 4 * n_ + 200;
     result = {};
     while (alpha(row_) > target_ && agreement_[at(row_)] >= removal.stop_below) {
-        if (pace.stop_after((face_.free().size() + 4) * n_)) return false;
-        if (++result.events > most) {
-            result.error_bound = kInfinity;
-            return true;
-        }
+        if (pace.stop_after((face_.free().size() + 4) * watched_)) return false;
+        if (++result.events > most) return is_lost(result);
         if (fit_.has_free_offset && face_.free().size() == 0) {
-            if (!slide()) break;
-            continue;
+            if (slide()) continue;
+            return is_lost(result);
         }
         find_direction();
         advance(next_event());

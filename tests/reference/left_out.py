@@ -11,6 +11,7 @@ from reference.task import Task
 
 from maxmargin._core import StopToken
 from maxmargin.problem import Problem
+from maxmargin.results.solution import Solution, Status
 from maxmargin.rows import MemoryRows
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import Limits, run
@@ -42,12 +43,21 @@ def agreements_by_refits(problem: Problem, examples: Iterable[int], tol: float =
         if _has_one_class(problem.sign, cost, problem.offset.kind):
             found.append(-np.inf)
             continue
-        told = replace(problem, rows=MemoryRows(X), cost=cost)
-        solver, plan = choose("interior_point" if X.shape[1] < 500 else "dual_descent", told, tol)
-        solution = run(told, solver, plan, Limits(tol), token=StopToken())
+        solution = _solved(replace(problem, rows=MemoryRows(X), cost=cost), tol)
         score = float(np.asarray(X[[i]] @ solution.coef)[0])
         found.append(problem.sign[i] * (score + solution.intercept))
     return np.array(found)
+
+
+def _solved(problem: Problem, tol: float) -> Solution:
+    """Return the solution of the first solver that reaches the tolerance."""
+    names = ["interior_point", "semismooth_newton", "dual_descent"]
+    for name in names if problem.rows.n_columns < 500 else names[::-1]:
+        solver, plan = choose(name, problem, tol)
+        solution = run(problem, solver, plan, Limits(tol), token=StopToken())
+        if solution.status is Status.SOLVED:
+            return solution
+    raise AssertionError(f"no solver reaches {tol}")
 
 
 def same_decisions(errors: np.ndarray, agreements: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ __all__ = ["MOST_ROWS", "follow_out", "with_independent_free_rows"]
 MOST_ROWS = 4_000  # the products of all pairs take 8 n² bytes
 _MOST_FREE_ROWS = 2_000
 _AT_A_TIME = 16  # examples per piece of work
+_NEAR = 0.5  # from the margin: rows that may reach it while an example leaves; others are looked at after
 
 
 def with_independent_free_rows(optimum: HingeOptimum, token: StopToken, threads: int) -> HingeOptimum:
@@ -38,7 +39,16 @@ def with_independent_free_rows(optimum: HingeOptimum, token: StopToken, threads:
     start = np.ascontiguousarray(optimum.alpha[free])
     products = products_of(few, token, threads)
     path = RemovalPath(
-        products.matrix, few.sign, few.cost, start, np.ones(free.size), 0.0, products.constant, 0.0, True
+        products.matrix,
+        few.sign,
+        few.cost,
+        start,
+        np.ones(free.size),
+        b=0.0,
+        constant=products.constant,
+        residual2=0.0,
+        has_free_offset=problem.offset.kind == "free",
+        n_watched=free.size,
     )
     moved = path.alpha()
     if np.array_equal(moved, start):
@@ -67,7 +77,7 @@ def follow_out(
     """
     if which.size == 0:
         return
-    path = _path_of(cases.optimum, token, threads)
+    paths = _open(cases.optimum, token, threads)
     order = which[np.argsort(cases.optimum.agreements[cases.group[which]], kind="stable")]
     stop_below = np.full(order.size, -np.inf)
     if not to_the_end:
@@ -77,13 +87,13 @@ def follow_out(
 
     def follow(number: int) -> None:
         piece = pieces[number]
-        agreement, bound = _followed(path, cases, order[piece], stop_below[piece], token)
+        agreement, bound = paths.follow(cases, order[piece], stop_below[piece], token)
         stopped = agreement < stop_below[piece]
         unsure = stopped & (agreement > -bound)
         if unsure.any():  # all the way, then
             again = order[piece][unsure]
             to_the_end = np.full(again.size, -np.inf)
-            agreement[unsure], bound[unsure] = _followed(path, cases, again, to_the_end, token)
+            agreement[unsure], bound[unsure] = paths.follow(cases, again, to_the_end, token)
         cases.decide(order[piece][stopped & ~unsure], -1, Reason.FOLLOWED)
         known = ~stopped | unsure
         cases.settle(order[piece][known], agreement[known], bound[known], Reason.FOLLOWED)
@@ -92,19 +102,32 @@ def follow_out(
     side_by_side(follow, len(pieces), threads)
 
 
-def _followed(
-    path: RemovalPath, cases: Cases, which: NDArray[np.intp], stop_below: Array, token: StopToken
-) -> tuple[Array, Array]:
-    agreement, bound = np.empty(which.size), np.empty(which.size)
-    events = np.empty(which.size, dtype=np.int64)
-    rows = cases.group[which].astype(np.int64)
-    path.follow(rows, cases.new_cost[which], stop_below, agreement, bound, events, token)
-    return agreement, bound
+@dataclass(frozen=True, eq=False)
+class _Paths:
+    """The kernel, which has the rows in the order of their distance from the margin."""
+
+    kernel: RemovalPath
+    place: NDArray[np.int64]  # of each row in that order
+
+    def follow(
+        self, cases: Cases, which: NDArray[np.intp], stop_below: Array, token: StopToken
+    ) -> tuple[Array, Array]:
+        agreement, bound = np.empty(which.size), np.empty(which.size)
+        events = np.empty(which.size, dtype=np.int64)
+        rows = self.place[cases.group[which]]
+        self.kernel.follow(rows, cases.new_cost[which], stop_below, agreement, bound, events, token)
+        return agreement, bound
 
 
-def _path_of(optimum: HingeOptimum, token: StopToken, threads: int) -> RemovalPath:
+def _open(optimum: HingeOptimum, token: StopToken, threads: int) -> _Paths:
     problem = optimum.problem
-    products = products_of(problem, token, threads)
+    distance = np.abs(optimum.agreements - 1.0)
+    order = np.argsort(distance, kind="stable")
+    place = np.empty(order.size, dtype=np.int64)
+    place[order] = np.arange(order.size)
+    sign, cost = problem.sign[order], problem.cost[order]
+    near = replace(problem, rows=problem.rows.subset(order), sign=sign, cost=cost)
+    products = products_of(near, token, threads)
     signed = problem.sign * optimum.alpha
     difference = optimum.w - problem.rows.reduce(Combine(problem.rows.n_columns), signed, token=token)
     residual2 = float((difference * difference).sum())
@@ -112,14 +135,16 @@ def _path_of(optimum: HingeOptimum, token: StopToken, threads: int) -> RemovalPa
         scale = problem.offset.scale
         residual2 += (optimum.b / scale - scale * float(signed.sum())) ** 2
     is_free = problem.offset.kind == "free"
-    return RemovalPath(
+    kernel = RemovalPath(
         products.matrix,
-        problem.sign,
-        problem.cost,
-        optimum.alpha,
-        optimum.agreements,
-        optimum.b if is_free else 0.0,
-        products.constant,
-        residual2,
-        is_free,
+        near.sign,
+        near.cost,
+        optimum.alpha[order],
+        optimum.agreements[order],
+        b=optimum.b if is_free else 0.0,
+        constant=products.constant,
+        residual2=residual2,
+        has_free_offset=is_free,
+        n_watched=int(np.count_nonzero(distance <= _NEAR)),
     )
+    return _Paths(kernel, place)

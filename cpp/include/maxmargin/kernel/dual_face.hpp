@@ -32,6 +32,10 @@ class DualFace {
     const std::vector<double>& alpha() const noexcept { return alpha_; }
     Place place(std::int64_t row) const noexcept { return place_[static_cast<std::size_t>(row)]; }
 
+    // +1 for a row at zero, whose agreement must stay above 1; −1 for one at its cost, below; else 0. As
+    // numbers, so that a loop over all rows need not branch.
+    const std::vector<double>& sides() const noexcept { return side_; }
+
     // Moves the dual of a row that is free or out; it stays within its bounds.
     void move(std::int64_t row, double change) noexcept;
 
@@ -52,6 +56,7 @@ class DualFace {
         Place bound;
     };
 
+    void put(std::int64_t row, Place place) noexcept;
     std::vector<std::int64_t> by_independence(const std::vector<std::int64_t>& candidates) const;
     bool depends(std::int64_t row);
     void exchange(std::int64_t row, double direction);
@@ -59,7 +64,7 @@ class DualFace {
 
     DualRows rows_;
     FreeSet free_;
-    std::vector<double> alpha_, y_, combination_;
+    std::vector<double> alpha_, side_, y_, combination_;
     std::vector<Place> place_;
     double residual_ = 0;
 };

@@ -11,6 +11,9 @@
 // rows a free offset slides to the next row that can take over. For a free offset K holds an arbitrary
 // constant σ in every entry, which changes nothing because Σ β = 0 and makes d + 1 rows independent.
 //
+// Only rows near the margin change their places; those are the first ones, `n_watched` of them, and the others
+// are looked at when the row is out. If one of them has crossed the margin, the path is followed again.
+//
 // The end is judged by its duality gap g on all rows, computed without cancellation:
 // |error of the agreement| ≤ √(2g) (‖x_i‖ + max ‖x_j‖), the last term with a free offset only.
 #pragma once
@@ -30,6 +33,7 @@ struct FullFit {
     double constant;   // σ
     double residual2;  // ‖w − Σ sαx̃‖²
     bool has_free_offset;
+    std::int64_t n_watched;
 };
 
 struct Removal {
