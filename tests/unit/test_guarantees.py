@@ -12,7 +12,16 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from maxmargin import HardMarginSVM, LinearClassifier, LinearSVM, LogisticRegression, Perceptron, guarantees
+from maxmargin import (
+    HardMarginSVM,
+    LinearClassifier,
+    LinearSVM,
+    LinearSVMCV,
+    LogisticRegression,
+    Perceptron,
+    guarantees,
+    train,
+)
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.results.leave_one_out import REASONS, LeaveOneOut, Reason
 from maxmargin.results.solution import Status
@@ -180,6 +189,30 @@ def test_a_range_of_c_is_as_many_candidates_as_there_are_floats(tumours):
     assert "chosen from all numbers of a range" in known.price
     kept = len(model.support_)
     assert known["compression"].value == compression_bound(len(y), kept, 0, 0.05, 64 * math.log(2))
+
+
+def test_a_search_by_leave_one_out_has_counted_already(tumours):
+    X, y, *_ = tumours
+    search = LinearSVMCV(Cs=[0.1, 1.0], cv="loo").fit(X, y)
+    known = guarantees(search, X, y)
+    assert known.selected_from == 2
+    assert known["leave-one-out error"].value == search.leave_one_out_.n_errors / len(y)
+    again = guarantees(LinearSVM(C=search.C_).fit(X, y), X, y)
+    assert known["leave-one-out error"].value == again["leave-one-out error"].value
+    assert known["support vectors"].value == again["support vectors"].value
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_leave_one_out_of_smooth_losses(tumours, loss):
+    X, y = tumours[0][:60], tumours[1][:60]
+    model = train(X, y, loss=loss, C=1.0)
+    wrong = 0
+    for k in range(60):
+        others = np.arange(60) != k
+        wrong += train(X[others], y[others], loss=loss, C=1.0).agreements(X[[k]], y[[k]])[0] <= 0
+    known = guarantees(model, X, y)
+    assert known["leave-one-out error"].value == wrong / 60
+    assert ("support vectors" in known) == (loss == "squared_hinge")
 
 
 def test_left_out_must_be_about_these_examples(tumours):

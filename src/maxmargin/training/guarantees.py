@@ -233,9 +233,12 @@ def _hold_out(model: Any, examined: Examined, test: Any, about: Circumstances, f
 
 def _leave_out(examined: Examined, found: _Found, limits: dict[str, Any]) -> LeaveOneOut | bool:
     """Return what leave-one-out finds; False where there is no problem to solve without an example."""
-    if not examined.solves_a_problem or examined.model.loss != "hinge":
+    if not examined.solves_a_problem:
         found.leave("leave-one-out error", "it takes the optimum of a problem with a finite C")
         return False
+    known = getattr(examined.estimator, "leave_one_out_", None)
+    if isinstance(known, LeaveOneOut) and known.n_examples == len(examined.labels):
+        return known  # a search by leave-one-out has counted already
     data = (examined.X, examined.labels)
     return leave_one_out(examined.estimator, *data, sample_weight=examined.weights, **limits)
 
@@ -258,7 +261,8 @@ def _count_support(
     model = examined.model
     is_hard_margin = math.inf == model.C and model.loss == "hinge" and bool((examined.agreements > 0).all())
     if model.loss not in ("hinge", "squared_hinge"):
-        found.leave("support vectors", f"with the {model.loss.replace('_', '-')} loss there are none")
+        why = "every example pulls" if model.loss == "logistic" else "there are none"
+        found.leave("support vectors", f"with the {model.loss.replace('_', '-')} loss {why}")
     elif result is not None:
         parts = result.per_class or (result,)
         unsupported = [part.codes == REASONS.index(Reason.NO_SUPPORT_VECTOR) for part in parts]
