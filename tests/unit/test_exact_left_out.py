@@ -1,0 +1,72 @@
+"""Agreements without rounding errors, from the split of the rows alone."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from reference.left_out_data import load
+
+from maxmargin._core import StopToken
+from maxmargin.problem import Offset, Problem
+from maxmargin.rows import MemoryRows
+from maxmargin.selection.exact_left_out import exact_agreement
+from maxmargin.selection.hinge_optimum import find_optimum
+from maxmargin.selection.removal_paths import with_independent_free_rows
+
+SIGN = np.array([-1, -1, 1, 1], dtype=np.int8)
+
+
+def line(cost, storage=np.asarray, offset=Offset()):  # noqa: B008 - a frozen record
+    X = np.array([[0.0], [1.0], [3.0], [4.0]])
+    return Problem(MemoryRows(storage(X)), SIGN, np.array(cost, dtype=float), "hinge", offset)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, lambda X: X.astype(np.float32)])
+def test_a_known_optimum(storage):
+    # Without 3 the margin runs from 1 to 4: θ = 2/3, θ₀ = −5/3.
+    problem = line([10, 10, 0, 10], storage)
+    alpha = np.array([0.0, 0.2, 0.0, 0.2])  # which rows are free counts, not their values
+    assert exact_agreement(problem, alpha, 2, StopToken()) == Fraction(1, 3)
+    assert exact_agreement(problem, alpha, 1, StopToken()) == 1
+
+
+def test_a_wrong_split_is_noticed():
+    problem = line([10, 10, 0, 10])
+    for alpha in ([0.1, 0, 0, 0.1], [0, 10, 0, 10], [0, 0, 0, 0], [0.1, 0.1, 0, 0.1]):
+        assert exact_agreement(problem, np.array(alpha, dtype=float), 2, StopToken()) is None
+
+
+def test_the_middle_of_an_interval_of_offsets():
+    # Costs so small that both rows of each class carry them whole: θ = C·6, every offset between is best.
+    problem = line([2**-10] * 4)
+    alpha = problem.cost.copy()
+    theta = Fraction(6, 2**10)
+    ends = (-1 - theta * 0, 1 - theta * 4)  # where 0 and 4 reach the margin
+    middle = sum(ends) / 2
+    assert exact_agreement(problem, alpha, 3, StopToken()) == 4 * theta + middle
+
+
+def test_without_an_offset_and_with_a_penalised_one():
+    alone = line([0, 0, 0, 10], offset=Offset("none"))
+    assert exact_agreement(alone, np.array([0, 0, 0, 0.01]), 2, StopToken()) == Fraction(3, 4)
+    penalised = line([0, 0, 0, 10], offset=Offset("penalized", 2.0))
+    # θ = α·4 and θ₀ = 4α with α·(16 + 4) = 1.
+    assert exact_agreement(penalised, np.array([0, 0, 0, 0.01]), 2, StopToken()) == Fraction(16, 20)
+
+
+@pytest.mark.parametrize("kind", ["free", "none", "penalized"])
+@pytest.mark.parametrize("name", ["overlapping", "integer grid", "one-hot", "copies"])
+def test_it_is_what_rounding_leaves_of_it(name, kind):
+    X, sign = load(name)
+    cost = np.where(np.arange(len(sign)) == 7, 0.0, 3.0)
+    problem = Problem(MemoryRows(X), sign, cost, "hinge", Offset(kind))
+    found = with_independent_free_rows(find_optimum(problem, StopToken()), StopToken(), 1)
+    exact = exact_agreement(problem, found.alpha, 7, StopToken())
+    assert float(exact) == pytest.approx(found.agreements[7], abs=1e-9)
+
+
+def test_large_problems_are_left_alone():
+    X = np.random.default_rng(0).standard_normal((200, 150))
+    problem = Problem(MemoryRows(X), np.ones(200, dtype=np.int8), np.ones(200), "hinge")
+    assert exact_agreement(problem, np.full(200, 0.5), 0, StopToken()) is None
