@@ -107,6 +107,29 @@ def test_other_offsets(settings):
     assert model.leave_one_out_.n_errors == min(counted)
 
 
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_smooth_losses(loss):
+    X, y = noisy()
+    if loss == "logistic":
+        model, plain = LogisticRegressionCV(CS[1:], cv="loo").fit(X, y), LogisticRegression(tol=1e-10)
+    else:
+        model = LinearSVMCV(CS[1:], cv="loo", loss=loss).fit(X, y)
+        plain = LinearSVM(loss=loss, tol=1e-10)
+    counted = []
+    for C in CS[1:]:
+        errors = 0
+        for row in range(len(y)):
+            rest, own = np.arange(len(y)) != row, slice(row, row + 1)
+            errors += plain.set_params(C=C).fit(X[rest], y[rest]).agreements(X[own], y[own])[0] <= 0
+        counted.append(errors)
+    table = model.cv_results_
+    exact = table["errors_are_exact"]
+    np.testing.assert_array_equal(table["least_errors"][exact], np.array(counted)[exact])
+    assert (table["least_errors"] <= counted).all()
+    assert (counted <= table["most_errors"]).all()
+    assert model.best_index_ == int(np.argmin(counted))
+
+
 def test_most_of_the_work_is_saved():
     """A C whose training errors exceed a known count is never counted, and neither is the largest C here."""
     X, y = load_breast_cancer(return_X_y=True)
