@@ -120,6 +120,39 @@ def test_what_a_stream_cannot_do_is_refused():
 # ---------------------------------------------------------------- how far from the optimum (S35)
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_chunk_that_is_refused_changes_nothing(classes):
+    random = np.random.default_rng(5)
+    X, y = random.normal(size=(30, 3)), np.arange(30) % classes
+    model = Pegasos(0.1).partial_fit(X, y)
+    kept = model.coef_.copy()
+    with pytest.raises(InvalidInput, match="overflow"):
+        model.set_params(step=1e300).partial_fit(1e10 * X, y)
+    assert np.array_equal(model.coef_, kept)
+    model.set_params(step="1/t").partial_fit(X, y)
+    assert np.array_equal(model.coef_, Pegasos(0.1).partial_fit(X, y).partial_fit(X, y).coef_)
+
+
+@pytest.mark.parametrize("wrap", [np.array, sp.csr_matrix])
+def test_a_trace_does_not_depend_on_what_becomes_of_the_rows(wrap):
+    random = np.random.default_rng(6)
+    X, y = wrap(random.normal(size=(20, 3))), np.arange(20) % 2
+    trace = HingeSGD(trace=True).fit(X, y).trace_
+    before = trace.weights(15)[0], trace.explain(15)
+    X *= 0.0
+    assert np.array_equal(trace.weights(15)[0], before[0])
+    assert trace.explain(15) == before[1]
+
+
+def test_no_optimum_to_measure_against_is_said():
+    X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
+    model = LogisticSGD().fit(X, y)
+    with pytest.raises(NoFiniteOptimum, match="no optimum to measure the model against") as caught:
+        model.certify(X, y)
+    assert caught.value.direction > 0
+    assert "Nothing was fitted" not in str(caught.value)
+
+
 def test_pegasos_is_told_how_far_it_is():
     X, y = clouds()
     X *= 0.1  # so that the optimum is far from θ = 0

@@ -124,6 +124,17 @@ def test_it_is_the_shortest_of_all_minimisers(seed):
             assert v @ v >= theta @ theta - 1e-9
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_constant_column_gets_no_weight_at_all(seed):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(40, 3))
+    y = np.where(X[:, 0] + random.normal(size=40) > 0, 1, -1)
+    plain = LinearSVM(C=np.inf).fit(X, y)
+    with_constant = LinearSVM(C=np.inf).fit(np.hstack([X, np.full((40, 1), 7.0)]), y)
+    assert abs(with_constant.coef_[0, -1]) <= 1e-14
+    assert with_constant.coef_[0, :-1] == pytest.approx(plain.coef_[0], rel=1e-9)
+
+
 @pytest.mark.parametrize("noise", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("has_offset", [True, False])
 def test_from_the_stated_strength_on_it_is_the_soft_margin(noise, has_offset):

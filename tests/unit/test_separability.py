@@ -296,3 +296,7 @@ except KeyboardInterrupt:
     command = [sys.executable, "-c", code]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.stdout.split() == ["interrupted"], result.stderr
+
+
+def test_one_row_in_words():
+    assert "has the one row strictly on its own side, with margin" in str(separability([[1.0]], [1]))

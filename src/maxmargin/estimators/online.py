@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
 from maxmargin._core import StopToken
-from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter
+from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, NoFiniteOptimum
 from maxmargin.estimators.base import LinearEstimator
 from maxmargin.estimators.labels import checked_labels
 from maxmargin.learners.online import Limits, Outcome, learn
@@ -19,6 +19,7 @@ from maxmargin.learners.online_method import OnlineMethod, arrangement_of
 from maxmargin.learners.walk import Walk
 from maxmargin.results.assessment import Assessment
 from maxmargin.results.trace import Trace
+from maxmargin.results.wording import plural
 from maxmargin.rows import MemoryRows
 from maxmargin.training.certify import certify
 from maxmargin.training.cores import resolve_jobs
@@ -102,7 +103,6 @@ class OnlineEstimator(LinearEstimator, ABC):
         if len(classes) < 2:
             raise InvalidInput(f"y holds only one class, {classes[0]!s}; a classifier needs two.")
         walks = [Walk(method, checked.shape[1]) for _ in range(_n_problems(classes))]
-        self._seen = 0
         return self._learn(checked, labels, classes, walks, self._limits(checked.shape[0]))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
@@ -123,17 +123,25 @@ class OnlineEstimator(LinearEstimator, ABC):
         checked, labels = _rows_and_labels(X, y)
         known = _classes_of_the_stream(None if is_first else self.classes_, classes, labels)
         if is_first:
-            walks, self._seen = [Walk(method, checked.shape[1]) for _ in range(_n_problems(known))], 0
+            walks, seen = [Walk(method, checked.shape[1]) for _ in range(_n_problems(known))], 0
         else:
-            walks = self._walks
+            walks = [walk.copy() for walk in self._walks]  # a chunk that is refused changes nothing
             for walk in walks:
                 walk.continue_with(method)
-        return self._learn(checked, labels, known, walks, self._limits_of_a_chunk())
+            seen = self._seen
+        return self._learn(checked, labels, known, walks, self._limits_of_a_chunk(), seen)
 
     def _learn(
-        self, X: Any, labels: NDArray[Any], classes: NDArray[Any], walks: list[Walk], limits: Limits
+        self,
+        X: Any,
+        labels: NDArray[Any],
+        classes: NDArray[Any],
+        walks: list[Walk],
+        limits: Limits,
+        seen: int = 0,
     ) -> Self:
-        rows = MemoryRows(X, threads=resolve_jobs(None))
+        # A trace reads its rows again later, when the user's array may hold something else.
+        rows = MemoryRows(X.copy() if limits.traces else X, threads=resolve_jobs(None))
         token = StopToken(None, threading.current_thread() is threading.main_thread())
         positives = classes[1:] if len(classes) == 2 else classes
         signs = [np.where(labels == label, 1, -1).astype(np.int8) for label in positives]
@@ -141,7 +149,7 @@ class OnlineEstimator(LinearEstimator, ABC):
         for walk, sign in zip(walks, signs, strict=True):
             stop = any(outcome.interrupted for outcome in outcomes)
             outcomes.append(learn(walk, rows, sign, _NOTHING if stop else limits, token))
-        self._walks, self._seen = walks, self._seen + rows.n_rows
+        self._walks, self._seen = walks, seen + rows.n_rows
         self._keep(self._model_of(outcomes, classes, rows, signs))
         self._keep_course(outcomes)
         self._keep_details(outcomes, rows, signs)
@@ -241,9 +249,27 @@ class OnlineMinimizer(OnlineEstimator):
         X, y : the rows and labels that it was fitted to, or others
         **settings
             tol, max_time, n_jobs of `maxmargin.certify`.
+
+        Raises
+        ------
+        NoFiniteOptimum
+            Where a hyperplane separates the classes and the objective has no regulariser to hold it.
         """
         self._model_for(X)
-        return certify(self, X, y, **settings)
+        try:
+            return certify(self, X, y, **settings)
+        except NoFiniteOptimum as error:
+            raise NoFiniteOptimum(
+                "there is no optimum to measure the model against: a hyperplane separates the classes "
+                f"({error.kind} separation, {plural(error.n_separated, 'row')} strictly on the right side), "
+                "so the loss falls for ever as the weights grow along the `direction` of this error, and "
+                "longer walks only lead further that way. Approach a regularised objective: Pegasos, or "
+                "LogisticRegression with a finite C.",
+                error.direction,
+                error.offset,
+                error.kind,
+                error.n_separated,
+            ) from None
 
 
 _NOTHING = Limits(max_passes=0)

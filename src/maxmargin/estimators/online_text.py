@@ -9,9 +9,10 @@ __all__ = ["with_online_text"]
 TEXTS = {
     "shuffle": """
 shuffle : bool or "draws"
-    The order of the examples. False: as they stand. True: a new order of all rows in every pass. "draws":
-    each example is drawn at random from all rows, with replacement; a pass is then as many draws as there
-    are rows.
+    The order of the examples. False: as they stand. True: a new random order of all rows in every pass.
+    (Beyond 1,024 rows groups of 16 neighbours are drawn at random and mixed, 64 groups at a time: rows that
+    lie near each other are read faster.) "draws": each example is drawn at random from all rows, with
+    replacement; a pass is then as many draws as there are rows.
 """,
     "random_state": """
 random_state : int, Generator or RandomState, optional
@@ -19,7 +20,8 @@ random_state : int, Generator or RandomState, optional
 """,
     "trace": """
 trace : bool, default False
-    Keep every step in ``trace_``. It costs nothing when off.
+    Keep every step in ``trace_``, and a copy of the rows, on which steps are repeated. It costs nothing when
+    off.
 """,
     "attributes": """
 stopped_ : str

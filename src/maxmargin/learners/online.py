@@ -278,7 +278,7 @@ class _Course:
         return Trace(
             method=self.walk.method,
             example=columns.example,
-            agreement=columns.agreement,
+            agreement=columns.agreement + 0.0,  # −0 reads like a number below 0
             updated=columns.updated.view(np.bool_),
             step=columns.step,
             replay=self.replay,

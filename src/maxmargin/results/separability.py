@@ -96,9 +96,12 @@ class Separability(Readable):
     def __str__(self) -> str:
         if self.kind == "complete":
             margin = short(float("nan") if self.margin is None else self.margin)
+            who = "the one row strictly on its own side"
+            if self.n_rows > 1:
+                who = f"all {plural(self.n_rows, 'row')} strictly on their own sides"
             return (
-                f"completely separable: a hyperplane has all {plural(self.n_rows, 'row')} strictly on their "
-                f"own sides, with margin γ = {margin} and radius R = {short(self.radius)}"
+                f"completely separable: a hyperplane has {who}, with margin γ = {margin} and radius "
+                f"R = {short(self.radius)}"
             )
         combined = plural(len(self.rows), "row")
         if self.kind == "quasi-complete":

@@ -50,8 +50,8 @@ class Replay(Protocol):
 class Trace(Readable):
     """Every step of an online learner: arrays with one entry per step, and the weights on request.
 
-    The weights are not stored but found again by repeating the steps on the rows, exactly: a trace stays
-    small, and it reads the rows that the learner was given, which must not be changed in place meanwhile.
+    The weights are not stored but found again by repeating the steps, exactly, on a copy of the rows that the
+    trace keeps.
 
     Attributes
     ----------

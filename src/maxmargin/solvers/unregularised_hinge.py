@@ -19,6 +19,7 @@ import numpy as np
 from maxmargin._core import Stopped, StopToken
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.problem import Examination, Problem, examine
+from maxmargin.problem.newton_decrement import MOST_COLUMNS
 from maxmargin.results.solution import Plan, Solution, Status
 from maxmargin.rows import Array, inner
 from maxmargin.rows.kernels import Combine, Scores
@@ -102,6 +103,8 @@ class UnregularisedHinge:
             passes += self._settle_separable(problem, state, found, inside, token)
         else:
             state.alpha = found.alpha / state.C
+            if problem.rows.n_columns <= MOST_COLUMNS:  # at a large C what no row notices is not quite 0
+                state.w, state.b = problem.null_space.shortest(state.w, state.b)
             seen = examine(problem, state.w, None, state.alpha, token=token).certificate
             passes += 8.0
             has_gained = seen.relative_gap < 0.5 * state.relative_gap
