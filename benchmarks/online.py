@@ -4,8 +4,8 @@
     python benchmarks/online.py --short    # small generated rows; prints only
 
 Everyone makes the same passes over the same rows in single precision, in a new random order in every pass
-(maxmargin: groups of 16 neighbours at random, mixed 64 groups at a time; Vowpal Wabbit: one random order, from
-its cache), with the same losses and step sizes; nobody stops early.
+(maxmargin: groups of 16 neighbours at random, mixed 64 groups at a time; Vowpal Wabbit: one random order,
+from its cache), with the same losses and step sizes; nobody stops early.
 Times are medians of CPU seconds of the whole fit, checks of the data included, over rounds in turn;
 building and caching the rows is not counted. The accuracy is that on the training rows after the last
 step: it differs between libraries as it differs between two seeds, and says that they do the same work.
