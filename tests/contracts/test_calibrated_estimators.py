@@ -87,6 +87,27 @@ def test_no_cost_turns_probabilities_around(C, loss):
     assert brier_score_loss(y, model.predict_proba(X)[:, 1]) < 0.22
 
 
+def test_without_a_regulariser(overlapping, tumours):
+    """Folds; where the classes of a fold can be separated, maximum likelihood has no maximum: said so."""
+    X, y, truth = overlapping
+    X, y, truth = X[:400], y[:400], truth[:400]
+    for estimator in (
+        LinearSVM(C=np.inf, calibrate="sigmoid"),
+        LogisticRegression(C=np.inf, calibrate="sigmoid"),
+    ):
+        p = estimator.fit(X, y).predict_proba(X)[:, 1]
+        assert "by 5 folds" in str(estimator.calibration_)
+        assert np.sqrt(((p - truth) ** 2).mean()) < 0.1
+    hard = LinearSVM(C=np.inf, calibrate="temperature").fit(*tumours)
+    assert log_loss(tumours[1], hard.predict_proba(tumours[0])) < 0.1
+    one_wrong = (
+        np.array([[-3.0], [-2.0], [-1.0], [1.0], [2.0], [3.0], [4.0], [-4.0]]),
+        [0, 0, 0, 1, 1, 1, 0, 0],
+    )
+    with pytest.warns(CalibrationWarning, match="a fit without some of the rows failed"):
+        LogisticRegression(C=np.inf, calibrate="sigmoid").fit(*one_wrong)
+
+
 @pytest.mark.parametrize("load", [load_breast_cancer, load_iris, load_wine])
 def test_the_most_probable_class_is_the_predicted_one_with_temperature(load):
     X, y = load(return_X_y=True)

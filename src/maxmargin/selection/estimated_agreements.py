@@ -29,7 +29,7 @@ from maxmargin.results.wording import Readable, plural
 from maxmargin.rows import Array
 from maxmargin.rows.kernels import Scores
 from maxmargin.selection.few_columns import in_few_columns
-from maxmargin.selection.folds_for_estimates import agreements_by_folds
+from maxmargin.selection.folds_for_estimates import TOLERANCE, agreements_by_folds
 from maxmargin.selection.metric import Metric
 
 __all__ = ["Estimated", "estimate_agreements"]
@@ -62,7 +62,14 @@ class Estimated(Readable):
 
 
 def estimate_agreements(
-    problem: Problem, w: Array, b: float, alpha: Array, token: StopToken, *, leaving: Array | None = None
+    problem: Problem,
+    w: Array,
+    b: float,
+    alpha: Array,
+    token: StopToken,
+    *,
+    leaving: Array | None = None,
+    tol: float = TOLERANCE,
 ) -> Estimated:
     """Estimate how every example agrees with the classifier that is fitted without it.
 
@@ -75,6 +82,8 @@ def estimate_agreements(
     token : StopToken
     leaving : row vector, optional
         What leaves of each row's cost, where a row stands for several copies of an example; by default all.
+    tol : float
+        How accurate the folds' fits should be, where folds are needed.
 
     Returns
     -------
@@ -88,7 +97,7 @@ def estimate_agreements(
     leaving = problem.cost if leaving is None else leaving
     narrow = in_few_columns(problem, MOST_COLUMNS, token)
     if narrow is None:
-        found = agreements_by_folds(problem, w, b, alpha, agreements, token)
+        found = agreements_by_folds(problem, w, b, alpha, agreements, token, tol=tol)
         estimates, by = found.agreements, found.by
     else:
         estimates = _by_leverages(narrow, agreements, alpha, leaving, token)

@@ -21,11 +21,11 @@ from maxmargin.selection.warm_start import start_of
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import Limits, run
 
-__all__ = ["ByFolds", "agreements_by_folds"]
+__all__ = ["TOLERANCE", "ByFolds", "agreements_by_folds"]
 
 _FOLDS = 5
 # A fit that begins at the optimum of all rows must get away from it: what it keeps would flatter its fold.
-_TOLERANCE = 1e-4
+TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +37,16 @@ class ByFolds:
 
 
 def agreements_by_folds(
-    problem: Problem, w: Array, b: float, alpha: Array, agreements: Array, token: StopToken
+    problem: Problem,
+    w: Array,
+    b: float,
+    alpha: Array,
+    agreements: Array,
+    token: StopToken,
+    *,
+    tol: float = TOLERANCE,
 ) -> ByFolds:
-    """Return every example's agreement with the fit that leaves its fold out.
+    """Return every example's agreement with the fit, certified to `tol`, that leaves its fold out.
 
     A deadline or Ctrl-C raises as a pass over the rows would: half of the folds are no estimate.
     """
@@ -50,9 +57,9 @@ def agreements_by_folds(
     for k in range(count):
         held = fold == k
         part = replace(problem, cost=np.where(held, 0.0, problem.cost))
-        solver, plan = choose("auto", part, _TOLERANCE)
-        memory = start_of(w, b, np.where(held, 0.0, alpha))
-        fit = run(part, solver, plan, Limits(_TOLERANCE), token=token, memory=memory, seed=k)
+        solver, plan = choose("auto", part, tol)
+        memory = start_of(w, b, np.where(held, 0.0, alpha)) if problem.is_regularised else None
+        fit = run(part, solver, plan, Limits(tol), token=token, memory=memory, seed=k)
         if fit.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         if fit.status is Status.MAX_TIME:

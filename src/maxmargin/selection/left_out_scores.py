@@ -6,7 +6,8 @@ numbers count no copies: there the row leaves with its weight.
 
 At a tiny C nothing but the balance of the classes holds a free offset. Without one row of a class it jumps
 across the scores of all of that class, and the scores of left-out rows say the opposite of what the model
-knows. Folds that take equal shares of both classes do not have this trouble.
+knows. Folds that take equal shares of both classes do not have this trouble. They are also taken without a
+regulariser, where few rows can hold the weights between them and a step of Newton's method goes astray.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from maxmargin.selection.folds_for_estimates import ByFolds, agreements_by_folds
 __all__ = ["LeftOutScores", "left_out_scores"]
 
 JUMP = 0.1  # of the distance between the classes' mean scores
+TOLERANCE = 1e-2  # of fits without a fold: probabilities are the same to four digits with 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +67,10 @@ def left_out_scores(
     leaving = np.divide(cost, count, out=np.zeros_like(cost), where=count > 0)
     merged, w, b = replace(problem, cost=cost), solution.coef, solution.intercept
     found: Estimated | ByFolds
-    if _is_held_by_balance(merged, solution, alpha, token):
-        found = agreements_by_folds(merged, w, b, alpha, np.full(cost.shape, np.nan), token)
+    if not problem.is_regularised or _is_held_by_balance(merged, solution, alpha, token):
+        found = agreements_by_folds(merged, w, b, alpha, np.full(cost.shape, np.nan), token, tol=TOLERANCE)
     else:
-        found = estimate_agreements(merged, w, b, alpha, token, leaving=leaving)
+        found = estimate_agreements(merged, w, b, alpha, token, leaving=leaving, tol=TOLERANCE)
     scores = np.full(problem.rows.n_rows, np.nan)
     scores[live] = (problem.sign * found.agreements)[first]
     return LeftOutScores(scores, f"left out {found.by}")
