@@ -22,8 +22,8 @@ from maxmargin.results.solution import Solution
 from maxmargin.rows import Array
 from maxmargin.rows.kernels import Scores
 from maxmargin.selection.distinct_rows import first_of_each
-from maxmargin.selection.estimated_agreements import Estimated, curvatures, estimate_agreements
-from maxmargin.selection.folds_for_estimates import ByFolds, agreements_by_folds
+from maxmargin.selection.estimated_agreements import curvatures, estimate_agreements
+from maxmargin.selection.folds_for_estimates import agreements_by_folds
 
 __all__ = ["LeftOutScores", "left_out_scores"]
 
@@ -65,15 +65,22 @@ def left_out_scores(
     cost, count = gathered(problem.cost[live]), gathered(copies)
     alpha = gathered(solution.alpha[live])
     leaving = np.divide(cost, count, out=np.zeros_like(cost), where=count > 0)
-    merged, w, b = replace(problem, cost=cost), solution.coef, solution.intercept
-    found: Estimated | ByFolds
+    merged = replace(problem, cost=cost)
     if not problem.is_regularised or _is_held_by_balance(merged, solution, alpha, token):
-        found = agreements_by_folds(merged, w, b, alpha, np.full(cost.shape, np.nan), token, tol=TOLERANCE)
-    else:
-        found = estimate_agreements(merged, w, b, alpha, token, leaving=leaving, tol=TOLERANCE)
+        return _by_folds(problem, solution, token)
+    w, b = solution.coef, solution.intercept
+    found = estimate_agreements(merged, w, b, alpha, token, leaving=leaving, tol=TOLERANCE)
     scores = np.full(problem.rows.n_rows, np.nan)
     scores[live] = (problem.sign * found.agreements)[first]
     return LeftOutScores(scores, f"left out {found.by}")
+
+
+def _by_folds(problem: Problem, solution: Solution, token: StopToken) -> LeftOutScores:
+    """Return scores by fits without a fifth of the rows; NaN for a row that is the only one of its class."""
+    unknown = np.full(problem.rows.n_rows, np.nan)
+    w, b, alpha = solution.coef, solution.intercept, solution.alpha
+    found = agreements_by_folds(problem, w, b, alpha, unknown, token, tol=TOLERANCE)
+    return LeftOutScores(np.asarray(problem.sign * found.agreements), f"left out {found.by}")
 
 
 def _is_held_by_balance(problem: Problem, solution: Solution, alpha: Array, token: StopToken) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from maxmargin._core import Stopped, StopToken
-from maxmargin.errors import NoFiniteOptimum
+from maxmargin.errors import InvalidInput, NoFiniteOptimum
 from maxmargin.problem import Problem
 from maxmargin.results.calibration import Calibration
 from maxmargin.results.solution import Solution, Status
@@ -64,7 +64,9 @@ def calibrated(
         statuses = [Status.INTERRUPTED] * len(model.statuses)
         return replace(model, statuses=statuses, uncalibrated=REMEDIES[Status.INTERRUPTED])
     except NoFiniteOptimum as error:
-        return replace(model, uncalibrated=f"a fit without some of the rows failed: {error}")
+        return replace(model, uncalibrated=f"a fit without some of the rows failed: {error}".rstrip("."))
+    except InvalidInput as error:  # a row or two of each class
+        return replace(model, uncalibrated=str(error).rstrip("."))
     return replace(model, calibration=calibration)
 
 

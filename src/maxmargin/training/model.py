@@ -203,7 +203,10 @@ class LinearModel:
 
     def calibration_warning(self) -> str:
         """Return what to say where a calibration was asked for and is missing."""
-        return f"the model predicts, but not probabilities; {self.why_no_probabilities()}"
+        instead = "the model predicts, but not probabilities"
+        if self.has_probabilities:
+            instead = "probabilities are the logistic model's own"
+        return f"{instead}; {self.why_no_probabilities()}"
 
     def signs(self, y: Any, n_rows: int) -> NDArray[np.float64]:
         """Return ±1 for every row and class."""
