@@ -8,6 +8,7 @@
 #include "arrays.hpp"
 #include "maxmargin/kernel/dual_point.hpp"
 #include "maxmargin/kernel/hinge_offset.hpp"
+#include "maxmargin/kernel/mixed_losses.hpp"
 #include "maxmargin/kernel/products.hpp"
 #include "maxmargin/kernel/row_terms.hpp"
 #include "stop_token.hpp"
@@ -55,6 +56,23 @@ nb::tuple offset_slope(std::string_view loss, In<double> z, Signs sign, In<doubl
     }
     expect_loss(known, loss);
     return nb::make_tuple(sums.slope, sums.curvature);
+}
+
+void mixtures(std::string_view loss, In<double> first, In<double> second, Signs sign, In<double> cost,
+              std::tuple<double, double> offsets, In<double> shares, Out<double> totals) {
+    const ScoredRows rows = scored(first, sign, cost);
+    expect_length(second, rows.n, "second");
+    const auto n_shares = static_cast<std::int64_t>(shares.shape(0));
+    expect_length(totals, n_shares, "totals");
+    bool known;
+    {
+        nb::gil_scoped_release nogil;
+        known = mixed_losses(
+            loss,
+            {rows.z, second.data(), rows.sign, rows.cost, rows.n, std::get<0>(offsets), std::get<1>(offsets)},
+            shares.data(), n_shares, totals.data());
+    }
+    expect_loss(known, loss);
 }
 
 double largest(In<double> z, In<double> cost) {
@@ -179,6 +197,10 @@ void bind_certificate(nanobind::module_& m) {
           nb::arg("cost").noconvert(), nb::arg("b"), nb::arg("alpha").noconvert(),
           "Losses, duality gap, dual value and balance of scored rows.");
 
+    m.def("mixed_losses", &mixtures, nb::arg("loss"), nb::arg("first").noconvert(),
+          nb::arg("second").noconvert(), nb::arg("sign").noconvert(), nb::arg("cost").noconvert(),
+          nb::arg("offsets"), nb::arg("shares").noconvert(), nb::arg("totals").noconvert(),
+          "totals += total losses of the mixtures of two points, given the scores of both.");
     m.def("offset_derivatives", &offset_slope, nb::arg("loss"), nb::arg("z").noconvert(),
           nb::arg("sign").noconvert(), nb::arg("cost").noconvert(), nb::arg("b"),
           "Slope and curvature of the total loss in the offset.");

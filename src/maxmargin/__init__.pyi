@@ -35,6 +35,7 @@ from maxmargin.results.calibration import Calibration as Calibration
 from maxmargin.results.certificate import Certificate as Certificate
 from maxmargin.results.descent import DescentTrace as DescentTrace
 from maxmargin.results.leave_one_out import LeaveOneOut as LeaveOneOut
+from maxmargin.results.path import Path as Path
 from maxmargin.results.reliability import Reliability as Reliability
 from maxmargin.results.separability import Separability as Separability
 from maxmargin.results.trace import Trace as Trace
@@ -51,6 +52,7 @@ from maxmargin.training.guarantees import guarantees as guarantees
 from maxmargin.training.leave_one_out import leave_one_out as leave_one_out
 from maxmargin.training.model import LinearModel as LinearModel
 from maxmargin.training.reference_margin import fit_reference_margin as fit_reference_margin
+from maxmargin.training.regularization_path import regularization_path as regularization_path
 from maxmargin.training.reliability import reliability as reliability
 from maxmargin.training.scales import C_from as C_from
 from maxmargin.training.suspects import suspects as suspects
