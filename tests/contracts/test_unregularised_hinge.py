@@ -1,6 +1,7 @@
 """The hinge without a regulariser, C = inf or lam = 0: its shortest minimiser (S41, S46)."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from maxmargin._core import StopToken
 from maxmargin.cli.program import main
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.problem import Offset, Problem, examine
+from maxmargin.results.solution import Status
 from maxmargin.rows import MemoryRows
 
 
@@ -209,6 +211,16 @@ def test_sentences_and_files(tmp_path):
     finite = model.set_params(C=1.0).fit(X, sign)
     with pytest.raises(AttributeError, match="without a regulariser"):
         _ = finite.minimum_
+
+
+def test_advice_when_watch_ends_it():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(200, 4))
+    y = np.where(X[:, 0] + 2 * random.normal(size=200) > 0, 1, -1)
+    model = train(X, y, C=np.inf)
+    proof = replace(model.certificates[0], relative_gap=0.5)
+    ended = replace(model, statuses=[Status.STOPPED], certificates=[proof])
+    assert ended.warning().endswith("watch asked to stop. Fit again, and let it go on.")
 
 
 def test_multipliers_are_support_vectors():

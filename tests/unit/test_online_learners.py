@@ -216,3 +216,12 @@ def test_long_vectors_are_abbreviated():
 def test_bad_settings_are_refused_by_name(learner, settings, message):
     with pytest.raises(InvalidParameter, match=message):
         learner(**settings).fit(*clouds())
+
+
+def test_steps_that_do_not_exist():
+    trace = Pegasos(max_updates=4, trace=True).fit([[1.0], [-1.0]], [1, -1]).trace_
+    for t in (-2, 5):
+        with pytest.raises(InvalidParameter, match=f"t must be between 0 and 4, or -1; got t={t}"):
+            trace.weights(t)
+    with pytest.raises(InvalidParameter, match="t must be a whole number; got t=1.5"):
+        trace.explain(1.5)

@@ -148,6 +148,8 @@ class Trace(Readable):
         last = self.first + len(self) - 1
         if t == -1:
             return len(self)
+        if int(t) != t:
+            raise InvalidParameter(f"t must be a whole number; got t={t!r}")
         if not self.first - 1 <= t <= last:
             raise InvalidParameter(f"t must be between {self.first - 1} and {last}, or -1; got t={t!r}")
         return int(t) - self.first + 1

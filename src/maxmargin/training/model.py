@@ -280,6 +280,7 @@ _ADVICE_EXACT = {
     Status.MAX_ITER: "Raise the limit to go on.",
     Status.MAX_TIME: "Raise max_time, or leave it out.",
     Status.NODE_LIMIT: "Raise node_limit to go on.",
+    Status.STOPPED: "Fit again, and let it go on.",
     Status.STALLED: "Scale the columns to similar ranges.",
 }
 _ADVICE_UNREGULARISED = {
