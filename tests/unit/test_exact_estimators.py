@@ -8,7 +8,15 @@ import pytest
 import scipy.sparse as sp
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from maxmargin import Certificate, LinearSVM, certify, load_model, save_model
+from maxmargin import (
+    Certificate,
+    HardMarginSVM,
+    LinearSVM,
+    ZeroOneClassifier,
+    certify,
+    load_model,
+    save_model,
+)
 from maxmargin.errors import ConvergenceWarning, Interrupted, InvalidInput, InvalidParameter, NotSeparable
 from maxmargin.estimators.exact import ExactEstimator
 from maxmargin.results.exact import ExactSolution
@@ -147,3 +155,11 @@ def test_not_separable_carries_its_proof():
     assert isinstance(again, ValueError)
     assert str(again) == "class 3 against the rest: no hyperplane"
     assert again.separability == "the witness"
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name"), [(ZeroOneClassifier(), "bounds_"), (HardMarginSVM(), "sufficient_C_")]
+)
+def test_attributes_before_a_fit(estimator, name):
+    with pytest.raises(AttributeError, match=f"no attribute '{name}': it is not fitted yet, call fit first"):
+        getattr(estimator, name)

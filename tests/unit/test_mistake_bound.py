@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.perceptron_walk import lifted, perceptron_walk
 
-from maxmargin import Perceptron, mistake_bound
+from maxmargin import Pegasos, Perceptron, mistake_bound
 from maxmargin.errors import InvalidInput, InvalidParameter
 
 FORMS = [(offset, normalize) for offset in (True, False) for normalize in (True, False)]
@@ -238,3 +238,18 @@ def test_proof_notices_what_is_no_perceptron():
 def test_bad_input(change, error, message):
     with pytest.raises(error, match=message):
         mistake_bound(**{"X": [[-1.0], [1.0], [3.0]], "y": [-1, 1, 1], **change})
+
+
+def test_traces_of_something_else_are_refused():
+    X, y = [[2.0, 1.0], [1.0, -1.0], [-1.0, 0.5]], [1, -1, -1]
+    known = mistake_bound(X, y)
+    for learner, message in (
+        (Pegasos(trace=True), "this is a trace of Pegasos"),
+        (Perceptron(trace=True, fit_intercept=False), "the trace has fit_intercept=False, normalize=False"),
+        (Perceptron(trace=True, normalize=True), "the trace has fit_intercept=True, normalize=True"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            known.along(learner.fit(X, y).trace_)
+    with pytest.raises(InvalidInput, match="one trace at a time; got 3"):
+        known.along(Perceptron(trace=True, max_passes=2).fit(X, [0, 1, 2]).trace_)
+    assert "this was no run of the perceptron" in str(known.along([[0.0] * 3, [30.0, 40.0, 0.0]]))

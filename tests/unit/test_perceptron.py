@@ -265,3 +265,11 @@ def test_bad_settings_are_refused_by_name(settings, message):
 def test_steps_that_overflow_are_refused():
     with pytest.raises(InvalidInput, match="the weights overflow: the steps are too long"):
         Perceptron(step=1e308, max_passes=9).fit([[1.0], [2.0], [-1.5]], [1, -1, 1])
+
+
+def test_the_training_error_can_be_measured_without_a_pocket():
+    X, y = [[2.0, 1.0], [1.0, -1.0]], [1, -1]
+    measured = Perceptron(evaluate_every=1, trace=True).fit(X, y)
+    assert measured.trace_.risk.tolist() == [0.5, 0.0, 0.0, 0.0]
+    assert measured.trace_.evaluated.tolist() == [1, 2, 3, 4]
+    assert np.array_equal(measured.coef_, Perceptron().fit(X, y).coef_)

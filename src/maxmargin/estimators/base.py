@@ -136,8 +136,8 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
         what = f"{type(self).__name__!r} object has no attribute {name!r}"
         model = self.__dict__.get("_model")
         if model is None:
-            known = (*_OF_A_FIT, *_OF_THE_HINGES, *_OF_ANY_MODEL, *_OF_CALIBRATION)
-            return f"{what}: it is not fitted yet, call fit first" if name in known else what
+            is_fitted_later = name.endswith("_") and not name.startswith("_")
+            return f"{what}: it is not fitted yet, call fit first" if is_fitted_later else what
         if name in _OF_A_FIT:
             return f"{what}: its parameters were given, not fitted; certify(X, y) judges them"
         if name in _OF_THE_HINGES and model.loss not in ("hinge", "squared_hinge"):

@@ -49,8 +49,8 @@ class Perceptron(OnlineEstimator):
         Take the weights with the smallest training error among those measured every `evaluate_every`
         examples.
     evaluate_every : int, optional
-        Examples between two measurements of the training error; by default as many as there are rows. It
-        takes pocket=True.
+        Examples between two measurements of the training error, for pocket=True and for the trace; by default
+        with pocket=True as many as there are rows, else it is not measured.
     {random_state}
     {trace}
 
@@ -134,7 +134,7 @@ class Perceptron(OnlineEstimator):
         return Limits(
             ends_when_clean=True,
             keeps_best=bool(self.pocket),
-            evaluate_every=(every or n_rows) if self.pocket else None,
+            evaluate_every=(every or n_rows) if self.pocket else every,
             lists_updates=True,
             **self._shared_limits(default_passes=1000),
         )

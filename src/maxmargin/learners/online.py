@@ -127,8 +127,9 @@ class _Course:
     position: int = 0  # in the pass
     n_passes: int = 0  # begun
     updates_before_pass: int = 0
-    pieces: list[Steps] = field(default_factory=list)
-    updated: list[NDArray[np.uint32]] = field(default_factory=list)
+    # Never empty: a Ctrl-C may come before the first piece.
+    pieces: list[Steps] = field(default_factory=lambda: [Steps.room(0)])
+    updated: list[NDArray[np.uint32]] = field(default_factory=lambda: [np.empty(0, dtype=np.uint32)])
     evaluated: list[int] = field(default_factory=list)
     risks: list[float] = field(default_factory=list)
     best: tuple[Array, float] | None = None

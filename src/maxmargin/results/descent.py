@@ -101,6 +101,8 @@ class DescentTrace(Readable):
 
     def _at(self, t: int) -> int:
         steps = len(self)
+        if int(t) != t:
+            raise InvalidParameter(f"t must be a whole number; got t={t!r}")
         if not -steps - 1 <= t <= steps:
             raise InvalidParameter(f"t must be between 0 and {steps}, or -1 for the end; got t={t!r}")
-        return t % (steps + 1)
+        return int(t) % (steps + 1)

@@ -68,10 +68,15 @@ class MistakeProof(Readable):
     def __str__(self) -> str:
         values = (self.progress_bound, self.progress, self.length, self.length_bound)
         low, progress, length, high = (f"{float(value[-1]):.4g}" for value in values)
-        said = "both inequalities hold" if self.holds else "an inequality fails"
+        after = f"after {plural(int(self.t[-1]), 'mistake')}"
+        if self.holds:
+            return (
+                f"{after}: γt = {low} ≤ ⟨w*, w⟩ = {progress} ≤ ‖w‖ = {length} ≤ R√t = {high}; both "
+                "inequalities hold at every mistake"
+            )
         return (
-            f"after {plural(int(self.t[-1]), 'mistake')}: γt = {low} ≤ ⟨w*, w⟩ = {progress} ≤ ‖w‖ = {length} "
-            f"≤ R√t = {high}; {said} at every mistake"
+            f"{after}: γt = {low}, ⟨w*, w⟩ = {progress}, ‖w‖ = {length}, R√t = {high}; an inequality "
+            "fails, so this was no run of the perceptron over the examples of the bound"
         )
 
 
@@ -160,6 +165,7 @@ class MistakeBound(Readable):
             The trace of a perceptron with a constant step, or the weights at the start and after each mistake
             with step 1, an offset as the last column.
         """
+        self._refuse_other_walks(trace)
         weights = _weights_after_mistakes(trace, self.fit_intercept)
         if weights.ndim != 2 or weights.shape[1] != len(self.coef) + self.fit_intercept:
             raise InvalidInput(
@@ -178,6 +184,23 @@ class MistakeBound(Readable):
             length=np.sqrt((weights * weights).sum(axis=1)),
             length_bound=self.radius * np.sqrt(count),
         )
+
+    def _refuse_other_walks(self, trace: Any) -> None:
+        """Refuse traces that the theorem says nothing about."""
+        if isinstance(trace, (list, tuple)) and trace and hasattr(trace[0], "weights"):
+            raise InvalidInput(
+                f"one trace at a time; got {len(trace)}, one for each class against the rest. Bound and "
+                "trace must be about the same two classes."
+            )
+        method = getattr(trace, "method", None)
+        if method is None:  # weights as an array
+            return
+        if method.title != "perceptron":
+            raise InvalidInput(f"the proof is about the perceptron; this is a trace of {method.title}")
+        own = f"fit_intercept={self.fit_intercept}, normalize={self.normalize}"
+        other = f"fit_intercept={method.fit_intercept}, normalize={method.normalizes}"
+        if own != other:
+            raise InvalidInput(f"the bound is for a perceptron with {own}; the trace has {other}")
 
     def __str__(self) -> str:
         who = f"the {'normalised ' if self.normalize else ''}perceptron"
