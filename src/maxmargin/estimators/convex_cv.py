@@ -27,6 +27,7 @@ from maxmargin.estimators.labels import checked_labels
 from maxmargin.results.calibration import CALIBRATIONS
 from maxmargin.results.cross_validation import RULES
 from maxmargin.results.leave_one_out import LeaveOneOut
+from maxmargin.results.path import Path
 from maxmargin.results.solution import Progress, Status
 from maxmargin.selection.cross_validation import JUDGES, Judge
 from maxmargin.training.cross_validation import select_by_folds
@@ -34,13 +35,14 @@ from maxmargin.training.leave_one_out_search import select_by_leave_one_out
 from maxmargin.training.progress import Ticker, watching
 from maxmargin.training.selected import Selected
 from maxmargin.training.validation_task import ValidationTask, check_Cs, validation_task
-from maxmargin.validation import check_choice
+from maxmargin.validation import check_choice, check_positive
 
 __all__ = ["ConvexEstimatorCV"]
 
 _OF_THE_SEARCH = ("C_", "best_index_", "best_score_", "cv_results_", "cv_certificates_", "n_splits_")
 _OF_THE_SPLITS = ("left_out_agreements_",)
 _OF_LEAVE_ONE_OUT = ("leave_one_out_",)
+_OF_A_RANGE = ("path_",)
 
 
 def _gives_probabilities(estimator: Any) -> bool:
@@ -66,6 +68,7 @@ class ConvexEstimatorCV(LinearEstimator):
     n_splits_: int
     left_out_agreements_: NDArray[np.float64]
     leave_one_out_: LeaveOneOut
+    path_: Path
 
     def __init__(
         self,
@@ -88,6 +91,7 @@ class ConvexEstimatorCV(LinearEstimator):
         verbose: int = 0,
         watch: Callable[[Progress], Any] | None = None,
         calibrate: str | None = None,
+        path_tol: float = 1e-2,
     ) -> None:
         self.Cs = Cs
         self.cv = cv
@@ -107,6 +111,7 @@ class ConvexEstimatorCV(LinearEstimator):
         self.verbose = verbose
         self.watch = watch
         self.calibrate = calibrate
+        self.path_tol = path_tol
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose C by rows held out, and fit all rows at it.
@@ -130,7 +135,8 @@ class ConvexEstimatorCV(LinearEstimator):
         loss = self._checked_loss()
         rule = check_choice("rule", self.rule, RULES)
         scoring = check_scoring(self.scoring)
-        Cs = check_Cs(self.Cs)
+        Cs, is_range = check_Cs(self.Cs)
+        path_tol = check_positive("path_tol", self.path_tol)
         if self.calibrate is not None:
             check_choice("calibrate", self.calibrate, CALIBRATIONS)
         validate_data(self, X, y, skip_check_array=True)
@@ -141,7 +147,9 @@ class ConvexEstimatorCV(LinearEstimator):
             if isinstance(self.cv, str):
                 selected = self._by_leave_one_out(task, Cs, scoring, rule)
             else:
-                selected = self._by_folds(task, Cs, scoring, rule, (X, y, sample_weight, groups))
+                selected = self._by_folds(
+                    task, Cs, scoring, rule, (X, y, sample_weight, groups), path_tol if is_range else None
+                )
         finally:
             if ticker is not None:
                 ticker.close()
@@ -150,7 +158,13 @@ class ConvexEstimatorCV(LinearEstimator):
         return self
 
     def _by_folds(
-        self, task: ValidationTask, Cs: NDArray[np.float64], scoring: Any, rule: str, data: tuple[Any, ...]
+        self,
+        task: ValidationTask,
+        Cs: NDArray[np.float64],
+        scoring: Any,
+        rule: str,
+        data: tuple[Any, ...],
+        path_tol: float | None,
     ) -> Selected:
         X, y, sample_weight, groups = data
         for_splits, for_scorer = self._routed(scoring, sample_weight, groups)
@@ -164,6 +178,7 @@ class ConvexEstimatorCV(LinearEstimator):
             refit=bool(self.refit),
             keep_weights=callable(scoring),
             calibrate=self.calibrate,
+            path_tol=path_tol,
         )
 
     def _by_leave_one_out(
@@ -189,7 +204,7 @@ class ConvexEstimatorCV(LinearEstimator):
 
     def _settings(self, ticker: Ticker | None) -> dict[str, Any]:
         """Return the parameters that every fit of the search has."""
-        of_the_search = {"Cs", "cv", "scoring", "rule", "refit", "loss", "verbose", "calibrate"}
+        of_the_search = {"Cs", "cv", "scoring", "rule", "refit", "loss", "verbose", "calibrate", "path_tol"}
         parameters = self.get_params(deep=False).items()
         settings = {name: value for name, value in parameters if name not in of_the_search}
         if self.watch is None or callable(self.watch):
@@ -253,7 +268,7 @@ class ConvexEstimatorCV(LinearEstimator):
     # ------------------------------------------------------------ what is kept
 
     def _keep_selected(self, selected: Selected, task: ValidationTask) -> None:
-        for name in (*_OF_THE_SPLITS, *_OF_LEAVE_ONE_OUT, "coef_", "intercept_", "_model"):
+        for name in (*_OF_THE_SPLITS, *_OF_LEAVE_ONE_OUT, *_OF_A_RANGE, "coef_", "intercept_", "_model"):
             self.__dict__.pop(name, None)
         self.C_, self.best_index_ = selected.C, selected.index
         self.cv_results_ = selected.table.results()
@@ -267,11 +282,13 @@ class ConvexEstimatorCV(LinearEstimator):
             self.left_out_agreements_ = agreements[:, 0] if len(signs) == 1 else agreements
         if selected.leave_one_out is not None:
             self.leave_one_out_ = selected.leave_one_out
+        if selected.path is not None:
+            self.path_ = selected.path
         if selected.model is not None:
             self._keep(selected.model)
 
     def _tell_how_the_search_ended(self, selected: Selected) -> None:
-        message = selected.warning(float(self.tol))
+        message = selected.warning(float(self.tol), float(self.path_tol))
         model = selected.model
         if selected.status is Status.INTERRUPTED or (model is not None and model.interrupted):
             said = "the search was interrupted; it keeps the best found so far"
@@ -287,7 +304,7 @@ class ConvexEstimatorCV(LinearEstimator):
     def _why_missing(self, name: str) -> str:
         what = f"{type(self).__name__!r} object has no attribute {name!r}"
         if "C_" not in self.__dict__:
-            known = (*_OF_THE_SEARCH, *_OF_THE_SPLITS, *_OF_LEAVE_ONE_OUT)
+            known = (*_OF_THE_SEARCH, *_OF_THE_SPLITS, *_OF_LEAVE_ONE_OUT, *_OF_A_RANGE)
             return (
                 f"{what}: it is not fitted yet, call fit first"
                 if name in known
@@ -295,6 +312,8 @@ class ConvexEstimatorCV(LinearEstimator):
             )
         if name in _OF_LEAVE_ONE_OUT:
             return f"{what}: it belongs to cv='loo' with scoring='error'"
+        if name in _OF_A_RANGE:
+            return f"{what}: it belongs to a range of C, as in Cs=(1e-3, ..., 1e2), judged by splits"
         if name in _OF_THE_SPLITS:
             return f"{what}: some rows were never held out"
         if "_model" not in self.__dict__:

@@ -9,9 +9,11 @@ from maxmargin.estimators.shared_text import ATTRIBUTES, SETTINGS, SUPPORT, fill
 __all__ = ["with_cv_text"]
 
 SEARCH = """
-Cs : int or array, default 10
+Cs : int, array or (float, ..., float), default 10
     The values of C to try: so many from 1e-4 to 1e4, evenly on the logarithm's scale, or the values
-    themselves. C is the same on every split and on all rows.
+    themselves. With an ellipsis in the middle, as in ``(1e-3, ..., 1e2)``, all between two values: every
+    split follows its certified path, a handful of fits, and is judged at ten values of C in every decade.
+    C is the same on every split and on all rows.
 cv : int, splitter, iterable of splits or "loo", default 5
     How rows are held out: a number of stratified folds, any splitter of scikit-learn's, or pairs of
     training and held-out rows. "loo" finds the C with the fewest leave-one-out errors, exactly: one fit
@@ -26,6 +28,8 @@ scoring : str or callable, optional
 rule : {"best", "one_standard_error"}, default "best"
     The C with the best mean score, and of equal ones the smallest; or the smallest C whose mean is within
     one standard error of the best.
+path_tol : float, default 1e-2
+    The relative gap that is certified for every C of a range. The model at the end is fitted to ``tol``.
 refit : bool, default True
     Whether to fit all rows at the C that was chosen; the splits' solutions are where it begins.
 """
@@ -44,6 +48,8 @@ cv_results_ : dict
 cv_certificates_ : array of Certificate, of shape (n_Cs, n_splits), or (n_Cs, 1) with "loo"
     The certificate of every fit of the search; the worst of the classes'.
 n_splits_ : int
+path_ : Path
+    Where a range of C was given: the path of all rows, with weights and a certificate for every C of it.
 leave_one_out_ : LeaveOneOut
     With ``cv="loo"``: which rows are wrong when they are left out, at the chosen C, and why that is known.
 left_out_agreements_ : array of shape (n_rows,), or (n_rows, n_classes) for more than two classes

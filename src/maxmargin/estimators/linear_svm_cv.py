@@ -70,6 +70,7 @@ class LinearSVMCV(ConvexEstimatorCV):
         verbose: int = 0,
         watch: Callable[[Progress], Any] | None = None,
         calibrate: str | None = None,
+        path_tol: float = 1e-2,
     ) -> None:
         super().__init__(
             Cs,
@@ -90,5 +91,6 @@ class LinearSVMCV(ConvexEstimatorCV):
             verbose=verbose,
             watch=watch,
             calibrate=calibrate,
+            path_tol=path_tol,
         )
         self.loss = loss

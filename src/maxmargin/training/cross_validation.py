@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.errors import Interrupted
 from maxmargin.problem import Problem
+from maxmargin.results.path import Path
 from maxmargin.results.solution import Solution, Status
 from maxmargin.results.wording import plural
 from maxmargin.rows import Array
@@ -25,8 +27,10 @@ from maxmargin.selection.cross_validation import (
     tabulate,
 )
 from maxmargin.selection.folds import Walk, walk_folds
+from maxmargin.selection.path_folds import walk_paths
 from maxmargin.training.model import LinearModel
 from maxmargin.training.one_vs_rest import solve_all
+from maxmargin.training.regularization_path import regularization_path
 from maxmargin.training.selected import Selected
 from maxmargin.training.train import model_of
 from maxmargin.training.validation_task import ValidationTask
@@ -46,6 +50,7 @@ def select_by_folds(
     refit: bool,
     keep_weights: bool = False,
     calibrate: str | None = None,
+    path_tol: float | None = None,
 ) -> Selected:
     """Fit every split at every C, judge the rows held out, and fit all rows at the C that is chosen.
 
@@ -62,6 +67,9 @@ def select_by_folds(
         Whether the judge wants to see the fits' weights.
     calibrate : None, "sigmoid", "temperature" or "isotonic"
         Fit probabilities to the scores of the rows held out.
+    path_tol : float or None
+        Follow every split's path from the first to the last C with this certified gap, instead of a fit at
+        every C; the path of all rows comes with the model.
     """
     began = time.perf_counter()
     max_time = task.settings.limits.max_time
@@ -69,7 +77,11 @@ def select_by_folds(
     pairs = [task.fold(number, *split, threads) for number, split in enumerate(splits)]
     folds, known = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     share = None if max_time is None else max_time * (_FOR_THE_FOLDS if refit else 1.0)
-    walk = walk_folds(folds, list(Cs), task.pace(keep_weights=keep_weights, max_time=share))
+    pace = task.pace(keep_weights=keep_weights, max_time=share)
+    if path_tol is None:
+        walk = walk_folds(folds, list(Cs), pace)
+    else:
+        walk = walk_paths(folds, list(Cs), path_tol, pace)
     labels = task.judged
     table = tabulate(
         walk,
@@ -87,10 +99,14 @@ def select_by_folds(
     C = float(Cs[index])
     left = None if max_time is None else max(max_time - (time.perf_counter() - began), 1e-3)
     model = _fit_all(task, C, walk, index, left) if refit else None
+    path = None
+    if path_tol is not None and model is not None and not model.interrupted:
+        left = None if max_time is None else max(max_time - (time.perf_counter() - began), 1e-3)
+        path, model = _with_path(task, Cs, path_tol, model, left)
     left_out = None if best is None else left_out_scores(walk, folds, known, index, labels)
     if model is not None and calibrate is not None:
         model = _with_calibration(model, calibrate, left_out, labels, f"{plural(len(folds), 'split')}")
-    return Selected(C, index, table, model, left_out, walk.status)
+    return Selected(C, index, table, model, left_out, walk.status, path=path)
 
 
 def _fit_all(task: ValidationTask, C: float, walk: Walk, index: int, left: float | None) -> LinearModel:
@@ -114,6 +130,35 @@ def _fit_all(task: ValidationTask, C: float, walk: Walk, index: int, left: float
             for problem, solution, start in zip(problems, solutions, starts, strict=True)
         ]
     return model_of(solutions, targets, settings, rows)
+
+
+def _with_path(
+    task: ValidationTask, Cs: NDArray[np.float64], tol: float, model: LinearModel, left: float | None
+) -> tuple[Path | None, LinearModel]:
+    """Return the path of all rows, and the model; Ctrl-C ends the path where it is, and the model tells."""
+    own = task.settings
+    try:
+        path = regularization_path(
+            task.rows.X,
+            task.labels,
+            sample_weight=task.sample_weight,
+            class_weight=task.class_weight,
+            loss=own.loss,
+            C_min=float(Cs[0]),
+            C_max=float(Cs[-1]),
+            tol=tol,
+            fit_intercept=own.offset.kind != "none",
+            penalize_intercept=own.offset.kind == "penalized",
+            intercept_scaling=own.offset.scale,
+            solver=own.solver,
+            max_time=left,
+            n_jobs=own.threads,
+            random_state=own.seed,
+            watch=own.watch,
+        )
+    except Interrupted as interrupt:
+        return interrupt.model, replace(model, statuses=[Status.INTERRUPTED] * len(model.statuses))
+    return path, model
 
 
 def _with_calibration(

@@ -9,6 +9,7 @@ import numpy as np
 from maxmargin.results.cross_validation import CrossValidation
 from maxmargin.results.leave_one_out import LeaveOneOut
 from maxmargin.results.leave_one_out_search import LeaveOneOutSearch
+from maxmargin.results.path import Path
 from maxmargin.results.solution import Status
 from maxmargin.results.wording import chosen_percent, percent, plural, short
 from maxmargin.rows import Array
@@ -36,6 +37,8 @@ class Selected:
         SOLVED if every fit ended by itself, else what cut the search short.
     leave_one_out : LeaveOneOut or None
         The errors at that C, example by example, where they were counted.
+    path : Path or None
+        The path of all rows, where C was looked for in a range.
     """
 
     C: float
@@ -45,10 +48,14 @@ class Selected:
     left_out: Array | None
     status: Status
     leave_one_out: LeaveOneOut | None = None
+    path: Path | None = None
 
-    def warning(self, tol: float) -> str | None:
-        """Return what to say of fits that were not finished or not certified, or None."""
-        said = [self._about_the_search(tol), self._about_the_model(tol)]
+    def warning(self, tol: float, path_tol: float) -> str | None:
+        """Return what to say of fits that were not finished or not certified, or None.
+
+        On the way along a path less is asked of each C than of the model at the end.
+        """
+        said = [self._about_the_search(tol if self.path is None else path_tol), self._about_the_model(tol)]
         return " ".join(sentence for sentence in said if sentence) or None
 
     def _about_the_search(self, tol: float) -> str:

@@ -25,6 +25,7 @@ from maxmargin.validation import check_choice, check_labels, check_matrix, check
 __all__ = ["ValidationTask", "check_Cs", "validation_task"]
 
 _LEAST_C, _MOST_C = 1e-4, 1e4  # of a grid that is given by its number of points
+_PER_DECADE = 10  # values of C at which a range is judged
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,15 +155,29 @@ def validation_task(
     return ValidationTask(rows, labels, weights, class_weight, targets, settings)
 
 
-def check_Cs(Cs: Any) -> NDArray[np.float64]:  # noqa: N802 - C is the letter's name
-    """Return the values of C to be tried, from a number of points or from the points themselves."""
+def check_Cs(Cs: Any) -> tuple[NDArray[np.float64], bool]:  # noqa: N802 - C is the letter's name
+    """Return the values of C to be tried, and whether they stand for all between the first and the last.
+
+    Parameters
+    ----------
+    Cs : int, sequence of float, or (float, ..., float)
+        A number of points; the points themselves; or, with an ellipsis in the middle, a range.
+
+    Examples
+    --------
+    >>> check_Cs([0.1, 10.0])
+    (array([ 0.1, 10. ]), False)
+    >>> points, is_range = check_Cs((0.1, ..., 10.0))
+    >>> len(points), points[[0, -1]], is_range
+    (21, array([ 0.1, 10. ]), True)
+    """
     if isinstance(Cs, (int, np.integer)) and not isinstance(Cs, bool):
         if Cs < 1:
             raise InvalidParameter(f"Cs must be at least one point; got Cs={Cs!r}")
-        ends = math.log10(_LEAST_C), math.log10(_MOST_C)
-        return np.logspace(*ends, int(Cs))
+        return np.geomspace(_LEAST_C, _MOST_C, int(Cs)) if Cs > 1 else np.array([1.0]), False
+    is_range = isinstance(Cs, (tuple, list)) and len(Cs) == 3 and Cs[1] is ...
     try:
-        values = np.asarray(Cs, dtype=np.float64)
+        values = np.asarray([Cs[0], Cs[2]] if is_range else Cs, dtype=np.float64)
     except (TypeError, ValueError):
         values = np.zeros(0)
     if values.ndim != 1 or len(values) == 0 or not (np.isfinite(values) & (values > 0)).all():
@@ -170,4 +185,9 @@ def check_Cs(Cs: Any) -> NDArray[np.float64]:  # noqa: N802 - C is the letter's 
             "Cs must be a whole number of points, a list of positive numbers, or a range such as "
             f"(1e-3, ..., 1e2); got Cs={Cs!r}"
         )
-    return values
+    if not is_range:
+        return values, False
+    low, high = values
+    if not low < high:
+        raise InvalidParameter(f"Cs must be a range from a smaller to a larger C; got Cs={Cs!r}")
+    return np.geomspace(low, high, math.ceil(_PER_DECADE * math.log10(high / low)) + 1), True
