@@ -288,7 +288,7 @@ class ConvexEstimatorCV(LinearEstimator):
             self._keep(selected.model)
 
     def _tell_how_the_search_ended(self, selected: Selected) -> None:
-        message = selected.warning(float(self.tol), float(self.path_tol))
+        message = selected.warning(float(self.tol))
         model = selected.model
         if selected.status is Status.INTERRUPTED or (model is not None and model.interrupted):
             said = "the search was interrupted; it keeps the best found so far"

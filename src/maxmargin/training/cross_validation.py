@@ -106,7 +106,8 @@ def select_by_folds(
     left_out = None if best is None else left_out_scores(walk, folds, known, index, labels)
     if model is not None and calibrate is not None:
         model = _with_calibration(model, calibrate, left_out, labels, f"{plural(len(folds), 'split')}")
-    return Selected(C, index, table, model, left_out, walk.status, path=path)
+    asked = task.settings.limits.tol if path_tol is None else path_tol
+    return Selected(C, index, table, model, left_out, walk.status, asked, path=path)
 
 
 def _fit_all(task: ValidationTask, C: float, walk: Walk, index: int, left: float | None) -> LinearModel:

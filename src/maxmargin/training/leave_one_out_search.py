@@ -155,7 +155,7 @@ def _selected(
             found = fit_calibration(calibrate, left_out, labels.codes, labels.weights, source=source)
             model = replace(model, calibration=found)
     record = None if count is None else count.record
-    return Selected(C, index, table, model, left_out, searcher.status, record)
+    return Selected(C, index, table, model, left_out, searcher.status, task.settings.limits.tol, record)
 
 
 def _model(task: ValidationTask, C: float, searcher: LeaveOneOutSearcher, index: int) -> LinearModel:

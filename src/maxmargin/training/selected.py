@@ -35,6 +35,8 @@ class Selected:
         could be judged.
     status : Status
         SOLVED if every fit ended by itself, else what cut the search short.
+    search_tol : float
+        The relative gap that was asked of each C; along a path it is larger than that of the model.
     leave_one_out : LeaveOneOut or None
         The errors at that C, example by example, where they were counted.
     path : Path or None
@@ -47,19 +49,17 @@ class Selected:
     model: LinearModel | None
     left_out: Array | None
     status: Status
+    search_tol: float
     leave_one_out: LeaveOneOut | None = None
     path: Path | None = None
 
-    def warning(self, tol: float, path_tol: float) -> str | None:
-        """Return what to say of fits that were not finished or not certified, or None.
-
-        On the way along a path less is asked of each C than of the model at the end.
-        """
-        said = [self._about_the_search(tol if self.path is None else path_tol), self._about_the_model(tol)]
+    def warning(self, tol: float) -> str | None:
+        """Return what to say of fits that were not finished or not certified, or None."""
+        said = [self._about_the_search(), self._about_the_model(tol)]
         return " ".join(sentence for sentence in said if sentence) or None
 
-    def _about_the_search(self, tol: float) -> str:
-        table = self.table
+    def _about_the_search(self) -> str:
+        table, tol = self.table, self.search_tol
         missing = [short(C) for C in table.unfinished]
         if missing and self.status is not Status.SOLVED:
             listed = ", ".join(missing[:10]) + (", …" if len(missing) > 10 else "")
