@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from maxmargin import LinearSVM, mistake_bound
+from maxmargin import LinearSVM, leave_one_out, mistake_bound, train
+from maxmargin.results.leave_one_out import Reason
 from maxmargin.selection.error_rates import largest_rate
+from maxmargin.selection.guarantee_lines import Circumstances, held_out_line
 from maxmargin.selection.guarantees import (
     compression_bound,
     margin_bound,
@@ -59,6 +61,23 @@ def test_compression_is_the_union_bound(n, kept, errors):
     assert compression_bound(n, n, 0, 0.05) == 1.0
 
 
+def covered(errors, n, k, p, *, on_test):
+    """Whether the interval of the best of k candidates holds its probability of error."""
+    about = Circumstances(1000, 0.95, 0.5, selected_from=k, selected_on_test=on_test)
+    low, high = held_out_line(int(errors), n, (0, 0), about).interval
+    return low <= p <= high
+
+
+def test_interval_of_the_best_of_many_holds_only_if_it_is_paid_for():
+    rng = np.random.default_rng(5)
+    p, n, k, draws = 0.2, 100, 30, 400
+    best = rng.binomial(n, p, size=(draws, k)).min(axis=1)
+    paid = np.mean([covered(errors, n, k, p, on_test=True) for errors in best])
+    unpaid = np.mean([covered(errors, n, k, p, on_test=False) for errors in best])
+    assert paid >= 0.95
+    assert unpaid < 0.9
+
+
 def gaussian(rng, n, d=2, shift=1.5):
     """Two spherical classes around ±shift on the first axis."""
     y = rng.choice([-1, 1], size=n)
@@ -70,6 +89,8 @@ def gaussian(rng, n, d=2, shift=1.5):
 def true_error(w, b, shift=1.5):
     """The error of a linear classifier there."""
     norm = np.linalg.norm(w)
+    if norm == 0:
+        return 0.5 if b else 1.0  # always the same class, or always on the boundary
     return 0.5 * (ndtr((-shift * w[0] - b) / norm) + ndtr((-shift * w[0] + b) / norm))
 
 
@@ -121,7 +142,7 @@ def test_mistakes_of_a_pass_bound_its_mean_error():
         X, y = gaussian(rng, n, shift=shift)
         w, errors, mistakes = np.zeros(3), [], 0
         for x, label in zip(np.hstack([X, np.ones((n, 1))]), y, strict=True):
-            errors.append(true_error(w[:2], w[2], shift) if w[:2].any() else 1.0)
+            errors.append(true_error(w[:2], w[2], shift))
             if label * (w @ x) <= 0:
                 w, mistakes = w + label * x, mistakes + 1
         bound = mistake_bound(X, y)
@@ -129,3 +150,23 @@ def test_mistakes_of_a_pass_bound_its_mean_error():
         failures += np.mean(errors) > mistake_rate(mistakes, n, 0.3)
     assert failures <= 0.3 * 60 + 3 * math.sqrt(60 * 0.3 * 0.7)
     assert mistake_rate(math.inf, n, 0.3) == 1.0
+
+
+@pytest.mark.filterwarnings("ignore::maxmargin.errors.LeaveOneOutWarning")  # some draws have no free one
+def test_leave_one_out_error_is_right_on_average_and_support_vectors_are_more():
+    """Its mean is the mean error of training on one example less, and below the share of support vectors."""
+    rng = np.random.default_rng(6)
+    n, draws, C = 24, 150, 1.0
+    left_out, shares, errors = np.empty(draws), np.empty(draws), np.empty(draws)
+    for k in range(draws):
+        X, y = gaussian(rng, n, shift=0.7)
+        found = leave_one_out(LinearSVM(C=C), X, y)
+        left_out[k] = found.error_rate
+        shares[k] = 1 - found.counts.get(Reason.NO_SUPPORT_VECTOR, 0) / n
+        fewer = train(X[:-1], y[:-1], C=C, tol=1e-6)
+        errors[k] = true_error(fewer.coef[0], float(fewer.intercept[0]), 0.7)
+    spread = math.sqrt((left_out.var() + errors.var()) / draws)
+    assert abs(left_out.mean() - errors.mean()) < 3 * spread
+    assert spread < 0.02
+    assert errors.mean() + 3 * spread < shares.mean()
+    assert (left_out <= shares).all()
