@@ -62,14 +62,13 @@ void make_path(OwnedPath* self, Square<const double> products, In<std::int8_t> s
 }
 
 void follow(const OwnedPath& self, In<std::int64_t> rows, In<double> new_cost, In<double> stop_below,
-            Out<double> agreement, Out<double> error_bound, Out<std::int64_t> events,
-            PythonStopToken& token) {
+            Out<double> agreement, Out<double> error_bound, Out<bool> is_out, PythonStopToken& token) {
     const auto count = static_cast<std::int64_t>(rows.shape(0));
     expect_length(new_cost, count, "new_cost");
     expect_length(stop_below, count, "stop_below");
     expect_length(agreement, count, "agreement");
     expect_length(error_bound, count, "error_bound");
-    expect_length(events, count, "events");
+    expect_length(is_out, count, "is_out");
     std::vector<Removal> removals;
     for (std::int64_t k = 0; k < count; ++k) {
         const std::int64_t row = rows.data()[k];
@@ -83,7 +82,7 @@ void follow(const OwnedPath& self, In<std::int64_t> rows, In<double> new_cost, I
         const LeftOut& result = results[static_cast<std::size_t>(k)];
         agreement.data()[k] = result.agreement;
         error_bound.data()[k] = result.error_bound;
-        events.data()[k] = result.events;
+        is_out.data()[k] = result.is_out;
     }
 }
 
@@ -110,10 +109,11 @@ void bind_leave_out(nanobind::module_& m) {
             "alpha", [](const OwnedPath& self) { return copied(self.path.alpha()); },
             "The dual point, moved so that the free rows are independent; the weights are the same.")
         .def_prop_ro("n_free", [](const OwnedPath& self) { return self.path.n_free(); })
-        .def("follow", &follow, nb::arg("rows").noconvert(), nb::arg("new_cost").noconvert(),
-             nb::arg("stop_below").noconvert(), nb::arg("agreement").noconvert(),
-             nb::arg("error_bound").noconvert(), nb::arg("events").noconvert(), nb::arg("token"),
-             "Lower the cost of one row after another, each from the full fit; write its agreement then, a "
-             "bound of the error of that, and the number of steps. A row whose agreement falls below "
-             "stop_below is followed no further.");
+        .def(
+            "follow", &follow, nb::arg("rows").noconvert(), nb::arg("new_cost").noconvert(),
+            nb::arg("stop_below").noconvert(), nb::arg("agreement").noconvert(),
+            nb::arg("error_bound").noconvert(), nb::arg("is_out").noconvert(), nb::arg("token"),
+            "Lower the cost of one row after another, each from the full fit; write its agreement then and a "
+            "bound of the error of that. A row whose agreement falls below stop_below is followed no "
+            "further: it is not out, and its left-out agreement is at most the one written.");
 }

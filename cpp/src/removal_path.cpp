@@ -14,7 +14,8 @@ using Vector = std::vector<double>;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kCrossed = 1e-9;  // an agreement on the wrong side of 1 by more than rounding
-constexpr double kStill = 1e-12;  // rates below this share of what they are made of are rounding
+constexpr double kCounts = 1e-14;  // of a sum of n costs, n times: above what counts as equal
+constexpr double kStill = 1e-12;   // rates below this share of what they are made of are rounding
 
 std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
 
@@ -36,7 +37,7 @@ class Walk {
     Walk(const FullFit& fit, const DualFace& start, double radius)
         : fit_(fit), start_(start), face_(start), radius_(radius), n_(fit.rows.n_rows),
           use_(primitives().dense_f64), sign_(fit.rows.sign, fit.rows.sign + n_),
-          cost_(fit.rows.cost, fit.rows.cost + n_) {}
+          cost_(fit.rows.cost, fit.rows.cost + n_), total_cost_(static_cast<double>(n_) * sum(cost_)) {}
 
     // Returns false if it was told to stop.
     bool run(const Removal& removal, LeftOut& result, Pace& pace) {
@@ -55,6 +56,13 @@ class Walk {
     bool follow(const Removal& removal, std::int64_t watched, LeftOut& result, Pace& pace);
     bool has_kept_sides() const;
     bool is_lost(LeftOut& result) noexcept;
+
+    // What is left of its cost must count in a sum of costs: else it is as good as out, where the offset may
+    // be another.
+    bool is_surely_wrong(const Removal& removal) const noexcept {
+        return agreement_[at(row_)] < removal.stop_below && alpha(row_) - target_ > kCounts * total_cost_;
+    }
+
     void begin(const Removal& removal);
     bool slide();
     void find_direction();
@@ -76,6 +84,7 @@ class Walk {
     std::int64_t n_, watched_ = 0;
     DensePrimitives<double> use_;
     Vector sign_, cost_, agreement_, rate_, beta_rate_, ones_, z_;
+    double total_cost_;  // times the number of rows, as the rounding of the sum is
     std::int64_t row_ = 0;
     bool has_lost_way_ = false;
     double target_ = 0, b_ = 0, b_rate_ = 0, own_rate_ = 0, noise_ = 0;
@@ -247,7 +256,12 @@ void Walk::conclude(LeftOut& result) {
         imbalance += sign(j) * alpha(j);
     }
     double b = b_;
-    if (fit_.has_free_offset) b = middle(hinge_offset({z_.data(), fit_.rows.sign, cost_.data(), n_}));
+    result.is_out = alpha(row_) <= target_;
+    if (fit_.has_free_offset) {
+        const Interval best = hinge_offset({z_.data(), fit_.rows.sign, cost_.data(), n_});
+        const double worst = sign(row_) > 0 ? best.low : best.high;
+        b = result.is_out || std::isinf(worst) ? middle(best) : worst;
+    }
     const double gap = gap_at(b, fit_.has_free_offset ? std::fabs(imbalance) : 0.0);
     const double own = std::sqrt(std::max(0.0, fit_.rows.products[row_ * n_ + row_] - fit_.constant));
     result.agreement = sign(row_) * (z_[at(row_)] + b);
@@ -277,7 +291,7 @@ bool Walk::follow(const Removal& removal, std::int64_t watched, LeftOut& result,
     begin(removal);
     const std::int64_t most = 4 * n_ + 200;
     result = {};
-    while (alpha(row_) > target_ && agreement_[at(row_)] >= removal.stop_below) {
+    while (alpha(row_) - target_ > kStill * fit_.rows.cost[row_] && !is_surely_wrong(removal)) {
         if (pace.stop_after((face_.free().size() + 4) * watched_)) return false;
         if (++result.events > most) return is_lost(result);
         if (fit_.has_free_offset && face_.free().size() == 0) {
@@ -287,6 +301,7 @@ bool Walk::follow(const Removal& removal, std::int64_t watched, LeftOut& result,
         find_direction();
         advance(next_event());
     }
+    if (!is_surely_wrong(removal)) face_.move(row_, target_ - alpha(row_));  // but for rounding it is out
     recompute_agreements();
     refine();
     conclude(result);

@@ -147,8 +147,25 @@ TEST("a path that is stopped early ends below the mark and above the end") {
     const LeftOut whole = leave_out(line.fit(), {2, 0.0, kNever});
     const LeftOut part = leave_out(line.fit(), {2, 0.0, 0.9});
     CHECK(part.agreement < 0.9);
+    CHECK(whole.is_out && !part.is_out);
     CHECK(part.agreement >= whole.agreement - 1e-12);
     CHECK(part.events < whole.events);
+}
+
+TEST("a path that is stopped while the offset slides tells the worst that is certain") {
+    // All rows are at their cost: w = 6/100, and every offset between those at which 0 and 4 reach 1 is best.
+    Line line;
+    line.cost = line.alpha = {0.01, 0.01, 0.01, 0.01};
+    const double w = 0.06, b = (-1.0 + 1.0 - 4 * w) / 2;
+    for (std::size_t j = 0; j < 4; ++j) line.agreement[j] = line.sign[j] * (w * line.x[j] + b);
+    FullFit fit = line.fit();
+    fit.b = b;
+    const LeftOut whole = leave_out(fit, {2, 0.0, kNever});
+    const LeftOut part = leave_out(fit, {2, 0.0, 0.0});
+    CHECK(whole.is_out && !part.is_out);
+    CHECK(whole.agreement < 0);
+    CHECK(part.agreement < 0 && part.agreement >= whole.agreement - 1e-12);
+    CHECK(part.error_bound < 1e-6);
 }
 
 TEST("a path stops when it is told to, and keeps what is complete") {

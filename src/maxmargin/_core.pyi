@@ -471,9 +471,9 @@ class RemovalPath:
     @property
     def n_free(self) -> int: ...
 
-    def follow(self, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], new_cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], stop_below: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], agreement: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], error_bound: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], events: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> None:
+    def follow(self, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], new_cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], stop_below: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], agreement: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], error_bound: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], is_out: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> None:
         """
-        Lower the cost of one row after another, each from the full fit; write its agreement then, a bound of the error of that, and the number of steps. A row whose agreement falls below stop_below is followed no further.
+        Lower the cost of one row after another, each from the full fit; write its agreement then and a bound of the error of that. A row whose agreement falls below stop_below is followed no further: it is not out, and its left-out agreement is at most the one written.
         """
 
 class OnlineSettings:

@@ -138,3 +138,47 @@ def test_non_support_vectors_keep_their_agreement():
     assert no_support.sum() > 20
     np.testing.assert_allclose(record.agreements[no_support], record.full_agreements[no_support], atol=1e-9)
     assert (record.agreements <= record.full_agreements + 1e-9).all()
+
+
+def tiny_problem(seed):
+    """Few rows of few columns: whole numbers, copies, columns of zeros, of very different sizes; weights."""
+    random = np.random.default_rng(seed)
+    n, d = int(random.integers(2, 10)), int(random.integers(1, 4))
+    kind = random.choice(["whole", "copies", "zeros", "normal", "sizes"])
+    X = random.integers(-2, 3, (n, d)).astype(float)
+    if kind == "copies":
+        X = X[random.integers(0, max(n // 2, 1), n)]
+    elif kind == "zeros":
+        X[:, 0] = 0
+    elif kind in ("normal", "sizes"):
+        X = random.standard_normal((n, d)) * (1.0 if kind == "normal" else 10.0 ** random.integers(-3, 4, d))
+    sign = random.choice([-1, 1], n).astype(np.int8)
+    sign[:2] = 1, -1
+    weights = np.ones(n) if random.random() < 0.5 else random.choice([0, 0.5, 1, 2, 3.3], n)
+    weights[:2] = 1
+    return problem_of(X, sign, 10 ** random.uniform(-3, 3), random.choice(list(OFFSETS)), weights)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_tiny_problems_with_all_their_ties(seed):
+    check_against_refits(tiny_problem(seed))
+
+
+@pytest.mark.slow
+def test_many_tiny_problems_with_all_their_ties():
+    for seed in range(40, 1000):
+        check_against_refits(tiny_problem(seed))
+
+
+def test_what_is_left_of_a_cost_may_be_rounding():
+    """The dual of the first row is 6e-14: its leaving turns a point of best offsets into an interval."""
+    X = np.array([[-2.0, 2.0], [0.0, 0.0], [0.0, 2.0]])
+    problem = problem_of(X, np.array([-1, 1, -1], dtype=np.int8), 0.00156831789848777)
+    assert left_out(problem).errors.tolist() == [False, True, True]
+
+
+def test_offsets_that_slide_do_not_hide_an_error():
+    """With no free row, an example is wrong at one end of the interval before it is out."""
+    X = np.array([[0.0], [1.0], [3.0], [4.0]])
+    problem = problem_of(X, np.array([-1, -1, 1, 1], dtype=np.int8), 0.01)
+    assert left_out(problem).n_errors == 4

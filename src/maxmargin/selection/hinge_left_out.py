@@ -34,6 +34,8 @@ __all__ = ["hinge_left_out"]
 
 Watch = Callable[[Progress], Any]
 
+_COUNTS = 1e-14  # of a sum of n costs, n times: above what counts as equal
+
 
 def hinge_left_out(
     problem: Problem,
@@ -179,15 +181,20 @@ def _decide_single_class(cases: Cases) -> None:
 
 
 def _decide_wrong_already(cases: Cases) -> None:
-    """Decide by rule M, which any best offset of the full fit may serve."""
+    """Decide by rule M, which any best offset of the full fit may serve.
+
+    But where the example's own cost does not count in the sum of all, its leaving changes no offset either.
+    """
     optimum = cases.optimum
     every = np.arange(len(cases.group))
-    sign, agreements = optimum.problem.sign[cases.group], optimum.agreements[cases.group]
-    for end in optimum.interval if optimum.problem.offset.kind == "free" else (optimum.b,):
+    problem, agreements = optimum.problem, optimum.agreements[cases.group]
+    lost = problem.cost[cases.group] - cases.new_cost
+    counts = lost > _COUNTS * problem.rows.n_rows * problem.class_costs.total
+    for end in (optimum.b, *(optimum.interval if problem.offset.kind == "free" else ())):
         if np.isfinite(end):
-            least = agreements + sign * (end - optimum.b)
+            least = agreements + problem.sign[cases.group] * (end - optimum.b)
             wrong = least < -(cases.tie + cases.reach(every, optimum.gap))
-            cases.decide(every[wrong], -1, Reason.WRONG_ALREADY)
+            cases.decide(every[wrong & (counts | (end == optimum.b))], -1, Reason.WRONG_ALREADY)
 
 
 def _decide_by_bound(cases: Cases) -> None:

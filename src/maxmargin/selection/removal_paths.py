@@ -87,15 +87,14 @@ def follow_out(
 
     def follow(number: int) -> None:
         piece = pieces[number]
-        agreement, bound = paths.follow(cases, order[piece], stop_below[piece], token)
-        stopped = agreement < stop_below[piece]
-        unsure = stopped & (agreement > -bound)
+        agreement, bound, is_out = paths.follow(cases, order[piece], stop_below[piece], token)
+        unsure = ~is_out & (agreement >= -np.maximum(bound, cases.tie))
         if unsure.any():  # all the way, then
             again = order[piece][unsure]
             to_the_end = np.full(again.size, -np.inf)
-            agreement[unsure], bound[unsure] = paths.follow(cases, again, to_the_end, token)
-        cases.decide(order[piece][stopped & ~unsure], -1, Reason.FOLLOWED)
-        known = ~stopped | unsure
+            agreement[unsure], bound[unsure], is_out[unsure] = paths.follow(cases, again, to_the_end, token)
+        cases.decide(order[piece][~is_out & ~unsure], -1, Reason.FOLLOWED)
+        known = is_out
         cases.settle(order[piece][known], agreement[known], bound[known], Reason.FOLLOWED)
         tell(len(order[piece]))
 
@@ -111,12 +110,13 @@ class _Paths:
 
     def follow(
         self, cases: Cases, which: NDArray[np.intp], stop_below: Array, token: StopToken
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Return agreements, bounds of their errors, and which rows are out."""
         agreement, bound = np.empty(which.size), np.empty(which.size)
-        events = np.empty(which.size, dtype=np.int64)
+        is_out = np.empty(which.size, dtype=bool)
         rows = self.place[cases.group[which]]
-        self.kernel.follow(rows, cases.new_cost[which], stop_below, agreement, bound, events, token)
-        return agreement, bound
+        self.kernel.follow(rows, cases.new_cost[which], stop_below, agreement, bound, is_out, token)
+        return agreement, bound, is_out
 
 
 def _open(optimum: HingeOptimum, token: StopToken, threads: int) -> _Paths:

@@ -11,8 +11,9 @@
 // rows a free offset slides to the next row that can take over. For a free offset K holds an arbitrary
 // constant σ in every entry, which changes nothing because Σ β = 0 and makes d + 1 rows independent.
 //
-// Only rows near the margin change their places; those are the first ones, `n_watched` of them, and the others
-// are looked at when the row is out. If one of them has crossed the margin, the path is followed again.
+// Only rows near the margin change their places; those are the first ones, `n_watched` of them, and the
+// others are looked at when the row is out. If one of them has crossed the margin, the path is followed
+// again.
 //
 // The end is judged by its duality gap g on all rows, computed without cancellation:
 // |error of the agreement| ≤ √(2g) (‖x_i‖ + max ‖x_j‖), the last term with a free offset only.
@@ -43,8 +44,11 @@ struct Removal {
 };
 
 struct LeftOut {
-    double agreement = 0;    // of the row, with the offset in the middle of its interval
+    // With the offset in the middle of its interval; if the row is not out yet, with the one that suits it
+    // worst: no left-out optimum has a larger agreement then.
+    double agreement = 0;
     double error_bound = 0;  // of that agreement; infinite if the path was lost
+    bool is_out = false;
     std::int64_t events = 0;
 };
 
