@@ -180,6 +180,8 @@ def test_a_search_says_itself_how_many_it_tried(tumours):
     search = GridSearchCV(LinearSVM(), {"C": [0.01, 0.1, 1.0]}, cv=3).fit(X, y)
     assert guarantees(search, X, y).selected_from == 3
     assert guarantees(search, X, y, selected_from=50).selected_from == 50
+    along = LinearSVMCV(Cs=(0.01, ..., 1.0), cv=3).fit(X, y)
+    assert guarantees(along, X, y, left_out=False).selected_from == 21  # ten in every decade
 
 
 def test_a_range_of_c_is_as_many_candidates_as_there_are_floats(tumours):

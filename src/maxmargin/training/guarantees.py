@@ -22,7 +22,7 @@ from maxmargin.results.wording import plural
 from maxmargin.rows import MemoryRows
 from maxmargin.selection import guarantee_lines as lines
 from maxmargin.selection.compression import scores_of_refit
-from maxmargin.selection.guarantee_lines import ANY_FLOAT, Circumstances
+from maxmargin.selection.guarantee_lines import Circumstances
 from maxmargin.selection.guarantees import compression_bound, margin_bound, mistake_rate, uniform_bound
 from maxmargin.selection.repeated_rows import repeated_rows
 from maxmargin.training.examined import Examined, examine_model
@@ -195,8 +195,6 @@ def _check_selected(selected_from: Any, model: Any) -> int:
     """Return the number of candidates, as given or as a search keeps it."""
     if selected_from is not None:
         return int(check_positive("selected_from", selected_from, integer=True))
-    if getattr(model, "path_", None) is not None:
-        return ANY_FLOAT
     results = getattr(model, "cv_results_", None)
     if isinstance(results, dict) and "params" in results:
         return max(len(results["params"]), 1)
