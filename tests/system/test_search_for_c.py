@@ -116,7 +116,11 @@ INTERRUPTED_SEARCH = """
     import numpy as np
     from maxmargin import LinearSVMCV
 
-    n_jobs, refit = int(sys.argv[1]), sys.argv[2] == "refit"
+    n_jobs, refit = int(sys.argv[1]), sys.argv[2] != "no"
+    settings = {"cv": 2, "solver": "dual_descent", "max_iter": 10**9}
+    side_by_side = n_jobs  # one thread stays with the split that it is at
+    if sys.argv[2] == "loo":
+        settings, side_by_side = {"cv": "loo"}, 1
     random = np.random.default_rng(0)
     y = random.integers(0, 2, size=20_000)
     X = random.normal(size=(20_000, 40)) + 0.1 * y[:, None]
@@ -126,13 +130,12 @@ INTERRUPTED_SEARCH = """
     def watch(progress):
         if progress.label.startswith("C = 100"):
             reached.add(progress.label)
-        if len(reached) == n_jobs:  # one thread stays with the split that it is at
+        if len(reached) == side_by_side:
             sys.stdout.write("fitting\\n")
             sys.stdout.flush()
 
     model = LinearSVMCV(
-        [1e-5, 100.0], cv=2, tol=1e-8, max_iter=10**9, n_jobs=n_jobs, watch=watch, solver="dual_descent",
-        refit=refit
+        [1e-5, 100.0], tol=1e-8, n_jobs=n_jobs, watch=watch, refit=refit, **settings
     )
     try:
         model.fit(X, y)
@@ -146,7 +149,7 @@ INTERRUPTED_SEARCH = """
 """
 
 
-@pytest.mark.parametrize(("n_jobs", "refit"), [(1, "refit"), (2, "refit"), (2, "no")])
+@pytest.mark.parametrize(("n_jobs", "refit"), [(1, "refit"), (2, "refit"), (2, "no"), (2, "loo")])
 def test_ctrl_c_keeps_the_best_so_far(n_jobs, refit):
     command = [sys.executable, "-c", textwrap.dedent(INTERRUPTED_SEARCH), str(n_jobs), refit]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -159,9 +162,12 @@ def test_ctrl_c_keeps_the_best_so_far(n_jobs, refit):
     assert child.returncode == 0, errors
     kept = json.loads(output.splitlines()[-1])
     assert kept["C"] == 1e-5
-    assert 0.5 < kept["score"] < 1
+    if refit == "loo":
+        assert np.isnan(kept["score"])  # nothing was counted to the end
+    else:
+        assert 0.5 < kept["score"] < 1
     assert "interrupted" in kept["message"]
-    if refit == "refit":
+    if refit != "no":
         assert kept["gap"] < 0.01
 
 
@@ -222,6 +228,23 @@ def test_a_scorer_object_is_handed_the_weights(tumours):
     model = LinearSVMCV(CS, cv=3, scoring=scorer).fit(X, y, sample_weight=weights)
     total = sum(model.cv_results_[f"split{k}_test_score"][0] for k in range(3))
     assert total == pytest.approx(weights.sum())
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_the_model_with_its_c_is_an_estimator_of_its_own(estimator, tumours):
+    X, y = tumours
+    frame = pandas.DataFrame(X[:, :5], columns=list("abcde"))
+    model = estimator(CS, cv=3, class_weight="balanced", calibrate="sigmoid").fit(frame, y)
+    own = model.best_estimator_
+    assert own.get_params()["C"] == model.C_ == model.best_params_["C"]
+    assert own.get_params()["class_weight"] == "balanced"
+    np.testing.assert_array_equal(own.predict_proba(frame), model.predict_proba(frame))
+    assert model.certify(frame, y).relative_gap <= 1e-3
+    assert str(model.certify(frame, y)) == str(own.certify(frame, y))
+    left_out = maxmargin.leave_one_out(model, frame, y)
+    assert left_out.n_errors == maxmargin.leave_one_out(own, frame, y).n_errors
+    with pytest.raises(AttributeError, match="refit=False"):
+        estimator(CS, cv=3, refit=False).fit(frame, y).best_estimator_  # noqa: B018 - looking it up
 
 
 # ---------------------------------------------------------------- what is refused

@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from maxmargin import errors
 from maxmargin.estimators.base import ConvergenceWarning, LinearEstimator
+from maxmargin.estimators.convex import ConvexEstimator
 from maxmargin.estimators.held_out_scorers import (
     check_scoring,
     judge_by_callable,
@@ -24,12 +25,14 @@ from maxmargin.estimators.held_out_scorers import (
     takes_weights,
 )
 from maxmargin.estimators.labels import checked_labels
+from maxmargin.results.assessment import Assessment
 from maxmargin.results.calibration import CALIBRATIONS
 from maxmargin.results.cross_validation import RULES
 from maxmargin.results.leave_one_out import LeaveOneOut
 from maxmargin.results.path import Path
 from maxmargin.results.solution import Progress, Status
 from maxmargin.selection.cross_validation import JUDGES, Judge
+from maxmargin.training.certify import certify
 from maxmargin.training.cross_validation import select_by_folds
 from maxmargin.training.leave_one_out_search import select_by_leave_one_out
 from maxmargin.training.progress import Ticker, watching
@@ -58,7 +61,7 @@ class ConvexEstimatorCV(LinearEstimator):
 
     # The losses a class offers, and the estimator with a C of one's own that has the same ones.
     _losses: ClassVar[tuple[str, ...]]
-    _with_one_cost: ClassVar[type]
+    _with_one_cost: ClassVar[type[ConvexEstimator]]
 
     C_: float
     best_index_: int
@@ -224,6 +227,38 @@ class ConvexEstimatorCV(LinearEstimator):
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the logarithm of each class's probability, exact where the probability underflows."""
         return self._model_for(X).predict_log_proba(X)
+
+    # ------------------------------------------------------------ the estimator with the C that was chosen
+
+    @property
+    def best_params_(self) -> dict[str, float]:
+        """The C that was chosen, as `GridSearchCV` has it."""
+        return {"C": self.C_}
+
+    @property
+    def best_estimator_(self) -> Any:
+        """The same model as an estimator with that C, which `leave_one_out`, `suspects` and others take."""
+        model = self._model
+        estimator = self._with_one_cost(C=self.C_)
+        own = self.get_params(deep=False)
+        shared = set(own) & set(estimator.get_params(deep=False))
+        estimator.set_params(**{name: own[name] for name in shared})
+        estimator._keep(model, for_warm_start=True)
+        if hasattr(self, "feature_names_in_"):
+            estimator.feature_names_in_ = self.feature_names_in_
+        return estimator
+
+    def certify(self, X: Any, y: Any, **settings: Any) -> Assessment:
+        """State how far the model is above the optimum at the chosen C.
+
+        Parameters
+        ----------
+        X, y : the rows and labels that it was fitted to, or others
+        **settings
+            sample_weight, tol, max_time, n_jobs of `maxmargin.certify`.
+        """
+        self._model_for(X)
+        return certify(self.best_estimator_, X, y, **settings)
 
     # ------------------------------------------------------------ splits and scorers
 

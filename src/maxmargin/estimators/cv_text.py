@@ -37,6 +37,8 @@ refit : bool, default True
 SEARCH_ATTRIBUTES = """
 C_ : float
     The C that was chosen.
+best_estimator_ : LinearSVM or LogisticRegression
+    The model as an estimator with that C, for whatever asks an estimator for its C; ``best_params_`` too.
 best_index_ : int
     Its place in the table.
 best_score_ : float

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metaestimators import available_if
 
 from maxmargin.errors import InvalidParameter
@@ -99,6 +99,7 @@ def judge_by_callable(
     loss: str,
 ) -> Judge:
     """Return a judge that hands a callable a fitted estimator and the rows held out, which takes a copy."""
+    X, y = indexable(X, y)
 
     def judge(seen: HeldOut) -> float:
         model = LinearModel(

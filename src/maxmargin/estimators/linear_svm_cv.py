@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from maxmargin.estimators.convex import ConvexEstimator
 from maxmargin.estimators.convex_cv import ConvexEstimatorCV
 from maxmargin.estimators.cv_text import with_cv_text
 from maxmargin.estimators.linear_svm import LinearSVM
@@ -46,7 +47,7 @@ class LinearSVMCV(ConvexEstimatorCV):
     """
 
     _losses: ClassVar[tuple[str, ...]] = ("hinge", "squared_hinge")
-    _with_one_cost: ClassVar[type] = LinearSVM
+    _with_one_cost: ClassVar[type[ConvexEstimator]] = LinearSVM
 
     def __init__(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from maxmargin.estimators.convex import ConvexEstimator
 from maxmargin.estimators.convex_cv import ConvexEstimatorCV
 from maxmargin.estimators.cv_text import with_cv_text
 from maxmargin.estimators.logistic_regression import LogisticRegression
@@ -40,4 +41,4 @@ class LogisticRegressionCV(ConvexEstimatorCV):
     """
 
     _losses: ClassVar[tuple[str, ...]] = ("logistic",)
-    _with_one_cost: ClassVar[type] = LogisticRegression
+    _with_one_cost: ClassVar[type[ConvexEstimator]] = LogisticRegression
