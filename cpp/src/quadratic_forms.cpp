@@ -10,6 +10,9 @@
 namespace maxmargin {
 namespace {
 
+constexpr double kLeftByCancelling = 1e-5;      // of the sum of absolute values: eleven digits are left
+constexpr std::int64_t kMostProducts = 1'000;  // beyond, M⁻¹ itself costs more than it saves
+
 std::size_t at(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 // Rows written as columns, scaled, in panels; their forms are the squared norms of the solved columns.
@@ -124,20 +127,47 @@ bool Factor::quadratic_forms(const Block& block, const double* chosen, const dou
         return forms_by_panels(block, chosen, shift, token,
                                [&](std::int64_t number, double form) { forms[number] = form; });
     std::call_once(inverted_, [&] { invert(); });
-    const DensePrimitives<double>& use = primitives().dense_f64;
     std::vector<double> sum(at(padded_));
+    return for_chosen(block, chosen, size_, token,
+                      [&](const auto& rows, std::int64_t row, std::int64_t number) {
+                          if (!form_of_products(rows, row, forms[number]))
+                              forms[number] = form_of_sums(rows, row, sum);
+                      });
+}
+
+// ‖U⁻ᵀx‖² of a sparse row, by adding up the columns of U⁻ᵀ that it needs. Column j is zero above its diagonal.
+template <class Rows>
+double Factor::form_of_sums(const Rows& rows, std::int64_t row, std::vector<double>& sum) const {
+    const DensePrimitives<double>& use = primitives().dense_f64;
     const auto column = [&](std::int64_t j) { return inverse_.data() + j * padded_; };
-    return for_chosen(
-        block, chosen, size_, token, [&](const auto& rows, std::int64_t row, std::int64_t number) {
-            // Column j of U⁻ᵀ is zero above its diagonal.
-            std::fill(sum.begin(), sum.end(), 0.0);
-            sum[at(size_ - 1)] = column(size_ - 1)[size_ - 1];
-            for (std::int64_t k = 0; k < rows.n_values(row); ++k) {
-                const std::int64_t j = rows.column(row, k);
-                use.add(sum.data() + j, static_cast<double>(rows.value(row, k)), column(j) + j, size_ - j);
-            }
-            forms[number] = use.norm2(sum.data(), size_);
-        });
+    std::fill(sum.begin(), sum.end(), 0.0);
+    sum[at(size_ - 1)] = column(size_ - 1)[size_ - 1];
+    for (std::int64_t k = 0; k < rows.n_values(row); ++k) {
+        const std::int64_t j = rows.column(row, k);
+        use.add(sum.data() + j, static_cast<double>(rows.value(row, k)), column(j) + j, size_ - j);
+    }
+    return use.norm2(sum.data(), size_);
+}
+
+// xᵀM⁻¹x, pair by pair; false if so much of it cancels that digits are lost, or M⁻¹ was not worth making.
+template <class Rows>
+bool Factor::form_of_products(const Rows& rows, std::int64_t row, double& form) const {
+    if (products_.empty()) return false;
+    const std::int64_t last = size_ - 1;
+    double diagonal = products_[at(last * size_ + last)], pairs = 0, size = std::sqrt(diagonal);
+    for (std::int64_t k = 0; k < rows.n_values(row); ++k) {
+        const double x = static_cast<double>(rows.value(row, k));
+        const double* line = products_.data() + rows.column(row, k) * size_;
+        double inner = line[last];
+        for (std::int64_t l = 0; l < k; ++l)
+            inner += static_cast<double>(rows.value(row, l)) * line[rows.column(row, l)];
+        const double own = x * x * line[rows.column(row, k)];
+        pairs += x * inner;
+        diagonal += own;
+        size += std::sqrt(own);
+    }
+    form = diagonal + 2 * pairs;
+    return form >= kLeftByCancelling * size * size;
 }
 
 // Writes the columns of U⁻ᵀ, each scaled as the rows are to be, one after the other.
@@ -154,6 +184,16 @@ void Factor::invert() const {
         for (std::int64_t j = first; j < size_; ++j) {
             for (std::int64_t r = 0; r < count; ++r)
                 inverse_[at((first + r) * padded_ + j)] = panel[at(j * width + r)];
+        }
+    }
+    if (size_ > kMostProducts) return;
+    const DensePrimitives<double>& use = primitives().dense_f64;
+    products_.assign(at(size_ * size_), 0.0);
+    for (std::int64_t i = 0; i < size_; ++i) {
+        for (std::int64_t j = 0; j <= i; ++j) {
+            const double product = use.dot(inverse_.data() + i * padded_ + i,
+                                           inverse_.data() + j * padded_ + i, size_ - i);
+            products_[at(i * size_ + j)] = products_[at(j * size_ + i)] = product;
         }
     }
 }

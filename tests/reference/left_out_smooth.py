@@ -58,8 +58,18 @@ def _squared_hinge(X, sign, cost, has_offset):
         active = 2.0 * cost * (short(v) > 0)
         return np.diag(penalty) + (Z.T * active) @ Z
 
-    found = scipy.optimize.minimize(
-        value, np.zeros(Z.shape[1]), jac=gradient, hess=hessian, method="trust-exact",
-        options={"gtol": 1e-9 * (1.0 + np.abs(gradient(np.zeros(Z.shape[1]))).max()), "maxiter": 2000},
-    )  # fmt: skip
-    return (found.x[:-1], float(found.x[-1])) if has_offset else (found.x, 0.0)
+    scale = 1.0 + np.abs(gradient(np.zeros(Z.shape[1]))).max()
+    v = np.zeros(Z.shape[1])
+    for digits in (5, 8, 10, 12):
+        v = scipy.optimize.minimize(
+            value, v, jac=gradient, hess=hessian, method="trust-exact",
+            options={"gtol": 10.0**-digits * scale, "maxiter": 1000},
+        ).x  # fmt: skip
+        # The parabola that SciPy ended in has a minimum of its own: if it is still the same one there, that
+        # is the solution.
+        active = short(v) > 0
+        exact = np.linalg.solve(hessian(v), Z[active].T @ (2.0 * cost * sign)[active])
+        if np.array_equal(short(exact) > 0, active):
+            v = exact
+            break
+    return (v[:-1], float(v[-1])) if has_offset else (v, 0.0)

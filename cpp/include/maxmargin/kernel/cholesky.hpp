@@ -49,6 +49,10 @@ class Factor {
     template <class Take>
     bool forms_by_panels(const Block& block, const double* chosen, const double* shift, StopToken& token,
                          Take&& take) const;
+    template <class Rows>
+    double form_of_sums(const Rows& rows, std::int64_t row, std::vector<double>& sum) const;
+    template <class Rows>
+    bool form_of_products(const Rows& rows, std::int64_t row, double& form) const;
     void invert() const;
     void read(const double* matrix);
     void fill();
@@ -62,7 +66,8 @@ class Factor {
     std::vector<double> upper_;                     // U with UᵀU = scaled M
     std::vector<double> inverse_diagonal_, scale_;  // of U; 1/√diagonal of M
     mutable std::once_flag inverted_;
-    mutable std::vector<double> inverse_;  // columns of U⁻ᵀ times the scale, empty until it is wanted
+    // Empty until they are wanted: columns of U⁻ᵀ times the scale, and M⁻¹.
+    mutable std::vector<double> inverse_, products_;
 };
 
 }  // namespace maxmargin
