@@ -32,9 +32,10 @@ from maxmargin.selection.few_columns import in_few_columns
 from maxmargin.selection.folds_for_estimates import TOLERANCE, agreements_by_folds
 from maxmargin.selection.metric import Metric
 
-__all__ = ["Estimated", "estimate_agreements"]
+__all__ = ["Estimated", "alone_in_class", "curvatures", "estimate_agreements"]
 
 MOST_COLUMNS = 2_000  # beyond, a system of that size costs more than a handful of fits
+WITHOUT_ITS_CLASS = -1.0  # for the other class alone θ = 0 and θ₀ = ∓1 is best, of both hinges
 _PER_FREE_ROW = 3
 _NARROWEST, _WIDEST = 0.15, 0.5  # widths between which the estimates are equally good
 _FEWEST_ROWS = 10  # that a width must hold whatever it is, or nothing would hold the offset
@@ -104,9 +105,9 @@ def estimate_agreements(
         order = narrow.rows.n_columns + 1
         by = f"by leverages, from one {order:,} × {order:,} system of equations"
     estimates[problem.cost <= 0] = np.nan
-    alone = _alone(problem)
+    alone = alone_in_class(problem)
     if alone is not None and leaving[alone] >= problem.cost[alone]:
-        estimates[alone] = -1.0  # of the other class alone, θ = 0 and θ₀ = ∓1 is best for both hinges
+        estimates[alone] = WITHOUT_ITS_CLASS
     return Estimated(estimates, by)
 
 
@@ -152,7 +153,7 @@ def _width(problem: Problem, agreements: Array, alpha: Array) -> float:
     return max(min(max(holds(wanted), _NARROWEST), _WIDEST), holds(_FEWEST_ROWS))
 
 
-def _alone(problem: Problem) -> int | None:
+def alone_in_class(problem: Problem) -> int | None:
     """Return the example without which one class would be gone and a free offset undetermined."""
     if problem.offset.kind != "free":
         return None

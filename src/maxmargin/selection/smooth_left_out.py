@@ -24,7 +24,12 @@ from maxmargin.results.leave_one_out import REASONS, LeaveOneOut, Reason
 from maxmargin.results.solution import Progress, Solution, Status
 from maxmargin.rows import Array
 from maxmargin.rows.kernels import Scores
-from maxmargin.selection.estimated_agreements import MOST_COLUMNS, estimate_agreements
+from maxmargin.selection.estimated_agreements import (
+    MOST_COLUMNS,
+    WITHOUT_ITS_CLASS,
+    alone_in_class,
+    estimate_agreements,
+)
 from maxmargin.selection.few_columns import in_few_columns
 from maxmargin.selection.newton_without import follow_newton
 from maxmargin.selection.smooth_optimum import (
@@ -136,12 +141,9 @@ class _Work:
 
     def _decide_alone(self) -> None:
         """An example without which its class is gone counts as wrong: a free offset goes to the other."""
-        if self.problem.offset.kind != "free":
-            return
-        for sign in (1, -1):
-            own = np.flatnonzero((self.problem.cost > 0) & (self.problem.sign == sign))
-            if own.size == 1:
-                self.verdicts.decide(own, -1, Reason.ALONE)
+        alone = alone_in_class(self.problem)
+        if alone is not None:
+            self.verdicts.decide(np.array([alone]), -1, Reason.ALONE)
 
     def _resting(self) -> NDArray[np.intp]:
         """Decide the examples whose loss is 0: they leave everything as it is, and their agreement is ≥ 1.
@@ -219,8 +221,13 @@ def _one_step(optimum: SmoothOptimum) -> Array | None:
     metric, leverages = optimum.bounds.metric, optimum.bounds.leverages
     if isinstance(metric, WideMetric):
         return None
-    fallen = np.where(optimum.alpha > 0, optimum.alpha * leverages / np.maximum(metric.room(leverages), 1e-9), 0.0)
-    return np.where(optimum.problem.cost > 0, optimum.agreements - fallen, np.nan)
+    room = np.maximum(metric.room(leverages), 1e-9)
+    fallen = np.where(optimum.alpha > 0, optimum.alpha * leverages / room, 0.0)
+    estimates = np.where(optimum.problem.cost > 0, optimum.agreements - fallen, np.nan)
+    alone = alone_in_class(optimum.problem)
+    if alone is not None:
+        estimates[alone] = WITHOUT_ITS_CLASS
+    return estimates
 
 
 def _record(work: _Work, agreements: Literal["estimated", "exact"] | None, status: Status) -> LeaveOneOut:
