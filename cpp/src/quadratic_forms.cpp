@@ -10,7 +10,7 @@
 namespace maxmargin {
 namespace {
 
-constexpr double kLeftByCancelling = 1e-5;      // of the sum of absolute values: eleven digits are left
+constexpr double kLeftByCancelling = 1e-5;     // of the sum of absolute values: eleven digits are left
 constexpr std::int64_t kMostProducts = 1'000;  // beyond, M⁻¹ itself costs more than it saves
 
 std::size_t at(std::int64_t n) { return static_cast<std::size_t>(n); }
@@ -135,7 +135,8 @@ bool Factor::quadratic_forms(const Block& block, const double* chosen, const dou
                       });
 }
 
-// ‖U⁻ᵀx‖² of a sparse row, by adding up the columns of U⁻ᵀ that it needs. Column j is zero above its diagonal.
+// ‖U⁻ᵀx‖² of a sparse row, by adding up the columns of U⁻ᵀ that it needs. Column j is zero above its
+// diagonal.
 template <class Rows>
 double Factor::form_of_sums(const Rows& rows, std::int64_t row, std::vector<double>& sum) const {
     const DensePrimitives<double>& use = primitives().dense_f64;
@@ -191,8 +192,8 @@ void Factor::invert() const {
     products_.assign(at(size_ * size_), 0.0);
     for (std::int64_t i = 0; i < size_; ++i) {
         for (std::int64_t j = 0; j <= i; ++j) {
-            const double product = use.dot(inverse_.data() + i * padded_ + i,
-                                           inverse_.data() + j * padded_ + i, size_ - i);
+            const double product =
+                use.dot(inverse_.data() + i * padded_ + i, inverse_.data() + j * padded_ + i, size_ - i);
             products_[at(i * size_ + j)] = products_[at(j * size_ + i)] = product;
         }
     }
