@@ -116,6 +116,17 @@ def test_the_most_probable_class_is_the_predicted_one_with_temperature(load):
     assert model.calibration_.disagreements == 0
 
 
+@pytest.mark.parametrize("classes", [("no", "yes"), ("a", "b", "c")])
+def test_the_most_probable_class_of_the_logistic_model_is_the_predicted_one(classes):
+    """Also on the boundary, where the scores are exactly alike."""
+    weights = np.array([1.0]) if len(classes) == 2 else np.array([[1.0], [0.0], [-1.0]])
+    offsets = 0.0 if len(classes) == 2 else np.zeros(3)
+    model = LinearClassifier.from_parameters(weights, offsets, classes=classes, loss="logistic")
+    X = np.array([[0.0], [1e-300], [-1e-300], [1e-17], [-1e-17], [40.0], [-40.0], [800.0]])
+    for values in (model.predict_proba(X), model.predict_log_proba(X)):
+        assert (model.classes_[values.argmax(axis=1)] == model.predict(X)).all()
+
+
 def test_disagreements_of_the_sigmoid_are_counted(overlapping):
     X, y, _ = overlapping
     model = LinearSVM(calibrate="sigmoid", class_weight={"yes": 4.0}).fit(X, y)

@@ -58,9 +58,7 @@ def left_out_scores(
     copies = np.ones(live.size) if weights is None or not is_whole else weights[live]
 
     def gathered(values: Array) -> Array:
-        sums: Array = np.zeros(problem.rows.n_rows)
-        np.add.at(sums, first, values)
-        return sums
+        return np.asarray(np.bincount(first, values, problem.rows.n_rows), dtype=np.float64)
 
     cost, count = gathered(problem.cost[live]), gathered(copies)
     alpha = gathered(solution.alpha[live])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidInput
-from maxmargin.results.calibration import Calibration
+from maxmargin.results.calibration import Calibration, most_probable_first, predicted
 from maxmargin.results.certificate import Certificate
 from maxmargin.results.hinge_minimum import HingeMinimum
 from maxmargin.results.solution import History, Plan, Solution, Status
@@ -174,23 +174,25 @@ class LinearModel:
         """Return the probability of each class.
 
         Calibrated ones where the model has a calibration; else those of the logistic model, which for
-        several classes are one-vs-rest shares scaled to add up to 1.
+        several classes are one-vs-rest shares scaled to add up to 1. The logistic model's most probable class
+        is always the predicted one.
         """
         if self.calibration is not None:
             return self.calibration.probabilities(self.scores(X))
-        return np.asarray(np.exp(self.predict_log_proba(X)))
+        scores = self._scores_of_probabilities(X)
+        return most_probable_first(np.exp(_logistic_logs(scores)), predicted(scores))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Return their logarithms, finite even where the probabilities underflow."""
         if self.calibration is not None:
             return self.calibration.log_probabilities(self.scores(X))
+        scores = self._scores_of_probabilities(X)
+        return most_probable_first(_logistic_logs(scores), predicted(scores))
+
+    def _scores_of_probabilities(self, X: Any) -> NDArray[np.float64]:
         if not self.has_probabilities:
             raise InvalidInput(self.why_no_probabilities())
-        scores = self.scores(X)
-        positive = -np.logaddexp(0.0, -scores)
-        if scores.shape[1] == 1:
-            return np.hstack([-np.logaddexp(0.0, scores), positive])
-        return np.asarray(positive - np.logaddexp.reduce(positive, axis=1, keepdims=True))
+        return self.scores(X)
 
     def why_no_probabilities(self) -> str:
         """Return what to do where `has_probabilities` is false."""
@@ -266,6 +268,13 @@ class LinearModel:
             if proof.bound <= 0:
                 reached = "nothing is proved about how far the model is from the optimum"
         return f"{reached}, not the {chosen_percent(self.tol)} asked for by tol: {status.value}. {action}"
+
+
+def _logistic_logs(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    positive = -np.logaddexp(0.0, -scores)
+    if scores.shape[1] == 1:
+        return np.hstack([-np.logaddexp(0.0, scores), positive])
+    return np.asarray(positive - np.logaddexp.reduce(positive, axis=1, keepdims=True))
 
 
 _ADVICE = {
