@@ -5,8 +5,9 @@
 
 Half of the rows is fitted to, the other half judged by log-loss, Brier score and expected calibration error
 (ten bins of equally many rows), in repeated random splits (ten, unless --rounds says otherwise); figures are
-means over the splits, and in brackets those of the ends of the 95 % bootstrap intervals. `LinearSVM(calibrate=…)` fits once and estimates what its scores would be without
-each row. CalibratedClassifierCV fits scikit-learn's LinearSVC (hinge loss) five times, and once more with
+means over the splits, and in brackets those of the ends of the 95 % bootstrap intervals.
+`LinearSVM(calibrate=…)` fits once and estimates what its scores would be without each row.
+CalibratedClassifierCV fits scikit-learn's LinearSVC (hinge loss) five times, and once more with
 ensemble=False. "no worse" means not above the upper end of the peer's interval.
 
 Seconds are CPU seconds on all rows, medians of runs in turn. "added" is what `calibrate="sigmoid"` adds to a
@@ -68,11 +69,13 @@ ONE_MODEL = "CalibratedClassifierCV, sigmoid, one model"
 
 def problems(short: bool) -> Iterator[tuple[str, Any, Any]]:
     if short or not has_folder():
-        yield "generated, 1,000 × 20", *overlapping(1_000, 20)
-        yield "generated, 20,000 × 50", *overlapping(20_000, 50)
+        for n_rows, n_columns in ((1_000, 20), (20_000, 50)):
+            X, y = overlapping(n_rows, n_columns)
+            yield f"generated, {n_rows:,} × {n_columns}", X, (y > 0).astype(int)
         return
     for name in ("spambase", "sms_spam", "german.numer_scale"):
-        yield name, *task(name)
+        X, y = task(name)
+        yield name, X, (y > 0).astype(int)  # scikit-learn's temperature takes nothing but numbers from 0
 
 
 def judged(X: Any, y: Any, rounds: int) -> dict[str, dict[str, list[float]]]:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._core import StopToken
+from maxmargin._core import Block, StopToken
 from maxmargin.errors import InvalidInput
 from maxmargin.results.calibration import (
     CALIBRATIONS,
@@ -22,7 +22,7 @@ from maxmargin.results.calibration import (
     IsotonicCurve,
     SigmoidCurve,
 )
-from maxmargin.rows import Array, MemoryRows
+from maxmargin.rows import Array
 from maxmargin.solvers.newton_passes import Evaluate
 from maxmargin.validation import check_choice
 
@@ -44,7 +44,6 @@ def fit_calibration(
     weights: Array | None = None,
     *,
     source: str = "held-out scores",
-    threads: int = 1,
     token: StopToken | None = None,
 ) -> Calibration:
     """Fit probabilities to the scores of rows that had no part in them.
@@ -61,7 +60,6 @@ def fit_calibration(
         A weight means repetition; rows of weight 0 are absent.
     source : str
         How the scores were found, for the record's sentence.
-    threads : int
     token : StopToken, optional
         Ends the work early: Stopped or KeyboardInterrupt is then raised.
 
@@ -91,7 +89,7 @@ def fit_calibration(
         positives = [1] if scores.shape[1] == 1 else range(scores.shape[1])
         one = {"sigmoid": _platt, "temperature": _temperature, "isotonic": _isotonic}[kind]
         curves = tuple(
-            one(_Column(scores[:, k], codes == positive, weight, threads, token or StopToken()))
+            one(_Column(scores[:, k], codes == positive, weight, token or StopToken()))
             for k, positive in enumerate(positives)
         )
     fitted = Calibration(kind, curves, scores.shape[0], source)
@@ -108,7 +106,6 @@ class _Column:
         scores: Array,
         is_positive: NDArray[np.bool_],
         weight: Array,
-        threads: int,
         token: StopToken,
     ) -> None:
         self.scores = scores
@@ -116,7 +113,6 @@ class _Column:
         self.is_positive = is_positive
         self.sign = np.where(is_positive, 1, -1).astype(np.int8)
         self.weight = weight
-        self.threads = threads
         self.total = float(weight.sum())
         self.positive = float(weight[is_positive].sum())
         self.negative = float(weight[~is_positive].sum())
@@ -179,19 +175,19 @@ class _Likelihood:
 
     def __init__(self, column: _Column, x: Array, which: slice, has_offset: bool) -> None:
         self.x = np.ascontiguousarray(x[which])
-        self.rows = MemoryRows(self.x[:, None], threads=column.threads)
+        self.block = Block(self.x[:, None])
         self.sign = np.ascontiguousarray(column.sign[which])
         self.weight = np.ascontiguousarray(column.weight[which])
         self.has_offset = has_offset
         self.token = column.token
         pull = self.weight * np.where(self.sign > 0, column.from_one, -column.from_zero)
         self.linear = np.array([np.einsum("i,i->", pull, self.x), pull.sum()])
-        self.z, self.h = self.rows.zeros(), self.rows.zeros()
+        self.z, self.h = np.zeros_like(self.x), np.zeros_like(self.x)
         self.total = float(self.weight.sum())
 
     def __call__(self, point: Array) -> tuple[float, Array, Array]:
         kernel = Evaluate("logistic", point[:1].copy(), float(point[1]))
-        sums = self.rows.reduce(kernel, self.sign, self.weight, self.z, self.h, token=self.token)
+        sums = kernel(self.block, self.token, self.sign, self.weight, self.z, self.h)
         gradient = np.array([sums.gradient[0], sums.slope]) + self.linear
         hx = self.h * self.x
         corner = float(hx.sum())

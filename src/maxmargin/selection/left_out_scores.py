@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
 from maxmargin.problem import Problem
@@ -26,6 +27,8 @@ from maxmargin.selection.estimated_agreements import curvatures, estimate_agreem
 from maxmargin.selection.folds_for_estimates import agreements_by_folds
 
 __all__ = ["LeftOutScores", "left_out_scores"]
+
+Rows = NDArray[np.intp]
 
 JUMP = 0.1  # of the distance between the classes' mean scores
 TOLERANCE = 1e-2  # of fits without a fold: probabilities are the same to four digits with 1e-4
@@ -54,16 +57,16 @@ def left_out_scores(
     """
     live = np.flatnonzero(problem.cost > 0)
     first = first_of_each(problem, live, token)
-    is_whole = weights is not None and bool((weights[live] == np.round(weights[live])).all())
-    copies = np.ones(live.size) if weights is None or not is_whole else weights[live]
+    copies = _copies(live, first, weights)
+    merged, alpha, leaving = problem, solution.alpha, problem.cost
+    if copies is not None:
 
-    def gathered(values: Array) -> Array:
-        return np.asarray(np.bincount(first, values, problem.rows.n_rows), dtype=np.float64)
+        def gathered(values: Array) -> Array:
+            return np.asarray(np.bincount(first, values, problem.rows.n_rows), dtype=np.float64)
 
-    cost, count = gathered(problem.cost[live]), gathered(copies)
-    alpha = gathered(solution.alpha[live])
-    leaving = np.divide(cost, count, out=np.zeros_like(cost), where=count > 0)
-    merged = replace(problem, cost=cost)
+        merged, alpha = replace(problem, cost=gathered(problem.cost[live])), gathered(solution.alpha[live])
+        count = gathered(copies)
+        leaving = np.divide(merged.cost, count, out=np.zeros_like(count), where=count > 0)
     if not problem.is_regularised or _is_held_by_balance(merged, solution, alpha, token):
         return _by_folds(problem, solution, token)
     w, b = solution.coef, solution.intercept
@@ -71,6 +74,13 @@ def left_out_scores(
     scores = np.full(problem.rows.n_rows, np.nan)
     scores[live] = (problem.sign * found.agreements)[first]
     return LeftOutScores(scores, f"left out {found.by}")
+
+
+def _copies(live: Rows, first: Rows, weights: Array | None) -> Array | None:
+    """Return for how many copies of itself each live row stands; None if each is alone."""
+    if weights is not None and bool((weights[live] == np.round(weights[live])).all()):
+        return weights[live]
+    return None if np.array_equal(live, first) else np.ones(live.size)
 
 
 def _by_folds(problem: Problem, solution: Solution, token: StopToken) -> LeftOutScores:
@@ -88,8 +98,8 @@ def _is_held_by_balance(problem: Problem, solution: Solution, alpha: Array, toke
     z = problem.rows.zeros()
     problem.rows.reduce(Scores(solution.coef), z, token=token)
     curvature = curvatures(problem, problem.sign * (z + solution.intercept), alpha).sum()
-    live = problem.cost > 0
-    means = [
-        np.average(z[of], weights=problem.cost[of]) for of in (live & (problem.sign == s) for s in (1, -1))
-    ]
-    return bool(2.0 * alpha[live].mean() > JUMP * curvature * (means[0] - means[1]))
+    costs = problem.class_costs
+    positive = np.where(problem.sign > 0, problem.cost, 0.0)
+    of_positive, of_all = np.einsum("i,i->", positive, z), np.einsum("i,i->", problem.cost, z)
+    distance = of_positive / costs.positive - (of_all - of_positive) / costs.negative
+    return bool(2.0 * alpha.sum() > JUMP * curvature * distance * np.count_nonzero(problem.cost))

@@ -87,6 +87,4 @@ def _fit(
         found = left_out_scores(problem, solution, token, weights=weights)
         scores[:, k], source = found.scores, found.source
     present = np.where(targets.cost > 0, 1.0 if weights is None else weights, 0.0)
-    return fit_calibration(
-        kind, scores, targets.codes, present, source=source, threads=settings.threads, token=token
-    )
+    return fit_calibration(kind, scores, targets.codes, present, source=source, token=token)
