@@ -13,6 +13,7 @@ void bind_newton(nb::module_& m);
 void bind_smooth_left_out(nb::module_& m);
 void bind_interior(nb::module_& m);
 void bind_leave_out(nb::module_& m);
+void bind_bands(nb::module_& m);
 void bind_online(nb::module_& m);
 void bind_proximal(nb::module_& m);
 void bind_readers(nb::module_& m);
@@ -28,6 +29,7 @@ NB_MODULE(_core, m) {
     bind_smooth_left_out(m);
     bind_interior(m);
     bind_leave_out(m);
+    bind_bands(m);
     bind_online(m);
     bind_proximal(m);
     bind_readers(m);

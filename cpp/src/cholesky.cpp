@@ -14,22 +14,13 @@ constexpr double kFirstRidge = 1e-15, kRidgeFactor = 100, kLargestRidge = 10;
 
 std::size_t at(std::int64_t n) { return static_cast<std::size_t>(n); }
 
-std::int64_t round_up(std::int64_t n, std::int64_t step) { return (n + step - 1) / step * step; }
-
-// An odd number of cache lines apart, the rows of a column fall into different sets of the cache.
-std::int64_t odd_lines(std::int64_t n) { return n / kTriangleStep % 2 == 0 ? n + kTriangleStep : n; }
-
-// How many rows are eliminated before the rest of the matrix is touched again.
-std::int64_t rows_per_step(std::int64_t n) { return n < 1000 ? 64 : 128; }
-
 }  // namespace
 
 Factor::Factor(const double* matrix, std::int64_t size)
-    : size_(size), padded_(round_up(size, kTriangleStep)), stride_(odd_lines(padded_)),
-      matrix_(at(size * size)), upper_(at(padded_ * stride_), 0.0), inverse_diagonal_(at(padded_), 1.0),
+    : size_(size), padded_(UpperFactor::padded(size)), matrix_(at(size * size)), upper_(size),
       scale_(at(size), 1.0) {
     read(matrix);
-    for (fill(); !factorise(); fill()) {
+    for (fill(); !upper_.factorise(); fill()) {
         ridge_ = ridge_ == 0 ? kFirstRidge : ridge_ * kRidgeFactor;
         if (ridge_ > kLargestRidge)
             throw std::invalid_argument("the matrix is far from positive semidefinite: even a tenfold "
@@ -70,59 +61,17 @@ void Factor::read(const double* matrix) {
 }
 
 void Factor::fill() {
-    for (std::int64_t i = 0; i < padded_; ++i) {
-        double* row = upper_.data() + i * stride_;
+    upper_.clear();
+    for (std::int64_t i = 0; i < size_; ++i) {
+        double* row = upper_.row(i);
         for (std::int64_t j = i + 1; j < size_; ++j)
             row[j] = matrix_[at(i * size_ + j)] * scale_[at(i)] * scale_[at(j)];
-        row[i] = i < size_ ? 1 + ridge_ : 1;
+        row[i] = 1 + ridge_;
     }
 }
 
 UpperTriangle Factor::triangle(std::int64_t first, std::int64_t size) const {
-    return {upper_.data() + first * stride_ + first, stride_, size, inverse_diagonal_.data() + first};
-}
-
-bool Factor::factorise() {
-    const Triangles& triangles = *primitives().triangles;
-    const GramTile<double>& tile = primitives().tiles->f64;
-    const std::int64_t step = rows_per_step(padded_);
-    const std::int64_t panel_stride = step * tile.width;
-    std::vector<double> packed(at(round_up(padded_, tile.width) * step)), zeros(at(padded_), 0.0),
-        ones(at(step), 1.0), unused(at(padded_));
-    std::vector<const double*> rows(at(step));
-    smallest_pivot_ = 1;
-    for (std::int64_t first = 0; first < padded_; first += step) {
-        const std::int64_t count = std::min(step, padded_ - first), rest = first + count,
-                           left = padded_ - rest;
-        double* corner = upper_.data() + first * stride_ + first;
-        if (!triangles.factorise(corner, stride_, count, inverse_diagonal_.data() + first, smallest_pivot_))
-            return false;
-        if (left == 0) return true;
-        // Some panels at a time, so that they stay in cache until all rows of the step are through.
-        const std::int64_t some = 2 * triangles.width;
-        for (std::int64_t column = 0; column < left; column += some)
-            triangles.solve_transposed(triangle(first, count), corner + count + column, stride_,
-                                       triangles.width, std::min(some, left - column));
-        for (std::int64_t k = 0; k < count; ++k) rows[at(k)] = corner + k * stride_ + count;
-        tile.pack_f64(rows.data(), {count, left, ones.data(), zeros.data(), panel_stride, unused.data()},
-                      packed.data());
-        tile.add(packed.data(), panel_stride, count, left, -1.0, upper_.data() + rest * stride_ + rest,
-                 stride_, {});
-    }
-    return true;
-}
-
-// x ← (UᵀU)⁻¹ x, by rows of U.
-void Factor::substitute(double* x) const {
-    const DensePrimitives<double>& use = primitives().dense_f64;
-    for (std::int64_t i = 0; i < size_; ++i) {
-        x[i] *= inverse_diagonal_[at(i)];
-        use.add(x + i + 1, -x[i], upper_.data() + i * stride_ + i + 1, size_ - i - 1);
-    }
-    for (std::int64_t i = size_ - 1; i >= 0; --i) {
-        const double known = use.dot(upper_.data() + i * stride_ + i + 1, x + i + 1, size_ - i - 1);
-        x[i] = (x[i] - known) * inverse_diagonal_[at(i)];
-    }
+    return upper_.triangle(first, size);
 }
 
 void Factor::solve(const double* rhs, double* x) const {
@@ -131,7 +80,7 @@ void Factor::solve(const double* rhs, double* x) const {
     const int refinements = ridge_ > 0 ? 4 : 2;
     for (int step = 0;; ++step) {
         for (std::int64_t i = 0; i < size_; ++i) residual[at(i)] *= scale_[at(i)];
-        substitute(residual.data());
+        upper_.solve(residual.data());
         for (std::int64_t i = 0; i < size_; ++i) x[i] += residual[at(i)] * scale_[at(i)];
         if (step == refinements) return;
         for (std::int64_t i = 0; i < size_; ++i)
@@ -141,8 +90,7 @@ void Factor::solve(const double* rhs, double* x) const {
 
 void Factor::lower(double* triangle) const {
     for (std::int64_t i = 0; i < size_; ++i) {
-        for (std::int64_t j = 0; j <= i; ++j)
-            triangle[i * size_ + j] = upper_[at(j * stride_ + i)] / scale_[at(i)];
+        for (std::int64_t j = 0; j <= i; ++j) triangle[i * size_ + j] = upper_.row(j)[i] / scale_[at(i)];
         std::fill(triangle + i * size_ + i + 1, triangle + (i + 1) * size_, 0.0);
     }
 }

@@ -13,7 +13,7 @@ from maxmargin.rows.kernels import Combine, Scores
 from maxmargin.selection.distinct_rows import DistinctRows
 from maxmargin.selection.hinge_optimum import HingeOptimum
 
-__all__ = ["Cases", "cases_of"]
+__all__ = ["Cases", "cases_of", "spread_of"]
 
 _TIE = 1e-7  # agreements smaller than this, relative to the largest, count as 0
 _BLUNT = 1e-3  # a bound so large, relative to the same, does not tell a tie from anything else
@@ -53,7 +53,7 @@ class Cases:
         self.code = np.full(count, REASONS.index(Reason.UNDECIDED), dtype=np.uint8)
         self.agreement = np.full(count, np.nan)
         self.bound = np.full(count, np.inf)
-        self._norms, self._radius = _spread(self.optimum)
+        self._norms, self._radius = spread_of(self.optimum)
 
     @property
     def tie(self) -> float:
@@ -110,7 +110,7 @@ def cases_of(optimum: HingeOptimum, distinct: DistinctRows) -> Cases:
     return Cases(optimum, group[chosen], rest[chosen], of_example)
 
 
-def _spread(optimum: HingeOptimum) -> tuple[Array, float]:
+def spread_of(optimum: HingeOptimum) -> tuple[Array, float]:
     """Return the norm of every row, and the largest; about the mean if the offset is free.
 
     A free offset makes up for any shift of the rows, so only distances from their mean count.

@@ -5,7 +5,8 @@ Every step only ever decides what is certain, the full fit's own gap included:
 N  an example whose dual is 0, or that its copies can carry, leaves the weights as they are;
 M  an example that is wrong already gets only more so (the agreement grows with an example's own cost);
 B  without a free offset, ‖w′ − w‖ is bounded by the example's own dual;
-then the path on which the example's dual goes to 0, and where that is lost, a fit without the example.
+then the path on which the example's dual goes to 0, or, where rows are many, certificates of the sign and
+solutions near the margin; and where that is lost, a fit without the example.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from maxmargin.selection.distinct_rows import DistinctRows, merge_copies
 from maxmargin.selection.estimated_agreements import Estimated, estimate_agreements
 from maxmargin.selection.hinge_optimum import find_optimum
 from maxmargin.selection.left_out_offsets import decide_without_support
+from maxmargin.selection.many_rows import certify_signs, solve_cases
 from maxmargin.selection.refits import refit
 from maxmargin.selection.removal_paths import MOST_ROWS, follow_out, with_independent_free_rows
 
@@ -151,6 +153,11 @@ class _Work:
                 to_the_end=to_the_end,
                 tell=self.tell,
             )
+        else:
+            if not to_the_end:
+                certify_signs(cases, _with_remainder(cases, cases.undecided), self.token, self.threads)
+            which = cases.unknown if to_the_end else cases.undecided
+            solve_cases(cases, _with_remainder(cases, which), self.token, self.threads, self.tell)
         which = cases.unknown if to_the_end else cases.undecided
         which = np.union1d(which, cases.undecided)
         refit(

@@ -3,11 +3,13 @@
 // 1e-15, 1e-13, … that lets it through is added to the scaled diagonal.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <mutex>
 #include <vector>
 
 #include "maxmargin/block.hpp"
+#include "maxmargin/kernel/upper_factor.hpp"
 #include "maxmargin/stop.hpp"
 #include "maxmargin/triangles.hpp"
 
@@ -25,7 +27,7 @@ class Factor {
 
     // The smallest pivot of the matrix scaled to a unit diagonal: near the rounding unit, some column is a
     // combination of others as far as the matrix can tell.
-    double smallest_pivot() const noexcept { return smallest_pivot_; }
+    double smallest_pivot() const noexcept { return std::fmin(1.0, upper_.smallest_pivot()); }
 
     // x = M⁻¹ rhs, improved by steps of iterative refinement against M: two, or four with a ridge.
     void solve(const double* rhs, double* x) const;
@@ -56,15 +58,13 @@ class Factor {
     void invert() const;
     void read(const double* matrix);
     void fill();
-    bool factorise();
-    void substitute(double* x) const;
     UpperTriangle triangle(std::int64_t first, std::int64_t size) const;
 
-    std::int64_t size_, padded_, stride_;  // padded to a multiple of the step by rows of the unit matrix
-    double ridge_ = 0, smallest_pivot_ = 1;
-    std::vector<double> matrix_;                    // M, both triangles
-    std::vector<double> upper_;                     // U with UᵀU = scaled M
-    std::vector<double> inverse_diagonal_, scale_;  // of U; 1/√diagonal of M
+    std::int64_t size_, padded_;
+    double ridge_ = 0;
+    std::vector<double> matrix_;  // M, both triangles
+    UpperFactor upper_;           // U with UᵀU = scaled M
+    std::vector<double> scale_;   // 1/√diagonal of M
     mutable std::once_flag inverted_;
     // Empty until they are wanted: columns of U⁻ᵀ times the scale, and M⁻¹.
     mutable std::vector<double> inverse_, products_;

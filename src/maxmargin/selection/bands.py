@@ -1,0 +1,123 @@
+"""The rows near the margin of a hinge fit, in one table, for thousands of small problems on them.
+
+When one example leaves, the optimum moves a little, and only rows near the margin notice. All others are
+held where they are: what they add to the weights, to Σ sα and to the duality gap is summed up once. A
+penalised offset is one more column, of the value `scale`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin._core import Band, StopToken
+from maxmargin.problem import Problem
+from maxmargin.rows import Array
+from maxmargin.rows.kernels import Combine
+from maxmargin.selection.hinge_optimum import HingeOptimum
+
+__all__ = ["MOST_COLUMNS", "Bands", "RowsNearMargin", "dense_rows"]
+
+MOST_COLUMNS = 1_500  # the bands' systems have one equation more
+
+
+def dense_rows(problem: Problem, chosen: NDArray[np.intp]) -> Array:
+    """Copy some rows into a table of float64, with the column of a penalised offset."""
+    X: Any = problem.rows.subset(chosen).X
+    table = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+    if problem.offset.kind == "penalized":
+        table = np.column_stack([table, np.full(len(table), problem.offset.scale)])
+    return np.ascontiguousarray(table)
+
+
+@dataclass(frozen=True, eq=False)
+class RowsNearMargin:
+    """A band for the kernels, which rows it holds, and where each row is in it (−1: outside)."""
+
+    core: Band
+    chosen: NDArray[np.intp]
+    place: NDArray[np.int64]
+
+
+class Bands:
+    """Makes bands of any size around the margin of one fit."""
+
+    def __init__(self, optimum: HingeOptimum, token: StopToken) -> None:
+        self.optimum = optimum
+        problem = optimum.problem
+        self.sign = problem.sign.astype(np.float64)
+        self.pull: Array = self.sign * optimum.alpha
+        self.has_free_offset = problem.offset.kind == "free"
+        self.w = optimum.w
+        self.of_dual = problem.rows.reduce(Combine(problem.rows.n_columns), self.pull, token=token)
+        if problem.offset.kind == "penalized":
+            scale = problem.offset.scale
+            self.w = np.append(self.w, optimum.b / scale)
+            self.of_dual = np.append(self.of_dual, scale * self.pull.sum())
+        excess = optimum.agreements - 1.0
+        alpha, cost = optimum.alpha, problem.cost
+        self.gaps: Array = np.maximum(excess, 0.0) * alpha + np.maximum(-excess, 0.0) * (cost - alpha)
+
+    @cached_property
+    def nearest(self) -> NDArray[np.intp]:
+        """All rows, the free ones first and then by their distance from the margin."""
+        distance = np.abs(1.0 - self.optimum.agreements)
+        distance[self.optimum.is_free] = -1.0
+        return np.argsort(distance, kind="stable")
+
+    @property
+    def n_free(self) -> int:
+        """Rows that every band holds."""
+        return int(self.optimum.is_free.sum())
+
+    @property
+    def size(self) -> int:
+        """Columns and the offset: how many free rows determine a solution."""
+        return len(self.w) + self.has_free_offset
+
+    @cached_property
+    def offset_reach(self) -> float:
+        """Return what no offset exceeds that could matter.
+
+        No better point has longer weights than √(2·objective), and no best offset lies beyond all
+        breakpoints.
+        """
+        optimum = self.optimum
+        largest = optimum.problem.rows.norms()[1]
+        return math.sqrt(2.0 * optimum.objective * largest) + 1.0 + abs(optimum.b)
+
+    def around(self, n_rows: int) -> RowsNearMargin:
+        """Return the band of the free rows and so many others that are nearest to the margin."""
+        return self.of_rows(self.nearest[: self.n_free + n_rows])
+
+    def of_rows(self, chosen: NDArray[np.intp]) -> RowsNearMargin:
+        """Return the band of these rows."""
+        optimum, problem = self.optimum, self.optimum.problem
+        chosen = np.sort(chosen)
+        table = dense_rows(problem, chosen)
+        held = self.of_dual - np.einsum("ij,i->j", table, self.pull[chosen])
+        outside = np.ones(problem.rows.n_rows, dtype=bool)
+        outside[chosen] = False
+        core = Band(
+            table,
+            self.sign[chosen],
+            problem.cost[chosen],
+            optimum.alpha[chosen],
+            optimum.agreements[chosen],
+            self.w,
+            optimum.b if self.has_free_offset else 0.0,
+            held,
+            float(self.pull[outside].sum()),
+            float(self.gaps[outside].sum()),
+            optimum.objective,
+            self.offset_reach,
+            self.has_free_offset,
+        )
+        place = np.full(problem.rows.n_rows, -1, dtype=np.int64)
+        place[chosen] = np.arange(chosen.size)
+        return RowsNearMargin(core, chosen, place)

@@ -1,0 +1,125 @@
+"""Examples that are certainly right when they are left out, without fitting anything without them.
+
+If some (w, b) with s_g(x_g·w + b) ≤ 0 were as good for the left-out problem as the full fit is, every lower
+bound on such points would be below the full fit's value L(w, b) there. A dual point α' of the left-out
+problem and a multiplier μ ≥ 0 of that constraint give such a bound, and
+
+    bound − L(w, b) = μ m_g − ½‖w − w(α') + μ s_g x_g‖² − Σ (share of the gap of every row at α'),
+
+in which nothing cancels and the gap of the full fit pays its share. If it is positive, the example is right
+in every optimum of the left-out problem. Only rows near the margin cost little there, so α' is looked for on
+a band of them, small bands first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin._core import StopToken
+from maxmargin.rows import Array
+from maxmargin.selection.bands import MOST_COLUMNS, Bands, RowsNearMargin, dense_rows
+from maxmargin.selection.descent_removals import decide_by_descents
+from maxmargin.selection.hinge_optimum import HingeOptimum
+from maxmargin.selection.row_products import side_by_side
+
+__all__ = ["decide_by_certificates"]
+
+_WIDTHS = (0.0, 1.0, 2.5, 6.0, 15.0)  # rows of the bands besides the free ones, in units of the columns
+_REACH = 6.0  # cost of the constraint, in units of the dual that leaves
+_MAX_STEPS = 25
+_PIECE = 64  # examples per call of the kernel
+
+
+def decide_by_certificates(
+    optimum: HingeOptimum,
+    groups: NDArray[np.intp],
+    new_costs: Array,
+    token: StopToken,
+    threads: int,
+    decisions: NDArray[np.int8] | None = None,
+) -> NDArray[np.int8]:
+    """Return +1 for examples that are right for certain when left out, 0 for the undecided.
+
+    Parameters
+    ----------
+    optimum : HingeOptimum
+        A full fit on distinct rows; how tight it is only decides how much can be certified.
+    groups : array
+        The row of each example.
+    new_costs : array
+        What that row still costs without the example.
+    token : StopToken
+        When it says stop, the examples that are left stay undecided.
+    decisions : array, optional
+        Where to write, so that Ctrl-C leaves what was decided.
+    """
+    groups = np.asarray(groups, dtype=np.intp)
+    if decisions is None:
+        decisions = np.zeros(groups.size, dtype=np.int8)
+    if optimum.problem.rows.n_columns > MOST_COLUMNS:
+        decide_by_descents(optimum, groups, new_costs, token, threads, decisions)
+        return decisions
+    bands = Bands(optimum, token)
+    examples = _Examples(groups, new_costs, decisions)
+    left = np.flatnonzero(optimum.agreements[groups] > 0.0)
+    before = 0
+    for width in _WIDTHS:
+        # Where few rows are free, a band of them alone is too small to say anything.
+        n_rows = max(int(width * bands.size), bands.size - bands.n_free)
+        if left.size == 0 or token.stopped or n_rows == before:
+            continue
+        band = bands.around(n_rows)
+        _decide_on(bands, band, examples, left, token, threads)
+        left = left[decisions[left] == 0]
+        if band.chosen.size == optimum.problem.rows.n_rows:
+            break
+        before = n_rows
+    return decisions
+
+
+@dataclass(frozen=True, eq=False)
+class _Examples:
+    """The row of each example, what it still costs, and what is decided."""
+
+    groups: NDArray[np.intp]
+    new_costs: Array
+    decisions: NDArray[np.int8]
+
+
+def _decide_on(
+    bands: Bands,
+    band: RowsNearMargin,
+    examples: _Examples,
+    left: NDArray[np.intp],
+    token: StopToken,
+    threads: int,
+) -> None:
+    optimum = bands.optimum
+
+    def work(piece: int) -> None:
+        if token.poll():
+            return
+        some = left[piece * _PIECE : (piece + 1) * _PIECE]
+        rows = examples.groups[some]
+        decided, steps = np.zeros(some.size, np.int8), np.zeros(some.size, np.int32)
+        try:
+            band.core.decide(
+                dense_rows(optimum.problem, rows),
+                bands.sign[rows],
+                optimum.alpha[rows],
+                optimum.agreements[rows],
+                np.ascontiguousarray(examples.new_costs[some]),
+                band.place[rows],
+                _REACH,
+                _MAX_STEPS,
+                decided,
+                steps,
+                token,
+            )
+        finally:
+            examples.decisions[some] = decided
+
+    side_by_side(work, -(-left.size // _PIECE), threads)

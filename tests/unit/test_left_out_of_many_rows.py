@@ -1,0 +1,152 @@
+"""Sign certificates and restricted solves against fits without the example; stops, threads, inexact fits."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from reference.oracles import find_optimum as optimum_of_others
+from reference.task import Task
+
+import maxmargin.selection.restricted_solve as restricted_solve
+import maxmargin.selection.sign_certificates as sign_certificates
+from maxmargin._core import StopToken
+from maxmargin.problem import Offset, Problem
+from maxmargin.rows import MemoryRows
+from maxmargin.selection.distinct_rows import merge_copies
+from maxmargin.selection.hinge_optimum import find_optimum
+from maxmargin.selection.restricted_solve import solve_left_out
+from maxmargin.selection.sign_certificates import decide_by_certificates
+
+OFFSETS = {"free": Offset(), "penalised": Offset("penalized", 2.0), "none": Offset("none")}
+
+
+def problem_of(offset, *, sparse=False, wide=False, C=1.0, seed=0):
+    """Overlapping classes with copies of some rows, and weights."""
+    random = np.random.default_rng(seed)
+    n, d = (60, 90) if wide else (150, 5)
+    X = random.standard_normal((n, d)) * (random.random((n, d)) < (0.3 if sparse else 1.0))
+    sign = np.where(X[:, 0] + 0.8 * random.standard_normal(n) > 0, 1, -1).astype(np.int8)
+    X[::7], sign[::7] = X[1::7][: len(X[::7])], sign[1::7][: len(X[::7])]
+    cost = C * random.choice([1.0, 1.0, 0.5, 3.0], n)
+    return Problem(MemoryRows(sp.csr_array(X) if sparse else X), sign, cost, "hinge", OFFSETS[offset])
+
+
+def cases_of(problem, tol=1e-12):
+    """Return the optimum on distinct rows, and group and new cost of every example."""
+    distinct = merge_copies(problem, StopToken())
+    examples = np.flatnonzero(distinct.group >= 0)
+    optimum = find_optimum(distinct.problem, StopToken(), tol=tol)
+    return optimum, distinct.group[examples], distinct.left_over(examples)
+
+
+def refitted(optimum, group, new_cost):
+    """Return the left-out agreement by a fit without the example."""
+    cost = optimum.problem.cost.copy()
+    cost[group] = new_cost
+    problem = optimum.problem
+    left = Problem(problem.rows, problem.sign, cost, "hinge", problem.offset)
+    return find_optimum(left, StopToken()).agreements[group]
+
+
+@pytest.fixture(params=["bands", "descent"])
+def engine(request, monkeypatch):
+    """Both ways to certify: by matrices of columns, and row by row."""
+    if request.param == "descent":
+        monkeypatch.setattr(sign_certificates, "MOST_COLUMNS", 0)
+        monkeypatch.setattr(restricted_solve, "MOST_COLUMNS", 0)
+    return request.param
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+@pytest.mark.parametrize(
+    ("sparse", "wide", "C"), [(False, False, 1.0), (True, False, 0.05), (True, True, 5.0)]
+)
+def test_certified_signs_are_those_of_fits_without_the_example(engine, offset, sparse, wide, C):
+    optimum, groups, new_costs = cases_of(problem_of(offset, sparse=sparse, wide=wide, C=C))
+    decisions = decide_by_certificates(optimum, groups, new_costs, StopToken(), 1)
+    assert set(decisions) <= {0, 1}
+    assert decisions.sum() > (0 if wide else 20)
+    for case in np.flatnonzero(decisions)[::3]:
+        assert refitted(optimum, groups[case], new_costs[case]) > 0
+
+
+def test_many_support_vectors_are_decided_by_bands():
+    optimum, groups, new_costs = cases_of(problem_of("free"))
+    hard = (optimum.alpha[groups] > new_costs) & (optimum.agreements[groups] > 0)
+    decisions = decide_by_certificates(optimum, groups[hard], new_costs[hard], StopToken(), 1)
+    truth = np.array([refitted(optimum, g, c) for g, c in zip(groups[hard], new_costs[hard], strict=True)])
+    assert (decisions > 0).sum() > 0.7 * (truth > 0).sum()
+    assert (truth[decisions > 0] > 0).all()
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+@pytest.mark.parametrize("tol", [0.3, 1e-2, 1e-4])
+def test_no_wrong_sign_is_certified_from_an_inexact_fit(engine, offset, tol):
+    for seed in range(4):
+        problem = problem_of(offset, C=2.0, seed=seed)
+        optimum, groups, new_costs = cases_of(problem, tol)
+        exact, _, _ = cases_of(problem)
+        decisions = decide_by_certificates(optimum, groups, new_costs, StopToken(), 1)
+        near = np.flatnonzero((decisions > 0) & (np.abs(exact.agreements[groups]) < 1.5))
+        for case in near[:: max(1, near.size // 15)]:
+            assert refitted(exact, groups[case], new_costs[case]) > 0
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+@pytest.mark.parametrize(("sparse", "C"), [(False, 1.0), (True, 20.0), (False, 0.01)])
+def test_solved_agreements_are_within_their_bounds(engine, offset, sparse, C):
+    optimum, groups, new_costs = cases_of(problem_of(offset, sparse=sparse, C=C))
+    some = np.flatnonzero(optimum.alpha[groups] > new_costs)[::6]
+    agreements, bounds = solve_left_out(optimum, groups[some], new_costs[some], StopToken(), 2)
+    reach = 2.0 * np.sqrt(optimum.problem.rows.norms()[1] + optimum.problem.offset.square)
+    tight = reach * np.sqrt(2e-10 * optimum.objective)  # at a relative gap of 1e-10
+    for place, case in enumerate(some):
+        truth = refitted(optimum, groups[case], new_costs[case])
+        assert abs(agreements[place] - truth) <= bounds[place] + 1e-6
+        if engine == "bands":
+            assert bounds[place] < tight
+        else:  # as tight as the sign needs
+            assert bounds[place] < max(abs(agreements[place]), tight)
+
+
+def test_left_out_agreements_are_those_of_solvers_that_others_wrote():
+    optimum, groups, new_costs = cases_of(problem_of("free", seed=3))
+    problem = optimum.problem
+    some = np.flatnonzero((optimum.alpha[groups] > new_costs) & (new_costs == 0))[:6]
+    agreements, bounds = solve_left_out(optimum, groups[some], new_costs[some], StopToken(), 1)
+    for place, case in enumerate(some):
+        cost = problem.cost.copy()
+        cost[groups[case]] = 0.0
+        theirs = optimum_of_others(Task(problem.rows.X, problem.sign, cost, "hinge"))
+        row = groups[case]
+        agreement = problem.sign[row] * (problem.rows.X[row] @ theirs.w + theirs.b)
+        assert abs(agreements[place] - agreement) <= bounds[place] + 10 * theirs.error
+
+
+def test_results_do_not_depend_on_threads(engine):
+    optimum, groups, new_costs = cases_of(problem_of("free", sparse=True))
+    one = decide_by_certificates(optimum, groups, new_costs, StopToken(), 1)
+    assert (decide_by_certificates(optimum, groups, new_costs, StopToken(), 4) == one).all()
+    some = slice(0, 40)
+    first = solve_left_out(optimum, groups[some], new_costs[some], StopToken(), 1)
+    second = solve_left_out(optimum, groups[some], new_costs[some], StopToken(), 3)
+    assert (first[0] == second[0]).all()
+    assert (first[1] == second[1]).all()
+
+
+def test_a_stop_leaves_the_rest_undecided(engine):
+    optimum, groups, new_costs = cases_of(problem_of("free"))
+    token = StopToken()
+    token.stop()
+    assert not decide_by_certificates(optimum, groups, new_costs, token, 2).any()
+    _, bounds = solve_left_out(optimum, groups, new_costs, token, 2)
+    assert np.isinf(bounds).all()
+
+
+def test_a_deadline_ends_the_kernels(engine):
+    optimum, groups, new_costs = cases_of(problem_of("free"))
+    many = np.tile(np.arange(groups.size), 300)
+    token = StopToken(0.05)
+    decisions = decide_by_certificates(optimum, groups[many], new_costs[many], token, 1)
+    assert token.stopped
+    assert decisions[:8].any()
+    assert not decisions[-8:].any()
