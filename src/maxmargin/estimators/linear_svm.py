@@ -52,6 +52,16 @@ class LinearSVM(LinearClassifier):
     >>> model = LinearSVM(C=inf).fit([[0.0], [1.0], [2.0], [3.0], [4.0]], [-1, -1, 1, -1, 1])
     >>> model.certificate_.kind, round(model.minimum_.total, 12), model.minimum_.is_unique
     ('lp-dual', 2.666666666667, True)
+
+    With probabilities:
+
+    >>> import numpy as np
+    >>> X = np.arange(40.0)[:, None]
+    >>> y = np.where(np.arange(40) % 8 == 5, 1, np.arange(40) > 19)
+    >>> model = LinearSVM(calibrate="temperature").fit(X, y)
+    >>> model.predict_proba([[10.0], [30.0]]).round(2)
+    array([[0.81, 0.19],
+           [0.12, 0.88]])
     """
 
     _losses: ClassVar[tuple[str, ...]] = ("hinge", "squared_hinge")

@@ -73,7 +73,7 @@ def left_out_scores(
     found = estimate_agreements(merged, w, b, alpha, token, leaving=leaving, tol=TOLERANCE)
     scores = np.full(problem.rows.n_rows, np.nan)
     scores[live] = (problem.sign * found.agreements)[first]
-    return LeftOutScores(scores, f"left out {found.by}")
+    return LeftOutScores(scores, f"their left-out scores estimated {found.by}")
 
 
 def _copies(live: Rows, first: Rows, weights: Array | None) -> Array | None:
@@ -88,7 +88,9 @@ def _by_folds(problem: Problem, solution: Solution, token: StopToken) -> LeftOut
     unknown = np.full(problem.rows.n_rows, np.nan)
     w, b, alpha = solution.coef, solution.intercept, solution.alpha
     found = agreements_by_folds(problem, w, b, alpha, unknown, token, tol=TOLERANCE)
-    return LeftOutScores(np.asarray(problem.sign * found.agreements), f"left out {found.by}")
+    return LeftOutScores(
+        np.asarray(problem.sign * found.agreements), f"their left-out scores found {found.by}"
+    )
 
 
 def _is_held_by_balance(problem: Problem, solution: Solution, alpha: Array, token: StopToken) -> bool:
