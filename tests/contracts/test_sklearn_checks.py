@@ -58,7 +58,7 @@ ESTIMATORS = [
     LinearSVM(C=1e-5, loss="squared_hinge", tol=1e-13),
     LinearSVM(tol=1e-13, calibrate="temperature"),
     LinearSVM(tol=1e-13, calibrate="sigmoid"),
-    LinearSVMCV(Cs=[1e-3, 1.0], calibrate="temperature", cv=2, tol=1e-13),
+    LinearSVMCV(Cs=[0.1, 1.0], calibrate="temperature", cv=2, tol=1e-13),
     LogisticRegression(C=1e-5, tol=1e-13),
     LogisticRegressionCV(Cs=[1e-6, 1e-5], cv="loo", tol=1e-13),
     LogisticSGD(),
