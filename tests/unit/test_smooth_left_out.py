@@ -17,7 +17,9 @@ from maxmargin.results.leave_one_out import Reason
 from maxmargin.results.solution import Status
 from maxmargin.rows import MemoryRows
 from maxmargin.selection import smooth_left_out as pipeline
+from maxmargin.selection.newton_without import follow_newton
 from maxmargin.selection.smooth_left_out import smooth_left_out
+from maxmargin.selection.smooth_optimum import examine_optimum, solve_tightly
 
 LOSSES = ["logistic", "squared_hinge"]
 OFFSETS = {"free": Offset("free"), "penalized": Offset("penalized", 2.0), "none": Offset("none")}
@@ -117,6 +119,52 @@ def test_threads_change_no_bit():
         found.append(smooth_left_out(problem, agreements="estimated", token=StopToken()))
     np.testing.assert_array_equal(found[0].codes, found[1].codes)
     assert found[0].agreements.tobytes() == found[1].agreements.tobytes()
+
+
+@pytest.mark.parametrize("is_wide", [False, True], ids=["by the Hessian", "by norms"])
+@pytest.mark.parametrize("kind", OFFSETS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_bound_holds(loss, kind, is_wide, monkeypatch):
+    """Not only those that decide: left-out agreements are within all of them."""
+    X, sign = load("overlapping")
+    seen = 0
+    for C in (0.01, 0.05, 0.2, 1.0, 10.0):
+        problem = problem_of(X, sign, C, loss, kind)
+        exact = smooth_left_out(problem, agreements="exact", token=StopToken()).agreements
+        with monkeypatch.context() as patched:
+            if is_wide:
+                patched.setattr("maxmargin.selection.smooth_optimum.MOST_COLUMNS", 3)
+            solution = solve_tightly(problem, StopToken(), solver="newton")
+            optimum = examine_optimum(problem, solution, StopToken(), also=np.arange(len(sign)))
+        every = np.arange(len(sign))
+        for fallen, bound in optimum.bounds.without(every, optimum.alpha):
+            off = np.abs(optimum.agreements - fallen - exact)
+            assert (off <= bound + 1e-6).all()
+            seen += int(np.isfinite(bound).sum())
+    assert seen > 100
+
+
+@pytest.mark.parametrize("name", ["overlapping", "separable", "more columns than rows"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_bound_around_a_newton_step_holds(loss, name):
+    X, sign = load(name)
+    seen = 0
+    for C in (0.01, 0.2, 1.0, 10.0):
+        problem = problem_of(X, sign, C, loss)
+        exact = smooth_left_out(problem, agreements="exact", token=StopToken()).agreements
+        solution = solve_tightly(problem, StopToken())
+        optimum = examine_optimum(problem, solution, StopToken(), also=np.arange(len(sign)))
+        steps = []
+
+        def settle(which, agreement, bound, steps=steps):
+            steps.append((which.copy(), agreement.copy(), bound.copy()))
+            return np.zeros(which.size, dtype=bool)
+
+        follow_newton(optimum, np.arange(len(sign)), settle, StopToken())
+        for which, agreement, bound in steps:
+            assert (np.abs(agreement - exact[which]) <= bound + 1e-6).all()
+            seen += int(np.isfinite(bound).sum())
+    assert seen > 100
 
 
 @pytest.mark.parametrize("loss", LOSSES)

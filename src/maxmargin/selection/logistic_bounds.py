@@ -65,11 +65,13 @@ class LogisticBounds:
         First nothing, for what a bound around the point itself allows. The left-out gradient there is α s x̃,
         of length ν, and what the point itself lacks. Then what one Newton step leads to: the gradient after
         it is at most ν((e^(Mν) − 1)/(Mν) − 1), the step that curvatures changed by up to e^(Mν) would make
-        wrong.
+        wrong. That takes the Hessian itself: a metric that only bounds it has no such step.
         """
         size, room = self._removed(which)
         own, lack, longest = alpha[which] * size, self._slack / np.sqrt(room), self._longest / np.sqrt(room)
         yield np.zeros(which.size), np.asarray(_reach(own + lack, longest) * size)
+        if not self.metric.is_hessian:
+            return
         x = np.minimum(longest * own, 100.0)
         error = np.where(x > 1e-4, np.expm1(x) / np.maximum(x, 1e-4) - 1.0, x)
         grown = np.exp(0.5 * x)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,8 @@ class Metric:
         The curvatures; 0 for rows that are not part of it.
     factor : Factor
     """
+
+    is_hessian: ClassVar[bool] = True
 
     rows: Rows
     frame: Frame

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,8 @@ class WideMetric:
     offset_square : float
         What the inverse has for the offset.
     """
+
+    is_hessian: ClassVar[bool] = False
 
     rows: Rows
     frame: Frame
