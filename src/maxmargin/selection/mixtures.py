@@ -15,7 +15,7 @@ loss G is concave, so that chords between a few shares lie below it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,9 @@ __all__ = ["Between", "Fitted", "fitted_from"]
 _FIRST_SHARES = np.linspace(0.0, 1.0, 9)  # of weights that are looked at
 _MORE_SHARES = 8  # at most, where they promise something
 _DUAL_SHARES = np.linspace(0.0, 1.0, 65)
-_ENTROPY_SHARES = np.linspace(0.0, 1.0, 9)  # at which the logistic loss's G is summed up
+# At which the logistic loss's G is summed up, at first and where chords of a shorter reach may help.
+_FEW_ENTROPIES, _MORE_ENTROPIES = np.linspace(0.0, 1.0, 5), np.linspace(0.0, 1.0, 17)
+_WORTH_SUMMING = 1.1  # the likely gap, in units of the tolerance, at which they may
 _LOOKED_AT = 65  # values of C at which a stretch is judged; proofs do not depend on them
 _SAME = 1e-3  # shares nearer than this are one
 
@@ -177,7 +179,12 @@ class Between:
         self._problem = problem
         self.low, self.high = low, high
         share, penalty, loss = self._weights(_FIRST_SHARES)
-        gain, square = self._duals()
+        gain, square = self._duals(_FEW_ENTROPIES)
+        self._above_chords: Array | None = None  # what G probably is beyond its chords
+        if problem.dual.quadratic is None:
+            few = np.interp(_FEW_ENTROPIES, _DUAL_SHARES, gain)
+            curve = np.polyfit(_FEW_ENTROPIES, few, len(few) - 1)
+            self._above_chords = np.maximum(np.polyval(curve, _DUAL_SHARES) - gain, 0.0)
         self.mixtures = Mixtures(share, penalty, loss, _DUAL_SHARES, gain, square, value_at_zero(problem))
 
     def _weights(self, share: Array) -> tuple[Array, Array, Array]:
@@ -190,8 +197,8 @@ class Between:
         loss = problem.rows.reduce(kernel, low.z, high.z, problem.sign, problem.cost)
         return share, penalty, loss
 
-    def _duals(self) -> tuple[Array, Array]:
-        """Return G and Q for the dual shares."""
+    def _duals(self, entropies: Array) -> tuple[Array, Array]:
+        """Return G and Q for the dual shares; G, where it is no parabola, by chords between some shares."""
         low, high, problem = self.low, self.high, self._problem
         share, offset = _DUAL_SHARES, problem.offset
         square = _parabola(share, inner(low.v, low.v), inner(low.v, high.v), inner(high.v, high.v))
@@ -199,8 +206,8 @@ class Between:
             square += offset.square * (low.balance + share * (high.balance - low.balance)) ** 2
         taus = (low.tau, high.tau, problem.cost)
         if problem.dual.quadratic is None:
-            some = problem.rows.reduce(_MixedGains(problem.loss, _ENTROPY_SHARES), *taus)
-            gain = np.interp(share, _ENTROPY_SHARES, some)
+            some = problem.rows.reduce(_MixedGains(problem.loss, entropies), *taus)
+            gain = np.interp(share, entropies, some)
         else:
             first, second = float(low.tau.sum()), float(high.tau.sum())
             gain = first + share * (second - first)
@@ -214,6 +221,13 @@ class Between:
     def improve(self, C: NDArray[np.float64], tol: float) -> bool:
         """Look at weights that promise to certify the worst of these C; return False if there are none."""
         found = self.mixtures
+        if self._above_chords is not None:
+            if float(self._likely().relative_gaps(C).max()) > _WORTH_SUMMING * tol:
+                return False
+            gain, square = self._duals(_MORE_ENTROPIES)
+            self._above_chords = None
+            self.mixtures = replace(found, gain=gain, square=square)
+            return True
         if len(found.primal_share) >= len(_FIRST_SHARES) + _MORE_SHARES:
             return False
         worst = float(C[int(np.argmax(found.relative_gaps(C)))])
@@ -229,15 +243,7 @@ class Between:
             )
         )
         order = np.argsort(shares)
-        self.mixtures = Mixtures(
-            shares[order],
-            penalty[order],
-            loss[order],
-            found.dual_share,
-            found.gain,
-            found.square,
-            found.at_zero,
-        )
+        self.mixtures = replace(found, primal_share=shares[order], penalty=penalty[order], loss=loss[order])
         return True
 
     def certify(self, tol: float) -> list[tuple[float, float]]:
@@ -250,7 +256,12 @@ class Between:
     def largest_gap(self) -> float:
         """Return about the largest relative gap at any C in between."""
         C = np.geomspace(self.low.C, self.high.C, _LOOKED_AT)
-        return float(self.mixtures.relative_gaps(C).max())
+        return float(self._likely().relative_gaps(C).max())
+
+    def _likely(self) -> Mixtures:
+        """Return the mixtures with the G that they probably have where only chords are known."""
+        found = self.mixtures
+        return found if self._above_chords is None else replace(found, gain=found.gain + self._above_chords)
 
     def weights(self, C: float) -> tuple[Array, float, Array]:
         """Return the best mixed weights at C, their offset, and the scores."""

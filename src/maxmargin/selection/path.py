@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.losses.table import LOSSES
 from maxmargin.problem import Problem
 from maxmargin.results.certificate import Certificate
 from maxmargin.results.mixtures import Mixtures
@@ -25,12 +26,11 @@ from maxmargin.selection.warm_start import start_at_other_cost
 
 __all__ = ["FIT_SHARE", "Course", "Stop", "follow_path", "visit_values"]
 
-FIT_SHARE = 0.2  # of the tolerance, for each fit; the rest is for the mixtures
-_FIRST_STEP = math.log(8.0)
+FIT_SHARE = 0.3  # of the tolerance, for each fit; the rest is for the mixtures
+_FIRST_STEP, _FIRST_SMOOTH_STEP = math.log(8.0), math.log(32.0)  # in log C; smooth paths bend less
 _POWER = 2.5  # of the distance in log C: how the gap of the mixtures grows
 _AIM, _ENOUGH = 0.8, 0.95  # shares of the tolerance at which steps and splits aim
-_LONGER, _SHORTER = 2.0, 0.3  # the most that steps change by from one to the next
-_WORTH_STARTING = 1.0  # relative gap at a start from another C that is better than none
+_LONGER, _SHORTER = 3.0, 0.3  # the most that steps change by from one to the next
 _NARROW = 0.1  # pairs narrower than this times √tol in log C are certified by exact fits; inexact ones never
 
 _ENDINGS = (Status.INTERRUPTED, Status.MAX_TIME, Status.STOPPED)
@@ -85,6 +85,8 @@ class _Wanted(Protocol):
 
     def missing(self, pairs: list[Between]) -> list[tuple[float, float]]: ...
 
+    def below(self, C: float, low: float) -> float: ...
+
     def nearest(self, C: float, low: float, high: float) -> float: ...
 
     def given_between(self, low: float, high: float) -> list[float]: ...
@@ -99,6 +101,9 @@ class _EveryC:
 
     def missing(self, pairs: list[Between]) -> list[tuple[float, float]]:
         return [stretch for pair in pairs for stretch in pair.certify(self.tol)]
+
+    def below(self, C: float, low: float) -> float:
+        return C
 
     def nearest(self, C: float, low: float, high: float) -> float:
         return C
@@ -129,10 +134,13 @@ class _GivenC:
                 return [float(C) for C in missing]
         return []
 
+    def below(self, C: float, low: float) -> float:
+        """Return the largest value up to C, or else the first one above low."""
+        return max(self.given_between(low, C * (1.0 + 1e-9)), default=min(v for v in self.values if v > low))
+
     def nearest(self, C: float, low: float, high: float) -> float:
-        """Return the value nearest to C (in log C) among those above low and below high, or high itself."""
-        inside = [*self.given_between(low, high), *([high] if high == self.last else [])]
-        return min(inside, key=lambda value: abs(math.log(value / C))) if inside else high
+        """Return the value nearest to C (in log C) among those between low and high."""
+        return min(self.given_between(low, high), key=lambda value: abs(math.log(value / C)))
 
     def given_between(self, low: float, high: float) -> list[float]:
         return [C for C in self.values if low < C < high]
@@ -215,7 +223,8 @@ class _Path:
     # ------------------------------------------------------------------ steps
 
     def _march(self, place: _Place) -> None:
-        step = _FIRST_STEP
+        is_smooth = LOSSES[self._problems[0].loss].is_smooth
+        step = _FIRST_SMOOTH_STEP if is_smooth else _FIRST_STEP
         while self._wanted.last > place.C:
             self._stop_if_over()
             here = self._fit(self._target(place.C, step), place)
@@ -232,7 +241,7 @@ class _Path:
         steps = math.ceil(left / step - 0.05)
         if steps <= 1:
             return last
-        return self._wanted.nearest(C * math.exp(left / steps if steps <= 3 else step), C, last)
+        return self._wanted.below(C * math.exp(left / steps if steps <= 3 else step), C)
 
     def _cover(self, low: _Place, high: _Place, pairs: list[Between]) -> tuple[float, float]:
         """Split a pair until all in between is certified.
@@ -315,13 +324,6 @@ class _Path:
         return Stop(C, np.array(weights), np.array(offsets), proofs, error, int(np.count_nonzero(held)))
 
 
-def _starts_from(place: _Place, C: float) -> list[Any] | None:
-    """Return the solutions at another C as starts, unless nothing is as good."""
-    ratio = C / place.C
-    for solution in place.solutions:
-        penalty = 0.5 * float(solution.coef @ solution.coef)
-        loss = (solution.certificate.objective - penalty) * ratio
-        bound = 2.0 * penalty * ratio + loss - ratio * ratio * penalty  # of the duals times the ratio
-        if penalty + loss > (1.0 + _WORTH_STARTING) * bound:
-            return None
-    return [start_at_other_cost(solution, ratio) for solution in place.solutions]
+def _starts_from(place: _Place, C: float) -> list[Any]:
+    """Return the solutions at another C as starts; far away they are as good as none, and never worse."""
+    return [start_at_other_cost(solution, C / place.C) for solution in place.solutions]

@@ -32,6 +32,7 @@ from maxmargin.solvers.momentum import Momentum
 __all__ = ["DualDescent"]
 
 _FIRST_PUSH = 6  # sweeps before momentum pays: at first rows change their bounds more than anything else
+_FIRST_WARM_PUSH = 2  # the same from a start that is nearly right
 _LAST_PUSH = 300  # what takes longer is left to plain sweeps and the free rows
 _STILL = 1e-13  # violations that are rounding
 _FROM_SEEN_GAP = 1.3  # a certificate too early costs two late sweeps: rather one sweep too many
@@ -112,6 +113,7 @@ class _State:
     seed: int
     tol: float
     next_finish: int
+    first_push: int = _FIRST_PUSH
     precision: float = 0.1  # violations at which an inner problem counts as solved
     n_sweeps: int = 0
     bound: float = 0.0  # the certified bound, once there is one
@@ -164,6 +166,7 @@ class DualDescent:
         )
         if memory is not None and "alpha" in memory and memory["alpha"].shape == state.alpha.shape:
             state.alpha[:] = make_feasible(problem, memory["alpha"])
+            state.first_push = _FIRST_WARM_PUSH
             if problem.dual.has_barrier:
                 _keep_inside(state.alpha, problem.cost)
             if problem.offset.kind == "free":
@@ -229,7 +232,7 @@ class DualDescent:
         This comes before a sweep, never after one: the point that is certified is one that a sweep has left.
         Only rows that are nearly independent, as those of text, are pushed.
         """
-        if not state.may_push or not _FIRST_PUSH <= state.n_sweeps < _LAST_PUSH:
+        if not state.may_push or not state.first_push <= state.n_sweeps < _LAST_PUSH:
             return 0.0
         if state.momentum is None:
             place = (state.alpha, state.u, state.sweeps, state.mean_score, state.mean_norm2)

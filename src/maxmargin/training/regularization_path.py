@@ -65,7 +65,7 @@ def regularization_path(
 
     A few fits, each started from a neighbour, are made so that for **every** C between `C_min` and `C_max`
     mixtures of the two neighbouring solutions are proved to be within `tol` of the optimum at that C. Fits
-    themselves are made to a fifth of `tol`.
+    themselves are made to three tenths of `tol`.
 
     Parameters
     ----------
