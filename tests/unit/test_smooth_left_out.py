@@ -130,7 +130,7 @@ def test_every_bound_holds(loss, kind, is_wide, monkeypatch):
     seen = 0
     for C in (0.01, 0.05, 0.2, 1.0, 10.0):
         problem = problem_of(X, sign, C, loss, kind)
-        exact = smooth_left_out(problem, agreements="exact", token=StopToken()).agreements
+        exact = smooth_left_out(problem, agreements="exact", token=StopToken())
         with monkeypatch.context() as patched:
             if is_wide:
                 patched.setattr("maxmargin.selection.smooth_optimum.MOST_COLUMNS", 3)
@@ -138,8 +138,8 @@ def test_every_bound_holds(loss, kind, is_wide, monkeypatch):
             optimum = examine_optimum(problem, solution, StopToken(), also=np.arange(len(sign)))
         every = np.arange(len(sign))
         for fallen, bound in optimum.bounds.without(every, optimum.alpha):
-            off = np.abs(optimum.agreements - fallen - exact)
-            assert (off <= bound + 1e-6).all()
+            off = np.abs(optimum.agreements - fallen - exact.agreements)
+            assert (off <= bound + exact.agreement_bounds + 1e-12).all()
             seen += int(np.isfinite(bound).sum())
     assert seen > 100
 
@@ -151,7 +151,7 @@ def test_every_bound_around_a_newton_step_holds(loss, name):
     seen = 0
     for C in (0.01, 0.2, 1.0, 10.0):
         problem = problem_of(X, sign, C, loss)
-        exact = smooth_left_out(problem, agreements="exact", token=StopToken()).agreements
+        exact = smooth_left_out(problem, agreements="exact", token=StopToken())
         solution = solve_tightly(problem, StopToken())
         optimum = examine_optimum(problem, solution, StopToken(), also=np.arange(len(sign)))
         steps = []
@@ -162,7 +162,8 @@ def test_every_bound_around_a_newton_step_holds(loss, name):
 
         follow_newton(optimum, np.arange(len(sign)), settle, StopToken())
         for which, agreement, bound in steps:
-            assert (np.abs(agreement - exact[which]) <= bound + 1e-6).all()
+            off = np.abs(agreement - exact.agreements[which])
+            assert (off <= bound + exact.agreement_bounds[which] + 1e-12).all()
             seen += int(np.isfinite(bound).sum())
     assert seen > 100
 
