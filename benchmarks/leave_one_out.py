@@ -138,7 +138,7 @@ def main() -> None:
     lines = []
     for name, X, y in problems(options.short, has_folder()):
         if options.only in name:
-            rounds = options.rounds or (1 if options.short else 3)
+            rounds = options.rounds or (1 if options.short or X.shape[1] > X.shape[0] else 3)
             lines.append(measure(name, X, y, rounds, 6 if options.short else 40))
             print(markdown((), [row_of(lines[-1])]).splitlines()[-1], flush=True)
     folder = folder_for(options)

@@ -8,8 +8,9 @@
 namespace maxmargin {
 namespace {
 
-constexpr double kFirstSlack = 0.5;  // margins are counted in units of 1, and the rows are near it
-constexpr double kBoundary = 0.995;  // how far towards the boundary a step may go
+constexpr double kFirstSlack = 0.5;      // margins are counted in units of 1, and the rows are near it
+constexpr double kBoundary = 0.995;      // how far towards the boundary a step may go
+constexpr double kSmallestPivot = 1e-6;  // of an update of the shared factor: below, digits are lost
 constexpr double kShortestStep = 1e-12;
 // σ‖x‖² of the first updates of the multipliers, and how it grows; more than 1e7 would cost digits.
 constexpr double kFirstStiffness = 1e3, kStiffer = 100;
@@ -26,7 +27,7 @@ double hinge_gap(double alpha, double room, double excess) noexcept {
 }  // namespace
 
 BandProblem::BandProblem(const Band& band)
-    : band_(band), n_(band.rows.n_rows()), d_(band.rows.n_columns()), matrix_(d_ + 1) {
+    : band_(band), n_(band.rows.n_rows()), d_(band.rows.n_columns()), matrix_(d_ + 1), first_(d_ + 1) {
     for (auto* rows : {&sign_, &cost_, &target_, &a_, &room_, &z_, &xi_, &m_, &theta_, &right_, &da_, &dz_,
                        &dxi_, &signed_, &candidate_, &rz_, &rx_})
         rows->assign(at(n_ + kOwn), 0.0);
@@ -35,6 +36,7 @@ BandProblem::BandProblem(const Band& band)
     std::copy(band.sign, band.sign + n_, sign_.begin());
     std::fill(target_.begin(), target_.end(), 1.0);
     target_[at(n_ + 1)] = 0;
+    factorise_first();
 }
 
 void BandProblem::start(const ChangedRow& row, double reach) {
@@ -66,6 +68,7 @@ void BandProblem::start(const ChangedRow& row, double reach) {
         n_live_ += cost_[at(j)] > 0;
     }
     b_ = band_.b;
+    is_first_ = true;
     refresh();
 }
 
@@ -107,25 +110,61 @@ double BandProblem::left_to_gain() const noexcept {
     return sum;
 }
 
-// E + Σ θ (x, 1)(x, 1)ᵀ, factorised.
-bool BandProblem::factorise() {
-    matrix_.clear();
-    for (std::int64_t j = 0; j < d_; ++j) matrix_.row(j)[j] = 1;
-    band_.rows.add_gram(theta_.data(), matrix_);
-    const double own = theta_[at(n_)] + theta_[at(n_ + 1)];
+// E + Σ θ (x, 1)(x, 1)ᵀ over the band, and over row g where there is one, factorised.
+bool BandProblem::factorise(const double* theta, UpperFactor& matrix) const {
+    matrix.clear();
+    for (std::int64_t j = 0; j < d_; ++j) matrix.row(j)[j] = 1;
+    band_.rows.add_gram(theta, matrix);
+    const double own = theta[n_] + theta[n_ + 1];
     for (std::size_t k = 0; k < x_columns_.size(); ++k) {
-        double* row = matrix_.row(x_columns_[k]);
+        double* row = matrix.row(x_columns_[k]);
         for (std::size_t l = k; l < x_columns_.size(); ++l)
             row[x_columns_[l]] += own * x_nonzero_[k] * x_nonzero_[l];
         row[d_] += own * x_nonzero_[k];
     }
-    double* corner = matrix_.row(d_);
+    double* corner = matrix.row(d_);
     corner[d_] += own;
     if (!band_.has_free_offset) {
-        for (std::int64_t j = 0; j < d_; ++j) matrix_.row(j)[d_] = 0;
+        for (std::int64_t j = 0; j < d_; ++j) matrix.row(j)[d_] = 0;
         corner[d_] = 1;
     }
-    return matrix_.factorise();
+    return matrix.factorise();
+}
+
+// In the middle of the box θ is c/4 over the first slack, whichever row is g.
+void BandProblem::factorise_first() {
+    std::vector<double> theta(at(n_ + kOwn), 0.0);
+    for (std::int64_t j = 0; j < n_; ++j) theta[at(j)] = band_.cost[j] / (4 * kFirstSlack);
+    x_columns_.clear();
+    x_nonzero_.clear();
+    has_first_ = factorise(theta.data(), first_);
+    first_solution_.assign(at(d_ + 1), 0.0);
+}
+
+// What the matrix of this row g has more of (x_g, 1)(x_g, 1)ᵀ than the shared one; false if it is no use.
+bool BandProblem::begin_first_step() {
+    if (!has_first_) return false;
+    std::fill(first_solution_.begin(), first_solution_.end(), 0.0);
+    for (std::size_t k = 0; k < x_columns_.size(); ++k) first_solution_[at(x_columns_[k])] = x_nonzero_[k];
+    first_solution_[at(d_)] = band_.has_free_offset ? 1 : 0;
+    first_.solve(first_solution_.data());
+    double more = theta_[at(n_)] + theta_[at(n_ + 1)];
+    if (row_.place >= 0) more -= band_.cost[row_.place] / (4 * kFirstSlack);
+    double form = band_.has_free_offset ? first_solution_[at(d_)] : 0;
+    for (std::size_t k = 0; k < x_columns_.size(); ++k)
+        form += first_solution_[at(x_columns_[k])] * x_nonzero_[k];
+    const double pivot = 1 + more * form;
+    first_excess_ = more / pivot;
+    return pivot > kSmallestPivot;
+}
+
+// x ← M⁻¹ x, by the shared factor and the formula of Sherman and Morrison in the first step.
+void BandProblem::solve_system(double* x) const noexcept {
+    if (!is_first_) return matrix_.solve(x);
+    first_.solve(x);
+    double along = band_.has_free_offset ? x[d_] : 0;
+    for (std::size_t k = 0; k < x_columns_.size(); ++k) along += x[x_columns_[k]] * x_nonzero_[k];
+    primitives().dense_f64.add(x, -first_excess_ * along, first_solution_.data(), d_ + 1);
 }
 
 // Solves for (dw, db) in `solution_` and writes da = θ (right − dm).
@@ -138,7 +177,7 @@ void BandProblem::find_direction(const double* right, double* da) {
     }
     combine_all(da, solution_.data());
     solution_[at(d_)] = band_.has_free_offset ? sum + imbalance(a_.data()) : 0;
-    matrix_.solve(solution_.data());
+    solve_system(solution_.data());
     std::vector<double>& scores = signed_;
     band_.rows.scores(solution_.data(), scores.data());
     double own = 0;
@@ -173,7 +212,8 @@ bool BandProblem::step() {
     const std::int64_t n = n_ + kOwn;
     for (std::int64_t j = 0; j < n; ++j)
         theta_[at(j)] = cost_[at(j)] > 0 ? 1 / (z_[at(j)] / a_[at(j)] + xi_[at(j)] / room_[at(j)]) : 0;
-    if (!factorise()) return false;
+    is_first_ = is_first_ && begin_first_step();
+    if (!is_first_ && !factorise(theta_.data(), matrix_)) return false;
     const double gap = complementarity();
     for (std::int64_t j = 0; j < n; ++j) {
         right_[at(j)] = target_[at(j)] - m_[at(j)];
@@ -213,6 +253,7 @@ bool BandProblem::step() {
         xi_[at(j)] += length * dxi_[at(j)];
     }
     b_ += length * solution_[at(d_)];
+    is_first_ = false;
     refresh();
     return true;
 }
@@ -222,6 +263,7 @@ bool BandProblem::step() {
 void BandProblem::polish() {
     const std::int64_t n = n_ + kOwn;
     double best = left_to_gain();
+    is_first_ = false;
     best_a_ = a_;
     best_b_ = b_;
     bool is_factorised = false;
@@ -236,7 +278,7 @@ void BandProblem::polish() {
             is_factorised = is_factorised && theta == theta_[at(j)];
             theta_[at(j)] = theta;
         }
-        if (!is_factorised && !factorise()) break;
+        if (!is_factorised && !factorise(theta_.data(), matrix_)) break;
         is_factorised = true;
         refresh();
         for (std::int64_t j = 0; j < n; ++j) right_[at(j)] = target_[at(j)] - m_[at(j)];

@@ -8,8 +8,8 @@
 namespace maxmargin {
 namespace {
 
-constexpr int kMostSweeps = 8;
-constexpr double kHope = 3;          // how many times the gain of the last sweep may still be to come
+constexpr int kMostSweeps = 40;
+constexpr double kHope = 8;          // how many times the gain of the last sweep may still be to come
 constexpr double kRounding = 1e-10;  // of the objective: far more than all rounding errors together
 
 std::size_t at(std::int64_t n) { return static_cast<std::size_t>(n); }

@@ -15,7 +15,7 @@ std::int64_t round_up(std::int64_t n, std::int64_t step) { return (n + step - 1)
 std::int64_t odd_lines(std::int64_t n) { return n / kTriangleStep % 2 == 0 ? n + kTriangleStep : n; }
 
 // How many rows are eliminated before the rest of the matrix is touched again.
-std::int64_t rows_per_step(std::int64_t n) { return n < 1000 ? 64 : 128; }
+std::int64_t rows_per_step(std::int64_t n) { return n < 256 ? 32 : n < 1000 ? 64 : 128; }
 
 }  // namespace
 

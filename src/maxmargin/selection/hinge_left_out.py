@@ -157,7 +157,14 @@ class _Work:
             if not to_the_end:
                 certify_signs(cases, _with_remainder(cases, cases.undecided), self.token, self.threads)
             which = cases.unknown if to_the_end else cases.undecided
-            solve_cases(cases, _with_remainder(cases, which), self.token, self.threads, self.tell)
+            solve_cases(
+                cases,
+                _with_remainder(cases, which),
+                self.token,
+                self.threads,
+                self.tell,
+                signs_only=not to_the_end,
+            )
         which = cases.unknown if to_the_end else cases.undecided
         which = np.union1d(which, cases.undecided)
         refit(

@@ -31,12 +31,27 @@ def certify_signs(cases: Cases, which: NDArray[np.intp], token: StopToken, threa
 
 
 def solve_cases(
-    cases: Cases, which: NDArray[np.intp], token: StopToken, threads: int, tell: Callable[[int], Any]
+    cases: Cases,
+    which: NDArray[np.intp],
+    token: StopToken,
+    threads: int,
+    tell: Callable[[int], Any],
+    *,
+    signs_only: bool,
 ) -> None:
     """Find the left-out agreements of cases, and decide what they decide."""
     found = LeftOutAgreements(cases.optimum, cases.group[which], cases.new_cost[which])
     try:
-        solve_left_out(cases.optimum, found.groups, found.new_costs, token, threads, tell, found)
+        solve_left_out(
+            cases.optimum,
+            found.groups,
+            found.new_costs,
+            token,
+            threads,
+            tell,
+            found,
+            signs_only=signs_only,
+        )
     finally:
         known = found.bounds < np.inf
         cases.settle(which[known], found.agreements[known], found.bounds[known], Reason.REFITTED)

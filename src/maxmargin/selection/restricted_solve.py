@@ -59,6 +59,8 @@ def solve_left_out(
     threads: int,
     watch: Callable[[int], Any] | None = None,
     found: LeftOutAgreements | None = None,
+    *,
+    signs_only: bool = False,
 ) -> tuple[Array, Array]:
     """Return the left-out agreements of examples, and how far each may be from the truth.
 
@@ -74,10 +76,12 @@ def solve_left_out(
         Called with the number of examples that have just been done.
     found : LeftOutAgreements, optional
         Where to write, so that Ctrl-C leaves what was found.
+    signs_only : bool
+        Whether a bound may be as large as the agreement itself, where a tighter one would cost much.
     """
     found = LeftOutAgreements(optimum, groups, new_costs) if found is None else found
     if optimum.problem.rows.n_columns > MOST_COLUMNS:
-        at_a_time, solve = 1, _again(optimum, token)
+        at_a_time, solve = 1, _again(optimum, token, signs_only)
     else:
         at_a_time, solve = _PIECE, _on_bands(optimum, token)
 
@@ -99,7 +103,7 @@ def solve_left_out(
 _Solve = Callable[[NDArray[np.intp], LeftOutAgreements], None]
 
 
-def _again(optimum: HingeOptimum, token: StopToken) -> _Solve:
+def _again(optimum: HingeOptimum, token: StopToken, signs_only: bool) -> _Solve:
     """Return how rows of too many columns for bands are solved: once more, beginning at the full fit."""
 
     def solve(places: NDArray[np.intp], found: LeftOutAgreements) -> None:
@@ -107,7 +111,7 @@ def _again(optimum: HingeOptimum, token: StopToken) -> _Solve:
             row, new_cost = int(found.groups[place]), float(found.new_costs[place])
             for agreement, gap in solve_again(optimum, row, new_cost, token):
                 found.note(place, agreement, gap)
-                if found.bounds[place] < abs(found.agreements[place]):
+                if signs_only and found.bounds[place] < abs(found.agreements[place]):
                     break
 
     return solve

@@ -27,10 +27,12 @@ from maxmargin.selection.row_products import side_by_side
 
 __all__ = ["decide_by_certificates"]
 
-_WIDTHS = (0.0, 1.0, 2.5, 6.0, 15.0)  # rows of the bands besides the free ones, in units of the columns
+_WIDTHS = (0.0, 2.5, 12.0)  # rows of the bands besides the free ones, in units of the columns
 _REACH = 6.0  # cost of the constraint, in units of the dual that leaves
 _MAX_STEPS = 25
-_PIECE = 64  # examples per call of the kernel
+_PIECE = 32  # examples per call of the kernel
+_PORTION = 256  # examples after which a band is judged
+_PAYS = 0.4  # the share of them that it must decide to go on
 
 
 def decide_by_certificates(
@@ -69,14 +71,15 @@ def decide_by_certificates(
     for width in _WIDTHS:
         # Where few rows are free, a band of them alone is too small to say anything.
         n_rows = max(int(width * bands.size), bands.size - bands.n_free)
-        if left.size == 0 or token.stopped or n_rows == before:
+        if n_rows == before:
             continue
-        band = bands.around(n_rows)
-        _decide_on(bands, band, examples, left, token, threads)
-        left = left[decisions[left] == 0]
-        if band.chosen.size == optimum.problem.rows.n_rows:
-            break
         before = n_rows
+        band = bands.around(n_rows)
+        is_last = width == _WIDTHS[-1] or band.chosen.size == optimum.problem.rows.n_rows
+        _decide_while_it_pays(bands, band, examples, left, token, threads, is_last=is_last)
+        left = left[decisions[left] == 0]
+        if left.size == 0 or token.stopped or is_last:
+            break
     return decisions
 
 
@@ -87,6 +90,25 @@ class _Examples:
     groups: NDArray[np.intp]
     new_costs: Array
     decisions: NDArray[np.int8]
+
+
+def _decide_while_it_pays(
+    bands: Bands,
+    band: RowsNearMargin,
+    examples: _Examples,
+    left: NDArray[np.intp],
+    token: StopToken,
+    threads: int,
+    *,
+    is_last: bool,
+) -> None:
+    """Decide on one band, the clearest examples first; what it hardly ever decides waits for a larger one."""
+    order = left[np.argsort(-bands.optimum.agreements[examples.groups[left]], kind="stable")]
+    for some in np.array_split(order, max(1, order.size // _PORTION)):
+        _decide_on(bands, band, examples, some, token, threads)
+        share = np.count_nonzero(examples.decisions[some]) / max(some.size, 1)
+        if token.stopped or (share < _PAYS and not is_last):
+            return
 
 
 def _decide_on(

@@ -15,7 +15,7 @@ from maxmargin.solvers.run import Limits, run
 
 __all__ = ["solve_again"]
 
-_TOLERANCES = (1e-6, 1e-8, 1e-10, 1e-12)
+_TOLERANCES = (1e-7, 1e-9, 1e-11, 1e-12)
 
 
 def solve_again(

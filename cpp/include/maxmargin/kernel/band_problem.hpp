@@ -71,7 +71,10 @@ class BandProblem {
     static constexpr std::int64_t kOwn = 2;  // row g, and row g with the other sign
 
     void refresh();
-    bool factorise();
+    bool factorise(const double* theta, UpperFactor& matrix) const;
+    void factorise_first();
+    bool begin_first_step();
+    void solve_system(double* x) const noexcept;
     void find_direction(const double* rhs_of_row, double* da);
     void follow(const double* rz, const double* rx) noexcept;
     double fastest_fall() const noexcept;
@@ -83,6 +86,11 @@ class BandProblem {
     std::int64_t n_, d_;
     ChangedRow row_{};
     UpperFactor matrix_;
+    // The first step of every removal has the matrix of the whole band, but for a multiple of (x_g, 1).
+    UpperFactor first_;
+    bool is_first_ = false, has_first_ = false;
+    double first_excess_ = 0;
+    std::vector<double> first_solution_;
     std::vector<double> sign_, cost_, target_;           // of the band, then row g twice
     std::vector<double> a_, room_, z_, xi_, m_, theta_;  // room = c − a
     std::vector<double> w_, held_, x_nonzero_, solution_;
