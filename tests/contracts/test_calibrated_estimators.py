@@ -2,6 +2,8 @@
 
 import pickle
 import signal
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -243,8 +245,9 @@ def test_in_scikit_learns_tools(tumours):
 
 def test_the_result_does_not_depend_on_the_number_of_threads(overlapping):
     X, y, _ = overlapping
-    one, two = (LinearSVM(calibrate="sigmoid", n_jobs=n).fit(X, y) for n in (1, 2))
-    assert one.predict_proba(X).tobytes() == two.predict_proba(X).tobytes()
+    for labels in (y, np.where(X[:, 1] > 1, "maybe", y)):
+        one, two = (LinearSVM(calibrate="sigmoid", n_jobs=n).fit(X, labels) for n in (1, 2))
+        assert one.predict_proba(X).tobytes() == two.predict_proba(X).tobytes()
 
 
 # ---------------------------------------------------------------- no time left
@@ -283,6 +286,30 @@ def test_time_is_for_fit_and_calibration_together(tumours, monkeypatch):
     LinearSVM(calibrate="sigmoid", max_time=100.0).fit(*tumours)
     (left,) = seen
     assert 0 < left < 100
+
+
+def test_an_interrupt_while_many_classes_are_calibrated_ends_all_of_them(overlapping, monkeypatch):
+    from maxmargin.training import calibrated as module
+
+    started, ended = [], []
+
+    def waits(problem, solution, token, **_):
+        started.append(True)
+        if len(started) == 2:  # both threads are at work, and soon the main one waits for them
+            time.sleep(0.2)
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        while not token.stopped:
+            time.sleep(0.001)
+        ended.append(True)
+        raise module.Stopped
+
+    monkeypatch.setattr(module, "left_out_scores", waits)
+    X, y, _ = overlapping
+    model = LinearSVM(calibrate="sigmoid", n_jobs=2)
+    with pytest.raises(Interrupted):
+        model.fit(X, np.where(X[:, 1] > 1, "maybe", y))
+    assert len(ended) == len(started) >= 2
+    assert not hasattr(model, "predict_proba")
 
 
 def test_an_interrupt_while_calibrating_keeps_the_model(tumours, monkeypatch):

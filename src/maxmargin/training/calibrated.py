@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from maxmargin.results.calibration import Calibration
 from maxmargin.results.solution import Solution, Status
 from maxmargin.rows import Array, Rows
 from maxmargin.selection.calibration import fit_calibration
-from maxmargin.selection.left_out_scores import left_out_scores
+from maxmargin.selection.left_out_scores import LeftOutScores, left_out_scores
 from maxmargin.training.costs import Targets
 from maxmargin.training.model import LinearModel
 from maxmargin.training.settings import Settings
@@ -55,9 +56,12 @@ def calibrated(
     for status, reason in REMEDIES.items():
         if status in model.statuses:
             return replace(model, uncalibrated=reason)
-    token = StopToken(seconds_left, threading.current_thread() is threading.main_thread())
+    threads = min(settings.threads, len(solutions))
+    # Where others do the work, this thread waits for them and hears Ctrl-C by itself.
+    token = StopToken(seconds_left, threads == 1 and threading.current_thread() is threading.main_thread())
     try:
-        calibration = _fit(kind, solutions, data, settings, token)
+        found = _left_out(solutions, data, settings, token)
+        calibration = _fit(kind, found, data, token)
     except Stopped:
         return replace(model, uncalibrated=REMEDIES[Status.MAX_TIME])
     except KeyboardInterrupt:
@@ -70,21 +74,37 @@ def calibrated(
     return replace(model, calibration=calibration)
 
 
-def _fit(
-    kind: str,
+def _left_out(
     solutions: list[Solution],
     data: tuple[Rows, Targets, Array | None],
     settings: Settings,
     token: StopToken,
-) -> Calibration:
+) -> list[LeftOutScores]:
+    """Return the left-out scores of every class against the rest, found side by side."""
     rows, targets, weights = data
-    scores = np.empty((rows.n_rows, len(solutions)))
-    source = ""
-    for k, (positive, solution) in enumerate(zip(targets.positives, solutions, strict=True)):
-        problem = Problem(
-            rows, targets.sign(positive), targets.cost, settings.loss, settings.offset, targets.ridge
-        )
-        found = left_out_scores(problem, solution, token, weights=weights)
-        scores[:, k], source = found.scores, found.source
+
+    def of_class(k: int) -> LeftOutScores:
+        sign = targets.sign(targets.positives[k])
+        problem = Problem(rows, sign, targets.cost, settings.loss, settings.offset, targets.ridge)
+        return left_out_scores(problem, solutions[k], token, weights=weights)
+
+    count = len(solutions)
+    threads = min(settings.threads, count)
+    if threads == 1:
+        return [of_class(k) for k in range(count)]
+    with ThreadPoolExecutor(threads, thread_name_prefix="maxmargin") as pool:
+        try:
+            futures = [pool.submit(of_class, k) for k in range(count)]
+            return [future.result() for future in futures]
+        except BaseException:
+            token.stop()  # the others have nothing to go on for
+            raise
+
+
+def _fit(
+    kind: str, found: list[LeftOutScores], data: tuple[Rows, Targets, Array | None], token: StopToken
+) -> Calibration:
+    _, targets, weights = data
+    scores = np.stack([one.scores for one in found], axis=1)
     present = np.where(targets.cost > 0, 1.0 if weights is None else weights, 0.0)
-    return fit_calibration(kind, scores, targets.codes, present, source=source, token=token)
+    return fit_calibration(kind, scores, targets.codes, present, source=found[-1].source, token=token)

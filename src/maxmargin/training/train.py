@@ -165,8 +165,7 @@ def fit_linear(
     if calibrate is None or len(targets.classes) < 2:
         return model
     left = None if limits.max_time is None else max(limits.max_time - (time.perf_counter() - began), 0.0)
-    shared = rows if rows.threads == threads else MemoryRows(checked, threads=threads)
-    return calibrated(model, calibrate, solutions, (shared, targets, weights), settings, seconds_left=left)
+    return calibrated(model, calibrate, solutions, (rows, targets, weights), settings, seconds_left=left)
 
 
 def model_of(
