@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from maxmargin._core import StopToken
 from maxmargin.problem import Problem
 from maxmargin.rows import Array
-from maxmargin.selection.metric import Metric
+from maxmargin.selection.metric import Metric, length_without
 from maxmargin.selection.wide_metric import WideMetric
 from maxmargin.solvers.newton_place import Place
 
@@ -100,8 +100,8 @@ class LogisticBounds:
 
     def _removed(self, which: NDArray[np.intp]) -> tuple[Array, Array]:
         """Return the lengths of rows in the metric without them, and the room that they leave."""
-        room = np.maximum(self.metric.room(self.leverages)[which], 1e-300)  # a length then becomes infinite
-        return np.where(self._chosen[which], np.sqrt(self.leverages[which] / room), np.inf), room
+        room = self.metric.room(self.leverages)[which]
+        return length_without(self.leverages[which], room, self._chosen[which])
 
 
 def _reach(gradient: Array, longest: Array) -> Array:

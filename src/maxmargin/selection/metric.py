@@ -20,7 +20,7 @@ from maxmargin.rows import Array, Rows, inner
 from maxmargin.rows.kernels import Gram
 from maxmargin.solvers.frame import Frame, mean_of_table
 
-__all__ = ["Metric", "frame_of_rows", "lifted_rows", "room_of"]
+__all__ = ["Metric", "frame_of_rows", "length_without", "lifted_rows", "room_of"]
 
 _LEAST_ROOM = 1e-9  # of 1: nearer to 0, rounding decides what 1 − h l is
 
@@ -89,6 +89,16 @@ def room_of(h: Array, leverages: Array) -> Array:
     """Return 1 − h l, and 0 where rounding hides it."""
     room = 1.0 - h * leverages
     return np.where(room > _LEAST_ROOM, room, 0.0)
+
+
+def length_without(leverages: Array, room: Array, is_known: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Return the lengths of rows in the metric without them, infinite where no room is left, and the room.
+
+    Where there is none it is called 1, so that what is divided by it stays a number.
+    """
+    is_left = room > 0
+    room = np.where(is_left, room, 1.0)
+    return np.where(is_left & is_known, np.sqrt(leverages / room), np.inf), room
 
 
 def frame_of_rows(problem: Problem, token: StopToken) -> Frame:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from maxmargin._core import StopToken
 from maxmargin.problem import Problem
 from maxmargin.rows import Array
-from maxmargin.selection.metric import Metric
+from maxmargin.selection.metric import Metric, length_without
 from maxmargin.selection.wide_metric import WideMetric
 from maxmargin.solvers.newton_place import Place
 
@@ -172,8 +172,8 @@ class SquaredHingeBounds:
 
     def _removed(self, core: _Core, which: NDArray[np.intp]) -> tuple[Array, Array]:
         """Return the lengths of rows in the metric without them, and the room that they leave."""
-        room = np.maximum(core.metric.room(core.leverages)[which], 1e-300)  # a length then becomes infinite
-        return np.where(self._chosen[which], np.sqrt(core.leverages[which] / room), np.inf), room
+        room = core.metric.room(core.leverages)[which]
+        return length_without(core.leverages[which], room, self._chosen[which])
 
 
 def _moved(radius: Array, reach: Array, size: Array) -> Array:
