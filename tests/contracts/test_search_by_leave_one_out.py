@@ -91,6 +91,7 @@ def test_several_classes_as_by_brute_force():
     assert model.leave_one_out_.n_errors == min(counted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{"fit_intercept": False}, {"penalize_intercept": True}], ids=str)
 def test_other_offsets(settings):
     X, y = noisy()

@@ -149,7 +149,15 @@ INTERRUPTED_SEARCH = """
 """
 
 
-@pytest.mark.parametrize(("n_jobs", "refit"), [(1, "refit"), (2, "refit"), (2, "no"), (2, "loo")])
+@pytest.mark.parametrize(
+    ("n_jobs", "refit"),
+    [
+        (1, "refit"),
+        (2, "loo"),
+        pytest.param(2, "refit", marks=pytest.mark.slow),
+        pytest.param(2, "no", marks=pytest.mark.slow),
+    ],
+)
 def test_ctrl_c_keeps_the_best_so_far(n_jobs, refit):
     command = [sys.executable, "-c", textwrap.dedent(INTERRUPTED_SEARCH), str(n_jobs), refit]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
