@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from maxmargin import LeaveOneOut, LeaveOneOutWarning, LinearSVM, leave_one_out, train
+from maxmargin import HardMarginSVM, LeaveOneOut, LeaveOneOutWarning, LinearSVM, leave_one_out, train
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter
 from maxmargin.results.leave_one_out import REASONS, Reason
 from maxmargin.results.solution import Status
@@ -149,6 +149,17 @@ def test_progress_is_shown(capsys):
 def test_bad_settings_are_refused(settings, error, message):
     with pytest.raises(error, match=message):
         leave_one_out(LinearSVM(), X, Y, **settings)
+
+
+def test_what_names_no_problem_is_refused():
+    with pytest.raises(InvalidInput, match="leave_one_out cannot read HardMarginSVM. It takes LinearSVM"):
+        leave_one_out(HardMarginSVM(), X, Y)
+
+
+def test_rows_beyond_all_reason_end_undecided():
+    left_out = leave_one_out(LinearSVM(), 1e100 * X, Y)
+    assert left_out.n_undecided + left_out.n_errors <= 200
+    assert left_out.status is Status.STALLED
 
 
 def test_without_a_regulariser_it_is_refused():

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
 from maxmargin.problem import Problem
-from maxmargin.results.solution import Progress, Solution
+from maxmargin.results.solution import Progress, Solution, Status
 from maxmargin.rows import Array, inner
 from maxmargin.rows.kernels import Combine, Scores
 from maxmargin.solvers.choose import choose
+from maxmargin.solvers.interior_point import InteriorPoint
 from maxmargin.solvers.run import Limits, run
 from maxmargin.solvers.semismooth_newton import SemismoothNewton
 
@@ -84,18 +85,29 @@ def find_optimum(
     label: str = "",
 ) -> HingeOptimum:
     """Solve a hinge problem on distinct rows as tightly as rounding allows."""
-    method, plan = choose(_tight_solver(problem) if solver == "auto" else solver, problem, tol)
-    solution = run(
-        problem,
-        method,
-        plan,
-        Limits(tol),
-        token=token,
-        watch=watch,
-        memory=memory,
-        seed=seed,
-        label=label,
-    )
+
+    def solved(name: str, start: Any) -> Solution:
+        method, plan = choose(name, problem, tol)
+        return run(
+            problem,
+            method,
+            plan,
+            Limits(tol),
+            token=token,
+            watch=watch,
+            memory=start,
+            seed=seed,
+            label=label,
+        )
+
+    is_narrow = problem.rows.n_columns <= _FEW_COLUMNS
+    if solver == "auto" and is_narrow:  # one that ends at exact bounds; and where it fails, another one
+        solution = solved(SemismoothNewton.name, memory)
+        if solution.status in (Status.MAX_ITER, Status.STALLED):
+            other = solved(InteriorPoint.name, None)
+            solution = min(solution, other, key=lambda found: found.certificate.relative_gap)
+    else:
+        solution = solved(solver, memory)
     z: Array = problem.rows.zeros()
     problem.rows.reduce(Scores(solution.coef), z)
     agreements = problem.sign * (z + solution.intercept)
@@ -111,11 +123,6 @@ def find_optimum(
         objective=solution.certificate.objective,
         solution=solution,
     )
-
-
-def _tight_solver(problem: Problem) -> str:
-    """Return a solver that reaches all digits: where columns are few, one that ends at exact bounds."""
-    return SemismoothNewton.name if problem.rows.n_columns <= _FEW_COLUMNS else "auto"
 
 
 def _at_bounds(problem: Problem, agreements: Array, alpha: Array) -> Array:

@@ -136,9 +136,16 @@ def read_model(model: Any) -> Claim:
     return reader(model, model.get_params(deep=False))
 
 
-def read_settings(model: Any) -> Claim:
+def read_settings(model: Any, asking: str) -> Claim:
     """Return the problem that an estimator names, fitted or not; its coefficients if it has any."""
-    name, reader = _reader(model)
+    try:
+        name, reader = _reader(model)
+    except InvalidInput:
+        raise InvalidInput(
+            f"{asking} cannot read {type(model).__name__}. It takes LinearSVM, LogisticRegression and other "
+            "estimators of maxmargin that name a loss and C (or lam), fitted or not; a LinearModel; and "
+            "fitted LinearSVC, SVC(kernel='linear'), LogisticRegression and SGDClassifier of scikit-learn."
+        ) from None
     if not hasattr(model, "classes_") and not is_ours(model):
         raise InvalidInput(f"this {name} is not fitted yet: fit it first.")
     return reader(model, model.get_params(deep=False))

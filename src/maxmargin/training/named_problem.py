@@ -119,7 +119,7 @@ def _read(given: Any, X: Any, asking: str) -> tuple[Claim, Any, Any]:
         class_weight = model.get_params(deep=False).get("class_weight")
         model = model.to_model()
     if not isinstance(model, LinearModel):
-        return read_settings(model), model, X
+        return read_settings(model, asking), model, X
     if model.C is None:
         raise InvalidInput(
             f"{asking} needs to know what is minimised, and a classifier that was given, not fitted, does "
