@@ -15,6 +15,9 @@ __all__ = ["refits_by_others"]
 def refits_by_others(X, sign, cost, loss: str, kind: str, scale: float, rows: Iterable[int]) -> np.ndarray:
     """Return the agreements of some rows with the optimum of the others, a separate fit for each."""
     X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=float)
+    if X.shape[1] > 4 * X.shape[0]:  # weights are combinations of the rows: rotated, the rest is 0
+        left, size, _ = np.linalg.svd(X, full_matrices=False)
+        X = left * size
     # A penalised offset is the weight of a constant column; a free one is told about the mean, for digits.
     lifted = np.hstack([X, np.full((len(X), 1), scale)]) if kind == "penalized" else X
     if kind == "free":
