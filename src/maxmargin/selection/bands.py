@@ -23,6 +23,7 @@ from maxmargin.selection.hinge_optimum import HingeOptimum
 
 __all__ = ["MOST_COLUMNS", "Bands", "RowsNearMargin", "dense_rows"]
 
+_COVER_AMONG = 50  # rows that may cover a rare column, in units of the columns
 MOST_COLUMNS = 1_500  # the bands' systems have one equation more
 
 
@@ -91,9 +92,23 @@ class Bands:
         largest = optimum.problem.rows.norms()[1]
         return math.sqrt(2.0 * optimum.objective * largest) + 1.0 + abs(optimum.b)
 
-    def around(self, n_rows: int) -> RowsNearMargin:
-        """Return the band of the free rows and so many others that are nearest to the margin."""
-        return self.of_rows(self.nearest[: self.n_free + n_rows])
+    def around(self, n_rows: int, cover: int = 0) -> RowsNearMargin:
+        """Return the band of the free rows and so many others that are nearest to the margin.
+
+        And, of each column, the `cover` nearest rows that are not 0 there: where a column is rare, the
+        weight of the example's own depends on them, however far from the margin they are.
+        """
+        rows = self.nearest[: self.n_free + n_rows]
+        if cover > 0:
+            rows = np.union1d(rows, self._covering(cover))
+        return self.of_rows(rows)
+
+    def _covering(self, count: int) -> NDArray[np.intp]:
+        """Return rows that together have so many numbers other than 0 in each column, nearest first."""
+        among = self.nearest[: _COVER_AMONG * self.size]
+        filled = dense_rows(self.optimum.problem, among) != 0.0
+        is_wanted = (filled & (np.cumsum(filled, axis=0) <= count)).any(axis=1)
+        return np.asarray(among[is_wanted])
 
     def of_rows(self, chosen: NDArray[np.intp]) -> RowsNearMargin:
         """Return the band of these rows."""

@@ -26,7 +26,7 @@ from maxmargin.selection.warm_refits import solve_again
 
 __all__ = ["LeftOutAgreements", "solve_left_out"]
 
-_WIDTH = 4.0  # rows of the first band besides the free ones, in units of the columns
+_WIDTH, _COVER = 2.0, 15  # rows of the first band besides the free ones, as for certificates
 _ROUNDS = 8
 _PIECE = 16  # examples that share a band
 _VIOLATED = 1e-9  # of the margin: less is rounding
@@ -120,7 +120,7 @@ def _again(optimum: HingeOptimum, token: StopToken, signs_only: bool) -> _Solve:
 def _on_bands(optimum: HingeOptimum, token: StopToken) -> _Solve:
     """Return how some examples are solved that share their bands."""
     bands = Bands(optimum, token)
-    first = bands.around(int(_WIDTH * bands.size))
+    first = bands.around(int(_WIDTH * bands.size), _COVER)
 
     def solve(places: NDArray[np.intp], found: LeftOutAgreements) -> None:
         """Solve, verify and widen the band until no held row should have moved."""

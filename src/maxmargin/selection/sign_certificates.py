@@ -27,7 +27,8 @@ from maxmargin.selection.row_products import side_by_side
 
 __all__ = ["decide_by_certificates"]
 
-_WIDTHS = (0.0, 2.5, 12.0)  # rows of the bands besides the free ones, in units of the columns
+# Rows of the bands besides the free ones, in units of the columns; and how often they cover every column.
+_BANDS = ((0.0, 0), (0.5, 4), (2.5, 10))
 _REACH = 6.0  # cost of the constraint, in units of the dual that leaves
 _MAX_STEPS = 25
 _PIECE = 32  # examples per call of the kernel
@@ -67,15 +68,11 @@ def decide_by_certificates(
     bands = Bands(optimum, token)
     examples = _Examples(groups, new_costs, decisions)
     left = np.flatnonzero(optimum.agreements[groups] > 0.0)
-    before = 0
-    for width in _WIDTHS:
+    for width, cover in _BANDS:
         # Where few rows are free, a band of them alone is too small to say anything.
         n_rows = max(int(width * bands.size), bands.size - bands.n_free)
-        if n_rows == before:
-            continue
-        before = n_rows
-        band = bands.around(n_rows)
-        is_last = width == _WIDTHS[-1] or band.chosen.size == optimum.problem.rows.n_rows
+        band = bands.around(n_rows, cover)
+        is_last = cover == _BANDS[-1][1] or band.chosen.size == optimum.problem.rows.n_rows
         _decide_while_it_pays(bands, band, examples, left, token, threads, is_last=is_last)
         left = left[decisions[left] == 0]
         if left.size == 0 or token.stopped or is_last:
