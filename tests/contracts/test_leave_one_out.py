@@ -11,6 +11,7 @@ from maxmargin._core import StopToken
 from maxmargin.problem import Offset, Problem
 from maxmargin.results.leave_one_out import Reason
 from maxmargin.rows import MemoryRows
+from maxmargin.selection import hinge_left_out
 from maxmargin.selection.leave_one_out import leave_out
 
 OFFSETS = {"free": Offset(), "penalized": Offset("penalized", 2.0), "none": Offset("none")}
@@ -182,3 +183,23 @@ def test_offsets_that_slide_do_not_hide_an_error():
     X = np.array([[0.0], [1.0], [3.0], [4.0]])
     problem = problem_of(X, np.array([-1, -1, 1, 1], dtype=np.int8), 0.01)
     assert left_out(problem).n_errors == 4
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+@pytest.mark.parametrize(
+    "name", ["overlapping", "copies", "integer grid", "one-hot", "more columns than rows"]
+)
+def test_paths_and_certificates_agree(name, offset, monkeypatch):
+    """Two ways that share no code beyond the full fit: small problems take one, large ones the other."""
+    X, sign = load(name)
+    for C in (0.03, 3.0):
+        problem = problem_of(X, sign, C, offset)
+        found = []
+        for is_short in (True, False):
+            monkeypatch.setattr(hinge_left_out, "is_path_short", lambda problem, short=is_short: short)
+            found.append((left_out(problem), left_out(problem, agreements="exact")))
+        (decided, exact), (also_decided, also_exact) = found
+        assert (decided.errors == also_decided.errors).all()
+        assert decided.n_undecided == also_decided.n_undecided == 0
+        bound = exact.agreement_bounds + also_exact.agreement_bounds + 1e-9
+        assert (np.abs(exact.agreements - also_exact.agreements) <= bound).all()

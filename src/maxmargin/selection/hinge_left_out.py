@@ -30,7 +30,7 @@ from maxmargin.selection.hinge_optimum import find_optimum
 from maxmargin.selection.left_out_offsets import decide_without_support
 from maxmargin.selection.many_rows import certify_signs, solve_cases
 from maxmargin.selection.refits import refit
-from maxmargin.selection.removal_paths import MOST_ROWS, follow_out, with_independent_free_rows
+from maxmargin.selection.removal_paths import follow_out, is_path_short, with_independent_free_rows
 
 __all__ = ["hinge_left_out"]
 
@@ -146,7 +146,7 @@ class _Work:
 
     def _solve(self, *, to_the_end: bool) -> None:
         cases = self.cases
-        if cases.optimum.problem.rows.n_rows <= MOST_ROWS:
+        if is_path_short(cases.optimum.problem):
             which = cases.unknown if to_the_end else cases.undecided
             follow_out(
                 cases,

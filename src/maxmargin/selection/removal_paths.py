@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import RemovalPath, StopToken
+from maxmargin.problem import Problem
 from maxmargin.results.leave_one_out import Reason
 from maxmargin.rows import Array
 from maxmargin.rows.kernels import Combine
@@ -17,12 +18,20 @@ from maxmargin.selection.cases import Cases
 from maxmargin.selection.hinge_optimum import HingeOptimum, gap_of
 from maxmargin.selection.row_products import products_of, side_by_side
 
-__all__ = ["MOST_ROWS", "follow_out", "with_independent_free_rows"]
+__all__ = ["follow_out", "is_path_short", "with_independent_free_rows"]
 
-MOST_ROWS = 4_000  # the products of all pairs take 8 n² bytes
+_MOST_ROWS = 4_000  # the products of all pairs take 8 n² bytes
+_ROWS_PER_COLUMN = 30  # with more, certificates of the sign are quicker; but not for
+_FEW_ROWS = 500
 _MOST_FREE_ROWS = 2_000
 _AT_A_TIME = 16  # examples per piece of work
 _NEAR = 0.5  # from the margin: rows that may reach it while an example leaves; others are looked at after
+
+
+def is_path_short(problem: Problem) -> bool:
+    """Return whether following examples out is the quickest way, as measured."""
+    n_rows = problem.rows.n_rows
+    return n_rows <= _FEW_ROWS or n_rows <= min(_MOST_ROWS, _ROWS_PER_COLUMN * (problem.rows.n_columns + 1))
 
 
 def with_independent_free_rows(optimum: HingeOptimum, token: StopToken, threads: int) -> HingeOptimum:
