@@ -1,5 +1,8 @@
 """Sign certificates and restricted solves against fits without the example; stops, threads, inexact fits."""
 
+import signal
+import threading
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -150,4 +153,20 @@ def test_a_deadline_ends_the_kernels(engine):
     decisions = decide_by_certificates(optimum, groups[many], new_costs[many], token, 1)
     assert token.stopped
     assert decisions.sum() < 300 * everything.sum()
+    assert (decisions <= everything[many]).all()
+
+
+def test_ctrl_c_ends_the_kernels_and_leaves_what_was_decided(engine):
+    optimum, groups, new_costs = cases_of(problem_of("free"))
+    everything = decide_by_certificates(optimum, groups, new_costs, StopToken(), 1)
+    many = np.tile(np.arange(groups.size), 2_000)
+    decisions = np.zeros(many.size, dtype=np.int8)
+    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        decide_by_certificates(
+            optimum, groups[many], new_costs[many], StopToken(None, on_main_thread=True), 2, decisions
+        )
+    timer.join()
+    assert decisions.sum() < 2_000 * everything.sum()
     assert (decisions <= everything[many]).all()
