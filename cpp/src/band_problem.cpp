@@ -30,7 +30,7 @@ BandProblem::BandProblem(const Band& band)
     : band_(band), n_(band.rows.n_rows()), d_(band.rows.n_columns()), matrix_(d_ + 1), first_(d_ + 1) {
     for (auto* rows : {&sign_, &cost_, &target_, &a_, &room_, &z_, &xi_, &m_, &theta_, &right_, &da_, &dz_,
                        &dxi_, &signed_, &candidate_, &rz_, &rx_})
-        rows->assign(at(n_ + kOwn), 0.0);
+        rows->assign(at(n_ + kExtraRows), 0.0);
     for (auto* columns : {&w_, &held_, &point_}) columns->assign(at(d_), 0.0);
     solution_.assign(at(d_ + 1), 0.0);
     std::copy(band.sign, band.sign + n_, sign_.begin());
@@ -62,7 +62,7 @@ void BandProblem::start(const ChangedRow& row, double reach) {
         x_nonzero_.push_back(row.x[j]);
     }
     n_live_ = 0;
-    for (std::int64_t j = 0; j < n_ + kOwn; ++j) {
+    for (std::int64_t j = 0; j < n_ + kExtraRows; ++j) {
         a_[at(j)] = room_[at(j)] = 0.5 * cost_[at(j)];
         z_[at(j)] = xi_[at(j)] = cost_[at(j)] > 0 ? kFirstSlack : 0;
         n_live_ += cost_[at(j)] > 0;
@@ -88,24 +88,25 @@ void BandProblem::refresh() {
     double own = 0;
     for (std::size_t k = 0; k < x_columns_.size(); ++k) own += w_[at(x_columns_[k])] * x_nonzero_[k];
     m_[at(n_)] = m_[at(n_ + 1)] = own;
-    for (std::int64_t j = 0; j < n_ + kOwn; ++j) m_[at(j)] = sign_[at(j)] * (m_[at(j)] + b_);
+    for (std::int64_t j = 0; j < n_ + kExtraRows; ++j) m_[at(j)] = sign_[at(j)] * (m_[at(j)] + b_);
 }
 
 double BandProblem::imbalance(const double* a) const noexcept {
     double sum = held_balance_;
-    for (std::int64_t j = 0; j < n_ + kOwn; ++j) sum += sign_[at(j)] * a[j];
+    for (std::int64_t j = 0; j < n_ + kExtraRows; ++j) sum += sign_[at(j)] * a[j];
     return sum;
 }
 
 double BandProblem::complementarity() const noexcept {
     double sum = 0;
-    for (std::int64_t j = 0; j < n_ + kOwn; ++j) sum += a_[at(j)] * z_[at(j)] + room_[at(j)] * xi_[at(j)];
+    for (std::int64_t j = 0; j < n_ + kExtraRows; ++j)
+        sum += a_[at(j)] * z_[at(j)] + room_[at(j)] * xi_[at(j)];
     return sum;
 }
 
 double BandProblem::left_to_gain() const noexcept {
     double sum = 0;
-    for (std::int64_t j = 0; j < n_ + kOwn; ++j)
+    for (std::int64_t j = 0; j < n_ + kExtraRows; ++j)
         sum += hinge_gap(a_[at(j)], room_[at(j)], m_[at(j)] - target_[at(j)]);
     return sum;
 }
@@ -133,7 +134,7 @@ bool BandProblem::factorise(const double* theta, UpperFactor& matrix) const {
 
 // In the middle of the box θ is c/4 over the first slack, whichever row is g.
 void BandProblem::factorise_first() {
-    std::vector<double> theta(at(n_ + kOwn), 0.0);
+    std::vector<double> theta(at(n_ + kExtraRows), 0.0);
     for (std::int64_t j = 0; j < n_; ++j) theta[at(j)] = band_.cost[j] / (4 * kFirstSlack);
     x_columns_.clear();
     x_nonzero_.clear();
@@ -171,7 +172,7 @@ void BandProblem::solve_system(double* x) const noexcept {
 void BandProblem::find_direction(const double* right, double* da) {
     std::fill(solution_.begin(), solution_.end(), 0.0);
     double sum = 0;
-    for (std::int64_t j = 0; j < n_ + kOwn; ++j) {
+    for (std::int64_t j = 0; j < n_ + kExtraRows; ++j) {
         da[j] = theta_[at(j)] * right[j];
         sum += sign_[at(j)] * da[j];
     }
@@ -184,14 +185,14 @@ void BandProblem::find_direction(const double* right, double* da) {
     for (std::size_t k = 0; k < x_columns_.size(); ++k) own += solution_[at(x_columns_[k])] * x_nonzero_[k];
     scores[at(n_)] = scores[at(n_ + 1)] = own;
     const double db = solution_[at(d_)];
-    for (std::int64_t j = 0; j < n_ + kOwn; ++j)
+    for (std::int64_t j = 0; j < n_ + kExtraRows; ++j)
         da[j] = theta_[at(j)] * (right[j] - sign_[at(j)] * (scores[at(j)] + db));
 }
 
 // The largest share by which a variable falls in a full step.
 double BandProblem::fastest_fall() const noexcept {
     double most = 0;
-    for (std::int64_t j = 0; j < n_ + kOwn; ++j) {
+    for (std::int64_t j = 0; j < n_ + kExtraRows; ++j) {
         if (cost_[at(j)] <= 0) continue;
         const double change = da_[at(j)] < 0 ? -da_[at(j)] / a_[at(j)] : da_[at(j)] / room_[at(j)];
         most = std::max({most, change, -dz_[at(j)] / z_[at(j)], -dxi_[at(j)] / xi_[at(j)]});
@@ -201,7 +202,7 @@ double BandProblem::fastest_fall() const noexcept {
 
 // dz and dξ that belong to da; `rz` and `rx` are what a z and (c − a) ξ should gain.
 void BandProblem::follow(const double* rz, const double* rx) noexcept {
-    for (std::int64_t j = 0; j < n_ + kOwn; ++j) {
+    for (std::int64_t j = 0; j < n_ + kExtraRows; ++j) {
         if (cost_[at(j)] <= 0) continue;
         dz_[at(j)] = (rz[j] - z_[at(j)] * da_[at(j)]) / a_[at(j)];
         dxi_[at(j)] = (rx[j] + xi_[at(j)] * da_[at(j)]) / room_[at(j)];
@@ -209,7 +210,7 @@ void BandProblem::follow(const double* rz, const double* rx) noexcept {
 }
 
 bool BandProblem::step() {
-    const std::int64_t n = n_ + kOwn;
+    const std::int64_t n = n_ + kExtraRows;
     for (std::int64_t j = 0; j < n; ++j)
         theta_[at(j)] = cost_[at(j)] > 0 ? 1 / (z_[at(j)] / a_[at(j)] + xi_[at(j)] / room_[at(j)]) : 0;
     is_first_ = is_first_ && begin_first_step();
@@ -261,7 +262,7 @@ bool BandProblem::step() {
 // The multipliers of the margin are updated by a ← clip(a − σ (m − 1), 0, c): rows that are not free go to
 // their bound exactly, and each step finds the (w, b) that the update of the others leads to.
 void BandProblem::polish() {
-    const std::int64_t n = n_ + kOwn;
+    const std::int64_t n = n_ + kExtraRows;
     double best = left_to_gain();
     is_first_ = false;
     best_a_ = a_;
@@ -307,11 +308,11 @@ bool BandProblem::balance(std::vector<double>& a) const noexcept {
         const double excess = imbalance(a.data());
         if (excess == 0) return true;
         double room = 0;
-        for (std::int64_t j = 0; j < n_ + kOwn; ++j)
+        for (std::int64_t j = 0; j < n_ + kExtraRows; ++j)
             room += sign_[at(j)] * excess > 0 ? a[at(j)] : cost_[at(j)] - a[at(j)];
         const double share = std::fabs(excess) / room;
         if (!(share <= 1)) return false;
-        for (std::int64_t j = 0; j < n_ + kOwn; ++j) {
+        for (std::int64_t j = 0; j < n_ + kExtraRows; ++j) {
             if (sign_[at(j)] * excess > 0) {
                 a[at(j)] -= share * a[at(j)];
             } else {

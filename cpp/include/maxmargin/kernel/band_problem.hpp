@@ -68,7 +68,7 @@ class BandProblem {
     double b() const noexcept { return b_; }
 
   private:
-    static constexpr std::int64_t kOwn = 2;  // row g, and row g with the other sign
+    static constexpr std::int64_t kExtraRows = 2;  // row g, and row g with the other sign
 
     void refresh();
     bool factorise(const double* theta, UpperFactor& matrix) const;
