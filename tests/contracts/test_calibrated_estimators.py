@@ -298,7 +298,9 @@ def test_an_interrupt_while_many_classes_are_calibrated_ends_all_of_them(overlap
         if len(started) == 2:  # both threads are at work, and soon the main one waits for them
             time.sleep(0.2)
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-        while not token.stopped:
+        for _ in range(60_000):  # a minute; then it is no use waiting
+            if token.stopped:
+                break
             time.sleep(0.001)
         ended.append(True)
         raise module.Stopped

@@ -16,6 +16,7 @@ from maxmargin._core import Block, StopToken
 from maxmargin.errors import InvalidInput
 from maxmargin.rows.base import Array, ReduceKernel, Rows, SweepKernel, Tree
 from maxmargin.rows.kernels import Condense, Inspect
+from maxmargin.rows.waiting import results_of
 
 __all__ = ["MemoryRows"]
 
@@ -136,8 +137,7 @@ class MemoryRows(Rows):
             work()
             # One that has not begun is needed no more: the helpers may be busy with somebody else's pass.
             begun = [future for future in futures if not future.cancel()]
-            for future in begun:
-                future.result()
+            results_of(begun)
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 asked.stop()  # this thread alone hears Ctrl-C

@@ -10,7 +10,7 @@ import math
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from maxmargin.results.path import Path, PathPoint
 from maxmargin.results.solution import Solution, Status
 from maxmargin.results.wording import short
 from maxmargin.rows.kernels import Scores
+from maxmargin.rows.waiting import results_of
 from maxmargin.selection.folds import Fold, FoldFit, Pace, Walk
 from maxmargin.selection.path import FIT_SHARE, Course, follow_path
 from maxmargin.selection.warm_start import start_of
@@ -56,13 +57,10 @@ def walk_paths(folds: Sequence[Fold], Cs: Sequence[float], tol: float, pace: Pac
 
 def _side_by_side(walkers: _PathWalkers, count: int, threads: int) -> None:
     with ThreadPoolExecutor(threads, thread_name_prefix="maxmargin") as pool:
-        futures = [pool.submit(walkers.walk, number) for number in range(count)]
         try:
-            for future in futures:
-                future.result()
+            results_of([pool.submit(walkers.walk, number) for number in range(count)])
         except KeyboardInterrupt:
-            walkers.stop(Status.INTERRUPTED)
-            wait(futures)
+            walkers.stop(Status.INTERRUPTED)  # leaving the pool waits for all
 
 
 class _PathWalkers:

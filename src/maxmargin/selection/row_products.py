@@ -12,6 +12,7 @@ import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
 from maxmargin.problem import Problem
 from maxmargin.rows import Array, MemoryRows
+from maxmargin.rows.waiting import results_of
 
 __all__ = ["RowProducts", "products_of", "side_by_side"]
 
@@ -84,8 +85,4 @@ def side_by_side(work: Callable[[int], None], count: int, threads: int) -> None:
             for _ in numbers:  # leaves nothing for the others to begin
                 pass
             raise
-        finally:
-            failed = [other.exception() for other in others]
-    for error in failed:
-        if error is not None:
-            raise error
+        results_of(others)

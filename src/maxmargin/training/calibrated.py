@@ -14,6 +14,7 @@ from maxmargin.problem import Problem
 from maxmargin.results.calibration import Calibration
 from maxmargin.results.solution import Solution, Status
 from maxmargin.rows import Array, Rows
+from maxmargin.rows.waiting import results_of
 from maxmargin.selection.calibration import fit_calibration
 from maxmargin.selection.left_out_scores import LeftOutScores, left_out_scores
 from maxmargin.training.costs import Targets
@@ -95,7 +96,7 @@ def _left_out(
     with ThreadPoolExecutor(threads, thread_name_prefix="maxmargin") as pool:
         try:
             futures = [pool.submit(of_class, k) for k in range(count)]
-            return [future.result() for future in futures]
+            return results_of(futures)
         except BaseException:
             token.stop()  # the others have nothing to go on for
             raise

@@ -15,6 +15,7 @@ from maxmargin.errors import NoFiniteOptimum
 from maxmargin.problem import Problem
 from maxmargin.results.solution import Solution, Status
 from maxmargin.rows import Rows
+from maxmargin.rows.waiting import results_of
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import run
 from maxmargin.training.costs import Targets
@@ -114,7 +115,7 @@ def _side_by_side(
     with ThreadPoolExecutor(threads, thread_name_prefix="maxmargin") as pool:
         futures: list[Future[Solution]] = [pool.submit(solve, k) for k in range(count)]
         try:
-            return [future.result() for future in futures]
+            return results_of(futures)
         except KeyboardInterrupt:
             tokens.stop()
-            return [replace(future.result(), status=Status.INTERRUPTED) for future in futures]
+            return [replace(found, status=Status.INTERRUPTED) for found in results_of(futures)]
