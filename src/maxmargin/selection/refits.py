@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import Stopped, StopToken
+from maxmargin.errors import InvalidParameter
 from maxmargin.results.leave_one_out import Reason
 from maxmargin.results.solution import Solution, Status
 from maxmargin.selection.cases import Cases
@@ -42,7 +43,10 @@ def refit(
         cost[cases.group[case]] = cases.new_cost[case]
         problem = replace(cases.optimum.problem, cost=cost)
         for name in methods:
-            found = find_optimum(problem, token, solver=name, seed=seed)
+            try:
+                found = find_optimum(problem, token, solver=name, seed=seed)
+            except InvalidParameter:  # a method for fewer columns
+                continue
             _raise_if_stopped(found.solution)
             _settle(cases, case, found)
             if cases.outcome[case] == 0:
