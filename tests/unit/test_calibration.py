@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import sklearn.calibration
 from scipy.optimize import isotonic_regression, minimize_scalar
 from scipy.special import expit, logsumexp, softmax
 from sklearn.calibration import _SigmoidCalibration
@@ -105,13 +106,23 @@ def test_the_temperature_of_several_classes_is_the_best_one():
     np.testing.assert_allclose(found.probabilities(scores), softmax(best * scores, axis=1), atol=1e-6)
 
 
+def their_probabilities(logits, labels, weights):
+    """Scale the temperature as scikit-learn does; by SciPy where scikit-learn is older than that."""
+    scaling = getattr(sklearn.calibration, "_TemperatureScaling", None)
+    if scaling is not None:
+        return scaling().fit(logits, labels, weights).predict
+    own = logits[np.arange(len(labels)), labels.astype(int)]
+    best = minimize_scalar(
+        lambda slope: weights @ (logsumexp(slope * logits, axis=1) - slope * own),
+        bounds=(0.01, 10),
+        options={"xatol": 1e-12},
+    ).x
+    return lambda given: softmax(best * given, axis=1)
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_temperature_is_scikit_learns(n_classes):
     """Where the targets are spelt out as rows of two labels each, both solve the same problem."""
-    calibration = pytest.importorskip("sklearn.calibration")
-    scaling = getattr(calibration, "_TemperatureScaling", None)
-    if scaling is None:
-        pytest.skip("this scikit-learn has no temperature scaling")
     if n_classes == 2:
         scores, codes, _ = noisy(300, offset=0.0)
         columns, logits = scores[:, None], np.stack([-scores / 2, scores / 2], axis=1)
@@ -122,9 +133,9 @@ def test_the_temperature_is_scikit_learns(n_classes):
     shares = np.repeat(1 / (n[codes] + n_classes)[:, None], n_classes, axis=1)
     shares[np.arange(300), codes] = ((n + 1) / (n + n_classes))[codes]
     labels = np.tile(np.arange(n_classes, dtype=np.float64), 300)
-    theirs = scaling().fit(np.repeat(logits, n_classes, axis=0), labels, shares.ravel())
+    theirs = their_probabilities(np.repeat(logits, n_classes, axis=0), labels, shares.ravel())
     ours = fit_calibration("temperature", columns, codes)
-    np.testing.assert_allclose(ours.probabilities(columns), theirs.predict(logits), atol=1e-7)
+    np.testing.assert_allclose(ours.probabilities(columns), theirs(logits), atol=1e-7)
 
 
 def test_useless_scores_get_a_temperature_that_says_one_half():

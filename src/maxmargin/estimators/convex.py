@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from sklearn.utils.validation import validate_data
 
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.estimators.base import LinearEstimator
 from maxmargin.estimators.labels import checked_labels
+from maxmargin.estimators.with_loss import LossEstimator
 from maxmargin.results.assessment import Assessment
 from maxmargin.results.solution import Progress
 from maxmargin.training.certify import certify
 from maxmargin.training.model import LinearModel
 from maxmargin.training.train import fit_linear
-from maxmargin.validation import check_choice
 
 __all__ = ["ConvexEstimator"]
 
 
-class ConvexEstimator(LinearEstimator):
+class ConvexEstimator(LossEstimator):
     """Settings and fit of every estimator with a loss, a regulariser and a certificate."""
-
-    # The losses a class offers; one that offers a single loss has no parameter for it.
-    _losses: ClassVar[tuple[str, ...]]
 
     def __init__(
         self,
@@ -93,9 +89,6 @@ class ConvexEstimator(LinearEstimator):
         self._keep(model, for_warm_start=self.warm_start)
         self._tell_how_it_ended()
         return self
-
-    def _checked_loss(self) -> str:
-        return check_choice("loss", self.loss, self._losses) if len(self._losses) > 1 else self._losses[0]
 
     def _settings(self) -> dict[str, Any]:
         """Return the parameters as `fit_linear` takes them."""

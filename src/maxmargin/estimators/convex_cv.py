@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
 from maxmargin import errors
-from maxmargin.estimators.base import ConvergenceWarning, LinearEstimator
+from maxmargin.estimators.base import ConvergenceWarning
 from maxmargin.estimators.convex import ConvexEstimator
 from maxmargin.estimators.held_out_scorers import (
     check_scoring,
@@ -25,6 +24,7 @@ from maxmargin.estimators.held_out_scorers import (
     takes_weights,
 )
 from maxmargin.estimators.labels import checked_labels
+from maxmargin.estimators.with_loss import LossEstimator
 from maxmargin.results.assessment import Assessment
 from maxmargin.results.calibration import CALIBRATIONS
 from maxmargin.results.cross_validation import RULES
@@ -48,19 +48,10 @@ _OF_LEAVE_ONE_OUT = ("leave_one_out_",)
 _OF_A_RANGE = ("path_",)
 
 
-def _gives_probabilities(estimator: Any) -> bool:
-    """Whether the model has them; before there is one, whether it will."""
-    model = estimator.__dict__.get("_model")
-    if model is not None:
-        return bool(model.has_probabilities)
-    return estimator._losses == ("logistic",) or estimator.calibrate is not None
-
-
-class ConvexEstimatorCV(LinearEstimator):
+class ConvexEstimatorCV(LossEstimator):
     """Settings and fit of every estimator that chooses its own C."""
 
-    # The losses a class offers, and the estimator with a C of one's own that has the same ones.
-    _losses: ClassVar[tuple[str, ...]]
+    # The estimator with a C of one's own and the same losses.
     _with_one_cost: ClassVar[type[ConvexEstimator]]
 
     C_: float
@@ -202,9 +193,6 @@ class ConvexEstimatorCV(LinearEstimator):
             task, Cs, by=scoring, rule=rule, refit=bool(self.refit), calibrate=self.calibrate
         )
 
-    def _checked_loss(self) -> str:
-        return check_choice("loss", self.loss, self._losses) if len(self._losses) > 1 else self._losses[0]
-
     def _settings(self, ticker: Ticker | None) -> dict[str, Any]:
         """Return the parameters that every fit of the search has."""
         of_the_search = {"Cs", "cv", "scoring", "rule", "refit", "loss", "verbose", "calibrate", "path_tol"}
@@ -213,20 +201,6 @@ class ConvexEstimatorCV(LinearEstimator):
         if self.watch is None or callable(self.watch):
             settings["watch"] = watching(self.watch, ticker)
         return settings
-
-    @available_if(_gives_probabilities)
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each class, calibrated where that was asked for.
-
-        `predict` follows the scores. With ``calibrate="sigmoid"`` or ``"isotonic"`` the most probable class
-        may be another one near the boundary; ``calibration_.disagreements`` counts how often.
-        """
-        return self._model_for(X).predict_proba(X)
-
-    @available_if(_gives_probabilities)
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the logarithm of each class's probability, exact where the probability underflows."""
-        return self._model_for(X).predict_log_proba(X)
 
     # ------------------------------------------------------------ the estimator with the C that was chosen
 

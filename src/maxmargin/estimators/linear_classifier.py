@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.metaestimators import available_if
 
 from maxmargin.estimators.convex import ConvexEstimator
 from maxmargin.estimators.given import given_model
@@ -16,14 +14,6 @@ from maxmargin.losses.table import DUAL_LOSSES
 from maxmargin.results.solution import Progress
 
 __all__ = ["LinearClassifier"]
-
-
-def _gives_probabilities(estimator: Any) -> bool:
-    """Whether the model has them; before there is one, whether it will."""
-    model = estimator.__dict__.get("_model")
-    if model is not None:
-        return bool(model.has_probabilities)
-    return bool(estimator.loss == "logistic") or estimator.calibrate is not None
 
 
 @with_shared_text
@@ -142,17 +132,3 @@ class LinearClassifier(ConvexEstimator):
         estimator = cls(loss=loss)
         estimator._keep(given_model(coef, intercept, classes, feature_names, estimator._checked_loss()))
         return estimator
-
-    @available_if(_gives_probabilities)
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each class; needs ``calibrate`` or ``loss="logistic"``.
-
-        `predict` follows the scores. With ``calibrate="sigmoid"`` or ``"isotonic"`` the most probable class
-        may be another one near the boundary; ``calibration_.disagreements`` counts how often.
-        """
-        return self._model_for(X).predict_proba(X)
-
-    @available_if(_gives_probabilities)
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the logarithm of each class's probability; needs ``calibrate`` or ``loss="logistic"``."""
-        return self._model_for(X).predict_log_proba(X)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import ClassVar
 
 from maxmargin.estimators.convex import ConvexEstimator
 from maxmargin.estimators.shared_text import with_shared_text
@@ -49,11 +46,3 @@ class LogisticRegression(ConvexEstimator):
     """
 
     _losses: ClassVar[tuple[str, ...]] = ("logistic",)
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each class."""
-        return self._model_for(X).predict_proba(X)
-
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the logarithm of each class's probability, exact where the probability underflows."""
-        return self._model_for(X).predict_log_proba(X)
