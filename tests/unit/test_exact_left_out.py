@@ -10,8 +10,11 @@ from reference.left_out_data import load
 from maxmargin._core import StopToken
 from maxmargin.problem import Offset, Problem
 from maxmargin.rows import MemoryRows
+from maxmargin.selection.cases import cases_of
+from maxmargin.selection.distinct_rows import merge_copies
 from maxmargin.selection.exact_left_out import exact_agreement
 from maxmargin.selection.hinge_optimum import find_optimum
+from maxmargin.selection.refits import refit
 from maxmargin.selection.removal_paths import with_independent_free_rows
 
 SIGN = np.array([-1, -1, 1, 1], dtype=np.int8)
@@ -70,3 +73,27 @@ def test_large_problems_are_left_alone():
     X = np.random.default_rng(0).standard_normal((200, 150))
     problem = Problem(MemoryRows(X), np.ones(200, dtype=np.int8), np.ones(200), "hinge")
     assert exact_agreement(problem, np.full(200, 0.5), 0, StopToken()) is None
+
+
+def test_a_refit_passes_over_methods_for_fewer_columns(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 3))
+    sign = np.where(np.arange(12) % 2, 1, -1).astype(np.int8)
+    problem = Problem(MemoryRows(X), sign, np.ones(12), "hinge")
+    token = StopToken()
+    distinct = merge_copies(problem, token)
+    cases = cases_of(find_optimum(distinct.problem, token), distinct)
+    tried = []
+
+    def find(problem, token, *, solver, seed):
+        tried.append(solver)
+        return find_optimum(problem, token, solver=solver, seed=seed)
+
+    monkeypatch.setattr("maxmargin.solvers.interior_point._MOST_COLUMNS", 2)
+    monkeypatch.setattr("maxmargin.selection.refits.find_optimum", find)
+    monkeypatch.setattr("maxmargin.selection.refits._settle", lambda *_: None)
+    monkeypatch.setattr("maxmargin.selection.refits._settle_exactly", lambda *_: None)
+    refit(cases, np.array([0]), token, threads=1, seed=0, tell=lambda count: None)
+    assert "interior_point" in tried
+    assert tried[-1] != "interior_point"
+    assert cases.outcome[0] == 0
