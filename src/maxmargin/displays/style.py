@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.errors import MaxMarginError
+from maxmargin.results.palette import LIGHT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,10 +26,9 @@ __all__ = [
     "whole_numbers",
 ]
 
-# Okabe and Ito's colours: distinct for every kind of colour vision, and in grey.
-NEGATIVE = "#0072B2"
-POSITIVE = "#D55E00"
-PROVED = "#009E73"
+NEGATIVE = LIGHT.negative
+POSITIVE = LIGHT.positive
+PROVED = LIGHT.proved
 MARKERS = {-1: "o", 1: "^"}
 SIDES = {-1: NEGATIVE, 1: POSITIVE}
 
