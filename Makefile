@@ -139,6 +139,11 @@ sanitize-python: $(ASAN_VENV)/.built
 
 # ---------------------------------------------------------------- the rest
 
+.PHONY: images
+images: $(VENV)/.built $(VENV)/.tools ## draw anew the pictures that tests compare with, where they differ; then look
+	MAXMARGIN_NEW_IMAGES=1 $(BIN)/python -m pytest -q -n 0 tests/images -k test_picture
+	@git status --short tests/images/baseline
+
 .PHONY: stub
 stub: $(VENV)/.built ## write src/maxmargin/_core.pyi anew from the compiled module
 	$(BIN)/python -m nanobind.stubgen -q -m maxmargin._core -o src/maxmargin/_core.pyi

@@ -10,9 +10,7 @@ __version__ = "0.1.0"
 
 # name: module that defines it
 _PUBLIC = {
-    "AgreementDisplay": "maxmargin.displays.agreement",
     "Armijo": "maxmargin.solvers.step_rules",
-    "BoundaryDisplay": "maxmargin.displays.boundary",
     "C_from": "maxmargin.training.scales",
     "Calibration": "maxmargin.results.calibration",
     "CalibrationWarning": "maxmargin.errors",
@@ -36,6 +34,8 @@ _PUBLIC = {
     "LogisticRegression": "maxmargin.estimators.logistic_regression",
     "LogisticRegressionCV": "maxmargin.estimators.logistic_regression_cv",
     "LogisticSGD": "maxmargin.estimators.logistic_sgd",
+    "MarginBoundaryDisplay": "maxmargin.displays.margin_boundary",
+    "MarginHistogramDisplay": "maxmargin.displays.margin_histogram",
     "OneOverLambdaT": "maxmargin.solvers.step_rules",
     "OneOverSqrtT": "maxmargin.solvers.step_rules",
     "OneOverT": "maxmargin.solvers.step_rules",

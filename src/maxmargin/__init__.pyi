@@ -1,7 +1,7 @@
 from maxmargin import losses as losses
-from maxmargin.displays.agreement import AgreementDisplay as AgreementDisplay
-from maxmargin.displays.boundary import BoundaryDisplay as BoundaryDisplay
 from maxmargin.displays.convergence import ConvergenceDisplay as ConvergenceDisplay
+from maxmargin.displays.margin_boundary import MarginBoundaryDisplay as MarginBoundaryDisplay
+from maxmargin.displays.margin_histogram import MarginHistogramDisplay as MarginHistogramDisplay
 from maxmargin.errors import CalibrationWarning as CalibrationWarning
 from maxmargin.errors import ConvergenceWarning as ConvergenceWarning
 from maxmargin.errors import LeaveOneOutWarning as LeaveOneOutWarning

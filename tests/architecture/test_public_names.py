@@ -14,9 +14,7 @@ import maxmargin
 STUB = Path(__file__).parents[2] / "src" / "maxmargin" / "__init__.pyi"
 
 PUBLIC = [
-    "AgreementDisplay",
     "Armijo",
-    "BoundaryDisplay",
     "C_from",
     "Calibration",
     "CalibrationWarning",
@@ -40,6 +38,8 @@ PUBLIC = [
     "LogisticRegression",
     "LogisticRegressionCV",
     "LogisticSGD",
+    "MarginBoundaryDisplay",
+    "MarginHistogramDisplay",
     "OneOverLambdaT",
     "OneOverSqrtT",
     "OneOverT",

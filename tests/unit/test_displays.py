@@ -13,9 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from maxmargin import AgreementDisplay, BoundaryDisplay, ConvergenceDisplay, train
-from maxmargin.displays.agreement import bin_edges
+from maxmargin import ConvergenceDisplay, MarginBoundaryDisplay, MarginHistogramDisplay, train
 from maxmargin.displays.arrange import save_png, side_by_side
+from maxmargin.displays.margin_histogram import bin_edges
 from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError
 from maxmargin.results.solution import History
 
@@ -60,7 +60,7 @@ def assert_nothing_is_hidden(display):
 
 
 def test_the_three_lines_are_where_they_should_be():
-    display = BoundaryDisplay.from_estimator((THETA, OFFSET), X, Y)
+    display = MarginBoundaryDisplay.from_estimator((THETA, OFFSET), X, Y)
     for value, line in display.lines_.items():
         np.testing.assert_allclose(line.get_xydata() @ THETA + OFFSET, value, atol=1e-9)
     start, end = display.lines_[0].get_xydata()
@@ -68,7 +68,7 @@ def test_the_three_lines_are_where_they_should_be():
 
 
 def test_violators_are_circled_and_no_others():
-    display = BoundaryDisplay.from_estimator((THETA, OFFSET), X, Y)
+    display = MarginBoundaryDisplay.from_estimator((THETA, OFFSET), X, Y)
     np.testing.assert_allclose(display.agreements, AGREEMENTS)
     np.testing.assert_array_equal(np.asarray(display.rings_.get_offsets()), X[[2, 3, 5]])
     assert display.rings_.get_label() == "loss > 0 (3, 2 errors among them)"
@@ -76,13 +76,13 @@ def test_violators_are_circled_and_no_others():
 
 def test_rows_on_the_margin_boundary_are_not_circled():
     rows = np.array([[0.0, 0.3], [1.0, 0.1], [3.0, 0.2], [4.0, 0.6]])
-    display = BoundaryDisplay.from_estimator(train(rows, [0, 0, 1, 1], C=100), rows, [0, 0, 1, 1])
+    display = MarginBoundaryDisplay.from_estimator(train(rows, [0, 0, 1, 1], C=100), rows, [0, 0, 1, 1])
     assert not display.violators.any()
     assert len(display.rings_.get_offsets()) == 0
 
 
 def test_classes_differ_in_colour_and_in_shape():
-    display = BoundaryDisplay.from_estimator((THETA, OFFSET), X, np.where(Y == 1, "yes", "no"))
+    display = MarginBoundaryDisplay.from_estimator((THETA, OFFSET), X, np.where(Y == 1, "yes", "no"))
     minus, plus = display.points_[-1], display.points_[1]
     assert minus.get_label() == "no (3)"
     assert plus.get_label() == "yes (3)"
@@ -92,7 +92,7 @@ def test_classes_differ_in_colour_and_in_shape():
 
 
 def test_the_boundary_keeps_to_the_convention():
-    display = BoundaryDisplay.from_estimator((THETA, OFFSET), X, Y)
+    display = MarginBoundaryDisplay.from_estimator((THETA, OFFSET), X, Y)
     assert display.figure_ is display.ax_.figure
     assert display.ax_.get_xlabel() == "x₁"
     assert display.ax_.get_aspect() == 1.0
@@ -104,7 +104,7 @@ def test_the_boundary_keeps_to_the_convention():
 
 
 def test_the_arrow_points_to_the_positive_side():
-    display = BoundaryDisplay.from_estimator((THETA, OFFSET), X, Y, arrow=True)
+    display = MarginBoundaryDisplay.from_estimator((THETA, OFFSET), X, Y, arrow=True)
     tip, foot = np.array(display.arrow_.xy), np.array(display.arrow_.get_position())
     assert foot @ THETA + OFFSET == pytest.approx(0, abs=1e-9)
     assert tip @ THETA + OFFSET > 0
@@ -115,7 +115,7 @@ def test_the_arrow_points_to_the_positive_side():
 @pytest.mark.parametrize("given_axes", [False, True])
 def test_the_legend_of_the_boundary_hides_nothing(scale, given_axes):
     ax = plt.subplots(figsize=(6, 5), layout="constrained")[1] if given_axes else None
-    display = BoundaryDisplay.from_estimator(
+    display = MarginBoundaryDisplay.from_estimator(
         (np.divide(THETA, scale), OFFSET), X * scale, Y, ax=ax, arrow=True
     )
     assert_nothing_is_hidden(display)
@@ -124,11 +124,11 @@ def test_the_legend_of_the_boundary_hides_nothing(scale, given_axes):
 
 def test_names_come_from_the_frame_or_the_model():
     frame = pd.DataFrame(X, columns=["width", "height"])
-    assert BoundaryDisplay.from_estimator((THETA, OFFSET), frame, Y).ax_.get_ylabel() == "height"
+    assert MarginBoundaryDisplay.from_estimator((THETA, OFFSET), frame, Y).ax_.get_ylabel() == "height"
     fitted = LinearSVC().fit(frame, Y)
-    assert BoundaryDisplay.from_estimator(fitted, X, Y).ax_.get_xlabel() == "width"
+    assert MarginBoundaryDisplay.from_estimator(fitted, X, Y).ax_.get_xlabel() == "width"
     record = SimpleNamespace(coef=THETA, intercept=OFFSET, feature_names=["a", "b"])
-    assert BoundaryDisplay.from_estimator(record, sp.csr_array(X), Y).ax_.get_xlabel() == "a"
+    assert MarginBoundaryDisplay.from_estimator(record, sp.csr_array(X), Y).ax_.get_xlabel() == "a"
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_names_come_from_the_frame_or_the_model():
 )
 def test_what_has_no_boundary(model, rows, labels, message):
     with pytest.raises(InvalidInput) as caught:
-        BoundaryDisplay.from_estimator(model, rows, labels)
+        MarginBoundaryDisplay.from_estimator(model, rows, labels)
     assert message in str(caught.value)
 
 
@@ -153,7 +153,7 @@ def test_what_has_no_boundary(model, rows, labels, message):
 
 
 def test_agreements_are_counted():
-    display = AgreementDisplay.from_estimator((THETA, OFFSET), X, Y)
+    display = MarginHistogramDisplay.from_estimator((THETA, OFFSET), X, Y)
     assert display.n_errors == 2
     assert display.n_inside == 1
     assert sum(display.counts_[1]) == sum(display.counts_[-1]) == 3
@@ -166,7 +166,7 @@ def test_agreements_are_counted():
 
 
 def test_lines_stand_at_0_and_1():
-    ax = AgreementDisplay.from_estimator((THETA, OFFSET), X, Y).ax_
+    ax = MarginHistogramDisplay.from_estimator((THETA, OFFSET), X, Y).ax_
     assert [line.get_xdata()[0] for line in ax.lines if line.get_xdata()[0] == line.get_xdata()[1]] == [0, 1]
     low, high = ax.get_xlim()
     assert low < -0.5
@@ -200,16 +200,16 @@ def test_models_of_any_width_and_kind():
     for model in (ours, record):
         for form in (rows, sp.csr_array(rows), pd.DataFrame(rows)):
             np.testing.assert_allclose(
-                AgreementDisplay.from_estimator(model, form, labels).agreements, expected
+                MarginHistogramDisplay.from_estimator(model, form, labels).agreements, expected
             )
-    drawn = AgreementDisplay.from_estimator(pipeline, rows, labels)
+    drawn = MarginHistogramDisplay.from_estimator(pipeline, rows, labels)
     assert drawn.n_errors == np.sum(pipeline.predict(rows) != labels)
 
 
 @pytest.mark.parametrize("given_axes", [False, True])
 def test_the_legend_of_the_agreements_hides_nothing(given_axes):
     ax = plt.subplots(layout="constrained")[1] if given_axes else None
-    display = AgreementDisplay.from_estimator((THETA, OFFSET), X, Y, ax=ax)
+    display = MarginHistogramDisplay.from_estimator((THETA, OFFSET), X, Y, ax=ax)
     assert_nothing_is_hidden(display)
     assert (display.ax_ is ax) == given_axes
 
@@ -226,7 +226,7 @@ def test_the_legend_of_the_agreements_hides_nothing(given_axes):
 )
 def test_what_has_no_agreements(model, rows, labels, message):
     with pytest.raises(InvalidInput) as caught:
-        AgreementDisplay.from_estimator(model, rows, labels)
+        MarginHistogramDisplay.from_estimator(model, rows, labels)
     assert message in str(caught.value)
 
 
@@ -303,7 +303,7 @@ def test_an_empty_history_is_refused():
 
 def displays():
     return {
-        "first": AgreementDisplay(
+        "first": MarginHistogramDisplay(
             agreements=np.array(AGREEMENTS), signs=Y.astype(float), classes=np.array([-1, 1])
         ),
         "second": ConvergenceDisplay(history=HISTORY),
@@ -322,7 +322,7 @@ def test_side_by_side():
 
 def test_pictures_follow_the_style_of_the_user():
     with plt.style.context("dark_background"):
-        display = BoundaryDisplay.from_estimator((THETA, OFFSET), X, Y)
+        display = MarginBoundaryDisplay.from_estimator((THETA, OFFSET), X, Y)
     assert display.lines_[0].get_color() == "white"
 
 
@@ -331,6 +331,6 @@ def test_without_matplotlib_there_is_a_sentence(monkeypatch):
         monkeypatch.setitem(__import__("sys").modules, name, None)
     message = "pictures need matplotlib: pip install 'maxmargin\\[plots\\]'"
     with pytest.raises(ImportError, match=message):
-        BoundaryDisplay.from_estimator((THETA, OFFSET), X, Y)
+        MarginBoundaryDisplay.from_estimator((THETA, OFFSET), X, Y)
     with pytest.raises(MaxMarginError, match=message):
         side_by_side(displays())

@@ -188,13 +188,13 @@ def write_files(folder: Path, model: LinearModel, split: Split) -> list[str]:
 
 def draw(path: Path, model: LinearModel, split: Split) -> None:
     """Draw the agreements of the held-out part beside the course of the fit."""
-    from maxmargin.displays.agreement import AgreementDisplay
     from maxmargin.displays.arrange import save_png, side_by_side
     from maxmargin.displays.convergence import ConvergenceDisplay
+    from maxmargin.displays.margin_histogram import MarginHistogramDisplay
     from maxmargin.inputs.atomic_file import replacing
 
     judge = split.held_out
-    agreements = AgreementDisplay(
+    agreements = MarginHistogramDisplay(
         agreements=model.agreements(judge.X, judge.y),
         signs=model.signs(judge.y, judge.n_rows)[:, 0],
         classes=model.classes,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from maxmargin.displays.style import NEGATIVE, POSITIVE, PROVED, ink, legend_below, new_figure, tidy
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.results.solution import History
+from maxmargin.results.table import frame_of
 from maxmargin.results.wording import chosen_percent
 
 if TYPE_CHECKING:
@@ -96,6 +97,19 @@ class ConvergenceDisplay:
         handles = [handle for panel in (upper, lower) for handle in panel.get_legend_handles_labels()[0]]
         legend_below(lower, is_own_figure=ax is None, handles=handles)
         return self
+
+    def frame(self) -> Any:
+        """Return what is drawn, one certificate a row."""
+        history = self.history
+        return frame_of(
+            {
+                "seconds": history.seconds,
+                "passes": history.passes,
+                "objective": history.objective,
+                "bound": history.bound,
+                "relative_gap": self.relative_gap,
+            }
+        )
 
     def _panels(self, ax: Axes | None) -> tuple[Axes, Axes]:
         """Make two panels, one above the other, in the place of `ax`."""

@@ -21,6 +21,7 @@ __all__ = [
     "MissingMatplotlib",
     "ink",
     "legend_below",
+    "letters",
     "new_figure",
     "tidy",
     "whole_numbers",
@@ -36,9 +37,9 @@ SIDES = {-1: NEGATIVE, 1: POSITIVE}
 # is none that an eye could see, so such rows count as on the boundary.
 VISIBLE_LOSS = 1e-3
 
-SMALL = 9.0  # points
-TWO_COLUMNS = 4.2  # inches that a legend in two columns needs
-BELOW_AXIS_LABEL = 40.0  # points from the axis to what is written under its label
+LARGEST, SMALLEST = 9.0, 7.0  # points, of everything that is written small
+POINTS_PER_INCH = 2.6  # of letters, for each inch that the axes are wide: narrow axes get smaller letters
+BELOW_AXIS_LABEL = 4.4  # letters from the axis to what is written under its label
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -64,12 +65,19 @@ def ink() -> Any:
     return rcParams["text.color"]
 
 
+def letters(ax: Axes) -> float:
+    """Return the size, in points, of ticks and legends that suits the width of the axes."""
+    inches = float(ax.get_window_extent().width / ax.figure.dpi)
+    return min(max(POINTS_PER_INCH * inches, SMALLEST), LARGEST)
+
+
 def tidy(ax: Axes) -> None:
-    """Leave only the axes that carry numbers, and put the title where reading starts."""
+    """Leave only the axes that carry numbers, in letters of a size that suits."""
+    size = letters(ax)
     ax.spines[["top", "right"]].set_visible(False)
-    ax.tick_params(labelsize=SMALL)
-    ax.xaxis.label.set_fontsize(SMALL + 1)
-    ax.yaxis.label.set_fontsize(SMALL + 1)
+    ax.tick_params(labelsize=size)
+    ax.xaxis.label.set_fontsize(size + 1)
+    ax.yaxis.label.set_fontsize(size + 1)
 
 
 def whole_numbers() -> Any:
@@ -80,33 +88,48 @@ def whole_numbers() -> Any:
 
 
 def legend_below(ax: Axes, *, is_own_figure: bool, handles: list[Any] | None = None) -> None:
-    """Write the legend under everything else, where it can hide nothing.
+    """Write the legend under everything else, where it can hide nothing, in two columns if they fit.
 
-    In a figure of our own it belongs to the figure, whose layout makes room for it; in axes of the user's
-    it hangs below the axis label.
+    In a figure of our own it belongs to the figure, whose layout makes room for it. In axes of the user's
+    it hangs below the axis label; a figure that has no layout yet gets one, or the legend would be cut off.
     """
+    size = letters(ax)
     look: dict[str, Any] = {
         "handles": ax.get_legend_handles_labels()[0] if handles is None else handles,
-        "ncols": 2 if is_own_figure or _inches(ax) >= TWO_COLUMNS else 1,
         "frameon": False,
-        "fontsize": SMALL,
+        "fontsize": size,
         "handlelength": 1.6,
         "columnspacing": 1.6,
     }
     if is_own_figure:
-        ax.figure.legend(loc="outside lower center", **look)
-        return
-    from matplotlib.transforms import ScaledTranslation
+        place: dict[str, Any] = {"loc": "outside lower center"}
+    else:
+        from matplotlib.transforms import ScaledTranslation
 
-    shift = ScaledTranslation(0.0, -BELOW_AXIS_LABEL / 72.0, ax.figure.dpi_scale_trans)
-    ax.legend(
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0.0),
-        bbox_transform=ax.transAxes + shift,
-        borderaxespad=0.0,
-        **look,
-    )
+        whole: Any = ax.figure.figure  # of a figure within a figure, the outer one
+        if whole.get_layout_engine() is None:
+            whole.set_layout_engine("constrained")
+        shift = ScaledTranslation(0.0, -BELOW_AXIS_LABEL * size / 72.0, ax.figure.dpi_scale_trans)
+        place = {
+            "loc": "upper center",
+            "bbox_to_anchor": (0.5, 0.0),
+            "bbox_transform": ax.transAxes + shift,
+            "borderaxespad": 0.0,
+        }
+    owner: Any = ax.figure if is_own_figure else ax
+    legend = owner.legend(ncols=2, **place, **look)
+    if legend.get_window_extent().width > _room(ax, is_own_figure):
+        legend.remove()
+        owner.legend(ncols=1, **place, **look)
 
 
-def _inches(ax: Axes) -> float:
-    return float(ax.get_window_extent().width / ax.figure.dpi)
+def _room(ax: Axes, is_own_figure: bool) -> float:
+    """Return how wide a legend may be, in pixels: as the figure, or as the place of the axes in it."""
+    whole = float(ax.figure.bbox.width)
+    place = ax.get_subplotspec()
+    if is_own_figure:
+        return whole
+    if place is None:
+        return float(ax.get_window_extent().width)
+    # Before the layout is known, a place is reckoned without the room between places.
+    return 1.2 * float(place.get_position(ax.figure).width) * whole  # type: ignore[arg-type]

@@ -12,19 +12,20 @@ from maxmargin.displays.style import SIDES, VISIBLE_LOSS, ink, legend_below, new
 from maxmargin.errors import InvalidInput
 from maxmargin.results.data import label_text
 from maxmargin.results.parameters import Parameters, attribute_of, signs_of
+from maxmargin.results.table import frame_of
 from maxmargin.results.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["AgreementDisplay"]
+__all__ = ["MarginHistogramDisplay"]
 
 MOST_BINS = 120
 WIDEST = 0.5  # so that some bins lie inside the margin; only a long tail makes them wider
 
 
-class AgreementDisplay:
+class MarginHistogramDisplay:
     """Agreements y(θ·x + θ₀), one class upwards and the other downwards, with the lines 0 and 1.
 
     At 0 or below a row is an error; between 0 and 1 it is right, but inside the margin. Make one with
@@ -63,7 +64,7 @@ class AgreementDisplay:
         self.n_inside = int(np.count_nonzero((agreements > 0) & (agreements < 1 - VISIBLE_LOSS)))
 
     @classmethod
-    def from_estimator(cls, model: Any, X: Any, y: Any, *, ax: Axes | None = None) -> AgreementDisplay:
+    def from_estimator(cls, model: Any, X: Any, y: Any, *, ax: Axes | None = None) -> MarginHistogramDisplay:
         """Draw the agreements of rows with a fitted or given classifier.
 
         Parameters
@@ -77,7 +78,7 @@ class AgreementDisplay:
 
         Returns
         -------
-        AgreementDisplay
+        MarginHistogramDisplay
         """
         scores, classes = _scores(model, X)
         signs, classes = signs_of(y, classes)
@@ -87,7 +88,7 @@ class AgreementDisplay:
             raise InvalidInput("there are no rows to draw.")
         return cls(agreements=signs * scores, signs=signs, classes=classes).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> AgreementDisplay:
+    def plot(self, ax: Axes | None = None) -> MarginHistogramDisplay:
         """Draw into `ax`, or into a new figure."""
         self.ax_ = new_figure(6.4, 4.2).add_subplot() if ax is None else ax
         self.figure_ = self.ax_.figure  # type: ignore[assignment]
@@ -101,6 +102,12 @@ class AgreementDisplay:
         tidy(self.ax_)
         legend_below(self.ax_, is_own_figure=ax is None)
         return self
+
+    def frame(self) -> Any:
+        """Return the counts that are drawn, one bin a row; to be asked for after `plot`."""
+        columns = {"from": self.edges_[:-1], "to": self.edges_[1:]}
+        counts = {str(label): self.counts_[sign] for sign, label in zip((-1, 1), self.classes, strict=True)}
+        return frame_of({**columns, **counts})
 
     def _draw_classes(self) -> None:
         is_signed = self.classes.dtype.kind in "if" and self.classes[0] < 0

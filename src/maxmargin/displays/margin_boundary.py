@@ -11,6 +11,7 @@ from maxmargin.displays.style import MARKERS, SIDES, VISIBLE_LOSS, ink, legend_b
 from maxmargin.errors import InvalidInput
 from maxmargin.results.data import label_text
 from maxmargin.results.parameters import Parameters, attribute_of, signs_of
+from maxmargin.results.table import frame_of
 from maxmargin.results.wording import plural
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from matplotlib.text import Annotation
 
-__all__ = ["BoundaryDisplay"]
+__all__ = ["MarginBoundaryDisplay"]
 
 ARROW_LENGTH = 0.12  # of the picture; θ is shown as a direction
 
@@ -28,7 +29,7 @@ ARROW_LENGTH = 0.12  # of the picture; θ is shown as a direction
 TRUE_TO_SCALE = 4.0
 
 
-class BoundaryDisplay:
+class MarginBoundaryDisplay:
     """A linear classifier of two columns: boundary, margin boundaries, rows by class, violators circled.
 
     Make one with `from_estimator`.
@@ -87,7 +88,7 @@ class BoundaryDisplay:
     @classmethod
     def from_estimator(
         cls, model: Any, X: Any, y: Any, *, ax: Axes | None = None, arrow: bool = False
-    ) -> BoundaryDisplay:
+    ) -> MarginBoundaryDisplay:
         """Draw a fitted or given classifier.
 
         Parameters
@@ -103,14 +104,14 @@ class BoundaryDisplay:
 
         Returns
         -------
-        BoundaryDisplay
+        MarginBoundaryDisplay
         """
         parameters = Parameters.of(model)
         rows = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != 2:
-            raise InvalidInput(f"BoundaryDisplay draws two columns; X has shape {rows.shape}")
+            raise InvalidInput(f"the display draws two columns; X has shape {rows.shape}")
         if parameters.coef.shape != (2,):
-            raise InvalidInput(f"BoundaryDisplay draws two columns; the model has {len(parameters.coef)}")
+            raise InvalidInput(f"the display draws two columns; the model has {len(parameters.coef)}")
         if len(rows) == 0:
             raise InvalidInput("there are no rows to draw.")
         if not parameters.norm:
@@ -123,7 +124,7 @@ class BoundaryDisplay:
         )
         return display.plot(ax, arrow=arrow)
 
-    def plot(self, ax: Axes | None = None, *, arrow: bool = False) -> BoundaryDisplay:
+    def plot(self, ax: Axes | None = None, *, arrow: bool = False) -> MarginBoundaryDisplay:
         """Draw; the parameters are those of `from_estimator`."""
         self.ax_ = self._new_axes() if ax is None else ax
         self.figure_ = self.ax_.figure  # type: ignore[assignment]
@@ -133,6 +134,20 @@ class BoundaryDisplay:
         self.arrow_ = self._draw_arrow() if arrow else None
         legend_below(self.ax_, is_own_figure=ax is None)
         return self
+
+    def frame(self) -> Any:
+        """Return the rows that are drawn, with sign, agreement and signed distance to the boundary."""
+        first, second = self.feature_names
+        return frame_of(
+            {
+                first: self.X[:, 0],
+                second: self.X[:, 1],
+                "sign": self.signs.astype(np.int8),
+                "agreement": self.agreements,
+                "distance": self.signs * self.agreements / self.parameters.norm,
+                "violates": self.violators,
+            }
+        )
 
     def _draw_lines(self) -> None:
         """Draw the three lines and the strip between the outer two, far beyond the rows."""
