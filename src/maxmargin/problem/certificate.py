@@ -111,7 +111,13 @@ class _SumTerms:
 
 
 def examine(
-    problem: Problem, w: Array, b: float | None, alpha: Array, *, token: StopToken | None = None
+    problem: Problem,
+    w: Array,
+    b: float | None,
+    alpha: Array,
+    *,
+    near: float | None = None,
+    token: StopToken | None = None,
 ) -> Examination:
     """Certify the point (w, b) with the dual point α, in one pass over the rows.
 
@@ -123,6 +129,8 @@ def examine(
         Any offset; None takes the best one for these weights.
     alpha : row vector
         Any numbers; the nearest feasible dual point is used, or none where ρ = 0 and the loss is smooth.
+    near : float, optional
+        Where to begin to look for the best offset; it is the same from anywhere, up to rounding.
     """
     if not problem.is_regularised and problem.loss == "hinge":
         return examine_by_multipliers(problem, w, b, alpha, token=token)
@@ -135,7 +143,7 @@ def examine(
     if b is not None and problem.offset.kind != "free":
         interval = (b, b)
     else:
-        interval = best_offset(problem, z)
+        interval = best_offset(problem, z, near)
     offset = chosen_from(interval) if b is None else b
     scale = _best_scale(problem, seen)
     if scale != 1.0:

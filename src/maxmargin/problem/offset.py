@@ -24,11 +24,11 @@ _MANY_ROWS = 100_000  # from so many on a sample pays for itself
 _Derivatives = Callable[[float], tuple[float, float]]  # from b to slope and curvature
 
 
-def best_offset(problem: Problem, z: Array) -> tuple[float, float]:
+def best_offset(problem: Problem, z: Array, near: float | None = None) -> tuple[float, float]:
     """Return all offsets that minimise the objective when the scores are z.
 
     A missing class makes one end infinite (S37 of the lecture notes' reading: with + examples alone
-    every b ≥ 1 − min z is best); no rows at all, both.
+    every b ≥ 1 − min z is best); no rows at all, both. To begin `near` it saves passes.
     """
     if problem.offset.kind == "none":
         return 0.0, 0.0
@@ -37,7 +37,7 @@ def best_offset(problem: Problem, z: Array) -> tuple[float, float]:
         return _one_class(problem, z)
     if problem.offset.kind == "free" and problem.loss == "hinge":
         return hinge_interval(problem, z)
-    point = _stationary_offset(problem, z)
+    point = _stationary_offset(problem, z, near)
     return point, point
 
 
@@ -99,7 +99,7 @@ class _LargestScore:
         return max(first, second)
 
 
-def _stationary_offset(problem: Problem, z: Array) -> float:
+def _stationary_offset(problem: Problem, z: Array, near: float | None) -> float:
     """Return the root of the objective's slope in b; a sample says where to begin when rows are many."""
     square = problem.offset.square
 
@@ -111,8 +111,8 @@ def _stationary_offset(problem: Problem, z: Array) -> float:
         return with_penalty(*problem.rows.reduce(kernel, z, problem.sign, problem.cost), b)
 
     bracket = _bracket(problem, z)
-    start = min(max(0.0, bracket[0]), bracket[1])
-    if problem.rows.n_rows > _MANY_ROWS:
+    start = min(max(near or 0.0, bracket[0]), bracket[1])
+    if near is None and problem.rows.n_rows > _MANY_ROWS:
         sample = draw_sample(problem, z)
 
         def of_sample(b: float) -> tuple[float, float]:

@@ -10,6 +10,7 @@ The memory that is made here suits every solver, whichever found the solution.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from maxmargin.results.solution import Solution
@@ -18,9 +19,9 @@ from maxmargin.rows import Array, inner
 __all__ = ["start_at_other_cost", "start_of"]
 
 
-def start_of(w: Array, offset: float, alpha: Array) -> dict[str, Any]:
-    """Return weights, offset and duals as the memory that `run` takes."""
-    return {"w": w, "offset": offset, "alpha": alpha}
+def start_of(w: Array, offset: float, alpha: Array, relative_gap: float = math.inf) -> dict[str, Any]:
+    """Return weights, offset, duals and what their gap will be, if known, as the memory that `run` takes."""
+    return {"w": w, "offset": offset, "alpha": alpha, "relative_gap": relative_gap}
 
 
 def start_at_other_cost(solution: Solution, ratio: float) -> dict[str, Any]:
@@ -34,9 +35,9 @@ def start_at_other_cost(solution: Solution, ratio: float) -> dict[str, Any]:
         memory = start_at_other_cost(found, 2.0)
         run(problem_at_2C, solver, plan, limits, token=token, memory=memory)
     """
-    factor = ratio
-    if ratio > 1:
-        square = inner(solution.coef, solution.coef)
-        loss = max(solution.certificate.objective - 0.5 * square, 0.0)
-        factor = min(ratio, 1.0 + loss / square) if square > 0 else ratio
-    return start_of(solution.coef, solution.intercept, factor * solution.alpha)
+    square = inner(solution.coef, solution.coef)
+    loss = max(solution.certificate.objective - 0.5 * square, 0.0)
+    factor = min(ratio, 1.0 + loss / square) if ratio > 1 and square > 0 else ratio
+    gap, value = 0.5 * square * (ratio - 1.0) ** 2, 0.5 * square + ratio * loss
+    relative_gap = gap / value if value > 0 else 0.0
+    return start_of(solution.coef, solution.intercept, factor * solution.alpha, relative_gap)

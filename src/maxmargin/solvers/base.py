@@ -23,11 +23,24 @@ class Needs:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A candidate: weights, offset (None: whatever is best for them) and a dual point."""
+    """A candidate.
+
+    Attributes
+    ----------
+    w : array
+        The weights.
+    b : float or None
+        The offset; None: whatever is best for the weights.
+    alpha : row vector
+        A dual point.
+    near : float or None
+        Where to begin to look for the best offset.
+    """
 
     w: Array
     b: float | None
     alpha: Array
+    near: float | None = None
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ _DROWNING = 2.0  # rounding of the largest entry that a Hessian may have, agains
 # A sample holds one row of so many, but no fewer than that, and this many for each column: then its Hessian
 # is within a factor of two of the scaled whole one. It has to be this much smaller than the problem.
 _SAMPLE_SHARE, _LEAST_SAMPLE, _SAMPLE_PER_COLUMN, _WORTH_A_SAMPLE = 16, 4_000, 10, 4
+_ENOUGH_FOR_A_MEAN = 500  # rows: columns are shifted for the sake of rounding only
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +72,7 @@ class _State:
     w: Array
     b: float
     is_warm: bool
+    is_near: bool  # the start is likely to be good enough
     seed: int
     tol: float  # what to aim at
     is_sample: bool = False
@@ -110,10 +112,12 @@ class Newton:
         rows = problem.rows
         w, b = np.zeros(rows.n_columns), _first_offset(problem)
         is_warm = memory is not None and memory["w"].shape == w.shape
+        is_near = is_warm and memory.get("relative_gap", math.inf) <= tol
         if is_warm:
             w, b = np.array(memory["w"]), float(memory["offset"])
         frame = Frame(problem.offset, rows.n_columns)
-        return _State(rows, frame, w, b, is_warm, seed, tol, is_rough=_single_precision_will_do(problem))
+        is_rough = _single_precision_will_do(problem)
+        return _State(rows, frame, w, b, is_warm, is_near, seed, tol, is_rough=is_rough)
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
         """Find and evaluate a start, or take one Newton step."""
@@ -128,16 +132,18 @@ class Newton:
     def _begin(self, problem: Problem, state: _State, token: StopToken) -> float:
         """Evaluate the start, which is the optimum of a sample where there are many rows."""
         size = _sample_size(problem)
-        sample = None if size is None else sample_of(problem, size, state.seed)
         state.rows = problem.rows.condensed(token)
-        state.uses_gram = self._gram_pays(state.rows, sample is not None and not state.is_sample)
-        if sample is not None and not (state.is_warm and state.uses_gram):
+        state.uses_gram = self._gram_pays(state.rows, size is not None and not state.is_sample)
+        if size is not None and not (state.is_warm and state.uses_gram):
+            sample = sample_of(problem, size, state.seed)
             passes = self._solve_sample(sample, state, token) * sample.rows.n_rows / state.rows.n_rows
+            has_hessian = not (state.may_keep and _needs_two_steps(sample, state.tol))
         else:
-            centre = mean_row(sample or problem, (sample or problem).rows, token)
-            state.frame = Frame(problem.offset, problem.rows.n_columns, centre)
-            passes = 0.0 if sample is not None else 1.0
-        has_hessian = state.uses_gram and not (state.may_keep and self._needs_two_steps(sample, state))
+            few = problem if size is None else sample_of(problem, _ENOUGH_FOR_A_MEAN, state.seed)
+            state.frame = Frame(problem.offset, problem.rows.n_columns, mean_row(few, few.rows, token))
+            passes = 1.0 if size is None else 0.0
+            has_hessian = not state.is_near
+        has_hessian = has_hessian and state.uses_gram
         place = (state.rows, state.frame, state.w, state.b)
         here = evaluate(problem, *place, has_hessian, token, is_rough=state.is_rough)
         passes += 1.0
@@ -185,14 +191,6 @@ class Newton:
         if not state.is_warm:
             state.w, state.b = here.w, here.b
         return passes
-
-    def _needs_two_steps(self, sample: Problem | None, state: _State) -> bool:
-        """Whether one step from the sample's optimum will not do.
-
-        Then the first one is taken with the sample's Hessian: the second, with the whole one, is exact to
-        the square of a much smaller distance.
-        """
-        return sample is not None and _CONVERGENCE * _sample_error(sample) ** 2 > state.tol
 
     # ------------------------------------------------------------ one step
 
@@ -311,7 +309,7 @@ class Newton:
         else:
             w, b, z = here.w, here.b, here.z
         alpha = state.alpha if state.alpha is not None else _own_duals(problem, z, b)
-        return Point(w, None if problem.offset.kind == "free" else b, alpha)
+        return Point(w, None if problem.offset.kind == "free" else b, alpha, near=b)
 
     def learn(self, problem: Problem, state: _State, examination: Examination) -> None:
         """Aim lower if the certificate was worse than it should have been."""
@@ -334,6 +332,15 @@ def _sample_size(problem: Problem) -> int | None:
     size = max(rows.n_rows // _SAMPLE_SHARE, _LEAST_SAMPLE, _SAMPLE_PER_COLUMN * rows.n_columns)
     has_both = costs.positive > 0 and costs.negative > 0
     return size if has_both and rows.n_rows >= _WORTH_A_SAMPLE * size else None
+
+
+def _needs_two_steps(sample: Problem, tol: float) -> bool:
+    """Whether one step from the sample's optimum will not do.
+
+    Then the first one is taken with the sample's Hessian: the second, with the whole one, is exact to the
+    square of a much smaller distance.
+    """
+    return _CONVERGENCE * _sample_error(sample) ** 2 > tol
 
 
 def _single_precision_will_do(problem: Problem) -> bool:

@@ -119,7 +119,7 @@ class _Loop:
         """Certify the state; return True if `watch` asks to stop."""
         point = self.solver.point(self.problem, state)
         began = time.perf_counter()
-        found = examine(self.problem, point.w, point.b, point.alpha, token=self.token)
+        found = examine(self.problem, point.w, point.b, point.alpha, near=point.near, token=self.token)
         self.token.reserve(time.perf_counter() - began)  # the last certificate will take as long
         self.passes += 1.0
         is_cheap = self.problem.rows.n_values <= _CHEAP_VALUES
@@ -223,7 +223,7 @@ def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
     cut_short = status in (Status.MAX_TIME, Status.INTERRUPTED)  # perhaps within a step
     if state is not None and (cut_short or loop.certified != loop.iterations):
         point = loop.solver.point(problem, state)
-        loop.best.keep(examine(problem, point.w, point.b, point.alpha))
+        loop.best.keep(examine(problem, point.w, point.b, point.alpha, near=point.near))
     best = loop.best
     if best.dual is None or best.objective > value_at_zero(problem):
         alpha = problem.rows.zeros() if best.dual is None else best.dual.alpha
@@ -245,7 +245,7 @@ def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
     return Solution(
         coef=final.w,
         intercept=final.b,
-        intercept_interval=final.interval,
+        intercept_interval=primal.interval,  # where the search for b began may change its last digit
         alpha=final.alpha,
         certificate=replace(final.certificate, residuals=residuals),
         status=status,
