@@ -8,9 +8,9 @@ import pkgutil
 from pathlib import Path
 
 import pytest
+from pages import has_examples, run_page
 
 import maxmargin
-from pages import has_examples, run_page
 
 ROOT = Path(__file__).parents[2]
 MODULES = sorted(
