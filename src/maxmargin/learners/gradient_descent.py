@@ -23,6 +23,8 @@ from maxmargin.losses.base import FloatArray, Loss
 from maxmargin.losses.risk import weighted_sum, weighted_sum_gradient
 from maxmargin.losses.table import find_loss
 from maxmargin.results.descent import DescentTrace
+from maxmargin.results.landscape import Landscape
+from maxmargin.results.step_words import number
 from maxmargin.solvers.step_rules import StepRule, choose_rule
 from maxmargin.validation import check_matrix, check_positive
 
@@ -136,6 +138,19 @@ class _Objective:
         gradient = np.append(of_theta / n + self.lam * theta, of_offset / n if self.has_offset else 0.0)
         return _Place(rows, value, gradient, step)
 
+    def value(self, agreements: FloatArray, theta: FloatArray) -> float:
+        """Return the objective from the agreements of all rows."""
+        mean = float(np.mean(self.loss.value(agreements)))
+        return mean + 0.5 * self.lam * float(np.sum(theta * theta))
+
+    def landscape(self, rows: LabelledRows) -> Landscape:
+        """Return the objective as a function of (θ, θ₀)."""
+        title = f"mean {self.loss.name.replace('_', ' ')} loss"
+        if self.lam:
+            title += f" + {number(self.lam / 2)}·‖θ‖²"
+        # The user's array may hold something else when the picture is drawn.
+        return Landscape(rows.X.copy(), rows.y, self.value, self.loss.kinks, title)
+
     def after(self, here: _Place, length: float) -> _Place | None:
         """Evaluate the end of a step of that length against the gradient."""
         with np.errstate(over="ignore", invalid="ignore"):
@@ -168,6 +183,8 @@ def _descend(objective: _Objective, rows: LabelledRows, rule: StepRule, steps: i
         step=np.array([place.step for place in course]),
         training_error=np.array([place.error for place in course]),
         reason=reason,
+        landscape=objective.landscape(rows),
+        has_offset=objective.has_offset,
     )
 
 

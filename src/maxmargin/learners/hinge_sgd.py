@@ -29,6 +29,11 @@ class HingeSGDMethod(OnlineMethod):
 
     title: ClassVar[str] = "hinge SGD"
     kernel: ClassVar[str] = "margin"
+    kinks: ClassVar[tuple[float, ...]] = (1.0,)
+
+    @property
+    def objective(self) -> str:
+        return "mean hinge loss"
 
     @property
     def threshold(self) -> float:

@@ -28,6 +28,10 @@ class LogisticSGDMethod(OnlineMethod):
     title: ClassVar[str] = "logistic SGD"
     kernel: ClassVar[str] = "logistic"
 
+    @property
+    def objective(self) -> str:
+        return "mean logistic loss"
+
     def risk(self, agreements: Array, theta: Array) -> float:
         return float(np.mean(np.logaddexp(0.0, -agreements)))
 

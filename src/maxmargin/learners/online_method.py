@@ -69,6 +69,7 @@ class OnlineMethod(ABC):
 
     title: ClassVar[str]
     kernel: ClassVar[str]  # the core's rule: "margin", "pegasos" or "logistic"
+    kinks: ClassVar[tuple[float, ...]] = ()  # the agreements at which the slope of its loss jumps
 
     @property
     def threshold(self) -> float:
@@ -98,6 +99,11 @@ class OnlineMethod(ABC):
                 "with fit_intercept=True."
             )
         return norm2
+
+    @property
+    @abstractmethod
+    def objective(self) -> str:
+        """What the method tries to make small, in words."""
 
     @abstractmethod
     def risk(self, agreements: Array, theta: Array) -> float:

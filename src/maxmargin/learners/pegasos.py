@@ -36,6 +36,11 @@ class PegasosMethod(OnlineMethod):
 
     title: ClassVar[str] = "Pegasos"
     kernel: ClassVar[str] = "pegasos"
+    kinks: ClassVar[tuple[float, ...]] = (1.0,)
+
+    @property
+    def objective(self) -> str:
+        return f"mean hinge loss + {number(self.lam / 2)}·‖θ‖²"
 
     def risk(self, agreements: Array, theta: Array) -> float:
         mean = float(np.mean(np.maximum(0.0, 1.0 - agreements)))

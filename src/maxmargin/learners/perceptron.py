@@ -26,6 +26,11 @@ class PerceptronMethod(OnlineMethod):
 
     title: ClassVar[str] = "perceptron"
     kernel: ClassVar[str] = "margin"
+    kinks: ClassVar[tuple[float, ...]] = (0.0,)
+
+    @property
+    def objective(self) -> str:
+        return "training error"
 
     def risk(self, agreements: Array, theta: Array) -> float:
         return float(np.mean(agreements <= 0))

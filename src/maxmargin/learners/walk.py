@@ -190,6 +190,21 @@ class WalkReplay:
             walk.sweep(examples, segment._replace(visits=visits), StopToken())
         return walk.weights()
 
+    def course(self, counts: NDArray[np.intp]) -> tuple[Array, Array]:
+        walk, examples = self._kept[0].copy(), Examples(MemoryRows(self.X), self.sign, self.norm2)
+        coefs, offsets = np.empty((len(counts), self.X.shape[1])), np.empty(len(counts))
+        made, at = 0, 0
+        for k, count in enumerate(counts):
+            while made < count:
+                before, segment = self._segments[at]
+                visits = min(before + segment.visits, int(count)) - made
+                part = Segment(segment.number, segment.position + made - before, visits)
+                walk.sweep(examples, part, StopToken())
+                made += visits
+                at += made == before + segment.visits
+            coefs[k], offsets[k] = walk.weights()
+        return coefs, offsets
+
     def row(self, example: int) -> tuple[Array, int]:
         x = self.X[[example]]
         dense = x.toarray() if hasattr(x, "toarray") else np.asarray(x)

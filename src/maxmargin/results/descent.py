@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidParameter
+from maxmargin.results.landscape import Landscape
 from maxmargin.results.table import frame_of
 from maxmargin.results.wording import Readable, percent, plural, short
 
@@ -35,6 +36,10 @@ class DescentTrace(Readable):
         The share of examples with an agreement of 0 or less.
     reason : str
         Why it ended.
+    landscape : Landscape or None
+        The objective as a function, for pictures.
+    has_offset : bool
+        Whether θ₀ was free to move.
     """
 
     coefs: NDArray[np.float64]
@@ -44,6 +49,8 @@ class DescentTrace(Readable):
     step: NDArray[np.float64]
     training_error: NDArray[np.float64]
     reason: str
+    landscape: Landscape | None = field(default=None, repr=False)
+    has_offset: bool = True
 
     def __len__(self) -> int:
         """Return the number of steps."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidParameter
+from maxmargin.results.landscape import Landscape
 from maxmargin.results.step_words import TracedStep
 from maxmargin.results.table import frame_of
 from maxmargin.results.wording import Readable, plural
@@ -29,6 +30,20 @@ class Narrator(Protocol):
         """Return whether it has an offset."""
         ...
 
+    @property
+    def objective(self) -> str:
+        """Return what it tries to make small, in words."""
+        ...
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        """Return the agreements at which the slope of its loss jumps."""
+        ...
+
+    def risk(self, agreements: NDArray[np.float64], theta: NDArray[np.float64]) -> float:
+        """Return what it tries to make small, from the agreements of all rows."""
+        ...
+
     def tell(self, step: TracedStep) -> str:
         """Say in words what a step did."""
         ...
@@ -39,6 +54,20 @@ class Replay(Protocol):
 
     def weights(self, count: int) -> tuple[NDArray[np.float64], float]:
         """Return θ and θ₀ after that many steps of the trace."""
+        ...
+
+    def course(self, counts: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return θ and θ₀ after so many steps, for increasing counts and in one go."""
+        ...
+
+    @property
+    def X(self) -> Any:
+        """Return all rows."""
+        ...
+
+    @property
+    def sign(self) -> NDArray[np.int8]:
+        """Return all labels, -1 or +1."""
         ...
 
     def row(self, example: int) -> tuple[NDArray[np.float64], int]:
@@ -114,6 +143,36 @@ class Trace(Readable):
     def weights(self, t: int = -1) -> tuple[NDArray[np.float64], float]:
         """Return θ and θ₀ after step t; the step before the first is the start, −1 the end."""
         return self.replay.weights(self._count(t))
+
+    def course(self, ts: Any = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return θ and θ₀ after each of the steps `ts`, which increase; by default the start and all steps.
+
+        Examples
+        --------
+        >>> from maxmargin import Perceptron
+        >>> trace = Perceptron(trace=True).fit([[2.0, 1.0], [1.0, -1.0]], [1, -1]).trace_
+        >>> trace.course([0, 1, 2])
+        (array([[0., 0.],
+               [2., 1.],
+               [1., 2.]]), array([0., 1., 0.]))
+        """
+        counts = (
+            np.arange(len(self) + 1) if ts is None else np.array([self._count(t) for t in ts], dtype=np.intp)
+        )
+        if np.any(np.diff(counts) < 0):
+            raise InvalidParameter("the steps of a course must increase; sort ts")
+        return self.replay.course(counts)
+
+    @property
+    def landscape(self) -> Landscape:
+        """What the method tries to make small, as a function of (θ, θ₀)."""
+        signs = self.replay.sign.astype(np.float64)
+        return Landscape(self.replay.X, signs, self.method.risk, self.method.kinks, self.method.objective)
+
+    @property
+    def has_offset(self) -> bool:
+        """Whether there is an offset θ₀."""
+        return self.method.fit_intercept
 
     def explain(self, t: int = -1) -> str:
         """Say in words, with the actual numbers, what step t did."""
