@@ -1,7 +1,9 @@
 from maxmargin import losses as losses
 from maxmargin.displays.convergence import ConvergenceDisplay as ConvergenceDisplay
+from maxmargin.displays.descent import DescentDisplay as DescentDisplay
 from maxmargin.displays.margin_boundary import MarginBoundaryDisplay as MarginBoundaryDisplay
 from maxmargin.displays.margin_histogram import MarginHistogramDisplay as MarginHistogramDisplay
+from maxmargin.displays.trace import TraceDisplay as TraceDisplay
 from maxmargin.errors import CalibrationWarning as CalibrationWarning
 from maxmargin.errors import ConvergenceWarning as ConvergenceWarning
 from maxmargin.errors import LeaveOneOutWarning as LeaveOneOutWarning

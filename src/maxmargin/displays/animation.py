@@ -17,6 +17,7 @@ import numpy as np
 from maxmargin.displays.step_boundary import draw_boundary
 from maxmargin.displays.style import MARKERS, SIDES, ink, tidy
 from maxmargin.errors import InvalidParameter
+from maxmargin.results.palette import css_variables
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -107,6 +108,7 @@ class TraceAnimation:
         # "</script>" inside a string would end the script.
         data = json.dumps(frames, ensure_ascii=False).replace("<", "\\u003c")
         return Template(template).substitute(
+            colours=css_variables(),
             title=html.escape(f"{self.display.trace.method.title}, step by step"),
             summary=html.escape(str(self.display.trace)),
             frames=data,

@@ -91,7 +91,6 @@ def _draw_earlier(ax: Axes, trace: Trace, t: int, reach: float) -> None:
     before = np.flatnonzero(trace.updated[: max(t - trace.first, 0)]) + trace.first
     shown = before[-REMEMBERED:]
     coefs, offsets = trace.course([*shown.tolist(), t])
-    label: str | None = "earlier ones"
     for k, (coef, offset) in enumerate(zip(coefs[:-1], offsets[:-1], strict=True)):
         line = _line(coef, float(offset), np.zeros(2), reach)
         if line is None or (np.array_equal(coef, coefs[-1]) and offset == offsets[-1]):
@@ -102,11 +101,10 @@ def _draw_earlier(ax: Axes, trace: Trace, t: int, reach: float) -> None:
             color=ink(),
             linewidth=1.0,
             linestyle=(0, (5, 3)),
-            alpha=0.6 / age,
-            label=label,
+            alpha=0.65 / age,
+            label="earlier ones" if age == 1 else None,
             zorder=2,
         )
-        label = None
 
 
 def _ring_example(ax: Axes, trace: Trace, t: int) -> None:
