@@ -1,0 +1,56 @@
+// Questions to the program that opened this page. Of each kind one is under way; the newest waits, older ones
+// are dropped: whoever moves a slider wants to see where it is, not where it was.
+
+export async function ask(question, body = {}) {
+  let reply;
+  try {
+    reply = await fetch(question, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  } catch {
+    throw new Error("The program behind this page has ended. Start “maxmargin play” again; Save still works.");
+  }
+  const answer = await reply.json();
+  if (!reply.ok) throw new Error(answer.error);
+  return answer;
+}
+
+export class Newest {
+  #question;
+  #receive;
+  #fail;
+  #waiting = null;
+  #busy = false;
+
+  constructor(question, receive, fail) {
+    this.#question = question;
+    this.#receive = receive;
+    this.#fail = fail;
+  }
+
+  // `tag` comes back with the answer, to tell which state it is about.
+  ask(body, tag) {
+    this.#waiting = { body, tag };
+    if (!this.#busy) this.#next();
+  }
+
+  get isWaiting() {
+    return this.#waiting !== null;
+  }
+
+  async #next() {
+    this.#busy = true;
+    while (this.#waiting) {
+      const { body, tag } = this.#waiting;
+      this.#waiting = null;
+      try {
+        this.#receive(await ask(this.#question, body), tag);
+      } catch (error) {
+        this.#fail(error, tag);
+      }
+    }
+    this.#busy = false;
+  }
+}

@@ -1,0 +1,72 @@
+// What is on the page, and everything that wants to know when it changes.
+
+export const state = {
+  points: [],
+  loss: "hinge",
+  strength: "C",
+  value: 1,
+  offset: true,
+  tab: "fit",
+  hand: { theta: [1, 0], theta0: 0 },
+  steps: { method: "perceptron", rule: "η = 1", count: 100, seed: 0, at: 0 },
+  view: { left: -4, right: 4, bottom: -3, top: 3 },
+  names: ["x₁", "x₂"],
+  classes: ["−1", "+1"],
+};
+
+// What the program answered; `about` of each is the number of the state that it is about.
+export const answers = { fit: null, leftOut: null, hand: null, walk: null };
+
+let version = 0;
+const listeners = [];
+const past = [];
+
+export const versionNow = () => version;
+
+export function onChange(listener) {
+  listeners.push(listener);
+}
+
+// `what` is "points", "problem", "hand", "steps", "tab" or "look".
+export function change(what, entries) {
+  Object.assign(state, entries);
+  if (what === "points" || what === "problem") version += 1;
+  for (const listener of listeners) listener(what);
+}
+
+// Points are replaced, never changed in place: the picture compares, and the past keeps the old ones.
+export function changePoints(points, { keepPast = true } = {}) {
+  if (keepPast) remember();
+  change("points", { points });
+}
+
+export function remember() {
+  if (past.at(-1) !== state.points) past.push(state.points);
+  if (past.length > 200) past.shift();
+}
+
+export function undo() {
+  const points = past.pop();
+  if (points) change("points", { points });
+}
+
+export const canUndo = () => past.length > 0;
+
+export function task() {
+  const { points, loss, strength, value, offset } = state;
+  return { points, loss, strength, value, offset };
+}
+
+// ---------------------------------------------------------------- files
+
+export function saved(format, version) {
+  const { points, loss, strength, value, offset, tab, hand, steps, view, names, classes } = state;
+  return { format, version, points, loss, strength, value, offset, tab, hand, steps, view, names, classes };
+}
+
+export function restore(checked) {
+  remember();
+  const { format, version: written, ...entries } = checked;
+  change("points", entries);
+  change("tab");
+}

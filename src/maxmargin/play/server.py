@@ -1,0 +1,171 @@
+"""The server of the playground: the page's files and the answers to its questions, on this machine only."""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from collections.abc import Callable
+from functools import cached_property
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from maxmargin.errors import InvalidInput, MaxMarginError
+from maxmargin.play.access import ADDRESS, Access
+from maxmargin.play.answers import answer
+from maxmargin.play.pages import Page, pages
+
+__all__ = ["LARGEST_BODY", "Playground"]
+
+LARGEST_BODY = 1_000_000  # bytes
+SECONDS_OF_SILENCE = 600  # then a connection that the browser keeps open is closed
+
+# Nothing may be loaded from anywhere else, nor may another page embed this one.
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",  # the address holds the token
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+class Playground(ThreadingHTTPServer):
+    """A running playground.
+
+    Parameters
+    ----------
+    port : int, default 0
+        0 takes a free one.
+
+    Attributes
+    ----------
+    access : Access
+        Its ``url`` is the address to open.
+
+    Examples
+    --------
+    >>> from maxmargin.play import Playground
+    >>> with Playground() as playground:  # serve_forever() would answer until Ctrl-C
+    ...     playground.access.url.startswith("http://127.0.0.1:")
+    True
+    """
+
+    daemon_threads = True  # Ctrl-C does not wait for fits
+    request_queue_size = 32
+
+    def __init__(self, port: int = 0) -> None:
+        super().__init__((ADDRESS, port), _Handler)
+        self.access = Access(self.server_address[1])
+
+    @cached_property
+    def pages(self) -> dict[str, Page]:
+        """Everything that can be had without asking a question, by name."""
+        return pages()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing about browsers that hang up, which they do whenever a page is closed."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    server: Playground
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "maxmargin", ""
+    timeout = SECONDS_OF_SILENCE
+    # Waiting to fill a packet would hold every small answer back for 40 ms.
+    disable_nagle_algorithm = True
+
+    def do_GET(self) -> None:  # noqa: N802 - the name is the standard library's
+        """Hand out a file."""
+        if self._is_refused():
+            return
+        page = self.server.pages.get(self.server.access.name_in(self.path))
+        if page is None:
+            self._refuse(HTTPStatus.NOT_FOUND, "there is no such page")
+        else:
+            self._send(HTTPStatus.OK, page.content, page.kind)
+
+    do_HEAD = do_GET  # noqa: N815 - the name is the standard library's
+
+    def do_POST(self) -> None:  # noqa: N802 - the name is the standard library's
+        """Answer a question."""
+        if self._is_refused():
+            return
+        body = self._read_body()
+        if body is None:
+            return
+        try:
+            found = answer(self.server.access.name_in(self.path), _parse(body))
+        except LookupError:
+            self._refuse(HTTPStatus.NOT_FOUND, "there is no such question")
+        except MaxMarginError as error:
+            self._refuse(HTTPStatus.BAD_REQUEST, str(error))
+        except Exception as error:
+            traceback.print_exc()
+            told = f"this is a mistake in maxmargin, please report it: {type(error).__name__}: {error}"
+            self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, told)
+        else:
+            self._send(HTTPStatus.OK, json.dumps(found, allow_nan=False).encode(), "application/json")
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Keep quiet: the address in a log would be a permission in a log."""
+
+    # ------------------------------------------------------------ parts
+
+    def _is_refused(self) -> bool:
+        why = self.server.access.refusal(self.path, self.headers.get("Host"), self.headers.get("Origin"))
+        if why is not None:
+            self.close_connection = True  # its body, if it has one, stays unread
+            self._refuse(HTTPStatus.FORBIDDEN, why)
+        return why is not None
+
+    def _read_body(self) -> bytes | None:
+        """Return what was sent, or refuse it and return None."""
+        kind = self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        length = self.headers.get("Content-Length", "")
+        if not length.isascii() or not length.isdigit() or int(length) > LARGEST_BODY:
+            told = f"a request needs a Content-Length of up to {LARGEST_BODY:,} bytes; got {length[:20] or 'none'}"
+        elif kind != "application/json":
+            told = f"a request must be application/json; got {kind[:60] or 'nothing'}"
+        else:
+            return self.rfile.read(int(length))
+        self.close_connection = True
+        self._refuse(HTTPStatus.BAD_REQUEST, told)
+        return None
+
+    def _refuse(self, status: HTTPStatus, message: str) -> None:
+        self._send(status, json.dumps({"error": message}).encode(), "application/json")
+
+    def _send(self, status: HTTPStatus, content: bytes, kind: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Length", str(len(content)))
+        for name, value in HEADERS.items():
+            self.send_header(name, value)
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        # Headers and content in one piece: two would be two packets.
+        self._headers_buffer: list[bytes]
+        self._headers_buffer.append(b"\r\n" + (content if self.command != "HEAD" else b""))
+        self.flush_headers()
+
+
+def _parse(body: bytes) -> Any:
+    """Read JSON; NaN and infinity, which Python would take, are none."""
+    try:
+        return json.loads(body, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise InvalidInput("the request is nested too deeply") from None
+    except ValueError as error:
+        raise InvalidInput(f"the request is not JSON: {error}") from None
+
+
+def _refuse_constant(name: str) -> Callable[..., Any]:
+    raise ValueError(f"{name} is not a number in JSON")
