@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_iris
 
-from maxmargin.datasets import breast_cancer
+from maxmargin.datasets import breast_cancer, iris
 from maxmargin.errors import InvalidInput
 from maxmargin.results.data import Data
 
@@ -81,8 +81,17 @@ def test_breast_cancer_is_scikit_learns_copy():
     assert str(data) == '569 rows, 30 columns; label "diagnosis"; classes benign (63 %), malignant (37 %)'
 
 
-def test_the_script_makes_the_same_file_again(tmp_path):
-    shipped = ROOT / "src" / "maxmargin" / "datasets" / "breast_cancer.csv"
+def test_iris_is_scikit_learns_copy():
+    data, theirs = iris(), load_iris()
+    np.testing.assert_array_equal(data.X, theirs.data)
+    np.testing.assert_array_equal(data.y, theirs.target_names[theirs.target])
+    assert data.feature_names == tuple(theirs.feature_names)
+
+
+def test_the_script_makes_the_same_files_again(tmp_path):
+    shipped = ROOT / "src" / "maxmargin" / "datasets"
     script = ROOT / "scripts" / "make_datasets.py"
     subprocess.run([sys.executable, script, tmp_path], check=True)
-    assert (tmp_path / "breast_cancer.csv").read_bytes() == shipped.read_bytes()
+    made = sorted(path.name for path in tmp_path.iterdir())
+    assert made == sorted(path.name for path in shipped.glob("*.csv"))
+    assert all((tmp_path / name).read_bytes() == (shipped / name).read_bytes() for name in made)

@@ -17,19 +17,22 @@ def add_play(commands: Any) -> None:
     parser = commands.add_parser(
         "play",
         help="open a page on which points can be moved and fits watched",
-        description="Open a local page on which points of two classes can be placed and moved, and every fit, "
-        "its certificate and the steps of the lectures' learners watched. Nothing leaves this machine.",
+        description="Open a local page on which points of two classes can be placed and moved, and every fit "
+        "with its certificate and the steps of the lectures' learners watched. Nothing leaves this machine.",
         allow_abbrev=False,
     )
     parser.add_argument("--port", type=whole_number, default=0, help="of 127.0.0.1 (a free one)")
     parser.add_argument(
-        "--no-browser", action="store_true", help="print the address only; open it in the browser of your choice"
+        "--no-browser",
+        action="store_true",
+        help="print the address, for a browser of your choice",
     )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until Ctrl-C, which is how it is meant to end."""
+    import threading
     import webbrowser
 
     from maxmargin.errors import InvalidParameter
@@ -42,7 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
         print("The address is for this machine and this run only. Ctrl-C ends it.", flush=True)
         try:
             if not arguments.no_browser:
-                webbrowser.open(playground.access.url)
+                # A browser in a terminal returns only when it is left, and has to be answered until then.
+                threading.Thread(target=webbrowser.open, args=[playground.access.url], daemon=True).start()
             playground.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
             print("\nplayground closed", flush=True)

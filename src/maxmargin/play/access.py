@@ -1,8 +1,8 @@
 """Who may ask: only the page that this program opened, on this machine.
 
-Any web page that is open in the same browser can send requests to 127.0.0.1. Three things keep it out: it does
-not know the token in the address; a name of its own that it points to 127.0.0.1 (DNS rebinding) shows in the
-header ``Host``; and what browsers tell about the sender shows in ``Origin``.
+Any web page that is open in the same browser can send requests to 127.0.0.1. Three things keep it out: it
+does not know the token in the address; a name of its own that it points to 127.0.0.1 (DNS rebinding) shows in
+the header ``Host``; and what browsers tell about the sender shows in ``Origin``.
 """
 
 from __future__ import annotations

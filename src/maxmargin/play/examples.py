@@ -1,4 +1,4 @@
-"""Points to begin with: made by a formula with a fixed seed, or taken from data that ship with the package."""
+"""Points to begin with: made with a fixed seed, or taken from data that ship with the package."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _separable() -> Points:
 
 def _with_outlier() -> Points:
     """One positive point close to the others: it takes the whole margin, unless it is given up."""
-    return np.vstack([_separable(), [-0.6, -0.9, 1.0]])
+    return np.vstack([_separable(), [-0.35, -0.55, 1.0]])
 
 
 def _overlapping() -> Points:

@@ -10,6 +10,7 @@ import numpy as np
 
 from maxmargin.errors import LeaveOneOutWarning, NoFiniteOptimum
 from maxmargin.play.state import Task
+from maxmargin.results.certificate import ROUNDING
 from maxmargin.results.wording import percent
 from maxmargin.training.leave_one_out import leave_one_out
 from maxmargin.training.model import LinearModel
@@ -39,7 +40,7 @@ def fit(task: Task) -> dict[str, Any]:
         "objective": proof.objective,
         "bound": proof.bound,
         "gap": proof.gap,
-        "relative_gap": percent(proof.relative_gap),
+        "relative_gap": percent(proof.relative_gap) if proof.relative_gap > ROUNDING else "0 %, to rounding",
         "certificate": str(proof),
         "warning": model.warning() or "",
         "solver": model.plans[0].solver,
@@ -96,8 +97,8 @@ def _why_undetermined(task: Task) -> str:
         return "Place points of both classes to see a boundary."
     try:
         model = fit_linear(task.X, task.sign, n_jobs=1, **task.settings())
-    except NoFiniteOptimum as error:
-        return str(error)
+    except NoFiniteOptimum:
+        return f"One class only: θ = 0, and the {task.loss} loss falls for ever as the offset grows."
     if not task.has_offset:
         return "One class only: there is nothing to tell apart."
     low = model.intercept_intervals[0][0]

@@ -36,7 +36,8 @@ def check_state(given: Any) -> dict[str, Any]:
     """
     state = read_mapping("the file", given)
     if state.get("format") != FORMAT:
-        raise InvalidInput(f'this file is not a saved playground: its "format" is {shown(state.get("format"))}')
+        found = shown(state.get("format"))
+        raise InvalidInput(f'this file is not a saved playground: its "format" is {found}')
     if state.get("version") != VERSION:
         raise InvalidInput(
             f"the file has version {shown(state.get('version'))}; this program reads version {VERSION}"

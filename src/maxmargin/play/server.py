@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,16 +18,18 @@ from maxmargin.errors import InvalidInput, MaxMarginError
 from maxmargin.play.access import ADDRESS, Access
 from maxmargin.play.answers import answer
 from maxmargin.play.pages import Page, pages
+from maxmargin.play.steps import load_learners
 
 __all__ = ["LARGEST_BODY", "Playground"]
 
 LARGEST_BODY = 1_000_000  # bytes
+LONGEST_ANSWER = 15.0  # seconds; every question has a limit of time that is shorter
 SECONDS_OF_SILENCE = 600  # then a connection that the browser keeps open is closed
 
 # Nothing may be loaded from anywhere else, nor may another page embed this one.
 HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",  # the address holds the token
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -60,6 +65,33 @@ class Playground(ThreadingHTTPServer):
     def __init__(self, port: int = 0) -> None:
         super().__init__((ADDRESS, port), _Handler)
         self.access = Access(self.server_address[1])
+        self._answering, self._changed = 0, threading.Condition()
+        # The learners load scikit-learn: nobody should wait for that at the first step.
+        threading.Thread(target=self._prepare, daemon=True).start()
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """Count the answers under way, for which the end of the program waits."""
+        self._count(1)
+        try:
+            yield
+        finally:
+            self._count(-1)
+
+    def server_close(self) -> None:
+        """Take no more questions, and wait for the answers: no thread may be in the core when Python ends."""
+        super().server_close()
+        with self._changed:
+            self._changed.wait_for(lambda: self._answering == 0, timeout=LONGEST_ANSWER)
+
+    def _count(self, more: int) -> None:
+        with self._changed:
+            self._answering += more
+            self._changed.notify_all()
+
+    def _prepare(self) -> None:
+        with self.answering():
+            load_learners()
 
     @cached_property
     def pages(self) -> dict[str, Page]:
@@ -82,7 +114,7 @@ class _Handler(BaseHTTPRequestHandler):
     # Waiting to fill a packet would hold every small answer back for 40 ms.
     disable_nagle_algorithm = True
 
-    def do_GET(self) -> None:  # noqa: N802 - the name is the standard library's
+    def do_GET(self) -> None:
         """Hand out a file."""
         if self._is_refused():
             return
@@ -94,7 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET  # noqa: N815 - the name is the standard library's
 
-    def do_POST(self) -> None:  # noqa: N802 - the name is the standard library's
+    def do_POST(self) -> None:
         """Answer a question."""
         if self._is_refused():
             return
@@ -102,7 +134,8 @@ class _Handler(BaseHTTPRequestHandler):
         if body is None:
             return
         try:
-            found = answer(self.server.access.name_in(self.path), _parse(body))
+            with self.server.answering():
+                found = answer(self.server.access.name_in(self.path), _parse(body))
         except LookupError:
             self._refuse(HTTPStatus.NOT_FOUND, "there is no such question")
         except MaxMarginError as error:
@@ -130,8 +163,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Return what was sent, or refuse it and return None."""
         kind = self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         length = self.headers.get("Content-Length", "")
-        if not length.isascii() or not length.isdigit() or int(length) > LARGEST_BODY:
-            told = f"a request needs a Content-Length of up to {LARGEST_BODY:,} bytes; got {length[:20] or 'none'}"
+        if not re.fullmatch("[0-9]{1,9}", length) or int(length) > LARGEST_BODY:
+            found = length[:20] or "none"
+            told = f"a request needs a Content-Length of up to {LARGEST_BODY:,} bytes; got {found}"
         elif kind != "application/json":
             told = f"a request must be application/json; got {kind[:60] or 'nothing'}"
         else:

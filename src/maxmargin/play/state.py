@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -117,8 +116,9 @@ def read_hand(given: Any) -> Hand:
     theta = hand.get("theta")
     if not isinstance(theta, list) or len(theta) != 2:
         raise InvalidInput(f"hand.theta must be a list of two numbers; got {shown(theta)}")
-    numbers = [read_number(f"hand.theta[{k}]", value, -(LARGEST**2), LARGEST**2) for k, value in enumerate(theta)]
-    return Hand(np.array(numbers), read_number("hand.theta0", hand.get("theta0"), -(LARGEST**2), LARGEST**2))
+    far = LARGEST**2
+    numbers = [read_number(f"hand.theta[{k}]", value, -far, far) for k, value in enumerate(theta)]
+    return Hand(np.array(numbers), read_number("hand.theta0", hand.get("theta0"), -far, far))
 
 
 def read_mapping(name: str, value: Any) -> Mapping[str, Any]:
@@ -130,10 +130,10 @@ def read_mapping(name: str, value: Any) -> Mapping[str, Any]:
 
 def read_number(name: str, value: Any, low: float, high: float) -> float:
     """Return a finite number between two others; JSON's true and false are none."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         raise InvalidInput(f"{name} must be a finite number; got {shown(value)}")
-    if not low <= value <= high:
-        raise InvalidInput(f"{name} must be between {low:g} and {high:g}; got {value:g}")
+    if not low <= value <= high:  # as it is: a whole number may be too large for a float
+        raise InvalidInput(f"{name} must be between {low:g} and {high:g}; got {shown(value)}")
     return float(value)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -13,7 +14,7 @@ from maxmargin.errors import InvalidInput
 from maxmargin.losses.table import find_loss
 from maxmargin.play.state import Task, read_mapping, read_number
 
-__all__ = ["METHODS", "MOST_STEPS", "Walk", "read_walk", "walk"]
+__all__ = ["METHODS", "MOST_STEPS", "Walk", "load_learners", "read_walk", "walk"]
 
 MOST_STEPS = 1000
 
@@ -134,6 +135,12 @@ def walk(task: Task, chosen: Walk) -> dict[str, Any]:
         "measured": measure.of(task, theta, agreement).tolist(),
         "reason": f"it goes on; these are the first {chosen.count:,} steps" if is_cut else course.reason,
     }
+
+
+def load_learners() -> None:
+    """Import what the methods need, which takes about a second."""
+    for name in ("perceptron", "pegasos", "hinge_sgd", "logistic_sgd"):
+        import_module(f"maxmargin.estimators.{name}")
 
 
 # ---------------------------------------------------------------- what is made small

@@ -100,20 +100,20 @@ export class Editor {
       return;
     }
     changePoints([...state.points, [x, y, sign]]);
-    this.tell(`Point ${state.points.length}, ${this.#classOf(sign)}, at ${short(x)}, ${short(y)}.`);
+    this.tell(`Example ${state.points.length - 1}, ${this.#classOf(sign)}, at ${short(x)}, ${short(y)}.`);
   }
 
   remove(k) {
     changePoints(state.points.filter((_, j) => j !== k));
     this.held = null;
-    this.tell(`Point ${k + 1} removed; ${state.points.length} left.`);
+    this.tell(`Example ${k} removed; ${state.points.length} left.`);
   }
 
   flip(k) {
     const points = state.points.slice();
     points[k] = [points[k][0], points[k][1], -points[k][2]];
     changePoints(points);
-    this.tell(`Point ${k + 1} is now ${this.#classOf(points[k][2])}.`);
+    this.tell(`Example ${k} is now ${this.#classOf(points[k][2])}.`);
   }
 
   #classOf(sign) {
@@ -178,6 +178,6 @@ export class Editor {
     this.held = this.held === null ? (direction > 0 ? 0 : n - 1) : (this.held + direction + n) % n;
     const [x, y, sign] = state.points[this.held];
     this.cursor = [x, y];
-    this.tell(`Point ${this.held + 1} of ${n}, ${this.#classOf(sign)}, at ${short(x)}, ${short(y)}.`);
+    this.tell(`Example ${this.held} of ${n}, ${this.#classOf(sign)}, at ${short(x)}, ${short(y)}.`);
   }
 }

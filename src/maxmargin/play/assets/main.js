@@ -140,12 +140,12 @@ function setUpTools() {
   new ResizeObserver(paint).observe(picture.svg);
 }
 
-async function choose(name) {
+async function choose(name, keepPast = true) {
   try {
     const { points, names, classes } = await ask("example", { name });
     Object.assign(state, { names, classes, view: viewOf(points) });
     state.steps = { ...state.steps, at: 0 };
-    changePoints(points);
+    changePoints(points, { keepPast });
   } catch (error) {
     fail(error);
   }
@@ -167,7 +167,7 @@ async function start() {
   setUpTable(editor);
   setUpFiles(menu, tell, fail);
   byId("example").value = menu.examples[0].name;
-  await choose(menu.examples[0].name);
+  await choose(menu.examples[0].name, false);
 }
 
 start().catch(fail);

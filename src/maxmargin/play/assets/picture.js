@@ -161,7 +161,7 @@ export class Picture {
     const wing = (side) => [b[0] - head * ux + 0.5 * side * head * uy, b[1] - head * uy - 0.5 * side * head * ux];
     element("path", { class: "arrow", d: pathThrough([a, b]) }, layer);
     element("path", { class: "arrow-head", d: pathThrough([b, wing(1), wing(-1)], true) }, layer);
-    if (length < 40 * frame.enlarged) return;
+    if (length < 55 * frame.enlarged) return;
     const at = [(a[0] + b[0]) / 2 + 12 * frame.enlarged * uy, (a[1] + b[1]) / 2 - 12 * frame.enlarged * ux];
     const label = element("text", { class: "label", x: px(at[0]), y: px(at[1]), dy: "0.35em", "text-anchor": uy < -0.3 ? "end" : uy > 0.3 ? "start" : "middle" }, layer);
     label.textContent = "1/‖θ‖";
@@ -170,9 +170,10 @@ export class Picture {
   #paintMarks({ points, support, leftOut, visited, held, cursor }) {
     const at = (k) => (points[k] ? [this.screenOf(points[k])] : []);
     const { radius } = this;
+    this.layers.rings.classList.toggle("crowded", points.length > 150);
     this.#paths("rings", [
       { class: "ring", d: circles((support || []).flatMap(at), px(radius * 1.65)) },
-      { class: "left-out", d: circles((leftOut || []).flatMap(at), px(radius * 2.25)) },
+      { class: "left-out", d: circles((leftOut || []).flatMap(at), px(radius * 2.2)) },
     ]);
     this.#paths("marks", [
       ...(visited ? [{ class: `visited ${visited.moved ? "moved" : ""}`, d: circles(at(visited.index), px(radius * 2.3)) }] : []),

@@ -51,6 +51,7 @@ function show() {
   document.querySelector(`input[name="loss"][value="${state.loss}"]`).checked = true;
   document.querySelector(`input[name="strength"][value="${state.strength}"]`).checked = true;
   byId("formula").textContent = formula();
+  byId("other-letter").textContent = otherLetter();
 }
 
 function formula() {
@@ -60,8 +61,11 @@ function formula() {
     squared_hinge: `max(0, 1 − ${score})²`,
     logistic: `ln(1 + exp(−${score}))`,
   }[state.loss];
+  return `minimise ½‖θ‖² + C Σ ${loss}`;
+}
+
+function otherLetter() {
   const n = state.points.length;
   const other = n ? short(1 / (state.value * n)) : "–";
-  const also = state.strength === "C" ? `λ = 1/(C n) = ${other}` : `C = 1/(λ n) = ${other}`;
-  return `minimise ½‖θ‖² + C Σ ${loss};  ${also}`;
+  return state.strength === "C" ? `λ = 1/(C n) = ${other}` : `C = 1/(λ n) = ${other}`;
 }

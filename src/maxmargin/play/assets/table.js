@@ -50,7 +50,7 @@ function read(field) {
 function show() {
   const n = state.points.length;
   first = Math.max(0, Math.min(first, Math.floor((n - 1) / PAGE) * PAGE));
-  byId("points-caption").textContent = n ? `Points ${first + 1} to ${Math.min(first + PAGE, n)} of ${n}` : "No points yet";
+  byId("points-caption").textContent = n ? `Examples ${first} to ${Math.min(first + PAGE, n) - 1} of ${n}, counted from 0` : "No points yet";
   byId("rows-before").disabled = first === 0;
   byId("rows-after").disabled = first + PAGE >= n;
   byId("name-1").textContent = state.names[0];
@@ -88,18 +88,18 @@ function emptyRow() {
 }
 
 function fill(row, k, point) {
-  row.firstElementChild.textContent = String(k + 1);
+  row.firstElementChild.textContent = String(k);
   const [side, ...fields] = row.querySelectorAll("select, input");
   [...side.options].forEach((option, j) => (option.textContent = state.classes[j]));
-  side.setAttribute("aria-label", `Class of point ${k + 1}`);
+  side.setAttribute("aria-label", `Class of example ${k}`);
   side.value = String(point[2]);
   Object.assign(side.dataset, { row: k, column: 2 });
   fields.forEach((field, j) => {
-    field.setAttribute("aria-label", `${state.names[j]} of point ${k + 1}`);
+    field.setAttribute("aria-label", `${state.names[j]} of example ${k}`);
     if (document.activeElement !== field) field.value = point[j];
     Object.assign(field.dataset, { row: k, column: j });
   });
   const button = row.querySelector("button");
-  button.setAttribute("aria-label", `Remove point ${k + 1}`);
+  button.setAttribute("aria-label", `Remove example ${k}`);
   button.dataset.row = k;
 }

@@ -32,6 +32,7 @@ export function setUpWalk(menu) {
   });
   onChange((what) => (what === "tab" || what === "points") && fill());
   fill();
+  showWalk();
 }
 
 export const methodNamed = (name) => methods.find((method) => method.name === name) ?? methods[0];
@@ -93,6 +94,9 @@ export function walkScene() {
 
 export function showWalk() {
   const walk = answers.walk;
+  for (const id of ["step-run", "scrub"]) byId(id).disabled = !walk;
+  for (const id of ["step-first", "step-back"]) byId(id).disabled = !walk || state.steps.at === 0;
+  for (const id of ["step-on", "step-last"]) byId(id).disabled = !walk || state.steps.at >= last();
   if (!walk) return;
   const at = Math.min(state.steps.at, last());
   const scrub = byId("scrub");
@@ -104,12 +108,11 @@ export function showWalk() {
   byId("explain").classList.toggle("moved", walk.updated[at]);
   const [first, second] = walk.theta[at];
   byId("step-theta").textContent = `(${short(first)}, ${short(second)}), ${short(walk.theta0[at])}`;
+  byId("measure").hidden = walk.measure === "training errors"; // it has a line of its own
   byId("measure-name").textContent = walk.measure;
   byId("measured").textContent = short(walk.measured[at], 5);
   byId("step-errors").textContent = `${walk.training_errors[at]} of ${state.points.length}`;
   byId("reason").textContent = `${walk.title}: ${walk.reason}.`;
-  for (const id of ["step-first", "step-back"]) byId(id).disabled = at === 0;
-  for (const id of ["step-on", "step-last"]) byId(id).disabled = at === last();
   paintCourse(walk, at);
 }
 
@@ -129,6 +132,7 @@ function paintCourse(walk, at) {
   svg.replaceChildren();
   element("path", { class: "rule", d: `M${EDGE} ${height - EDGE}H${px(width - EDGE)}` }, svg);
   element("path", { class: "curve", d: pathThrough(walk.measured.map((_, t) => place(t))) }, svg);
+  element("text", { x: px(width - EDGE), y: 14, "text-anchor": "end" }, svg).textContent = walk.measure;
   const [x, y] = place(at);
   element("circle", { class: "now", cx: px(x), cy: px(y), r: 5 }, svg);
 }
