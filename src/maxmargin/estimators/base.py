@@ -64,7 +64,15 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
     # ------------------------------------------------------------ the model
 
     def to_model(self) -> LinearModel:
-        """Return the model as a record that knows nothing of scikit-learn; `save_model` takes it."""
+        """Return the model as a record that knows nothing of scikit-learn; `save_model` takes it.
+
+        Examples
+        --------
+        >>> from maxmargin import LinearClassifier
+        >>> given = LinearClassifier.from_parameters([1.0, 1.0], -3.0)
+        >>> given.to_model()
+        <LinearModel: hinge, given, 2 columns, classes -1, 1>
+        """
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
         return replace(
@@ -157,11 +165,27 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
     # ------------------------------------------------------------ scikit-learn's methods
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the scores θ·x + θ₀: a vector for two classes, else one column per class."""
+        """Return the scores θ·x + θ₀: a vector for two classes, else one column per class.
+
+        Examples
+        --------
+        >>> from maxmargin import LinearClassifier
+        >>> given = LinearClassifier.from_parameters([1.0, 1.0], -3.0)
+        >>> given.decision_function([[1.0, 1.0], [4.0, 1.0]])
+        array([-1.,  2.])
+        """
         return self._model_for(X).decision_function(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted labels; a score of exactly 0 counts as positive."""
+        """Return the predicted labels; a score of exactly 0 counts as positive.
+
+        Examples
+        --------
+        >>> from maxmargin import LinearClassifier
+        >>> given = LinearClassifier.from_parameters([1.0, 1.0], -3.0)
+        >>> given.predict([[1.0, 1.0], [2.0, 1.0], [4.0, 1.0]])
+        array([-1,  1,  1])
+        """
         return self._model_for(X).predict(X)
 
     def __sklearn_tags__(self) -> Any:
@@ -175,19 +199,49 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
         """Return y(θ·x + θ₀) of each row: above 0 is right, 1 and more is outside the margin.
 
         A matrix with one column per class when there are more than two.
+
+        Examples
+        --------
+        >>> from maxmargin import LinearClassifier
+        >>> given = LinearClassifier.from_parameters([1.0, 1.0], -3.0)
+        >>> given.agreements([[1.0, 1.0], [4.0, 1.0]], [-1, 1])
+        array([1., 2.])
         """
         return self._model_for(X).agreements(X, y)
 
     def margins(self, X: Any, y: Any) -> NDArray[np.float64]:
-        """Return the geometric margins: signed distances to the boundary, agreement/‖θ‖."""
+        """Return the geometric margins: signed distances to the boundary, agreement/‖θ‖.
+
+        Examples
+        --------
+        >>> from maxmargin import LinearClassifier
+        >>> LinearClassifier.from_parameters([3.0, 4.0], -5.0).margins([[1.0, 1.0], [3.0, 4.0]], [-1, 1])
+        array([-0.4,  4. ])
+        """
         return self._model_for(X).margins(X, y)
 
     def slacks(self, X: Any, y: Any) -> NDArray[np.float64]:
-        """Return the slacks ξ = max(0, 1 − agreement) of the quadratic program."""
+        """Return the slacks ξ = max(0, 1 − agreement) of the quadratic program.
+
+        Examples
+        --------
+        >>> from maxmargin import LinearClassifier
+        >>> given = LinearClassifier.from_parameters([1.0, 1.0], -3.0)
+        >>> given.slacks([[1.0, 1.0], [2.0, 1.5], [1.0, 1.0]], [-1, 1, 1])
+        array([0. , 0.5, 2. ])
+        """
         return self._model_for(X).slacks(X, y)
 
     def losses(self, X: Any, y: Any, loss: str | None = None) -> NDArray[np.float64]:
-        """Return the loss of each row: this estimator's loss, or any name in `maxmargin.losses.LOSSES`."""
+        """Return the loss of each row: this estimator's loss, or any name in `maxmargin.losses.LOSSES`.
+
+        Examples
+        --------
+        >>> from maxmargin import LinearClassifier
+        >>> given = LinearClassifier.from_parameters([1.0, 1.0], -3.0)
+        >>> given.losses([[1.0, 1.0], [1.0, 1.0]], [-1, 1]), given.losses([[1.0, 1.0]], [1], loss="zero_one")
+        (array([0., 2.]), array([1.]))
+        """
         model = self._model_for(X)
         return np.asarray(find_loss(loss or model.loss).value(model.agreements(X, y)))
 
@@ -196,6 +250,14 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
 
         With more than two classes, rows whose own class does not have the largest score. This is not
         1 − `score`: a positive row exactly on the boundary is predicted right and still an error.
+
+        Examples
+        --------
+        >>> from maxmargin import LinearClassifier
+        >>> given = LinearClassifier.from_parameters([1.0, 1.0], -3.0)
+        >>> X, y = [[1.0, 1.0], [2.0, 1.0]], [-1, 1]
+        >>> given.training_error(X, y), given.score(X, y)
+        (0.5, 1.0)
         """
         model = self._model_for(X)
         scores = model.scores(X)
@@ -207,5 +269,13 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
         return float((own <= best_other).mean())
 
     def equations(self) -> list[str]:
-        """Return the boundary and the two margin boundaries as equations (two classes)."""
+        """Return the boundary and the two margin boundaries as equations (two classes).
+
+        Examples
+        --------
+        >>> from maxmargin import LinearClassifier
+        >>> given = LinearClassifier.from_parameters([1.0, 1.0], -3.0)
+        >>> given.equations()
+        ['1·x1 + 1·x2 − 3 = 0', '1·x1 + 1·x2 − 3 = +1', '1·x1 + 1·x2 − 3 = −1']
+        """
         return self.to_model().equations()

@@ -84,7 +84,15 @@ class ExactEstimator(LinearEstimator, ABC):
 
     @classmethod
     def from_model(cls, model: LinearModel) -> Self:
-        """Make a fitted estimator of a model that came from another one or from a file."""
+        """Make a fitted estimator of a model that came from another one or from a file.
+
+        Examples
+        --------
+        >>> from maxmargin import LeastSquaresClassifier
+        >>> model = LeastSquaresClassifier().fit([[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1]).to_model()
+        >>> LeastSquaresClassifier.from_model(model).predict([[0.5]])
+        array([-1])
+        """
         if model.loss != cls._loss:
             raise InvalidParameter(f"{cls.__name__} has {cls._loss} loss; the model has loss={model.loss!r}")
         estimator = cls(fit_intercept=model.offset != "none")
