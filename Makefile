@@ -156,6 +156,20 @@ $(VENV)/.bench: $(VENV)/.environment
 bench: $(VENV)/.built $(VENV)/.bench ## the short version of every benchmark
 	@set -e; for script in benchmarks/*.py; do echo "== $$script"; OPENBLAS_NUM_THREADS=1 $(BIN)/python $$script --short; done
 
+# ---------------------------------------------------------------- documentation
+
+$(VENV)/.docs: $(VENV)/.environment
+	@echo "installing what builds the documentation"
+	@$(call install_into,$(VENV)) --group docs
+	@touch $@
+
+SITE := build/site
+
+.PHONY: docs
+docs: $(VENV)/.built $(VENV)/.docs ## build the site from docs/ into build/site, and check its links
+	@$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --jobs $(CORES) -d build/site-state docs $(SITE)
+	@$(BIN)/python scripts/check_site.py $(SITE)
+
 .PHONY: clean
 clean: ## remove environments, builds and caches
 	rm -rf .venv .venv-asan build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -81,8 +81,9 @@ def regularization_path(
         neighbours' mixtures are good enough a value needs no fit of its own.
     tol : float
         The certified relative gap, as in the estimators; at least 1e-8.
-    fit_intercept, penalize_intercept, intercept_scaling, class_weight, sample_weight, solver, n_jobs,
-    random_state
+    fit_intercept, penalize_intercept, intercept_scaling, class_weight, sample_weight, solver
+        As in `LinearClassifier`.
+    n_jobs, random_state
         As in `LinearClassifier`.
     max_time : float, optional
         Seconds; the path then ends where it is, and its `certified` says how far that is.

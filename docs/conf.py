@@ -1,0 +1,95 @@
+"""How Sphinx builds the site; ``make docs`` runs it. Why Sphinx and why this way: decisions/0015-site.md."""
+
+import os
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "extensions"))
+
+os.environ["MPLBACKEND"] = "agg"  # pictures are drawn into files, never into a window
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import maxmargin  # noqa: E402
+
+project = "maxmargin"
+version = release = maxmargin.__version__
+language = "en"
+smartquotes = False  # "hinge" is a string
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "sphinx_design",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+    "benchmark_pages",
+    "command_help",
+    "drawn_by_examples",
+    "plain_docstrings",
+    "reference_members",
+]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+templates_path = ["templates"]
+exclude_patterns = ["decisions/README.md", "gallery", "generated/**/*.ipynb"]
+default_role = "py:obj"  # `Certificate` in a docstring is a link
+suppress_warnings = ["config.cache"]  # the gallery's settings hold functions, which no cache can store
+
+# ------------------------------------------------------------------ words
+myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist"]
+myst_heading_anchors = 3
+pygments_style = "a11y-high-contrast-light"
+pygments_dark_style = "a11y-high-contrast-dark"
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_only_copy_prompt_lines = True
+
+# ------------------------------------------------------------------ reference
+autosummary_generate = True
+autosummary_ignore_module_all = False
+autodoc_typehints = "none"  # the docstrings say what the arguments are, in words
+autodoc_member_order = "bysource"
+add_module_names = False
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+# ------------------------------------------------------------------ gallery
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "generated/gallery",
+    "filename_pattern": r"plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "min_reported_time": 1e9,  # how long a picture took depends on the machine: not on the page
+    "write_computation_times": False,
+    "matplotlib_animations": True,
+    "image_srcset": ["2x"],
+    "thumbnail_size": (480, 360),
+    "doc_module": (),
+    "reset_modules": ("matplotlib",),
+}
+
+# ------------------------------------------------------------------ pages
+html_theme = "furo"
+html_title = "maxmargin"
+html_favicon = "static/favicon.svg"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_show_sphinx = False
+html_show_copyright = False
+html_permalinks_icon = "#"
+html_theme_options = {
+    "sidebar_hide_name": True,
+    "light_logo": "wordmark.svg",
+    "dark_logo": "wordmark-on-dark.svg",
+    "navigation_with_keys": True,
+    "top_of_page_buttons": [],
+}
