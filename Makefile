@@ -75,7 +75,7 @@ test: lint check-cpp $(VENV)/.built $(VENV)/.tools ## lint, C++ tests and Python
 	$(PYTEST)
 
 .PHONY: test-all
-test-all: lint check-cpp $(VENV)/.built $(VENV)/.tools ## the same with the slow tests
+test-all: lint check-cpp $(VENV)/.built $(VENV)/.tools $(VENV)/.docs ## the same with the slow tests
 	$(PYTEST) -m "slow or not slow"
 
 .PHONY: lint
@@ -172,5 +172,5 @@ docs: $(VENV)/.built $(VENV)/.docs ## build the site from docs/ into build/site,
 
 .PHONY: clean
 clean: ## remove environments, builds and caches
-	rm -rf .venv .venv-asan build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-asan build dist docs/generated .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

@@ -11,6 +11,30 @@ os.environ["MPLBACKEND"] = "agg"  # pictures are drawn into files, never into a 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import maxmargin  # noqa: E402
+from maxmargin.results.palette import DARK, LIGHT, Palette  # noqa: E402
+
+
+def colours(palette: Palette) -> dict[str, str]:
+    """Return the theme's colours, which are those of all our pictures and pages."""
+    return {
+        "color-background-primary": palette.paper,
+        "color-background-secondary": palette.panel,
+        "color-background-border": palette.soft_line,
+        "color-foreground-primary": palette.ink,
+        "color-foreground-secondary": palette.muted,
+        "color-foreground-muted": palette.muted,
+        "color-foreground-border": palette.line,
+        "color-brand-primary": palette.accent,
+        "color-brand-content": palette.accent,
+        "color-brand-visited": palette.accent,
+        "color-api-name": palette.accent,
+        "color-api-pre-name": palette.muted,
+        "color-inline-code-background": palette.panel,
+        "color-code-background": palette.panel,
+        "color-accent": palette.positive_text,
+        "color-problematic": palette.ink,
+    }
+
 
 project = "maxmargin"
 version = release = maxmargin.__version__
@@ -30,6 +54,7 @@ extensions = [
     "drawn_by_examples",
     "plain_docstrings",
     "reference_members",
+    "stale_pages",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 templates_path = ["templates"]
@@ -60,8 +85,11 @@ sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "generated/gallery",
     "filename_pattern": r"plot_",
+    "subsection_order": ["gallery/geometry", "gallery/judging"],
     "within_subsection_order": "FileNameSortKey",
+    "nested_sections": False,
     "abort_on_example_error": True,
+    "capture_repr": ("_repr_html_",),  # tables; the plain text of an object would hold its address
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
@@ -90,6 +118,8 @@ html_theme_options = {
     "sidebar_hide_name": True,
     "light_logo": "wordmark.svg",
     "dark_logo": "wordmark-on-dark.svg",
+    "light_css_variables": colours(LIGHT),
+    "dark_css_variables": colours(DARK),
     "navigation_with_keys": True,
     "top_of_page_buttons": [],
 }

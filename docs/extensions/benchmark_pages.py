@@ -28,14 +28,18 @@ INDEX = """# The benchmarks
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Write the pages before Sphinx looks for pages."""
-    app.connect("config-inited", lambda app, config: write_pages(Path(app.srcdir) / "generated" / "benchmarks"))
+    app.connect(
+        "config-inited", lambda app, config: write_pages(Path(app.srcdir) / "generated" / "benchmarks")
+    )
     app.connect("source-read", link_to_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 def link_to_pages(app: Sphinx, docname: str, source: list[str]) -> None:
     """Let links to a file of results, which is what they are in the repository, lead to its page."""
-    source[0] = re.sub(r"\]\((?:\.\./)+benchmarks/results/(\w+\.md)", r"](/generated/benchmarks/\1", source[0])
+    source[0] = re.sub(
+        r"\]\((?:\.\./)+benchmarks/results/(\w+\.md)", r"](/generated/benchmarks/\1", source[0]
+    )
 
 
 def write_pages(folder: Path) -> None:
@@ -48,7 +52,9 @@ def write_pages(folder: Path) -> None:
             old.unlink()
     for name, content in pages.items():
         path = folder / name
-        if not path.exists() or path.read_text(encoding="utf-8") != content:  # unchanged pages are not read again
+        if (
+            not path.exists() or path.read_text(encoding="utf-8") != content
+        ):  # unchanged pages are not read again
             path.write_text(content, encoding="utf-8")
 
 
@@ -73,4 +79,6 @@ def index_text() -> str:
         flags=re.MULTILINE,
     )
     named = [name for name in re.findall(r"^\| \[`(\w+)\.py`\]", linked, flags=re.MULTILINE)]
-    return INDEX.format(text=linked, pages="\n".join([*named, *(name for name in known if name not in named)]))
+    return INDEX.format(
+        text=linked, pages="\n".join([*named, *(name for name in known if name not in named)])
+    )

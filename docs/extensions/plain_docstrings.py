@@ -7,9 +7,10 @@ parameters stay as they are.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sphinx.application import Sphinx
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 BEFORE_NUMPYDOC = 400
 # Code in backquotes, which stays; or one of the signs.

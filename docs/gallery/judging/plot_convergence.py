@@ -1,0 +1,17 @@
+"""
+The gap closes
+==============
+
+A fit keeps two numbers: the objective it has reached, and a bound that no classifier whatever can go below. Their
+distance is the certificate. The fit ends when the relative gap is what was asked for.
+"""
+
+import maxmargin as mm
+from maxmargin.datasets import breast_cancer
+
+data = breast_cancer()
+X = (data.X - data.X.mean(axis=0)) / data.X.std(axis=0)
+svm = mm.LinearSVM(C=1.0, tol=1e-6, solver="interior_point").fit(X, data.y)
+print(svm.certificate_)
+
+mm.ConvergenceDisplay.from_history(svm.history_, tol=1e-6, against="passes")
