@@ -85,7 +85,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "generated/gallery",
     "filename_pattern": r"plot_",
-    "subsection_order": ["gallery/geometry", "gallery/judging"],
+    "subsection_order": ["gallery/geometry", "gallery/judging", "gallery/steps"],
     "within_subsection_order": "FileNameSortKey",
     "nested_sections": False,
     "abort_on_example_error": True,

@@ -1,18 +1,17 @@
 """Check the built site: every link inside it leads somewhere, and no page loads anything from elsewhere.
 
-``python scripts/check_site.py build/site`` prints what is wrong and ends with 1, or says how much was checked. Links
-to other sites are not followed; they are listed in ``outside-links.txt`` beside the site.
+``python scripts/check_site.py build/site`` prints what is wrong and ends with 1, or says how much it checked.
+Links to other sites are not followed; they are listed in ``outside-links.txt`` beside the site.
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-# Where a page names what the browser fetches by itself; other addresses are followed by a reader, or not at all.
+# Where a page names what the browser fetches by itself; other addresses wait for a reader.
 FETCHED = {
     ("script", "src"),
     ("img", "src"),
@@ -26,16 +25,14 @@ FETCHED = {
 FETCHED_RELATIONS = {"stylesheet", "icon", "preload", "modulepreload", "manifest"}
 
 
-@dataclass
 class Page(HTMLParser):
-    """The anchors and addresses of one page."""
+    """The anchors of one page, the addresses a reader may follow and those the browser fetches."""
 
-    anchors: set[str] = field(default_factory=set)
-    followed: set[str] = field(default_factory=set)
-    fetched: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
+    def __init__(self) -> None:
         super().__init__()
+        self.anchors: set[str] = set()
+        self.followed: set[str] = set()
+        self.fetched: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note what a tag names and what it refers to."""
@@ -46,7 +43,8 @@ class Page(HTMLParser):
             is_fetched = tag == "link" and relations & FETCHED_RELATIONS
             (self.fetched if is_fetched else self.followed).add(values["href"])
         for name in values.keys() & {attribute for element, attribute in FETCHED if element == tag}:
-            self.fetched.update(part.split()[0] for part in values[name].split(",") if part.strip())
+            parts = values[name].split(",") if name == "srcset" else [values[name]]
+            self.fetched.update(part.split()[0] for part in parts if part.strip())
 
 
 def read(path: Path) -> Page:

@@ -1,4 +1,4 @@
-"""One page for each benchmark that has results, and a table of them: written anew from benchmarks/ each time."""
+"""One page for each benchmark that has results, and a table of them, written anew from benchmarks/."""
 
 from __future__ import annotations
 
@@ -78,7 +78,6 @@ def index_text() -> str:
         text,
         flags=re.MULTILINE,
     )
-    named = [name for name in re.findall(r"^\| \[`(\w+)\.py`\]", linked, flags=re.MULTILINE)]
-    return INDEX.format(
-        text=linked, pages="\n".join([*named, *(name for name in known if name not in named)])
-    )
+    named = re.findall(r"^\| \[`(\w+)\.py`\]", linked, flags=re.MULTILINE)
+    others = [name for name in known if name not in named]
+    return INDEX.format(text=linked, pages="\n".join(named + others))

@@ -1,8 +1,8 @@
 """Pages whose examples draw: the examples are run, and each picture stands below the lines that drew it.
 
-An example is a block of lines that begin with ``>>>``. All blocks of a page are run in order, as the tests run
-them, and a block after which a figure is open is followed by that figure. A page none of whose examples mentions a
-display or pyplot is not run.
+An example is a block of lines that begin with ``>>>``. All blocks of a page are run in order, as the tests
+run them, and a block after which a figure is open is followed by that figure. A page none of whose examples
+mentions a display or pyplot is not run.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class PicturesOfExamples(SphinxTransform):
             node for node in self.document.findall(nodes.literal_block) if node.astext().startswith(">>>")
         ]
         for block in blocks:
-            # An example ends with an empty line, which tells doctest where its output ends; readers need none.
+            # The empty line at its end tells doctest where the output ends; readers need none.
             block[:] = [nodes.Text(block.astext().rstrip())]
         if any(word in block.astext() for block in blocks for word in DRAWS):
             self.run(blocks)

@@ -1,7 +1,7 @@
 """Docstrings are plain text: |x| is an absolute value and coef_ an attribute, not reStructuredText's signs.
 
-What looks like a substitution or a target there is escaped before autodoc reads it; code, examples and the names of
-parameters stay as they are.
+What looks like a substitution or a target there is escaped before autodoc reads it; code, examples and the
+names of parameters stay as they are.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Generated pages whose source is gone are removed, so that a build after a change is as good as one from nothing."""
+"""Generated pages whose source is gone are removed: a build after a change is as good as one from nothing."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from browser.looks import assert_accessible
+from browser.looks import PHONE, assert_accessible, assert_fits
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,7 +21,6 @@ KINDS = (
     "generated/benchmarks/threads.html",
     "search.html",
 )
-PHONE = {"width": 360, "height": 740}
 
 
 def build(site: Path, state: Path) -> None:
@@ -30,7 +29,7 @@ def build(site: Path, state: Path) -> None:
         sys.executable,
         "-m",
         "sphinx",
-        "--fail-on-warning",
+        "-W",
         "--keep-going",
         "--quiet",
         "-d",
@@ -58,4 +57,4 @@ def test_site(tmp_path, page, allowed):
     page.set_viewport_size(PHONE)
     for name in KINDS:
         page.goto((site / name).as_uri())
-        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], name
+        assert_fits(page)

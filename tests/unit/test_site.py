@@ -1,4 +1,4 @@
-"""The site: what docs/ must list, and the parts of its build that are ours. The build itself is a slow test."""
+"""The site: what docs/ must list, and the parts of its build that are ours. The build is a slow test."""
 
 import ast
 import importlib.util
@@ -43,7 +43,7 @@ def listed(module: str) -> list[str]:
 
 
 def test_reference_lists_every_public_name_once():
-    # "losses" is a module, with a table of its own. A new name goes to the page of docs/reference that fits it.
+    # A new name goes to the page of docs/reference that fits it; "losses" is a module, with its own table.
     assert sorted(listed("maxmargin")) == sorted(set(maxmargin.__all__) - {"losses"})
 
 

@@ -2,8 +2,8 @@
 Boundary, margin and violators
 ==============================
 
-Two features can be drawn as they are. The solid line is θ·x + θ₀ = 0; the dashed lines, where θ·x + θ₀ = ±1, are
-exactly 1/‖θ‖ away. An example with a hinge loss is inside the margin or on the wrong side, and is circled.
+Two features can be drawn as they are. The solid line is θ·x + θ₀ = 0; the dashed lines, where θ·x + θ₀ = ±1,
+are exactly 1/‖θ‖ away. Examples with a hinge loss, inside the margin or on the wrong side, are circled.
 """
 
 import numpy as np

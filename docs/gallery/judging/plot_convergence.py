@@ -2,8 +2,8 @@
 The gap closes
 ==============
 
-A fit keeps two numbers: the objective it has reached, and a bound that no classifier whatever can go below. Their
-distance is the certificate. The fit ends when the relative gap is what was asked for.
+A fit keeps two numbers: the objective it has reached, and a bound that no classifier whatever can go below.
+Their distance is the certificate. The fit ends when the relative gap is what was asked for.
 """
 
 import maxmargin as mm
