@@ -14,7 +14,7 @@ PAGE = """```{{include}} {results}/{name}.md
 ```
 """
 
-INDEX = """# The benchmarks
+INDEX = """# Benchmarks
 
 {text}
 

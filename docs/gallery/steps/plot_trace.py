@@ -35,6 +35,6 @@ sgd = mm.HingeSGD(max_updates=300, shuffle=False, trace=True).fit(X_mixed, y_mix
 mm.TraceDisplay.from_estimator(sgd)
 
 # %%
-# Moving pictures: ``save("way.gif")`` or ``save("way.html")``, and in a notebook they play by themselves.
+# Moving pictures, here and in a notebook; ``save("way.gif")`` and ``save("way.html")`` make files of them.
 
 display.animate(seconds_per_step=0.8)
