@@ -182,15 +182,48 @@ class NotSeparable(MaxMarginError, ValueError):
 
 
 class CalibrationWarning(UserWarning):
-    """Probabilities were asked for and could not be fitted; the model predicts without them."""
+    """Probabilities were asked for and could not be fitted; the model predicts without them.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from maxmargin import CalibrationWarning, LinearSVM
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     model = LinearSVM(calibrate="sigmoid").fit([[0.0], [1.0]], [-1, 1])
+    >>> issubclass(caught[0].category, CalibrationWarning), hasattr(model, "predict_proba")
+    (True, False)
+    """
 
 
 class ConvergenceWarning(UserWarning):
-    """The certified gap is above the tolerance asked for; the message says by how much."""
+    """The certified gap is above the tolerance asked for; the message says by how much.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from maxmargin import ConvergenceWarning, LinearSVM
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     model = LinearSVM(max_iter=1).fit([[0.0], [1.0], [2.0], [3.0]], [-1, 1, -1, 1])
+    >>> issubclass(caught[0].category, ConvergenceWarning), model.certificate_.relative_gap > model.tol
+    (True, True)
+    """
 
 
 class LeaveOneOutWarning(UserWarning):
-    """Leave-one-out errors say little about new examples; the message says why."""
+    """Leave-one-out errors say little about new examples; the message says why.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from maxmargin import LeaveOneOutWarning, LinearSVM, leave_one_out
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     found = leave_one_out(LinearSVM(C=1e-3), [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1])
+    >>> issubclass(caught[0].category, LeaveOneOutWarning), found.is_meaningful
+    (True, False)
+    """
 
 
 class Interrupted(KeyboardInterrupt):

@@ -206,12 +206,28 @@ class ConvexEstimatorCV(LossEstimator):
 
     @property
     def best_params_(self) -> dict[str, float]:
-        """The C that was chosen, as `GridSearchCV` has it."""
+        """The C that was chosen, as `GridSearchCV` has it.
+
+        Examples
+        --------
+        >>> from maxmargin import LinearSVMCV
+        >>> X, y = [[0.0], [1.0], [1.5], [2.5], [3.0], [4.0]], [-1, -1, 1, -1, 1, 1]
+        >>> LinearSVMCV(Cs=[0.1, 1.0], cv=3).fit(X, y).best_params_
+        {'C': 0.1}
+        """
         return {"C": self.C_}
 
     @property
     def best_estimator_(self) -> Any:
-        """The same model as an estimator with that C, which `leave_one_out`, `suspects` and others take."""
+        """The same model as an estimator with that C, which `leave_one_out`, `suspects` and others take.
+
+        Examples
+        --------
+        >>> from maxmargin import LinearSVMCV
+        >>> X, y = [[0.0], [1.0], [1.5], [2.5], [3.0], [4.0]], [-1, -1, 1, -1, 1, 1]
+        >>> LinearSVMCV(Cs=[0.1, 1.0], cv=3).fit(X, y).best_estimator_
+        LinearSVM(C=0.1)
+        """
         model = self._model
         estimator = self._with_one_cost(C=self.C_)
         own = self.get_params(deep=False)
@@ -230,6 +246,13 @@ class ConvexEstimatorCV(LossEstimator):
         X, y : the rows and labels that it was fitted to, or others
         **settings
             sample_weight, tol, max_time, n_jobs of `maxmargin.certify`.
+
+        Examples
+        --------
+        >>> from maxmargin import LinearSVMCV
+        >>> X, y = [[0.0], [1.0], [1.5], [2.5], [3.0], [4.0]], [-1, -1, 1, -1, 1, 1]
+        >>> LinearSVMCV(Cs=[0.1, 1.0], cv=3).fit(X, y).certify(X, y).relative_gap <= 1e-4
+        True
         """
         self._model_for(X)
         return certify(self.best_estimator_, X, y, **settings)

@@ -116,6 +116,15 @@ class OnlineEstimator(LinearEstimator, ABC):
             All classes that will ever come, at the first call; without it, those of the first y. They are
             fixed from then on: a new class would need weights that have seen none of the earlier rows, so a
             label that is none of them is refused. Start again with `fit`, or with all classes named.
+
+        Examples
+        --------
+        >>> from maxmargin import Pegasos
+        >>> walk = Pegasos(lam=0.1)
+        >>> for X, y in [([[-1.0], [2.0]], [-1, 1]), ([[-2.0], [1.0]], [-1, 1])]:
+        ...     walk = walk.partial_fit(X, y)
+        >>> walk.predict([[-1.5], [1.5]])
+        array([-1,  1])
         """
         is_first = not hasattr(self, "_walks")
         method = self._method()
@@ -254,6 +263,13 @@ class OnlineMinimizer(OnlineEstimator):
         ------
         NoFiniteOptimum
             Where a hyperplane separates the classes and the objective has no regulariser to hold it.
+
+        Examples
+        --------
+        >>> from maxmargin import Pegasos
+        >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], [-1, -1, 1, 1]
+        >>> Pegasos(lam=0.1, max_passes=100).fit(X, y).certify(X, y).problem
+        'hinge, lam = 0.1, no offset'
         """
         self._model_for(X)
         try:

@@ -162,6 +162,13 @@ class Perceptron(OnlineEstimator):
 
         A perceptron minimises nothing that could be compared with an optimum; this is all that it promises.
         With several classes, the worst of them.
+
+        Examples
+        --------
+        >>> from maxmargin import Perceptron
+        >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], [-1, -1, 1, 1]
+        >>> print(Perceptron().fit(X, y).certify(X, y))
+        every row is on its own side, the smallest agreement is 1
         """
         found = self.agreements(X, y)
         columns = found[:, None] if found.ndim == 1 else found

@@ -40,6 +40,17 @@ def save_data(data: Data, path: str | os.PathLike[str]) -> None:
     ------
     InvalidInput
         For weights, NaN or infinity, and for text labels in LIBSVM text.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from maxmargin import load_data, save_data
+    >>> from maxmargin.datasets import breast_cancer
+    >>> with TemporaryDirectory() as folder:
+    ...     save_data(breast_cancer(), Path(folder) / "tumours.csv.gz")
+    ...     print(load_data(Path(folder) / "tumours.csv.gz", label="diagnosis"))
+    569 rows, 30 columns; label "diagnosis"; classes benign (63 %), malignant (37 %)
     """
     file = Path(path)
     format = format_by_suffix(file)

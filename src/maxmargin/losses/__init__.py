@@ -3,6 +3,16 @@
 ``LOSSES`` maps every name to its loss: value, slope (an interval at kinks), curvature, conjugate. The
 functions judge a given classifier, without fitting: agreements, margins, risk, SVM objective, likelihood,
 reference margin.
+
+Examples
+--------
+>>> from maxmargin import losses
+>>> hinge = losses.LOSSES["hinge"]
+>>> float(hinge.value(0.25)), hinge.is_convex, hinge.is_smooth
+(0.75, True, False)
+>>> X, y = [[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1]
+>>> losses.agreements([1.0], -2.0, X, y), losses.svm_objective([1.0], -2.0, X, y, lam=0.1)
+(array([2., 1., 1., 2.]), 0.05)
 """
 
 from maxmargin.losses.absolute import Absolute

@@ -88,6 +88,21 @@ class Calibration(Readable):
     disagreements : int
         For how many of them the most probable class is not the one that `predict` gives. Always 0 for
         "temperature"; "sigmoid" and "isotonic" move the place where the probability is ½.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import LinearSVM
+    >>> X = np.arange(40.0)[:, None]
+    >>> y = np.where(np.arange(40) % 8 == 5, 1, np.arange(40) > 19)
+    >>> found = LinearSVM(calibrate="temperature").fit(X, y).calibration_
+    >>> found.kind, found.n_rows, round(found.temperature, 2)
+    ('temperature', 40, 1.3)
+    >>> scores = [-1.0, 2.0]
+    >>> found.probabilities(scores).round(2).tolist(), found.log_probabilities(scores).round(2).tolist()
+    ([[0.68, 0.32], [0.18, 0.82]], [[-0.38, -1.15], [-1.74, -0.19]])
+    >>> found.count_disagreements(scores)
+    0
     """
 
     kind: str

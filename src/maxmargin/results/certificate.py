@@ -46,6 +46,15 @@ class Certificate(Readable):
         The gap divided by the bound; what ``tol`` of the estimators means.
     residuals : mapping of str to float
         How well the optimality conditions hold, by name.
+
+    Examples
+    --------
+    >>> from maxmargin import train
+    >>> proof = train([[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1], C=10).certificate
+    >>> print(proof)
+    at the optimum to rounding (objective 0.5, bound 0.5), by duality
+    >>> proof.kind, proof.bound <= proof.objective, proof.relative_gap <= 1e-4, proof.is_finite
+    ('duality', True, True, True)
     """
 
     kind: str
@@ -66,6 +75,11 @@ class Certificate(Readable):
         errors, total : float
             Rows with agreement ≤ 0, and all rows, each counted with its weight. `objective` and `gap` are
             the errors, `relative_gap` is their share, and the bound is 0: no fewer are possible.
+
+        Examples
+        --------
+        >>> print(Certificate.separation(0.25, 0, 6))
+        every row is on its own side, the smallest agreement is 0.25
         """
         share = errors / total if total > 0 else 0.0
         residuals = {"smallest_agreement": float(smallest_agreement)}

@@ -40,6 +40,20 @@ class DescentTrace(Readable):
         The objective as a function, for pictures.
     has_offset : bool
         Whether θ₀ was free to move.
+
+    Examples
+    --------
+    >>> from maxmargin import gradient_descent
+    >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1]
+    >>> trace = gradient_descent(X, y, lam=0.1, step="1/t", max_steps=50)
+    >>> len(trace), trace.weights(1), trace.intercept(1)
+    (50, array([1.5]), 0.0)
+    >>> print(trace.explain(1))
+    Step 1: η = 1, ‖gradient‖ = 1.5; the objective falls from 1 to 0.9875, training error 50.0 %.
+    >>> bool(trace.objective[trace.best] < 0.5), list(trace.columns())
+    (True, ['t', 'objective', 'gradient_norm', 'step', 'training_error'])
+    >>> len(trace.frame())
+    51
     """
 
     coefs: NDArray[np.float64]

@@ -91,6 +91,18 @@ class LeaveOneOut(Readable):
     >>> print(LeaveOneOut(np.array([False, True, False]), codes, 1))  # doctest: +NORMALIZE_WHITESPACE
     1 of 3 wrong when left out (33.3 %), exact; 1 are no support vectors, 1 are wrong already,
     1 decided by certificates
+
+    What `leave_one_out` gives:
+
+    >>> from maxmargin import LinearSVM, leave_one_out
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [-1, -1, 1, -1, 1, 1]
+    >>> found = leave_one_out(LinearSVM(C=1), X, y)
+    >>> found.n_errors, found.n_examples, found.n_undecided, round(found.error_rate, 2)
+    (2, 6, 0, 0.33)
+    >>> found.reasons[0].value, sum(found.counts.values()), len(found.frame())
+    ('not a support vector', 6, 6)
+    >>> found.is_meaningful, found.warning()
+    (True, None)
     """
 
     errors: NDArray[np.bool_]

@@ -94,6 +94,10 @@ class Path(Readable):
     [(0.01, 10.0)]
     >>> path.at(0.5).certificate.relative_gap <= 0.05
     True
+    >>> path.is_certified, bool((path.gaps <= 0.05).all()), bool(path.margin[0] > path.margin[-1])
+    (True, True, True)
+    >>> len(path.frame()) == len(path)
+    True
     """
 
     C: Array

@@ -61,6 +61,18 @@ class Reliability(Readable):
 
     The intervals of the three scores come from resampling the rows ("basic" bootstrap). That of the
     calibration error begins at 0 where chance alone would show as much.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import reliability
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(2000)
+    >>> found = reliability(p, rng.random(2000) < p, bins=4, random_state=0)
+    >>> found.predicted.round(2).tolist(), found.observed.round(2).tolist()
+    ([0.12, 0.37, 0.63, 0.88], [0.12, 0.39, 0.6, 0.9])
+    >>> found.n_covered, len(found.frame()), list(found.columns())
+    (4, 4, ['predicted', 'observed', 'low', 'high', 'counts'])
     """
 
     predicted: Array

@@ -50,6 +50,16 @@ class Separability(Readable):
         Whether it was decided without rounding errors: for up to 100 columns.
     exact_direction, exact_weights : tuple of Fraction
         Direction (θ₀ last, if there is one) and weights without rounding errors.
+
+    Examples
+    --------
+    >>> from maxmargin import separability
+    >>> found = separability([[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1])
+    >>> found.kind, found.is_separable, found.check(), sorted(found.witness)
+    ('complete', True, True, ['direction', 'margin', 'offset', 'radius'])
+    >>> found = separability([[0.0], [1.0], [2.0], [3.0]], [-1, 1, -1, 1])
+    >>> found.kind, found.witness["rows"].tolist(), found.check()
+    ('overlapping', [0, 1, 2, 3], True)
     """
 
     kind: str

@@ -109,6 +109,8 @@ class Trace(Readable):
     (array([1., 2.]), 0.0)
     >>> trace.columns()["updated"]
     array([ True,  True, False, False])
+    >>> len(trace.frame()), trace.has_offset
+    (4, True)
     """
 
     method: Narrator

@@ -175,6 +175,14 @@ class Armijo(StepRule):
 
     The first step tries the length `first`, every other one twice the length of the one before. At a kink
     there may be no way down along a subgradient, so that the loss has to be smooth.
+
+    Examples
+    --------
+    >>> from maxmargin import gradient_descent
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, 1, -1, 1]
+    >>> trace = gradient_descent(X, y, loss="logistic", step=Armijo(), max_steps=100)
+    >>> bool((trace.objective[1:] <= trace.objective[:-1]).all())    # it never climbs
+    True
     """
 
     first: float = 1.0

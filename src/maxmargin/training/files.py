@@ -110,6 +110,17 @@ def load_model(path: str | os.PathLike[str]) -> LinearModel:
         For a file that is no model, is damaged, or was written by a newer maxmargin.
     MissingFile, UnreadableFile
         For a file that is not there or cannot be read.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from maxmargin import load_model, save_model, train
+    >>> with TemporaryDirectory() as folder:
+    ...     save_model(train([[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1], C=10), Path(folder) / "a.model")
+    ...     load_model(Path(folder) / "a.model")
+    <LinearModel: hinge, C = 10, 1 column, classes -1, 1;
+    at the optimum to rounding (objective 0.5, bound 0.5), by duality>
     """
     header, arrays = read_model(path)
     if header.get("kind") != KIND:

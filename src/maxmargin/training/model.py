@@ -74,6 +74,33 @@ class LinearModel:
     scheme, label : str or int or None
         How the file with the rows was written and which column held the labels, as `Data` has them; what it
         takes to read a further file of the same kind.
+
+    Examples
+    --------
+    >>> from maxmargin import train
+    >>> X, y = [[0.0], [1.0], [3.0], [4.0]], ["low", "low", "high", "high"]
+    >>> model = train(X, y, C=10)
+    >>> model
+    <LinearModel: hinge, C = 10, 1 column, classes high, low;
+    at the optimum to rounding (objective 0.5, bound 0.5), by duality>
+    >>> model.predict([[0.5], [3.5]]).tolist(), model.scores([[0.5], [3.5]]).ravel().tolist()
+    (['low', 'high'], [1.5, -1.5])
+    >>> model.margin.tolist(), model.certificate.kind, model.status.name, model.interrupted
+    ([1.0], 'duality', 'SOLVED', False)
+    >>> model.signs(y, 4).ravel(), model.agreements(X, y)
+    (array([ 1.,  1., -1., -1.]), array([2., 1., 1., 2.]))
+    >>> model.margins(X, y), model.slacks(X, y), model.decision_function([[2.0]])
+    (array([2., 1., 1., 2.]), array([0., 0., 0., 0.]), array([0.]))
+    >>> model.equations()[0], model.warning() is None
+    ('-1·x1 + 2 = 0', True)
+
+    With probabilities:
+
+    >>> likely = train(X, y, loss="logistic")
+    >>> likely.has_probabilities, likely.predict_proba([[0.5]]).round(2).tolist()
+    (True, [[0.18, 0.82]])
+    >>> likely.predict_log_proba([[0.5]]).round(2).tolist()
+    [[-1.71, -0.2]]
     """
 
     coef: NDArray[np.float64]
