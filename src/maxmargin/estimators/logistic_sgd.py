@@ -90,9 +90,26 @@ class LogisticSGD(OnlineMinimizer):
         return LogisticSGDMethod(step=rule, averaged=bool(self.averaged), **self._shared_settings())
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each class; with several, one-vs-rest shares that add up to 1."""
+        """Return the probability of each class; with several, one-vs-rest shares that add up to 1.
+
+        Examples
+        --------
+        >>> from maxmargin import LogisticSGD
+        >>> model = LogisticSGD(random_state=0).fit([[0.0], [1.0], [3.0], [4.0]], ["a", "a", "b", "b"])
+        >>> P = model.predict_proba([[0.5], [3.5]])
+        >>> P.shape, bool(P[1, 1] > P[0, 1])
+        ((2, 2), True)
+        """
         return self._model_for(X).predict_proba(X)
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the logarithms of `predict_proba`."""
+        """Return the logarithms of `predict_proba`.
+
+        Examples
+        --------
+        >>> from maxmargin import LogisticSGD
+        >>> model = LogisticSGD(random_state=0).fit([[0.0], [1.0], [3.0], [4.0]], ["a", "a", "b", "b"])
+        >>> bool((model.predict_log_proba([[0.5]]) < 0).all())
+        True
+        """
         return self._model_for(X).predict_log_proba(X)

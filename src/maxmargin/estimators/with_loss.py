@@ -41,10 +41,25 @@ class LossEstimator(LinearEstimator):
 
         `predict` follows the scores. With ``calibrate="sigmoid"`` or ``"isotonic"`` the most probable class
         may be another one near the boundary; ``calibration_.disagreements`` counts how often.
+
+        Examples
+        --------
+        >>> from maxmargin import LogisticRegression
+        >>> model = LogisticRegression().fit([[0.0], [1.0], [3.0], [4.0]], ["a", "a", "b", "b"])
+        >>> model.predict_proba([[0.5], [3.5]]).round(2).tolist()
+        [[0.82, 0.18], [0.18, 0.82]]
         """
         return self._model_for(X).predict_proba(X)
 
     @available_if(_gives_probabilities)
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the logarithm of each class's probability, exact where the probability underflows."""
+        """Return the logarithm of each class's probability, exact where the probability underflows.
+
+        Examples
+        --------
+        >>> from maxmargin import LogisticRegression
+        >>> model = LogisticRegression().fit([[0.0], [1.0], [3.0], [4.0]], ["a", "a", "b", "b"])
+        >>> float(model.predict_proba([[2000.0]])[0, 0]), bool(model.predict_log_proba([[2000.0]])[0, 0] < -2000)
+        (0.0, True)
+        """
         return self._model_for(X).predict_log_proba(X)
