@@ -16,7 +16,7 @@ from sklearn.svm import LinearSVC
 from maxmargin import ConvergenceDisplay, MarginBoundaryDisplay, MarginHistogramDisplay, train
 from maxmargin.displays.arrange import save_png, side_by_side
 from maxmargin.displays.margin_histogram import bin_edges
-from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError
+from maxmargin.errors import InvalidInput, MaxMarginError
 from maxmargin.results.solution import History
 
 mpl.use("Agg")
@@ -228,74 +228,6 @@ def test_what_has_no_agreements(model, rows, labels, message):
     with pytest.raises(InvalidInput) as caught:
         MarginHistogramDisplay.from_estimator(model, rows, labels)
     assert message in str(caught.value)
-
-
-# ---------------------------------------------------------------- convergence
-
-
-def test_objective_bound_and_gap():
-    display = ConvergenceDisplay.from_history(HISTORY, tol=1e-4)
-    upper, lower = display.ax_
-    objective, bound = upper.lines
-    np.testing.assert_array_equal(objective.get_xydata(), np.c_[[10, 20, 40], [12, 10.5, 10]])
-    np.testing.assert_array_equal(bound.get_ydata(), [0, 8, 10])
-    np.testing.assert_allclose(display.relative_gap, [np.inf, 2.5 / 8, 1e-16])  # rounding, never 0
-    gap, goal = lower.lines
-    np.testing.assert_array_equal(gap.get_xdata(), [20, 40])  # no bound yet at 10
-    assert goal.get_ydata()[0] == 1e-4
-    assert lower.get_yscale() == "log"
-    assert lower.get_xlabel() == "milliseconds"
-    texts = [text.get_text() for text in display.figure_.legends[0].get_texts()]
-    assert texts == [
-        "objective of the model",
-        "bound: no model can be lower",
-        "relative gap between them",
-        "goal: 0.01 %",
-    ]
-
-
-def test_seconds_and_passes():
-    slow = History(HISTORY.seconds * 100, HISTORY.passes, HISTORY.objective, HISTORY.bound, HISTORY.gap)
-    assert ConvergenceDisplay.from_history(slow).ax_[1].get_xlabel() == "seconds"
-    display = ConvergenceDisplay.from_history(slow, against="passes")
-    assert display.ax_[1].get_xlabel() == "passes over the data"
-    np.testing.assert_array_equal(display.ax_[0].lines[0].get_xdata(), HISTORY.passes)
-    with pytest.raises(
-        InvalidParameter, match="against must be one of 'seconds', 'passes'; got against='days'"
-    ):
-        display.plot(against="days")
-
-
-def test_a_bad_start_does_not_flatten_the_rest():
-    objective = np.array([1e6, 10.5, 10.0])
-    wild = History(HISTORY.seconds, HISTORY.passes, objective, HISTORY.bound, objective - HISTORY.bound)
-    upper = ConvergenceDisplay.from_history(wild).ax_[0]
-    assert upper.get_ylim()[1] < 40
-
-
-def test_a_fit_is_drawn():
-    model = train(X, Y)
-    display = ConvergenceDisplay.from_history(model.histories[0], tol=model.tol)
-    assert_nothing_is_hidden(display)
-    assert len(display.figure_.axes) == 2
-
-
-def test_two_panels_take_the_place_of_given_axes():
-    figure, axes = plt.subplots(1, 2, figsize=(8, 5), layout="constrained")
-    display = ConvergenceDisplay.from_history(HISTORY, ax=axes[1])
-    assert figure.axes == [axes[0], *display.ax_]
-    assert_nothing_is_hidden(display)
-    loose = figure.add_axes((0, 0, 1, 1))
-    with pytest.raises(InvalidInput, match="ax must be part of a grid"):
-        ConvergenceDisplay.from_history(HISTORY, ax=loose)
-
-
-def test_an_empty_history_is_refused():
-    empty = History(*(np.zeros(0) for _ in range(5)))
-    with pytest.raises(
-        InvalidInput, match="the history is empty: the fit ended before its first certificate"
-    ):
-        ConvergenceDisplay.from_history(empty)
 
 
 # ---------------------------------------------------------------- together

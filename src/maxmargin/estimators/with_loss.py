@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 
 from maxmargin.estimators.base import LinearEstimator
+from maxmargin.results.reliability import Reliability
+from maxmargin.training.reliability import reliability
 from maxmargin.validation import check_choice
 
 __all__ = ["LossEstimator"]
@@ -63,3 +65,20 @@ class LossEstimator(LinearEstimator):
         (0.0, True)
         """
         return self._model_for(X).predict_log_proba(X)
+
+    @available_if(_gives_probabilities)
+    def reliability(self, X: Any, y: Any, **settings: Any) -> Reliability:
+        """Compare the probabilities with what came true, on rows that were not fitted to.
+
+        Parameters
+        ----------
+        X, y
+            The rows and their labels.
+        **settings
+            Those of `maxmargin.reliability`.
+
+        Returns
+        -------
+        Reliability
+        """
+        return reliability(self, X, y, **settings)

@@ -13,10 +13,12 @@ from maxmargin.errors import InvalidInput
 from maxmargin.results.calibration import Calibration, most_probable_first, predicted
 from maxmargin.results.certificate import Certificate
 from maxmargin.results.hinge_minimum import HingeMinimum
+from maxmargin.results.reliability import Reliability
 from maxmargin.results.solution import History, Plan, Solution, Status
 from maxmargin.results.wording import chosen_percent, percent, plural, short
 from maxmargin.rows import MemoryRows
 from maxmargin.rows.kernels import Scores
+from maxmargin.training.reliability import reliability
 from maxmargin.validation import check_labels, check_matrix
 
 __all__ = ["LinearModel", "Support"]
@@ -215,6 +217,22 @@ class LinearModel:
             return self.calibration.log_probabilities(self.scores(X))
         scores = self._scores_of_probabilities(X)
         return most_probable_first(_logistic_logs(scores), predicted(scores))
+
+    def reliability(self, X: Any, y: Any, **settings: Any) -> Reliability:
+        """Compare the probabilities with what came true, on rows that were not fitted to.
+
+        Parameters
+        ----------
+        X, y
+            The rows and their labels.
+        **settings
+            Those of `maxmargin.reliability`.
+
+        Returns
+        -------
+        Reliability
+        """
+        return reliability(self, X, y, **settings)
 
     def _scores_of_probabilities(self, X: Any) -> NDArray[np.float64]:
         if not self.has_probabilities:

@@ -1,0 +1,307 @@
+"""What C does: margin, support vectors, errors and coefficients along the regularisation path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.displays.coefficient_lines import CoefficientLines
+from maxmargin.displays.held_out_errors import HeldOutErrors
+from maxmargin.displays.panels import grid_within
+from maxmargin.displays.series import DASHED, PURPLE
+from maxmargin.displays.style import NEGATIVE, POSITIVE, PROVED, ink, legend_below, tidy, whole_numbers
+from maxmargin.errors import InvalidInput, InvalidParameter
+from maxmargin.results.path import Path
+from maxmargin.results.table import frame_of
+from maxmargin.results.wording import chosen_percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["RegularizationPathDisplay"]
+
+KINDS = ("summary", "coefficients")
+MARKS_PER_LINE = 40
+FAR_APART = 20.0  # margins that need a logarithmic axis: the largest is so many times the smallest
+
+Array = NDArray[np.float64]
+
+
+class RegularizationPathDisplay:
+    """Errors, margin and support vectors against C on a logarithmic axis, or the coefficients.
+
+    Make one with `from_path` or `from_estimator`. Where the path is not certified the background is hatched.
+
+    Parameters
+    ----------
+    path : Path
+    left_out : HeldOutErrors, optional
+        Errors on examples that were held out.
+    chosen : float, optional
+        The C to mark; by default the one chosen by `left_out`.
+    kind : {"summary", "coefficients"}
+    lines : CoefficientLines, optional
+        Which coefficients are drawn and named.
+
+    Attributes
+    ----------
+    ax_ : array of matplotlib Axes
+        "summary": the panels of errors, margin and, where the loss has any, support vectors.
+        "coefficients": one panel.
+    figure_ : matplotlib Figure
+    lines_ : dict
+        The lines by what they show: "training_error", "left_out_error", "margin", "n_support"; or the
+        coefficients by name.
+
+    Examples
+    --------
+    >>> from maxmargin import RegularizationPathDisplay, regularization_path
+    >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1]
+    >>> path = regularization_path(X, y, Cs=[0.1, 10.0], tol=1e-6)
+    >>> table = RegularizationPathDisplay(path=path).frame()
+    >>> [round(float(margin), 3) for margin in table["margin"]]  # rows of two classes are 2 apart or more
+    [2.0, 1.0]
+    """
+
+    ax_: NDArray[Any]
+    figure_: Figure
+    lines_: dict[str, Any]
+
+    def __init__(
+        self,
+        *,
+        path: Path,
+        left_out: HeldOutErrors | None = None,
+        chosen: float | None = None,
+        kind: str = "summary",
+        lines: CoefficientLines | None = None,
+    ) -> None:
+        if kind not in KINDS:
+            raise InvalidParameter(f"kind must be one of 'summary', 'coefficients'; got kind={kind!r}")
+        self.path = path
+        self.left_out = left_out
+        self.chosen = chosen if chosen is not None or left_out is None else left_out.chosen
+        self.kind = kind
+        self.lines = lines
+
+    @classmethod
+    def from_path(
+        cls,
+        path: Path,
+        *,
+        left_out: Any = None,
+        chosen: float | None = None,
+        kind: str = "summary",
+        names: Sequence[str] | None = None,
+        top: int = 6,
+        label: Any = None,
+        ax: Axes | None = None,
+    ) -> RegularizationPathDisplay:
+        """Draw a path.
+
+        Parameters
+        ----------
+        path : Path
+            From `regularization_path`, or ``path_`` of an estimator that looked for C in a range.
+        left_out : mapping of float to LeaveOneOut, or fitted LinearSVMCV or LogisticRegressionCV, optional
+            Errors on examples that were held out, drawn beside the training error: records of
+            `leave_one_out` by C, or what a search for C counted.
+        chosen : float, optional
+            The C to mark; by default the one that the search chose.
+        kind : {"summary", "coefficients"}
+            Errors, margin and support vectors; or the coefficients.
+        names : sequence of str, optional
+            Of the columns, for "coefficients".
+        top : int
+            How many coefficients have a colour and a name: those that become the largest.
+        label : object, optional
+            With more than two classes, whose coefficients to draw.
+        ax : matplotlib Axes, optional
+            Its place is taken by the panels; by default a new figure.
+
+        Returns
+        -------
+        RegularizationPathDisplay
+        """
+        found = None if left_out is None else HeldOutErrors.of(left_out)
+        lines = None
+        if kind == "coefficients":
+            lines = CoefficientLines.of(path, names=names, top=top, label=label)
+        return cls(path=path, left_out=found, chosen=chosen, kind=kind, lines=lines).plot(ax)
+
+    @classmethod
+    def from_estimator(cls, model: Any, **how: Any) -> RegularizationPathDisplay:
+        """Draw the path of an estimator that looked for C in a range, with the errors that it went by.
+
+        Parameters
+        ----------
+        model : fitted LinearSVMCV or LogisticRegressionCV
+            With ``path_``: C was looked for in a range, ``Cs=(C_min, ..., C_max)``.
+        **how
+            The other parameters of `from_path`.
+
+        Returns
+        -------
+        RegularizationPathDisplay
+        """
+        path = getattr(model, "path_", None)
+        if path is None:
+            raise InvalidInput(
+                f"{type(model).__name__} has no path_: there is one where C was looked for in a "
+                "range, Cs=(C_min, ..., C_max). Else: from_path(regularization_path(X, y), left_out=model)."
+            )
+        names = getattr(model, "feature_names_in_", None)
+        return cls.from_path(path, **{"left_out": model, "names": names, **how})
+
+    def plot(self, ax: Axes | None = None) -> RegularizationPathDisplay:
+        """Draw into the place of `ax`, or into a new figure."""
+        self.lines_ = {}
+        draw = self._summary_panels() if self.kind == "summary" else [self._draw_coefficients]
+        size = (6.4, 1.2 + 1.55 * len(draw)) if self.kind == "summary" else (6.4, 4.6)
+        self.figure_, grid = grid_within(ax, (len(draw), 1), size)
+        panels: list[Any] = []
+        for place, paint in enumerate(draw):
+            panels.append(self.figure_.add_subplot(grid[place], sharex=panels[0] if panels else None))
+            paint(panels[-1])
+        self.ax_ = np.array(panels, dtype=object)
+        self._draw_what_all_share()
+        handles = [handle for panel in panels for handle in panel.get_legend_handles_labels()[0]]
+        legend_below(panels[-1], is_own_figure=ax is None, handles=handles)
+        return self
+
+    def frame(self) -> Any:
+        """Return the numbers drawn, one line for each C, as a pandas data frame or columns by name.
+
+        Errors on examples held out may be of other C's than the fits; what is not known is NaN.
+        """
+        if self.kind == "coefficients":
+            lines = self.lines or CoefficientLines.of(self.path)
+            return frame_of({"C": self.path.C, **dict(zip(lines.names, lines.values.T, strict=True))}, "C")
+        columns: dict[str, Any] = {"margin": self.path.margin, "training_error": self.path.training_error}
+        if self.path.n_support is not None:
+            columns["n_support"] = self.path.n_support.astype(np.float64)
+        if self.left_out is None:
+            return frame_of({"C": self.path.C, **columns}, "C")
+        C = np.union1d(self.path.C, self.left_out.C)
+        spread = {name: _placed(values, self.path.C, C) for name, values in columns.items()}
+        spread |= {name: _placed(each, self.left_out.C, C) for name, each in self.left_out.columns().items()}
+        return frame_of({"C": C, **spread}, "C")
+
+    def _summary_panels(self) -> list[Any]:
+        panels = [self._draw_errors, self._draw_margin]
+        return panels if self.path.n_support is None else [*panels, self._draw_support]
+
+    def _draw_errors(self, ax: Axes) -> None:
+        self.lines_["training_error"] = self._line(
+            ax, self.path.C, 100.0 * self.path.training_error, (NEGATIVE, "o"), "training error"
+        )
+        held = self.left_out
+        if held is not None:
+            known = np.isfinite(held.error)
+            self.lines_["left_out_error"] = self._line(
+                ax, held.C[known], 100.0 * held.error[known], (POSITIVE, "D"), held.name
+            )
+            wide = held.high > held.low
+            if wide.any():
+                ax.vlines(
+                    held.C[wide],
+                    100.0 * held.low[wide],
+                    100.0 * held.high[wide],
+                    color=POSITIVE,
+                    linewidth=1.4,
+                    label=held.interval,
+                )
+        ax.set_ylim(0.0, 100.0 * self._highest_error())
+        ax.set_ylabel("error (%)")
+
+    def _highest_error(self) -> float:
+        """Return the top of the panel: intervals that reach far above all that is known may leave it."""
+        known = [self.path.training_error]
+        if self.left_out is not None:
+            known += [self.left_out.error[np.isfinite(self.left_out.error)], self.left_out.low]
+        return 1.3 * max(float(np.max(each, initial=0.0)) for each in known) or 0.01
+
+    def _draw_margin(self, ax: Axes) -> None:
+        margin = np.where(np.isfinite(self.path.margin), self.path.margin, np.nan)
+        known = np.isfinite(margin)
+        self.lines_["margin"] = self._line(ax, self.path.C[known], margin[known], (PROVED, "s"), "_margin")
+        if known.any() and margin[known].max() > FAR_APART * margin[known].min():
+            ax.set_yscale("log")
+        else:
+            ax.set_ylim(bottom=0.0)
+        ax.set_ylabel("margin\n1/‖θ‖")
+
+    def _draw_support(self, ax: Axes) -> None:
+        self.lines_["n_support"] = self._line(
+            ax, self.path.C, self.path.n_support, (PURPLE, "^"), "_support vectors"
+        )
+        ax.set_ylim(bottom=0.0)
+        ax.yaxis.set_major_locator(whole_numbers())
+        ax.set_ylabel("support\nvectors")
+
+    def _draw_coefficients(self, ax: Axes) -> None:
+        lines = self.lines or CoefficientLines.of(self.path)
+        self.lines_ = lines.draw(ax)
+        ax.set_ylabel("coefficient")
+
+    def _line(self, ax: Axes, C: Array, values: Any, look: tuple[str, str], label: str) -> Any:
+        (line,) = ax.plot(
+            C,
+            values,
+            color=look[0],
+            marker=look[1],
+            markersize=4,
+            linewidth=1.5,
+            markevery=max(1, len(C) // MARKS_PER_LINE),
+            label=label,
+        )
+        return line
+
+    def _draw_what_all_share(self) -> None:
+        """Draw the axis of C, the chosen C, and where nothing is certified."""
+        last = self.ax_[-1]
+        last.set_xscale("log")
+        last.set_xlabel("C")
+        for panel in self.ax_:
+            tidy(panel)
+            if panel is not last:
+                panel.tick_params(labelbottom=False)
+            if self.chosen is not None:
+                label = f"chosen: C = {self.chosen:.4g}" if panel is last else None
+                panel.axvline(
+                    self.chosen, color=ink(), linewidth=1.1, linestyle=DASHED, label=label, zorder=1
+                )
+        if self.path.is_grid:
+            return
+        words = f"not certified within {chosen_percent(self.path.tol)}"
+        for place, (low, high) in enumerate(_holes(self.path)):
+            for panel in self.ax_:
+                label = words if place == 0 and panel is last else None
+                panel.axvspan(
+                    low,
+                    high,
+                    facecolor="none",
+                    edgecolor=ink(),
+                    alpha=0.35,
+                    hatch="////",
+                    linewidth=0,
+                    label=label,
+                    zorder=0,
+                )
+
+
+def _holes(path: Path) -> list[tuple[float, float]]:
+    """Return the stretches of C between the ends of the path that are not certified."""
+    ends = [float(path.C[0]), *(end for stretch in path.certified for end in stretch), float(path.C[-1])]
+    return [(low, high) for low, high in zip(ends[::2], ends[1::2], strict=True) if low < high]
+
+
+def _placed(values: Array, own: Array, C: Array) -> Array:
+    """Return values at all C's, NaN where there is none."""
+    placed = np.full(len(C), np.nan)
+    placed[np.searchsorted(C, own)] = values
+    return placed
