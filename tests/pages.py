@@ -30,8 +30,12 @@ def run_page(page: Path, folder: Path) -> doctest.TestResults:
         0,
     )
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-    with contextlib.chdir(folder):
-        return doctest.DocTestRunner(Checker(), optionflags=flags).run(test)
+    try:
+        with contextlib.chdir(folder):
+            return doctest.DocTestRunner(Checker(), optionflags=flags).run(test)
+    finally:
+        if "matplotlib.pyplot" in sys.modules:
+            sys.modules["matplotlib.pyplot"].close("all")
 
 
 class Checker(doctest.OutputChecker):
