@@ -67,6 +67,14 @@ def _steps(request: Any) -> dict[str, Any]:
     return walk(task, read_walk(request.get("steps")))
 
 
+def _check(request: Any) -> dict[str, Any]:
+    """Return the state in a saved file, or why it is none: both are answers, the request was right."""
+    try:
+        return {"state": check_state(request)}
+    except InvalidInput as error:
+        return {"refused": str(error)}
+
+
 _QUESTIONS: dict[str, Callable[[Any], Any]] = {
     "menu": _menu,
     "example": _example,
@@ -74,5 +82,5 @@ _QUESTIONS: dict[str, Callable[[Any], Any]] = {
     "leave-one-out": lambda request: left_out(read_task(request)),
     "compare": _compare,
     "steps": _steps,
-    "check": check_state,
+    "check": _check,
 }

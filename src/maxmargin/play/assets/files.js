@@ -21,7 +21,9 @@ export function setUpFiles(menu, tell, fail) {
     byId("file").value = "";
     if (!file) return;
     try {
-      restore(await ask("check", parse(await file.text(), file.name)));
+      const { state, refused } = await ask("check", parse(await file.text(), file.name));
+      if (refused) throw new Error(`${file.name}: ${refused}.`);
+      restore(state);
       tell(`Loaded ${file.name}.`);
     } catch (error) {
       fail(error);

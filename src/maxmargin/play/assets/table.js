@@ -18,7 +18,8 @@ export function setUpTable(editor) {
     show();
     byId("rows").lastElementChild.querySelector("select").focus();
   });
-  byId("rows").addEventListener("change", (event) => read(event.target));
+  byId("rows").addEventListener("input", (event) => read(event.target));
+  byId("rows").addEventListener("focusout", show); // a field that held no number gets its own back
   byId("rows").addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (!button) return;
@@ -38,10 +39,7 @@ function read(field) {
   const k = Number(field.dataset.row);
   const column = Number(field.dataset.column);
   const value = column === 2 ? Number(field.value) : field.valueAsNumber;
-  if (!Number.isFinite(value) || Math.abs(value) > LARGEST) {
-    field.value = state.points[k][column];
-    return;
-  }
+  if (!Number.isFinite(value) || Math.abs(value) > LARGEST || value === state.points[k][column]) return;
   const points = state.points.slice();
   points[k] = points[k].map((old, j) => (j === column ? value : old));
   changePoints(points);
