@@ -156,8 +156,9 @@ async function start() {
   editor = new Editor(picture, tell, menu.most_points);
   for (const { name, title } of menu.examples) byId("example").append(new Option(title, name));
   onChange((what) => {
-    paint();
     askAll(what);
+    // A change of the problem shows when its answer comes; a frame before that would only delay it.
+    if (what !== "problem") paint();
   });
   setUpTools();
   setUpProblem();

@@ -42,9 +42,19 @@ export class Picture {
     return this.frame.toScreen(x, y);
   }
 
+  // Elements that are there already are changed: making new ones takes longer.
   #paths(layer, shapes) {
+    const parent = this.layers[layer];
     const parts = shapes.filter((shape) => shape.d);
-    this.layers[layer].replaceChildren(...parts.map((shape) => element("path", shape)));
+    while (parent.childElementCount > parts.length) parent.lastElementChild.remove();
+    while (parent.childElementCount < parts.length) element("path", {}, parent);
+    parts.forEach((part, k) => {
+      const target = parent.children[k];
+      for (const name of target.getAttributeNames()) if (!(name in part)) target.removeAttribute(name);
+      for (const [name, value] of Object.entries(part)) {
+        if (target.getAttribute(name) !== String(value)) target.setAttribute(name, value);
+      }
+    });
   }
 
   #paintGrid(names) {
