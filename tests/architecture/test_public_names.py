@@ -72,6 +72,7 @@ PUBLIC = [
     "reference_margin",
     "regularization_path",
     "reliability",
+    "report",
     "sample_complexity",
     "save_data",
     "save_model",

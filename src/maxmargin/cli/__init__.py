@@ -1,4 +1,4 @@
-"""The command line: ``maxmargin train``, ``predict``, ``play``, ``demo``, ``version``."""
+"""The command line: ``maxmargin train``, ``predict``, ``report``, ``play``, ``demo``, ``version``."""
 
 from maxmargin.cli.program import main
 

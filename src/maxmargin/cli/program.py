@@ -18,6 +18,7 @@ from maxmargin import __version__
 from maxmargin.cli.demo import add_demo
 from maxmargin.cli.play import add_play
 from maxmargin.cli.predict import add_predict
+from maxmargin.cli.report import add_report
 from maxmargin.cli.train import add_train
 from maxmargin.cli.version import add_version
 from maxmargin.errors import MaxMarginError
@@ -28,7 +29,7 @@ REFUSED = 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
 BROKEN_PIPE = 141  # 128 + SIGPIPE
 
-COMMANDS = (add_train, add_predict, add_play, add_demo, add_version)
+COMMANDS = (add_train, add_predict, add_report, add_play, add_demo, add_version)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

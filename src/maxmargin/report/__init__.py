@@ -1,1 +1,34 @@
-"""The report: one page about a model for somebody who was not there."""
+"""The report: one page about a model for somebody who was not there.
+
+The package shares its name with the function that users call, so it can be called itself:
+``maxmargin.report(model, X, y)`` works whichever of the two was imported first.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from maxmargin.report.build import report as report
+
+__all__ = ["report"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "report":
+        from maxmargin.report.build import report
+
+        return report
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+class _CallablePackage(ModuleType):
+    def __call__(self, *arguments: Any, **settings: Any) -> Any:
+        from maxmargin.report.build import report
+
+        return report(*arguments, **settings)
+
+
+sys.modules[__name__].__class__ = _CallablePackage

@@ -1,0 +1,134 @@
+"""``maxmargin report``: everything about a model on one page, for somebody who was not there."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from maxmargin.cli.options import check_target, column, number, whole_number
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from maxmargin.training.model import LinearModel
+
+__all__ = ["add_report"]
+
+INTERRUPTED = 130
+
+EXAMPLES = """\
+examples:
+  maxmargin report a9a.model a9a.svm                     writes report.html
+  maxmargin report a9a.model a9a.svm --test a9a.t        with the accuracy on rows that training never saw
+  maxmargin report cells.model cells.csv -o cells.html --redact
+"""
+
+
+def add_report(commands: Any) -> None:
+    """Describe the command to the parser."""
+    parser = commands.add_parser(
+        "report",
+        help="write a page about a model: verdict, pictures, proofs",
+        description="Write one HTML file about a model and the data it was trained on. It opens from disk, "
+        "without a network.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("model", metavar="MODEL", type=Path, help="what maxmargin train wrote")
+    parser.add_argument("data", metavar="DATA", type=Path, help="the file that it was trained on")
+    parser.add_argument(
+        "-o", "--out", type=Path, default=Path("report.html"), help="where to write (report.html)"
+    )
+    parser.add_argument("--test", metavar="FILE", type=Path, help="rows that had no part in training")
+    parser.add_argument("--texts", metavar="FILE", type=Path, help="what each row was as text, one a line")
+    parser.add_argument("--title", help="the page's heading")
+    parser.add_argument("--redact", action="store_true", help="leave out the rows' values and texts")
+    parser.add_argument(
+        "--class-weight", choices=["balanced"], help="as in training; the model file does not keep it"
+    )
+    parser.add_argument(
+        "--label", type=column, help="the label's column in a table, by name or number from 0"
+    )
+    parser.add_argument(
+        "--suspects", type=whole_number, default=25, help="how many suspicious labels to list at most (25)"
+    )
+    parser.add_argument(
+        "--max-time", type=number, metavar="SECONDS", default=60.0, help="for what is found out (60)"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="say nothing but warnings and errors")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, find out, write."""
+    from maxmargin.errors import Interrupted
+    from maxmargin.report.build import report
+    from maxmargin.training.files import load_model
+
+    sources = [path for path in (arguments.model, arguments.data, arguments.test, arguments.texts) if path]
+    check_target(arguments.out, *sources)
+    model = load_model(arguments.model)
+    X, y = read_labelled(model, arguments.data, arguments.label)
+    test = None if arguments.test is None else read_labelled(model, arguments.test, arguments.label)
+    texts = None if arguments.texts is None else read_texts(arguments.texts)
+    try:
+        report(
+            model,
+            X,
+            y,
+            test=test,
+            path=arguments.out,
+            title=arguments.title,
+            texts=texts,
+            redact=arguments.redact,
+            class_weight=arguments.class_weight,
+            n_suspects=arguments.suspects,
+            max_time=arguments.max_time,
+            command=command_line(arguments),
+            verbose=int(not arguments.quiet),
+        )
+    except Interrupted:
+        print(f"interrupted: {arguments.out} holds what was known by then", file=sys.stderr)
+        return INTERRUPTED
+    if not arguments.quiet:
+        print(f"wrote {arguments.out}")
+    return 0
+
+
+def read_labelled(model: LinearModel, path: Path, label: str | int | None) -> tuple[Any, NDArray[Any]]:
+    """Read rows with their labels; a report without labels would have nothing to say."""
+    from maxmargin.cli.rows_for_model import read_rows_for
+    from maxmargin.errors import InvalidInput
+
+    rows = read_rows_for(model, path, label)
+    if rows.y is None:
+        raise InvalidInput(f"{path} has no labels: it has as many columns as the model, and no more")
+    return rows.X, rows.y
+
+
+def read_texts(path: Path) -> list[str]:
+    """Read one text a line."""
+    from maxmargin.errors import FileFormatError
+    from maxmargin.inputs.source import read_source
+
+    try:
+        lines = read_source(path).decode("utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise FileFormatError(f"expected text in UTF-8: {error.reason}", path) from None
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def command_line(arguments: argparse.Namespace) -> str:
+    """Return the command that makes this report again, with the names of the files but not their folders."""
+    words = ["maxmargin", "report", arguments.model.name, arguments.data.name, "-o", arguments.out.name]
+    for option in ("test", "texts"):
+        if getattr(arguments, option) is not None:
+            words += [f"--{option}", getattr(arguments, option).name]
+    for option in ("title", "label", "class_weight"):
+        if getattr(arguments, option) is not None:
+            words += [f"--{option.replace('_', '-')}", str(getattr(arguments, option))]
+    return shlex.join([*words, *(["--redact"] if arguments.redact else [])])

@@ -1,0 +1,82 @@
+"""What the model looks at: its largest coefficients, with names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.report.drawn_classes import drawn_problems
+from maxmargin.report.evidence import Evidence
+from maxmargin.report.section import Section, signed
+from maxmargin.report.subject import Subject
+
+__all__ = ["coefficients"]
+
+LISTED = 200  # of all coefficients, the largest
+LISTED_OF_ALL = 600  # of all classes together
+FIRST = 20  # shown before somebody asks for all
+
+
+def coefficients(evidence: Evidence) -> Section:
+    """Return the section."""
+    subject = evidence.subject
+    shown, note = drawn_problems(subject)
+    spread = _deviations(subject.examined.X)
+    most = min(LISTED, LISTED_OF_ALL // len(shown))
+    groups = [_group(subject, k, spread, most) for k in shown]
+    n_columns = subject.model.coef.shape[1]
+    lead = [
+        "A coefficient is what one unit more of a column adds to the score. Since columns have different "
+        "units, they are ranked by what one standard deviation adds: coefficient times deviation."
+    ]
+    notes = [note] if note else []
+    if n_columns > most:
+        notes.append(f"Of {n_columns:,} columns the {most} that move the score most are listed.")
+    if not subject.has_names:
+        notes.append("Nobody named the columns: x1 is the first.")
+    return Section(
+        "coefficients",
+        "What it looks at",
+        "Coefficients",
+        lead,
+        notes=notes,
+        template="coefficients.html.j2",
+        data={"groups": groups, "first": FIRST},
+    )
+
+
+def _deviations(X: Any) -> NDArray[np.float64]:
+    """Return the standard deviation of each column, dense or sparse."""
+    mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+    if isinstance(X, np.ndarray):
+        return np.asarray(X.std(axis=0, dtype=np.float64))
+    squares = np.asarray(X.astype(np.float64).multiply(X).mean(axis=0)).ravel()
+    return np.sqrt(np.maximum(squares - mean**2, 0.0))
+
+
+def _group(subject: Subject, k: int, spread: NDArray[np.float64], most: int) -> dict[str, Any]:
+    theta = subject.model.coef[k]
+    moved = theta * spread
+    order = np.argsort(-np.abs(moved), kind="stable")[:most]
+    largest = float(np.abs(moved[order[:1]]).max(initial=0.0)) or 1.0
+    names = subject.class_names
+    rows = [
+        {
+            "rank": place + 1,
+            "name": subject.names[column],
+            "coef": signed(theta[column], 4),
+            "coef_value": float(f"{theta[column]:.6g}"),
+            "moved": signed(moved[column]),
+            "moved_value": float(f"{moved[column]:.6g}"),
+            # of the half on its own side of the middle, in hundredths
+            "share": round(50.0 * abs(float(moved[column])) / largest, 2),
+            "is_positive": bool(theta[column] > 0),
+        }
+        for place, column in enumerate(order)
+        if theta[column] != 0
+    ]
+    towards = (names[0], names[1]) if len(names) == 2 else (f"not {names[k]}", names[k])
+    offset = signed(subject.model.intercept[k], 4)
+    return {"name": towards[1], "towards": towards, "rows": rows, "offset": offset}

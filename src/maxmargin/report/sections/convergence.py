@@ -1,0 +1,78 @@
+"""How the fit closed in on the optimum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from maxmargin.report.drawn_classes import drawn_problems
+from maxmargin.report.evidence import Evidence
+from maxmargin.report.section import Chart, Column, Section, Table, digits, numbers
+from maxmargin.results.solution import History
+from maxmargin.results.wording import chosen_percent, percent, plural
+
+__all__ = ["convergence"]
+
+TITLE, SHORT = "How the fit closed in", "Convergence"
+LEAST = 1e-16  # what is left of a gap when rounding has eaten it
+
+
+def convergence(evidence: Evidence) -> Section:
+    """Return the section; where the course of the fit is not known it says so."""
+    subject, model = evidence.subject, evidence.subject.model
+    shown, note = drawn_problems(subject)
+    histories = {k: model.histories[k] for k in shown if k < len(model.histories) and len(model.histories[k])}
+    plan = f"{model.plans[0]}" if model.plans else ""
+    if not histories:
+        why = "The course of the fit is not known"
+        ours = bool(model.certificates)
+        because = "a model file does not keep it" if ours else "the model was not fitted by maxmargin"
+        notes = [f"{why}: {because}."] + ([f"What fitted it: {plan}."] if plan else [])
+        return Section("convergence", TITLE, SHORT, notes=notes)
+    views = [_view(history, subject.problem_names[k]) for k, history in histories.items()]
+    lead = [
+        "How far the model was from the optimum, at most, after so many readings of the data: the gap "
+        "between its objective and the bound, as a share of the bound. Each is a certificate, no estimate. "
+        f"The goal was {chosen_percent(model.tol)}. What fitted it: {plan}."
+    ]
+    spec = {
+        "kind": "gap",
+        "xLabel": "readings of the data",
+        "yLabel": "relative gap",
+        "views": views,
+        "goal": model.tol,
+    }
+    tables = [_table(history, subject.problem_names[k]) for k, history in histories.items()]
+    last = next(iter(histories.values()))
+    status = model.status.value if model.status is not None else ""
+    caption = f"It ended after {plural(round(float(last.passes[-1])), 'reading')}: {status}."
+    chart = Chart("convergence-chart", "Gap against readings of the data", spec, tables, caption)
+    return Section("convergence", TITLE, SHORT, lead, [chart], notes=[note] if note else [])
+
+
+def _gaps(history: History) -> Any:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gaps = np.maximum(history.gap, LEAST * np.abs(history.objective)) / history.bound
+    return np.where(history.bound > 0, gaps, np.nan)
+
+
+def _view(history: History, name: str) -> dict[str, Any]:
+    known = np.isfinite(_gaps(history))
+    return {"name": name, "x": numbers(history.passes[known]), "gap": numbers(_gaps(history)[known])}
+
+
+def _table(history: History, name: str) -> Table:
+    columns = ("readings of the data", "objective", "bound", "within")
+    rows = [
+        [
+            digits(passes),
+            digits(objective, 7),
+            digits(bound, 7),
+            percent(gap) if np.isfinite(gap) else "unknown",
+        ]
+        for passes, objective, bound, gap in zip(
+            history.passes, history.objective, history.bound, _gaps(history), strict=True
+        )
+    ]
+    return Table(f"The course of the fit, {name}", [Column(one, is_number=True) for one in columns], rows)

@@ -1,0 +1,45 @@
+"""What is known about new rows: measured, estimated and proved, side by side."""
+
+from __future__ import annotations
+
+from maxmargin.report.evidence import Evidence
+from maxmargin.report.section import Section
+from maxmargin.results.wording import percent
+
+__all__ = ["guarantees_section"]
+
+TITLE, SHORT = "What is known about new rows", "Guarantees"
+
+
+def guarantees_section(evidence: Evidence) -> Section:
+    """Return the section."""
+    known = evidence.guarantees.value
+    if known is None:
+        return Section("guarantees", TITLE, SHORT, notes=[f"Not known: {evidence.guarantees.why_not}"])
+    lead = [
+        "The share of errors on new rows, by everything that can be said about it; what was measured comes "
+        "before what is proved for every distribution. A statement is called vacuous when always guessing "
+        f"the larger class, which errs on {percent(known.guessing)}, is as good."
+    ]
+    lines = [
+        {
+            "name": line.name,
+            "value": percent(line.value),
+            "in_short": line.in_short.replace("; vacuous", ""),
+            "is_vacuous": line.is_vacuous,
+            "statement": line.statement[:1].upper() + line.statement[1:],
+            "assumptions": line.assumptions,
+            "source": line.source,
+        }
+        for line in known
+    ]
+    price = f"{known.price[:1].upper()}{known.price[1:]}." if known.price else ""
+    return Section(
+        "guarantees",
+        TITLE,
+        SHORT,
+        lead,
+        notes=[price] if price else [],
+        template="guarantees.html.j2",
+        data={"lines": lines, "not_claimed": known.not_claimed},
+    )

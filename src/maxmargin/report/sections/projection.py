@@ -1,0 +1,128 @@
+"""Where the rows lie: the distance to the boundary, and the widest direction along it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.report.drawn_classes import drawn_problems
+from maxmargin.report.evidence import Evidence
+from maxmargin.report.section import Chart, Column, Section, Table, digits, numbers
+from maxmargin.report.subject import Subject
+from maxmargin.report.widest_direction import positions_along
+from maxmargin.results.wording import plural
+
+__all__ = ["projection"]
+
+POINTS = 1500  # drawn of one picture
+POINTS_OF_ALL = 6000  # drawn of the pictures of all classes together
+CELLS = (48, 30)  # of a density
+
+
+def projection(evidence: Evidence) -> Section:
+    """Return the section; without a boundary it only says so."""
+    subject = evidence.subject
+    title, short = "Where the rows lie", "Rows"
+    shown, note = drawn_problems(subject)
+    shown = [k for k in shown if subject.model.coef[k].any()]
+    if not shown:
+        return Section("rows", title, short, notes=["θ = 0: there is no boundary to be near to or far from."])
+    views = [_view(subject, k, min(POINTS, POINTS_OF_ALL // len(shown))) for k in shown]
+    left, right = _sides(subject, shown[0]) if len(shown) == 1 else ("another class", "the class shown")
+    lead = [
+        f"To the right of the thick line the model says {right}, to the left {left}. Distances from it are "
+        "exact, whatever the number of columns; upwards is the direction along the boundary in which the "
+        "rows differ most. The dashed lines are the margin boundaries, where the score is ±1."
+    ]
+    if subject.redact:
+        lead.append("Redacted: squares stand for rows nearby, the larger the more; no single row is drawn.")
+    drawn = views[0].pop("n_drawn")
+    for view in views[1:]:
+        view.pop("n_drawn")
+    sampled = drawn < subject.n_rows and not subject.redact
+    caption = f"{drawn:,} of {plural(subject.n_rows, 'row')}, drawn at random" if sampled else ""
+    chart = Chart(
+        "rows-chart",
+        "Rows by distance to the boundary",
+        {
+            "kind": "density" if subject.redact else "scatter",
+            "xLabel": "distance to the boundary",
+            "yLabel": "widest direction along it",
+            "views": views,
+        },
+        [_table(subject, k) for k in shown],
+        caption,
+    )
+    return Section("rows", title, short, lead, [chart], notes=[note] if note else [])
+
+
+def _view(subject: Subject, k: int, most: int) -> dict[str, Any]:
+    model, examined = subject.model, subject.examined
+    length = float(np.linalg.norm(model.coef[k]))
+    x = examined.scores[:, k] / length
+    y = positions_along(examined.X, model.coef[k])
+    side = examined.signs[:, k] > 0
+    sides = _sides(subject, k)
+    view: dict[str, Any] = {"name": sides[1], "sides": sides, "margin": numbers([1 / length])[0]}
+    if subject.redact:
+        return {**view, **_density(x, y, side), "n_drawn": subject.n_rows}
+    chosen = _sample(subject.n_rows, most)
+    chosen = chosen[np.argsort(x[chosen], kind="stable")]
+    drawn = {
+        "x": numbers(x[chosen], 4),
+        "y": numbers(y[chosen], 4),
+        "positive": side[chosen].astype(int).tolist(),
+        "row": chosen.tolist(),
+    }
+    return {**view, **drawn, "n_drawn": len(chosen)}
+
+
+def _sides(subject: Subject, k: int) -> list[str]:
+    """Return what is on the negative and on the positive side of a problem's boundary."""
+    names = subject.class_names
+    return names if len(names) == 2 else [f"not {names[k]}", names[k]]
+
+
+def _sample(n_rows: int, most: int) -> NDArray[np.intp]:
+    """Return the rows to draw, the same ones every time."""
+    if n_rows <= most:
+        return np.arange(n_rows)
+    # RandomState draws the same numbers in every version of NumPy.
+    return np.sort(np.random.RandomState(0).permutation(n_rows)[:most])
+
+
+def _density(x: NDArray[Any], y: NDArray[Any], side: NDArray[np.bool_]) -> dict[str, Any]:
+    """Return how many rows of either side are in each cell of a grid."""
+    grid = [np.linspace(*_ends(values), n + 1) for values, n in zip((x, y), CELLS, strict=True)]
+    counts = [np.histogram2d(x[which], y[which], bins=grid)[0] for which in (~side, side)]
+    filled = np.argwhere(counts[0] + counts[1] > 0)
+    middles = [0.5 * (edges[1:] + edges[:-1]) for edges in grid]
+    return {
+        "x": numbers(middles[0][filled[:, 0]], 4),
+        "y": numbers(middles[1][filled[:, 1]], 4),
+        "counts": [[int(count[i, j]) for i, j in filled] for count in counts],
+        "cell": numbers([edges[1] - edges[0] for edges in grid], 4),
+    }
+
+
+def _ends(values: NDArray[Any]) -> tuple[float, float]:
+    low, high = float(values.min()), float(values.max())
+    return (low, high) if low < high else (low - 0.5, high + 0.5)
+
+
+def _table(subject: Subject, k: int) -> Table:
+    """Return how many rows of either side are where."""
+    agreements = subject.examined.agreements[:, k]
+    side = subject.examined.signs[:, k] > 0
+    sides = _sides(subject, k)
+    width = 1 / float(np.linalg.norm(subject.model.coef[k]))
+    columns = ["rows of class", "on the wrong side", "inside the margin", "on or beyond the margin"]
+    rows = []
+    for name, which in zip(sides, (~side, side), strict=True):
+        own = agreements[which]
+        parts = (own <= 0, (own > 0) & (own < 1), own >= 1)
+        rows.append([name, *(f"{int(part.sum()):,}" for part in parts)])
+    about = f"Where all {subject.n_rows:,} rows lie; the margin is {digits(width)} wide to either side"
+    return Table(about, [Column(name, is_number=bool(j)) for j, name in enumerate(columns)], rows)

@@ -1,0 +1,88 @@
+"""Labels to look at: rows that the classifier contradicts, with and without them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from maxmargin.report.evidence import Evidence
+from maxmargin.report.section import Column, Section, Table, digits, signed
+from maxmargin.report.subject import Subject, class_names
+from maxmargin.results.suspects import Suspects
+
+__all__ = ["suspects_section"]
+
+TITLE, SHORT = "Labels to look at", "Suspects"
+CHARACTERS = 400  # of a text
+TOLD = 5  # columns of a row
+
+
+def suspects_section(evidence: Evidence, most: int) -> Section:
+    """Return the section, with so many rows at most."""
+    found, subject = evidence.suspects.value, evidence.subject
+    if found is None:
+        return Section("suspects", TITLE, SHORT, notes=[f"Not known: {evidence.suspects.why_not}"])
+    if found.n_at_odds == 0:
+        said = "No row is at odds with the classifier: every label is where the others would put it."
+        return Section("suspects", TITLE, SHORT, [said])
+    against = "the classifier" if found.left_out is None else "the classifier that is fitted without them"
+    about = "About " if found.left_out_are == "estimated" else ""
+    lead = [
+        f"{about}{found.n_at_odds:,} of {found.n_examples:,} rows are at odds with {against}, the most "
+        "suspicious first. A wrong label looks like this, and so does an honest row that resembles the other "
+        "class: somebody has to look.",
+        _shown(subject),
+    ]
+    return Section("suspects", TITLE, SHORT, lead, tables=[_table(subject, found, most)])
+
+
+def _shown(subject: Subject) -> str:
+    if subject.redact:
+        return "Redacted: what is in the rows is left out; row numbers count from 0."
+    what = "The beginning of the text" if subject.texts is not None else "The columns that speak loudest"
+    return f"{what} is beside each. Row numbers count from 0."
+
+
+def _table(subject: Subject, found: Suspects, most: int) -> Table:
+    columns = [Column("row", is_number=True), Column("labelled"), Column("predicted")]
+    columns.append(Column("agreement", is_number=True))
+    if found.left_out is not None:
+        columns.append(Column("when left out", is_number=True))
+    if not subject.redact:
+        columns.append(Column("text" if subject.texts is not None else "what the row says"))
+    labels = dict(zip(subject.model.classes.tolist(), class_names(subject.model.classes), strict=True))
+    rows = []
+    for place, row in enumerate(found.indices[:most].tolist()):
+        own, said = found.labels[place], found.predicted[place]
+        cells: list[Any] = [(str(row), row), labels[_plain(own)], labels[_plain(said)]]
+        cells.append((digits(found.agreements[place], 3), float(found.agreements[place])))
+        if found.left_out is not None:
+            cells.append((digits(found.left_out[place], 3), float(found.left_out[place])))
+        if not subject.redact:
+            cells.append(_content(subject, row, said))
+        rows.append(cells)
+    caption = f"The {len(rows)} most suspicious rows" if len(rows) > 1 else "The suspicious row"
+    return Table(caption, columns, rows, can_sort=True, can_filter=len(rows) > 8, stacks=True)
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if hasattr(label, "item") else label
+
+
+def _content(subject: Subject, row: int, predicted: Any) -> str:
+    """Return the row's text, or the columns that speak loudest for what is predicted."""
+    if subject.texts is not None:
+        text = " ".join(str(subject.texts[row]).split())
+        return text if len(text) <= CHARACTERS else f"{text[:CHARACTERS].rstrip()} …"
+    values = subject.examined.X[[row]]
+    values = np.ravel(values.toarray() if hasattr(values, "toarray") else values).astype(np.float64)
+    theta = subject.model.coef[0]
+    towards = 1.0 if predicted == subject.model.classes[-1] else -1.0
+    if subject.model.coef.shape[0] > 1:
+        theta, towards = subject.model.coef[subject.model.classes == predicted][0], 1.0
+    pushes = towards * theta * values
+    loudest = [j for j in np.argsort(-pushes, kind="stable")[:TOLD] if pushes[j] > 0]
+    if not loudest:
+        return "no column speaks for it; the offset does"
+    return "; ".join(f"{subject.names[j]} = {digits(values[j], 3)} ({signed(pushes[j], 2)})" for j in loudest)

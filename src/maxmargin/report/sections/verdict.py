@@ -1,0 +1,227 @@
+"""The verdict: how often the model is right, how near it is to the optimum, what it was fitted to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.report.evidence import Evidence
+from maxmargin.report.section import Column, Section, Table, digits
+from maxmargin.results.certificate import ROUNDING, Certificate
+from maxmargin.results.leave_one_out import LeaveOneOut
+from maxmargin.results.wording import chosen_percent, percent, plural
+
+__all__ = ["accuracy_text", "verdict"]
+
+NEAR = 1e-3  # a relative gap up to here makes no difference that anybody would notice
+MOST_CLASSES = 20  # of a table of labels against predictions
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How often the model is right, and what that is worth.
+
+    Attributes
+    ----------
+    headline : str
+        The share, or the range where not everything is decided.
+    basis : str
+        Which rows it is about.
+    worth : str
+        What may be concluded.
+    interval : (float, float) or None
+        Of the accuracy.
+    value : float
+    """
+
+    headline: str
+    basis: str
+    worth: str
+    interval: tuple[float, float] | None
+    value: float
+
+
+def verdict(evidence: Evidence, facts: Sequence[tuple[str, str]]) -> Section:
+    """Return the first section.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    facts : pairs of name and value
+        About the data.
+    """
+    subject = evidence.subject
+    accuracy = _accuracy(evidence)
+    wrong = int((subject.examined.lead <= 0).sum())
+    counts = np.bincount(subject.codes(), minlength=len(subject.class_names))
+    guess = int(counts.argmax())
+    guessing = float(counts[guess]) / subject.n_rows
+    data = {
+        "accuracy": accuracy,
+        "bar": _bar(accuracy, guessing),
+        "certificate": _optimality(evidence),
+        "training": f"On the {subject.n_rows:,} rows it was fitted to, {wrong:,} are wrong "
+        f"({percent(wrong / subject.n_rows)}). That is the training error, and says little about new rows.",
+        "guessing": f"Always saying {subject.class_names[guess]} would be right for {percent(guessing)}, "
+        "the thin mark on the scale.",
+        "confusion": _confusion(evidence),
+        "facts": facts,
+    }
+    return Section("verdict", "Verdict", "Verdict", template="verdict.html.j2", data=data)
+
+
+def accuracy_text(share: float) -> str:
+    """Write an accuracy: 98.4 %, 99.97 %, 100 %.
+
+    Examples
+    --------
+    >>> accuracy_text(0.98421), accuracy_text(0.99974), accuracy_text(1.0), accuracy_text(0.5)
+    ('98.4 %', '99.97 %', '100 %', '50.0 %')
+    """
+    if share >= 1:
+        return "100 %"
+    value = 100.0 * share
+    return f"{value:.1f} %" if value < 99.5 else f"{100.0 - float(f'{100.0 - value:.1g}'):.10g} %"
+
+
+# ---------------------------------------------------------------- how often it is right
+
+
+def _accuracy(evidence: Evidence) -> Accuracy:
+    known = evidence.guarantees.value
+    if known is not None and "held-out error" in known:
+        line = known["held-out error"]
+        low, high = line.interval or (0.0, 1.0)
+        rows = plural(len(evidence.held_out.labels) if evidence.held_out is not None else 0, "held-out row")
+        sure = chosen_percent(line.confidence or 0.95)
+        return Accuracy(
+            headline=accuracy_text(1 - line.value),
+            basis=f"right on {rows} that had no part in training",
+            worth=f"{sure} interval for new rows: {accuracy_text(1 - high)} to {accuracy_text(1 - low)} "
+            "(Clopper and Pearson). " + " ".join(f"{further}." for further in line.assumptions[2:]),
+            interval=(1 - high, 1 - low),
+            value=1 - line.value,
+        )
+    left_out = evidence.left_out.value
+    if left_out is not None and left_out.n_examples:
+        return _by_leave_one_out(left_out)
+    right = float((evidence.subject.examined.lead > 0).mean())
+    return Accuracy(
+        headline=accuracy_text(right),
+        basis=f"right on the {evidence.subject.n_rows:,} rows that it was fitted to",
+        worth="This is the training error turned around: it says little about new rows. Give held-out rows "
+        "with test=(X, y) for a figure that does.",
+        interval=None,
+        value=right,
+    )
+
+
+def _by_leave_one_out(left_out: LeaveOneOut) -> Accuracy:
+    n = left_out.n_examples
+    high, low = 1 - left_out.n_errors / n, 1 - (left_out.n_errors + left_out.n_undecided) / n
+    is_decided = left_out.n_undecided == 0
+    between = f"{accuracy_text(low)} to {accuracy_text(high)}"
+    count = plural(left_out.n_undecided, "row")
+    undecided = "" if is_decided else f" {count} could not be decided in time."
+    warning = f" But {left_out.warning()}" if left_out.warning() else ""
+    return Accuracy(
+        headline=accuracy_text(high) if is_decided else between,
+        basis=f"right on {plural(n, 'row')} when each is left out of the fit",
+        worth="Leave-one-out, exact: an estimate for new rows, without an interval." + undecided + warning,
+        interval=None if is_decided else (low, high),
+        value=high,
+    )
+
+
+def _bar(accuracy: Accuracy, guessing: float) -> dict[str, Any]:
+    """Return where things stand on a scale that ends at 100 %, in hundredths of its length."""
+    lowest = min(guessing, accuracy.value, *(accuracy.interval or ()))
+    begin = max(0.0, math.floor(10 * lowest - 0.5) / 10)
+
+    def place(share: float) -> float:
+        return round(float(100.0 * (share - begin) / (1.0 - begin)), 2)
+
+    ends = accuracy.interval
+    return {
+        "begin": accuracy_text(begin).replace(".0", ""),
+        "value": place(accuracy.value),
+        "low": None if ends is None else place(ends[0]),
+        "wide": None if ends is None else round(place(ends[1]) - place(ends[0]), 2),
+        "guessing": place(guessing),
+    }
+
+
+# ---------------------------------------------------------------- how near the optimum
+
+
+def _optimality(evidence: Evidence) -> dict[str, Any]:
+    found, model = evidence.certificate.value, evidence.subject.model
+    if found is None:
+        own: Certificate | None = model.certificate
+        said = "" if own is None else f"Its own certificate, from when it was fitted: {own}."
+        return {
+            "state": "unknown",
+            "headline": "Not certified here",
+            "sentence": f"{evidence.certificate.why_not[:1].upper()}{evidence.certificate.why_not[1:]}",
+            "further": said,
+        }
+    gap = found.relative_gap
+    is_near = gap <= max(NEAR, model.tol if model.certificate is not None else 0.0)
+    if gap <= ROUNDING:
+        headline = "At the optimum"
+    elif is_near:
+        headline = f"Within {percent(gap)} of the optimum"
+    else:
+        headline = f"Up to {percent(gap)} above the optimum"
+    further = (
+        f"Objective {digits(found.objective, 7)}; none can be less than {digits(found.bound, 7)}. "
+        "The bound was computed from these rows for this report, by code that no solver touches."
+    )
+    if not is_near:
+        further += (
+            " So these coefficients are not the best for this problem on these rows: the solver stopped "
+            "early, or the rows, the class weights or the sample weights are not those of the fit."
+        )
+    said = f"{found}."
+    state = "proved" if is_near else "doubtful"
+    return {"state": state, "headline": headline, "sentence": said[:1].upper() + said[1:], "further": further}
+
+
+# ---------------------------------------------------------------- labels against predictions
+
+
+def _confusion(evidence: Evidence) -> Table | None:
+    subject = evidence.subject
+    names = subject.class_names
+    if len(names) > MOST_CLASSES:
+        return None
+    if evidence.held_out is not None:
+        codes, predicted = subject.codes(evidence.held_out), subject.predicted(evidence.held_out)
+        which = "held-out rows"
+    else:
+        codes, predicted = subject.codes(), subject.predicted()
+        which = "training rows"
+        left_out = evidence.left_out.value
+        if left_out is not None and left_out.n_undecided == 0 and len(names) == 2:
+            predicted = np.where(left_out.errors, 1 - codes, codes)
+            which = "training rows, each when left out"
+    counts = _counts(codes, predicted, len(names))
+    columns = [Column("labelled"), *(Column(f"predicted {name}", is_number=True) for name in names)]
+    rows = [
+        [name, *(f"{count:,}" for count in counts[k]), *_right(counts[k], k)] for k, name in enumerate(names)
+    ]
+    return Table(f"Labels and predictions: {which}", [*columns, Column("right", is_number=True)], rows)
+
+
+def _counts(codes: NDArray[np.intp], predicted: NDArray[Any], n: int) -> NDArray[np.intp]:
+    return np.bincount(codes * n + predicted, minlength=n * n).reshape(n, n)
+
+
+def _right(counts: NDArray[np.intp], own: int) -> list[str]:
+    total = int(counts.sum())
+    return [accuracy_text(float(counts[own]) / total) if total else "none there"]

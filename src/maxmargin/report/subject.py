@@ -1,0 +1,166 @@
+"""What a report is about: a classifier, the rows it was fitted to, and how both are to be named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.errors import InvalidInput
+from maxmargin.estimators.given import given_model
+from maxmargin.results.data import label_text
+from maxmargin.training.costs import class_weights
+from maxmargin.training.examined import Examined, examine_model
+from maxmargin.training.model import LinearModel
+
+__all__ = ["Subject", "subject_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A classifier on the rows that it was fitted to.
+
+    Attributes
+    ----------
+    given : object
+        What the caller gave.
+    examined : Examined
+        The classifier without its pipeline, the rows as it sees them, scores and signs.
+    class_weight : as the caller gave it, for a LinearModel, which does not keep it
+    names : list of str
+        Of the columns.
+    has_names : bool
+        Whether somebody gave them.
+    texts : sequence of str or None
+        What the rows were before they were numbers.
+    redact : bool
+        Whether single rows stay out of the report.
+    """
+
+    given: Any
+    examined: Examined
+    class_weight: Any
+    names: list[str]
+    has_names: bool
+    texts: Sequence[str] | None
+    redact: bool
+
+    @property
+    def model(self) -> LinearModel:
+        return self.examined.model
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.examined.labels)
+
+    @property
+    def weights(self) -> NDArray[np.float64] | None:
+        """Sample weights, times class weights where the model itself does not know them."""
+        examined = self.examined
+        if self.class_weight is None:
+            return examined.weights
+        codes = np.searchsorted(self.model.classes, examined.labels)
+        factors = class_weights(self.class_weight, self.model.classes, codes, examined.weights)
+        return np.asarray(factors[codes] * (1.0 if examined.weights is None else examined.weights))
+
+    @property
+    def kind(self) -> str:
+        """The name of the classifier's class."""
+        return type(self.examined.estimator).__name__
+
+    @property
+    def class_names(self) -> list[str]:
+        """The classes as text, in the order of the model."""
+        return class_names(self.model.classes)
+
+    @property
+    def problem_names(self) -> list[str]:
+        """What each θ tells apart: the second class of two, or each class against the rest."""
+        names = self.class_names
+        return names[1:] if len(names) == 2 else names
+
+    def predicted(self, examined: Examined | None = None) -> NDArray[np.intp]:
+        """Return the place of each row's predicted class."""
+        scores = (examined or self.examined).scores
+        return (scores[:, 0] >= 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
+
+    def codes(self, examined: Examined | None = None) -> NDArray[np.intp]:
+        """Return the place of each row's own class."""
+        signs = (examined or self.examined).signs
+        return (signs[:, 0] > 0).astype(np.intp) if signs.shape[1] == 1 else signs.argmax(axis=1)
+
+
+def class_names(classes: NDArray[Any]) -> list[str]:
+    """Return labels as one writes them, +1 beside −1."""
+    is_signed = classes.dtype.kind in "if" and bool(classes[0] < 0)
+    return [label_text(label, is_signed) for label in classes.tolist()]
+
+
+def subject_of(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    class_weight: Any = None,
+    feature_names: Sequence[Any] | None = None,
+    texts: Sequence[str] | None = None,
+    redact: bool = False,
+) -> Subject:
+    """Read what the caller gave; refuse what does not fit together."""
+    if texts is None and _is_text(X):
+        texts = [str(text) for text in X]
+    if isinstance(model, tuple) and len(model) == 2:
+        model = given_model(*model, np.unique(np.asarray(y)), None, "hinge")
+    examined = examine_model(model, X, y, sample_weight)
+    examined.check_support()
+    if class_weight is not None and not isinstance(examined.estimator, LinearModel):
+        raise InvalidInput(
+            f"{type(examined.estimator).__name__} knows its own class weights; class_weight is for a "
+            "LinearModel, such as one from a file, which does not."
+        )
+    n_rows, n_columns = examined.X.shape
+    names = _names(model, examined, X, feature_names)
+    if names is not None and len(names) != n_columns:
+        raise InvalidInput(f"feature_names must name each of the {n_columns} columns; got {len(names)}.")
+    if texts is not None and len(texts) != n_rows:
+        raise InvalidInput(f"texts must have one entry for each of the {n_rows} rows; got {len(texts)}.")
+    return Subject(
+        given=model,
+        examined=_named(examined, names),
+        class_weight=class_weight,
+        names=names if names is not None else [f"x{column + 1}" for column in range(n_columns)],
+        has_names=names is not None,
+        texts=texts,
+        redact=redact,
+    )
+
+
+def _is_text(X: Any) -> bool:
+    if isinstance(X, list | tuple):
+        return len(X) > 0 and all(isinstance(entry, str) for entry in X)
+    return getattr(X, "ndim", 0) == 1 and len(X) > 0 and isinstance(X[0], str)
+
+
+def _names(model: Any, examined: Examined, X: Any, given: Sequence[Any] | None) -> list[str] | None:
+    """Return the names of the columns, from whoever knows them first."""
+    if given is not None:
+        return [str(name) for name in given]
+    while hasattr(model, "best_estimator_"):
+        model = model.best_estimator_
+    if hasattr(model, "steps") and len(model.steps) > 1:
+        try:
+            return [str(name) for name in model[:-1].get_feature_names_out()]
+        except (AttributeError, ValueError):  # a step that does not name its columns
+            return None
+    for names in (getattr(X, "columns", None), getattr(examined.estimator, "feature_names_in_", None)):
+        if names is not None:
+            return [str(name) for name in names]
+    return examined.model.feature_names
+
+
+def _named(examined: Examined, names: list[str] | None) -> Examined:
+    return replace(examined, model=replace(examined.model, feature_names=names))

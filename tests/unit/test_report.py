@@ -1,0 +1,304 @@
+"""What a report says, without a browser: its numbers, its size, what it leaves out and how it ends."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import sys
+
+import numpy as np
+import pytest
+from browser.report_pages import chart_data, plain_text, tumour_report, tumours
+from scipy.sparse import csr_matrix
+from scipy.stats import binomtest
+
+import maxmargin as mm
+from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, MissingFile
+from maxmargin.report.fingerprint import fingerprint_of
+from maxmargin.report.page import MissingJinja
+from maxmargin.report.widest_direction import positions_along
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory) -> str:
+    return tumour_report(tmp_path_factory.mktemp("report")).read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def words(page) -> str:
+    return plain_text(page)
+
+
+def report_of(model, X, y, folder, **settings) -> str:
+    file = mm.report(model, X, y, path=folder / "report.html", **{"max_time": 20, **settings})
+    return file.read_text(encoding="utf-8")
+
+
+def two_classes(n: int = 200, d: int = 4, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    y = np.where(X @ rng.normal(size=d) + 0.5 * rng.normal(size=n) > 0, "yes", "no")
+    return X, y
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def test_held_out_accuracy_has_the_interval_of_clopper_and_pearson(words):
+    data = tumours()
+    model = mm.LinearSVM(C=0.3).fit(*data.train)
+    right = int((model.predict(data.X_test) == data.y_test).sum())
+    ends = binomtest(right, 190).proportion_ci(0.95, method="exact")
+    assert f"{100 * right / 190:.1f} % right on 190 held-out rows that had no part in training" in words
+    assert f"95 % interval for new rows: {100 * ends.low:.1f} % to {100 * ends.high:.1f} %" in words
+
+
+def test_the_training_error_is_called_that(words):
+    data = tumours()
+    wrong = int((mm.LinearSVM(C=0.3).fit(*data.train).agreements(*data.train) <= 0).sum())
+    assert f"On the 379 rows it was fitted to, {wrong} are wrong" in words
+    assert "That is the training error, and says little about new rows." in words
+
+
+def test_points_are_distances_to_the_boundary(page):
+    data = tumours()
+    model = mm.LinearSVM(C=0.3).fit(*data.train)
+    view = chart_data(page, "rows-chart")["views"][0]
+    distances = model.decision_function(data.X) / np.linalg.norm(model.coef_)
+    assert len(view["row"]) == 379
+    assert view["x"] == pytest.approx(distances[view["row"]], rel=1e-3, abs=1e-3)
+    assert view["margin"] == pytest.approx(1 / np.linalg.norm(model.coef_), rel=1e-4)
+    assert view["positive"] == (data.y[view["row"]] == "malignant").astype(int).tolist()
+
+
+@pytest.mark.parametrize("make", [np.asarray, csr_matrix], ids=["dense", "sparse"])
+def test_the_widest_direction_is_the_first_principal_axis_across(make):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(150, 6)) * [1, 5, 2, 1, 1, 1] + 3
+    theta = rng.normal(size=6)
+    across = X - X.mean(axis=0)
+    across = across - np.outer(across @ theta, theta) / (theta @ theta)
+    expected = across @ np.linalg.svd(across, full_matrices=False)[2][0]
+    found = positions_along(make(X), theta)
+    assert np.abs(found) == pytest.approx(np.abs(expected), abs=0.02)
+
+
+def test_rows_without_a_direction_across():
+    assert positions_along(np.array([[1.0], [2.0]]), np.array([3.0])).tolist() == [0, 0]
+    assert positions_along(np.array([[1.0, 2.0], [2.0, 2.0]]), np.array([1.0, 0.0])).tolist() == [0, 0]
+
+
+def test_the_histogram_counts_every_row(page):
+    for view, n in zip(chart_data(page, "margins-chart")["views"], (190, 379), strict=True):
+        assert sum(sum(series["counts"]) for series in view["series"]) == n
+        assert 0 in view["edges"]
+        assert 1 in view["edges"]
+
+
+def test_the_path_has_exact_leave_one_out_errors(page):
+    data = tumours()
+    spec = chart_data(page, "path-chart")
+    left_out = next(one for one in spec["series"] if one["name"] == "wrong when left out")["values"]
+    known = {C: value for C, value in zip(spec["x"], left_out, strict=True) if value is not None}
+    assert len(known) == 9
+    for C in (min(known), 0.3, max(known)):
+        expected = mm.leave_one_out(mm.LinearSVM(C=C), *data.train)
+        assert known[C] == pytest.approx(expected.n_errors / 379, rel=1e-4)
+
+
+def test_the_certificate_is_computed_anew(tmp_path):
+    X, y = two_classes()
+    model = mm.train(X, y)
+    said = plain_text(report_of(model, X, y, tmp_path))
+    assert re.search(r"(At|Within [\d.e-]+ % of) the optimum", said)
+    moved = mm.LinearClassifier.from_parameters(model.coef[0] * 3, model.intercept, classes=["no", "yes"])
+    assert "Not certified here" in plain_text(report_of(moved, X, y, tmp_path))
+    worse = type(model)(**{**vars(model), "coef": model.coef * 3})
+    said = plain_text(report_of(worse, X, y, tmp_path))
+    assert re.search(r"Up to \d+ % above the optimum", said)
+    assert "these coefficients are not the best for this problem on these rows" in said
+
+
+def test_fingerprint_is_about_values_alone():
+    X = np.array([[0.0, 1.5, -2.0], [0.25, 0.0, 0.0]])
+    plain = fingerprint_of(X, [1, 2])
+    with_zero = csr_matrix(X)
+    with_zero.data = with_zero.data.copy()
+    for same in (np.asfortranarray(X), X.astype(np.float32), with_zero):
+        assert fingerprint_of(same, [1, 2]) == plain
+    big = np.tile(X, (20_000, 1))
+    assert fingerprint_of(big, [1] * 40_000).rows == fingerprint_of(csr_matrix(big), [1] * 40_000).rows
+    assert fingerprint_of(X + [[0, 0, 1e-15], [0, 0, 0]], [1, 2]).rows != plain.rows
+    assert fingerprint_of(X, [2, 1]).labels != plain.labels
+    assert fingerprint_of(X.reshape(3, 2), [1, 1, 1]).rows != plain.rows
+
+
+# ---------------------------------------------------------------- who can be reported on
+
+
+def test_without_held_out_rows_leave_one_out_is_called_an_estimate(tmp_path):
+    X, y = two_classes()
+    model = mm.LogisticRegression().fit(X, y)
+    said = plain_text(report_of(model, X, y, tmp_path))
+    errors = mm.leave_one_out(model, X, y).n_errors
+    assert f"{100 - errors / 2:.1f} % right on 200 rows when each is left out of the fit" in said
+    assert "an estimate for new rows, without an interval" in said
+    assert "each by the classifier that is fitted without it" in said
+
+
+def test_sparse_rows_and_several_classes(tmp_path):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(150, 6)) * (rng.random((150, 6)) < 0.5)
+    y = np.array(["a", "b", "c"])[np.argmax(X[:, :3] + 0.3 * rng.normal(size=(150, 3)), axis=1)]
+    page = report_of(mm.LinearSVM().fit(csr_matrix(X), y), csr_matrix(X), y, tmp_path)
+    assert [view["name"] for view in chart_data(page, "rows-chart")["views"]] == ["a", "b", "c"]
+    assert "a, b or c?" in plain_text(page)
+    assert "values that are not 0" in plain_text(page)
+
+
+def test_a_pair_of_coefficients(tmp_path):
+    X, y = two_classes(d=2)
+    said = plain_text(report_of(([1.0, -1.0], 0.5), X, y, tmp_path))
+    assert "nothing says what it was meant to minimise" in said
+    assert "This is the training error turned around" in said
+
+
+def test_scikit_learn_models_and_pipelines_with_texts(tmp_path):
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.svm import LinearSVC
+
+    texts = [f"{word} film number {k}" for k in range(20) for word in ("good", "bad")]
+    y = np.tile([1, 0], 20)
+    y[0] = 0
+    pipeline = make_pipeline(TfidfVectorizer(), LinearSVC(loss="hinge", tol=1e-8)).fit(texts, y)
+    said = plain_text(report_of(pipeline, texts, y, tmp_path))
+    assert "LinearSVC" in said
+    assert "good film number 0" in said  # the suspicious one
+    assert "penalised offset" in said
+
+
+def test_balanced_classes_of_a_model_from_a_file(tmp_path):
+    X, y = two_classes()
+    y[:60] = "no"
+    mm.save_model(mm.train(X, y, class_weight="balanced"), tmp_path / "a.model")
+    model = mm.load_model(tmp_path / "a.model")
+    assert "not the best for this problem" in plain_text(report_of(model, X, y, tmp_path))
+    said = plain_text(report_of(model, X, y, tmp_path, class_weight="balanced"))
+    assert "balanced classes" in said
+    assert "not the best for this problem" not in said
+    assert "a model file does not keep it" in said  # the course of the fit
+
+
+def test_no_boundary_and_no_suspects(tmp_path):
+    X = np.array([[0.0], [1.0], [3.0], [4.0]] * 5)
+    y = np.array([0, 0, 1, 1] * 5)
+    assert "No row is at odds with the classifier" in plain_text(
+        report_of(mm.LinearSVM(10).fit(X, y), X, y, tmp_path)
+    )
+    assert "θ = 0" in plain_text(report_of(([0.0], 0.0), X, y, tmp_path))
+
+
+# ---------------------------------------------------------------- the file
+
+
+@pytest.mark.parametrize("kind", ["table", "text"])
+def test_ten_thousand_rows_take_less_than_a_megabyte(tmp_path, kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(10_000, 40))
+    y = X[:, :4].argmax(axis=1) if kind == "text" else X[:, 0] + 0.4 * rng.normal(size=10_000) > 0
+    if kind == "text":
+        X = csr_matrix(X * (rng.random(X.shape) < 0.2))
+    texts = ["a text of some length " * 40] * 10_000 if kind == "text" else None
+    model = mm.LinearSVM(C=0.01).fit(X, y)
+    page = report_of(model, X, y, tmp_path, texts=texts, max_time=2)
+    assert len(page.encode()) < 1_000_000
+    assert "of 10,000 rows, drawn at random" in plain_text(page)
+
+
+def test_the_same_input_gives_the_same_bytes(tmp_path, page):
+    assert tumour_report(tmp_path).read_text(encoding="utf-8") == page
+
+
+def test_redacted_reports_hold_nothing_of_a_row(tmp_path):
+    X, y = two_classes(n=60, d=2)
+    y[:5] = "yes"
+    texts = [f"secret{k:02}" for k in range(60)]
+    model = mm.LinearSVM().fit(X, y)
+    open_page = report_of(model, X, y, tmp_path, texts=texts)
+    page = report_of(model, X, y, tmp_path, texts=texts, redact=True)
+    assert "secret" in open_page
+    assert "secret" not in page
+    assert "Redacted: no values and no text of any row" in plain_text(page)
+    assert chart_data(open_page, "rows-chart")["kind"] == "scatter"
+    spec = chart_data(page, "rows-chart")
+    assert spec["kind"] == "density"
+    assert "row" not in spec["views"][0]
+    assert sum(map(sum, spec["views"][0]["counts"])) == 60
+
+
+def test_nothing_in_the_file_points_outside(page):
+    assert re.findall(r"""(?:src|href)=["'](?!#)""", page) == []
+    assert "default-src 'none'" in html.unescape(page)
+    assert page.count("<script>") == 1
+    for block in re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL):
+        json.loads(block)
+        assert "<" not in block
+
+
+def test_bad_input_is_refused_before_any_work(tmp_path):
+    X, y = two_classes(n=20)
+    model = mm.LinearSVM().fit(X, y)
+    with pytest.raises(InvalidInput, match="feature_names must name each of the 4 columns; got 1"):
+        mm.report(model, X, y, feature_names=["a"], path=tmp_path / "r.html")
+    with pytest.raises(InvalidInput, match="texts must have one entry for each of the 20 rows; got 1"):
+        mm.report(model, X, y, texts=["a"], path=tmp_path / "r.html")
+    with pytest.raises(InvalidParameter, match="max_time must be a positive number"):
+        mm.report(model, X, y, max_time=-1, path=tmp_path / "r.html")
+    with pytest.raises(InvalidParameter, match="test must be a pair"):
+        mm.report(model, X, y, test=X, path=tmp_path / "r.html")
+    with pytest.raises(InvalidInput, match="class_weight is for a LinearModel"):
+        mm.report(model, X, y, class_weight="balanced", path=tmp_path / "r.html")
+    with pytest.raises(MissingFile, match="there is no folder"):
+        mm.report(model, X, y, path=tmp_path / "nowhere" / "r.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_jinja_it_says_what_to_install(tmp_path, monkeypatch):
+    X, y = two_classes(n=20)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(MissingJinja, match=r"pip install 'maxmargin\[report\]'"):
+        mm.report(mm.LinearSVM().fit(X, y), X, y, path=tmp_path / "r.html")
+
+
+def test_no_time_means_less_and_says_so(tmp_path):
+    X, y = two_classes()
+    said = plain_text(report_of(mm.LinearSVM().fit(X, y), X, y, tmp_path, max_time=1e-9))
+    assert "max_time was over before" in said
+    assert "This is the training error turned around" in said
+
+
+def test_an_interrupt_writes_what_is_known(tmp_path):
+    X, y = two_classes()
+
+    def watch(progress):
+        raise KeyboardInterrupt
+
+    target = tmp_path / "r.html"
+    with pytest.raises(Interrupted, match="holds what was known by then") as raised:
+        mm.report(mm.LinearSVM().fit(X, y), X, y, path=target, watch=watch)
+    assert raised.value.model == target
+    said = plain_text(target.read_text(encoding="utf-8"))
+    assert "cut short by Ctrl-C" in said
+    assert "the optimum" in said
+
+
+def test_the_package_can_be_called_too(tmp_path):
+    import maxmargin.report.build
+
+    X, y = two_classes(n=30)
+    package = sys.modules["maxmargin.report"]
+    file = package(mm.LinearSVM().fit(X, y), X, y, path=tmp_path / "r.html", max_time=5)
+    assert file.is_file()
+    assert package.report is maxmargin.report.build.report
