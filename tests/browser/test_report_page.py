@@ -88,7 +88,8 @@ def test_pointing_and_arrow_keys_say_what_is_there(opened, chart, begins):
     plot.press("ArrowLeft")
     assert readout(opened, chart) == first
     place = opened.evaluate(
-        "name => { const f = frames.find(f => f.holder.closest('figure').id === name); const p = f.picture.at(1);"
+        "name => { const f = frames.find(f => f.holder.closest('figure').id === name);"
+        " const p = f.picture.at(1);"
         " return [f.u.valToPos(p[0], 'x'), f.picture.byColumn ? 90 : f.u.valToPos(p[1], 'y')]; }",
         chart,
     )
