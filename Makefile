@@ -170,6 +170,10 @@ docs: $(VENV)/.built $(VENV)/.docs ## build the site from docs/ into build/site,
 	@$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --jobs $(CORES) -d build/site-state docs $(SITE)
 	@$(BIN)/python scripts/check_site.py $(SITE)
 
+.PHONY: readme-picture
+readme-picture: $(VENV)/.built ## draw the picture of README anew
+	@$(BIN)/python scripts/make_readme_picture.py
+
 .PHONY: clean
 clean: ## remove environments, builds and caches
 	rm -rf .venv .venv-asan build dist docs/generated .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -1,11 +1,14 @@
-"""README's figures are those of the benchmarks' results, to the letter."""
+"""README: its figures are those of the benchmarks' results, its examples run, its picture is current."""
 
 from __future__ import annotations
 
-import doctest
+import importlib.util
+import re
 from pathlib import Path
 
 import pytest
+from images.comparison import is_same, read
+from pages import run_page
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -46,11 +49,27 @@ def test_figures_are_those_of_the_results(results, marker, keys):
         assert {title: whole[title] for title in row} == row
 
 
-def test_examples_of_choosing_give_what_they_say():
-    section = README[README.index("## Choose C with proof") : README.index("## Speed")]
-    examples = doctest.DocTestParser().get_doctest(section, {}, "README.md", None, 0)
-    assert len(examples.examples) >= 6
-    assert doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(examples).failed == 0
+@pytest.mark.filterwarnings("ignore:Liblinear failed to converge")
+def test_examples_give_what_they_say(tmp_path):
+    result = run_page(ROOT / "README.md", tmp_path)
+    assert result.attempted >= 8
+    assert result.failed == 0
+
+
+def test_links_lead_somewhere():
+    targets = re.findall(r"\]\(([^)\s]+)\)", README)
+    here = [target for target in targets if not target.startswith("https://")]
+    assert len(here) >= 20
+    assert [target for target in here if not (ROOT / target).exists()] == []
+
+
+def test_picture_is_what_the_script_draws(tmp_path):
+    spec = importlib.util.spec_from_file_location("script", ROOT / "scripts" / "make_readme_picture.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    assert script.PICTURE.relative_to(ROOT).as_posix() in README
+    script.save(tmp_path / "drawn.png")
+    assert is_same(read(tmp_path / "drawn.png"), read(script.PICTURE)), "make readme-picture, and look at it"
 
 
 def test_commands_come_first():
