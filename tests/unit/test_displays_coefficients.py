@@ -180,6 +180,14 @@ def test_what_cannot_be_drawn(change, message):
         CoefficientsDisplay.from_estimator(MODEL, **{"names": NAMES, **change})
 
 
+def test_coefficients_that_are_all_zero():
+    with pytest.raises(InvalidInput, match="all of them are 0"):
+        CoefficientsDisplay.from_estimator(([0.0, 0.0], 1.0))
+    coef = np.array([[1.0, 2.0], [0.0, 0.0], [1.0, -1.0]])
+    partly = SimpleNamespace(coef_=coef, intercept_=np.zeros(3), classes_=np.arange(3))
+    assert [len(bars) for bars in CoefficientsDisplay.from_estimator(partly).bars_] == [2, 0, 2]
+
+
 def test_coefficients_that_are_not_finite():
     with pytest.raises(InvalidInput, match="must be finite"):
         CoefficientsDisplay.from_estimator(([np.nan, 1.0], 0.0))

@@ -129,6 +129,14 @@ def test_many_examples_share_marks_and_none_is_lost():
     assert len(display.frame()) == 200_000
 
 
+def test_it_says_where_the_count_says_little(record):
+    display = LeaveOneOutDisplay.from_leave_one_out(
+        dataclasses.replace(record, has_free_support_vector=False)
+    )
+    assert legend_of(display)[-1] == "says little: the offset jumps"
+    assert "says little: the offset jumps" not in legend_of(LeaveOneOutDisplay.from_leave_one_out(record))
+
+
 def test_nothing_to_draw():
     with pytest.raises(InvalidInput, match="there are no examples to draw"):
         LeaveOneOutDisplay.from_leave_one_out(LeaveOneOut(np.zeros(0, bool), np.zeros(0, np.uint8), 0))

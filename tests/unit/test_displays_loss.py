@@ -178,6 +178,11 @@ def test_the_logistic_curve():
     assert m[-1] >= 5
     places = np.concatenate([np.asarray(display.points_[sign].get_offsets()) for sign in (1, -1)])
     np.testing.assert_allclose(places, np.c_[AGREEMENTS, expit(AGREEMENTS)])
+    far = LossDisplay.from_estimator(
+        ([1.0], 0.0), [[-5.5], [40.0]], [1, 1], loss="squared", kind="probability"
+    )
+    assert far.n_outside == 1  # the probability of an example is drawn whatever its loss
+    assert list(far.frame()["agreement"]) == [-5.5]
     with pytest.raises(InvalidParameter, match="kind must be one of 'loss', 'probability'; got kind='odds'"):
         LossDisplay.from_losses(kind="odds")
 

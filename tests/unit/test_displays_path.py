@@ -112,6 +112,16 @@ def test_undecided_examples_make_an_interval(path):
     assert len(display.lines_["left_out_error"].get_xdata()) == 0
 
 
+def test_values_of_c_that_no_time_was_left_for(path):
+    error = np.array([0.2, np.nan])
+    found = HeldOutErrors(
+        np.array([0.1, 1.0]), error, error - 0.02, error + 0.02, "folds", "± one standard error"
+    )
+    display = RegularizationPathDisplay.from_path(path, left_out=found)
+    np.testing.assert_array_equal(display.lines_["left_out_error"].get_xdata(), [0.1])
+    assert np.isfinite(display.ax_[0].get_ylim()).all()
+
+
 def test_wide_intervals_do_not_flatten_the_errors(path):
     found = HeldOutErrors.of({1.0: leave_one_out(LinearSVM(), ROWS, LABELS, agreements=None)})
     wide = dataclasses.replace(found, error=np.array([np.nan]), low=np.array([0.1]), high=np.array([1.0]))

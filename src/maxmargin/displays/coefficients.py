@@ -102,8 +102,8 @@ class CoefficientsDisplay:
     def __init__(self, *, largest: Sequence[LargestCoefficients], is_scaled: bool = False) -> None:
         self.largest = list(largest)
         self.is_scaled = is_scaled
-        if not self.largest:
-            raise InvalidInput("there are no coefficients to draw.")
+        if not any(each.names for each in self.largest):
+            raise InvalidInput("there are no coefficients to draw: all of them are 0.")
 
     @classmethod
     def from_estimator(

@@ -116,6 +116,8 @@ class LeaveOneOutDisplay:
             panels = [reasons]
         self.ax_ = np.array(panels, dtype=object)
         self._draw_reasons(reasons)
+        if not self.record.is_meaningful:
+            reasons.plot([], [], color=ink(), linestyle="none", label="says little: the offset jumps")
         handles = [handle for panel in panels for handle in panel.get_legend_handles_labels()[0]]
         legend_below(reasons, is_own_figure=ax is None, handles=handles)
         return self

@@ -124,7 +124,7 @@ class LossDisplay:
         if not self.curves:
             raise InvalidParameter("losses must name at least one loss.")
         self.limits = self._limits()
-        self.n_outside = 0 if examples is None else int(np.count_nonzero(~self._is_inside()))
+        self.n_outside = 0 if examples is None else int(np.count_nonzero(~self._is_shown()))
 
     @classmethod
     def from_losses(
@@ -205,7 +205,7 @@ class LossDisplay:
         if self.examples is None or self.own is None:
             grid = self._grid()
             return frame_of({"agreement": grid, **{curve.name: curve.value(grid) for curve in self.curves}})
-        marks = {sign: self._marks(sign, self._is_inside()) for sign in (-1, 1)}
+        marks = {sign: self._marks(sign) for sign in (-1, 1)}
         places = np.concatenate([marks[sign].places[:, 0] for sign in (-1, 1)])
         label = dict(zip((-1, 1), self.examples.classes, strict=True))
         return frame_of(
@@ -233,7 +233,7 @@ class LossDisplay:
             )
         self._draw_kinks()
         if self.own is not None:
-            self._draw_examples(self.own.value, self._is_inside())
+            self._draw_examples(self.own.value)
         self.ax_.set_xlim(*self.limits[0])
         self.ax_.set_ylim(*self.limits[1])
         self.ax_.set_ylabel("loss")
@@ -277,13 +277,13 @@ class LossDisplay:
         self.ax_.set_ylim(-0.05, 1.05)
         self.ax_.set_ylabel("P(y|x) = g(m)")
         if self.own is not None:
-            self._draw_examples(logistic_function, self._is_inside_sideways())
+            self._draw_examples(logistic_function)
 
-    def _draw_examples(self, height: Any, is_shown: NDArray[np.bool_]) -> None:
+    def _draw_examples(self, height: Any) -> None:
         classes = self.examples.classes  # type: ignore[union-attr]
         signs = self.examples.signs  # type: ignore[union-attr]
         is_signed = classes.dtype.kind in "if" and classes[0] < 0
-        marks = {sign: self._marks(sign, is_shown) for sign in (-1, 1)}
+        marks = {sign: self._marks(sign) for sign in (-1, 1)}
         most = max([int(each.counts.max()) for each in marks.values() if len(each.counts)], default=1)
         for sign, label in zip((-1, 1), classes, strict=True):
             places = marks[sign].places[:, 0]
@@ -298,31 +298,31 @@ class LossDisplay:
                 label=f"{label_text(label, is_signed)} ({int(np.count_nonzero(signs == sign)):,})",
                 zorder=5,
             )
-        self._say_what_is_not_seen(most, int(np.count_nonzero(~is_shown)))
+        self._say_what_is_not_seen(most)
 
-    def _say_what_is_not_seen(self, most: int, outside: int) -> None:
+    def _say_what_is_not_seen(self, most: int) -> None:
         said = [f"a mark: up to {most:,} examples"] if most > 1 else []
-        said += [f"{outside:,} beyond the picture"] if outside else []
+        said += [f"{self.n_outside:,} beyond the picture"] if self.n_outside else []
         for words in said:
             self.ax_.plot([], [], color=ink(), linestyle="none", label=words)
 
-    def _marks(self, sign: int, is_shown: NDArray[np.bool_]) -> Marks:
+    def _marks(self, sign: int) -> Marks:
         examples: Any = self.examples
-        chosen = examples.agreements[is_shown & (examples.signs == sign)]
+        chosen = examples.agreements[self._is_shown() & (examples.signs == sign)]
         low, high = (np.array([limit]) for limit in self.limits[0])
         # The cells of one class begin in the middle of the other's, so that marks stand side by side.
         shift = 0.5 * (high - low) / CELLS if sign > 0 else 0.0
         return marks_of(chosen[:, None], low - shift, high - shift, most=MARKS_ON_A_CURVE, cells=CELLS)
 
-    def _is_inside_sideways(self) -> NDArray[np.bool_]:
+    def _is_shown(self) -> NDArray[np.bool_]:
+        """Return which examples the picture holds; the logistic curve holds all heights."""
         agreements = self.examples.agreements  # type: ignore[union-attr]
-        return np.asarray((agreements >= self.limits[0][0]) & (agreements <= self.limits[0][1]))
-
-    def _is_inside(self) -> NDArray[np.bool_]:
-        agreements = self.examples.agreements  # type: ignore[union-attr]
-        with np.errstate(over="ignore"):
-            losses = self.own.value(agreements)  # type: ignore[union-attr]
-        return self._is_inside_sideways() & (losses <= self.limits[1][1])
+        (left, right), (_, high) = self.limits
+        shown = (agreements >= left) & (agreements <= right)
+        if self.kind == "loss":
+            with np.errstate(over="ignore"):
+                shown &= self.own.value(agreements) <= high  # type: ignore[union-attr]
+        return np.asarray(shown)
 
     def _limits(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """Return limits that hold the interesting part of the curves, and the examples as far as they fit."""

@@ -220,10 +220,10 @@ class RegularizationPathDisplay:
 
     def _highest_error(self) -> float:
         """Return the top of the panel: intervals that reach far above all that is known may leave it."""
-        known = [self.path.training_error]
+        known = self.path.training_error
         if self.left_out is not None:
-            known += [self.left_out.error[np.isfinite(self.left_out.error)], self.left_out.low]
-        return 1.3 * max(float(np.max(each, initial=0.0)) for each in known) or 0.01
+            known = np.concatenate([known, self.left_out.error, self.left_out.low])
+        return 1.3 * float(np.nanmax(known, initial=0.0)) or 0.01
 
     def _draw_margin(self, ax: Axes) -> None:
         margin = np.where(np.isfinite(self.path.margin), self.path.margin, np.nan)

@@ -61,7 +61,8 @@ class LossEstimator(LinearEstimator):
         --------
         >>> from maxmargin import LogisticRegression
         >>> model = LogisticRegression().fit([[0.0], [1.0], [3.0], [4.0]], ["a", "a", "b", "b"])
-        >>> float(model.predict_proba([[2000.0]])[0, 0]), bool(model.predict_log_proba([[2000.0]])[0, 0] < -2000)
+        >>> far = [[2000.0]]
+        >>> float(model.predict_proba(far)[0, 0]), bool(model.predict_log_proba(far)[0, 0] < -2000)
         (0.0, True)
         """
         return self._model_for(X).predict_log_proba(X)
@@ -80,5 +81,12 @@ class LossEstimator(LinearEstimator):
         Returns
         -------
         Reliability
+
+        Examples
+        --------
+        >>> from maxmargin import LogisticRegression
+        >>> model = LogisticRegression().fit([[0.0], [1.0], [3.0], [4.0]], ["a", "a", "b", "b"])
+        >>> float(model.reliability([[0.5], [3.5]], ["a", "b"]).brier) < 0.1
+        True
         """
         return reliability(self, X, y, **settings)

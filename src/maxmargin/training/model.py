@@ -231,6 +231,13 @@ class LinearModel:
         Returns
         -------
         Reliability
+
+        Examples
+        --------
+        >>> from maxmargin import train
+        >>> model = train([[0.0], [1.0], [3.0], [4.0]], ["a", "a", "b", "b"], loss="logistic")
+        >>> float(model.reliability([[0.5], [3.5]], ["a", "b"]).brier) < 0.1
+        True
         """
         return reliability(self, X, y, **settings)
 
