@@ -193,7 +193,7 @@ def test_the_boundary_after_a_step():
     assert start.boundary_ is None
     assert "no boundary yet" in start.ax_.texts[0].get_text()
     labels = [text.get_text() for text in display.figure_.legends[0].get_texts()]
-    assert labels[-1] == "example 3, which was wrong"
+    assert labels[-1] == "example 3: wrong"
 
 
 def test_sparse_rows_and_several_classes():

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from maxmargin.displays.step_boundary import draw_boundary
+from maxmargin.displays.step_boundary import draw_boundary, near_name
 from maxmargin.displays.style import MARKERS, SIDES, ink, tidy
 from maxmargin.errors import InvalidParameter
 from maxmargin.results.palette import css_variables
@@ -175,10 +175,10 @@ class TraceAnimation:
         if text:
             wrapped = textwrap.fill(text, 118 if has_boundary else 64)
             figure.text(0.08 if has_boundary else 0.04, 0.985, wrapped, va="top", fontsize=9, color=ink())
-        _legend(figure, panels[-1])
+        _legend(figure, panels[-1], near_name(self.display.trace))
 
 
-def _legend(figure: Figure, ax: Axes) -> None:
+def _legend(figure: Figure, ax: Axes, near: str) -> None:
     """Write one legend for all pictures, so that nothing jumps."""
     from matplotlib.lines import Line2D
 
@@ -189,7 +189,7 @@ def _legend(figure: Figure, ax: Axes) -> None:
     handles: list[Artist] = [
         mark("+ example; a step because it was wrong", MARKERS[1], SIDES[1]),
         mark("− example; a step because it was wrong", MARKERS[-1], SIDES[-1]),
-        mark("hollow: it was right, but too close", "o", ink(), filled=False),
+        mark(f"hollow: {near}", "o", ink(), filled=False),
         mark("start", "s", ink()),
         mark("now", "*", ink()),
     ]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-__all__ = ["draw_boundary", "frame"]
+__all__ = ["draw_boundary", "frame", "near_name"]
 
 MOST_ROWS = 4000
 TRUE_TO_SCALE = 4.0  # beyond this ratio of the ranges, equal units would make a thin strip
@@ -68,6 +68,14 @@ def frame(
     return low, high
 
 
+def near_name(trace: Trace) -> str:
+    """Return what an example is called that is right and moves the weights all the same.
+
+    Losses with a kink let go of examples beyond it; smooth ones never do.
+    """
+    return "near mistake" if trace.method.kinks else "right"
+
+
 def _draw_rows(ax: Axes, rows: NDArray[np.float64], signs: NDArray[np.int8]) -> None:
     every = -(-len(rows) // MOST_ROWS)
     size = float(np.clip(6000.0 / len(rows), 10.0, 40.0))
@@ -114,7 +122,7 @@ def _ring_example(ax: Axes, trace: Trace, t: int) -> None:
         return
     x, _ = trace.replay.row(int(trace.example[at]))
     agreement = float(trace.agreement[at])
-    verdict = "wrong" if agreement <= 0 else "right" if not trace.updated[at] else "right, but too close"
+    verdict = "wrong" if agreement <= 0 else "right" if not trace.updated[at] else near_name(trace)
     ax.scatter(
         x[0],
         x[1],
@@ -122,7 +130,7 @@ def _ring_example(ax: Axes, trace: Trace, t: int) -> None:
         facecolors="none",
         edgecolors=ink(),
         linewidths=1.4,
-        label=f"example {int(trace.example[at])}, which was {verdict}",
+        label=f"example {int(trace.example[at])}: {verdict}",
         zorder=5,
     )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.displays.step_boundary import draw_boundary, frame
+from maxmargin.displays.step_boundary import draw_boundary, frame, near_name
 from maxmargin.displays.style import MARKERS, PROVED, SIDES, ink, legend_below, new_figure, tidy
 from maxmargin.displays.weight_plane import WeightPlane, choose_plane
 from maxmargin.errors import InvalidInput, InvalidParameter
@@ -272,7 +272,7 @@ class TraceDisplay:
         size = float(np.clip(2500.0 / max(1, int(updated.sum())), 4.0, 46.0))
         self.marks_ = {}
         for sign, name in ((1, "+"), (-1, "−")):
-            for is_wrong, what in ((True, "wrong"), (False, "too close")):
+            for is_wrong, what in ((True, "wrong"), (False, near_name(self.trace))):
                 these = updated & (signs == sign) & (wrong == is_wrong)
                 if not these.any():
                     continue

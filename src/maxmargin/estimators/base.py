@@ -19,6 +19,7 @@ from maxmargin.results.certificate import Certificate
 from maxmargin.results.hinge_minimum import HingeMinimum
 from maxmargin.results.solution import History, Plan, Status
 from maxmargin.training.model import LinearModel
+from maxmargin.training.model_card import model_card
 from maxmargin.validation import check_matrix
 
 __all__ = ["ConvergenceWarning", "LinearEstimator"]
@@ -161,6 +162,27 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
                 return f"{what}: probabilities need loss='logistic'"
             return f"{what}: {model.why_no_probabilities()}"
         return what
+
+    # ------------------------------------------------------------ in a notebook
+
+    # scikit-learn asks the second, other tools the first; both have its diagram, then the card.
+    def _repr_html_inner(self) -> str:
+        return str(super()._repr_html_inner()) + self._card()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._card()
+        return bundle
+
+    def _card(self) -> str:
+        """Return what a notebook shows below scikit-learn's diagram; nothing before the fit."""
+        model = self.__dict__.get("_model")
+        return "" if model is None else model_card(model, type(self).__name__, self._course())
+
+    def _course(self) -> str:
+        """Say how it was learned, where there is no certificate."""
+        return "parameters that were given; certify(X, y) judges them"
 
     # ------------------------------------------------------------ scikit-learn's methods
 

@@ -24,6 +24,7 @@ from maxmargin.rows import MemoryRows
 from maxmargin.training.certify import certify
 from maxmargin.training.cores import resolve_jobs
 from maxmargin.training.model import LinearModel
+from maxmargin.training.model_card import with_counts
 from maxmargin.training.settings import seed_from
 from maxmargin.validation import check_labels, check_matrix, check_positive
 
@@ -174,7 +175,7 @@ class OnlineEstimator(LinearEstimator, ABC):
         signs: list[NDArray[np.int8]],
     ) -> LinearModel:
         offsets = [outcome.intercept for outcome in outcomes]
-        return LinearModel(
+        model = LinearModel(
             coef=np.array([outcome.coef for outcome in outcomes]),
             intercept=np.array(offsets),
             classes=classes,
@@ -183,6 +184,8 @@ class OnlineEstimator(LinearEstimator, ABC):
             offset="free" if self.fit_intercept else "none",
             intercept_intervals=[(offset, offset) for offset in offsets],
         )
+        codes = np.argmax(signs, axis=0) if len(signs) > 1 else (signs[0] > 0).astype(np.intp)
+        return with_counts(model, rows.X, codes)
 
     def _keep_course(self, outcomes: list[Outcome]) -> None:
         for name in (*_OF_A_WALK, "trace_"):
@@ -210,6 +213,10 @@ class OnlineEstimator(LinearEstimator, ABC):
         if name in ("support_", "dual_coef_", "history_", "histories_", "plan_", "n_iter_") and fitted:
             return f"{what}: an online learner has none; stopped_, n_passes_ and n_updates_ tell its course"
         return super()._why_missing(name)
+
+    def _course(self) -> str:
+        made = f"{plural(self.n_draws_, 'example')} looked at, {plural(self.n_updates_, 'update')}"
+        return f"{made}; {self.stopped_}. An online learner proves nothing on its way"
 
     # ------------------------------------------------------------ parameters
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from maxmargin.results.cards import card, details, verdict
 from maxmargin.results.wording import Readable, percent, short
 
 __all__ = ["PROOFS", "ROUNDING", "Certificate"]
@@ -111,6 +112,17 @@ class Certificate(Readable):
         if self.gap == 0:
             return f"{made} {noun}, and no hyperplane makes fewer, {proof}"
         return f"{made} {noun}; the fewest possible are between {short(self.bound)} and {made}, {proof}"
+
+    def _repr_html_(self) -> str:
+        numbers = {
+            "objective": self.objective,
+            "bound": self.bound,
+            "gap": self.gap,
+            "relative gap": self.relative_gap,
+            **{f"residual: {name}": value for name, value in self.residuals.items()},
+        }
+        written = {name: short(value) for name, value in numbers.items()}
+        return card("Certificate", verdict(str(self)), details("Numbers", written))
 
     @property
     def is_finite(self) -> bool:

@@ -11,6 +11,11 @@ __all__ = ["Readable", "chosen_percent", "percent", "plural", "short"]
 class Readable:
     """A record that notebooks show as `print` does: its sentence, not its fields."""
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # IPython takes the nearest of `_repr_pretty_` and `__repr__`, and a dataclass brings the latter.
+        cls._repr_pretty_ = Readable._repr_pretty_  # type: ignore[method-assign]
+
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(str(self))
 

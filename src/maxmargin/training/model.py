@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidInput
+from maxmargin.results.agreement_counts import AgreementCounts
 from maxmargin.results.calibration import Calibration, most_probable_first, predicted
 from maxmargin.results.certificate import Certificate
 from maxmargin.results.hinge_minimum import HingeMinimum
@@ -18,6 +19,7 @@ from maxmargin.results.solution import History, Plan, Solution, Status
 from maxmargin.results.wording import chosen_percent, percent, plural, short
 from maxmargin.rows import MemoryRows
 from maxmargin.rows.kernels import Scores
+from maxmargin.training.model_card import model_card
 from maxmargin.training.reliability import reliability
 from maxmargin.validation import check_labels, check_matrix
 
@@ -76,6 +78,8 @@ class LinearModel:
     scheme, label : str or int or None
         How the file with the rows was written and which column held the labels, as `Data` has them; what it
         takes to read a further file of the same kind.
+    agreement_counts : AgreementCounts or None
+        How far on the right side the training rows are; None for a model that was given or read from a file.
 
     Examples
     --------
@@ -127,6 +131,7 @@ class LinearModel:
     scheme: str | None = None
     label: str | int | None = None
     memories: list[Any] = field(default_factory=list, repr=False)
+    agreement_counts: AgreementCounts | None = None
 
     def __repr__(self) -> str:
         strength = "given" if self.C is None else f"C = {short(self.C)}"
@@ -137,6 +142,9 @@ class LinearModel:
         names = ", ".join(str(label) for label in self.classes[:5]) + (", …" if len(self.classes) > 5 else "")
         columns = plural(self.coef.shape[1], "column")
         return f"<LinearModel: {kind}, {columns}, classes {names}{proof}>"
+
+    def _repr_html_(self) -> str:
+        return model_card(self)
 
     @property
     def certificate(self) -> Certificate | None:

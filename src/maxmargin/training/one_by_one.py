@@ -18,6 +18,7 @@ from maxmargin.rows import MemoryRows
 from maxmargin.training.cores import resolve_jobs
 from maxmargin.training.costs import Targets, make_targets
 from maxmargin.training.model import LinearModel, Support
+from maxmargin.training.model_card import with_counts
 from maxmargin.training.settings import offset_from
 from maxmargin.validation import check_labels, check_matrix, check_weights
 
@@ -74,7 +75,8 @@ def learn_exactly(
     rows.norms()  # finds values that are not finite before anything else is done
     token = StopToken(max_time, threading.current_thread() is threading.main_thread())
     solutions = _learn_all(learn, rows, targets, offset.kind == "free", token)
-    return _model_of(solutions, targets, loss=loss, offset=offset.kind, tol=tol, C=C), solutions
+    model = _model_of(solutions, targets, loss=loss, offset=offset.kind, tol=tol, C=C)
+    return with_counts(model, checked, targets.codes, targets.cost > 0), solutions
 
 
 def _learn_all(

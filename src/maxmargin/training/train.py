@@ -25,6 +25,7 @@ from maxmargin.training.calibrated import calibrated
 from maxmargin.training.cores import resolve_jobs
 from maxmargin.training.costs import Targets, make_targets
 from maxmargin.training.model import LinearModel, support_of
+from maxmargin.training.model_card import with_counts
 from maxmargin.training.one_vs_rest import solve_all
 from maxmargin.training.progress import Ticker, watching
 from maxmargin.training.settings import Settings, limits_from, offset_from, seed_from
@@ -161,7 +162,9 @@ def fit_linear(
     finally:
         if ticker is not None:
             ticker.close()
-    model = model_of(solutions, targets, settings, rows, token)
+    model = with_counts(
+        model_of(solutions, targets, settings, rows, token), checked, targets.codes, targets.cost > 0
+    )
     if calibrate is None or len(targets.classes) < 2:
         return model
     left = None if limits.max_time is None else max(limits.max_time - (time.perf_counter() - began), 0.0)
