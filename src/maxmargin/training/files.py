@@ -102,7 +102,8 @@ def load_model(path: str | os.PathLike[str]) -> LinearModel:
     Returns
     -------
     LinearModel
-        The same numbers, bit for bit; ``histories`` and ``memories`` are empty.
+        The same numbers, bit for bit; what is told of the fit and its rows beyond them, ``histories``,
+        ``memories`` and ``agreement_counts``, stays behind.
 
     Raises
     ------
