@@ -21,7 +21,7 @@ HISTORY = History(
     bound=np.array([0.0, 8.0, 10.0]),
     gap=np.array([12.0, 2.5, 0.0]),
 )
-SLOWER = History(10 * HISTORY.seconds, HISTORY.passes, HISTORY.objective, HISTORY.bound, HISTORY.gap)
+SLOWER = History(3 * HISTORY.seconds, HISTORY.passes, HISTORY.objective, HISTORY.bound, HISTORY.gap)
 
 
 @pytest.fixture(autouse=True)

@@ -32,7 +32,7 @@ ROUNDING = 1e-16
 WORTH_SHOWING = 3.0
 
 # Courses of which one is this many times as long as another share a logarithmic axis.
-FAR_APART = 20.0
+FAR_APART = 4.0
 
 MARKS_PER_LINE = 25
 

@@ -26,6 +26,7 @@ __all__ = ["RegularizationPathDisplay"]
 
 KINDS = ("summary", "coefficients")
 MARKS_PER_LINE = 40
+MANY_POWERS = 300.0  # from the smallest to the largest margin
 FAR_APART = 20.0  # margins that need a logarithmic axis: the largest is so many times the smallest
 
 Array = NDArray[np.float64]
@@ -231,6 +232,7 @@ class RegularizationPathDisplay:
         self.lines_["margin"] = self._line(ax, self.path.C[known], margin[known], (PROVED, "s"), "_margin")
         if known.any() and margin[known].max() > FAR_APART * margin[known].min():
             ax.set_yscale("log")
+            _few_round_ticks(ax, float(margin[known].max() / margin[known].min()))
         else:
             ax.set_ylim(bottom=0.0)
         ax.set_ylabel("margin\n1/‖θ‖")
@@ -292,6 +294,16 @@ class RegularizationPathDisplay:
                     label=label,
                     zorder=0,
                 )
+
+
+def _few_round_ticks(ax: Axes, ratio: float) -> None:
+    """Number a logarithmic axis at 1, 2 and 5 or, over many powers of ten, at these alone."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    steps = (1.0, 2.0, 5.0) if ratio < MANY_POWERS else (1.0,)
+    ax.yaxis.set_major_locator(LogLocator(subs=steps, numticks=6))
+    ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    ax.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _holes(path: Path) -> list[tuple[float, float]]:
