@@ -49,6 +49,7 @@ extensions = [
     "sphinx_design",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
+    "accessible_navigation",
     "benchmark_pages",
     "command_help",
     "drawn_by_examples",
@@ -109,6 +110,7 @@ html_title = "maxmargin"
 html_favicon = "static/favicon.svg"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
