@@ -1,0 +1,17 @@
+"""
+Without this example
+====================
+
+Would an example still be right if it had not been there? Those that hold nothing do not move the boundary,
+those that are wrong already stay wrong; the others are decided one by one, each for a stated reason.
+"""
+
+import maxmargin as mm
+from maxmargin.datasets import breast_cancer
+
+data = breast_cancer()
+X = (data.X - data.X.mean(axis=0)) / data.X.std(axis=0)
+record = mm.leave_one_out(mm.LinearSVM(C=0.1), X, data.y, agreements="exact")
+print(record)
+
+mm.LeaveOneOutDisplay.from_leave_one_out(record)
