@@ -53,6 +53,7 @@ extensions = [
     "benchmark_pages",
     "command_help",
     "drawn_by_examples",
+    "example_report",
     "plain_docstrings",
     "reference_members",
     "stale_pages",

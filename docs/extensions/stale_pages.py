@@ -34,7 +34,7 @@ def remove_stale_html(app: Sphinx, exception: Exception | None) -> None:
     """Remove what an earlier build wrote for pages that are gone."""
     if exception is not None or app.builder.name != "html":
         return
-    made_by_sphinx = {"genindex", "py-modindex", "search"}
+    made_by_sphinx = {"genindex", "py-modindex", "search", "example-report"}
     for page in Path(app.outdir).rglob("*.html"):
         name = page.relative_to(app.outdir).with_suffix("").as_posix()
         if name.split("/")[0] != "_static" and name not in app.env.found_docs and name not in made_by_sphinx:
