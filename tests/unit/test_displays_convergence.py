@@ -160,5 +160,5 @@ def test_nothing_to_draw():
         ConvergenceDisplay.from_history({"newton": empty})
     with pytest.raises(InvalidInput, match="there is no history to draw"):
         ConvergenceDisplay.from_history({})
-    with pytest.raises(InvalidInput, match="LinearSVM has no history: it is not fitted"):
+    with pytest.raises(InvalidInput, match="LinearSVM has no history of certificates: it is not fitted"):
         ConvergenceDisplay.from_estimator(LinearSVM())

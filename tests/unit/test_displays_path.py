@@ -6,6 +6,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
+from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
 from maxmargin import (
@@ -109,6 +110,15 @@ def test_folds_have_standard_errors():
     assert {"cross-validation error (5 splits)", "± one standard error"} <= set(legend_of(display))
     assert display.path is model.path_
     assert display.chosen == model.C_
+
+
+def test_a_grid_search_of_scikit_learn_is_read_too(path):
+    search = GridSearchCV(SVC(kernel="linear"), {"C": CS}, cv=3).fit(ROWS, LABELS)
+    display = RegularizationPathDisplay.from_path(path, left_out=search)
+    assert display.chosen == search.best_params_["C"]
+    np.testing.assert_allclose(
+        display.lines_["left_out_error"].get_ydata(), 100 * (1 - search.cv_results_["mean_test_score"])
+    )
 
 
 def test_undecided_examples_make_an_interval(path):

@@ -108,7 +108,7 @@ def test_models_judge_themselves():
 
 
 def test_what_gives_no_probabilities():
-    with pytest.raises(InvalidInput, match="LinearSVM gives no probabilities; fit with calibrate="):
+    with pytest.raises(InvalidInput, match="LinearSVM gives no probabilities; LogisticRegression does"):
         ReliabilityDisplay.from_estimator(LinearSVM().fit(ROWS, LABELS), ROWS, LABELS)
     with pytest.raises(InvalidInput, match=r"from_reliability\(maxmargin.reliability\(model, X, y\)\)"):
         ReliabilityDisplay.from_estimator(OtherLogisticRegression().fit(ROWS, LABELS), ROWS, LABELS)

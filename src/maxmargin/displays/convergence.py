@@ -278,8 +278,8 @@ def _courses(name: str, model: Any) -> list[tuple[str, History]]:
     found = attribute_of(model, "histories", needed=False)
     if not found:
         raise InvalidInput(
-            f"{type(model).__name__} has no history: it is not fitted, was found in one step, or comes "
-            "from a file, which keeps none."
+            f"{type(model).__name__} has no history of certificates: it is not fitted, comes from a file, or "
+            "has none by its nature; a learner's trace is drawn by TraceDisplay."
         )
     if len(found) == 1:
         return [(name, found[0])]

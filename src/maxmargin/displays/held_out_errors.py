@@ -53,7 +53,8 @@ class HeldOutErrors:
         Parameters
         ----------
         given : mapping of float to LeaveOneOut, LeaveOneOutSearch, CrossValidation or fitted estimator
-            A cross-validation must have counted errors: its scores are shares of right answers.
+            A cross-validation, `GridSearchCV` among them, must have counted errors: its scores are shares
+            of right answers.
         """
         if isinstance(given, cls):
             return given
@@ -70,13 +71,14 @@ class HeldOutErrors:
         table = getattr(given, "cv_results_", None)
         if table is None or "param_C" not in table:
             raise InvalidInput(
-                "left_out must be a mapping of C to leave-one-out records, or a fitted LinearSVMCV or "
-                f"LogisticRegressionCV; got {type(given).__name__}"
+                "left_out must be a mapping of C to leave-one-out records, or a fitted LinearSVMCV, "
+                f"LogisticRegressionCV or GridSearchCV over C; got {type(given).__name__}"
             )
         scoring = getattr(given, "scoring", None)
         if scoring not in (None, "error", "accuracy"):
             raise InvalidInput(f"the search went by scoring={scoring!r}, which is no error to draw.")
-        return cls._of_table(table, int(given.n_splits_), getattr(given, "C_", None))
+        best = getattr(given, "best_params_", {}).get("C")
+        return cls._of_table(table, int(given.n_splits_), getattr(given, "C_", best))
 
     @classmethod
     def _of_records(cls, records: Mapping[float, Any]) -> HeldOutErrors:

@@ -107,11 +107,11 @@ class ReliabilityDisplay:
             kind = type(last_step(model)).__name__
             if not hasattr(model, "predict_proba"):
                 raise InvalidInput(
-                    f"{kind} gives no probabilities; fit with calibrate='sigmoid' or the logistic loss."
+                    f"{kind} gives no probabilities; LogisticRegression does, or calibrate='sigmoid'."
                 )
             raise InvalidInput(
-                f"{kind} is not of this package: ReliabilityDisplay.from_reliability("
-                "maxmargin.reliability(model, X, y)) draws it."
+                f"{kind} has no method reliability; ReliabilityDisplay.from_reliability("
+                "maxmargin.reliability(model, X, y)) draws any classifier."
             )
         return cls(record=judge(rows_at_last_step(model, X), y, **settings)).plot(ax)
 

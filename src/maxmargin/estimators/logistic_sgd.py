@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from maxmargin.estimators.online import OnlineMinimizer
 from maxmargin.estimators.online_text import with_online_text
 from maxmargin.learners.logistic_sgd import LogisticSGDMethod
+from maxmargin.results.reliability import Reliability
 from maxmargin.solvers.step_rules import named_rule
+from maxmargin.training.reliability import reliability
 
 __all__ = ["LogisticSGD"]
 
@@ -113,3 +115,17 @@ class LogisticSGD(OnlineMinimizer):
         True
         """
         return self._model_for(X).predict_log_proba(X)
+
+    def reliability(self, X: Any, y: Any, **settings: Any) -> Reliability:
+        """Compare the probabilities with what came true, on rows that were not fitted to.
+
+        The settings are those of `maxmargin.reliability`.
+
+        Examples
+        --------
+        >>> from maxmargin import LogisticSGD
+        >>> model = LogisticSGD(random_state=0).fit([[0.0], [1.0], [3.0], [4.0]], ["a", "a", "b", "b"])
+        >>> float(model.reliability([[0.5], [3.5]], ["a", "b"]).brier) < 0.25
+        True
+        """
+        return reliability(self, X, y, **settings)
