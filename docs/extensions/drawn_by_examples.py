@@ -44,7 +44,8 @@ class PicturesOfExamples(SphinxTransform):
         ]
         for block in blocks:
             # The empty line at its end tells doctest where the output ends; readers need none.
-            block[:] = [nodes.Text(block.astext().rstrip())]
+            block.rawsource = block.astext().rstrip()  # only what is its own raw source is highlighted
+            block[:] = [nodes.Text(block.rawsource)]
         if any(word in block.astext() for block in blocks for word in DRAWS):
             self.run(blocks)
 
