@@ -187,8 +187,8 @@ def _legend(figure: Figure, ax: Axes, near: str) -> None:
         return Line2D([], [], linestyle="", marker=marker, color=colour, markerfacecolor=face, label=name)
 
     handles: list[Artist] = [
-        mark("+ example; a step because it was wrong", MARKERS[1], SIDES[1]),
-        mark("− example; a step because it was wrong", MARKERS[-1], SIDES[-1]),
+        mark("+ example; a step because of a mistake", MARKERS[1], SIDES[1]),
+        mark("− example; a step because of a mistake", MARKERS[-1], SIDES[-1]),
         mark(f"hollow: {near}", "o", ink(), filled=False),
         mark("start", "s", ink()),
         mark("now", "*", ink()),

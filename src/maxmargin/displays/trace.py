@@ -272,7 +272,7 @@ class TraceDisplay:
         size = float(np.clip(2500.0 / max(1, int(updated.sum())), 4.0, 46.0))
         self.marks_ = {}
         for sign, name in ((1, "+"), (-1, "−")):
-            for is_wrong, what in ((True, "wrong"), (False, near_name(self.trace))):
+            for is_wrong, what in ((True, "mistake"), (False, near_name(self.trace))):
                 these = updated & (signs == sign) & (wrong == is_wrong)
                 if not these.any():
                     continue
@@ -285,7 +285,7 @@ class TraceDisplay:
                     edgecolors=SIDES[sign],
                     linewidths=1.0 if size > 12 else 0.6,
                     alpha=1.0 if size > 12 else 0.7,
-                    label=f"{name} example {what} ({int(these.sum()):,})",
+                    label=f"{name} {what} ({int(these.sum()):,})",
                     zorder=4,
                 )
 
