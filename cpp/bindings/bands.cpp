@@ -1,11 +1,9 @@
 // Leaving examples out of a hinge fit: sign certificates and restricted solves on a band of rows.
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "arrays.hpp"
 #include "maxmargin/kernel/band_removals.hpp"
-#include "maxmargin/kernel/descent_removal.hpp"
 #include "stop_token.hpp"
 
 namespace maxmargin::bindings {
@@ -108,43 +106,6 @@ std::int64_t solve(const OwnedBand& self, Table x, In<double> sign, In<double> a
     return solved;
 }
 
-// Arrays of one number a row, and of one a column.
-bool descend(const OwnedBlock& block, In<std::int8_t> sign, In<double> cost, In<double> alpha,
-             In<double> agreement, In<double> norm2, In<double> residual, double tail, double offset_square,
-             bool has_free_offset, double gap_of_rows, double objective, double offset_reach,
-             In<std::uint32_t> candidates, In<std::int64_t> rows, In<double> new_cost,
-             Out<std::int8_t> decisions, PythonStopToken& token) {
-    const Block& all = block.block;
-    expect_length(sign, all.n_rows, "sign");
-    for (const auto& [numbers, name] :
-         {std::pair{&cost, "cost"}, {&alpha, "alpha"}, {&agreement, "agreement"}, {&norm2, "norm2"}})
-        expect_length(*numbers, all.n_rows, name);
-    expect_length(residual, all.n_columns, "residual");
-    const auto count = static_cast<std::int64_t>(rows.shape(0));
-    expect_length(new_cost, count, "new_cost");
-    expect_length(decisions, count, "decisions");
-    const auto n_candidates = static_cast<std::int64_t>(candidates.shape(0));
-    const WideFit fit{all,          sign.data(),     cost.data(),  alpha.data(),      agreement.data(),
-                      norm2.data(), residual.data(), tail,         offset_square,     has_free_offset,
-                      gap_of_rows,  objective,       offset_reach, candidates.data(), n_candidates};
-    std::vector<Removal> removals;
-    for (std::int64_t k = 0; k < count; ++k) {
-        if (rows.data()[k] < 0 || rows.data()[k] >= all.n_rows)
-            throw nb::value_error("a row to leave out is outside the data");
-        removals.push_back({rows.data()[k], new_cost.data()[k]});
-    }
-    for (std::int64_t k = 0; k < n_candidates; ++k) {
-        if (candidates.data()[k] >= all.n_rows) throw nb::value_error("a candidate is outside the data");
-    }
-    bool complete;
-    {
-        nb::gil_scoped_release nogil;
-        complete = decide_by_descent(fit, removals.data(), count, decisions.data(), token);
-    }
-    token.raise_signal();
-    return complete;
-}
-
 }  // namespace
 }  // namespace maxmargin::bindings
 
@@ -170,12 +131,4 @@ void bind_bands(nanobind::module_& m) {
              nb::arg("place").noconvert(), nb::arg("a").noconvert(), nb::arg("w").noconvert(),
              nb::arg("b").noconvert(), nb::arg("token"),
              "Solve each left-out problem on the band; returns how many were solved.");
-
-    m.def("decide_by_descent", &descend, nb::arg("block"), nb::arg("sign").noconvert(),
-          nb::arg("cost").noconvert(), nb::arg("alpha").noconvert(), nb::arg("agreement").noconvert(),
-          nb::arg("norm2").noconvert(), nb::arg("residual").noconvert(), nb::arg("tail"),
-          nb::arg("offset_square"), nb::arg("has_free_offset"), nb::arg("gap_of_rows"), nb::arg("objective"),
-          nb::arg("offset_reach"), nb::arg("candidates").noconvert(), nb::arg("rows").noconvert(),
-          nb::arg("new_cost").noconvert(), nb::arg("decisions").noconvert(), nb::arg("token"),
-          "Write 1 for rows that are certainly right when left out, else 0; False if it was stopped.");
 }

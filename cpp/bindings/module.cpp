@@ -9,6 +9,7 @@ void bind_losses(nb::module_& m);
 void bind_kernels(nb::module_& m);
 void bind_certificate(nb::module_& m);
 void bind_dense_algebra(nb::module_& m);
+void bind_near_rows(nb::module_& m);
 void bind_newton(nb::module_& m);
 void bind_smooth_left_out(nb::module_& m);
 void bind_interior(nb::module_& m);
@@ -25,6 +26,7 @@ NB_MODULE(_core, m) {
     bind_kernels(m);
     bind_certificate(m);
     bind_dense_algebra(m);
+    bind_near_rows(m);
     bind_newton(m);
     bind_smooth_left_out(m);
     bind_interior(m);

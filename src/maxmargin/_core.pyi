@@ -365,6 +365,27 @@ class Factor:
         The largest (x - shift, 1)' M^-1 (x - shift, 1) over the rows of the block that cost anything.
         """
 
+class NearRows:
+    """A hinge fit from which rows are left out, by its rows near the margin."""
+
+    def __init__(self, rows: object, sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], agreement: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], distance: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_near: int, n_free: int, balance: float, constant: float, has_free_offset: bool, largest_norm: float) -> None:
+        """
+        order: the rows that cost anything, first the n_free free ones, then others to n_near, then the rest by `distance` from the margin. balance: sum of s alpha. constant: added to products of rows.
+        """
+
+    def make(self, token: StopToken) -> bool:
+        """Make the system; False if the free rows depend on each other."""
+
+    def remove(self, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], new_cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], changes: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], offset_changes: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], solved: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> None:
+        """
+        Write, for each row that loses cost, the changes of s alpha of the near rows and of the row itself if it is not near, and of a free offset.
+        """
+
+    def prove(self, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], new_cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], changes: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], offset_changes: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], token: StopToken) -> None:
+        """
+        Write of each such point: agreement of its row, gap, change of the balance, squared length of the change of w, error of the offset, and the cost below and above the offset.
+        """
+
 def newton_evaluate(block: Block, loss: str, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], gram: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None, shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, single: bool, token: StopToken) -> tuple:
     """
     Scores, the sum of losses with its slope and curvature in the offset, the gradient (added) and, unless gram is None, the Hessian's Gram matrix (added), in one reading of the block.
@@ -488,11 +509,6 @@ class Band:
 
     def solve(self, x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], agreement: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], place: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], a: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], w: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> int:
         """Solve each left-out problem on the band; returns how many were solved."""
-
-def decide_by_descent(block: Block, sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], agreement: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], norm2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], residual: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], tail: float, offset_square: float, has_free_offset: bool, gap_of_rows: float, objective: float, offset_reach: float, candidates: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], new_cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], decisions: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> bool:
-    """
-    Write 1 for rows that are certainly right when left out, else 0; False if it was stopped.
-    """
 
 class OnlineSettings:
     """How an online learner steps and chooses its rows."""

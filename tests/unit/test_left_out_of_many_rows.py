@@ -10,7 +10,6 @@ from reference.oracles import find_optimum as optimum_of_others
 from reference.task import Task
 
 import maxmargin.selection.restricted_solve as restricted_solve
-import maxmargin.selection.sign_certificates as sign_certificates
 from maxmargin._core import StopToken
 from maxmargin.problem import Offset, Problem
 from maxmargin.rows import MemoryRows
@@ -50,11 +49,10 @@ def refitted(optimum, group, new_cost):
     return find_optimum(left, StopToken()).agreements[group]
 
 
-@pytest.fixture(params=["bands", "descent"])
+@pytest.fixture(params=["bands", "near rows"])
 def engine(request, monkeypatch):
-    """Both ways to certify: by matrices of columns, and row by row."""
-    if request.param == "descent":
-        monkeypatch.setattr(sign_certificates, "MOST_COLUMNS", 0)
+    """Both ways to solve: by matrices of columns, and by products of rows."""
+    if request.param == "near rows":
         monkeypatch.setattr(restricted_solve, "MOST_COLUMNS", 0)
     return request.param
 
@@ -63,7 +61,7 @@ def engine(request, monkeypatch):
 @pytest.mark.parametrize(
     ("sparse", "wide", "C"), [(False, False, 1.0), (True, False, 0.05), (True, True, 5.0)]
 )
-def test_certified_signs_are_those_of_fits_without_the_example(engine, offset, sparse, wide, C):
+def test_certified_signs_are_those_of_fits_without_the_example(offset, sparse, wide, C):
     optimum, groups, new_costs = cases_of(problem_of(offset, sparse=sparse, wide=wide, C=C))
     decisions = decide_by_certificates(optimum, groups, new_costs, StopToken(), 1)
     assert set(decisions) <= {0, 1}
@@ -83,7 +81,7 @@ def test_many_support_vectors_are_decided_by_bands():
 
 @pytest.mark.parametrize("offset", OFFSETS)
 @pytest.mark.parametrize("tol", [0.3, 1e-2, 1e-4])
-def test_no_wrong_sign_is_certified_from_an_inexact_fit(engine, offset, tol):
+def test_no_wrong_sign_is_certified_from_an_inexact_fit(offset, tol):
     for seed in range(4):
         problem = problem_of(offset, C=2.0, seed=seed)
         optimum, groups, new_costs = cases_of(problem, tol)
@@ -145,7 +143,7 @@ def test_a_stop_leaves_the_rest_undecided(engine):
     assert np.isinf(bounds).all()
 
 
-def test_a_deadline_ends_the_kernels(engine):
+def test_a_deadline_ends_the_kernels():
     optimum, groups, new_costs = cases_of(problem_of("free"))
     many = np.tile(np.arange(groups.size), 300)
     everything = decide_by_certificates(optimum, groups, new_costs, StopToken(), 1)
@@ -156,7 +154,7 @@ def test_a_deadline_ends_the_kernels(engine):
     assert (decisions <= everything[many]).all()
 
 
-def test_ctrl_c_ends_the_kernels_and_leaves_what_was_decided(engine):
+def test_ctrl_c_ends_the_kernels_and_leaves_what_was_decided():
     optimum, groups, new_costs = cases_of(problem_of("free"))
     everything = decide_by_certificates(optimum, groups, new_costs, StopToken(), 1)
     many = np.tile(np.arange(groups.size), 2_000)

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "maxmargin/panels.hpp"
 #include "maxmargin/pattern_primitives.hpp"
 #include "maxmargin/tiles.hpp"
 #include "maxmargin/triangles.hpp"
@@ -43,6 +44,7 @@ struct Primitives {
     SparsePrimitives<double, std::int64_t> sparse_f64_i64;
     const Tiles* tiles;
     const Triangles* triangles;
+    const Panels* panels;
     const PatternKernels* patterns;
     const LogisticTerms* logistic;
 };

@@ -83,6 +83,7 @@ namespace MAXMARGIN_ISA {
 
 extern const Tiles tiles;                   // in tiles.cpp
 extern const Triangles triangles;           // in triangles.cpp
+extern const Panels panels;                 // in panels.cpp
 extern const PatternKernels patterns;       // in patterns.cpp
 extern const LogisticTerms logistic_terms;  // in logistic.cpp
 extern const Primitives set;
@@ -96,6 +97,7 @@ const Primitives set{
     sparse<double, std::int64_t>,
     &tiles,
     &triangles,
+    &panels,
     &patterns,
     &logistic_terms,
 };

@@ -10,15 +10,19 @@ from numpy.typing import NDArray
 
 from maxmargin._core import Stopped, StopToken
 from maxmargin.results.leave_one_out import Reason
+from maxmargin.selection.bands import MOST_COLUMNS
 from maxmargin.selection.cases import Cases
-from maxmargin.selection.restricted_solve import LeftOutAgreements, solve_left_out
+from maxmargin.selection.left_out_agreements import LeftOutAgreements
+from maxmargin.selection.restricted_solve import solve_left_out
 from maxmargin.selection.sign_certificates import decide_by_certificates
 
 __all__ = ["certify_signs", "solve_cases"]
 
 
 def certify_signs(cases: Cases, which: NDArray[np.intp], token: StopToken, threads: int) -> None:
-    """Decide cases that are right for certain without any fit."""
+    """Decide cases that are right for certain without any fit, unless columns are too many for bands."""
+    if cases.optimum.problem.rows.n_columns > MOST_COLUMNS:
+        return
     decisions = np.zeros(which.size, dtype=np.int8)
     try:
         decide_by_certificates(

@@ -19,36 +19,18 @@ from maxmargin._core import Stopped, StopToken
 from maxmargin.problem import Examination, examine
 from maxmargin.rows import Array
 from maxmargin.selection.bands import MOST_COLUMNS, Bands, RowsNearMargin, dense_rows
-from maxmargin.selection.cases import spread_of
+from maxmargin.selection.gram_removals import solve_near
 from maxmargin.selection.hinge_optimum import HingeOptimum
+from maxmargin.selection.left_out_agreements import LeftOutAgreements
 from maxmargin.selection.row_products import side_by_side
 from maxmargin.selection.warm_refits import solve_again
 
-__all__ = ["LeftOutAgreements", "solve_left_out"]
+__all__ = ["solve_left_out"]
 
 _WIDTH, _COVER = 2.0, 15  # rows of the first band besides the free ones, as for certificates
 _ROUNDS = 8
 _PIECE = 16  # examples that share a band
 _VIOLATED = 1e-9  # of the margin: less is rounding
-
-
-class LeftOutAgreements:
-    """Left-out agreements with the tightest bounds so far; infinite where nothing is known."""
-
-    def __init__(self, optimum: HingeOptimum, groups: NDArray[np.intp], new_costs: Array) -> None:
-        self.groups = np.asarray(groups, dtype=np.intp)
-        self.new_costs = np.ascontiguousarray(new_costs, dtype=np.float64)
-        self.agreements: Array = optimum.agreements[self.groups].copy()
-        self.bounds: Array = np.full(self.groups.size, np.inf)
-        self._norms, radius = spread_of(optimum)
-        self._radius = radius if optimum.problem.offset.kind == "free" else 0.0
-
-    def note(self, place: int, agreement: float, gap: float) -> None:
-        """Keep what a left-out solution with that gap says, if nothing tighter is known."""
-        reach = float(self._norms[self.groups[place]]) + self._radius
-        bound = float(np.sqrt(2.0 * max(gap, 0.0))) * reach
-        if bound < self.bounds[place]:
-            self.agreements[place], self.bounds[place] = agreement, bound
 
 
 def solve_left_out(
@@ -80,7 +62,9 @@ def solve_left_out(
         Whether a bound may be as large as the agreement itself, where a tighter one would cost much.
     """
     found = LeftOutAgreements(optimum, groups, new_costs) if found is None else found
+    every = np.arange(found.groups.size)
     if optimum.problem.rows.n_columns > MOST_COLUMNS:
+        every = solve_near(found, optimum, token, threads, watch, signs_only=signs_only)
         at_a_time, solve = 1, _again(optimum, token, signs_only)
     else:
         at_a_time, solve = _PIECE, _on_bands(optimum, token)
@@ -88,7 +72,7 @@ def solve_left_out(
     def work(piece: int) -> None:
         if token.poll():
             return
-        places = np.arange(piece * at_a_time, min((piece + 1) * at_a_time, found.groups.size))
+        places = every[piece * at_a_time : (piece + 1) * at_a_time]
         try:
             solve(places, found)
         except Stopped:
@@ -96,7 +80,7 @@ def solve_left_out(
         if watch is not None:
             watch(places.size)
 
-    side_by_side(work, -(-found.groups.size // at_a_time), threads)
+    side_by_side(work, -(-every.size // at_a_time), threads)
     return found.agreements, found.bounds
 
 

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
 from maxmargin.rows import Array
-from maxmargin.selection.bands import MOST_COLUMNS, Bands, RowsNearMargin, dense_rows
-from maxmargin.selection.descent_removals import decide_by_descents
+from maxmargin.selection.bands import Bands, RowsNearMargin, dense_rows
 from maxmargin.selection.hinge_optimum import HingeOptimum
 from maxmargin.selection.row_products import side_by_side
 
@@ -62,9 +61,6 @@ def decide_by_certificates(
     groups = np.asarray(groups, dtype=np.intp)
     if decisions is None:
         decisions = np.zeros(groups.size, dtype=np.int8)
-    if optimum.problem.rows.n_columns > MOST_COLUMNS:
-        decide_by_descents(optimum, groups, new_costs, token, threads, decisions)
-        return decisions
     bands = Bands(optimum, token)
     examples = _Examples(groups, new_costs, decisions)
     left = np.flatnonzero(optimum.agreements[groups] > 0.0)
