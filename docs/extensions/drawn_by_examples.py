@@ -44,9 +44,10 @@ class PicturesOfExamples(SphinxTransform):
         ]
         for block in blocks:
             # The empty line at its end tells doctest where the output ends; readers need none.
-            block.rawsource = block.astext().rstrip()  # only what is its own raw source is highlighted
+            block.rawsource = block.astext().rstrip()  # colours are for blocks whose text is their source
             block[:] = [nodes.Text(block.rawsource)]
         if any(word in block.astext() for block in blocks for word in DRAWS):
+            self.env.note_reread()  # next time the library may draw something else
             self.run(blocks)
 
     def run(self, blocks: list[nodes.literal_block]) -> None:
