@@ -7,6 +7,7 @@ import doctest
 import re
 import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from maxmargin.cli.program import main
@@ -30,9 +31,15 @@ def run_page(page: Path, folder: Path) -> doctest.TestResults:
         0,
     )
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    with contextlib.chdir(folder), pictures_closed():
+        return doctest.DocTestRunner(Checker(), optionflags=flags).run(test)
+
+
+@contextlib.contextmanager
+def pictures_closed() -> Iterator[None]:
+    """Leave no figure open behind examples that draw."""
     try:
-        with contextlib.chdir(folder):
-            return doctest.DocTestRunner(Checker(), optionflags=flags).run(test)
+        yield
     finally:
         if "matplotlib.pyplot" in sys.modules:
             sys.modules["matplotlib.pyplot"].close("all")

@@ -8,7 +8,7 @@ import pkgutil
 from pathlib import Path
 
 import pytest
-from pages import has_examples, run_page
+from pages import has_examples, pictures_closed, run_page
 
 import maxmargin
 
@@ -25,7 +25,8 @@ PAGES = sorted(
 
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring(name: str) -> None:
-    result = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+    with pictures_closed():
+        result = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
     assert result.failed == 0
 
 

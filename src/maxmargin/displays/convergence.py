@@ -68,6 +68,9 @@ class ConvergenceDisplay:
     >>> display = ConvergenceDisplay(history=model.histories[0], tol=model.tol)
     >>> bool(display.relative_gaps[""][-1] <= model.tol)
     True
+    >>> drawn = ConvergenceDisplay.from_estimator(model, against="passes")
+    >>> len(drawn.frame()) == len(model.histories[0])
+    True
     """
 
     ax_: NDArray[Any]

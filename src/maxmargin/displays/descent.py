@@ -80,6 +80,8 @@ class DescentDisplay:
     >>> display = DescentDisplay.from_trace(trace)
     >>> display.objective.round(3).tolist()
     [1.2, 1.16, 1.12, 1.08]
+    >>> len(display.frame())
+    4
     """
 
     ax_: Axes

@@ -61,7 +61,7 @@ class LeaveOneOutDisplay:
     --------
     >>> from maxmargin import LeaveOneOutDisplay, LinearSVM, leave_one_out
     >>> X, y = [[0.0], [1.0], [2.5], [3.0], [4.0]], [0, 0, 0, 1, 1]
-    >>> display = LeaveOneOutDisplay(record=leave_one_out(LinearSVM(C=10), X, y))
+    >>> display = LeaveOneOutDisplay.from_leave_one_out(leave_one_out(LinearSVM(C=10), X, y))
     >>> int(sum(display.frame()["wrong"]))
     2
     """

@@ -95,7 +95,7 @@ class LossDisplay:
     Examples
     --------
     >>> from maxmargin import LossDisplay
-    >>> table = LossDisplay(losses=["hinge", "logistic"]).frame()
+    >>> table = LossDisplay.from_losses(["hinge", "logistic"]).frame()
     >>> [str(name) for name in table]
     ['agreement', 'hinge', 'logistic']
     """

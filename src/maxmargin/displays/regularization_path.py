@@ -63,7 +63,7 @@ class RegularizationPathDisplay:
     >>> from maxmargin import RegularizationPathDisplay, regularization_path
     >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1]
     >>> path = regularization_path(X, y, Cs=[0.1, 10.0], tol=1e-6)
-    >>> table = RegularizationPathDisplay(path=path).frame()
+    >>> table = RegularizationPathDisplay.from_path(path).frame()
     >>> [round(float(margin), 3) for margin in table["margin"]]  # rows of two classes are 2 apart or more
     [2.0, 1.0]
     """

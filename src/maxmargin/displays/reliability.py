@@ -51,8 +51,9 @@ class ReliabilityDisplay:
     >>> from maxmargin import ReliabilityDisplay, reliability
     >>> p = np.repeat([0.1, 0.5, 0.9], 100)
     >>> outcome = np.concatenate([np.arange(100) < 12, np.arange(100) < 50, np.arange(100) < 60])
-    >>> ReliabilityDisplay(record=reliability(p, outcome, bins=3)).is_covered.tolist()
-    [True, True, False]
+    >>> display = ReliabilityDisplay.from_reliability(reliability(p, outcome, bins=3))
+    >>> display.is_covered.tolist(), len(display.frame())
+    ([True, True, False], 3)
     """
 
     ax_: NDArray[Any]

@@ -74,6 +74,8 @@ class TraceDisplay:
     >>> display = TraceDisplay.from_estimator(model)
     >>> display.path.tolist()[:3]
     [[0.0, 0.0], [2.0, 1.0], [1.0, 2.0]]
+    >>> len(display.frame()) == len(display.path), display.animate().steps
+    (True, [0, 1, 2, 4])
     """
 
     ax_: Axes
