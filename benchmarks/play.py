@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -66,12 +67,17 @@ MEASURE = """async (power) => {
 }"""
 
 
+def chromium() -> str | None:
+    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
+    return next((path for path in map(shutil.which, names) if path is not None), None)
+
+
 @contextmanager
 def opened() -> Iterator[Any]:
     """Yield the playground's page in a browser."""
     from playwright.sync_api import sync_playwright
 
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    path = chromium()
     with Playground() as server, sync_playwright() as playwright:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -147,6 +153,9 @@ def draw(lines: list[dict[str, Any]], path: Path) -> None:
 
 def main() -> None:
     options = options_of(__doc__)
+    if chromium() is None or find_spec("playwright") is None:
+        print("not measured: it takes Chromium and Playwright")
+        return
     powers = np.random.RandomState(0).uniform(-3.0, 4.0, 20 if options.short else 200).round(2)
     print(markdown(TITLES, []))
     lines = []

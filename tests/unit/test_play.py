@@ -196,6 +196,31 @@ def test_a_course_that_is_cut_says_so():
     assert "first 7 steps" in found["reason"]
 
 
+def test_a_learner_without_two_classes_says_so():
+    found = walk_of("pegasos", request_of(points=[[0, 0, 1]]))
+    assert not found["is_determined"]
+    assert "both classes" in found["words"]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("strength", ["C", "lam"])
+@pytest.mark.parametrize("value", [1e-9, 1e9])
+def test_steps_that_are_too_long_end_in_numbers_that_can_be_shown(name, strength, value):
+    points = [[1e6, 1e6, 1], [-1e6, 1e6, -1], [1e6, -1e6, 1], [0, 0, -1]]
+    for rule in METHODS[name].rules:
+        request = request_of(points=points, strength=strength, value=value)
+        found = walk_of(name, request, rule=rule, count=60)
+        assert found["words"]
+        json.dumps(found, allow_nan=False)
+
+
+def test_a_course_that_overflows_says_so():
+    found = walk_of("descent", request_of(strength="lam", value=1e9), rule="η = 1", count=100)
+    assert "steps too long" in found["reason"]
+    assert len(found["words"]) < 60
+
+
 def test_descent_steps_are_the_trace():
     request = request_of(loss="logistic", strength="lam", value=0.1)
     X, y = arrays(request)

@@ -253,3 +253,17 @@ def test_the_public_function_takes_both_losses():
         rest = np.arange(len(sign)) != i
         model = LogisticRegression(C=1.0, tol=1e-10).fit(X[rest], three[rest])
         assert several.errors[i] == (model.predict(X[i : i + 1])[0] != three[i])
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_two_examples_are_both_alone_in_their_class(loss):
+    record = smooth_left_out(problem_of(np.eye(2), [1, -1], 1.0, loss), token=StopToken())
+    assert record.reasons == [Reason.ALONE, Reason.ALONE]
+    assert record.errors.all()
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_row_of_zeros_without_offset_is_a_tie():
+    X = np.array([[1e6, 1e6], [-1e6, 1e6], [1e6, -1e6], [0.0, 0.0]])
+    record = smooth_left_out(problem_of(X, [1, -1, 1, -1], 1.0, "logistic", "none"), token=StopToken())
+    assert record.reasons[3] is Reason.TIE

@@ -136,7 +136,9 @@ class _Objective:
             return None
         of_theta, of_offset = weighted_sum_gradient(self.loss, rows)
         gradient = np.append(of_theta / n + self.lam * theta, of_offset / n if self.has_offset else 0.0)
-        return _Place(rows, value, gradient, step)
+        with np.errstate(over="ignore"):
+            place = _Place(rows, value, gradient, step)
+            return place if math.isfinite(place.square) else None
 
     def value(self, agreements: FloatArray, theta: FloatArray) -> float:
         """Return the objective from the agreements of all rows."""

@@ -19,7 +19,7 @@ from maxmargin.training.train import fit_linear
 __all__ = ["TOLERANCE", "fit", "fit_task", "left_out"]
 
 TOLERANCE = 1e-6  # of the optimum: beyond what a picture can show
-PATIENCE = 5.0  # seconds; then the answer is what is known by then, and says so
+PATIENCE = 2.0  # seconds; then the answer is what is known by then, and says so
 
 
 def fit(task: Task) -> dict[str, Any]:

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.errors import InvalidInput
+from maxmargin.errors import InvalidInput, MaxMarginError
 from maxmargin.losses.table import find_loss
 from maxmargin.play.state import Task, read_mapping, read_number
 
 __all__ = ["METHODS", "MOST_STEPS", "Walk", "load_learners", "read_walk", "walk"]
 
 MOST_STEPS = 1000
+FAR = 1e100  # weights beyond are no longer a line that could be drawn
 
 
 @dataclass(frozen=True)
@@ -112,28 +113,42 @@ def read_walk(given: Any) -> Walk:
 
 
 def walk(task: Task, chosen: Walk) -> dict[str, Any]:
-    """Follow a method and return every step of it."""
+    """Follow a method and return every step of it, as far as its numbers are numbers."""
     method = METHODS[chosen.method]
     if not task.has_both_classes:
-        raise InvalidInput("a learner needs points of both classes to step through")
-    course = method.follow(task, chosen)
-    kept = slice(0, chosen.count + 1)
-    theta = np.array([weights for weights, _ in course.weights[kept]])
-    theta0 = np.array([offset for _, offset in course.weights[kept]])
-    agreement = task.sign[:, None] * (task.X @ theta.T + theta0)
+        return {
+            "is_determined": False,
+            "words": "Place points of both classes: there is nothing to learn yet.",
+        }
+    try:
+        course = method.follow(task, chosen)
+    except MaxMarginError as error:  # steps too long for these points are a fact to show, not a wrong request
+        return {"is_determined": False, "words": f"{method.title}: {error}"}
+    theta = np.array([weights for weights, _ in course.weights[: chosen.count + 1]])
+    theta0 = np.array([offset for _, offset in course.weights[: chosen.count + 1]])
     measure = _MEASURES[method.measure]
-    is_cut = len(course.words) > chosen.count + 1
+    with np.errstate(over="ignore", invalid="ignore"):
+        agreement = task.sign[:, None] * (task.X @ theta.T + theta0)
+        measured = np.asarray(measure.of(task, theta, agreement), dtype=np.float64)
+    is_good = np.isfinite(measured) & np.isfinite(theta).all(axis=1) & (np.abs(theta).max(axis=1) < FAR)
+    good = len(measured) if is_good.all() else int(np.argmin(is_good))
+    kept, reason = slice(0, good), course.reason
+    if good < len(measured):
+        reason = "steps too long: the weights leave every picture"
+    elif len(course.words) > chosen.count + 1:
+        reason = f"it goes on; these are the first {chosen.count:,} steps"
     return {
+        "is_determined": True,
         "title": method.title,
-        "theta": theta.tolist(),
-        "theta0": theta0.tolist(),
+        "theta": theta[kept].tolist(),
+        "theta0": theta0[kept].tolist(),
         "words": course.words[kept],
         "example": course.example[kept],
         "updated": course.updated[kept],
-        "training_errors": np.count_nonzero(agreement <= 0, axis=0).tolist(),
+        "training_errors": np.count_nonzero(agreement <= 0, axis=0)[kept].tolist(),
         "measure": measure.title,
-        "measured": measure.of(task, theta, agreement).tolist(),
-        "reason": f"it goes on; these are the first {chosen.count:,} steps" if is_cut else course.reason,
+        "measured": measured[kept].tolist(),
+        "reason": reason,
     }
 
 

@@ -106,8 +106,7 @@ def estimate_agreements(
         by = f"by leverages, from one {order:,} × {order:,} system of equations"
     estimates[problem.cost <= 0] = np.nan
     alone = alone_in_class(problem)
-    if alone is not None and leaving[alone] >= problem.cost[alone]:
-        estimates[alone] = WITHOUT_ITS_CLASS
+    estimates[alone[leaving[alone] >= problem.cost[alone]]] = WITHOUT_ITS_CLASS
     return Estimated(estimates, by)
 
 
@@ -153,12 +152,8 @@ def _width(problem: Problem, agreements: Array, alpha: Array) -> float:
     return max(min(max(holds(wanted), _NARROWEST), _WIDEST), holds(_FEWEST_ROWS))
 
 
-def alone_in_class(problem: Problem) -> int | None:
-    """Return the example without which one class would be gone and a free offset undetermined."""
-    if problem.offset.kind != "free":
-        return None
-    for sign in (1, -1):
-        own: NDArray[np.intp] = np.flatnonzero((problem.cost > 0) & (problem.sign == sign))
-        if own.size == 1:
-            return int(own[0])
-    return None
+def alone_in_class(problem: Problem) -> NDArray[np.intp]:
+    """Return the examples, two at most, without which a class is gone and a free offset undetermined."""
+    own = [np.flatnonzero((problem.cost > 0) & (problem.sign == sign)) for sign in (1, -1)]
+    is_free = problem.offset.kind == "free"
+    return np.concatenate([rows if is_free and rows.size == 1 else rows[:0] for rows in own])

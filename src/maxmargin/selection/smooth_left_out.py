@@ -141,9 +141,7 @@ class _Work:
 
     def _decide_alone(self) -> None:
         """An example without which its class is gone counts as wrong: a free offset goes to the other."""
-        alone = alone_in_class(self.problem)
-        if alone is not None:
-            self.verdicts.decide(np.array([alone]), -1, Reason.ALONE)
+        self.verdicts.decide(alone_in_class(self.problem), -1, Reason.ALONE)
 
     def _resting(self) -> NDArray[np.intp]:
         """Decide the examples whose loss is 0: they leave everything as it is, and their agreement is ≥ 1.
@@ -224,9 +222,7 @@ def _one_step(optimum: SmoothOptimum) -> Array | None:
     room = np.maximum(metric.room(leverages), 1e-9)
     fallen = np.where(optimum.alpha > 0, optimum.alpha * leverages / room, 0.0)
     estimates = np.where(optimum.problem.cost > 0, optimum.agreements - fallen, np.nan)
-    alone = alone_in_class(optimum.problem)
-    if alone is not None:
-        estimates[alone] = WITHOUT_ITS_CLASS
+    estimates[alone_in_class(optimum.problem)] = WITHOUT_ITS_CLASS
     return estimates
 
 

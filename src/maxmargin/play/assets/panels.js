@@ -16,7 +16,7 @@ export function setUpTabs() {
     change("tab", { tab: TABS[(TABS.indexOf(state.tab) + shift + TABS.length) % TABS.length] });
     byId(`tab-${state.tab}`).focus();
   });
-  onChange((what) => what === "tab" && showTab());
+  onChange((what) => (what === "tab" || what === "problem" || what === "points") && showTab());
   showTab();
 }
 
@@ -27,7 +27,11 @@ function showTab() {
     byId(`tab-${tab}`).tabIndex = isShown ? 0 : -1;
     byId(`panel-${tab}`).hidden = !isShown;
   }
-  for (const entry of byId("legend").children) entry.hidden = !entry.dataset.tab.split(" ").includes(state.tab);
+  for (const entry of byId("legend").children) {
+    const { tab, hinge } = entry.dataset;
+    const isAbsent = hinge !== undefined && state.loss === "logistic"; // it has no support vectors, no slacks
+    entry.hidden = isAbsent || !tab.split(" ").includes(state.tab);
+  }
 }
 
 export function showFit() {

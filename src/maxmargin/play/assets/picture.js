@@ -5,7 +5,7 @@ import { circles, element, pathThrough, px, set, triangle } from "./svg.js";
 import { short } from "./words.js";
 
 const VISIBLE_SLACK = 1e-3; // as the displays of the library have it
-const LAYERS = ["grid", "regions", "old", "reference", "slacks", "lines", "arrow", "rings", "points", "marks", "cursor"];
+const LAYERS = ["grid", "regions", "old", "reference", "slacks", "lines", "arrow", "rings", "points", "marks", "hint", "cursor"];
 
 export class Picture {
   constructor(svg) {
@@ -36,6 +36,7 @@ export class Picture {
     this.#paintPoints(scene.points);
     this.#paintModel(scene);
     this.#paintMarks(scene);
+    this.#paintHint(scene.points.length === 0);
   }
 
   screenOf([x, y]) {
@@ -175,6 +176,16 @@ export class Picture {
     const at = [(a[0] + b[0]) / 2 + 12 * frame.enlarged * uy, (a[1] + b[1]) / 2 - 12 * frame.enlarged * ux];
     const label = element("text", { class: "label", x: px(at[0]), y: px(at[1]), dy: "0.35em", "text-anchor": uy < -0.3 ? "end" : uy > 0.3 ? "start" : "middle" }, layer);
     label.textContent = "1/‖θ‖";
+  }
+
+  #paintHint(isEmpty) {
+    const { inner, enlarged } = this.frame;
+    this.layers.hint.replaceChildren();
+    if (!isEmpty) return;
+    const at = { class: "hint", x: px((inner.left + inner.right) / 2), "text-anchor": "middle" };
+    const middle = (inner.top + inner.bottom) / 2;
+    element("text", { ...at, y: px(middle) }, this.layers.hint).textContent = "Click to place points of both classes";
+    element("text", { ...at, y: px(middle + 28 * enlarged) }, this.layers.hint).textContent = "(Shift: the other class)";
   }
 
   #paintMarks({ points, support, leftOut, visited, held, cursor }) {

@@ -37,7 +37,9 @@ export function setUpWalk(menu) {
 
 export const methodNamed = (name) => methods.find((method) => method.name === name) ?? methods[0];
 
-const last = () => (answers.walk ? answers.walk.words.length - 1 : 0);
+const isKnown = () => Boolean(answers.walk && answers.walk.is_determined);
+
+const last = () => (isKnown() ? answers.walk.words.length - 1 : 0);
 
 function choose(entries) {
   rest();
@@ -81,7 +83,7 @@ function fill() {
 // The classifier of the step that is shown, and of the one before.
 export function walkScene() {
   const walk = answers.walk;
-  if (!walk) return {};
+  if (!isKnown()) return {};
   const at = Math.min(state.steps.at, last());
   const model = (t) => ({ theta: walk.theta[t], theta0: walk.theta0[t] });
   const index = walk.example[at];
@@ -94,10 +96,17 @@ export function walkScene() {
 
 export function showWalk() {
   const walk = answers.walk;
-  for (const id of ["step-run", "scrub"]) byId(id).disabled = !walk;
-  for (const id of ["step-first", "step-back"]) byId(id).disabled = !walk || state.steps.at === 0;
-  for (const id of ["step-on", "step-last"]) byId(id).disabled = !walk || state.steps.at >= last();
+  for (const id of ["step-run", "scrub"]) byId(id).disabled = last() === 0;
+  for (const id of ["step-first", "step-back"]) byId(id).disabled = !isKnown() || state.steps.at === 0;
+  for (const id of ["step-on", "step-last"]) byId(id).disabled = state.steps.at >= last();
+  byId("step-numbers").hidden = byId("course").toggleAttribute("hidden", !isKnown());
   if (!walk) return;
+  if (!isKnown()) {
+    rest();
+    byId("explain").textContent = walk.words;
+    byId("step-at").textContent = byId("reason").textContent = "";
+    return;
+  }
   const at = Math.min(state.steps.at, last());
   const scrub = byId("scrub");
   scrub.max = last();
