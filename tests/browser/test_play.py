@@ -36,16 +36,29 @@ def play(page, allowed, address):
     return page
 
 
-def settle(page):
-    """Wait until picture and numbers are about what is on the page now."""
+def settle(page, points=None, when="true"):
+    """Wait until there are so many points, `when` holds of `state`, and picture and numbers are about that.
+
+    A browser hands a click or a key to the page some time after it was made.
+    """
+    # What waits must not be asynchronous itself: a promise is something, and so taken for true.
+    page.evaluate('async () => { window.store ??= await import("./store.js"); }')
     page.wait_for_function(
-        """async () => {
-            const { answers, state, versionNow } = await import("./store.js");
+        f"""(points) => {{
+            const {{ answers, state, versionNow }} = window.store;
+            if ((points !== null && state.points.length !== points) || !({when})) return false;
             const about = (answer) => answer && answer.about === versionNow();
             if (!about(answers.fit) || !about(answers.leftOut)) return false;
+            if (state.tab === "hand") return about(answers.hand);
             return state.tab !== "steps" || about(answers.walk);
-        }"""
+        }}""",
+        arg=points,
     )
+
+
+def choose(page, example):
+    page.select_option("#example", example)
+    settle(page, len(example_points(example)["points"]))
 
 
 def state_of(page):
@@ -143,12 +156,9 @@ def test_hostile_names_are_shown_as_text(play, tmp_path):
     ("example", "loss"), [("many", "hinge"), ("virginica", "squared_hinge"), ("overlapping", "logistic")]
 )
 def test_numbers_are_the_library_s(play, example, loss):
-    play.select_option("#example", example)
+    choose(play, example)
     play.check(f'input[name="loss"][value="{loss}"]', force=True)
-    play.wait_for_function(
-        f"() => document.querySelectorAll('.point').length === {len(example_points(example)['points'])} + 2"
-    )
-    settle(play)
+    settle(play, when=f"state.loss === '{loss}'")
     X, y, model = library_fit(play)
     left_out = leave_one_out(model, X, y)
     assert number_in(play, "#objective") == pytest.approx(model.certificate.objective, rel=2e-6)
@@ -160,8 +170,7 @@ def test_numbers_are_the_library_s(play, example, loss):
 
 @pytest.mark.parametrize("value", ["-1.5", "0", "2"])
 def test_the_slider_moves_bands_and_slacks_to_where_they_belong(play, value):
-    play.select_option("#example", "overlapping")
-    settle(play)
+    choose(play, "overlapping")
     play.locator("#slider").evaluate(
         f"slider => {{ slider.value = {value}; slider.dispatchEvent(new Event('input')) }}"
     )
@@ -183,8 +192,7 @@ def test_the_slider_moves_bands_and_slacks_to_where_they_belong(play, value):
 
 
 def test_circles_are_around_support_vectors_and_left_out_errors(play):
-    play.select_option("#example", "outlier")
-    settle(play)
+    choose(play, "outlier")
     X, y, model = library_fit(play)
     places, _ = screen_of(play)
     for selector, rows in (
@@ -197,8 +205,7 @@ def test_circles_are_around_support_vectors_and_left_out_errors(play):
 
 
 def test_the_newest_value_wins(play):
-    play.select_option("#example", "many")
-    settle(play)
+    choose(play, "many")
     play.locator("#slider").evaluate(
         """slider => { for (let k = 0; k <= 60; k += 1) {
             slider.value = -3 + k / 10; slider.dispatchEvent(new Event("input")); } }"""
@@ -228,7 +235,7 @@ def test_points_are_placed_dragged_removed_and_brought_back(play):
     box = play.locator("#plane").bounding_box()
     play.check('input[name="tool"][value="-1"]', force=True)
     play.mouse.click(box["x"] + 200, box["y"] + 120)
-    settle(play)
+    settle(play, 19)
     placed = state_of(play)["points"]
     assert len(placed) == 19
     assert placed[-1][2] == -1
@@ -240,35 +247,37 @@ def test_points_are_placed_dragged_removed_and_brought_back(play):
     play.mouse.down()
     play.mouse.move(box["x"] + 420, box["y"] + 260, steps=8)
     play.mouse.up()
-    settle(play)
+    right, down = ([420, 260] - places[-1]) / scale
+    x, y = placed[-1][0] + right, placed[-1][1] - down
+    settle(play, when=f"Math.hypot(state.points[18][0] - ({x}), state.points[18][1] - ({y})) <= 0.015")
     assert np.abs(screen_of(play)[0][-1] - [420, 260]).max() <= 0.01 * scale
     assert play.inner_text("#equation") != before
     _, _, model = library_fit(play)
     assert number_in(play, "#objective") == pytest.approx(model.certificate.objective, rel=2e-6)
 
     play.mouse.click(box["x"] + 420, box["y"] + 260, button="right")
-    settle(play)
+    settle(play, 18)
     assert state_of(play)["points"] == placed[:-1]
-    for _ in range(3):
+    for n in (19, 19, 18):  # removed, moved, placed
         play.click("#undo")
-    settle(play)
+        settle(play, n)
     assert state_of(play)["points"] == placed[:-1]
     assert play.locator("#undo").is_disabled()
 
 
 def test_one_class_or_no_points_is_told(play):
     play.click("#clear")
-    settle(play)
+    settle(play, 0)
     assert "both classes" in play.inner_text("#undetermined")
     box = play.locator("#plane").bounding_box()
     play.mouse.click(box["x"] + 200, box["y"] + 120)
-    settle(play)
+    settle(play, 1)
     assert "One class only" in play.inner_text("#undetermined")
     assert play.locator(".boundary").count() == 0
     play.keyboard.down("Shift")
     play.mouse.click(box["x"] + 400, box["y"] + 220)
+    settle(play, 2)
     play.keyboard.up("Shift")
-    settle(play)
     assert play.locator(".boundary").count() == 1
 
 
@@ -279,8 +288,7 @@ def test_fingers_work(browser, address):
     settle(page)
     box = page.locator("#plane").bounding_box()
     page.touchscreen.tap(box["x"] + 250, box["y"] + 200)
-    settle(page)
-    assert len(state_of(page)["points"]) == 19
+    settle(page, 19)
     context.close()
 
 
@@ -291,48 +299,54 @@ def test_the_table_changes_points(play):
     play.focus("#row-add")
     assert play.input_value('[aria-label="x₂ of example 2"]') == "-0.8"
     play.select_option('[aria-label="Class of example 2"]', "1")
-    settle(play)
+    settle(play, when="state.points[2][2] === 1")
     assert state_of(play)["points"][2] == [-0.25, -0.8, 1]
     play.click('[aria-label="Remove example 0"]')
+    settle(play, 17)
     play.click("#row-add")
-    settle(play)
-    assert len(state_of(play)["points"]) == 18
+    settle(play, 18)
     assert play.locator("#rows tr").count() == 18
 
 
+def tab_to(page, wanted):
+    """Press Tab until the focus is there, and wait each time until it has moved."""
+    for _ in range(40):
+        here = page.evaluate_handle("document.activeElement")
+        page.keyboard.press("Tab")
+        page.wait_for_function("before => document.activeElement !== before", arg=here)
+        if page.evaluate("document.activeElement.id") == wanted:
+            return
+    pytest.fail(f"the focus never came to {wanted}")
+
+
 def test_everything_can_be_done_by_keyboard(play):
-    for _ in range(30):
-        play.keyboard.press("Tab")
-        if play.evaluate("document.activeElement.id") == "plane":
-            break
-    assert play.evaluate("document.activeElement.id") == "plane"
+    tab_to(play, "plane")
     play.keyboard.press("ArrowRight")
     play.keyboard.press("-")
-    settle(play)
-    assert len(state_of(play)["points"]) == 19
-    play.keyboard.press("p")  # takes the last, which is the new one
+    settle(play, 19)
     x, y, sign = state_of(play)["points"][-1]
+    play.keyboard.press("p")  # takes the last, which is the new one
     play.keyboard.press("Shift+ArrowUp")
     play.keyboard.press("f")
-    settle(play)
+    settle(play, when=f"state.points[18][2] === {-sign}")
     moved = state_of(play)["points"][-1]
-    assert (moved[0], moved[2]) == (x, -sign)
+    assert moved[0] == x
     assert moved[1] > y
     assert "Example 18 is now class +1" in play.inner_text("#told")
     play.keyboard.press("Delete")
+    settle(play, 18)
     play.keyboard.press("Control+z")
-    settle(play)
-    assert len(state_of(play)["points"]) == 19
-    play.focus("#slider")
+    settle(play, 19)
+    tab_to(play, "slider")
     play.keyboard.press("ArrowRight")
-    settle(play)
-    assert state_of(play)["value"] > 1
-    play.focus("#tab-fit")
+    settle(play, when="state.value > 1")
+    tab_to(play, "tab-fit")
     play.keyboard.press("ArrowLeft")
+    settle(play, when="state.tab === 'steps'")
     assert play.evaluate("document.activeElement.id") == "tab-steps"
-    settle(play)
-    play.focus("#scrub")
+    tab_to(play, "scrub")
     play.keyboard.press("ArrowRight")
+    settle(play, when="state.steps.at === 1")
     assert play.inner_text("#explain").startswith("t=1,")
 
 
@@ -369,13 +383,6 @@ def test_typed_parameters_are_compared(play):
 def test_steps_lead_forth_and_back_to_the_same_place(play, method):
     play.click("#tab-steps")
     play.select_option("#method", method)
-    play.wait_for_function(
-        """async name => {
-        const { answers, state } = await import("./store.js");
-        return answers.walk && state.steps.method === name;
-    }""",
-        arg=method,
-    )
     title = play.locator(f'#method option[value="{method}"]').inner_text()
     play.wait_for_function(
         f"() => document.querySelector('#reason').textContent.startsWith({json.dumps(title)})"
@@ -436,7 +443,7 @@ def saved_by(page):
 
 
 def test_a_saved_state_comes_back(play, tmp_path):
-    play.select_option("#example", "virginica")
+    choose(play, "virginica")
     play.check('input[name="loss"][value="squared_hinge"]', force=True)
     play.click("#tab-steps")
     play.select_option("#method", "pegasos")

@@ -42,15 +42,19 @@ export class Newest {
 
   async #next() {
     this.#busy = true;
-    while (this.#waiting) {
-      const { body, tag } = this.#waiting;
-      this.#waiting = null;
-      try {
-        this.#receive(await ask(this.#question, body), tag);
-      } catch (error) {
-        this.#fail(error, tag);
+    try {
+      while (this.#waiting) {
+        const { body, tag } = this.#waiting;
+        this.#waiting = null;
+        const { answer, error } = await ask(this.#question, body).then(
+          (answer) => ({ answer }),
+          (error) => ({ error }),
+        );
+        if (error) this.#fail(error, tag);
+        else this.#receive(answer, tag);
       }
+    } finally {
+      this.#busy = false;
     }
-    this.#busy = false;
   }
 }

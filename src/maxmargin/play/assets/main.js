@@ -39,8 +39,8 @@ const leftOuts = new Newest("leave-one-out", (answer, about) => {
   showLeftOut();
   announce("left-out", about);
 }, fail);
-const hands = new Newest("compare", (answer) => {
-  answers.hand = answer;
+const hands = new Newest("compare", (answer, about) => {
+  answers.hand = { ...answer, about };
   paint();
   showHand();
 }, fail);
@@ -72,7 +72,7 @@ function announce(what, about) {
 function askAll(what) {
   const isNew = what === "points" || what === "problem";
   if (isNew) fits.ask(task(), versionNow());
-  if (state.tab === "hand" && (isNew || what === "hand" || what === "tab")) hands.ask({ ...task(), hand: state.hand });
+  if (state.tab === "hand" && (isNew || what === "hand" || what === "tab")) hands.ask({ ...task(), hand: state.hand }, versionNow());
   if (state.tab === "steps" && (isNew || what === "steps" || what === "tab")) {
     const { method, rule, count, seed } = state.steps;
     walks.ask({ ...task(), steps: { method, rule, count, seed } }, versionNow());
