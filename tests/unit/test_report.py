@@ -6,6 +6,7 @@ import html
 import json
 import re
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ import maxmargin as mm
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, MissingFile
 from maxmargin.report.fingerprint import fingerprint_of
 from maxmargin.report.page import MissingJinja
-from maxmargin.report.widest_direction import positions_along
+from maxmargin.report.widest_direction import widest_direction
 
 
 @pytest.fixture(scope="module")
@@ -80,13 +81,16 @@ def test_the_widest_direction_is_the_first_principal_axis_across(make):
     across = X - X.mean(axis=0)
     across = across - np.outer(across @ theta, theta) / (theta @ theta)
     expected = across @ np.linalg.svd(across, full_matrices=False)[2][0]
-    found = positions_along(make(X), theta)
+    direction, mean = widest_direction(make(X), theta)
+    found = X @ direction - mean
+    assert abs(direction @ theta) < 1e-12 * np.linalg.norm(theta)
     assert np.abs(found) == pytest.approx(np.abs(expected), abs=0.02)
 
 
 def test_rows_without_a_direction_across():
-    assert positions_along(np.array([[1.0], [2.0]]), np.array([3.0])).tolist() == [0, 0]
-    assert positions_along(np.array([[1.0, 2.0], [2.0, 2.0]]), np.array([1.0, 0.0])).tolist() == [0, 0]
+    assert widest_direction(np.array([[1.0], [2.0]]), np.array([3.0]))[0].tolist() == [0]
+    rows = np.array([[1.0, 2.0], [2.0, 2.0]])
+    assert widest_direction(rows, np.array([1.0, 0.0]))[0].tolist() == [0, 0]
 
 
 def test_the_histogram_counts_every_row(page):
@@ -113,7 +117,7 @@ def test_the_certificate_is_computed_anew(tmp_path):
     said = plain_text(report_of(model, X, y, tmp_path))
     assert re.search(r"(At|Within [\d.e-]+ % of) the optimum", said)
     moved = mm.LinearClassifier.from_parameters(model.coef[0] * 3, model.intercept, classes=["no", "yes"])
-    assert "Not certified here" in plain_text(report_of(moved, X, y, tmp_path))
+    assert "Not certified" in plain_text(report_of(moved, X, y, tmp_path))
     worse = type(model)(**{**vars(model), "coef": model.coef * 3})
     said = plain_text(report_of(worse, X, y, tmp_path))
     assert re.search(r"Up to \d+ % above the optimum", said)
@@ -191,6 +195,47 @@ def test_balanced_classes_of_a_model_from_a_file(tmp_path):
     assert "a model file does not keep it" in said  # the course of the fit
 
 
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        (mm.LinearSVMCV(Cs=[0.1, 1.0], cv="loo"), "Chosen from 2 candidates on these examples"),
+        (mm.Perceptron(), "A perceptron minimises no objective"),
+        (mm.Pegasos(lam=0.1, max_updates=2000), "% above the optimum of its own objective"),
+        (mm.LeastSquaresClassifier(), "So says the model's own certificate, from when it was fitted"),
+        (mm.ZeroOneClassifier(), "no hyperplane makes fewer"),
+        (
+            mm.LogisticRegression(C=float("inf")),
+            "so that there is no C to vary",
+        ),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else type(value).__name__,
+)
+def test_every_kind_of_classifier(tmp_path, model, says):
+    X, y = two_classes(n=80, d=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a perceptron on rows that cannot be separated
+        model.fit(X, y)
+    assert says in plain_text(report_of(model, X, y, tmp_path, max_time=10))
+
+
+def test_a_search_over_a_pipeline_of_a_data_frame(tmp_path):
+    import pandas
+    from sklearn.linear_model import RidgeClassifier
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X, y = two_classes(n=80)
+    X = pandas.DataFrame(X, columns=["height", "width", "depth", "weight"])
+    grid = {"linearsvm__C": [0.1, 1.0]}
+    search = GridSearchCV(make_pipeline(StandardScaler(), mm.LinearSVM()), grid).fit(X, y)
+    said = plain_text(report_of(search, X, y, tmp_path, test=(X[:20], y[:20])))
+    assert "weight" in said
+    assert "Chosen from 2 candidates" in said
+    assert "held-out error (every test row is a training row)" in said
+    assert "cannot read RidgeClassifier" in plain_text(report_of(RidgeClassifier().fit(X, y), X, y, tmp_path))
+
+
 def test_no_boundary_and_no_suspects(tmp_path):
     X = np.array([[0.0], [1.0], [3.0], [4.0]] * 5)
     y = np.array([0, 0, 1, 1] * 5)
@@ -235,7 +280,9 @@ def test_redacted_reports_hold_nothing_of_a_row(tmp_path):
     spec = chart_data(page, "rows-chart")
     assert spec["kind"] == "density"
     assert "row" not in spec["views"][0]
-    assert sum(map(sum, spec["views"][0]["counts"])) == 60
+    counts = np.sum(spec["views"][0]["counts"], axis=0)
+    assert counts.min() >= 5
+    assert f"{counts.sum()} of 60 rows, where 5 or more lie together" in plain_text(page)
 
 
 def test_nothing_in_the_file_points_outside(page):
@@ -292,6 +339,30 @@ def test_an_interrupt_writes_what_is_known(tmp_path):
     said = plain_text(target.read_text(encoding="utf-8"))
     assert "cut short by Ctrl-C" in said
     assert "the optimum" in said
+
+
+def test_an_interrupt_along_the_path_keeps_its_beginning(tmp_path):
+    X, y = two_classes()
+    counted = []
+
+    def watch(progress):
+        counted.append(progress)
+
+    mm.report(mm.LinearSVM().fit(X, y), X, y, path=tmp_path / "r.html", watch=watch)
+    everything = len(counted)
+    counted.clear()
+
+    def interrupt(progress):
+        counted.append(progress)
+        if len(counted) == everything - 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted):
+        mm.report(mm.LinearSVM().fit(X, y), X, y, path=tmp_path / "r.html", watch=interrupt)
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert re.search(r"Rows were left out at [2-8] of 9 values of C", plain_text(page))
+    series = chart_data(page, "path-chart")["series"]
+    assert sum(value is not None for value in series[1]["values"]) >= 2
 
 
 def test_the_package_can_be_called_too(tmp_path):

@@ -57,7 +57,7 @@ def add_report(commands: Any) -> None:
         "--suspects", type=whole_number, default=25, help="how many suspicious labels to list at most (25)"
     )
     parser.add_argument(
-        "--max-time", type=number, metavar="SECONDS", default=60.0, help="for what is found out (60)"
+        "--max-time", type=number, metavar="SECONDS", default=30.0, help="for what is found out (30)"
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="say nothing but warnings and errors")
     parser.set_defaults(run=run)

@@ -46,7 +46,7 @@ def report(
     class_weight: Any = None,
     confidence: float = 0.95,
     n_suspects: int = 25,
-    max_time: float | None = 60.0,
+    max_time: float | None = 30.0,
     command: str = "",
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -87,7 +87,7 @@ def report(
         Of intervals and bounds.
     n_suspects : int, default 25
         How many suspicious labels to list at most.
-    max_time : float or None, default 60
+    max_time : float or None, default 30
         Seconds for what is found out: the certificate, leave-one-out, the path. What there was no time for is
         said to be missing. None sets no limit.
     command : str

@@ -52,7 +52,7 @@ class Request:
 
     test: Any = None
     confidence: float = 0.95
-    max_time: float | None = 60.0
+    max_time: float | None = 30.0
     n_jobs: int | None = None
     verbose: int = 0
     watch: Callable[[Progress], Any] | None = None

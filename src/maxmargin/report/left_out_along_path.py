@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.errors import InvalidInput, LeaveOneOutWarning
+from maxmargin.errors import Interrupted, InvalidInput, LeaveOneOutWarning
 from maxmargin.estimators.linear_classifier import LinearClassifier
 from maxmargin.report.stages import Stages
 from maxmargin.report.subject import Subject
@@ -67,35 +67,49 @@ def left_out_along(
     """
     if path is None:
         raise InvalidInput("there is no path.")
-    claim, took, found = named.claim, 0.0, []
-    examined = subject.examined
+    took = 0.0
+    found: list[LeftOutAt] = []
     for C in values_of_C(named.targets.C, path):
         left = stages.seconds()
         if left is not None and left <= took:
             break
         began = time.perf_counter()
-        problem = LinearClassifier(
-            C=float(C),
-            loss=claim.loss,
-            fit_intercept=claim.offset.kind != "none",
-            penalize_intercept=claim.offset.kind == "penalized",
-            intercept_scaling=claim.offset.scale,
-            class_weight=claim.class_weight,
-            tol=named.settings.limits.tol,
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", LeaveOneOutWarning)  # each point tells whether it says anything
-            record = leave_one_out(
-                problem,
-                examined.X,
-                examined.labels,
-                sample_weight=subject.weights,
-                agreements=None,
-                max_time=left,
-                **effort,
-            )
+        try:
+            record = _left_out_at(float(C), named, subject, left, effort)
+        except Interrupted:
+            raise Interrupted("interrupted along the path", _in_order(found)) from None
         took = time.perf_counter() - began
         found.append(LeftOutAt.of(float(C), record))
         if record.status is Status.MAX_TIME:
             break
+    return _in_order(found)
+
+
+def _in_order(found: list[LeftOutAt]) -> list[LeftOutAt]:
     return sorted(found, key=lambda point: point.C)
+
+
+def _left_out_at(
+    C: float, named: NamedProblem, subject: Subject, seconds: float | None, effort: dict[str, Any]
+) -> LeaveOneOut:
+    claim, examined = named.claim, subject.examined
+    problem = LinearClassifier(
+        C=C,
+        loss=claim.loss,
+        fit_intercept=claim.offset.kind != "none",
+        penalize_intercept=claim.offset.kind == "penalized",
+        intercept_scaling=claim.offset.scale,
+        class_weight=claim.class_weight,
+        tol=named.settings.limits.tol,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LeaveOneOutWarning)  # each point tells whether it says anything
+        return leave_one_out(
+            problem,
+            examined.X,
+            examined.labels,
+            sample_weight=subject.weights,
+            agreements=None,
+            max_time=seconds,
+            **effort,
+        )

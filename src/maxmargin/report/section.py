@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Chart", "Column", "Section", "Table", "digits", "numbers", "signed"]
+__all__ = ["Chart", "Column", "Section", "Table", "capital", "digits", "numbers", "signed"]
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,17 @@ class Section:
     notes: Sequence[str] = ()
     template: str = "section.html.j2"
     data: Mapping[str, Any] = field(default_factory=dict)
+
+
+def capital(sentence: str) -> str:
+    """Begin a sentence with a capital letter, and leave the rest of it alone.
+
+    Examples
+    --------
+    >>> capital("within 1 % of the optimum, by LP duality")
+    'Within 1 % of the optimum, by LP duality'
+    """
+    return sentence[:1].upper() + sentence[1:]
 
 
 def digits(value: float, count: int = 4) -> str:

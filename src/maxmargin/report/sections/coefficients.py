@@ -14,8 +14,9 @@ from maxmargin.report.subject import Subject
 
 __all__ = ["coefficients"]
 
-LISTED = 200  # of all coefficients, the largest
-LISTED_OF_ALL = 600  # of all classes together
+LISTED = 150  # of all coefficients, the largest
+LISTED_OF_ALL = 360  # of all classes together
+VALUES_AT_ONCE = 2_000_000
 FIRST = 20  # shown before somebody asks for all
 
 
@@ -48,12 +49,17 @@ def coefficients(evidence: Evidence) -> Section:
 
 
 def _deviations(X: Any) -> NDArray[np.float64]:
-    """Return the standard deviation of each column, dense or sparse."""
-    mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-    if isinstance(X, np.ndarray):
-        return np.asarray(X.std(axis=0, dtype=np.float64))
-    squares = np.asarray(X.astype(np.float64).multiply(X).mean(axis=0)).ravel()
-    return np.sqrt(np.maximum(squares - mean**2, 0.0))
+    """Return the standard deviation of each column, dense or sparse, a block of rows at a time."""
+    n_rows, n_columns = X.shape
+    mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+    squares = np.zeros(n_columns)
+    if not isinstance(X, np.ndarray):
+        squares += np.bincount(X.indices, X.data.astype(np.float64) ** 2, minlength=n_columns)
+        return np.asarray(np.sqrt(np.maximum(squares / n_rows - mean**2, 0.0)))
+    step = max(1, VALUES_AT_ONCE // n_columns)
+    for first in range(0, n_rows, step):
+        squares += ((X[first : first + step] - mean) ** 2).sum(axis=0)
+    return np.asarray(np.sqrt(squares / n_rows))
 
 
 def _group(subject: Subject, k: int, spread: NDArray[np.float64], most: int) -> dict[str, Any]:

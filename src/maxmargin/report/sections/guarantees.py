@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from maxmargin.report.evidence import Evidence
-from maxmargin.report.section import Section
+from maxmargin.report.section import Section, capital
 from maxmargin.results.wording import percent
 
 __all__ = ["guarantees_section"]
@@ -27,13 +27,13 @@ def guarantees_section(evidence: Evidence) -> Section:
             "value": percent(line.value),
             "in_short": line.in_short.replace("; vacuous", ""),
             "is_vacuous": line.is_vacuous,
-            "statement": line.statement[:1].upper() + line.statement[1:],
+            "statement": capital(line.statement),
             "assumptions": line.assumptions,
             "source": line.source,
         }
         for line in known
     ]
-    price = f"{known.price[:1].upper()}{known.price[1:]}." if known.price else ""
+    price = capital(f"{known.price}.") if known.price else ""
     return Section(
         "guarantees",
         TITLE,

@@ -75,25 +75,31 @@ def _best(points: list[LeftOutAt], C: float) -> str:
         said += f"; the model's own C has {own.least:,}"
     elif own is not None:
         said += "; the model's own C is among them" if len(places) > 1 else ", which is the model's own"
-    return f"{said}. One error more or less is chance."
+    return f"{said}. Small differences are chance."
 
 
 def _errors(path: Path, points: list[LeftOutAt], C: float, best: str) -> Chart:
     grid = np.union1d(path.C, [point.C for point in points])
     training = np.full(len(grid), np.nan)
     training[np.searchsorted(grid, path.C)] = path.training_error
-    least, most = np.full(len(grid), np.nan), np.full(len(grid), np.nan)
+    errors, ranges = np.full(len(grid), np.nan), []
     for point in points:
-        place = int(np.searchsorted(grid, point.C))
-        least[place], most[place] = point.least / point.n_examples, point.most / point.n_examples
+        if point.least == point.most:
+            errors[np.searchsorted(grid, point.C)] = point.least / point.n_examples
+        else:
+            ends = (point.C, point.least / point.n_examples, point.most / point.n_examples)
+            ranges.append(numbers(ends, 7))
     series = [{"name": "training error", "values": numbers(training), "colour": "muted", "dash": True}]
-    if points:
-        is_exact = bool(np.all((least == most) | np.isnan(least)))
-        name = "wrong when left out" if is_exact else "wrong when left out, at least"
-        series.append({"name": name, "values": numbers(least), "colour": "accent", "marks": True})
-        if not is_exact:
-            series.append({"name": "at most", "values": numbers(most), "colour": "doubtful", "marks": True})
+    if np.isfinite(errors).any():
+        left_out = {
+            "name": "wrong when left out",
+            "values": numbers(errors),
+            "colour": "accent",
+            "marks": True,
+        }
+        series.append(left_out)
     spec = {
+        "ranges": ranges,
         "kind": "lines",
         "xLabel": "C",
         "yLabel": "share of the rows",
@@ -131,7 +137,7 @@ def _geometry(path: Path, C: float) -> Chart:
             {
                 "name": "support vectors",
                 "values": [int(count) for count in path.n_support],
-                "colour": "positive",
+                "colour": "accent",
                 "marks": True,
                 "dash": True,
                 "right": True,

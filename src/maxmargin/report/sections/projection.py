@@ -11,14 +11,16 @@ from maxmargin.report.drawn_classes import drawn_problems
 from maxmargin.report.evidence import Evidence
 from maxmargin.report.section import Chart, Column, Section, Table, digits, numbers
 from maxmargin.report.subject import Subject
-from maxmargin.report.widest_direction import positions_along
+from maxmargin.report.widest_direction import widest_direction
 from maxmargin.results.wording import plural
 
 __all__ = ["projection"]
 
 POINTS = 1500  # drawn of one picture
 POINTS_OF_ALL = 6000  # drawn of the pictures of all classes together
-CELLS = (48, 30)  # of a density
+CELLS = (48, 30)  # of a density at most
+OUTER = 0.005  # of the rows to either side are beyond its edges
+ROWS_OF_A_CELL = 5  # fewer are not drawn where single rows are not to be seen
 
 
 def projection(evidence: Evidence) -> Section:
@@ -38,11 +40,9 @@ def projection(evidence: Evidence) -> Section:
     ]
     if subject.redact:
         lead.append("Redacted: squares stand for rows nearby, the larger the more; no single row is drawn.")
-    drawn = views[0].pop("n_drawn")
-    for view in views[1:]:
-        view.pop("n_drawn")
-    sampled = drawn < subject.n_rows and not subject.redact
-    caption = f"{drawn:,} of {plural(subject.n_rows, 'row')}, drawn at random" if sampled else ""
+    drawn = max([view.pop("n_drawn") for view in views])
+    how = f"where {ROWS_OF_A_CELL} or more lie together" if subject.redact else "drawn at random"
+    caption = f"{drawn:,} of {plural(subject.n_rows, 'row')}, {how}" if drawn < subject.n_rows else ""
     chart = Chart(
         "rows-chart",
         "Rows by distance to the boundary",
@@ -62,17 +62,17 @@ def _view(subject: Subject, k: int, most: int) -> dict[str, Any]:
     model, examined = subject.model, subject.examined
     length = float(np.linalg.norm(model.coef[k]))
     x = examined.scores[:, k] / length
-    y = positions_along(examined.X, model.coef[k])
+    direction, middle = widest_direction(examined.X, model.coef[k])
     side = examined.signs[:, k] > 0
     sides = _sides(subject, k)
     view: dict[str, Any] = {"name": sides[1], "sides": sides, "margin": numbers([1 / length])[0]}
     if subject.redact:
-        return {**view, **_density(x, y, side), "n_drawn": subject.n_rows}
+        return {**view, **_density(x, examined.X @ direction - middle, side)}
     chosen = _sample(subject.n_rows, most)
     chosen = chosen[np.argsort(x[chosen], kind="stable")]
     drawn = {
         "x": numbers(x[chosen], 4),
-        "y": numbers(y[chosen], 4),
+        "y": numbers(examined.X[chosen] @ direction - middle, 4),
         "positive": side[chosen].astype(int).tolist(),
         "row": chosen.tolist(),
     }
@@ -94,21 +94,24 @@ def _sample(n_rows: int, most: int) -> NDArray[np.intp]:
 
 
 def _density(x: NDArray[Any], y: NDArray[Any], side: NDArray[np.bool_]) -> dict[str, Any]:
-    """Return how many rows of either side are in each cell of a grid."""
-    grid = [np.linspace(*_ends(values), n + 1) for values, n in zip((x, y), CELLS, strict=True)]
+    """Return how many rows of either side are in each cell of a grid, for cells of several rows."""
+    scale = min(1.0, np.sqrt(2.0 * len(x) / (ROWS_OF_A_CELL * CELLS[0] * CELLS[1])))
+    sizes = [max(4, round(scale * n)) for n in CELLS]
+    grid = [np.linspace(*_ends(values), n + 1) for values, n in zip((x, y), sizes, strict=True)]
     counts = [np.histogram2d(x[which], y[which], bins=grid)[0] for which in (~side, side)]
-    filled = np.argwhere(counts[0] + counts[1] > 0)
+    filled = np.argwhere(counts[0] + counts[1] >= ROWS_OF_A_CELL)
     middles = [0.5 * (edges[1:] + edges[:-1]) for edges in grid]
     return {
         "x": numbers(middles[0][filled[:, 0]], 4),
         "y": numbers(middles[1][filled[:, 1]], 4),
         "counts": [[int(count[i, j]) for i, j in filled] for count in counts],
         "cell": numbers([edges[1] - edges[0] for edges in grid], 4),
+        "n_drawn": int(sum(count[i, j] for count in counts for i, j in filled)),
     }
 
 
 def _ends(values: NDArray[Any]) -> tuple[float, float]:
-    low, high = float(values.min()), float(values.max())
+    low, high = (float(end) for end in np.quantile(values, (OUTER, 1 - OUTER)))
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 
 

@@ -79,7 +79,8 @@ def size_of_data(evidence: Evidence, fingerprint: Fingerprint) -> str:
 
 def _classes(evidence: Evidence) -> str:
     labels = evidence.subject.examined.labels
-    return describe_classes(labels, evidence.subject.model.classes).split(" ", 1)[1]
+    said = describe_classes(labels, evidence.subject.model.classes)
+    return said.removeprefix("classes ")
 
 
 def _model_words(evidence: Evidence) -> str:

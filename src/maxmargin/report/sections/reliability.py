@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from maxmargin.report.evidence import Evidence
-from maxmargin.report.section import Chart, Column, Section, Table, numbers
+from maxmargin.report.section import Chart, Column, Section, Table, capital, numbers
 from maxmargin.results.wording import chosen_percent
 
 __all__ = ["reliability_section"]
@@ -15,8 +15,7 @@ def reliability_section(evidence: Evidence) -> Section:
     """Return the section; without probabilities it says why."""
     answer = evidence.reliability
     if answer.value is None:
-        why = f"{answer.why_not[:1].upper()}{answer.why_not[1:]}"
-        return Section("reliability", TITLE, SHORT, notes=[why])
+        return Section("reliability", TITLE, SHORT, notes=[capital(answer.why_not)])
     found, which = answer.value
     sure = chosen_percent(found.confidence)
     lead = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxmargin.report.evidence import Evidence
 from maxmargin.report.section import Column, Section, Table, digits, signed
@@ -15,7 +16,7 @@ __all__ = ["suspects_section"]
 
 TITLE, SHORT = "Labels to look at", "Suspects"
 CHARACTERS = 400  # of a text
-TOLD = 5  # columns of a row
+TOLD = 4  # columns of a row
 
 
 def suspects_section(evidence: Evidence, most: int) -> Section:
@@ -40,8 +41,12 @@ def suspects_section(evidence: Evidence, most: int) -> Section:
 def _shown(subject: Subject) -> str:
     if subject.redact:
         return "Redacted: what is in the rows is left out; row numbers count from 0."
-    what = "The beginning of the text" if subject.texts is not None else "The columns that speak loudest"
-    return f"{what} is beside each. Row numbers count from 0."
+    if subject.texts is not None:
+        return "The beginning of its text is beside each. Row numbers count from 0."
+    return (
+        "Beside each are the columns that speak loudest against its label, with what they add to the score "
+        "of the other side. Row numbers count from 0."
+    )
 
 
 def _table(subject: Subject, found: Suspects, most: int) -> Table:
@@ -50,7 +55,7 @@ def _table(subject: Subject, found: Suspects, most: int) -> Table:
     if found.left_out is not None:
         columns.append(Column("when left out", is_number=True))
     if not subject.redact:
-        columns.append(Column("text" if subject.texts is not None else "what the row says"))
+        columns.append(Column("text" if subject.texts is not None else "what speaks against the label"))
     labels = dict(zip(subject.model.classes.tolist(), class_names(subject.model.classes), strict=True))
     rows = []
     for place, row in enumerate(found.indices[:most].tolist()):
@@ -60,7 +65,7 @@ def _table(subject: Subject, found: Suspects, most: int) -> Table:
         if found.left_out is not None:
             cells.append((digits(found.left_out[place], 3), float(found.left_out[place])))
         if not subject.redact:
-            cells.append(_content(subject, row, said))
+            cells.append(_content(subject, row))
         rows.append(cells)
     caption = f"The {len(rows)} most suspicious rows" if len(rows) > 1 else "The suspicious row"
     return Table(caption, columns, rows, can_sort=True, can_filter=len(rows) > 8, stacks=True)
@@ -70,19 +75,27 @@ def _plain(label: Any) -> Any:
     return label.item() if hasattr(label, "item") else label
 
 
-def _content(subject: Subject, row: int, predicted: Any) -> str:
-    """Return the row's text, or the columns that speak loudest for what is predicted."""
+def _content(subject: Subject, row: int) -> str:
+    """Return the row's text, or the columns that speak loudest against its label."""
     if subject.texts is not None:
         text = " ".join(str(subject.texts[row]).split())
         return text if len(text) <= CHARACTERS else f"{text[:CHARACTERS].rstrip()} …"
     values = subject.examined.X[[row]]
     values = np.ravel(values.toarray() if hasattr(values, "toarray") else values).astype(np.float64)
-    theta = subject.model.coef[0]
-    towards = 1.0 if predicted == subject.model.classes[-1] else -1.0
-    if subject.model.coef.shape[0] > 1:
-        theta, towards = subject.model.coef[subject.model.classes == predicted][0], 1.0
-    pushes = towards * theta * values
+    pushes = _against(subject, row) * values
     loudest = [j for j in np.argsort(-pushes, kind="stable")[:TOLD] if pushes[j] > 0]
     if not loudest:
-        return "no column speaks for it; the offset does"
+        return "no column does; the offset is against it"
     return "; ".join(f"{subject.names[j]} = {digits(values[j], 3)} ({signed(pushes[j], 2)})" for j in loudest)
+
+
+def _against(subject: Subject, row: int) -> NDArray[np.float64]:
+    """Return the weights by which the columns speak against a row's label.
+
+    With several classes, those of the best other class, less those of its own.
+    """
+    model, sign = subject.model, subject.examined.signs[row]
+    if len(sign) == 1:
+        return np.asarray(-sign[0] * model.coef[0])
+    others = np.where(sign > 0, -np.inf, subject.examined.scores[row])
+    return np.asarray(model.coef[int(others.argmax())] - model.coef[int(sign.argmax())])

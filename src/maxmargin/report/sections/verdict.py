@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.report.evidence import Evidence
-from maxmargin.report.section import Column, Section, Table, digits
+from maxmargin.report.section import Column, Section, Table, capital, digits
 from maxmargin.results.certificate import ROUNDING, Certificate
 from maxmargin.results.leave_one_out import LeaveOneOut
 from maxmargin.results.wording import chosen_percent, percent, plural
@@ -19,6 +19,7 @@ from maxmargin.results.wording import chosen_percent, percent, plural
 __all__ = ["accuracy_text", "verdict"]
 
 NEAR = 1e-3  # a relative gap up to here makes no difference that anybody would notice
+TINY = 1e-9  # a gap up to here is rounding, also where the optimum is 0
 MOST_CLASSES = 20  # of a table of labels against predictions
 
 
@@ -109,7 +110,10 @@ def _accuracy(evidence: Evidence) -> Accuracy:
         )
     left_out = evidence.left_out.value
     if left_out is not None and left_out.n_examples:
-        return _by_leave_one_out(left_out)
+        suspects = evidence.suspects.value
+        is_estimated = suspects is not None and suspects.left_out is not None
+        estimated = suspects.n_at_odds if suspects is not None and is_estimated else None
+        return _by_leave_one_out(left_out, estimated)
     right = float((evidence.subject.examined.lead > 0).mean())
     return Accuracy(
         headline=accuracy_text(right),
@@ -121,14 +125,24 @@ def _accuracy(evidence: Evidence) -> Accuracy:
     )
 
 
-def _by_leave_one_out(left_out: LeaveOneOut) -> Accuracy:
+def _by_leave_one_out(left_out: LeaveOneOut, estimated: int | None) -> Accuracy:
+    """Return the exact count, or what is proved of it, with an estimate of the rest where there is one."""
     n = left_out.n_examples
     high, low = 1 - left_out.n_errors / n, 1 - (left_out.n_errors + left_out.n_undecided) / n
     is_decided = left_out.n_undecided == 0
     between = f"{accuracy_text(low)} to {accuracy_text(high)}"
-    count = plural(left_out.n_undecided, "row")
-    undecided = "" if is_decided else f" {count} could not be decided in time."
     warning = f" But {left_out.warning()}" if left_out.warning() else ""
+    if not is_decided and estimated is not None:
+        guess = min(max(1 - estimated / n, low), high)
+        return Accuracy(
+            headline=f"≈ {accuracy_text(guess)}",
+            basis=f"right on {plural(n, 'row')} when each is left out of the fit, by estimates",
+            worth=f"An estimate for new rows. Leaving out was decided for all but "
+            f"{plural(left_out.n_undecided, 'row')} in the time there was: proved is {between}.{warning}",
+            interval=(low, high),
+            value=guess,
+        )
+    undecided = "" if is_decided else f" {plural(left_out.n_undecided, 'row')} could not be decided in time."
     return Accuracy(
         headline=accuracy_text(high) if is_decided else between,
         basis=f"right on {plural(n, 'row')} when each is left out of the fit",
@@ -162,15 +176,8 @@ def _bar(accuracy: Accuracy, guessing: float) -> dict[str, Any]:
 def _optimality(evidence: Evidence) -> dict[str, Any]:
     found, model = evidence.certificate.value, evidence.subject.model
     if found is None:
-        own: Certificate | None = model.certificate
-        said = "" if own is None else f"Its own certificate, from when it was fitted: {own}."
-        return {
-            "state": "unknown",
-            "headline": "Not certified here",
-            "sentence": f"{evidence.certificate.why_not[:1].upper()}{evidence.certificate.why_not[1:]}",
-            "further": said,
-        }
-    gap = found.relative_gap
+        return _not_computed(model.certificate, evidence.certificate.why_not)
+    gap = found.relative_gap if found.gap > TINY else 0.0
     is_near = gap <= max(NEAR, model.tol if model.certificate is not None else 0.0)
     if gap <= ROUNDING:
         headline = "At the optimum"
@@ -187,9 +194,25 @@ def _optimality(evidence: Evidence) -> dict[str, Any]:
             " So these coefficients are not the best for this problem on these rows: the solver stopped "
             "early, or the rows, the class weights or the sample weights are not those of the fit."
         )
-    said = f"{found}."
     state = "proved" if is_near else "doubtful"
-    return {"state": state, "headline": headline, "sentence": said[:1].upper() + said[1:], "further": further}
+    return {"state": state, "headline": headline, "sentence": capital(f"{found}."), "further": further}
+
+
+def _not_computed(own: Certificate | None, why_not: str) -> dict[str, Any]:
+    """Return what there is where no certificate could be computed: the model's own, or nothing."""
+    if own is None:
+        return {
+            "state": "unknown",
+            "headline": "Not certified",
+            "sentence": capital(why_not),
+            "further": "",
+        }
+    return {
+        "state": "stated",
+        "headline": capital(str(own).split(" (")[0]),
+        "sentence": f"So says the model's own certificate, from when it was fitted: {own}.",
+        "further": f"It was not computed anew for this report. {capital(why_not)}",
+    }
 
 
 # ---------------------------------------------------------------- labels against predictions
@@ -211,11 +234,15 @@ def _confusion(evidence: Evidence) -> Table | None:
             predicted = np.where(left_out.errors, 1 - codes, codes)
             which = "training rows, each when left out"
     counts = _counts(codes, predicted, len(names))
-    columns = [Column("labelled"), *(Column(f"predicted {name}", is_number=True) for name in names)]
+    predictions = [f"predicted {name}" for name in names] if len(names) == 2 else names
+    columns = [Column("labelled"), *(Column(name, is_number=True) for name in predictions)]
     rows = [
         [name, *(f"{count:,}" for count in counts[k]), *_right(counts[k], k)] for k, name in enumerate(names)
     ]
-    return Table(f"Labels and predictions: {which}", [*columns, Column("right", is_number=True)], rows)
+    across = "" if len(names) == 2 else ", predictions across"
+    return Table(
+        f"Labels and predictions: {which}{across}", [*columns, Column("right", is_number=True)], rows
+    )
 
 
 def _counts(codes: NDArray[np.intp], predicted: NDArray[Any], n: int) -> NDArray[np.intp]:

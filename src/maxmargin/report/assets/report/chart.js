@@ -235,7 +235,7 @@ function powersOfTen(u, axisIndex, low, high, step, space) {
 }
 
 function wideEnough(u, values) {
-  return 14 + 6.6 * Math.max(4, ...(values || []).map((text) => String(text).length));
+  return 16 + 7 * Math.max(4, ...(values || []).map((text) => String(text).length));
 }
 
 function plainTicks(u, splits) {
@@ -243,7 +243,7 @@ function plainTicks(u, splits) {
 }
 
 function percentTicks(u, splits) {
-  return splits.map((value) => (value === null ? "" : asPercent(value)));
+  return splits.map((value) => (value === null ? "" : asPercent(value, 6)));
 }
 
 /* Draw within the axes only. */
@@ -297,6 +297,8 @@ function swatch(entry) {
     triangle: ["path", { d: "M10 1 L15.5 11 L4.5 11 Z" }],
     square: ["rect", { x: 5, y: 1, width: 10, height: 10 }],
     ring: ["circle", { cx: 10, cy: 6, r: 4.5, class: "hollow" }],
+    area: ["rect", { x: 1, y: 0, width: 18, height: 12, class: "area" }],
+    upright: ["path", { d: "M10 0 V12", class: "line" }],
     line: ["path", { d: "M0 6 H20", class: "line" }],
     dashes: ["path", { d: "M0 6 H7 M13 6 H20", class: "line" }],
   };

@@ -19,13 +19,15 @@ function faint(name, opacity) {
 /* Numbers as the rest of the page writes them. */
 function written(value, digits = 4) {
   if (value === null || value === undefined) return "";
-  return String(Number(value.toPrecision(digits))).replace("-", "−").replace("e+", "e");
+  const rounded = Number(value.toPrecision(digits));
+  const text = Math.abs(rounded) >= 1000 && Math.abs(rounded) < 1e7 ? rounded.toLocaleString("en") : String(rounded);
+  return text.replace("-", "−").replace("e+", "e");
 }
 
-function asPercent(value) {
+function asPercent(value, digits = 3) {
   if (value === null || value === undefined) return "";
   const share = 100 * value;
   const small = share !== 0 && (Math.abs(share) < 1e-4 || Math.abs(share) >= 1e5);
-  const text = small ? share.toExponential(0).replace("e+", "e").replace("-", "−") : written(share, 3);
+  const text = small ? share.toExponential(0).replace("e+", "e").replace("-", "−") : written(share, digits);
   return `${text}\u00a0%`;
 }

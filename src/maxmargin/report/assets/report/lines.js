@@ -16,39 +16,74 @@ function known(values) {
   return values.filter((value) => value !== null);
 }
 
+/* From 0, unless that would press all lines into a corner; what is not decided may reach out of the picture. */
+function rangeOf(list, ranges) {
+  const values = list.flatMap((one) => known(one.values));
+  let [low, high] = [Math.min(...values), Math.max(...values)];
+  for (const [, from, to] of ranges) [low, high] = [Math.min(low, from), Math.max(high, Math.min(to, 3 * high))];
+  if (!(high > 0)) return [0, 1];
+  const room = 0.12 * (high - low) || 0.1 * high;
+  return low > 0.5 * high ? [low - room, high + room] : [0, high + room];
+}
+
+/* An upright stroke with feet. */
+function interval(u, x, low, high, name) {
+  const [place, bottom, top] = [u.valToPos(x, "x", true), u.valToPos(low, "y", true), u.valToPos(high, "y", true)];
+  const foot = 5 * uPlot.pxRatio;
+  const ctx = u.ctx;
+  ctx.strokeStyle = colour(name);
+  ctx.lineWidth = 2 * uPlot.pxRatio;
+  ctx.setLineDash([]);
+  ctx.beginPath();
+  ctx.moveTo(place, bottom);
+  ctx.lineTo(place, top);
+  for (const end of [bottom, top]) {
+    ctx.moveTo(place - foot, end);
+    ctx.lineTo(place + foot, end);
+  }
+  ctx.stroke();
+}
+
 drawers.lines = (spec) => {
   const left = spec.series.filter((one) => !one.right);
   const right = spec.series.filter((one) => one.right);
-  const top = (list) => 1.08 * Math.max(...list.flatMap((one) => known(one.values)), 0) || 1;
+  const ranges = spec.ranges || [];
   const write = (one, value) => (spec.percent ? asPercent(value) : written(value));
   const first = left[left.length - 1];
-  const places = spec.x.map((x, k) => k).filter((k) => spec.series.some((one) => one.values[k] !== null));
+  const places = spec.x.map((x, k) => k).filter((k) => spec.series.some((one) => one.values[k] !== null) ||
+    ranges.some(([C]) => C === spec.x[k]));
   const log = Math.log10(spec.x[spec.x.length - 1] / spec.x[0]) * 0.03;
   return {
     data: [spec.x, ...spec.series.map((one) => one.values)],
     series: spec.series.map(lineSeries),
     x: [spec.x[0] / 10 ** log, spec.x[spec.x.length - 1] * 10 ** log],
-    y: [0, top(left)],
-    right: right.length ? [0, top(right)] : null,
+    y: rangeOf(left, ranges),
+    right: right.length ? rangeOf(right, []) : null,
     logX: true,
     byColumn: true,
     writeY: spec.percent ? percentTicks : plainTicks,
     count: places.length,
     legend: [
       ...spec.series.map((one) => ({ name: one.name, colour: one.colour, shape: one.dash ? "dashes" : "line" })),
-      { name: "this model", colour: "ink", shape: "line" },
+      ...(ranges.length ? [{ name: "left out, not decided in time: between", colour: "doubtful", shape: "upright" }] : []),
+      { name: "this model", colour: "ink", shape: "upright" },
     ],
     at: (k) => {
       const one = spec.series.find((each) => each.values[places[k]] !== null && each === first) ||
         spec.series.find((each) => each.values[places[k]] !== null);
+      if (!one) return ranges.find(([C]) => C === spec.x[places[k]]);
       return [spec.x[places[k]], one.values[places[k]], one.right ? "right" : "y"];
     },
     say: (k) => {
       const parts = spec.series.filter((one) => one.values[places[k]] !== null)
         .map((one) => `${one.name} ${write(one, one.values[places[k]])}`);
+      for (const [C, low, high] of ranges) {
+        if (C === spec.x[places[k]]) parts.push(`wrong when left out ${asPercent(low)} to ${asPercent(high)}`);
+      }
       return `C = ${written(spec.x[places[k]])}: ${parts.join(", ")}`;
     },
     below: (u) => verticalLine(u, spec.own, "ink", [], 1.5),
+    above: (u) => ranges.forEach(([C, low, high]) => interval(u, C, low, high, "doubtful")),
   };
 };
 
@@ -78,7 +113,7 @@ drawers.bars = (spec, view) => {
     count: starts.length,
     legend: [
       ...view.series.map((one) => ({ name: one.name, colour: one.colour, shape: "square" })),
-      { name: "errors", colour: "doubtful", shape: "square" },
+      { name: "errors", colour: "doubtful", shape: "area" },
     ],
     at: (k) => [starts[k] + 0.5 * step, total[k]],
     say: (k) => {
@@ -128,17 +163,11 @@ drawers.reliability = (spec) => ({
   },
   above: (u) => {
     const ctx = u.ctx;
-    ctx.strokeStyle = colour("accent");
     ctx.fillStyle = colour("accent");
-    ctx.lineWidth = 2 * uPlot.pxRatio;
     for (let k = 0; k < spec.predicted.length; k += 1) {
-      const x = u.valToPos(spec.predicted[k], "x", true);
+      interval(u, spec.predicted[k], spec.low[k], spec.high[k], "accent");
       ctx.beginPath();
-      ctx.moveTo(x, u.valToPos(spec.low[k], "y", true));
-      ctx.lineTo(x, u.valToPos(spec.high[k], "y", true));
-      ctx.stroke();
-      ctx.beginPath();
-      drawCircle(ctx, x, u.valToPos(spec.observed[k], "y", true), 5 * uPlot.pxRatio);
+      drawCircle(ctx, u.valToPos(spec.predicted[k], "x", true), u.valToPos(spec.observed[k], "y", true), 5 * uPlot.pxRatio);
       ctx.fill();
     }
   },

@@ -6,6 +6,7 @@ function padded(low, high, share = 0.05) {
 }
 
 function limits(values, ...further) {
+  if (values.length + further.length === 0) return [-1, 1];
   let [low, high] = [Infinity, -Infinity];
   for (const value of [...values, ...further]) {
     if (value < low) low = value;
@@ -84,11 +85,11 @@ drawers.scatter = (spec, view) => {
 drawers.density = (spec, view) => {
   const [negative, positive] = view.counts;
   const total = negative.map((count, k) => count + positive[k]);
-  const most = Math.max(...total);
+  const most = Math.max(...total, 1);
   return {
     data: [view.x, view.y],
     series: [{ paths: () => null, points: { show: false } }],
-    x: limits(view.x, -view.margin, view.margin),
+    x: limits(view.x, -1.5 * view.margin, 1.5 * view.margin),
     y: limits(view.y),
     zoomsBoth: true,
     count: view.x.length,
@@ -103,7 +104,7 @@ drawers.density = (spec, view) => {
       const wide = Math.abs(u.valToPos(view.cell[0], "x", true) - u.valToPos(0, "x", true));
       const high = Math.abs(u.valToPos(view.cell[1], "y", true) - u.valToPos(0, "y", true));
       for (let k = 0; k < total.length; k += 1) {
-        const size = Math.max(0.22, Math.sqrt(total[k] / most));
+        const size = 0.96 * Math.max(0.2, Math.sqrt(total[k] / most));
         const [w, h] = [size * wide, size * high];
         const [x, y] = [u.valToPos(view.x[k], "x", true) - w / 2, u.valToPos(view.y[k], "y", true) - h / 2];
         const share = negative[k] / total[k];
