@@ -12,7 +12,8 @@ from maxmargin.errors import InvalidInput
 
 __all__ = ["GivenObjective", "course_of"]
 
-MOST_DRAWN = 3000  # steps; of longer descents every so many
+MOST_DRAWN, FEWEST_DRAWN = 3000, 100  # steps; of longer descents every so many
+WORK = 60_000_000  # agreements that the steps may cost; with many rows fewer are drawn
 
 
 class GivenObjective:
@@ -41,8 +42,10 @@ def course_of(trace: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
             "a trace is needed, of gradient_descent or trace_ of an online learner; "
             f"got {type(trace).__name__}"
         )
-    if len(steps) > MOST_DRAWN:
-        steps = steps[np.unique(np.linspace(0, len(steps) - 1, MOST_DRAWN).round().astype(int))]
+    n_rows = getattr(getattr(getattr(trace, "landscape", None), "X", None), "shape", (1,))[0]
+    most = int(np.clip(WORK // max(1, n_rows), FEWEST_DRAWN, MOST_DRAWN))
+    if len(steps) > most:
+        steps = steps[np.unique(np.linspace(0, len(steps) - 1, most).round().astype(int))]
     if hasattr(trace, "coefs"):
         return steps, np.column_stack([trace.coefs[steps], trace.intercepts[steps]])
     coefs, offsets = trace.course((steps + first).tolist())

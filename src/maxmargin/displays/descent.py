@@ -32,7 +32,7 @@ CLOSE = 0.045  # of the picture: nearer numbers would cover each other
 MOST_KINKS = 200  # of more, only the place matters where they crowd, and that is dark ink
 ON_A_CURVE = 600
 ON_A_MAP = 121
-WORK = 300_000_000  # agreements that a map may cost; with many rows it becomes coarser
+WORK = 60_000_000  # agreements that a map may cost; with many rows it becomes coarser
 FALLS = 1e-6  # of the range of a curve: how far from a kink its two slopes are measured
 
 
@@ -52,6 +52,8 @@ class DescentDisplay:
         The numbers of these steps.
     plane : WeightPlane
         Which weights are drawn.
+    objective : array of shape (T + 1,), optional
+        J after every step, where it is known.
 
     Attributes
     ----------
@@ -101,13 +103,14 @@ class DescentDisplay:
         parameters: NDArray[np.float64],
         steps: NDArray[np.int64],
         plane: WeightPlane,
+        objective: NDArray[np.float64] | None = None,
     ) -> None:
         self.landscape = landscape
         self.parameters = parameters
         self.steps = steps
         self.plane = plane
         self.path = plane.project(parameters)
-        self.objective = landscape.on(parameters)
+        self.objective = landscape.on(parameters) if objective is None else objective
         if not np.isfinite(self.objective).all():
             raise InvalidInput("the objective is not finite at every step; draw fewer steps.")
         self.best = int(np.argmin(self.objective))
@@ -151,13 +154,14 @@ class DescentDisplay:
                 "the trace does not know its objective; give it as a function objective(coef, intercept)."
             )
         landscape: Any = known if objective is None else GivenObjective(objective)
-        best = parameters[int(np.argmin(landscape.on(parameters)))]
+        values = landscape.on(parameters)
+        best = parameters[int(np.argmin(values))]
         has_offset = bool(trace.has_offset)
         if isinstance(coordinates, str) and coordinates == "line":
             plane = WeightPlane.line(parameters[0], best, "the best step")
         else:
             plane = choose_plane(parameters, best, coordinates, has_offset=has_offset)
-        display = cls(landscape=landscape, parameters=parameters, steps=steps, plane=plane)
+        display = cls(landscape=landscape, parameters=parameters, steps=steps, plane=plane, objective=values)
         return display.plot(ax, fan=fan)
 
     def plot(self, ax: Axes | None = None, *, fan: float | None = None) -> DescentDisplay:
