@@ -47,19 +47,64 @@ __all__ = [
 
 
 class MaxMarginError(Exception):
-    """Anything this package refuses to do; the message says what to change."""
+    """Anything this package refuses to do; the message says what to change.
+
+    Examples
+    --------
+    >>> from maxmargin import LinearSVM
+    >>> from maxmargin.errors import MaxMarginError
+    >>> try:
+    ...     LinearSVM(C=-1).fit([[0.0], [1.0]], [0, 1])
+    ... except MaxMarginError as error:
+    ...     print(type(error).__name__, isinstance(error, ValueError))
+    InvalidParameter True
+    """
 
 
 class InvalidInput(MaxMarginError, ValueError):
-    """Data that cannot be used: wrong shape, NaN, unknown labels, negative weights."""
+    """Data that cannot be used: wrong shape, NaN, unknown labels, negative weights.
+
+    Examples
+    --------
+    >>> from maxmargin import LinearSVM
+    >>> from maxmargin.errors import InvalidInput
+    >>> try:
+    ...     LinearSVM().fit([[0.0], [float("nan")]], [0, 1])
+    ... except InvalidInput as error:
+    ...     print(error)
+    X contains NaN: row 1, column 0 (counted from 0). Remove or impute such values.
+    """
 
 
 class UnreadableFile(InvalidInput, OSError):
-    """A path that cannot be read or written: a folder, no permission, a failing disk."""
+    """A path that cannot be read or written: a folder, no permission, a failing disk.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from maxmargin import load_data
+    >>> from maxmargin.errors import UnreadableFile
+    >>> with TemporaryDirectory() as folder:
+    ...     try:
+    ...         load_data(folder)
+    ...     except UnreadableFile as error:
+    ...         print(str(error).replace(folder, "this"))
+    this is a folder; a file is expected
+    """
 
 
 class MissingFile(UnreadableFile, FileNotFoundError):
-    """A path at which there is no file."""
+    """A path at which there is no file.
+
+    Examples
+    --------
+    >>> from maxmargin import load_data
+    >>> try:
+    ...     load_data("nowhere.svm")
+    ... except FileNotFoundError as error:
+    ...     print(error)
+    nowhere.svm: no such file
+    """
 
 
 class FileFormatError(InvalidInput):
@@ -104,11 +149,38 @@ class FileFormatError(InvalidInput):
 
 
 class ModelFileError(FileFormatError):
-    """A file that should hold a model and does not, or is damaged or too new."""
+    """A file that should hold a model and does not, or is damaged or too new.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from maxmargin import load_model
+    >>> from maxmargin.errors import ModelFileError
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "a.model"
+    ...     _ = file.write_text("not a model")
+    ...     try:
+    ...         load_model(file)
+    ...     except ModelFileError as error:
+    ...         print(error.message)
+    not a maxmargin model file
+    """
 
 
 class InvalidParameter(MaxMarginError, ValueError):
-    """A setting outside its range, or two settings that exclude each other."""
+    """A setting outside its range, or two settings that exclude each other.
+
+    Examples
+    --------
+    >>> from maxmargin import LinearSVM
+    >>> from maxmargin.errors import InvalidParameter
+    >>> try:
+    ...     LinearSVM(C=2, lam=0.1).fit([[0.0], [1.0]], [0, 1])
+    ... except InvalidParameter as error:
+    ...     print(error)
+    give C or lam, not both: C = 1/(lam · n) is one number; got C=2 and lam=0.1
+    """
 
 
 class NoFiniteOptimum(MaxMarginError, ValueError):
@@ -128,6 +200,16 @@ class NoFiniteOptimum(MaxMarginError, ValueError):
         Whether every row gets better, or some stay on the boundary.
     n_separated : int
         How many rows get better.
+
+    Examples
+    --------
+    >>> from maxmargin import train
+    >>> from maxmargin.errors import NoFiniteOptimum
+    >>> try:
+    ...     train([[0.0], [1.0], [1.0], [2.0]], [-1, -1, 1, 1], loss="logistic", C=float("inf"))
+    ... except NoFiniteOptimum as error:
+    ...     print(error.kind, error.direction, error.offset, error.n_separated)
+    quasi-complete [1.] -1.0 2
     """
 
     def __init__(
@@ -165,6 +247,16 @@ class NotSeparable(MaxMarginError, ValueError):
         Why, and what to do instead.
     separability : Separability, optional
         The proof: a combination of the rows that no hyperplane can satisfy; its `check()` goes through it.
+
+    Examples
+    --------
+    >>> from maxmargin import HardMarginSVM
+    >>> from maxmargin.errors import NotSeparable
+    >>> try:
+    ...     HardMarginSVM().fit([[0.0], [1.0], [2.0], [3.0]], [-1, 1, -1, 1])
+    ... except NotSeparable as error:
+    ...     print(error.separability.kind, error.separability.check())
+    overlapping True
     """
 
     def __init__(self, message: str, separability: Any = None) -> None:
@@ -234,6 +326,14 @@ class Interrupted(KeyboardInterrupt):
     message : str
     model : LinearModel
         Of work that makes no model, what it has found so far, such as a `LeaveOneOut`.
+
+    Examples
+    --------
+    >>> try:
+    ...     raise Interrupted("the fit was interrupted", model=None)
+    ... except KeyboardInterrupt as error:
+    ...     print(error, error.model)
+    the fit was interrupted None
     """
 
     def __init__(self, message: str, model: Any = None) -> None:

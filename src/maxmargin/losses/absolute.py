@@ -16,7 +16,13 @@ __all__ = ["Absolute"]
 
 
 class Absolute(Loss):
-    """|1 - m|."""
+    """|1 - m|.
+
+    Examples
+    --------
+    >>> Absolute().value([-1.0, 0.0, 1.0, 2.0])
+    array([2., 1., 0., 1.])
+    """
 
     name = "absolute"
     formula = "|1 - m|"

@@ -50,6 +50,11 @@ def geometric_margins(coef: ArrayLike, intercept: float, X: Any, y: ArrayLike) -
     ------
     InvalidInput
         If θ = 0, which has no boundary.
+
+    Examples
+    --------
+    >>> geometric_margins([3.0, 4.0], -5.0, [[1.0, 1.0], [3.0, 4.0]], [-1, 1])
+    array([-0.4,  4. ])
     """
     return LabelledRows.check(coef, intercept, X, y).geometric_margins
 
@@ -58,6 +63,11 @@ def slacks(coef: ArrayLike, intercept: float, X: Any, y: ArrayLike) -> FloatArra
     """Return ξ = max(0, 1 - agreement) for every row: the slack variables of A10 and D2 at (θ, θ₀).
 
     The parameters are those of :func:`agreements`.
+
+    Examples
+    --------
+    >>> slacks([1.0, 1.0], -3.0, [[1.0, 1.0], [2.0, 1.5], [1.0, 1.0]], [-1, 1, 1])
+    array([0. , 0.5, 2. ])
     """
     return np.maximum(0.0, 1.0 - agreements(coef, intercept, X, y))
 

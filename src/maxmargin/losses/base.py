@@ -40,6 +40,18 @@ class Loss(ABC):
         The agreements at which the slope is an interval instead of a number.
     dual : DualForm or None
         What training needs to know; None for a loss that is only evaluated.
+
+    Examples
+    --------
+    >>> from maxmargin.losses import LOSSES
+    >>> hinge = LOSSES["hinge"]
+    >>> hinge
+    <loss hinge: max(0, 1 - m)>
+    >>> hinge.value([0.0, 2.0]), hinge.slope([0.0, 2.0]), hinge.curvature([0.0, 2.0])
+    (array([1., 0.]), array([-1.,  0.]), array([0., 0.]))
+    >>> low, high = hinge.slope_interval(1.0)
+    >>> float(low), float(high), float(hinge.conjugate(-0.5))
+    (-1.0, 0.0, -0.5)
     """
 
     name: ClassVar[str]

@@ -13,7 +13,13 @@ __all__ = ["Exponential"]
 
 
 class Exponential(Loss):
-    """exp(-m)."""
+    """exp(-m).
+
+    Examples
+    --------
+    >>> Exponential().value([-1.0, 0.0, 1.0]).round(3)
+    array([2.718, 1.   , 0.368])
+    """
 
     name = "exponential"
     formula = "exp(-m)"

@@ -54,6 +54,13 @@ class FixedReferenceMargin:
         The λ of A9 whose SVM is this classifier (the one with the best bound).
     n_fits : int
         How many SVM problems were solved.
+
+    Examples
+    --------
+    >>> from maxmargin import fit_reference_margin
+    >>> found = fit_reference_margin([[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1], 2.0)
+    >>> round(1.0 / abs(float(found.coef[0])), 6), found.bound <= found.risk
+    (2.0, True)
     """
 
     gamma_ref: float
@@ -109,6 +116,16 @@ def best_at_reference_margin(
         Stop at this gap; the mean hinge loss at the optimum of A9 is between 0 and 1, so it is absolute.
     max_fits : int, default 60
         The largest number of problems to solve; the gap of the result is honest whatever it is.
+
+    Examples
+    --------
+    >>> from maxmargin import train
+    >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1]
+    >>> def fit(lam):
+    ...     model = train(X, y, lam=lam)
+    ...     return model.coef[0], model.intercept[0], lam * model.certificate.bound
+    >>> round(best_at_reference_margin(2.0, X, y, fit=fit).risk, 4)
+    0.25
     """
     radius = 1.0 / check_positive("gamma_ref", gamma_ref)
     if not 1e-150 < radius < 1e150:

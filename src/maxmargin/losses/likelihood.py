@@ -43,6 +43,11 @@ def label_probabilities(coef: ArrayLike, intercept: float, X: Any, y: ArrayLike)
         The rows x.
     y : array of shape (n,)
         The labels, -1 or +1.
+
+    Examples
+    --------
+    >>> label_probabilities([1.0], 0.0, [[0.0], [math.log(3.0)]], [-1, 1]).round(12)
+    array([0.5 , 0.75])
     """
     m = LabelledRows.check(coef, intercept, X, y).agreements
     return -find_loss("logistic").slope(-m)  # g(m)
@@ -56,6 +61,11 @@ def likelihood(
     The parameters are those of :func:`label_probabilities`; a row of weight w counts as w equal rows. With
     some thousand rows the product falls below the smallest number there is and becomes 0: use
     :func:`log_likelihood`.
+
+    Examples
+    --------
+    >>> round(likelihood([1.0], 0.0, [[0.0], [math.log(3.0)]], [-1, 1]), 12)
+    0.375
     """
     return math.exp(log_likelihood(coef, intercept, X, y, sample_weight=sample_weight))
 
@@ -63,7 +73,13 @@ def likelihood(
 def likelihood_gradient(
     coef: ArrayLike, intercept: float, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> Gradient:
-    """Return the gradient of :func:`likelihood`, which is L times that of the log-likelihood."""
+    """Return the gradient of :func:`likelihood`, which is L times that of the log-likelihood.
+
+    Examples
+    --------
+    >>> likelihood_gradient([0.0], 0.0, [[1.0], [2.0]], [1, 1])
+    Gradient(coef=array([0.375]), intercept=0.25)
+    """
     factor = likelihood(coef, intercept, X, y, sample_weight=sample_weight)
     log_gradient = log_likelihood_gradient(coef, intercept, X, y, sample_weight=sample_weight)
     with np.errstate(under="ignore"):
@@ -89,7 +105,13 @@ def log_likelihood(
 def log_likelihood_gradient(
     coef: ArrayLike, intercept: float, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> Gradient:
-    """Return the gradient of :func:`log_likelihood`, which is 0 at the maximum (D19, D20)."""
+    """Return the gradient of :func:`log_likelihood`, which is 0 at the maximum (D19, D20).
+
+    Examples
+    --------
+    >>> log_likelihood_gradient([0.0], 0.0, [[1.0], [2.0]], [1, 1])
+    Gradient(coef=array([1.5]), intercept=1.0)
+    """
     rows = LabelledRows.check(coef, intercept, X, y, sample_weight)
     loss_gradient = weighted_sum_gradient(find_loss("logistic"), rows)
     return Gradient(-loss_gradient.coef, -loss_gradient.intercept)

@@ -52,6 +52,12 @@ class ReferenceMargin:
         A9's λ (A5's is half of it).
     margins, weights : array of shape (n,)
         The γᵢ, and the share of each row in the mean.
+
+    Examples
+    --------
+    >>> found = reference_margin([1.0], -2.0, [[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1], lam=0.1)
+    >>> found.width, found.mean_margin, found.best >= found.width, found.value <= found.value_at_width
+    (1.0, 1.5, True, True)
     """
 
     best: float

@@ -34,7 +34,14 @@ __all__ = [
 
 
 class Gradient(NamedTuple):
-    """The derivative of a function of (θ, θ₀)."""
+    """The derivative of a function of (θ, θ₀).
+
+    Examples
+    --------
+    >>> slope = empirical_risk_gradient([0.0], 0.0, [[1.0], [3.0]], [-1, 1])
+    >>> slope.coef, slope.intercept
+    (array([-1.]), 0.0)
+    """
 
     coef: FloatArray
     intercept: float
@@ -101,6 +108,11 @@ def empirical_risk_gradient(
     -------
     Gradient
         With the fields ``coef`` and ``intercept``.
+
+    Examples
+    --------
+    >>> empirical_risk_gradient([0.0], 0.0, [[1.0], [3.0]], [-1, 1], loss="hinge")
+    Gradient(coef=array([-1.]), intercept=0.0)
     """
     rows = LabelledRows.check(coef, intercept, X, y, sample_weight)
     return _mean_gradient(find_loss(loss), rows)
@@ -143,6 +155,11 @@ def svm_objective_gradient(
     """Return a subgradient of :func:`svm_objective` with respect to (θ, θ₀) (C, "Gradient of SVM Objective").
 
     Its parameters are the same.
+
+    Examples
+    --------
+    >>> svm_objective_gradient([1.0], -2.0, [[1.0], [3.0]], [-1, 1], lam=0.5).coef    # at two kinks
+    array([-0.5])
     """
     rows = LabelledRows.check(coef, intercept, X, y, sample_weight)
     risk = _mean_gradient(find_loss("hinge"), rows)

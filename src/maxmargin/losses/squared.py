@@ -13,7 +13,13 @@ __all__ = ["Squared"]
 
 
 class Squared(Loss):
-    """(1 - m)²."""
+    """(1 - m)².
+
+    Examples
+    --------
+    >>> Squared().value([-1.0, 0.0, 1.0, 2.0])
+    array([4., 1., 0., 1.])
+    """
 
     name = "squared"
     formula = "(1 - m)^2"

@@ -15,7 +15,13 @@ __all__ = ["SquaredHinge"]
 
 
 class SquaredHinge(Loss):
-    """max(0, 1 - m)²."""
+    """max(0, 1 - m)².
+
+    Examples
+    --------
+    >>> SquaredHinge().value([-1.0, 0.0, 1.0, 2.0])
+    array([4., 1., 0., 0.])
+    """
 
     name = "squared_hinge"
     formula = "max(0, 1 - m)^2"

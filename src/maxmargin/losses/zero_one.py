@@ -19,7 +19,13 @@ __all__ = ["ZeroOne"]
 
 
 class ZeroOne(Loss):
-    """1 if m ≤ 0, else 0."""
+    """1 if m ≤ 0, else 0.
+
+    Examples
+    --------
+    >>> ZeroOne().value([-1.0, 0.0, 1.0, 2.0])
+    array([1., 1., 0., 0.])
+    """
 
     name = "zero_one"
     formula = "1 if m <= 0, else 0"
