@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -74,3 +75,27 @@ def page(browser: Any, allowed: list[str]) -> Iterator[Any]:
     yield opened
     context.close()
     assert faults == []
+
+
+@pytest.fixture(scope="session")
+def address() -> Iterator[str]:
+    """Yield the address of a playground."""
+    from maxmargin.play import Playground
+
+    with Playground() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server.access.url
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def play(page: Any, allowed: list[str], address: str) -> Any:
+    """Return the playground's page with its first example on it."""
+    from browser.play_pages import settle
+
+    allowed.append(address)
+    page.goto(address)
+    settle(page)
+    return page
