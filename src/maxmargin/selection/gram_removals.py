@@ -8,17 +8,16 @@ an example is then left out by a few small systems. What comes out is certified 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._core import Block, NearRows, Stopped, StopToken
-from maxmargin.rows import Array, MemoryRows
+from maxmargin._core import Stopped, StopToken
 from maxmargin.selection.bands import Bands
 from maxmargin.selection.hinge_optimum import HingeOptimum
 from maxmargin.selection.left_out_agreements import LeftOutAgreements
+from maxmargin.selection.near_system import NearSystem
 from maxmargin.selection.row_products import side_by_side
 
 __all__ = ["solve_near"]
@@ -48,112 +47,20 @@ def solve_near(
         n_near = min(bands.n_free + max(int(width * bands.n_free), fewest), _MOST_NEAR)
         if n_near <= bands.n_free or (bands.n_free == 0 and bands.has_free_offset):
             break
+        system = NearSystem(bands, n_near)
         try:
-            system = _System.near(bands, n_near, token)
+            if not system.make(token):
+                break
         except Stopped:
             break
-        if system is None:
-            break
         left = _solve_on(system, found, left, token, threads, watch, signs_only=signs_only)
-        if left.size < _WORTH_A_SYSTEM or token.stopped or system.is_complete:
+        if left.size < _WORTH_A_SYSTEM or token.stopped or n_near >= min(_MOST_NEAR, system.n_rows):
             break
     return left
 
 
-@dataclass(frozen=True, eq=False)
-class _System:
-    """The near rows of a fit, and what a proof needs besides."""
-
-    core: NearRows
-    bands: Bands
-    place: NDArray[np.int64]  # of each row among the near ones, else −1
-    n_near: int
-    n_rows: int
-    residual2: float  # ‖w − w(α)‖²
-    balance: float
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether there is no larger one."""
-        return self.n_near in (self.n_rows, _MOST_NEAR)
-
-    @classmethod
-    def near(cls, bands: Bands, n_near: int, token: StopToken) -> _System | None:
-        """Return the system of the free rows and those next to them; None if the free ones are dependent."""
-        optimum, problem = bands.optimum, bands.optimum.problem
-        live = bands.nearest[problem.cost[bands.nearest] > 0]
-        n_near = min(n_near, live.size)
-        near, far = live[:n_near], live[n_near:]
-        distance = np.abs(1.0 - optimum.agreements)
-        distance[bands.gaps > 0] = 0.0
-        far = far[np.argsort(distance[far], kind="stable")]
-        order = np.concatenate([near, far]).astype(np.int64)
-        norm2, largest = problem.rows.norms()
-        is_free = problem.offset.kind == "free"
-        balance = float(bands.pull.sum())
-        core = NearRows(
-            _in_place(optimum),
-            problem.sign,
-            problem.cost,
-            optimum.alpha,
-            optimum.agreements,
-            order,
-            distance[order],
-            n_near,
-            bands.n_free,
-            balance if is_free else 0.0,
-            float(norm2[near].mean()) if is_free else problem.offset.square,
-            is_free,
-            float(np.sqrt(largest)),
-        )
-        if not core.make(token):
-            return None
-        place = np.full(problem.rows.n_rows, -1, dtype=np.int64)
-        place[near] = np.arange(n_near)
-        difference = bands.w - bands.of_dual
-        return cls(core, bands, place, n_near, live.size, float((difference * difference).sum()), balance)
-
-    def leave_out(
-        self, rows: NDArray[np.int64], new_costs: Array, token: StopToken
-    ) -> tuple[Array, Array, NDArray[np.bool_]]:
-        """Return the changes of the duals and of the offset, and which examples came to rest."""
-        changes, offset_changes = np.zeros((rows.size, self.n_near + 1)), np.zeros(rows.size)
-        solved = np.zeros(rows.size, dtype=bool)
-        self.core.remove(rows, new_costs, changes, offset_changes, solved, token)
-        return changes, offset_changes, solved
-
-    def prove(
-        self, rows: NDArray[np.int64], new_costs: Array, changes: Array, offsets: Array, token: StopToken
-    ) -> tuple[Array, Array, Array]:
-        """Return agreements, gaps, and how far the offset may be from the middle of the best ones."""
-        values = np.zeros((rows.size, 7))
-        self.core.prove(rows, new_costs, changes, offsets, values, token)
-        agreements, gaps, moved, length2, error, below, above = values.T
-        optimum = self.bands.optimum
-        problem = optimum.problem
-        gaps = gaps + 0.5 * self.residual2
-        if problem.offset.kind != "free":
-            return agreements, gaps, np.zeros(rows.size)
-        balance = np.abs(self.balance + moved)
-        gaps = self._with_balance(gaps, balance, offsets, length2)
-        rounding = 4.0 * problem.rows.n_rows * np.finfo(float).eps * problem.class_costs.total
-        is_between = np.minimum(below, above) > balance + rounding
-        return agreements, gaps, np.where(is_between, error, np.inf)
-
-    def _with_balance(self, gaps: Array, balance: Array, offsets: Array, length2: Array) -> Array:
-        """Return the gaps with Σ sα′ ≠ 0 paid for, as `gap_of` does."""
-        optimum = self.bands.optimum
-        largest = optimum.problem.rows.norms()[1]
-        b = np.abs(optimum.b + offsets)
-        scores = float(np.abs(optimum.agreements).max(initial=0.0)) + abs(optimum.b)
-        slope = balance * np.sqrt(2.0 * largest)
-        constant = gaps + balance * (b + scores + np.sqrt(length2 * largest) + 1.0)
-        root = 0.5 * (slope + np.sqrt(slope * slope + 4.0 * constant))
-        return np.asarray(root * root)
-
-
 def _solve_on(
-    system: _System,
+    system: NearSystem,
     found: LeftOutAgreements,
     left: NDArray[np.intp],
     token: StopToken,
@@ -163,7 +70,7 @@ def _solve_on(
     signs_only: bool,
 ) -> NDArray[np.intp]:
     """Leave examples out on one system; return those that remain open."""
-    optimum = system.bands.optimum
+    optimum = system.optimum
     enough = max(_ENOUGH * optimum.objective, 4.0 * optimum.gap)
     # Rows that are not near come first: their columns are made a piece at a time, so a piece should be full.
     order = left[np.argsort(system.place[found.groups[left]] >= 0, kind="stable")]
@@ -190,17 +97,3 @@ def _solve_on(
 
     side_by_side(work, -(-order.size // _PIECE), threads)
     return np.sort(order[is_open])
-
-
-def _in_place(optimum: HingeOptimum) -> Block:
-    """Return all rows in a storage that is read where it is: other number types are converted."""
-    rows = optimum.problem.rows
-    assert isinstance(rows, MemoryRows)
-    if rows.X.dtype in (np.float32, np.float64) and (rows.n_columns < 2 or _is_by_rows(rows.X)):
-        return rows.whole
-    X = rows.X.astype(np.float64)
-    return MemoryRows(np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X).whole
-
-
-def _is_by_rows(X: Any) -> bool:
-    return not isinstance(X, np.ndarray) or X.strides[1] == X.itemsize
