@@ -181,3 +181,20 @@ def test_a_wrong_file_is_refused_and_changes_nothing(page, allowed, address, tmp
     page.wait_for_selector("#trouble:not([hidden])")
     assert words in page.inner_text("#trouble")
     assert state_of(page) == before
+
+
+def test_a_program_that_has_ended_is_told_and_what_is_there_can_be_saved(browser, address):
+    context = browser.new_context()  # of its own: a browser reports a lost connection as an error
+    page = context.new_page()
+    page.goto(address)
+    settle(page)
+    context.set_offline(True)
+    page.check('input[name="loss"][value="logistic"]', force=True)
+    page.wait_for_selector("#trouble:not([hidden])")
+    assert "maxmargin play" in page.inner_text("#trouble")
+    assert saved_by(page)["loss"] == "logistic"
+    context.set_offline(False)
+    page.check('input[name="loss"][value="squared_hinge"]', force=True)
+    settle(page, when="state.loss === 'squared_hinge'")
+    assert page.locator("#trouble").is_hidden()
+    context.close()
