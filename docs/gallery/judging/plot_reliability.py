@@ -20,6 +20,6 @@ svm = mm.LinearSVM(C=0.1, calibrate="sigmoid").fit(X[train], y[train])
 mm.ReliabilityDisplay.from_estimator(svm, X[test], y[test])
 
 # %%
-# The record behind the picture compares itself with guessing the share of the positive class.
+# The record behind the picture, in words:
 
 print(mm.reliability(svm, X[test], y[test]))
