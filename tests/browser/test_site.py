@@ -60,7 +60,7 @@ def site(tmp_path_factory):
 def test_site(site, page, allowed):
     folder, address = site
     allowed.append(address)  # the fixture fails on every other request, and on errors in the console
-    # Pages that carry more than text; that no other loads anything, check_site.py has found out from their source.
+    # Pages that carry more than text; that no other loads anything, check_site.py has seen in their source.
     for path in sorted([*folder.glob("generated/gallery/**/*.html"), *folder.glob("guides/*.html")]):
         page.goto(address + path.relative_to(folder).as_posix())
     for scheme in ("light", "dark"):
