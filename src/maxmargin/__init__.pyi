@@ -2,12 +2,15 @@ from maxmargin import losses as losses
 from maxmargin.displays.coefficients import CoefficientsDisplay as CoefficientsDisplay
 from maxmargin.displays.convergence import ConvergenceDisplay as ConvergenceDisplay
 from maxmargin.displays.descent import DescentDisplay as DescentDisplay
+from maxmargin.displays.lambda_grid import LambdaGridDisplay as LambdaGridDisplay
 from maxmargin.displays.leave_one_out import LeaveOneOutDisplay as LeaveOneOutDisplay
 from maxmargin.displays.loss import LossDisplay as LossDisplay
 from maxmargin.displays.margin_boundary import MarginBoundaryDisplay as MarginBoundaryDisplay
 from maxmargin.displays.margin_histogram import MarginHistogramDisplay as MarginHistogramDisplay
+from maxmargin.displays.margin_projection import MarginProjectionDisplay as MarginProjectionDisplay
 from maxmargin.displays.regularization_path import RegularizationPathDisplay as RegularizationPathDisplay
 from maxmargin.displays.reliability import ReliabilityDisplay as ReliabilityDisplay
+from maxmargin.displays.separators import SeparatorsDisplay as SeparatorsDisplay
 from maxmargin.displays.trace import TraceDisplay as TraceDisplay
 from maxmargin.errors import CalibrationWarning as CalibrationWarning
 from maxmargin.errors import ConvergenceWarning as ConvergenceWarning

@@ -16,7 +16,7 @@ from sklearn.svm import LinearSVC
 from maxmargin import ConvergenceDisplay, MarginBoundaryDisplay, MarginHistogramDisplay, train
 from maxmargin.displays.arrange import save_png, side_by_side
 from maxmargin.displays.margin_histogram import bin_edges
-from maxmargin.errors import InvalidInput, MaxMarginError
+from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError
 from maxmargin.results.solution import History
 
 mpl.use("Agg")
@@ -59,58 +59,6 @@ def assert_nothing_is_hidden(display):
 # ---------------------------------------------------------------- the boundary
 
 
-def test_the_three_lines_are_where_they_should_be():
-    display = MarginBoundaryDisplay.from_estimator((THETA, OFFSET), X, Y)
-    for value, line in display.lines_.items():
-        np.testing.assert_allclose(line.get_xydata() @ THETA + OFFSET, value, atol=1e-9)
-    start, end = display.lines_[0].get_xydata()
-    np.testing.assert_allclose((end - start) @ THETA, 0, atol=1e-9)  # θ is orthogonal to the boundary
-
-
-def test_violators_are_circled_and_no_others():
-    display = MarginBoundaryDisplay.from_estimator((THETA, OFFSET), X, Y)
-    np.testing.assert_allclose(display.agreements, AGREEMENTS)
-    np.testing.assert_array_equal(np.asarray(display.rings_.get_offsets()), X[[2, 3, 5]])
-    assert display.rings_.get_label() == "loss > 0 (3, 2 errors among them)"
-
-
-def test_rows_on_the_margin_boundary_are_not_circled():
-    rows = np.array([[0.0, 0.3], [1.0, 0.1], [3.0, 0.2], [4.0, 0.6]])
-    display = MarginBoundaryDisplay.from_estimator(train(rows, [0, 0, 1, 1], C=100), rows, [0, 0, 1, 1])
-    assert not display.violators.any()
-    assert len(display.rings_.get_offsets()) == 0
-
-
-def test_classes_differ_in_colour_and_in_shape():
-    display = MarginBoundaryDisplay.from_estimator((THETA, OFFSET), X, np.where(Y == 1, "yes", "no"))
-    minus, plus = display.points_[-1], display.points_[1]
-    assert minus.get_label() == "no (3)"
-    assert plus.get_label() == "yes (3)"
-    np.testing.assert_array_equal(np.asarray(plus.get_offsets()), X[:3])
-    assert not np.array_equal(minus.get_facecolor(), plus.get_facecolor())
-    assert len(minus.get_paths()[0].vertices) != len(plus.get_paths()[0].vertices)
-
-
-def test_the_boundary_keeps_to_the_convention():
-    display = MarginBoundaryDisplay.from_estimator((THETA, OFFSET), X, Y)
-    assert display.figure_ is display.ax_.figure
-    assert display.ax_.get_xlabel() == "x₁"
-    assert display.ax_.get_aspect() == 1.0
-    _, mine = plt.subplots()
-    assert display.plot(mine) is display
-    assert display.ax_ is mine
-    assert mine.get_legend() is not None
-    assert display.arrow_ is None
-
-
-def test_the_arrow_points_to_the_positive_side():
-    display = MarginBoundaryDisplay.from_estimator((THETA, OFFSET), X, Y, arrow=True)
-    tip, foot = np.array(display.arrow_.xy), np.array(display.arrow_.get_position())
-    assert foot @ THETA + OFFSET == pytest.approx(0, abs=1e-9)
-    assert tip @ THETA + OFFSET > 0
-    assert np.cross([*(tip - foot), 0], [*THETA, 0])[2] == pytest.approx(0, abs=1e-9)
-
-
 @pytest.mark.parametrize("scale", [(1, 1), (1, 2), (0.4, 2), (1000, 1)], ids=str)
 @pytest.mark.parametrize("given_axes", [False, True])
 def test_the_legend_of_the_boundary_hides_nothing(scale, given_axes):
@@ -120,33 +68,6 @@ def test_the_legend_of_the_boundary_hides_nothing(scale, given_axes):
     )
     assert_nothing_is_hidden(display)
     assert (display.ax_.get_aspect() == 1.0) == (max(scale) < 1000)
-
-
-def test_names_come_from_the_frame_or_the_model():
-    frame = pd.DataFrame(X, columns=["width", "height"])
-    assert MarginBoundaryDisplay.from_estimator((THETA, OFFSET), frame, Y).ax_.get_ylabel() == "height"
-    fitted = LinearSVC().fit(frame, Y)
-    assert MarginBoundaryDisplay.from_estimator(fitted, X, Y).ax_.get_xlabel() == "width"
-    record = SimpleNamespace(coef=THETA, intercept=OFFSET, feature_names=["a", "b"])
-    assert MarginBoundaryDisplay.from_estimator(record, sp.csr_array(X), Y).ax_.get_xlabel() == "a"
-
-
-@pytest.mark.parametrize(
-    ("model", "rows", "labels", "message"),
-    [
-        ((THETA, OFFSET), X[:, :1], Y, "draws two columns; X has shape (6, 1)"),
-        (([1, 2, 3], 0), X, Y, "draws two columns; the model has 3"),
-        (([0, 0], 0), X, Y, "θ = 0 has no boundary to draw"),
-        ((THETA, OFFSET), X, Y[:3], "X has 6 rows, y has 3 labels"),
-        ((THETA, OFFSET), X[:0], Y[:0], "there are no rows to draw"),
-        (object(), X, Y, "object has no coef_ and no coef"),
-        ((THETA, OFFSET), X, [1, 2, 3, 1, 2, 3], "two classes are needed; there are 3"),
-    ],
-)
-def test_what_has_no_boundary(model, rows, labels, message):
-    with pytest.raises(InvalidInput) as caught:
-        MarginBoundaryDisplay.from_estimator(model, rows, labels)
-    assert message in str(caught.value)
 
 
 # ---------------------------------------------------------------- agreements
@@ -162,7 +83,7 @@ def test_agreements_are_counted():
     errors = sum(counts[left_of_zero].sum() for counts in display.counts_.values())
     assert errors == display.n_errors  # the row at exactly 0 is on the left
     labels = [text.get_text() for text in display.figure_.legends[0].get_texts()]
-    assert labels == ["+1 (3)", "−1 (3)", "boundary: 2 errors at or below 0", "margin: 1 right, but below 1"]
+    assert labels == ["+1 (3)", "−1 (3)", "boundary: 2 errors", "margin 1: 1 inside"]
 
 
 def test_lines_stand_at_0_and_1():
@@ -220,7 +141,7 @@ def test_the_legend_of_the_agreements_hides_nothing(given_axes):
         ((THETA, OFFSET), X, Y[:2], "X has 6 rows, y has 2 labels"),
         ((THETA, OFFSET), X[:0], Y[:0], "there are no rows to draw"),
         ((THETA, OFFSET), X[:, :1], Y, "the model has 2 columns; X has shape (6, 1)"),
-        (LinearSVC().fit(X, [0, 1, 2, 0, 1, 2]), X, Y, "two classes are needed: the model scores 3"),
+        (LinearSVC().fit(X, [0, 1, 2, 0, 1, 2]), X, Y, "LinearSVC has the classes 0, 1, 2: say which one"),
         (train(X, Y), X, [1, 1, 1, 5, -1, -1], "y[3] is 5, which is none of the classes -1, 1"),
     ],
 )
@@ -228,6 +149,50 @@ def test_what_has_no_agreements(model, rows, labels, message):
     with pytest.raises(InvalidInput) as caught:
         MarginHistogramDisplay.from_estimator(model, rows, labels)
     assert message in str(caught.value)
+
+
+def test_distances_are_agreements_in_units_of_the_margin():
+    agreements = MarginHistogramDisplay.from_estimator((THETA, OFFSET), X, Y)
+    distances = MarginHistogramDisplay.from_estimator((THETA, OFFSET), X, Y, measure="distance")
+    width = 1 / np.sqrt(2)
+    np.testing.assert_allclose(distances.edges_, agreements.edges_ * width)
+    for sign in (-1, 1):
+        np.testing.assert_array_equal(distances.counts_[sign], agreements.counts_[sign])
+    margin = distances.ax_.lines[-1]
+    assert margin.get_xdata()[0] == pytest.approx(width)
+    table = distances.frame()
+    assert table["+1"].sum() == table["−1"].sum() == 3
+    assert list(table["from"][1:]) == list(table["to"][:-1])
+
+
+def test_one_of_three_classes_against_the_rest():
+    rows, labels = np.repeat(X, 3, axis=0), np.tile(["a", "b", "c"], 6)
+    model = LinearSVC().fit(rows, labels)
+    display = MarginHistogramDisplay.from_estimator(model, rows, labels, positive="b")
+    signs = np.where(labels == "b", 1, -1)
+    np.testing.assert_allclose(display.agreements, signs * model.decision_function(rows)[:, 1])
+    assert display.sides.names == ("not b", "b")
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "message"),
+    [
+        (InvalidParameter, {"measure": "miles"}, "measure must be one of 'agreement', 'distance'"),
+        (InvalidInput, {"positive": 7}, "no label in y is 7"),
+    ],
+)
+def test_what_an_agreement_cannot_be_measured_in(kind, settings, message):
+    with pytest.raises(kind, match=message):
+        MarginHistogramDisplay.from_estimator((THETA, OFFSET), X, Y, **settings)
+
+
+def test_distances_need_a_norm():
+    scored = SimpleNamespace(
+        decision_function=lambda rows: np.asarray(rows)[:, 0], classes_=np.array([-1, 1])
+    )
+    assert MarginHistogramDisplay.from_estimator(scored, X, Y).norm is None
+    with pytest.raises(InvalidInput, match="distances need a θ that is known"):
+        MarginHistogramDisplay.from_estimator(scored, X, Y, measure="distance")
 
 
 # ---------------------------------------------------------------- together

@@ -8,10 +8,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.displays.style import SIDES, VISIBLE_LOSS, ink, legend_below, new_figure, tidy, whole_numbers
-from maxmargin.errors import InvalidInput
-from maxmargin.results.data import label_text
-from maxmargin.results.parameters import Parameters, attribute_of, signs_of
+from maxmargin.displays.sides import Sides, last_step, parameters_of, rows_of, two_sides
+from maxmargin.displays.style import (
+    VISIBLE_LOSS,
+    ink,
+    legend_below,
+    new_figure,
+    side_colours,
+    tidy,
+    whole_numbers,
+)
+from maxmargin.displays.widest_direction import scores_of
+from maxmargin.errors import InvalidInput, InvalidParameter
+from maxmargin.results.parameters import attribute_of
 from maxmargin.results.table import frame_of
 from maxmargin.results.wording import plural
 
@@ -28,8 +37,9 @@ WIDEST = 0.5  # so that some bins lie inside the margin; only a long tail makes 
 class MarginHistogramDisplay:
     """Agreements y(θ·x + θ₀), one class upwards and the other downwards, with the lines 0 and 1.
 
-    At 0 or below a row is an error; between 0 and 1 it is right, but inside the margin. Make one with
-    `from_estimator`; it works in any number of columns.
+    At 0 or below a row is an error; between 0 and 1 it is right, but inside the margin. Divided by ‖θ‖ they
+    are distances to the boundary, and the margin is 1/‖θ‖ wide. Make one with `from_estimator`; it works in
+    any number of columns.
 
     Parameters
     ----------
@@ -37,16 +47,26 @@ class MarginHistogramDisplay:
     signs : array of ±1
     classes : pair of labels
         The negative and the positive one.
+    norm : float, optional
+        ‖θ‖, which distances need.
 
     Attributes
     ----------
     n_errors, n_inside : int
         Rows with an agreement of at most 0, and of more than 0 but less than 1 (by 0.001 or more).
     edges_ : array
-        The limits of the bins; 0 is one of them, and 1 unless a bin is wider than that.
+        The limits of the bins; 0 is one of them, and the margin unless a bin is wider than that.
     counts_ : dict
         Rows in each bin, by sign.
     ax_, figure_ : matplotlib Axes and Figure
+
+    Examples
+    --------
+    >>> from maxmargin import MarginHistogramDisplay
+    >>> X, y = [[0.0, 0.0], [0.5, 1.0], [2.0, 1.0], [3.0, 3.0]], [-1, -1, 1, 1]
+    >>> display = MarginHistogramDisplay.from_estimator(([1.0, 1.0], -2.0), X, y)
+    >>> display.agreements.tolist(), display.n_errors, display.n_inside
+    ([2.0, 0.5, 1.0, 4.0], 0, 1)
     """
 
     ax_: Axes
@@ -55,24 +75,41 @@ class MarginHistogramDisplay:
     counts_: dict[int, NDArray[np.intp]]
 
     def __init__(
-        self, *, agreements: NDArray[np.float64], signs: NDArray[np.float64], classes: NDArray[Any]
+        self,
+        *,
+        agreements: NDArray[np.float64],
+        signs: NDArray[np.float64],
+        classes: NDArray[Any],
+        norm: float | None = None,
     ) -> None:
         self.agreements = agreements
-        self.signs = signs
-        self.classes = classes
+        self.sides = Sides(signs, classes)
+        self.norm = norm
         self.n_errors = int(np.count_nonzero(agreements <= 0))
         self.n_inside = int(np.count_nonzero((agreements > 0) & (agreements < 1 - VISIBLE_LOSS)))
 
     @classmethod
-    def from_estimator(cls, model: Any, X: Any, y: Any, *, ax: Axes | None = None) -> MarginHistogramDisplay:
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        *,
+        positive: Any = None,
+        measure: str = "agreement",
+        ax: Axes | None = None,
+    ) -> MarginHistogramDisplay:
         """Draw the agreements of rows with a fitted or given classifier.
 
         Parameters
         ----------
         model : estimator, pipeline, LinearModel or pair (θ, θ₀)
-            Of two classes.
         X : array, data frame or sparse matrix of shape (n, d)
         y : array of shape (n,)
+        positive : label, optional
+            The class on the positive side; of more than two classes, the one to draw against the rest.
+        measure : {"agreement", "distance"}
+            y(θ·x + θ₀), or that divided by ‖θ‖.
         ax : matplotlib Axes, optional
             Where to draw; by default a new figure.
 
@@ -80,22 +117,22 @@ class MarginHistogramDisplay:
         -------
         MarginHistogramDisplay
         """
-        scores, classes = _scores(model, X)
-        signs, classes = signs_of(y, classes)
-        if len(signs) != len(scores):
-            raise InvalidInput(f"X has {len(scores)} rows, y has {len(signs)} labels.")
-        if len(scores) == 0:
-            raise InvalidInput("there are no rows to draw.")
-        return cls(agreements=signs * scores, signs=signs, classes=classes).plot(ax)
+        scores, classes, norm = _scores(model, X, positive)
+        sides = two_sides(y, classes, positive, n_rows=len(scores))
+        agreements = sides.signs * scores
+        display = cls(agreements=agreements, signs=sides.signs, classes=sides.classes, norm=norm)
+        return display.plot(ax, measure=measure)
 
-    def plot(self, ax: Axes | None = None) -> MarginHistogramDisplay:
-        """Draw into `ax`, or into a new figure."""
+    def plot(self, ax: Axes | None = None, *, measure: str = "agreement") -> MarginHistogramDisplay:
+        """Draw; the parameters are those of `from_estimator`."""
+        unit = self._unit(measure)
         self.ax_ = new_figure(6.4, 4.2).add_subplot() if ax is None else ax
         self.figure_ = self.ax_.figure  # type: ignore[assignment]
-        self.edges_ = bin_edges(self.agreements)
-        self._draw_classes()
-        self._draw_limits()
-        self.ax_.set_xlabel("agreement  y(θ·x + θ₀)")
+        edges = bin_edges(self.agreements)
+        self._draw_classes(edges, unit)
+        self._draw_limits(unit)
+        name = {"agreement": "agreement  y(θ·x + θ₀)", "distance": "distance  y(θ·x + θ₀)/‖θ‖"}[measure]
+        self.ax_.set_xlabel(name)
         self.ax_.set_ylabel("examples")
         self.ax_.yaxis.set_major_formatter(lambda value, _: f"{abs(value):,.10g}")
         self.ax_.yaxis.set_major_locator(whole_numbers())
@@ -103,45 +140,56 @@ class MarginHistogramDisplay:
         legend_below(self.ax_, is_own_figure=ax is None)
         return self
 
+    def _unit(self, measure: str) -> float:
+        """Return what an agreement of 1 is on the axis."""
+        if measure not in ("agreement", "distance"):
+            raise InvalidParameter(f"measure must be one of 'agreement', 'distance'; got measure={measure!r}")
+        if measure == "agreement":
+            return 1.0
+        if not self.norm:
+            raise InvalidInput("distances need a θ that is known and not 0; draw measure='agreement'.")
+        return 1.0 / self.norm
+
     def frame(self) -> Any:
-        """Return the counts that are drawn, one bin a row; to be asked for after `plot`."""
+        """Return the counts that are drawn, one bin a row."""
         columns = {"from": self.edges_[:-1], "to": self.edges_[1:]}
-        counts = {str(label): self.counts_[sign] for sign, label in zip((-1, 1), self.classes, strict=True)}
+        counts = {name: self.counts_[sign] for sign, name in zip((-1, 1), self.sides.names, strict=True)}
         return frame_of({**columns, **counts})
 
-    def _draw_classes(self) -> None:
-        is_signed = self.classes.dtype.kind in "if" and self.classes[0] < 0
+    def _draw_classes(self, edges: NDArray[np.float64], unit: float) -> None:
         # A row at exactly 0 is an error, so it belongs to the bin that ends there.
         placed = np.where(self.agreements == 0, np.nextafter(0.0, -1.0), self.agreements)
+        self.edges_ = edges * unit
         self.counts_ = {}
-        for sign, label in zip((1, -1), self.classes[::-1], strict=True):
-            counts = np.histogram(placed[self.signs == sign], self.edges_)[0]
+        colours = side_colours()
+        for sign in (1, -1):
+            counts = np.histogram(placed[self.sides.signs == sign], edges)[0]
             self.counts_[sign] = counts
             self.ax_.stairs(
                 sign * counts,
                 self.edges_,
                 fill=True,
-                color=SIDES[sign],
+                color=colours[sign],
                 alpha=0.85,
                 linewidth=0,
-                label=f"{label_text(label, is_signed)} ({int(counts.sum()):,})",
+                label=self.sides.legend(sign),
                 zorder=2,
             )
         self.ax_.axhline(0, color=ink(), linewidth=0.8, zorder=3)
 
-    def _draw_limits(self) -> None:
-        """Draw the lines 0 and 1 and tint what lies left of them."""
+    def _draw_limits(self, unit: float) -> None:
+        """Draw the boundary and the margin, and tint what lies left of them."""
         low, high = self.edges_[0], self.edges_[-1]
         room = 0.02 * (high - low)
-        self.ax_.set_xlim(min(low, -0.3) - room, max(high, 1.3) + room)
+        self.ax_.set_xlim(min(low, -0.3 * unit) - room, max(high, 1.3 * unit) + room)
         self.ax_.margins(y=0.08)
         left = self.ax_.get_xlim()[0]
         self.ax_.axvspan(left, 0, color=ink(), alpha=0.10, linewidth=0, zorder=0)
-        self.ax_.axvspan(0, 1, color=ink(), alpha=0.05, linewidth=0, zorder=0)
-        errors = f"boundary: {plural(self.n_errors, 'error')} at or below 0"
-        inside = f"margin: {self.n_inside:,} right, but below 1"
+        self.ax_.axvspan(0, unit, color=ink(), alpha=0.05, linewidth=0, zorder=0)
+        errors = f"boundary: {plural(self.n_errors, 'error')}"
+        inside = f"margin {unit:.3g}: {self.n_inside:,} inside"
         self.ax_.axvline(0, color=ink(), linewidth=1.6, label=errors, zorder=4)
-        self.ax_.axvline(1, color=ink(), linewidth=1.1, linestyle=(0, (5, 3)), label=inside, zorder=4)
+        self.ax_.axvline(unit, color=ink(), linewidth=1.1, linestyle=(0, (5, 3)), label=inside, zorder=4)
 
 
 def bin_edges(agreements: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -167,15 +215,16 @@ def bin_edges(agreements: NDArray[np.float64]) -> NDArray[np.float64]:
     return steps / round(1.0 / width) if width < 1 else steps * width
 
 
-def _scores(model: Any, X: Any) -> tuple[NDArray[np.float64], Any]:
-    """Return θ·x + θ₀ for every row, and the classes where the model knows them."""
-    if hasattr(model, "decision_function"):
-        scores = np.asarray(model.decision_function(X), dtype=np.float64)
-        if scores.ndim != 1:
-            raise InvalidInput(f"two classes are needed: the model scores {scores.shape[-1]}")
-        return scores, attribute_of(model, "classes", needed=False)
-    parameters = Parameters.of(model)
-    rows = X if hasattr(X, "tocsr") else np.asarray(X, dtype=np.float64)
-    if rows.ndim != 2 or rows.shape[1] != len(parameters.coef):
-        raise InvalidInput(f"the model has {len(parameters.coef)} columns; X has shape {rows.shape}")
-    return np.asarray(rows @ parameters.coef + parameters.intercept), parameters.classes
+def _scores(model: Any, X: Any, positive: Any) -> tuple[NDArray[np.float64], Any, float | None]:
+    """Return θ·x + θ₀ for every row, the classes where the model knows them, and ‖θ‖ if it has a θ."""
+    classifier, seen = last_step(model, X)
+    if any(hasattr(classifier, name) for name in ("coef_", "coef")) or not hasattr(
+        classifier, "decision_function"
+    ):
+        parameters = parameters_of(classifier, positive)
+        rows = rows_of(seen, len(parameters.coef))
+        return scores_of(rows, parameters), parameters.classes, parameters.norm
+    scores = np.asarray(classifier.decision_function(seen), dtype=np.float64)
+    if scores.ndim != 1:
+        raise InvalidInput(f"two classes are needed: the model scores {scores.shape[-1]}")
+    return scores, attribute_of(classifier, "classes", needed=False), None

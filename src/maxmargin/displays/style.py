@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.errors import MaxMarginError
-from maxmargin.results.palette import LIGHT
+from maxmargin.results.palette import DARK, LIGHT, Palette
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = [
+    "MANY_ROWS",
     "MARKERS",
     "NEGATIVE",
     "POSITIVE",
@@ -22,7 +23,10 @@ __all__ = [
     "ink",
     "legend_below",
     "letters",
+    "mark_area",
     "new_figure",
+    "palette",
+    "side_colours",
     "tidy",
     "whole_numbers",
 ]
@@ -31,14 +35,18 @@ NEGATIVE = LIGHT.negative
 POSITIVE = LIGHT.positive
 PROVED = LIGHT.proved
 MARKERS = {-1: "o", 1: "^"}
-SIDES = {-1: NEGATIVE, 1: POSITIVE}
+SIDES = {-1: NEGATIVE, 1: POSITIVE}  # on light paper; `side_colours` knows the paper
 
 # A fit to a tolerance leaves the rows on the margin boundary at an agreement of almost 1. A loss below this
 # is none that an eye could see, so such rows count as on the boundary.
 VISIBLE_LOSS = 1e-3
 
+# Beyond this, single marks hide each other: densities tell more, and pictures stay small.
+MANY_ROWS = 5000
+
 LARGEST, SMALLEST = 9.0, 7.0  # points, of everything that is written small
 POINTS_PER_INCH = 2.6  # of letters, for each inch that the axes are wide: narrow axes get smaller letters
+SMALLEST_IN_LEGEND = 18.0  # square points, of a mark
 BELOW_AXIS_LABEL = 4.4  # letters from the axis to what is written under its label
 
 
@@ -65,6 +73,25 @@ def ink() -> Any:
     return rcParams["text.color"]
 
 
+def palette() -> Palette:
+    """Return the colours for light or dark paper, as the user has set it."""
+    from matplotlib.colors import rgb_to_hsv, to_rgb
+
+    brightness = float(rgb_to_hsv(to_rgb(ink()))[2])
+    return DARK if brightness > 0.5 else LIGHT
+
+
+def side_colours() -> dict[int, str]:
+    """Return the colours of the two classes, by sign."""
+    colours = palette()
+    return {-1: colours.negative, 1: colours.positive}
+
+
+def mark_area(ax: Axes, n_rows: int) -> float:
+    """Return the area of a mark in square points: small where there are many, or little room."""
+    return float(min(max(6000.0 / n_rows, 6.0), 30.0) * (letters(ax) / LARGEST) ** 2)
+
+
 def letters(ax: Axes) -> float:
     """Return the size, in points, of ticks and legends that suits the width of the axes."""
     inches = float(ax.get_window_extent().width / ax.figure.dpi)
@@ -73,8 +100,16 @@ def letters(ax: Axes) -> float:
 
 def tidy(ax: Axes) -> None:
     """Leave only the axes that carry numbers, in letters of a size that suits."""
+    from matplotlib.ticker import AutoLocator
+
     size = letters(ax)
     ax.spines[["top", "right"]].set_visible(False)
+    box = ax.get_window_extent()
+    for axis, pixels in ((ax.xaxis, box.width), (ax.yaxis, box.height)):
+        # As many ticks as there is room for now: a layout that makes room afterwards has measured these.
+        locator = axis.get_major_locator()
+        if isinstance(locator, AutoLocator):
+            locator.set_params(nbins=int(min(max(2 * pixels / ax.figure.dpi, 4), 9)))
     ax.tick_params(labelsize=size)
     ax.xaxis.label.set_fontsize(size + 1)
     ax.yaxis.label.set_fontsize(size + 1)
@@ -87,7 +122,9 @@ def whole_numbers() -> Any:
     return MaxNLocator(nbins="auto", integer=True)
 
 
-def legend_below(ax: Axes, *, is_own_figure: bool, handles: list[Any] | None = None) -> None:
+def legend_below(
+    ax: Axes, *, is_own_figure: bool, handles: list[Any] | None = None, handle_length: float = 1.6
+) -> None:
     """Write the legend under everything else, where it can hide nothing, in two columns if they fit.
 
     In a figure of our own it belongs to the figure, whose layout makes room for it. In axes of the user's
@@ -98,7 +135,7 @@ def legend_below(ax: Axes, *, is_own_figure: bool, handles: list[Any] | None = N
         "handles": ax.get_legend_handles_labels()[0] if handles is None else handles,
         "frameon": False,
         "fontsize": size,
-        "handlelength": 1.6,
+        "handlelength": handle_length,
         "columnspacing": 1.6,
     }
     if is_own_figure:
@@ -120,7 +157,10 @@ def legend_below(ax: Axes, *, is_own_figure: bool, handles: list[Any] | None = N
     legend = owner.legend(ncols=2, **place, **look)
     if legend.get_window_extent().width > _room(ax, is_own_figure):
         legend.remove()
-        owner.legend(ncols=1, **place, **look)
+        legend = owner.legend(ncols=1, **place, **look)
+    for mark in legend.legend_handles:
+        if hasattr(mark, "get_sizes") and len(mark.get_sizes()):  # however small they are among the data
+            mark.set_sizes([max(size, SMALLEST_IN_LEGEND) for size in mark.get_sizes()])
 
 
 def _room(ax: Axes, is_own_figure: bool) -> float:
@@ -132,4 +172,4 @@ def _room(ax: Axes, is_own_figure: bool) -> float:
     if place is None:
         return float(ax.get_window_extent().width)
     # Before the layout is known, a place is reckoned without the room between places.
-    return 1.2 * float(place.get_position(ax.figure).width) * whole  # type: ignore[arg-type]
+    return 1.25 * float(place.get_position(ax.figure).width) * whole  # type: ignore[arg-type]

@@ -1,0 +1,159 @@
+"""Rows with two columns, and lines among them: what all pictures in the plane share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.displays.sides import Sides, rows_of
+from maxmargin.displays.style import MANY_ROWS, MARKERS, ink, mark_area, new_figure, side_colours, tidy
+from maxmargin.errors import InvalidInput
+from maxmargin.results.parameters import Parameters, attribute_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PathCollection
+    from matplotlib.lines import Line2D
+
+__all__ = ["Plane", "column_names", "plane_rows"]
+
+DASHES = (0, (5, 3))
+
+# Beyond this ratio of the columns' ranges a true-to-scale picture would be a thin strip.
+TRUE_TO_SCALE = 4.0
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """Rows with two columns.
+
+    Attributes
+    ----------
+    X : array of shape (n, 2)
+    sides : Sides
+    feature_names : pair of str
+    """
+
+    X: NDArray[np.float64]
+    sides: Sides
+    feature_names: tuple[str, str]
+
+    def limits(self) -> tuple[Vector, Vector]:
+        """Return the corners of what is shown: the rows with some room around them."""
+        low, high = self.X.min(axis=0), self.X.max(axis=0)
+        span = high - low
+        span = np.where(span > 0, span, span.max() or 2.0)
+        return low - 0.08 * span, high + 0.08 * span
+
+    def is_true_to_scale(self) -> bool:
+        """Whether one unit can be equally long on both axes; only then θ looks orthogonal to the boundary."""
+        low, high = self.limits()
+        return bool((high - low).max() <= TRUE_TO_SCALE * (high - low).min())
+
+    def shape(self) -> tuple[float, float]:
+        """Return width and height, in inches, of axes of the rows' own shape."""
+        low, high = self.limits()
+        tall = float((high - low)[1] / (high - low)[0]) if self.is_true_to_scale() else 0.75
+        width = min(5.2 / tall, 5.2)
+        return width, width * tall
+
+    def new_axes(self) -> Axes:
+        """Return axes in a figure of the rows' own shape, with space for the legend."""
+        width, height = self.shape()
+        return new_figure(max(width, 4.8) + 0.9, height + 1.5).add_subplot()
+
+    def show(self, ax: Axes) -> None:
+        """Set limits, proportions and names of the axes."""
+        low, high = self.limits()
+        ax.set_xlim(low[0], high[0])
+        ax.set_ylim(low[1], high[1])
+        if self.is_true_to_scale():
+            ax.set_aspect("equal", adjustable="box")
+        ax.set_xlabel(self.feature_names[0])
+        ax.set_ylabel(self.feature_names[1])
+        tidy(ax)
+
+    def draw_rows(self, ax: Axes) -> dict[int, PathCollection]:
+        """Draw the rows of each class, and return the marks by sign."""
+        colours, size = side_colours(), mark_area(ax, len(self.X))
+        return {
+            sign: ax.scatter(
+                self.X[self.sides.signs == sign, 0],
+                self.X[self.sides.signs == sign, 1],
+                s=size,
+                marker=MARKERS[sign],
+                color=colours[sign],
+                linewidth=0,
+                label=self.sides.legend(sign),
+                rasterized=len(self.X) > MANY_ROWS,
+                zorder=3,
+            )
+            for sign in (-1, 1)
+        }
+
+    def draw_rings(self, ax: Axes, circled: NDArray[np.bool_], label: str) -> PathCollection:
+        """Draw circles around some rows."""
+        return ax.scatter(
+            self.X[circled, 0],
+            self.X[circled, 1],
+            s=3.6 * mark_area(ax, len(self.X)),
+            facecolors="none",
+            edgecolors=ink(),
+            linewidths=0.8,
+            label=label,
+            zorder=4,
+        )
+
+    def ends(self, parameters: Parameters, value: float = 0.0) -> NDArray[np.float64]:
+        """Return two points of the line θ·x + θ₀ = value, far beyond the rows on either side."""
+        theta, norm = parameters.coef, parameters.norm
+        normal = theta / norm
+        along = np.array([-normal[1], normal[0]])
+        centre = self.X.mean(axis=0)
+        distance = (centre @ theta + parameters.intercept) / norm
+        foot = centre - distance * normal
+        reach = 20.0 * (np.ptp(self.X, axis=0).max() + 1.0 / norm)
+        return np.array([foot - reach * along, foot + reach * along]) + value / norm * normal
+
+    def draw_line(self, ax: Axes, parameters: Parameters, value: float = 0.0, **look: Any) -> Line2D:
+        """Draw the line θ·x + θ₀ = value."""
+        (line,) = ax.plot(*self.ends(parameters, value).T, **{"color": ink(), "zorder": 2, **look})
+        return line
+
+    def draw_strip(self, ax: Axes, parameters: Parameters, value: float = 1.0, alpha: float = 0.06) -> None:
+        """Tint what lies between θ·x + θ₀ = −value and +value."""
+        corners = np.concatenate([self.ends(parameters, value), self.ends(parameters, -value)[::-1]])
+        ax.fill(*corners.T, color=ink(), alpha=alpha, linewidth=0, zorder=0)
+
+
+def plane_rows(X: Any, parameters: Parameters) -> NDArray[np.float64]:
+    """Return rows of two columns, or say why they cannot be drawn in the plane."""
+    given = X.toarray() if hasattr(X, "toarray") else X
+    shape = np.shape(given)
+    if len(shape) != 2 or shape[1] != 2:
+        raise InvalidInput(
+            f"the display draws two columns; X has shape {shape}. MarginProjectionDisplay draws any number"
+        )
+    if parameters.coef.shape != (2,):
+        raise InvalidInput(f"the display draws two columns; the model has {len(parameters.coef)}")
+    if not parameters.norm:
+        raise InvalidInput("θ = 0 has no boundary to draw.")
+    rows = np.asarray(rows_of(given, 2), dtype=np.float64)
+    strange = ~np.isfinite(rows).all(axis=1)
+    if strange.any():
+        raise InvalidInput(f"X must be finite; row {int(np.flatnonzero(strange)[0])} holds NaN or infinity")
+    return rows
+
+
+def column_names(model: Any, X: Any) -> tuple[str, str]:
+    """Return the names of the two columns, from the data, else from the model."""
+    for names in (getattr(X, "columns", None), getattr(model, "feature_names_in_", None)):
+        if names is not None and len(names) == 2:
+            return str(names[0]), str(names[1])
+    names = None if isinstance(model, tuple) else attribute_of(model, "feature_names", needed=False)
+    return (str(names[0]), str(names[1])) if names is not None and len(names) == 2 else ("x₁", "x₂")
