@@ -290,7 +290,7 @@ def _descent(task: Task, chosen: Walk) -> Course:
 METHODS = {
     "perceptron": Method(
         "Perceptron",
-        "One point after the other; a mistake turns θ towards it: θ ← θ + y x.",
+        "One point after the other; a mistake turns θ towards it: θ\u00a0←\u00a0θ\u00a0+\u00a0y\u00a0x.",
         {"η = 1": 1.0},
         False,
         "errors",
