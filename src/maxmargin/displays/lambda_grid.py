@@ -54,6 +54,8 @@ class LambdaGridDisplay:
     >>> narrow, wide = grid.margins
     >>> bool(narrow < wide)
     True
+    >>> len(grid.frame())
+    2
     """
 
     ax_: NDArray[Any]

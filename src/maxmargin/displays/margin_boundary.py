@@ -77,6 +77,8 @@ class MarginBoundaryDisplay:
     ([2.0, 0.5, 1.0, 4.0], [0.0, 0.5, 0.0, 0.0])
     >>> display.circled_.tolist()
     [False, True, False, False]
+    >>> len(display.frame())
+    4
     """
 
     ax_: Axes

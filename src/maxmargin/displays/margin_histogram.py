@@ -67,6 +67,8 @@ class MarginHistogramDisplay:
     >>> display = MarginHistogramDisplay.from_estimator(([1.0, 1.0], -2.0), X, y)
     >>> display.agreements.tolist(), display.n_errors, display.n_inside
     ([2.0, 0.5, 1.0, 4.0], 0, 1)
+    >>> len(display.frame()) == len(display.edges_) - 1
+    True
     """
 
     ax_: Axes

@@ -88,6 +88,8 @@ class MarginProjectionDisplay:
     ([1.5, -0.5, 0.5, -0.5], 0.5)
     >>> display.direction[1:].round(2).tolist()
     [1.0, 0.07]
+    >>> len(display.frame())
+    4
     """
 
     ax_: Axes

@@ -79,6 +79,8 @@ class SeparatorsDisplay:
     ... )
     >>> {name: round(margin, 3) for name, margin in display.margins.items()}, display.widest
     ({'A': 0.5, 'B': 0.8, 'maximum': 1.118}, 'maximum')
+    >>> len(display.frame())
+    3
     """
 
     ax_: Axes
