@@ -1,0 +1,31 @@
+"""
+Which of several separators?
+============================
+
+All of these lines separate the examples, and the training error cannot tell them apart. The distance to the
+nearest example can: the widest margin is tinted.
+"""
+
+import numpy as np
+
+import maxmargin as mm
+
+rng = np.random.default_rng(8)
+y = np.repeat([-1, 1], 14)
+X = rng.normal(size=(28, 2)) * 0.55 + 1.3 * y[:, None] * [1.0, 0.8]
+
+separators = {
+    "perceptron": mm.Perceptron().fit(X, y),
+    "least squares": mm.LeastSquaresClassifier().fit(X, y),
+    "by eye": ([1.0, 0.05], 0.1),
+    "hard margin": mm.HardMarginSVM().fit(X, y),
+}
+display = mm.SeparatorsDisplay.from_separators(separators, X, y)
+display.frame()
+
+# %%
+# A margin is made wide by a small ‖θ‖, but that alone proves nothing: here the band of the second line holds
+# examples, each of which pays a slack.
+
+given = {"widest": separators["hard margin"], "too wide": ([0.3, 0.5], 0.0)}
+mm.SeparatorsDisplay.from_separators(given, X, y, bands="own")
