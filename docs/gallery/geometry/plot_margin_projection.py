@@ -2,8 +2,8 @@
 Any number of columns, seen edge-on
 ===================================
 
-Thirty columns cannot be drawn, but a linear classifier sees only one direction of them. The horizontal axis is
-the signed distance to the boundary, and exact; the vertical axis is the direction in which the rows spread
+Thirty columns cannot be drawn, but a linear classifier sees only one direction of them. The horizontal axis
+is the signed distance to the boundary, and exact; the vertical axis is the direction in which the rows spread
 most without getting nearer or farther.
 """
 
