@@ -89,7 +89,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"plot_",
     "run_stale_examples": True,  # the script is the same, but the library may draw something else
     "subsection_order": ["gallery/geometry", "gallery/judging", "gallery/steps"],
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "gallery_order.WhatIsSeenFirst",
     "nested_sections": False,
     "abort_on_example_error": True,
     "capture_repr": ("_repr_html_",),  # tables; the plain text of an object would hold its address

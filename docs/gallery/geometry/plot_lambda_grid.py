@@ -3,7 +3,7 @@ The same rows at a small and a large λ
 ======================================
 
 λ is the weight of ½‖θ‖², which a wide margin makes small. At a small λ a few examples near the boundary
-decide; a large one widens the margin until many are inside it. Examples on the margin or inside it are circled.
+decide; a large one widens the margin until many are inside it. Examples on the margin or inside are circled.
 """
 
 import numpy as np
