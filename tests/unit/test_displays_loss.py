@@ -1,5 +1,7 @@
 """The picture of the losses: its curves are the library's losses, and examples lie on them."""
 
+from types import SimpleNamespace
+
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ THETA, OFFSET = [1.0, 1.0], -1.0
 ROWS = np.array([[1.5, 1.5], [1.0, 1.0], [1.0, 0.5], [0.5, 0.5], [-1.0, 0.5], [1.0, 0.5]])
 LABELS = np.array([1, 1, 1, -1, -1, -1])
 AGREEMENTS = np.array([2.0, 1.0, 0.5, 0.0, 1.5, -0.5])
+ENDLESS = SimpleNamespace(decision_function=lambda X: np.array([1.0, np.inf, 0.0, 0.0, 0.0, 0.0]))
 GRID = np.array([-1e3, -40.0, -2.5, -1.0, -1e-9, 0.0, 0.3, 1.0, 1.7, 60.0, 1e3])
 
 
@@ -147,6 +150,15 @@ def test_the_curve_is_that_of_the_models_own_loss():
     assert display.lines_["exponential"].get_linewidth() > display.lines_["hinge"].get_linewidth()
 
 
+def test_one_of_several_classes_is_held_against_the_rest():
+    labels = np.array(["a", "b", "c", "a", "b", "c"])
+    model = train(ROWS, labels)
+    display = LossDisplay.from_estimator(model, ROWS, labels, positive="b")
+    own = np.where(labels == "b", 1.0, -1.0) * model.scores(ROWS)[:, 1]
+    np.testing.assert_allclose(display.examples.agreements, own)
+    assert legend_of(display)[-2:] == ["not b (4)", "b (2)"]
+
+
 def test_many_examples_share_marks_and_none_is_lost():
     agreements = np.random.default_rng(0).normal(1.0, 1.2, 100_000)
     labels = np.where(np.arange(100_000) % 3 == 0, 1, -1)
@@ -193,8 +205,9 @@ def test_the_logistic_curve():
         ((THETA, OFFSET), ROWS, LABELS[:2], "X has 6 rows, y has 2 labels"),
         ((THETA, OFFSET), ROWS[:0], LABELS[:0], "there are no rows to draw"),
         ((THETA, OFFSET), ROWS[:, :1], LABELS, r"the model has 2 columns; X has shape \(6, 1\)"),
-        ((THETA, OFFSET), np.full((1, 2), np.inf), [1], "the score of row 0 is inf"),
-        (train(ROWS, [0, 1, 2, 0, 1, 2]), ROWS, LABELS, "two classes are needed: the model scores 3"),
+        ((THETA, OFFSET), np.full((1, 2), np.inf), [1], "X must be finite; row 0 holds NaN or infinity"),
+        (ENDLESS, ROWS, LABELS, "the score of row 1 is inf; only finite ones can be drawn"),
+        (train(ROWS, [0, 1, 2, 0, 1, 2]), ROWS, LABELS, "has the classes 0, 1, 2: say which one to draw"),
     ],
 )
 def test_what_cannot_be_placed(model, rows, labels, message):

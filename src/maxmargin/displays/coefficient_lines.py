@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.displays.names import column_names, shortened
-from maxmargin.displays.series import look_of
+from maxmargin.displays.series import colour, look_of
 from maxmargin.displays.style import ink
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.results.path import Path
@@ -78,7 +78,7 @@ class CoefficientLines:
             (line,) = ax.plot(
                 self.C,
                 self.values[:, place],
-                color=look.color,
+                color=colour(look.color),
                 linestyle=look.dash,
                 marker=look.marker,
                 markersize=4,

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from maxmargin.displays.names import column_names, shortened
 from maxmargin.displays.panels import grid_within, make_room
-from maxmargin.displays.pipelines import last_step, names_at_last_step, rows_at_last_step
+from maxmargin.displays.pipelines import classifier_of, names_at_classifier
+from maxmargin.displays.sides import last_step
 from maxmargin.displays.spread import column_deviations
-from maxmargin.displays.style import NEGATIVE, POSITIVE, ink, legend_below, letters, tidy
+from maxmargin.displays.style import ink, legend_below, letters, side_colours, tidy
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.results.data import label_text
 from maxmargin.results.parameters import attribute_of
@@ -142,7 +143,7 @@ class CoefficientsDisplay:
             raise InvalidParameter(f"top must be a whole number, at least 1; got top={top!r}")
         coef, labels = _coefficients(model)
         scale = np.ones(coef.shape[1]) if X is None else _scale(model, X, coef.shape[1])
-        known = column_names(names_at_last_step(model) if names is None else names, coef.shape[1])
+        known = column_names(names_at_classifier(model) if names is None else names, coef.shape[1])
         wanted = _wanted(labels, len(coef), classes)
         largest = [_largest(coef[row] * scale, titles, known, int(top)) for row, titles in wanted]
         return cls(largest=largest, is_scaled=X is not None).plot(ax)
@@ -186,7 +187,8 @@ class CoefficientsDisplay:
         room = int(72.0 * inches / (LINE * size))
         shown = largest.fewer(max(2, room))
         places = np.arange(len(shown.names))
-        colors = [POSITIVE if value > 0 else NEGATIVE for value in shown.values]
+        of = side_colours()
+        colors = [of[1] if value > 0 else of[-1] for value in shown.values]
         self.bars_.append(ax.barh(places, shown.values, color=colors, height=0.7, zorder=2))
         ax.set_yticks(places, [shortened(name) for name in shown.names])
         ax.tick_params(axis="y", length=0)
@@ -210,7 +212,7 @@ class CoefficientsDisplay:
 
 def _coefficients(model: Any) -> tuple[Array, Any]:
     """Return coefficients of shape (1 or n_classes, d), and the labels of the classes or None."""
-    last = last_step(model)
+    last = classifier_of(model)
     if isinstance(last, tuple) and len(last) == 2:
         coef, labels = last[0], None
     else:
@@ -223,7 +225,7 @@ def _coefficients(model: Any) -> tuple[Array, Any]:
 
 
 def _scale(model: Any, X: Any, n_columns: int) -> Array:
-    deviations = column_deviations(rows_at_last_step(model, X))
+    deviations = column_deviations(last_step(model, X)[1])
     if len(deviations) != n_columns:
         raise InvalidInput(f"the model has {n_columns} columns; X has {len(deviations)}")
     return deviations

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.displays.panels import grid_within
-from maxmargin.displays.series import DASHED, Look, look_of
-from maxmargin.displays.style import NEGATIVE, POSITIVE, PROVED, ink, legend_below, tidy
+from maxmargin.displays.series import DASHED, Look, colour, look_of
+from maxmargin.displays.style import ink, legend_below, tidy
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.results.parameters import attribute_of
 from maxmargin.results.solution import History
@@ -191,7 +191,7 @@ class ConvergenceDisplay:
     def _looks(self, name: str, place: int) -> tuple[Look, Look, Look]:
         """Return the looks of objective, bound and gap: by what they are, or with several by whose."""
         if self._is_single:
-            return Look(POSITIVE, "v", "-"), Look(PROVED, "^", "-"), Look(NEGATIVE, "o", "-")
+            return Look("positive", "v", "-"), Look("proved", "^", "-"), Look("negative", "o", "-")
         own = look_of(place)
         return Look(own.color, own.marker, "-"), Look(own.color, own.marker, DASHED), own
 
@@ -265,7 +265,7 @@ def _steps(ax: Axes, moments: Array, values: Array, look: Look, label: str) -> A
     (line,) = ax.plot(
         moments,
         values,
-        color=look.color,
+        color=colour(look.color),
         marker=look.marker,
         linestyle=look.dash,
         markersize=5,

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from maxmargin.displays.marks import Marks, marks_of
 from maxmargin.displays.panels import grid_within
-from maxmargin.displays.series import DASHED
-from maxmargin.displays.style import NEGATIVE, POSITIVE, ink, legend_below, letters, tidy
+from maxmargin.displays.series import DASHED, colour
+from maxmargin.displays.style import ink, legend_below, letters, tidy
 from maxmargin.errors import InvalidInput
 from maxmargin.results.leave_one_out import REASONS, LeaveOneOut, Reason
 from maxmargin.results.table import frame_of
@@ -26,9 +26,9 @@ SINGLE, CROWD = 22.0, 110.0  # square points of a mark for one example, and for 
 MOVED = 0.05  # a change of the agreement that an eye could see, where the margin is at 1
 NEAR = (-1.5, 2.5)  # agreements that the picture holds, and more where examples moved
 
-# What each kind of example looks like: colour (empty: that of text), marker, size.
+# What each kind of example looks like: colour (that of text: a hollow mark), marker, size.
 RIGHT, WRONG, UNDECIDED = "right", "wrong", "undecided"
-LOOKS = {RIGHT: (NEGATIVE, "o", 1.0), WRONG: (POSITIVE, "X", 1.5), UNDECIDED: ("", "s", 1.0)}
+LOOKS = {RIGHT: ("negative", "o", 1.0), WRONG: ("positive", "X", 1.5), UNDECIDED: ("ink", "s", 1.0)}
 
 Array = NDArray[np.float64]
 
@@ -178,7 +178,8 @@ class LeaveOneOutDisplay:
         return np.asarray(self.record.codes == REASONS.index(Reason.ABSENT))
 
     def _draw_kind(self, ax: Axes, kind: str, marks: Marks, most: int, count: int) -> None:
-        color, marker, size = LOOKS[kind]
+        name, marker, size = LOOKS[kind]
+        is_hollow = name == "ink"
         names = {
             RIGHT: f"right when left out ({count:,})",
             WRONG: f"wrong when left out ({count:,}, {percent(count / self.record.n_examples)})",
@@ -189,8 +190,8 @@ class LeaveOneOutDisplay:
             marks.places[:, 1],
             s=size * marks.areas(SINGLE, CROWD, most),
             marker=marker,
-            facecolors=color or "none",
-            edgecolors=ax.get_facecolor() if color else ink(),
+            facecolors="none" if is_hollow else colour(name),
+            edgecolors=ink() if is_hollow else ax.get_facecolor(),
             linewidths=0.4,
             label=names[kind],
             zorder=4 if kind == WRONG else 3,

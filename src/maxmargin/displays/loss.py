@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from maxmargin.displays.loss_curves import CURVES, LossCurve, curve_of, logistic_function
 from maxmargin.displays.marks import Marks, marks_of
 from maxmargin.displays.panels import axes_within
+from maxmargin.displays.pipelines import classifier_of
 from maxmargin.displays.scored_rows import agreements_of
-from maxmargin.displays.series import DASHED
-from maxmargin.displays.style import MARKERS, NEGATIVE, SIDES, ink, legend_below, tidy
+from maxmargin.displays.series import DASHED, colour
+from maxmargin.displays.sides import Sides
+from maxmargin.displays.style import MARKERS, ink, legend_below, side_colours, tidy
 from maxmargin.errors import InvalidParameter
-from maxmargin.results.data import label_text
 from maxmargin.results.table import frame_of
 
 if TYPE_CHECKING:
@@ -48,16 +49,14 @@ class PlacedExamples:
     Attributes
     ----------
     agreements : array of shape (n,)
-    signs : array of ±1
-    classes : pair of labels
-        The negative and the positive one.
+    sides : Sides
+        The examples' signs, and the names of the classes.
     loss : str or object
         The loss whose curve carries them.
     """
 
     agreements: Array
-    signs: Array
-    classes: NDArray[Any]
+    sides: Sides
     loss: Any = "hinge"
 
 
@@ -155,6 +154,7 @@ class LossDisplay:
         X: Any,
         y: Any,
         *,
+        positive: Any = None,
         loss: Any = None,
         losses: Sequence[Any] | None = None,
         kind: str = "loss",
@@ -165,9 +165,10 @@ class LossDisplay:
         Parameters
         ----------
         model : estimator, pipeline, LinearModel or pair (θ, θ₀)
-            Of two classes.
         X : array, data frame or sparse matrix of shape (n, d)
         y : array of shape (n,)
+        positive : label, optional
+            With more than two classes, the one that is held against the rest.
         loss : str, optional
             Whose curve carries the examples; by default the model's own, or the hinge where it names none.
         losses, kind, ax
@@ -177,9 +178,9 @@ class LossDisplay:
         -------
         LossDisplay
         """
-        agreements, signs, classes = agreements_of(model, X, y)
+        agreements, sides = agreements_of(model, X, y, positive)
         own = _loss_of(model) if loss is None else loss
-        examples = PlacedExamples(agreements, signs, classes, own)
+        examples = PlacedExamples(agreements, sides, own)
         return cls(losses=losses, examples=examples, kind=kind).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> LossDisplay:
@@ -207,7 +208,7 @@ class LossDisplay:
             return frame_of({"agreement": grid, **{curve.name: curve.value(grid) for curve in self.curves}})
         marks = {sign: self._marks(sign) for sign in (-1, 1)}
         places = np.concatenate([marks[sign].places[:, 0] for sign in (-1, 1)])
-        label = dict(zip((-1, 1), self.examples.classes, strict=True))
+        label = dict(zip((-1, 1), self.examples.sides.classes, strict=True))
         return frame_of(
             {
                 "agreement": places,
@@ -225,7 +226,7 @@ class LossDisplay:
             (self.lines_[curve.name],) = self.ax_.plot(
                 grid,
                 _broken(curve, grid),
-                color=curve.paint(),
+                color=colour(curve.color),
                 linestyle=curve.dash,
                 linewidth=2.6 if is_own else 1.5 if self.own is None else 1.0,
                 label=curve.label,
@@ -265,7 +266,7 @@ class LossDisplay:
         (self.lines_["probability"],) = self.ax_.plot(
             grid,
             logistic_function(grid),
-            color=NEGATIVE,
+            color=colour("negative"),
             linewidth=2.4,
             label="g(m) = 1/(1 + exp(−m))",
             zorder=3,
@@ -280,22 +281,20 @@ class LossDisplay:
             self._draw_examples(logistic_function)
 
     def _draw_examples(self, height: Any) -> None:
-        classes = self.examples.classes  # type: ignore[union-attr]
-        signs = self.examples.signs  # type: ignore[union-attr]
-        is_signed = classes.dtype.kind in "if" and classes[0] < 0
+        sides = self.examples.sides  # type: ignore[union-attr]
         marks = {sign: self._marks(sign) for sign in (-1, 1)}
         most = max([int(each.counts.max()) for each in marks.values() if len(each.counts)], default=1)
-        for sign, label in zip((-1, 1), classes, strict=True):
+        for sign in (-1, 1):
             places = marks[sign].places[:, 0]
             self.points_[sign] = self.ax_.scatter(
                 places,
                 height(places),
                 s=marks[sign].areas(SINGLE, CROWD, most),
                 marker=MARKERS[sign],
-                facecolors=SIDES[sign],
+                facecolors=side_colours()[sign],
                 edgecolors=ink(),
                 linewidths=0.6,
-                label=f"{label_text(label, is_signed)} ({int(np.count_nonzero(signs == sign)):,})",
+                label=sides.legend(sign),
                 zorder=5,
             )
         self._say_what_is_not_seen(most)
@@ -308,7 +307,7 @@ class LossDisplay:
 
     def _marks(self, sign: int) -> Marks:
         examples: Any = self.examples
-        chosen = examples.agreements[self._is_shown() & (examples.signs == sign)]
+        chosen = examples.agreements[self._is_shown() & (examples.sides.signs == sign)]
         low, high = (np.array([limit]) for limit in self.limits[0])
         # The cells of one class begin in the middle of the other's, so that marks stand side by side.
         shift = 0.5 * (high - low) / CELLS if sign > 0 else 0.0
@@ -357,7 +356,7 @@ def _broken(curve: LossCurve, grid: Array) -> Array:
 
 def _loss_of(model: Any) -> str:
     """Return the name of the loss that a model minimises, as far as it says so; else the hinge."""
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    last = classifier_of(model)
     for source in (last, last.to_model() if hasattr(last, "to_model") else None):
         name = getattr(source, "loss", None)
         name = OTHER_NAMES.get(name, name) if isinstance(name, str) else None

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.displays.series import GREY, OCHRE, PURPLE
-from maxmargin.displays.style import NEGATIVE, POSITIVE, PROVED, ink
 from maxmargin.errors import InvalidParameter
 
 __all__ = ["CURVES", "LossCurve", "curve_of", "logistic_function"]
@@ -30,7 +28,7 @@ class LossCurve:
     name, label : str
     value : function of an array of agreements
     color : str
-        Empty for the colour of text.
+        A name that `series.colour` knows.
     dash : line style of matplotlib
     kinks : tuple of float
         Where the slope jumps.
@@ -42,10 +40,6 @@ class LossCurve:
     color: str
     dash: Any
     kinks: tuple[float, ...] = ()
-
-    def paint(self) -> Any:
-        """Return the colour in which the curve is drawn."""
-        return self.color or ink()
 
 
 def logistic_function(m: Array) -> Array:
@@ -62,16 +56,20 @@ def _logistic(m: Array) -> Array:
 CURVES = {
     curve.name: curve
     for curve in (
-        LossCurve("zero_one", "zero-one", lambda m: np.where(m <= 0, 1.0, 0.0), "", "-", (0.0,)),
-        LossCurve("hinge", "hinge", lambda m: np.maximum(0.0, 1.0 - m), POSITIVE, "-", (1.0,)),
-        LossCurve("absolute", "absolute", lambda m: np.abs(1.0 - m), PURPLE, (0, (1, 1.2)), (1.0,)),
-        LossCurve("squared_hinge", "squared hinge", lambda m: np.maximum(0.0, 1.0 - m) ** 2, OCHRE, "-"),
-        LossCurve("squared", "squared", lambda m: (1.0 - m) ** 2, GREY, (0, (2.5, 2.5))),
-        LossCurve("logistic", "logistic (ln)", _logistic, NEGATIVE, "-"),
+        LossCurve("zero_one", "zero-one", lambda m: np.where(m <= 0, 1.0, 0.0), "ink", "-", (0.0,)),
+        LossCurve("hinge", "hinge", lambda m: np.maximum(0.0, 1.0 - m), "positive", "-", (1.0,)),
+        LossCurve("absolute", "absolute", lambda m: np.abs(1.0 - m), "purple", (0, (1, 1.2)), (1.0,)),
+        LossCurve("squared_hinge", "squared hinge", lambda m: np.maximum(0.0, 1.0 - m) ** 2, "doubtful", "-"),
+        LossCurve("squared", "squared", lambda m: (1.0 - m) ** 2, "grey", (0, (2.5, 2.5))),
+        LossCurve("logistic", "logistic (ln)", _logistic, "negative", "-"),
         LossCurve(
-            "logistic_base_2", "logistic (log₂)", lambda m: _logistic(m) / np.log(2.0), NEGATIVE, (0, (5, 2))
+            "logistic_base_2",
+            "logistic (log₂)",
+            lambda m: _logistic(m) / np.log(2.0),
+            "negative",
+            (0, (5, 2)),
         ),
-        LossCurve("exponential", "exponential", lambda m: np.exp(-m), PROVED, (0, (5, 1.5, 1, 1.5))),
+        LossCurve("exponential", "exponential", lambda m: np.exp(-m), "proved", (0, (5, 1.5, 1, 1.5))),
     )
 }
 
@@ -92,4 +90,4 @@ def curve_of(loss: Any) -> LossCurve:
             f"a loss is one of {', '.join(CURVES)}, or an object with name and value(m); got {loss!r}"
         )
     kinks = tuple(float(kink) for kink in getattr(loss, "kinks", ()))
-    return LossCurve(name, name.replace("_", " "), loss.value, PURPLE, (0, (3, 1, 1, 1, 1, 1)), kinks)
+    return LossCurve(name, name.replace("_", " "), loss.value, "purple", (0, (3, 1, 1, 1, 1, 1)), kinks)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.displays.sides import Sides, last_step, parameters_of, rows_of, two_sides
+from maxmargin.displays.scored_rows import scored
+from maxmargin.displays.sides import Sides, two_sides
 from maxmargin.displays.style import (
     VISIBLE_LOSS,
     ink,
@@ -18,9 +19,7 @@ from maxmargin.displays.style import (
     tidy,
     whole_numbers,
 )
-from maxmargin.displays.widest_direction import scores_of
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.results.parameters import attribute_of
 from maxmargin.results.table import frame_of
 from maxmargin.results.wording import plural
 
@@ -119,7 +118,7 @@ class MarginHistogramDisplay:
         -------
         MarginHistogramDisplay
         """
-        scores, classes, norm = _scores(model, X, positive)
+        scores, classes, norm = scored(model, X, positive)
         sides = two_sides(y, classes, positive, n_rows=len(scores))
         agreements = sides.signs * scores
         display = cls(agreements=agreements, signs=sides.signs, classes=sides.classes, norm=norm)
@@ -215,18 +214,3 @@ def bin_edges(agreements: NDArray[np.float64]) -> NDArray[np.float64]:
     steps = np.arange(math.floor(low / width), math.ceil(high / width) + 1, dtype=np.float64)
     # A quotient of whole numbers keeps 0 and 1 exact, where a product of rounded steps would not.
     return steps / round(1.0 / width) if width < 1 else steps * width
-
-
-def _scores(model: Any, X: Any, positive: Any) -> tuple[NDArray[np.float64], Any, float | None]:
-    """Return θ·x + θ₀ for every row, the classes where the model knows them, and ‖θ‖ if it has a θ."""
-    classifier, seen = last_step(model, X)
-    if any(hasattr(classifier, name) for name in ("coef_", "coef")) or not hasattr(
-        classifier, "decision_function"
-    ):
-        parameters = parameters_of(classifier, positive)
-        rows = rows_of(seen, len(parameters.coef))
-        return scores_of(rows, parameters), parameters.classes, parameters.norm
-    scores = np.asarray(classifier.decision_function(seen), dtype=np.float64)
-    if scores.ndim != 1:
-        raise InvalidInput(f"two classes are needed: the model scores {scores.shape[-1]}")
-    return scores, attribute_of(classifier, "classes", needed=False), None

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from maxmargin.displays.coefficient_lines import CoefficientLines
 from maxmargin.displays.held_out_errors import HeldOutErrors
 from maxmargin.displays.panels import grid_within
-from maxmargin.displays.series import DASHED, PURPLE
-from maxmargin.displays.style import NEGATIVE, POSITIVE, PROVED, ink, legend_below, tidy, whole_numbers
+from maxmargin.displays.series import DASHED, colour
+from maxmargin.displays.style import ink, legend_below, tidy, whole_numbers
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.results.path import Path
 from maxmargin.results.table import frame_of
@@ -198,13 +198,13 @@ class RegularizationPathDisplay:
 
     def _draw_errors(self, ax: Axes) -> None:
         self.lines_["training_error"] = self._line(
-            ax, self.path.C, 100.0 * self.path.training_error, (NEGATIVE, "o"), "training error"
+            ax, self.path.C, 100.0 * self.path.training_error, ("negative", "o"), "training error"
         )
         held = self.left_out
         if held is not None:
             known = np.isfinite(held.error)
             self.lines_["left_out_error"] = self._line(
-                ax, held.C[known], 100.0 * held.error[known], (POSITIVE, "D"), held.name
+                ax, held.C[known], 100.0 * held.error[known], ("positive", "D"), held.name
             )
             wide = held.high > held.low
             if wide.any():
@@ -212,7 +212,7 @@ class RegularizationPathDisplay:
                     held.C[wide],
                     100.0 * held.low[wide],
                     100.0 * held.high[wide],
-                    color=POSITIVE,
+                    color=colour("positive"),
                     linewidth=1.4,
                     label=held.interval,
                 )
@@ -229,7 +229,7 @@ class RegularizationPathDisplay:
     def _draw_margin(self, ax: Axes) -> None:
         margin = np.where(np.isfinite(self.path.margin), self.path.margin, np.nan)
         known = np.isfinite(margin)
-        self.lines_["margin"] = self._line(ax, self.path.C[known], margin[known], (PROVED, "s"), "_margin")
+        self.lines_["margin"] = self._line(ax, self.path.C[known], margin[known], ("proved", "s"), "_margin")
         if known.any() and margin[known].max() > FAR_APART * margin[known].min():
             ax.set_yscale("log")
             _few_round_ticks(ax, float(margin[known].max() / margin[known].min()))
@@ -239,7 +239,7 @@ class RegularizationPathDisplay:
 
     def _draw_support(self, ax: Axes) -> None:
         self.lines_["n_support"] = self._line(
-            ax, self.path.C, self.path.n_support, (PURPLE, "^"), "_support vectors"
+            ax, self.path.C, self.path.n_support, ("purple", "^"), "_support vectors"
         )
         ax.set_ylim(bottom=0.0)
         ax.yaxis.set_major_locator(whole_numbers())
@@ -254,7 +254,7 @@ class RegularizationPathDisplay:
         (line,) = ax.plot(
             C,
             values,
-            color=look[0],
+            color=colour(look[0]),
             marker=look[1],
             markersize=4,
             linewidth=1.5,

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.displays.panels import grid_within
-from maxmargin.displays.pipelines import last_step, rows_at_last_step
-from maxmargin.displays.style import POSITIVE, PROVED, ink, legend_below, tidy
+from maxmargin.displays.pipelines import classifier_of
+from maxmargin.displays.sides import last_step
+from maxmargin.displays.style import ink, legend_below, palette, tidy
 from maxmargin.errors import InvalidInput
 from maxmargin.results.reliability import Reliability, WithInterval
 from maxmargin.results.table import frame_of
@@ -103,9 +104,9 @@ class ReliabilityDisplay:
         -------
         ReliabilityDisplay
         """
-        judge = getattr(last_step(model), "reliability", None)
+        judge = getattr(classifier_of(model), "reliability", None)
         if judge is None:
-            kind = type(last_step(model)).__name__
+            kind = type(classifier_of(model)).__name__
             if not hasattr(model, "predict_proba"):
                 raise InvalidInput(
                     f"{kind} gives no probabilities; LogisticRegression does, or calibrate='sigmoid'."
@@ -114,7 +115,7 @@ class ReliabilityDisplay:
                 f"{kind} has no method reliability; ReliabilityDisplay.from_reliability("
                 "maxmargin.reliability(model, X, y)) draws any classifier."
             )
-        return cls(record=judge(rows_at_last_step(model, X), y, **settings)).plot(ax)
+        return cls(record=judge(last_step(model, X)[1], y, **settings)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> ReliabilityDisplay:
         """Draw into the place of `ax`, or into a new figure."""
@@ -142,8 +143,8 @@ class ReliabilityDisplay:
         interval = f"{chosen_percent(record.confidence)} interval"
         n_covered = int(self.is_covered.sum())
         looks = {
-            True: (PROVED, "o", f"{interval} holds the prediction ({n_covered} of {len(record)})"),
-            False: (POSITIVE, "X", f"it does not ({len(record) - n_covered})"),
+            True: (palette().proved, "o", f"{interval} holds the prediction ({n_covered} of {len(record)})"),
+            False: (palette().positive, "X", f"it does not ({len(record) - n_covered})"),
         }
         self.points_ = {}
         for covered, (color, marker, label) in looks.items():

@@ -1,4 +1,4 @@
-"""Agreements of rows with anybody's classifier of two classes."""
+"""Scores and agreements of rows with anybody's linear classifier."""
 
 from __future__ import annotations
 
@@ -7,43 +7,45 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.displays.sides import Sides, last_step, parameters_of, rows_of, two_sides
+from maxmargin.displays.widest_direction import scores_of
 from maxmargin.errors import InvalidInput
-from maxmargin.results.parameters import Parameters, attribute_of, signs_of
+from maxmargin.results.parameters import attribute_of
 
-__all__ = ["agreements_of"]
+__all__ = ["agreements_of", "scored"]
 
 Array = NDArray[np.float64]
 
 
-def agreements_of(model: Any, X: Any, y: Any) -> tuple[Array, Array, NDArray[Any]]:
-    """Return y(θ·x + θ₀) and ±1 of every row, and the negative and the positive class.
+def scored(model: Any, X: Any, positive: Any = None) -> tuple[Array, Any, float | None]:
+    """Return θ·x + θ₀ for every row, the classes where the model knows them, and ‖θ‖ if it has a θ."""
+    classifier, seen = last_step(model, X)
+    if any(hasattr(classifier, name) for name in ("coef_", "coef")) or not hasattr(
+        classifier, "decision_function"
+    ):
+        parameters = parameters_of(classifier, positive)
+        rows = rows_of(seen, len(parameters.coef))
+        return scores_of(rows, parameters), parameters.classes, parameters.norm
+    scores = np.asarray(classifier.decision_function(seen), dtype=np.float64)
+    if scores.ndim != 1:
+        raise InvalidInput(f"two classes are needed: the model scores {scores.shape[-1]}")
+    return scores, attribute_of(classifier, "classes", needed=False), None
+
+
+def agreements_of(model: Any, X: Any, y: Any, positive: Any = None) -> tuple[Array, Sides]:
+    """Return y(θ·x + θ₀) of every row, and on which side each belongs.
 
     Parameters
     ----------
     model : estimator, pipeline, LinearModel or pair (θ, θ₀)
     X : array, data frame or sparse matrix
     y : array of labels
+    positive : label, optional
+        With more than two classes, the one that is held against the rest.
     """
-    scores, known = _scores(model, X)
-    signs, classes = signs_of(y, known)
-    if len(signs) != len(scores):
-        raise InvalidInput(f"X has {len(scores)} rows, y has {len(signs)} labels.")
-    if len(scores) == 0:
-        raise InvalidInput("there are no rows to draw.")
+    scores, classes, _ = scored(model, X, positive)
+    sides = two_sides(y, classes, positive, n_rows=len(scores))
     if not np.isfinite(scores).all():
         row = int(np.flatnonzero(~np.isfinite(scores))[0])
         raise InvalidInput(f"the score of row {row} is {scores[row]}; only finite ones can be drawn.")
-    return signs * scores, signs, classes
-
-
-def _scores(model: Any, X: Any) -> tuple[Array, Any]:
-    if hasattr(model, "decision_function"):
-        scores = np.asarray(model.decision_function(X), dtype=np.float64)
-        if scores.ndim != 1:
-            raise InvalidInput(f"two classes are needed: the model scores {scores.shape[-1]}")
-        return scores, attribute_of(model, "classes", needed=False)
-    parameters = Parameters.of(model)
-    rows = X if hasattr(X, "tocsr") else np.asarray(X, dtype=np.float64)
-    if rows.ndim != 2 or rows.shape[1] != len(parameters.coef):
-        raise InvalidInput(f"the model has {len(parameters.coef)} columns; X has shape {rows.shape}")
-    return np.asarray(rows @ parameters.coef + parameters.intercept), parameters.classes
+    return sides.signs * scores, sides
