@@ -174,6 +174,18 @@ def test_many_examples_share_marks_and_none_is_lost():
     assert any(text.startswith("a mark: up to ") for text in legend_of(display))
 
 
+@pytest.mark.parametrize("loss", ["hinge", "zero_one", "absolute"])
+def test_joint_marks_keep_to_their_side_of_a_kink(loss):
+    agreements = np.random.default_rng(1).normal(0.6, 1.0, 5_000)
+    agreements[:200] = 0.0  # an error, and so is nothing to the right of it
+    labels = np.where(np.arange(5_000) % 2 == 0, 1, -1)
+    display = LossDisplay.from_estimator(([1.0], 0.0), (labels * agreements)[:, None], labels, loss=loss)
+    assert display.n_outside == 0
+    table = display.frame()
+    total = np.sum(np.asarray(table["loss"]) * np.asarray(table["examples"]))
+    assert total == pytest.approx(LOSSES[loss].value(agreements).sum(), rel=1e-12)
+
+
 def test_what_is_beyond_the_picture_is_counted():
     rows = np.array([[0.5], [30.0], [-25.0], [2.0]])
     display = LossDisplay.from_estimator(([1.0], 0.0), rows, [1, 1, 1, -1])

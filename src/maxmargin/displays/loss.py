@@ -308,10 +308,20 @@ class LossDisplay:
     def _marks(self, sign: int) -> Marks:
         examples: Any = self.examples
         chosen = examples.agreements[self._is_shown() & (examples.sides.signs == sign)]
+        if len(chosen) <= MARKS_ON_A_CURVE:
+            return Marks(chosen[:, None], np.ones(len(chosen), dtype=np.intp))
         low, high = (np.array([limit]) for limit in self.limits[0])
         # The cells of one class begin in the middle of the other's, so that marks stand side by side.
         shift = 0.5 * (high - low) / CELLS if sign > 0 else 0.0
-        return marks_of(chosen[:, None], low - shift, high - shift, most=MARKS_ON_A_CURVE, cells=CELLS)
+        # A mark on either side of a kink or a jump: their mean would lie beside the curve.
+        kinks: Any = () if self.own is None else self.own.kinks
+        piece = np.searchsorted(np.sort(kinks), chosen)
+        parts = [
+            marks_of(chosen[piece == k][:, None], low - shift, high - shift, most=0, cells=CELLS)
+            for k in range(len(kinks) + 1)
+        ]
+        places = np.concatenate([part.places for part in parts])
+        return Marks(places, np.concatenate([part.counts for part in parts]))
 
     def _is_shown(self) -> NDArray[np.bool_]:
         """Return which examples the picture holds; the logistic curve holds all heights."""
