@@ -23,8 +23,8 @@ def answer(question: str, request: Any) -> Any:
     --------
     >>> task = {"points": [[0, 0, -1], [2, 0, 1]], "loss": "hinge", "strength": "C", "value": 10}
     >>> found = answer("fit", task)
-    >>> found["theta"], found["theta0"], found["training_errors"]
-    ([1.0, 0.0], -1.0, 0)
+    >>> [round(number, 9) for number in (*found["theta"], found["theta0"])], found["training_errors"]
+    ([1.0, 0.0, -1.0], 0)
     """
     return _QUESTIONS[question](request)
 
