@@ -10,6 +10,8 @@ sys.path.insert(0, str(HERE / "extensions"))
 os.environ["MPLBACKEND"] = "agg"  # pictures are drawn into files, never into a window
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+from numpydoc.xref import DEFAULT_LINKS  # noqa: E402
+
 import maxmargin  # noqa: E402
 from maxmargin.results.palette import DARK, LIGHT, Palette  # noqa: E402
 
@@ -81,6 +83,12 @@ autodoc_member_order = "bysource"
 add_module_names = False
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+# Of the words that say what a parameter is, our own classes are links; float and the like stay words.
+numpydoc_xref_param_type = True
+numpydoc_xref_ignore = "all"
+numpydoc_xref_aliases = {word: word for word in DEFAULT_LINKS} | {
+    name: f"maxmargin.{name}" for name in maxmargin.__all__ if name[0].isupper() and name != "C_from"
+}
 
 # ------------------------------------------------------------------ gallery
 sphinx_gallery_conf = {
