@@ -182,6 +182,9 @@ def test_one_of_three_classes_against_the_rest():
     np.testing.assert_allclose(display.parameters.coef, model.coef_[2])
     assert display.points_[1].get_label() == "2 (2)"
     assert display.points_[-1].get_label() == "not 2 (4)"
+    ours = train(X, labels)
+    display = MarginBoundaryDisplay.from_estimator(ours, X, labels, positive=1)
+    np.testing.assert_allclose(display.parameters.coef, ours.coef[1])
     with pytest.raises(InvalidInput, match="has the classes 0, 1, 2: say which one.*positive=2"):
         MarginBoundaryDisplay.from_estimator(model, X, labels)
     with pytest.raises(InvalidInput, match="SVC has a θ for every pair of classes"):
@@ -193,7 +196,7 @@ def test_the_positive_side_can_be_chosen():
     display = MarginBoundaryDisplay.from_estimator(model, X, Y, positive=-1)
     np.testing.assert_allclose(display.parameters.coef, -model.coef_[0])
     np.testing.assert_allclose(display.agreements, Y * model.decision_function(X))
-    assert display.points_[1].get_label() == "-1 (3)"
+    assert display.points_[1].get_label() == "−1 (3)"
 
 
 def test_an_unknown_kind_of_circle_is_refused():
@@ -216,3 +219,24 @@ def test_rows_in_one_place_or_on_a_line_have_a_picture(rows):
     (left, right), (low, high) = display.ax_.get_xlim(), display.ax_.get_ylim()
     assert left < 2 < right
     assert low < 3 < high
+
+
+def test_many_rows_are_a_density_without_circles():
+    generator = np.random.RandomState(0)
+    signs = np.repeat([-1, 1], 4000)
+    rows = generator.normal(size=(8000, 2)) + signs[:, None]
+    display = MarginBoundaryDisplay.from_estimator((THETA, 0.0), rows, signs, slacks=True, arrow=True)
+    assert not list(display.ax_.collections)
+    assert len(display.ax_.images) == 1
+    assert display.rings_ is None
+    assert display.slacks_ is None
+    agreements = signs * (rows @ THETA)
+    errors, inside = np.sum(agreements <= 0), np.sum((agreements > 0) & (agreements < 0.999))
+    labels = [text.get_text() for text in display.figure_.legends[0].get_texts()]
+    assert labels == [
+        "−1 (4,000)",
+        "+1 (4,000)",
+        f"boundary: {errors} errors",
+        f"margin, 0.707 away: {inside:,} inside",
+    ]
+    assert display.circled_.sum() == errors + inside

@@ -162,6 +162,7 @@ class LambdaGridDisplay:
             first.rings_.set_label({"violators": "loss > 0", "support": "loss or on margin"}[circled])
             rows.append(first.rings_)
         lines: list[Any] = [first.lines_[0], first.lines_[1]]
+        first.lines_[0].set_label("boundary")
         first.lines_[1].set_label("margin boundaries")
         if is_own_figure or len(self.panels) == 1:
             legend_below(self.ax_[0], is_own_figure=is_own_figure, handles=rows + lines)

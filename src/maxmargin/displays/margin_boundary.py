@@ -32,8 +32,8 @@ CIRCLED = ("violators", "support", "none")
 class MarginBoundaryDisplay:
     """A linear classifier of two columns: boundary, margin boundaries, rows by class, violators circled.
 
-    The margin boundaries are the lines θ·x + θ₀ = ±1, at the distance 1/‖θ‖ from the boundary. Make one with
-    `from_estimator`.
+    The margin boundaries are the lines θ·x + θ₀ = ±1, at the distance 1/‖θ‖ from the boundary. Beyond 5,000
+    rows there are densities instead of marks, without circles and slacks. Make one with `from_estimator`.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class MarginBoundaryDisplay:
         none that an eye could see, and what is left of it when a fit ends: such rows are on the boundary.
     ax_, figure_ : matplotlib Axes and Figure
     points_ : dict
-        The marks of each class, by sign.
+        The marks of each class, by sign; of a density, what stands for them in the legend.
     lines_ : dict
         The three lines, by the value of θ·x + θ₀ on them: 0, 1, −1.
     circled_ : boolean array
@@ -83,7 +83,7 @@ class MarginBoundaryDisplay:
 
     ax_: Axes
     figure_: Figure
-    points_: dict[int, PathCollection]
+    points_: dict[int, Any]
     lines_: dict[int, Line2D]
     circled_: NDArray[np.bool_]
     rings_: PathCollection | None
@@ -100,6 +100,7 @@ class MarginBoundaryDisplay:
         feature_names: tuple[str, str] = ("x₁", "x₂"),
     ) -> None:
         self.parameters = parameters
+        self.X, self.signs, self.classes, self.feature_names = X, signs, classes, feature_names
         self.plane = Plane(X, Sides(signs, classes), feature_names)
         self.agreements = signs * (X @ parameters.coef + parameters.intercept)
         self.slacks = np.maximum(0.0, 1.0 - self.agreements)
@@ -172,7 +173,9 @@ class MarginBoundaryDisplay:
         """Draw; the parameters are those of `from_estimator`."""
         where = self.plane.new_axes() if ax is None else ax
         self.draw(where, circled=circled, slacks=slacks, arrow=arrow)
-        legend_below(where, is_own_figure=ax is None)
+        named = (*self.points_.values(), self.rings_, self.lines_[0], self.lines_[1], self.slacks_)
+        handles = [handle for handle in named if handle is not None]
+        legend_below(where, is_own_figure=ax is None, handles=handles)
         return self
 
     def draw(self, ax: Axes, *, circled: str, slacks: bool, arrow: bool) -> None:
@@ -185,7 +188,7 @@ class MarginBoundaryDisplay:
         self.points_ = self.plane.draw_rows(ax)
         self._draw_rings(circled)
         self._draw_lines()
-        self.slacks_ = self._draw_slacks() if slacks else None
+        self.slacks_ = self._draw_slacks() if slacks and not self.plane.is_crowded else None
         self.plane.show(ax)
         self.arrow_ = self._draw_arrow() if arrow else None
 
@@ -217,15 +220,19 @@ class MarginBoundaryDisplay:
             "violators": f"loss > 0 ({count:,}, {errors})",
             "support": f"loss or on margin ({count:,})",
         }
-        self.rings_ = (
-            self.plane.draw_rings(self.ax_, self.circled_, name[circled]) if circled in name else None
-        )
+        self.rings_ = None
+        if circled in name and not self.plane.is_crowded:
+            self.rings_ = self.plane.draw_rings(self.ax_, self.circled_, name[circled])
 
     def _draw_lines(self) -> None:
         """Draw the three lines and the strip between the outer two."""
-        margin = f"margin, {1 / self.parameters.norm:.3g} away"
+        boundary, margin = "boundary", f"margin, {1 / self.parameters.norm:.3g} away"
+        if self.rings_ is None:
+            errors = int(np.count_nonzero(self.agreements <= 0))
+            boundary = f"boundary: {plural(errors, 'error')}"
+            margin += f": {int(self.violators.sum()) - errors:,} inside"
         looks: dict[int, dict[str, Any]] = {
-            0: {"linestyle": "-", "linewidth": 1.6, "label": "boundary"},
+            0: {"linestyle": "-", "linewidth": 1.6, "label": boundary},
             1: {"linestyle": DASHES, "linewidth": 1.1, "label": margin},
             -1: {"linestyle": DASHES, "linewidth": 1.1},
         }

@@ -84,6 +84,7 @@ class MarginHistogramDisplay:
         norm: float | None = None,
     ) -> None:
         self.agreements = agreements
+        self.signs, self.classes = signs, classes
         self.sides = Sides(signs, classes)
         self.norm = norm
         self.n_errors = int(np.count_nonzero(agreements <= 0))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.displays.density import draw_density, visible_range
 from maxmargin.displays.plane import DASHES
 from maxmargin.displays.sides import Sides, last_step, parameters_of, rows_of, two_sides
 from maxmargin.displays.style import (
@@ -33,10 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MarginProjectionDisplay"]
 
-CELLS = (120, 80)  # of the density, along and across, from this many rows on:
-ROWS_FOR_ALL_CELLS = 20_000
 WIDEST_SHOWN = 3.0  # a margin this many times as wide as the rows reach is not shown: they would be a line
-PALEST = 0.18  # how strongly a cell with a single row is coloured
 
 Vector = NDArray[np.float64]
 
@@ -112,6 +110,7 @@ class MarginProjectionDisplay:
     ) -> None:
         self.distances = distances
         self.across = across
+        self.signs, self.classes = signs, classes
         self.sides = Sides(signs, classes)
         self.width = width
         self.share = share
@@ -215,35 +214,9 @@ class MarginProjectionDisplay:
         return list(self.points_.values())
 
     def _draw_density(self, upwards: Vector) -> list[Any]:
-        """Colour cells by what lies in them: the classes' colours mixed, stronger where rows are many."""
-        from matplotlib.colors import to_rgb
-        from matplotlib.patches import Patch
-
-        (left, right), (low, high) = visible_range(self.distances), visible_range(upwards)
-        x, y = np.clip(self.distances, left, right), np.clip(upwards, low, high)
-        self.n_far_ = int(np.count_nonzero((x != self.distances) | (y != upwards)))
-        along, across = (round(min(1.0, (len(x) / ROWS_FOR_ALL_CELLS) ** 0.5) * most) for most in CELLS)
-        edges = np.linspace(left, right, along + 1), np.linspace(low, high, across + 1)
-        for sign in (-1, 1):
-            chosen = self.sides.signs == sign
-            counts = np.histogram2d(x[chosen], y[chosen], edges)[0]
-            self.counts_[sign] = counts.astype(np.intp)
-        total = self.counts_[-1] + self.counts_[1]
-        part = (self.counts_[1] / np.maximum(total, 1))[..., None]
-        of = side_colours()
-        colours = part * np.array(to_rgb(of[1])) + (1 - part) * np.array(to_rgb(of[-1]))
-        strength = np.log1p(total) / np.log1p(total.max())
-        alpha = np.where(total > 0, PALEST + (1 - PALEST) * strength, 0.0)
-        picture = np.concatenate([colours, alpha[..., None]], axis=2).transpose(1, 0, 2)
-        self.image_ = self.ax_.imshow(
-            picture,
-            extent=(left, right, low, high),
-            origin="lower",
-            aspect="auto",
-            interpolation="nearest",
-            zorder=1,
-        )
-        return [Patch(facecolor=of[sign], label=self.sides.legend(sign)) for sign in (-1, 1)]
+        density = draw_density(self.ax_, self.distances, upwards, self.sides)
+        self.counts_, self.n_far_, self.image_ = density.counts, density.n_far, density.image
+        return list(density.handles.values())
 
     def _draw_lines(self) -> None:
         """Draw the boundary, where the distance is 0, and the margin boundaries on both sides of it."""
@@ -267,20 +240,3 @@ class MarginProjectionDisplay:
             low, high = min(low, -self.width), max(high, self.width)
         room = 0.04 * (high - low)
         self.ax_.set_xlim(low - room, high + room)
-
-
-def visible_range(values: Vector) -> tuple[float, float]:
-    """Return the range to show: all, or without the few that would press everything else together.
-
-    Examples
-    --------
-    >>> visible_range(np.array([0.0, 1.0, 2.0, 3.0]))
-    (0.0, 3.0)
-    >>> low, high = visible_range(np.append(np.linspace(0.0, 1.0, 9999), 500.0))
-    >>> low, high < 2
-    (0.0, True)
-    """
-    low, high = float(values.min()), float(values.max())
-    inner_low, inner_high = np.quantile(values, [0.001, 0.999])
-    room = 0.5 * float(inner_high - inner_low)
-    return max(low, float(inner_low) - room), min(high, float(inner_high) + room)

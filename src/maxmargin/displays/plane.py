@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.displays.density import draw_density, visible_range
 from maxmargin.displays.sides import Sides, rows_of
 from maxmargin.displays.style import MANY_ROWS, MARKERS, ink, mark_area, new_figure, side_colours, tidy
 from maxmargin.errors import InvalidInput
@@ -43,9 +45,21 @@ class Plane:
     sides: Sides
     feature_names: tuple[str, str]
 
+    @property
+    def is_crowded(self) -> bool:
+        """Whether there are so many rows that a density is drawn instead of marks."""
+        return len(self.X) > MANY_ROWS
+
     def limits(self) -> tuple[Vector, Vector]:
         """Return the corners of what is shown: the rows with some room around them."""
-        low, high = self.X.min(axis=0), self.X.max(axis=0)
+        return self._corners
+
+    @cached_property
+    def _corners(self) -> tuple[Vector, Vector]:
+        if self.is_crowded:
+            low, high = np.array([visible_range(column) for column in self.X.T]).T
+        else:
+            low, high = self.X.min(axis=0), self.X.max(axis=0)
         span = high - low
         span = np.where(span > 0, span, span.max() or 2.0)
         return low - 0.08 * span, high + 0.08 * span
@@ -78,8 +92,10 @@ class Plane:
         ax.set_ylabel(self.feature_names[1])
         tidy(ax)
 
-    def draw_rows(self, ax: Axes) -> dict[int, PathCollection]:
-        """Draw the rows of each class, and return the marks by sign."""
+    def draw_rows(self, ax: Axes) -> dict[int, Any]:
+        """Draw the rows of each class, and return the marks, or what stands for them in a legend, by sign."""
+        if self.is_crowded:
+            return draw_density(ax, self.X[:, 0], self.X[:, 1], self.sides).handles
         colours, size = side_colours(), mark_area(ax, len(self.X))
         return {
             sign: ax.scatter(
@@ -90,7 +106,6 @@ class Plane:
                 color=colours[sign],
                 linewidth=0,
                 label=self.sides.legend(sign),
-                rasterized=len(self.X) > MANY_ROWS,
                 zorder=3,
             )
             for sign in (-1, 1)

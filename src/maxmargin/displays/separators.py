@@ -99,6 +99,7 @@ class SeparatorsDisplay:
         feature_names: tuple[str, str] = ("x₁", "x₂"),
     ) -> None:
         self.separators = dict(separators)
+        self.X, self.signs, self.classes, self.feature_names = X, signs, classes, feature_names
         self.plane = Plane(X, Sides(signs, classes), feature_names)
         distances = {
             name: signs * (X @ line.coef + line.intercept) / line.norm for name, line in separators.items()

@@ -79,7 +79,10 @@ def two_sides(y: Any, classes: Any = None, positive: Any = None, *, n_rows: int)
         others = np.unique(labels[labels != positive])
         if labels.ndim != 1 or len(others) == len(np.unique(labels)):
             raise InvalidInput(f"no label in y is {positive!r}")
-        known = np.array([str(others[0]) if len(others) == 1 else f"not {positive}", str(positive)])
+        if len(others) == 1:
+            known = np.array([others[0], positive], dtype=labels.dtype)
+        else:
+            known = np.array([f"not {positive}", str(positive)])
     if len(signs) != n_rows:
         raise InvalidInput(f"X has {n_rows} rows, y has {len(signs)} labels.")
     if n_rows == 0:
