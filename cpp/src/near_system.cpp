@@ -79,7 +79,9 @@ NearSystem::Outcome NearSystem::reduce(StopToken& token) {
             for (std::int64_t j = n_free_; j < n_; ++j) put(j, from[j]);
             put(n_, 1.0);
         }
-        if (!upper.factorise() || !(upper.smallest_pivot() > kDependent * largest)) return Outcome::dependent;
+        const bool is_whole = upper.factorise(&token);
+        if (token.poll()) return Outcome::stopped;
+        if (!is_whole || !(upper.smallest_pivot() > kDependent * largest)) return Outcome::dependent;
         const std::int64_t some = 8 * width;
         for (std::int64_t first = 0; first < stride_; first += some) {
             if (token.poll()) return Outcome::stopped;

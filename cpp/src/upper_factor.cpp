@@ -36,7 +36,7 @@ void UpperFactor::clear() noexcept {
     for (std::int64_t i = size_; i < padded_; ++i) row(i)[i] = 1;
 }
 
-bool UpperFactor::factorise() {
+bool UpperFactor::factorise(StopToken* token) {
     const Triangles& triangles = *primitives().triangles;
     const GramTile<double>& tile = primitives().tiles->f64;
     const std::int64_t panel_stride = step_ * tile.width;
@@ -44,6 +44,7 @@ bool UpperFactor::factorise() {
     for (std::int64_t first = 0; first < padded_; first += step_) {
         const std::int64_t count = std::min(step_, padded_ - first), rest = first + count,
                            left = padded_ - rest;
+        if (token != nullptr && token->poll()) return false;
         double* corner = row(first) + first;
         if (!triangles.factorise(corner, stride_, count, inverse_diagonal_.data() + first, smallest_pivot_))
             return false;

@@ -25,7 +25,7 @@ __all__ = ["solve_near"]
 # Rows besides the free ones, in units of these, and at least so many: a first system, and a larger one for
 # what that leaves open.
 _SIZES = ((0.4, 500), (1.5, 2_000))
-_MOST_NEAR = 6_000  # rows of a system: its matrix takes 8 bytes a pair, and as much again while it is made
+_MOST_NEAR = 9_000  # rows of a system: its matrix takes 650 MB, and as much again while it is made
 _WORTH_A_SYSTEM = 8  # examples that are left open: for fewer, the larger system costs more than it saves
 _PIECE = 24  # examples per call of the kernels: their columns are made together
 _ENOUGH = 1e-10  # of the objective: the gap of an agreement that counts as exact

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "maxmargin/stop.hpp"
 #include "maxmargin/triangles.hpp"
 
 namespace maxmargin {
@@ -29,8 +30,8 @@ class UpperFactor {
     void clear() noexcept;
 
     // Turns the matrix into U with UᵀU = matrix; false at a pivot that is not positive. `smallest_pivot` is
-    // that of the matrix as it was given.
-    bool factorise();
+    // that of the matrix as it was given. A token, if there is one, ends it too.
+    bool factorise(StopToken* token = nullptr);
     double smallest_pivot() const noexcept { return smallest_pivot_; }
 
     // x ← (UᵀU)⁻¹ x.
