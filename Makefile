@@ -135,7 +135,7 @@ $(ASAN_VENV)/.built: pyproject.toml $(BUILD_FILES)
 .PHONY: sanitize-python
 sanitize-python: $(ASAN_VENV)/.built
 	LD_PRELOAD="$(ASAN_PRELOAD)" ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
-	    $(ASAN_VENV)/bin/python -m pytest -n 2 --ignore tests/architecture
+	    $(ASAN_VENV)/bin/python -m pytest -n 2 --ignore tests/architecture --ignore tests/browser
 
 # ---------------------------------------------------------------- the rest
 

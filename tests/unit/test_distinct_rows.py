@@ -60,3 +60,12 @@ def test_a_problem_without_copies_is_not_copied():
         MemoryRows(np.arange(4.0)[:, None]), np.array([1, -1, 1, -1], np.int8), np.ones(4), "hinge"
     )
     assert merge_copies(problem, StopToken()).problem is problem
+
+
+def test_without_time_copies_are_overlooked():
+    rows = MemoryRows(np.ones((40, 40_000)))
+    problem = Problem(rows, np.ones(40, dtype=np.int8), np.ones(40), "hinge")
+    assert merge_copies(problem, StopToken()).problem.rows.n_rows == 1
+    token = StopToken()
+    token.stop()
+    assert merge_copies(problem, token).problem is problem

@@ -303,6 +303,8 @@ def test_bad_input_is_refused_before_any_work(tmp_path):
         mm.report(model, X, y, texts=["a"], path=tmp_path / "r.html")
     with pytest.raises(InvalidParameter, match="max_time must be a positive number"):
         mm.report(model, X, y, max_time=-1, path=tmp_path / "r.html")
+    with pytest.raises(InvalidParameter, match="confidence must be between 0 and 1"):
+        mm.report(model, X, y, confidence=95, path=tmp_path / "r.html")
     with pytest.raises(InvalidParameter, match="test must be a pair"):
         mm.report(model, X, y, test=X, path=tmp_path / "r.html")
     with pytest.raises(InvalidInput, match="class_weight is for a LinearModel"):
@@ -321,9 +323,21 @@ def test_without_jinja_it_says_what_to_install(tmp_path, monkeypatch):
 
 def test_no_time_means_less_and_says_so(tmp_path):
     X, y = two_classes()
-    said = plain_text(report_of(mm.LinearSVM().fit(X, y), X, y, tmp_path, max_time=1e-9))
+    model = mm.LinearSVM().fit(X, y)
+    said = plain_text(report_of(model, X, y, tmp_path, max_time=1e-9))
     assert "max_time was over before" in said
     assert "This is the training error turned around" in said
+    model = mm.LinearSVM().fit(X[:150], y[:150])
+    said = plain_text(report_of(model, X[:150], y[:150], tmp_path, test=(X[150:], y[150:]), max_time=1e-9))
+    assert "right on 50 held-out rows that had no part in training" in said
+
+
+def test_what_is_not_decided_is_estimated_and_said_to_be(tmp_path):
+    X, y = two_classes()
+    y[:30] = "no"
+    said = plain_text(report_of(mm.LinearSVM().fit(X, y), X, y, tmp_path, watch=lambda progress: True))
+    assert re.search(r"≈ \d\d\.\d % right on 200 rows when each is left out of the fit, by estimates", said)
+    assert re.search(r"in the time there was: proved is [\d.]+ % to [\d.]+ %", said)
 
 
 def test_an_interrupt_writes_what_is_known(tmp_path):

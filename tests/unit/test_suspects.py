@@ -186,3 +186,14 @@ def test_bad_input():
         suspects(model, X, y, n=0)
     with pytest.raises(InvalidInput, match="Give the data that the model was fitted to"):
         suspects(model, X[:5], y[:5])
+
+
+def test_without_time_the_model_itself_ranks():
+    X = np.random.default_rng(0).normal(size=(300, 4000))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    y[:10] *= -1
+    model = LogisticRegression(C=1e-4).fit(X, y)
+    found = suspects(model, X, y, n=300, max_time=1e-9)
+    assert found.left_out is None
+    assert found.agreements.tolist() == sorted(found.agreements)
+    assert suspects(model, X, y, n=5).left_out is not None

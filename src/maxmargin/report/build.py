@@ -7,7 +7,7 @@ import pathlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from maxmargin.errors import Interrupted, MissingFile, UnreadableFile
+from maxmargin.errors import Interrupted, InvalidParameter, MissingFile, UnreadableFile
 from maxmargin.inputs.atomic_file import replacing
 from maxmargin.report.evidence import Evidence, Request, gather
 from maxmargin.report.fingerprint import Fingerprint, fingerprint_of
@@ -122,6 +122,8 @@ def report(
     _check_place(target)
     seconds = check_positive("max_time", max_time, or_none=True)
     count = check_positive("n_suspects", n_suspects, integer=True)
+    if not 0 < check_positive("confidence", confidence) < 1:
+        raise InvalidParameter(f"confidence must be between 0 and 1; got confidence={confidence!r}")
     subject = subject_of(
         model,
         X,

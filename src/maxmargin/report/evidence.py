@@ -31,7 +31,7 @@ from maxmargin.training.suspects import suspects
 __all__ = ["Evidence", "Request", "gather"]
 
 # Shares of the time that is left when each begins; the last ones take what there is.
-SHARES = {"certificate": 0.25, "leave-one-out": 0.4, "path": 0.4}
+SHARES = {"certificate": 0.25, "leave-one-out": 0.4, "suspects": 0.4, "path": 0.5}
 
 DECADES = 2.0  # of C to either side of the model's own
 
@@ -67,6 +67,7 @@ class Evidence:
     subject : Subject
     held_out : Examined or None
         The test rows.
+    confidence : float
     certificate : Answer[Assessment]
         Of the coefficients as they are, by the rows as they are, not what the model says of itself.
     left_out : Answer[LeaveOneOut]
@@ -82,6 +83,7 @@ class Evidence:
 
     subject: Subject
     held_out: Examined | None
+    confidence: float
     certificate: Answer[Assessment]
     left_out: Answer[LeaveOneOut]
     path: Answer[Path]
@@ -108,12 +110,18 @@ def gather(subject: Subject, request: Request) -> Evidence:
     )
     found_suspects = stages.run(
         "labels to look at",
-        lambda _: suspects(*data, sample_weight=subject.weights, n_jobs=request.n_jobs),
+        lambda s: suspects(*data, sample_weight=subject.weights, max_time=s, n_jobs=request.n_jobs),
+        SHARES["suspects"],
+        even_late=True,
     )
     known = stages.run(
         "what is known about new rows", lambda _: _guarantee(subject, held_out, left_out.value, request)
     )
-    judged = stages.run("probabilities", lambda _: judged_probabilities(subject, held_out, left_out.value))
+    judged = stages.run(
+        "probabilities",
+        lambda _: judged_probabilities(subject, held_out, left_out.value),
+        even_late=True,
+    )
     path = stages.run("every other C", lambda s: _path(subject, s, effort), SHARES["path"])
     along = stages.run(
         "leave-one-out along the path",
@@ -122,6 +130,7 @@ def gather(subject: Subject, request: Request) -> Evidence:
     return Evidence(
         subject=subject,
         held_out=held_out,
+        confidence=request.confidence,
         certificate=certificate,
         left_out=left_out,
         path=path,

@@ -16,6 +16,7 @@ __all__ = ["Answer", "Stages"]
 T = TypeVar("T")
 
 AFTER_INTERRUPT = "not done: the report was interrupted before"
+AT_LEAST = 1e-3  # seconds
 OUT_OF_TIME = "not done: max_time was over before"
 
 
@@ -48,7 +49,9 @@ class Stages:
         """Return a share of the time that is left, or None without a limit."""
         return None if self._deadline is None else max(share * (self._deadline - time.perf_counter()), 0.0)
 
-    def run(self, name: str, work: Callable[[float | None], T], share: float = 1.0) -> Answer[T]:
+    def run(
+        self, name: str, work: Callable[[float | None], T], share: float = 1.0, *, even_late: bool = False
+    ) -> Answer[T]:
         """Find something out.
 
         Parameters
@@ -59,12 +62,16 @@ class Stages:
             Gets the seconds that it may take, or None.
         share : float
             Of the time that is left.
+        even_late : bool
+            Whether there is something worth having for next to no time, when no other is left.
         """
         if self.interrupted:
             return Answer(why_not=AFTER_INTERRUPT)
         seconds = self.seconds(share)
-        if seconds is not None and seconds <= 0:
+        if seconds is not None and seconds <= 0 and not even_late:
             return Answer(why_not=OUT_OF_TIME)
+        if seconds is not None:
+            seconds = max(seconds, AT_LEAST)
         if self._verbose:
             print(f"report: {name}", file=sys.stderr, flush=True)
         with warnings.catch_warnings(record=True) as heard:

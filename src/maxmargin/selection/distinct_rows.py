@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._core import StopToken
+from maxmargin._core import Stopped, StopToken
 from maxmargin.problem import Problem
 from maxmargin.rows import Array, MemoryRows
 from maxmargin.rows.kernels import Scores
@@ -80,7 +80,11 @@ def first_of_each(problem: Problem, live: NDArray[np.intp], token: StopToken) ->
         return live
     z = rows.zeros()
     # Any vector without structure will do; the same one makes the same answer every time.
-    rows.reduce(Scores(np.random.default_rng(0).standard_normal(rows.n_columns)), z, token=token)
+    direction = np.random.default_rng(0).standard_normal(rows.n_columns)
+    try:
+        rows.reduce(Scores(direction), z, token=token)
+    except Stopped:  # no time to look for copies; whoever asked sees for himself that there is none left
+        return live
     ordered = np.sort(z[live])
     if (ordered[1:] != ordered[:-1]).all():
         return live

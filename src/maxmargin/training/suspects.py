@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from maxmargin._core import StopToken
+from maxmargin._core import Stopped, StopToken
 from maxmargin.results.suspects import Suspects
 from maxmargin.rows import Array
 from maxmargin.selection.suspects import left_out_lead, pulls_of, ranked
@@ -25,6 +26,7 @@ def suspects(
     *,
     n: int | None = None,
     sample_weight: Any = None,
+    max_time: float | None = None,
     n_jobs: int | None = None,
 ) -> Suspects:
     """Rank training examples by how much the classifier contradicts their labels, with and without them.
@@ -44,6 +46,8 @@ def suspects(
         How many suspects to return; by default all examples that are on the wrong side when left out.
     sample_weight : array, optional
         As given to the model's `fit`; examples of weight 0 are no suspects.
+    max_time : float
+        Seconds after which the estimates are given up, and the agreement with the model itself ranks.
     n_jobs : int or None
 
     Returns
@@ -65,6 +69,7 @@ def suspects(
     examined = examine_model(model, X, y, sample_weight)
     examined.check_support()
     count = check_positive("n", n, or_none=True, integer=True)
+    seconds = check_positive("max_time", max_time, or_none=True)
     lead, left_out, influence, by = examined.lead, None, None, ""
     if examined.solves_a_problem and (
         examined.model.loss == "logistic" or examined.model.support is not None
@@ -73,10 +78,11 @@ def suspects(
             examined.estimator, examined.X, examined.labels, examined.weights, n_jobs, asking="suspects"
         )
         alphas = _alphas(examined, named)
-        token = StopToken(None, threading.current_thread() is threading.main_thread())
+        token = StopToken(seconds, threading.current_thread() is threading.main_thread())
         coef, intercept = examined.model.coef, examined.model.intercept
-        left_out, by = left_out_lead(named.problems, coef, intercept, alphas, token)
         influence = np.max(alphas, axis=0)
+        with suppress(Stopped):
+            left_out, by = left_out_lead(named.problems, coef, intercept, alphas, token)
     elif examined.weights is not None:
         lead = np.where(examined.weights > 0, lead, np.nan)
     order = ranked(lead, left_out, count)

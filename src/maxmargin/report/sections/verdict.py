@@ -15,6 +15,7 @@ from maxmargin.report.section import Column, Section, Table, capital, digits
 from maxmargin.results.certificate import ROUNDING, Certificate
 from maxmargin.results.leave_one_out import LeaveOneOut
 from maxmargin.results.wording import chosen_percent, percent, plural
+from maxmargin.selection.error_rates import clopper_pearson
 
 __all__ = ["accuracy_text", "verdict"]
 
@@ -94,20 +95,9 @@ def accuracy_text(share: float) -> str:
 
 
 def _accuracy(evidence: Evidence) -> Accuracy:
-    known = evidence.guarantees.value
-    if known is not None and "held-out error" in known:
-        line = known["held-out error"]
-        low, high = line.interval or (0.0, 1.0)
-        rows = plural(len(evidence.held_out.labels) if evidence.held_out is not None else 0, "held-out row")
-        sure = chosen_percent(line.confidence or 0.95)
-        return Accuracy(
-            headline=accuracy_text(1 - line.value),
-            basis=f"right on {rows} that had no part in training",
-            worth=f"{sure} interval for new rows: {accuracy_text(1 - high)} to {accuracy_text(1 - low)} "
-            "(Clopper and Pearson). " + " ".join(f"{further}." for further in line.assumptions[2:]),
-            interval=(1 - high, 1 - low),
-            value=1 - line.value,
-        )
+    measured = _on_held_out_rows(evidence)
+    if measured is not None:
+        return measured
     left_out = evidence.left_out.value
     if left_out is not None and left_out.n_examples:
         suspects = evidence.suspects.value
@@ -122,6 +112,25 @@ def _accuracy(evidence: Evidence) -> Accuracy:
         "with test=(X, y) for a figure that does.",
         interval=None,
         value=right,
+    )
+
+
+def _on_held_out_rows(evidence: Evidence) -> Accuracy | None:
+    """Return what was measured; None without test rows, or if all of them are training rows."""
+    held_out, known = evidence.held_out, evidence.guarantees.value
+    if held_out is None or (known is not None and "held-out error" not in known):
+        return None
+    errors, n = int((held_out.lead <= 0).sum()), len(held_out.labels)
+    low, high = clopper_pearson(errors, n, evidence.confidence)
+    # Beyond what every such interval rests on: rows that were in training too.
+    further = () if known is None else known["held-out error"].assumptions[2:]
+    return Accuracy(
+        headline=accuracy_text(1 - errors / n),
+        basis=f"right on {plural(n, 'held-out row')} that had no part in training",
+        worth=f"{chosen_percent(evidence.confidence)} interval for new rows: {accuracy_text(1 - high)} to "
+        f"{accuracy_text(1 - low)} (Clopper and Pearson). " + " ".join(f"{one}." for one in further),
+        interval=(1 - high, 1 - low),
+        value=1 - errors / n,
     )
 
 
