@@ -1,7 +1,17 @@
 """The report: one page about a model for somebody who was not there.
 
 The package shares its name with the function that users call, so it can be called itself:
-``maxmargin.report(model, X, y)`` works whichever of the two was imported first.
+``maxmargin.report(model, X, y)`` works whichever of the two was imported first. What it takes and writes is in
+`maxmargin.report.build`.
+
+Examples
+--------
+>>> from tempfile import TemporaryDirectory
+>>> import maxmargin
+>>> X, y = [[0.0], [1.0], [3.0], [4.0]], ["low", "low", "high", "high"]
+>>> with TemporaryDirectory() as folder:
+...     maxmargin.report(maxmargin.train(X, y), X, y, path=f"{folder}/small.html").name
+'small.html'
 """
 
 from __future__ import annotations
