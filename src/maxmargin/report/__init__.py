@@ -1,8 +1,8 @@
 """The report: one page about a model for somebody who was not there.
 
 The package shares its name with the function that users call, so it can be called itself:
-``maxmargin.report(model, X, y)`` works whichever of the two was imported first. What it takes and writes is in
-`maxmargin.report.build`.
+``maxmargin.report(model, X, y)`` works whichever of the two was imported first. What it takes and writes
+is told in `maxmargin.report.build`.
 
 Examples
 --------
