@@ -66,7 +66,7 @@ def _best(points: list[LeftOutAt], C: float) -> str:
     fewest = min(point.least for point in decided)
     places = [point.C for point in decided if point.least == fewest]
     own = next((point for point in decided if np.isclose(point.C, C)), None)
-    first, last = short(places[0]), short(places[-1])
+    first, last = digits(places[0], 3), digits(places[-1], 3)
     where = {1: f"C = {first}", 2: f"C = {first} and {last}"}.get(
         len(places), f"{len(places)} values of C from {first} to {last}"
     )
@@ -172,7 +172,7 @@ def _notes(evidence: Evidence, path: Path, points: list[LeftOutAt], C: float) ->
         notes.append(f"Rows were left out at {len(points)} of {wanted} values of C: {why}.")
     weak = [point for point in points if not point.is_meaningful]
     if weak:
-        listed = ", ".join(short(point.C) for point in weak)
+        listed = ", ".join(digits(point.C, 3) for point in weak)
         notes.append(
             f"At C = {listed} no support vector lies between its bounds: the errors there tell about the "
             "numbers of rows in each class, not about the classifier."
