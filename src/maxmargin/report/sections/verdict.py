@@ -67,8 +67,9 @@ def verdict(evidence: Evidence, facts: Sequence[tuple[str, str]]) -> Section:
         "accuracy": accuracy,
         "bar": _bar(accuracy, guessing),
         "certificate": _optimality(evidence),
-        "training": f"On the {subject.n_rows:,} rows it was fitted to, {wrong:,} {'is' if wrong == 1 else 'are'} wrong "
-        f"({percent(wrong / subject.n_rows)}). That is the training error, and says little about new rows.",
+        "training": f"On the {subject.n_rows:,} rows it was fitted to, {wrong:,} "
+        f"{'is' if wrong == 1 else 'are'} wrong ({percent(wrong / subject.n_rows)}). That is the training "
+        "error, and says little about new rows.",
         "guessing": f"Always saying {subject.class_names[guess]} would be right for {percent(guessing)}, "
         "the thin mark on the scale.",
         "confusion": _confusion(evidence),
