@@ -18,7 +18,6 @@ import maxmargin as mm
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, MissingFile
 from maxmargin.report.fingerprint import fingerprint_of
 from maxmargin.report.page import MissingJinja
-from maxmargin.report.widest_direction import widest_direction
 
 
 @pytest.fixture(scope="module")
@@ -71,26 +70,6 @@ def test_points_are_distances_to_the_boundary(page):
     assert view["x"] == pytest.approx(distances[view["row"]], rel=1e-3, abs=1e-3)
     assert view["margin"] == pytest.approx(1 / np.linalg.norm(model.coef_), rel=1e-4)
     assert view["positive"] == (data.y[view["row"]] == "malignant").astype(int).tolist()
-
-
-@pytest.mark.parametrize("make", [np.asarray, csr_matrix], ids=["dense", "sparse"])
-def test_the_widest_direction_is_the_first_principal_axis_across(make):
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(150, 6)) * [1, 5, 2, 1, 1, 1] + 3
-    theta = rng.normal(size=6)
-    across = X - X.mean(axis=0)
-    across = across - np.outer(across @ theta, theta) / (theta @ theta)
-    expected = across @ np.linalg.svd(across, full_matrices=False)[2][0]
-    direction, mean = widest_direction(make(X), theta)
-    found = X @ direction - mean
-    assert abs(direction @ theta) < 1e-12 * np.linalg.norm(theta)
-    assert np.abs(found) == pytest.approx(np.abs(expected), abs=0.02)
-
-
-def test_rows_without_a_direction_across():
-    assert widest_direction(np.array([[1.0], [2.0]]), np.array([3.0]))[0].tolist() == [0]
-    rows = np.array([[1.0, 2.0], [2.0, 2.0]])
-    assert widest_direction(rows, np.array([1.0, 0.0]))[0].tolist() == [0, 0]
 
 
 def test_the_histogram_counts_every_row(page):

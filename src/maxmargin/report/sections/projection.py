@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.displays.widest_direction import times, widest_direction
 from maxmargin.report.drawn_classes import drawn_problems
 from maxmargin.report.evidence import Evidence
 from maxmargin.report.section import Chart, Column, Section, Table, digits, numbers
 from maxmargin.report.subject import Subject
-from maxmargin.report.widest_direction import widest_direction
 from maxmargin.results.wording import plural
 
 __all__ = ["projection"]
 
+ENOUGH = 5_000  # rows to find a direction by
 POINTS = 1500  # drawn of one picture
 POINTS_OF_ALL = 6000  # drawn of the pictures of all classes together
 CELLS = (48, 30)  # of a density at most
@@ -62,17 +63,19 @@ def _view(subject: Subject, k: int, most: int) -> dict[str, Any]:
     model, examined = subject.model, subject.examined
     length = float(np.linalg.norm(model.coef[k]))
     x = examined.scores[:, k] / length
-    direction, middle = widest_direction(examined.X, model.coef[k])
+    direction, _ = widest_direction(_few(examined.X), model.coef[k] / length)
+    across = times(examined.X, direction)
+    across -= across.mean()
     side = examined.signs[:, k] > 0
     sides = _sides(subject, k)
     view: dict[str, Any] = {"name": sides[1], "sides": sides, "margin": numbers([1 / length])[0]}
     if subject.redact:
-        return {**view, **_density(x, examined.X @ direction - middle, side)}
+        return {**view, **_density(x, across, side)}
     chosen = _sample(subject.n_rows, most)
     chosen = chosen[np.argsort(x[chosen], kind="stable")]
     drawn = {
         "x": numbers(x[chosen], 4),
-        "y": numbers(examined.X[chosen] @ direction - middle, 4),
+        "y": numbers(across[chosen], 4),
         "positive": side[chosen].astype(int).tolist(),
         "row": chosen.tolist(),
     }
@@ -83,6 +86,11 @@ def _sides(subject: Subject, k: int) -> list[str]:
     """Return what is on the negative and on the positive side of a problem's boundary."""
     names = subject.class_names
     return names if len(names) == 2 else [f"not {names[k]}", names[k]]
+
+
+def _few(X: Any) -> Any:
+    """Return enough rows to find a direction by."""
+    return X if X.shape[0] <= ENOUGH else X[_sample(X.shape[0], ENOUGH)]
 
 
 def _sample(n_rows: int, most: int) -> NDArray[np.intp]:
