@@ -71,7 +71,7 @@ _PUBLIC = {
     "reference_margin": "maxmargin.losses.reference_margin",
     "regularization_path": "maxmargin.training.regularization_path",
     "reliability": "maxmargin.training.reliability",
-    "report": "maxmargin.report.build",
+    "report": "maxmargin.reporting.build",
     "sample_complexity": "maxmargin.learners.sample_complexity",
     "save_data": "maxmargin.inputs.save",
     "save_model": "maxmargin.training.files",

@@ -41,7 +41,7 @@ from maxmargin.learners.shattering import shatters as shatters
 from maxmargin.learners.shattering import vc_dimension as vc_dimension
 from maxmargin.losses.reference_margin import reference_margin as reference_margin
 from maxmargin.losses.risk import empirical_risk as empirical_risk
-from maxmargin.report.build import report as report
+from maxmargin.reporting.build import report as report
 from maxmargin.results.calibration import Calibration as Calibration
 from maxmargin.results.certificate import Certificate as Certificate
 from maxmargin.results.descent import DescentTrace as DescentTrace

@@ -7,7 +7,7 @@ import pytest
 KNOWN_ONLY_TO = {
     "sklearn": "maxmargin.estimators",
     "matplotlib": "maxmargin.displays",
-    "jinja2": "maxmargin.report",
+    "jinja2": "maxmargin.reporting",
     "pyarrow": "maxmargin.inputs",
     "dask": "maxmargin.inputs",
     "distributed": "maxmargin.inputs",

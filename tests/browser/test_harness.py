@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from browser.looks import PHONE, assert_accessible, assert_fits
 
-from maxmargin.report.assets import charts_script, page_style
+from maxmargin.reporting.assets import charts_script, page_style
 from maxmargin.results.palette import DARK, LIGHT
 
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A page</title>

@@ -149,4 +149,4 @@ def test_a_terminal_shows_the_live_gap():
     shown = os.read(ours, 100000).decode()
     os.close(ours)
     assert done.returncode == 0
-    assert re.search(r"\r +[\d.]+ s, \d+ passes: within .* of the optimum \(goal 0.01", shown)
+    assert re.search(r"\r[█░]+ +[\d.]+ s, \d+ passes: within .* of the optimum \(goal 0.01", shown)

@@ -72,7 +72,7 @@ def test_an_interrupt_leaves_a_page(said, noisy, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("maxmargin.report.evidence.leave_one_out", interrupted)
+    monkeypatch.setattr("maxmargin.reporting.evidence.leave_one_out", interrupted)
     code, out, err = said("report", "noisy.model", "noisy.csv")
     assert (code, out) == (130, "")
     assert err.endswith("interrupted: report.html holds what was known by then\n")

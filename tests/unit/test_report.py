@@ -16,8 +16,8 @@ from scipy.stats import binomtest
 
 import maxmargin as mm
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, MissingFile
-from maxmargin.report.fingerprint import fingerprint_of
-from maxmargin.report.page import MissingJinja
+from maxmargin.reporting.fingerprint import fingerprint_of
+from maxmargin.reporting.page import MissingJinja
 
 
 @pytest.fixture(scope="module")
@@ -356,13 +356,3 @@ def test_an_interrupt_along_the_path_keeps_its_beginning(tmp_path):
     assert re.search(r"Rows were left out at [2-8] of 9 values of C", plain_text(page))
     series = chart_data(page, "path-chart")["series"]
     assert sum(value is not None for value in series[1]["values"]) >= 2
-
-
-def test_the_package_can_be_called_too(tmp_path):
-    import maxmargin.report.build
-
-    X, y = two_classes(n=30)
-    package = sys.modules["maxmargin.report"]
-    file = package(mm.LinearSVM().fit(X, y), X, y, path=tmp_path / "r.html", max_time=5)
-    assert file.is_file()
-    assert package.report is maxmargin.report.build.report

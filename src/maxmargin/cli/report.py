@@ -66,7 +66,7 @@ def add_report(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Read, find out, write."""
     from maxmargin.errors import Interrupted
-    from maxmargin.report.build import report
+    from maxmargin.reporting.build import report
     from maxmargin.training.files import load_model
 
     sources = [path for path in (arguments.model, arguments.data, arguments.test, arguments.texts) if path]

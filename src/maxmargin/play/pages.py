@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import NamedTuple
 
-from maxmargin.report.assets import page_style
+from maxmargin.reporting.assets import page_style
 
 __all__ = ["Page", "pages"]
 

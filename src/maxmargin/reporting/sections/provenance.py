@@ -10,9 +10,9 @@ import scipy
 
 from maxmargin import __version__
 from maxmargin._core import cpu
-from maxmargin.report.evidence import Evidence
-from maxmargin.report.fingerprint import Fingerprint
-from maxmargin.report.section import Section
+from maxmargin.reporting.evidence import Evidence
+from maxmargin.reporting.fingerprint import Fingerprint
+from maxmargin.reporting.section import Section
 from maxmargin.results.data import describe_classes
 from maxmargin.results.wording import plural, short
 
@@ -50,7 +50,7 @@ def provenance(evidence: Evidence, fingerprint: Fingerprint, command: str) -> Se
         "Provenance",
         [
             "The fingerprint depends on the numbers and labels alone, not on how they are stored. Whoever "
-            "has the same data gets the same one, by fingerprint_of(X, y) of maxmargin.report.fingerprint."
+            "has the same data gets the same one, by fingerprint_of(X, y) of maxmargin.reporting.fingerprint."
         ],
         notes=[*(notes if evidence.interrupted else []), *([REDACTED] if subject.redact else [])],
         template="provenance.html.j2",

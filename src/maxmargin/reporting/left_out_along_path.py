@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from maxmargin.errors import Interrupted, InvalidInput, LeaveOneOutWarning
 from maxmargin.estimators.linear_classifier import LinearClassifier
-from maxmargin.report.stages import Stages
-from maxmargin.report.subject import Subject
+from maxmargin.reporting.stages import Stages
+from maxmargin.reporting.subject import Subject
 from maxmargin.results.leave_one_out import LeaveOneOut
 from maxmargin.results.path import Path
 from maxmargin.results.solution import Status

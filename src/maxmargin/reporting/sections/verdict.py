@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.report.evidence import Evidence
-from maxmargin.report.section import Column, Section, Table, capital, digits
+from maxmargin.reporting.evidence import Evidence
+from maxmargin.reporting.section import Column, Section, Table, capital, digits
 from maxmargin.results.certificate import ROUNDING, Certificate
 from maxmargin.results.leave_one_out import LeaveOneOut
 from maxmargin.results.wording import chosen_percent, percent, plural

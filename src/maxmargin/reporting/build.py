@@ -9,21 +9,21 @@ from typing import Any
 
 from maxmargin.errors import Interrupted, InvalidParameter, MissingFile, UnreadableFile
 from maxmargin.inputs.atomic_file import replacing
-from maxmargin.report.evidence import Evidence, Request, gather
-from maxmargin.report.fingerprint import Fingerprint, fingerprint_of
-from maxmargin.report.page import MissingJinja, render
-from maxmargin.report.section import Section
-from maxmargin.report.sections.coefficients import coefficients
-from maxmargin.report.sections.convergence import convergence
-from maxmargin.report.sections.guarantees import guarantees_section
-from maxmargin.report.sections.margins import margins
-from maxmargin.report.sections.path import path_section
-from maxmargin.report.sections.projection import projection
-from maxmargin.report.sections.provenance import data_facts, provenance, size_of_data
-from maxmargin.report.sections.reliability import reliability_section
-from maxmargin.report.sections.suspects import suspects_section
-from maxmargin.report.sections.verdict import verdict
-from maxmargin.report.subject import Subject, subject_of
+from maxmargin.reporting.evidence import Evidence, Request, gather
+from maxmargin.reporting.fingerprint import Fingerprint, fingerprint_of
+from maxmargin.reporting.page import MissingJinja, render
+from maxmargin.reporting.section import Section
+from maxmargin.reporting.sections.coefficients import coefficients
+from maxmargin.reporting.sections.convergence import convergence
+from maxmargin.reporting.sections.guarantees import guarantees_section
+from maxmargin.reporting.sections.margins import margins
+from maxmargin.reporting.sections.path import path_section
+from maxmargin.reporting.sections.projection import projection
+from maxmargin.reporting.sections.provenance import data_facts, provenance, size_of_data
+from maxmargin.reporting.sections.reliability import reliability_section
+from maxmargin.reporting.sections.suspects import suspects_section
+from maxmargin.reporting.sections.verdict import verdict
+from maxmargin.reporting.subject import Subject, subject_of
 from maxmargin.results.solution import Progress
 from maxmargin.results.wording import plural
 from maxmargin.validation import check_positive

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidInput
-from maxmargin.report.subject import Subject
+from maxmargin.reporting.subject import Subject
 from maxmargin.results.leave_one_out import LeaveOneOut
 from maxmargin.results.reliability import Reliability
 from maxmargin.results.wording import plural

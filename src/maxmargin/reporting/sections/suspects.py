@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.report.evidence import Evidence
-from maxmargin.report.section import Column, Section, Table, digits, signed
-from maxmargin.report.subject import Subject, class_names
+from maxmargin.reporting.evidence import Evidence
+from maxmargin.reporting.section import Column, Section, Table, digits, signed
+from maxmargin.reporting.subject import Subject, class_names
 from maxmargin.results.suspects import Suspects
 
 __all__ = ["suspects_section"]

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.report.drawn_classes import drawn_problems
-from maxmargin.report.evidence import Evidence
-from maxmargin.report.section import Section, signed
-from maxmargin.report.subject import Subject
+from maxmargin.reporting.drawn_classes import drawn_problems
+from maxmargin.reporting.evidence import Evidence
+from maxmargin.reporting.section import Section, signed
+from maxmargin.reporting.subject import Subject
 
 __all__ = ["coefficients"]
 

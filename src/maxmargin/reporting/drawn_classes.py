@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxmargin.report.subject import Subject
+from maxmargin.reporting.subject import Subject
 
 __all__ = ["drawn_problems"]
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.report.evidence import Evidence
-from maxmargin.report.section import Chart, Column, Section, Table, digits, numbers
-from maxmargin.report.subject import Subject
+from maxmargin.reporting.evidence import Evidence
+from maxmargin.reporting.section import Chart, Column, Section, Table, digits, numbers
+from maxmargin.reporting.subject import Subject
 from maxmargin.results.wording import percent, plural
 from maxmargin.training.examined import Examined
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from maxmargin.report.evidence import Evidence
-from maxmargin.report.section import Chart, Column, Section, Table, capital, numbers
+from maxmargin.reporting.evidence import Evidence
+from maxmargin.reporting.section import Chart, Column, Section, Table, capital, numbers
 from maxmargin.results.wording import chosen_percent
 
 __all__ = ["reliability_section"]

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.report.evidence import Evidence
-from maxmargin.report.left_out_along_path import LeftOutAt, values_of_C
-from maxmargin.report.section import Chart, Column, Section, Table, digits, numbers
+from maxmargin.reporting.evidence import Evidence
+from maxmargin.reporting.left_out_along_path import LeftOutAt, values_of_C
+from maxmargin.reporting.section import Chart, Column, Section, Table, digits, numbers
 from maxmargin.results.path import Path
 from maxmargin.results.wording import chosen_percent, percent, plural, short
 

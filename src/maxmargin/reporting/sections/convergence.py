@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.report.drawn_classes import drawn_problems
-from maxmargin.report.evidence import Evidence
-from maxmargin.report.section import Chart, Column, Section, Table, digits, numbers
+from maxmargin.reporting.drawn_classes import drawn_problems
+from maxmargin.reporting.evidence import Evidence
+from maxmargin.reporting.section import Chart, Column, Section, Table, digits, numbers
 from maxmargin.results.solution import History
 from maxmargin.results.wording import chosen_percent, percent, plural
 

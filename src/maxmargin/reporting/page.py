@@ -17,8 +17,8 @@ from typing import Any
 
 from maxmargin import __version__
 from maxmargin.errors import MaxMarginError
-from maxmargin.report.assets import asset, charts_script, page_style
-from maxmargin.report.section import Section
+from maxmargin.reporting.assets import asset, charts_script, page_style
+from maxmargin.reporting.section import Section
 from maxmargin.results.palette import DARK, LIGHT
 
 __all__ = ["MissingJinja", "render"]
@@ -61,7 +61,7 @@ def _environment() -> Any:
     except ImportError:
         raise MissingJinja() from None
     environment = Environment(
-        loader=PackageLoader("maxmargin.report"),
+        loader=PackageLoader("maxmargin.reporting"),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_keep_together,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.report.left_out_along_path import LeftOutAt, left_out_along
-from maxmargin.report.probabilities import judged_probabilities
-from maxmargin.report.stages import Answer, Stages
-from maxmargin.report.subject import Subject
+from maxmargin.reporting.left_out_along_path import LeftOutAt, left_out_along
+from maxmargin.reporting.probabilities import judged_probabilities
+from maxmargin.reporting.stages import Answer, Stages
+from maxmargin.reporting.subject import Subject
 from maxmargin.results.assessment import Assessment
 from maxmargin.results.guarantees import Guarantees
 from maxmargin.results.leave_one_out import LeaveOneOut

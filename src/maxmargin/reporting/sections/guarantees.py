@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from maxmargin.report.evidence import Evidence
-from maxmargin.report.section import Section, capital
+from maxmargin.reporting.evidence import Evidence
+from maxmargin.reporting.section import Section, capital
 from maxmargin.results.wording import percent
 
 __all__ = ["guarantees_section"]
