@@ -140,14 +140,15 @@ def stage_rows(line: dict[str, Any]) -> list[list[str]]:
 
 def draw(lines: list[dict[str, Any]], path: Path) -> None:
     plt = pyplot()
-    figure, axis = plt.subplots(figsize=(7, 2.5), layout="constrained")
+    figure, axis = plt.subplots(figsize=(7, 2.8), layout="constrained")
     names = [line["task"] for line in lines]
     axis.barh(names, [line["rows"] for line in lines], color="0.85", label="one fit for each example")
     ratios = [line["seconds"] / line["fit"] for line in lines]
     axis.barh(names, ratios, height=0.4, color="#0072B2", label="leave_one_out")
     axis.set_xscale("log")
     axis.set_xlabel("time, in fits certified to 1e-6")
-    axis.legend(frameon=False)
+    axis.set_xlim(left=1)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False)
     plain_axis(axis)
     figure.savefig(path, dpi=150)
     plt.close(figure)

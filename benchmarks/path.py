@@ -245,8 +245,9 @@ def draw(lines: list[dict[str, Any]], path: Path) -> None:
             labels.append(f"{line['task']}: {title}")
             at += 1
     axis.set_yticks(range(at), labels, fontsize=7)
-    axis.invert_yaxis()
+    axis.set_ylim(at - 0.4, -0.6)
     axis.set_xscale("log")
+    axis.set_xlim(left=0.5)
     axis.axvline(10.0, color="#D55E00", linestyle=":")
     axis.set_xlabel("cost ÷ one fit at C = 100 (dotted: ten fits)")
     plain_axis(axis)
