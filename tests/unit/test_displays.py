@@ -20,6 +20,7 @@ from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError
 from maxmargin.results.solution import History
 
 mpl.use("Agg")
+pytestmark = pytest.mark.usefixtures("close_figures")
 
 # θ = (1, 1), θ₀ = −1: agreements 2, 1, 0.5, 0, 1.5, −0.5.
 THETA, OFFSET = [1.0, 1.0], -1.0
@@ -34,12 +35,6 @@ HISTORY = History(
     bound=np.array([0.0, 8.0, 10.0]),
     gap=np.array([12.0, 2.5, 0.0]),
 )
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 def assert_nothing_is_hidden(display):

@@ -19,16 +19,11 @@ from maxmargin.displays.spread import column_deviations
 from maxmargin.errors import InvalidInput, InvalidParameter
 
 mpl.use("Agg")
+pytestmark = pytest.mark.usefixtures("close_figures")
 
 NAMES = ["a", "b", "c", "d", "e"]
 MODEL = SimpleNamespace(coef=[[0.5, -2.0, 3.0, 0.0, -0.1]], intercept=[0.0], classes=["no", "yes"])
 ROWS = np.random.default_rng(8).normal(size=(40, 5)) * [1.0, 10.0, 0.1, 1.0, 1.0]
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 def names_on(ax):

@@ -3,6 +3,7 @@
 import matplotlib as mpl
 import numpy as np
 import pytest
+from drawn import legend_of
 from matplotlib import pyplot as plt
 
 from maxmargin import ConvergenceDisplay, LinearSVM, train
@@ -10,6 +11,7 @@ from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.results.solution import History
 
 mpl.use("Agg")
+pytestmark = pytest.mark.usefixtures("close_figures")
 
 ROWS = np.array([[1.5, 1.5], [1.0, 1.0], [1.0, 0.5], [0.5, 0.5], [-1.0, 0.5], [1.0, 0.4]])
 LABELS = np.array([1, 1, 1, -1, -1, -1])
@@ -22,16 +24,6 @@ HISTORY = History(
     gap=np.array([12.0, 2.5, 0.0]),
 )
 SLOWER = History(3 * HISTORY.seconds, HISTORY.passes, HISTORY.objective, HISTORY.bound, HISTORY.gap)
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
-def legend_of(display):
-    return [text.get_text() for text in display.figure_.legends[0].get_texts()]
 
 
 def test_objective_bound_and_gap():

@@ -5,7 +5,7 @@ import dataclasses
 import matplotlib as mpl
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
+from drawn import legend_of
 from sklearn.svm import SVC
 
 from maxmargin import LeaveOneOutDisplay, LinearSVM, leave_one_out
@@ -13,25 +13,16 @@ from maxmargin.errors import InvalidInput
 from maxmargin.results.leave_one_out import REASONS, LeaveOneOut, Reason
 
 mpl.use("Agg")
+pytestmark = pytest.mark.usefixtures("close_figures")
 
 GENERATOR = np.random.default_rng(3)
 LABELS = np.repeat([0, 1], 15)
 ROWS = GENERATOR.normal(size=(30, 2)) + 1.2 * LABELS[:, None]
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def record():
     return leave_one_out(LinearSVM(tol=1e-8), ROWS, LABELS, agreements="exact")
-
-
-def legend_of(display):
-    return [text.get_text() for text in display.figure_.legends[0].get_texts()]
 
 
 def code(reason):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import matplotlib as mpl
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
+from drawn import legend_of
 from scipy.special import expit, log_expit
 from sklearn.metrics import hinge_loss, log_loss
 from sklearn.pipeline import make_pipeline
@@ -18,6 +18,7 @@ from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.losses import LOSSES, Hinge
 
 mpl.use("Agg")
+pytestmark = pytest.mark.usefixtures("close_figures")
 
 # θ = (1, 1), θ₀ = −1: agreements 2, 1, 0.5, 0, 1.5, −0.5.
 THETA, OFFSET = [1.0, 1.0], -1.0
@@ -26,16 +27,6 @@ LABELS = np.array([1, 1, 1, -1, -1, -1])
 AGREEMENTS = np.array([2.0, 1.0, 0.5, 0.0, 1.5, -0.5])
 ENDLESS = SimpleNamespace(decision_function=lambda X: np.array([1.0, np.inf, 0.0, 0.0, 0.0, 0.0]))
 GRID = np.array([-1e3, -40.0, -2.5, -1.0, -1e-9, 0.0, 0.3, 1.0, 1.7, 60.0, 1e3])
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
-def legend_of(display):
-    return [text.get_text() for text in display.figure_.legends[0].get_texts()]
 
 
 # ---------------------------------------------------------------- the curves

@@ -5,7 +5,7 @@ import dataclasses
 import matplotlib as mpl
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
+from drawn import legend_of
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
@@ -21,6 +21,7 @@ from maxmargin.displays.held_out_errors import HeldOutErrors
 from maxmargin.errors import InvalidInput, InvalidParameter
 
 mpl.use("Agg")
+pytestmark = pytest.mark.usefixtures("close_figures")
 
 GENERATOR = np.random.default_rng(1)
 LABELS = np.repeat([0, 1], 15)
@@ -28,19 +29,9 @@ ROWS = GENERATOR.normal(size=(30, 3)) + 1.1 * LABELS[:, None] * np.array([1.0, 0
 CS = np.array([0.01, 0.1, 1.0, 10.0])
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def path():
     return regularization_path(ROWS, LABELS, Cs=CS, tol=1e-6)
-
-
-def legend_of(display):
-    return [text.get_text() for text in display.figure_.legends[0].get_texts()]
 
 
 def test_margin_support_vectors_and_errors_are_those_of_a_fit_by_somebody_else(path):

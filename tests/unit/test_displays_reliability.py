@@ -3,7 +3,7 @@
 import matplotlib as mpl
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
+from drawn import legend_of
 from scipy.stats import binomtest
 from sklearn.calibration import calibration_curve
 from sklearn.linear_model import LogisticRegression as OtherLogisticRegression
@@ -15,22 +15,13 @@ from maxmargin import LinearSVM, LogisticRegression, ReliabilityDisplay, reliabi
 from maxmargin.errors import InvalidInput
 
 mpl.use("Agg")
+pytestmark = pytest.mark.usefixtures("close_figures")
 
 GENERATOR = np.random.default_rng(6)
 PREDICTED = GENERATOR.uniform(size=500)
 OUTCOME = (GENERATOR.uniform(size=500) < 0.5 + 0.6 * (PREDICTED - 0.5)).astype(int)  # overconfident
 LABELS = np.repeat([0, 1], 40)
 ROWS = GENERATOR.normal(size=(80, 2)) + LABELS[:, None]
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
-def legend_of(display):
-    return [text.get_text() for text in display.figure_.legends[0].get_texts()]
 
 
 @pytest.fixture

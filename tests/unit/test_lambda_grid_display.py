@@ -3,7 +3,6 @@
 import matplotlib as mpl
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 from sklearn.linear_model import SGDClassifier
 from sklearn.svm import LinearSVC
 
@@ -11,17 +10,12 @@ from maxmargin import HardMarginSVM, LambdaGridDisplay, LinearSVM, Pegasos
 from maxmargin.errors import InvalidInput, InvalidParameter
 
 mpl.use("Agg")
+pytestmark = pytest.mark.usefixtures("close_figures")
 
 GENERATOR = np.random.RandomState(1)
 SIGNS = np.repeat([-1, 1], 25)
 ROWS = GENERATOR.normal(size=(50, 2)) + 0.8 * SIGNS[:, None]
 LAMS = (0.01, 0.1, 1.0)
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 def test_every_panel_is_the_fit_at_its_lambda():

@@ -16,18 +16,13 @@ from maxmargin import LinearSVM, MarginBoundaryDisplay, train
 from maxmargin.errors import InvalidInput, InvalidParameter
 
 mpl.use("Agg")
+pytestmark = pytest.mark.usefixtures("close_figures")
 
 # θ = (1, 1), θ₀ = −1: agreements 2, 1, 0.5, 0, 1.5, −0.5.
 THETA, OFFSET = [1.0, 1.0], -1.0
 X = np.array([[1.5, 1.5], [1.0, 1.0], [1.0, 0.5], [0.5, 0.5], [-1.0, 0.5], [1.0, 0.5]])
 Y = np.array([1, 1, 1, -1, -1, -1])
 AGREEMENTS = [2.0, 1.0, 0.5, 0.0, 1.5, -0.5]
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 def test_the_three_lines_are_where_they_should_be():

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from matplotlib import pyplot as plt
 from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
@@ -17,18 +16,13 @@ from maxmargin.displays.widest_direction import widest_direction
 from maxmargin.errors import InvalidInput
 
 mpl.use("Agg")
+pytestmark = pytest.mark.usefixtures("close_figures")
 
 GENERATOR = np.random.RandomState(0)
 SIGNS = np.where(GENERATOR.rand(300) < 0.4, -1, 1)
 ROWS = GENERATOR.normal(size=(300, 7)) * [1, 3, 1, 1, 2, 1, 1] + SIGNS[:, None] * np.linspace(1, 0, 7)
 THETA, OFFSET = np.array([1.5, -0.2, 0.4, 0.0, 0.3, 0.0, 1.0]), 0.3
 NORM = np.linalg.norm(THETA)
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 def orthogonal_part(rows, theta):

@@ -3,7 +3,6 @@
 import matplotlib as mpl
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 from sklearn.svm import LinearSVC
 
 from maxmargin import HardMarginSVM, SeparatorsDisplay
@@ -12,16 +11,11 @@ from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.results.parameters import Parameters
 
 mpl.use("Agg")
+pytestmark = pytest.mark.usefixtures("close_figures")
 
 X = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 2.0], [3.0, 2.0], [3.0, 3.0]])
 Y = np.array([-1, -1, 1, 1, 1])
 LINES = {"A": ([1.0, 0.0], -1.5), "B": ([0.0, 4.0], -4.8), "wrong": ([1.0, 0.0], -2.5)}
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 def test_margins_are_distances_to_the_nearest_row():

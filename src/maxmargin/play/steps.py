@@ -51,8 +51,9 @@ class Course(NamedTuple):
 
     Attributes
     ----------
-    weights : list of (array, float)
-        θ and θ₀ at the start and after every step.
+    theta : array of shape (T + 1, 2)
+    theta0 : array of shape (T + 1,)
+        The weights and the offset at the start and after every step.
     words : list of str
         One for the start and every step.
     example : list of int or None
@@ -62,7 +63,8 @@ class Course(NamedTuple):
         Why it ended.
     """
 
-    weights: list[tuple[NDArray[np.float64], float]]
+    theta: NDArray[np.float64]
+    theta0: NDArray[np.float64]
     words: list[str]
     example: list[int | None]
     updated: list[bool]
@@ -124,8 +126,7 @@ def walk(task: Task, chosen: Walk) -> dict[str, Any]:
         course = method.follow(task, chosen)
     except MaxMarginError as error:  # steps too long for these points are a fact to show, not a wrong request
         return {"is_determined": False, "words": f"{method.title}: {error}"}
-    theta = np.array([weights for weights, _ in course.weights[: chosen.count + 1]])
-    theta0 = np.array([offset for _, offset in course.weights[: chosen.count + 1]])
+    theta, theta0 = course.theta[: chosen.count + 1], course.theta0[: chosen.count + 1]
     measure = _MEASURES[method.measure]
     with np.errstate(over="ignore", invalid="ignore"):
         agreement = task.sign[:, None] * (task.X @ theta.T + theta0)
@@ -207,8 +208,10 @@ def _course_of(learner: _Traced, count: int) -> Course:
     """Read a trace up to one step more than asked for, which tells that it goes on."""
     trace = learner.trace_
     steps = range(1, min(len(trace), count + 1) + 1)
+    theta, theta0 = trace.course((0, *steps))
     return Course(
-        weights=[trace.weights(t) for t in (0, *steps)],
+        theta,
+        theta0,
         words=["Start: θ = 0 and θ₀ = 0.", *(trace.explain(t) for t in steps)],
         example=[None, *(int(trace.example[t - 1]) for t in steps)],
         updated=[False, *(bool(trace.updated[t - 1]) for t in steps)],
@@ -227,42 +230,31 @@ def _perceptron(task: Task, chosen: Walk) -> Course:
 def _pegasos(task: Task, chosen: Walk) -> Course:
     from maxmargin.estimators.pegasos import Pegasos
 
-    learner = Pegasos(
-        task.lam,
-        fit_intercept=task.has_offset,
-        step=METHODS["pegasos"].rules[chosen.rule],
-        max_updates=chosen.count,
-        random_state=chosen.seed,
-        trace=True,
-    )
-    return _course_of(learner.fit(task.X, task.sign), chosen.count)
+    return _course_of(Pegasos(task.lam, **_drawn(task, chosen)).fit(task.X, task.sign), chosen.count)
 
 
 def _hinge_sgd(task: Task, chosen: Walk) -> Course:
     from maxmargin.estimators.hinge_sgd import HingeSGD
 
-    learner = HingeSGD(
-        fit_intercept=task.has_offset,
-        step=METHODS["hinge_sgd"].rules[chosen.rule],
-        max_updates=chosen.count,
-        evaluate_every=1,
-        random_state=chosen.seed,
-        trace=True,
-    )
+    learner = HingeSGD(evaluate_every=1, **_drawn(task, chosen))
     return _course_of(learner.fit(task.X, task.sign), chosen.count)
 
 
 def _logistic_sgd(task: Task, chosen: Walk) -> Course:
     from maxmargin.estimators.logistic_sgd import LogisticSGD
 
-    learner = LogisticSGD(
-        fit_intercept=task.has_offset,
-        step=METHODS["logistic_sgd"].rules[chosen.rule],
-        max_updates=chosen.count,
-        random_state=chosen.seed,
-        trace=True,
-    )
-    return _course_of(learner.fit(task.X, task.sign), chosen.count)
+    return _course_of(LogisticSGD(**_drawn(task, chosen)).fit(task.X, task.sign), chosen.count)
+
+
+def _drawn(task: Task, chosen: Walk) -> dict[str, Any]:
+    """Return the settings of learners that draw their examples at random."""
+    return {
+        "fit_intercept": task.has_offset,
+        "step": METHODS[chosen.method].rules[chosen.rule],
+        "max_updates": chosen.count,
+        "random_state": chosen.seed,
+        "trace": True,
+    }
 
 
 def _descent(task: Task, chosen: Walk) -> Course:
@@ -279,7 +271,8 @@ def _descent(task: Task, chosen: Walk) -> Course:
     )
     places = range(len(trace) + 1)
     return Course(
-        weights=[(trace.weights(t), trace.intercept(t)) for t in places],
+        trace.coefs,
+        trace.intercepts,
         words=[trace.explain(t) for t in places],
         example=[None] * len(places),
         updated=[t > 0 for t in places],
