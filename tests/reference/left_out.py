@@ -37,7 +37,7 @@ def agreements_by_oracles(task: Task, examples: Iterable[int]) -> np.ndarray:
 def agreements_by_refits(problem: Problem, examples: Iterable[int], tol: float = 1e-12) -> np.ndarray:
     """Return left-out agreements by a fit of our own for each, not by the solver that leave-one-out uses."""
     found = []
-    X = problem.rows.X
+    X = _turned(problem.rows.X)
     for i in examples:
         cost = np.where(np.arange(len(problem.cost)) == i, 0.0, problem.cost)
         if _has_one_class(problem.sign, cost, problem.offset.kind):
@@ -47,6 +47,17 @@ def agreements_by_refits(problem: Problem, examples: Iterable[int], tol: float =
         score = float(np.asarray(X[[i]] @ solution.coef)[0])
         found.append(problem.sign[i] * (score + solution.intercept))
     return np.array(found)
+
+
+def _turned(X: np.ndarray) -> np.ndarray:
+    """Return rows with the same products among themselves and no more columns than rows.
+
+    Fits to twelve digits on thousands of columns would take hours, and agreements do not change.
+    """
+    if X.shape[1] <= X.shape[0]:
+        return X
+    rows = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+    return np.ascontiguousarray(np.linalg.qr(rows.T, mode="r").T)
 
 
 def _solved(problem: Problem, tol: float) -> Solution:
