@@ -15,6 +15,7 @@ from maxmargin.displays.trace import TraceDisplay as TraceDisplay
 from maxmargin.errors import CalibrationWarning as CalibrationWarning
 from maxmargin.errors import ConvergenceWarning as ConvergenceWarning
 from maxmargin.errors import LeaveOneOutWarning as LeaveOneOutWarning
+from maxmargin.errors import SkippedLines as SkippedLines
 from maxmargin.estimators.exponential import ExponentialLossClassifier as ExponentialLossClassifier
 from maxmargin.estimators.hard_margin import HardMarginSVM as HardMarginSVM
 from maxmargin.estimators.hinge_sgd import HingeSGD as HingeSGD
@@ -44,7 +45,9 @@ from maxmargin.losses.risk import empirical_risk as empirical_risk
 from maxmargin.reporting.build import report as report
 from maxmargin.results.calibration import Calibration as Calibration
 from maxmargin.results.certificate import Certificate as Certificate
+from maxmargin.results.data import Data as Data
 from maxmargin.results.descent import DescentTrace as DescentTrace
+from maxmargin.results.encoding import Encoding as Encoding
 from maxmargin.results.leave_one_out import LeaveOneOut as LeaveOneOut
 from maxmargin.results.path import Path as Path
 from maxmargin.results.reliability import Reliability as Reliability

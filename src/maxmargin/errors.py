@@ -18,7 +18,8 @@
     └── UserWarning
         ├── CalibrationWarning             probabilities were asked for and could not be fitted
         ├── ConvergenceWarning             the certified gap is above the tolerance asked for
-        └── LeaveOneOutWarning             leave-one-out says little about new examples here
+        ├── LeaveOneOutWarning             leave-one-out says little about new examples here
+        └── SkippedLines                   lines of a file were left out, as was asked for
 
 The built-in class in brackets is a second base, so that code which knows nothing of maxmargin
 (``except ValueError``, ``except FileNotFoundError``) still catches the error.
@@ -42,6 +43,7 @@ __all__ = [
     "ModelFileError",
     "NoFiniteOptimum",
     "NotSeparable",
+    "SkippedLines",
     "UnreadableFile",
 ]
 
@@ -315,6 +317,21 @@ class LeaveOneOutWarning(UserWarning):
     ...     found = leave_one_out(LinearSVM(C=1e-3), [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1])
     >>> issubclass(caught[0].category, LeaveOneOutWarning), found.is_meaningful
     (True, False)
+    """
+
+
+class SkippedLines(UserWarning):
+    """Lines of a file could not be read and were left out, as `skip_bad_lines` asks for.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from maxmargin import SkippedLines
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warnings.warn("2 lines of a9a.svm were left out", SkippedLines, stacklevel=1)
+    >>> caught[0].category.__name__
+    'SkippedLines'
     """
 
 

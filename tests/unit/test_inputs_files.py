@@ -63,14 +63,17 @@ def test_unknown_format_is_an_error(tmp_path):
     with pytest.raises(FileFormatError) as caught:
         load_data(path)
     assert str(caught.value) == (
-        f"{path}: neither its name nor its first lines tell the format; give format= one of libsvm, csv"
+        f"{path}: neither its name nor its first lines tell the format; give format= one of libsvm, csv, parquet, arrow, npz, npy"
     )
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"format": "arff"}, "format must be one of libsvm, csv; got format='arff'"),
+        (
+            {"format": "arff"},
+            "format must be one of libsvm, csv, parquet, arrow, npz, npy; got format='arff'",
+        ),
         ({"zero_based": "yes"}, "zero_based must be True, False or \"auto\"; got zero_based='yes'"),
         ({"zero_based": 1}, 'zero_based must be True, False or "auto"; got zero_based=1'),
         ({"n_columns": 0}, "n_columns must be a positive whole number; got n_columns=0"),

@@ -1,55 +1,93 @@
-"""Reading a data set from a file."""
+"""Reading a data set: from a file, an open one, or a table in memory."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 from maxmargin.errors import FileFormatError, InvalidParameter
 from maxmargin.inputs.libsvm_text import read_libsvm
+from maxmargin.inputs.settings import FORMATS, ReadSettings
 from maxmargin.inputs.source import plain_suffix, read_source
 from maxmargin.inputs.tables import SEPARATORS, read_table
 from maxmargin.results.data import Data
+from maxmargin.results.encoding import Encoding
 
-__all__ = ["FORMATS", "format_by_suffix", "load_data"]
+__all__ = ["format_by_suffix", "load_data", "read_data"]
 
-FORMATS = {"libsvm": (".svm", ".libsvm", ".svmlight", ".txt"), "csv": (".csv", ".tsv")}
+
+class Readable(Protocol):
+    """An open binary file."""
+
+    def read(self) -> bytes: ...
 
 
 def load_data(
-    path: str | os.PathLike[str],
+    source: str | os.PathLike[str] | Readable | Any,
     *,
     format: str | None = None,
     label: str | int | None = None,
+    weight: str | int | None = None,
     n_columns: int | None = None,
     zero_based: bool | Literal["auto"] = "auto",
+    missing: Literal["refuse", "mean", "median", "most_frequent"] = "refuse",
+    drop: Sequence[str | int] = (),
+    categories: Sequence[str | int] = (),
+    encoding: Encoding | None = None,
+    unknown: Literal["refuse", "zeros"] = "refuse",
+    skip_bad_lines: bool = False,
+    cache: bool | str | os.PathLike[str] = False,
+    n_jobs: int | None = None,
 ) -> Data:
-    r"""Read rows and labels from LIBSVM text or a CSV table.
+    r"""Read rows and labels: LIBSVM text, tables (CSV, Parquet, Arrow), NumPy's files, tables in memory.
 
     Parameters
     ----------
-    path : path-like
-        The file; one packed by gzip, bzip2 or xz is unpacked while it is read.
-    format : {"libsvm", "csv"}, optional
-        What the file holds. By default its name says so (.svm, .libsvm, .svmlight, .txt; .csv, .tsv),
-        and with any other name its first lines.
+    source : path-like, binary file object or table
+        A file; one packed by gzip, bzip2 or xz is unpacked while it is read. An open binary file such as
+        ``sys.stdin.buffer``. Or any table in memory with ``__arrow_c_stream__``: of polars, pyarrow,
+        pandas, DuckDB and others.
+    format : {"libsvm", "csv", "parquet", "arrow", "npz", "npy"}, optional
+        What the file holds. By default its name says so, and with any other name its first bytes.
     label : str or int, optional
         Tables only: the label's column, by name or by number (from 0, negative from the end). By default
-        the column named label, y, target or class if the header has one of them, else the last one.
+        the column named label, y, target or class if there are names and one of them, else the last one.
+    weight : str or int, optional
+        Tables only: the column that says how much each row counts. By default each counts once.
     n_columns : int, optional
         How many features there are. Give it for LIBSVM text whose last columns may be unused, such as
         the test part of a data set; by default the largest column used is the last.
     zero_based : bool or "auto"
         LIBSVM text only: whether columns count from 0. ``"auto"`` says so if any index is 0; give it for
         a file that may leave the first column unused.
+    missing : {"refuse", "mean", "median", "most_frequent"}
+        Tables only: what to do about missing values. ``"refuse"`` is an error that says where the first
+        one is; otherwise they are replaced by the mean, median or most frequent value of their column,
+        and categories always by the most frequent one.
+    drop : list of str or int
+        Tables only: columns to leave out.
+    categories : list of str or int
+        Tables only: columns to take as categories although they hold numbers.
+    encoding : Encoding, optional
+        Read a table as an earlier one was read: ``data.encoding`` of the training data.
+    unknown : {"refuse", "zeros"}
+        With an encoding: whether a category that the earlier table did not have is an error or has no
+        feature, so that all features of its column are 0.
+    skip_bad_lines : bool
+        Leave out lines of text that cannot be read; they are counted, and a warning tells.
+    cache : bool or path-like
+        Keep a binary copy next to the file (True) or in a folder, for the next time.
+    n_jobs : int, optional
+        Threads; by default as many as there are cores.
 
     Returns
     -------
     Data
-        Features as a CSR array (LIBSVM text) or a dense array (tables), both float64; labels as numbers,
-        or as text when some are not numbers. ``scheme`` and ``label`` tell what was found.
+        Features as a CSR array or a dense array; labels as numbers, or as text when some are not numbers.
+        ``scheme``, ``label`` and ``encoding`` tell what was found.
 
     Raises
     ------
@@ -68,36 +106,43 @@ def load_data(
     ...     print(load_data(path))
     2 rows, 3 columns, 3 values; classes −1 (50 %), +1 (50 %)
     """
-    file = Path(path)
-    if format is not None and format not in FORMATS:
-        raise InvalidParameter(f"format must be one of {', '.join(FORMATS)}; got format={format!r}")
-    check_label(label)
-    check_n_columns(n_columns)
-    if zero_based != "auto" and not isinstance(zero_based, bool):
-        raise InvalidParameter(f'zero_based must be True, False or "auto"; got zero_based={zero_based!r}')
-    content = read_source(file)
-    if (format or find_format(content, file)) == "csv":
-        if zero_based != "auto":
-            raise InvalidParameter(f"zero_based is for LIBSVM text; {file} is read as a table")
-        return read_table(content, file, label=label, n_columns=n_columns)
-    if label is not None:
-        raise InvalidParameter(f"label is for tables; {file} is read as LIBSVM text, where it comes first")
-    return read_libsvm(
-        content, file, n_columns=n_columns, zero_based=None if zero_based == "auto" else zero_based
+    settings = ReadSettings(
+        format=format,
+        label=label,
+        weight=weight,
+        n_columns=n_columns,
+        zero_based=zero_based,
+        missing=missing,
+        drop=drop,
+        categories=categories,
+        encoding=encoding,
+        unknown=unknown,
+        skip_bad_lines=skip_bad_lines,
+        n_jobs=n_jobs,
     )
+    if cache is not False:
+        raise InvalidParameter(f"cache must be False for now; got cache={cache!r}")
+    return read_data(source, settings)
 
 
-def check_label(label: object) -> None:
-    """Refuse what is neither a column's name nor its number."""
-    if label is not None and (not isinstance(label, str | int) or isinstance(label, bool)):
-        raise InvalidParameter(f"label must be a column's name or number; got label={label!r}")
-
-
-def check_n_columns(n_columns: object) -> None:
-    """Refuse what is not a number of columns."""
-    is_whole = isinstance(n_columns, int) and not isinstance(n_columns, bool)
-    if n_columns is not None and not (is_whole and 0 < n_columns < 2**62):  # type: ignore[operator]
-        raise InvalidParameter(f"n_columns must be a positive whole number; got n_columns={n_columns!r}")
+def read_data(source: Any, settings: ReadSettings) -> Data:
+    """Read a source by settings that have been checked; `load_data` says what the sources are."""
+    if hasattr(source, "read"):
+        file = Path(str(getattr(source, "name", "the open file")))
+        content = source.read()
+        if not isinstance(content, bytes):
+            raise InvalidParameter("an open file must be binary, such as sys.stdin.buffer or open(…, 'rb')")
+    else:
+        file = Path(source)
+        content = read_source(file)
+    if (settings.format or find_format(content, file)) == "csv":
+        if settings.zero_based != "auto":
+            raise InvalidParameter(f"zero_based is for LIBSVM text; {file} is read as a table")
+        return read_table(content, file, label=settings.label, n_columns=settings.n_columns)
+    if settings.label is not None:
+        raise InvalidParameter(f"label is for tables; {file} is read as LIBSVM text, where it comes first")
+    zero_based = None if settings.zero_based == "auto" else bool(settings.zero_based)
+    return read_libsvm(content, file, n_columns=settings.n_columns, zero_based=zero_based)
 
 
 def format_by_suffix(path: Path) -> str | None:

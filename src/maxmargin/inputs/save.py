@@ -14,7 +14,8 @@ import numpy as np
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.inputs.atomic_file import replacing
 from maxmargin.inputs.libsvm_text import libsvm_lines
-from maxmargin.inputs.load import FORMATS, format_by_suffix
+from maxmargin.inputs.load import format_by_suffix
+from maxmargin.inputs.settings import FORMATS
 from maxmargin.inputs.source import compression_of, plain_suffix
 from maxmargin.inputs.tables import table_lines
 from maxmargin.results.data import Data
@@ -54,8 +55,8 @@ def save_data(data: Data, path: str | os.PathLike[str]) -> None:
     """
     file = Path(path)
     format = format_by_suffix(file)
-    if format is None:
-        endings = ", ".join(suffix for suffixes in FORMATS.values() for suffix in suffixes)
+    if format not in ("libsvm", "csv"):
+        endings = ", ".join(suffix for name in ("libsvm", "csv") for suffix in FORMATS[name])
         raise InvalidParameter(f"the name of the file must end in one of {endings}; got {file}")
     if data.sample_weight is not None:
         raise InvalidInput("sample weights cannot be written in this format; data.sample_weight must be None")

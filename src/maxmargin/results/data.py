@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidInput
+from maxmargin.results.encoding import Encoding
 from maxmargin.results.wording import plural
 
 __all__ = ["Data"]
@@ -34,15 +35,25 @@ class Data:
         The distinct labels in ascending order; found in ``y`` when not given.
     scheme : str
         How the source wrote its rows: ``"libsvm"``, ``"libsvm-zero-based"`` (columns counted from 0),
-        ``"csv"``, or ``"arrays"`` for data made in memory.
+        ``"csv"``, ``"parquet"``, ``"arrow"``, ``"npz"``, ``"npy"``, or ``"arrays"`` for data made in memory.
     label : str or int, optional
         The column of the table that held the labels, by name or by number from 0: what ``load_data``
         takes as ``label`` for a further file of the same kind.
+    encoding : Encoding, optional
+        How the columns of the source became features; None where each feature is a column of numbers as
+        it is.
+    skipped : tuple of str
+        What was wrong with the first of the lines that were left out (``skip_bad_lines``).
+    n_skipped : int
+        How many lines were left out.
 
     Examples
     --------
-    >>> print(Data(np.eye(4), np.array([-1, 1, 1, 1])))
+    >>> data = Data(np.eye(4), np.array([-1, 1, 1, 1]))
+    >>> print(data)
     4 rows, 4 columns; classes −1 (25 %), +1 (75 %)
+    >>> data.n_rows, data.n_columns
+    (4, 4)
     """
 
     X: Any
@@ -52,10 +63,15 @@ class Data:
     classes: NDArray[Any] = field(default_factory=lambda: np.empty(0))
     scheme: str = "arrays"
     label: str | int | None = None
+    encoding: Encoding | None = None
+    skipped: tuple[str, ...] = ()
+    n_skipped: int = 0
 
     def __post_init__(self) -> None:
         n_rows, n_columns = self.X.shape
         for name, values in (("y", self.y), ("sample_weight", self.sample_weight)):
+            if values is not None and not isinstance(values, np.ndarray):
+                raise InvalidInput(f"{name} must be a NumPy array; got {type(values).__name__}")
             if values is not None and values.shape != (n_rows,):
                 raise InvalidInput(
                     f"{name} must have one entry for each of the {n_rows} rows of X; got shape {values.shape}"
