@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from maxmargin.cli.options import check_target, column
 
 if TYPE_CHECKING:
-    from maxmargin.cli.rows_for_model import RowsForModel
+    from maxmargin.training.rows_for_model import RowsForModel
     from maxmargin.training.model import LinearModel
 
 __all__ = ["add_predict"]
@@ -57,7 +57,7 @@ def add_predict(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read both files, predict, write, and compare with the labels if there are any."""
-    from maxmargin.cli.rows_for_model import read_rows_for
+    from maxmargin.training.rows_for_model import read_rows_for
     from maxmargin.inputs.atomic_file import replacing
     from maxmargin.training.files import load_model
 
