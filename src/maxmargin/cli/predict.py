@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from maxmargin.cli.options import check_target, column
 
 if TYPE_CHECKING:
-    from maxmargin.training.rows_for_model import RowsForModel
     from maxmargin.training.model import LinearModel
+    from maxmargin.training.rows_for_model import RowsForModel
 
 __all__ = ["add_predict"]
 
@@ -57,9 +57,9 @@ def add_predict(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read both files, predict, write, and compare with the labels if there are any."""
-    from maxmargin.training.rows_for_model import read_rows_for
     from maxmargin.inputs.atomic_file import replacing
     from maxmargin.training.files import load_model
+    from maxmargin.training.rows_for_model import read_rows_for
 
     if arguments.out is not None:
         check_target(arguments.out, arguments.data, arguments.model)

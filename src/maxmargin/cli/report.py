@@ -101,8 +101,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def read_labelled(model: LinearModel, path: Path, label: str | int | None) -> tuple[Any, NDArray[Any]]:
     """Read rows with their labels; a report without labels would have nothing to say."""
-    from maxmargin.training.rows_for_model import read_rows_for
     from maxmargin.errors import InvalidInput
+    from maxmargin.training.rows_for_model import read_rows_for
 
     rows = read_rows_for(model, path, label)
     if rows.y is None:
