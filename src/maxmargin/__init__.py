@@ -62,6 +62,7 @@ _PUBLIC = {
     "certify": "maxmargin.training.certify",
     "compare": "maxmargin.training.compare",
     "empirical_risk": "maxmargin.losses.risk",
+    "export_onnx": "maxmargin.training.onnx_export",
     "fit_reference_margin": "maxmargin.training.reference_margin",
     "gradient_descent": "maxmargin.learners.gradient_descent",
     "guarantees": "maxmargin.training.guarantees",

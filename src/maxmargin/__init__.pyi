@@ -65,6 +65,7 @@ from maxmargin.training.files import save_model as save_model
 from maxmargin.training.guarantees import guarantees as guarantees
 from maxmargin.training.leave_one_out import leave_one_out as leave_one_out
 from maxmargin.training.model import LinearModel as LinearModel
+from maxmargin.training.onnx_export import export_onnx as export_onnx
 from maxmargin.training.reference_margin import fit_reference_margin as fit_reference_margin
 from maxmargin.training.regularization_path import regularization_path as regularization_path
 from maxmargin.training.reliability import reliability as reliability

@@ -9,6 +9,7 @@ KNOWN_ONLY_TO = {
     "matplotlib": "maxmargin.displays",
     "jinja2": "maxmargin.reporting",
     "pyarrow": "maxmargin.inputs",
+    "onnx": "maxmargin.inputs",
     "dask": "maxmargin.inputs",
     "distributed": "maxmargin.inputs",
 }

@@ -66,6 +66,7 @@ PUBLIC = [
     "certify",
     "compare",
     "empirical_risk",
+    "export_onnx",
     "fit_reference_margin",
     "gradient_descent",
     "guarantees",

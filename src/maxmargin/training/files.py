@@ -22,7 +22,7 @@ from maxmargin.results.certificate import Certificate
 from maxmargin.results.solution import Plan, Status
 from maxmargin.training.model import LinearModel, Support
 
-__all__ = ["load_model", "save_model"]
+__all__ = ["linear_model", "load_model", "plain_labels", "save_model"]
 
 KIND = "linear"
 OFFSETS = ("free", "penalized", "none")
@@ -60,7 +60,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     ...     load_model(Path(folder) / "a.model").predict([[0.5], [3.5]]).tolist()
     ['low', 'high']
     """
-    linear = _linear_model(model)
+    linear = linear_model(model, "save_model")
     header = {
         "kind": KIND,
         "written_by": f"maxmargin {__version__}",
@@ -80,7 +80,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
         "scheme": linear.scheme,
         "label": linear.label,
     }
-    arrays = {"coef": linear.coef, "intercept": linear.intercept, "classes": _plain_labels(linear.classes)}
+    arrays = {"coef": linear.coef, "intercept": linear.intercept, "classes": plain_labels(linear.classes)}
     if linear.support is not None:
         arrays["support_indices"] = linear.support.indices.astype(np.int64)
         arrays["support_dual_coef"] = linear.support.dual_coef
@@ -137,13 +137,13 @@ def load_model(path: str | os.PathLike[str]) -> LinearModel:
 # ---------------------------------------------------------------- writing
 
 
-def _linear_model(model: Any) -> LinearModel:
+def linear_model(model: Any, asking: str) -> LinearModel:
     """Return the model itself, or that of a fitted estimator."""
     found = model.to_model() if hasattr(model, "to_model") else model
     if isinstance(found, LinearModel):
         return found
     raise InvalidInput(
-        f"save_model takes what train returned or a fitted estimator of maxmargin; got {type(model).__name__}"
+        f"{asking} takes what train returned or a fitted estimator of maxmargin; got {type(model).__name__}"
     )
 
 
@@ -158,7 +158,7 @@ def _certificate_fields(proof: Certificate) -> dict[str, Any]:
     }
 
 
-def _plain_labels(classes: NDArray[Any]) -> NDArray[Any]:
+def plain_labels(classes: NDArray[Any]) -> NDArray[Any]:
     """Return the classes as numbers or text; labels that came as Python objects are one of these."""
     if classes.dtype.kind in PLAIN_KINDS:
         return classes
