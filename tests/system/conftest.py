@@ -1,5 +1,8 @@
 """What the tests of the command line share: a folder with small files, and a way to run a command in it."""
 
+import io
+import json
+
 import pytest
 
 from maxmargin.cli import main
@@ -30,3 +33,28 @@ def said(capsys, folder):
         return code, output.out, output.err
 
     return run
+
+
+@pytest.fixture
+def told(said):
+    """Run a command with --json; return exit code and the one object on the standard output."""
+
+    def run(*arguments):
+        code, out, _ = said(*arguments, "--json")
+        assert out.count("\n") == 1
+        found = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+        assert found["exit_code"] == code
+        assert found["command"] == arguments[0]
+        return code, found
+
+    return run
+
+
+@pytest.fixture
+def standard_input(monkeypatch):
+    """Put bytes into the standard input."""
+
+    def put(content):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+    return put

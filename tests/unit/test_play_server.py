@@ -209,8 +209,9 @@ def test_ctrl_c_ends_it_well():
 
 
 def test_a_port_that_is_taken_is_told(playground, capsys):
-    assert main(["play", "--no-browser", "--port", str(playground.access.port)]) == 2
-    assert "maxmargin: error:" in capsys.readouterr().err
+    port = playground.access.port
+    assert main(["play", "--no-browser", "--port", str(port)]) == 2
+    assert f"maxmargin: error: --port {port} cannot be had: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("port", ["-1", "70000"])

@@ -6,12 +6,15 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from maxmargin.cli.codes import DONE
+from maxmargin.cli.options import add_command, add_common
 from maxmargin.errors import UnreadableFile
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from maxmargin.cli.voice import Voice
     from maxmargin.results.data import Data
     from maxmargin.training.model import LinearModel
 
@@ -31,22 +34,25 @@ class Split(NamedTuple):
 
 def add_demo(commands: Any) -> None:
     """Describe the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "demo",
         help="train on a data set that comes with the package, draw it and save the model",
         description="Train on the Wisconsin breast cancer data, say what came out, draw it, save the model.",
-        allow_abbrev=False,
+        examples="  maxmargin demo\n  maxmargin demo --folder results\n",
     )
     parser.add_argument(
         "--folder", type=Path, default=FOLDER, help=f"where to put the files ({FOLDER} in the current folder)"
     )
+    add_common(parser)
     parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace, voice: Voice) -> int:
     """Split, train, say, draw, save."""
     from dataclasses import replace
 
+    from maxmargin.cli.described import model_fields
     from maxmargin.datasets import breast_cancer
     from maxmargin.training.train import fit_linear
 
@@ -54,18 +60,23 @@ def run(arguments: argparse.Namespace) -> int:
     make_folder(folder)
     split = split_in_two(breast_cancer())
     for line in introduction(split):
-        print(line)
+        voice.say(line)
     model = fit_linear(split.train.X, split.train.y)
     hasty = fit_linear(split.train.X, split.train.y, max_iter=1)
     model = replace(
         model, feature_names=list(split.train.feature_names or ()), scheme="csv", label="diagnosis"
     )
     for line in (*findings(model, hasty, split.train), *judgement(model, split.held_out)):
-        print(line)
-    print()
+        voice.say(line)
+    voice.say()
     for line in write_files(folder, model, split):
-        print(line)
-    return 0
+        voice.say(line)
+    predicted = model.predict(split.held_out.X)
+    errors = int((predicted != split.held_out.y).sum())
+    voice.result(
+        {**model_fields(model), "held_out": {"rows": len(predicted), "errors": errors}, "folder": folder}
+    )
+    return DONE
 
 
 def make_folder(folder: Path) -> None:

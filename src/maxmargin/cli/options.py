@@ -1,14 +1,113 @@
-"""What the commands share: how options are read and how files are named."""
+"""What the commands share: how they are described, how options are read and how files are named."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import sys
+import textwrap
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from maxmargin.cli.codes import IN_SHORT
 from maxmargin.errors import InvalidParameter, MissingFile, UnreadableFile
 
-__all__ = ["check_target", "column", "number", "whole_number"]
+if TYPE_CHECKING:
+    from maxmargin.results.data import Data
+
+__all__ = [
+    "FORMATS",
+    "MISSING_RULES",
+    "STANDARD",
+    "add_command",
+    "add_common",
+    "add_reading",
+    "check_sources",
+    "check_target",
+    "column",
+    "file_name",
+    "number",
+    "read_data",
+    "whole_number",
+]
+
+# As in inputs.settings, which cannot be imported before a command runs; tests compare them.
+FORMATS = ("libsvm", "csv", "parquet", "arrow", "npz", "npy")
+MISSING_RULES = ("refuse", "mean", "median", "most_frequent")
+
+WIDTH = 78  # of what is said in a help text; the options are wrapped by argparse to what the terminal has
+STANDARD = Path("-")  # the standard input or output, in place of a file
+
+
+# ---------------------------------------------------------------- a command and its options
+
+
+def add_command(
+    commands: Any, name: str, *, help: str, description: str, examples: str = ""
+) -> argparse.ArgumentParser:
+    """Describe a command to the parser, with examples and exit codes at the end of its help."""
+    shown = f"examples:\n{examples}\n" if examples else ""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=help,
+        description=textwrap.fill(description, WIDTH),
+        epilog=shown + IN_SHORT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    return parser
+
+
+def add_common(parser: Any) -> None:
+    """Describe the options that every command has."""
+    group = parser.add_argument_group("what is said")
+    group.add_argument("-q", "--quiet", action="store_true", help="say nothing but warnings and errors")
+    group.add_argument(
+        "--json", action="store_true", help="end with one JSON object on the standard output, for machines"
+    )
+
+
+def add_reading(parser: Any) -> None:
+    """Describe the options that say how data files are read."""
+    group = parser.add_argument_group("how data are read")
+    group.add_argument("--format", choices=FORMATS, help="what the file holds (by its name, or its content)")
+    group.add_argument(
+        "--label", metavar="COLUMN", type=column, help="with the labels, by name or number from 0"
+    )
+    group.add_argument("--weight", metavar="COLUMN", type=column, help="with the weights of the rows")
+    group.add_argument(
+        "--missing",
+        choices=MISSING_RULES,
+        help="what becomes of missing values (refuse); others stand for the column's own values",
+    )
+    group.add_argument(
+        "--drop", metavar="COLUMN", type=column, action="append", help="to leave out; may be given again"
+    )
+    group.add_argument(
+        "--category",
+        metavar="COLUMN",
+        type=column,
+        action="append",
+        dest="categories",
+        help="of numbers that stand for categories; may be given again",
+    )
+    group.add_argument(
+        "--zero-based", choices=("auto", "yes", "no"), help="whether LIBSVM text counts columns from 0 (auto)"
+    )
+    group.add_argument(
+        "--n-columns", metavar="N", type=whole_number, help="of LIBSVM text whose last ones may be unused"
+    )
+    group.add_argument(
+        "--skip-bad-lines", action="store_true", help="leave lines out that cannot be read, and count them"
+    )
+    group.add_argument(
+        "--cache", action="store_true", help="keep a binary copy beside the file; read it if new"
+    )
+    group.add_argument("--cache-folder", metavar="FOLDER", type=Path, help="… or in this folder")
+
+
+# ---------------------------------------------------------------- single options
 
 
 def number(text: str) -> float:
@@ -35,8 +134,19 @@ def column(text: str) -> str | int:
         return text
 
 
-def check_target(path: Path, *sources: Path) -> None:
+def file_name(text: str) -> Path:
+    """Read the name of a file; ``-`` is the standard input or output, and ``./-`` a file of that name."""
+    path = Path(text)
+    return Path.cwd() / path if path == STANDARD and text != "-" else path
+
+
+# ---------------------------------------------------------------- files
+
+
+def check_target(path: Path, *sources: Path | None) -> None:
     """Refuse a file that cannot be written, or that is one of the sources, before any work is done."""
+    if path == STANDARD:
+        return
     if path.is_dir():
         raise UnreadableFile(f"{path} is a folder; a file is expected")
     if not path.parent.is_dir():
@@ -44,5 +154,33 @@ def check_target(path: Path, *sources: Path) -> None:
     if not os.access(path.parent, os.W_OK):
         raise UnreadableFile(f"{path} cannot be written: no permission to write in {path.parent}")
     for source in sources:
-        if path.exists() and source.exists() and path.samefile(source):
+        if source is not None and path.exists() and source.exists() and path.samefile(source):
             raise InvalidParameter(f"{path} is read by this command and cannot be written by it as well")
+
+
+def check_sources(*sources: Path | None) -> None:
+    """Refuse to read two things from the standard input."""
+    if sum(source == STANDARD for source in sources) > 1:
+        raise InvalidParameter("the standard input (-) can be read once only; name a file for the other")
+
+
+def read_data(arguments: argparse.Namespace, source: Path) -> Data:
+    """Read a data file, or the standard input, as the options of `add_reading` say."""
+    from maxmargin.inputs.load import load_data
+
+    opened: Any = sys.stdin.buffer if source == STANDARD else source
+    return load_data(opened, **reading_settings(arguments))
+
+
+def reading_settings(arguments: argparse.Namespace, but: Iterable[str] = ()) -> dict[str, Any]:
+    """Return what `load_data` is told: the options that were given, by its own names for them."""
+    given = {
+        name: getattr(arguments, name, None)
+        for name in ("format", "label", "weight", "missing", "drop", "categories", "n_columns")
+    }
+    zero_based = getattr(arguments, "zero_based", None)
+    given["zero_based"] = None if zero_based in (None, "auto") else zero_based == "yes"
+    given["skip_bad_lines"] = getattr(arguments, "skip_bad_lines", False) or None
+    folder = getattr(arguments, "cache_folder", None)
+    given["cache"] = folder if folder is not None else getattr(arguments, "cache", False) or None
+    return {name: value for name, value in given.items() if value is not None and name not in but}

@@ -5,24 +5,34 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maxmargin.cli.options import check_target, column
+from maxmargin.cli.codes import DONE
+from maxmargin.cli.options import (
+    STANDARD,
+    add_command,
+    add_common,
+    check_sources,
+    check_target,
+    column,
+    file_name,
+)
+from maxmargin.errors import InvalidParameter
 
 if TYPE_CHECKING:
+    from maxmargin.cli.voice import Voice
     from maxmargin.training.model import LinearModel
     from maxmargin.training.rows_for_model import RowsForModel
 
 __all__ = ["add_predict"]
 
 EXAMPLES = """\
-examples:
-  maxmargin predict a9a.t a9a.model              one label a line, and the accuracy
-  maxmargin predict a9a.t a9a.model out.txt      … into a file
+  maxmargin predict a9a.t a9a.model          one label a line, and the accuracy
+  maxmargin predict a9a.t a9a.model out.txt  … into a file
   maxmargin predict a9a.t a9a.model out.tsv --scores
+  maxmargin predict a9a.t a9a.model --json   labels and accuracy in one object
 """
 
 ROWS_AT_ONCE = 4096
@@ -30,17 +40,21 @@ ROWS_AT_ONCE = 4096
 
 def add_predict(commands: Any) -> None:
     """Describe the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "predict",
         help="label the rows of a data file with a model",
         description="Label the rows of a data file with a model; if it has labels, say how many are right.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        examples=EXAMPLES,
     )
-    parser.add_argument("data", metavar="DATA", type=Path, help="LIBSVM text or a CSV table, packed or not")
-    parser.add_argument("model", metavar="MODEL", type=Path, help="what maxmargin train wrote")
-    parser.add_argument("out", metavar="OUT", type=Path, nargs="?", help="where to write (the terminal)")
+    parser.add_argument(
+        "data", metavar="DATA", type=file_name, help="LIBSVM text or a table, packed or not; - for stdin"
+    )
+    parser.add_argument(
+        "model", metavar="MODEL", type=file_name, help="what maxmargin train wrote; - for stdin"
+    )
+    parser.add_argument("out", metavar="OUT", type=file_name, nargs="?", help="where to write (stdout)")
+    parser.add_argument("-o", "--out", metavar="OUT", type=file_name, dest="target", help="the same")
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--scores", action="store_true", help="a table of labels and scores θ·x + θ₀")
     kind.add_argument(
@@ -51,34 +65,55 @@ def add_predict(commands: Any) -> None:
     parser.add_argument(
         "--label", type=column, help="the label's column in a table, by name or number from 0"
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="say nothing but warnings and errors")
+    add_common(parser)
     parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace, voice: Voice) -> int:
     """Read both files, predict, write, and compare with the labels if there are any."""
-    from maxmargin.inputs.atomic_file import replacing
-    from maxmargin.training.files import load_model
+    from maxmargin.cli.described import plain_labels
+    from maxmargin.cli.streams import read_model, write_text
     from maxmargin.training.rows_for_model import read_rows_for
 
-    if arguments.out is not None:
-        check_target(arguments.out, arguments.data, arguments.model)
-    model = load_model(arguments.model)
+    target = target_of(arguments, voice)
+    check_sources(arguments.data, arguments.model)
+    model = read_model(arguments.model)
     rows = read_rows_for(model, arguments.data, arguments.label)
     labels = model.predict(rows.X)
-    pieces = lines(labels, numbers(model, rows.X, arguments), heading(model, arguments))
-    # Labels on the terminal leave the standard output to whoever reads it; what is said goes beside it.
-    beside = sys.stderr if arguments.out is None else sys.stdout
-    if arguments.out is None:
-        sys.stdout.writelines(pieces)
-    else:
-        with replacing(arguments.out) as file:
-            file.writelines(piece.encode() for piece in pieces)
-    if not arguments.quiet:
-        print(verdict(model, rows, labels), file=beside)
-        if arguments.out is not None:
-            print(f"wrote {arguments.out}", file=beside)
-    return 0
+    beside = numbers(model, rows.X, arguments)
+    if target is not None:
+        write_text(lines(labels, beside, heading(model, arguments)), target)
+    voice.say(verdict(model, rows, labels))
+    if target not in (None, STANDARD):
+        voice.say(f"wrote {target}")
+    in_json = target is None
+    voice.result(
+        {
+            **comparison(model, rows, labels),
+            "classes": plain_labels(model.classes),
+            "out": target,
+            "labels": plain_labels(labels) if in_json else None,
+            "scores": beside if in_json and arguments.scores else None,
+            "probabilities": beside if in_json and arguments.probabilities else None,
+        }
+    )
+    return DONE
+
+
+def target_of(arguments: argparse.Namespace, voice: Voice) -> Path | None:
+    """Return where the labels go; None for into the JSON object."""
+    if arguments.out is not None and arguments.target is not None:
+        raise InvalidParameter(f"the labels can go to one place: {arguments.out} or --out {arguments.target}")
+    target: Path | None = arguments.target or arguments.out
+    if target is None and not voice.json:
+        target = STANDARD
+    if target == STANDARD:
+        if voice.json:
+            raise InvalidParameter("--json holds the labels itself; leave OUT away, or name a file")
+        voice.step_aside()
+    elif target is not None:
+        check_target(target, arguments.data, arguments.model)
+    return target
 
 
 def numbers(model: LinearModel, X: Any, arguments: argparse.Namespace) -> Any:
@@ -118,16 +153,26 @@ def plain(label: Any) -> str:
     return repr(label).removesuffix(".0") if isinstance(label, float) else str(label)
 
 
-def verdict(model: LinearModel, rows: RowsForModel, labels: Any) -> str:
-    """Say how many labels are right."""
+def comparison(model: LinearModel, rows: RowsForModel, labels: Any) -> dict[str, Any]:
+    """Return how many labels are right; None where there is nothing to compare with."""
     import numpy as np
 
+    is_comparable = rows.y is not None and bool(np.isin(rows.y, model.classes).any())
+    right = int(np.count_nonzero(labels == rows.y)) if is_comparable else None
+    return {
+        "rows": len(labels),
+        "right": right,
+        "accuracy": None if right is None else right / len(labels),
+    }
+
+
+def verdict(model: LinearModel, rows: RowsForModel, labels: Any) -> str:
+    """Say how many labels are right."""
     from maxmargin.results.wording import plural
 
-    count = plural(len(labels), "row")
+    count, right = plural(len(labels), "row"), comparison(model, rows, labels)["right"]
     if rows.y is None:
         return f"predicted {count}; the file has no labels to compare with"
-    if not np.isin(rows.y, model.classes).any():
+    if right is None:
         return f"predicted {count}; no label in the file is one of the model's classes, so nothing to compare"
-    right = int(np.count_nonzero(labels == rows.y))
     return f"accuracy {100 * right / len(labels):.2f} %: {right:,} of {count} right"

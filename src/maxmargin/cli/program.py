@@ -1,12 +1,13 @@
 """The program: which command is meant, and how it ends.
 
-Exit codes: 0 done; 2 refused, with one line that says why; 130 interrupted. Commands import what they need
-when they run, so that ``--help`` answers at once.
+Commands are modules of this package, imported when they are named, and import what they need when they run,
+so that ``--help`` answers at once.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import io
 import os
 import sys
@@ -15,21 +16,16 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from maxmargin import __version__
-from maxmargin.cli.demo import add_demo
-from maxmargin.cli.play import add_play
-from maxmargin.cli.predict import add_predict
-from maxmargin.cli.report import add_report
-from maxmargin.cli.train import add_train
-from maxmargin.cli.version import add_version
+from maxmargin.cli.codes import BROKEN_PIPE, EXIT_CODES, INTERRUPTED, OUR_MISTAKE, REFUSED
+from maxmargin.cli.voice import Voice
 from maxmargin.errors import MaxMarginError
 
-__all__ = ["main"]
+__all__ = ["COMMANDS", "build_parser", "main"]
 
-REFUSED = 2
-INTERRUPTED = 130  # 128 + SIGINT, as shells count
-BROKEN_PIPE = 141  # 128 + SIGPIPE
+# Each is a module of this package with a function add_NAME, in which - is written as _.
+COMMANDS = ("train", "predict", "report", "play", "demo", "version")
 
-COMMANDS = (add_train, add_predict, add_report, add_play, add_demo, add_version)
+EPILOG = f"Each command has its own help with examples: maxmargin train --help\n\n{EXIT_CODES}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,61 +34,129 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A terminal that cannot show a minus sign or an umlaut must not end a fit.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    chosen = build_parser().parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words:
+        build_parser().print_help(sys.stderr)
+        return REFUSED
+    voice = Voice(json="--json" in words, command=words[0] if words[0] in COMMANDS else "")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("always")
-            warnings.showwarning = show_warning
-            code: int = chosen.run(chosen)
-            sys.stdout.flush()
-            return code
+        chosen = read_words(words)
+        voice.quiet, voice.json = getattr(chosen, "quiet", False), getattr(chosen, "json", False)
+        code = run_command(chosen, voice)
+        voice.finish(code)
+        sys.stdout.flush()
+        return code
+    except UsageError as error:
+        voice.refuse(str(error))
+        voice.finish(REFUSED)
+        return REFUSED
     except BrokenPipeError:
         # Whoever read our output has seen enough; Python must not complain about it on its way out.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
-    except KeyboardInterrupt:
-        print("\nmaxmargin: interrupted; nothing was written", file=sys.stderr)
+
+
+def run_command(chosen: argparse.Namespace, voice: Voice) -> int:
+    """Run a command; whatever ends it early becomes one line and an exit code."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.showwarning = lambda message, *_, **__: voice.warn(str(message))
+            code: int = chosen.run(chosen, voice)
+            return code
+    except BrokenPipeError:
+        raise
+    except KeyboardInterrupt as error:
+        voice.break_off("interrupted; nothing was written", error)
         return INTERRUPTED
     except MaxMarginError as error:
-        return refuse(str(error))
-    except MemoryError:
-        return refuse("not enough memory for these data")
+        voice.refuse(str(error), error)
+    except MemoryError as error:
+        voice.refuse("not enough memory for these data", error)
     except OSError as error:
-        return refuse(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        voice.refuse(f"{error.filename}: {error.strerror}" if error.filename else str(error), error)
     except Exception as error:
-        return refuse(f"this is a mistake in maxmargin, please report it: {type(error).__name__}: {error}")
-
-
-def refuse(message: str) -> int:
-    """Say on one line why nothing was done."""
-    print(f"maxmargin: error: {' '.join(message.split())}", file=sys.stderr)
+        told = f"this is a mistake in maxmargin, please report it: {type(error).__name__}: {error}"
+        voice.refuse(told, error)
+        return OUR_MISTAKE
     return REFUSED
 
 
-def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Show a warning as the sentence it is, without the place in the program that it came from."""
-    print(f"maxmargin: warning: {message}", file=sys.stderr)
+# ---------------------------------------------------------------- reading the words
+
+
+class UsageError(Exception):
+    """Words that do not make a command."""
 
 
 class Parser(argparse.ArgumentParser):
     """A parser whose errors take one line, like all others."""
 
     def error(self, message: str) -> NoReturn:
-        """End the program with exit code 2."""
-        refuse(f"{message} (see {self.prog} --help)")
-        raise SystemExit(REFUSED)
+        """Leave it to the program to say so."""
+        raise UsageError(f"{message} (see {self.prog} --help)")
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands."""
+def read_words(words: Sequence[str]) -> argparse.Namespace:
+    """Return the command and its options."""
+    name = words[0]
+    if not name.startswith("-") and name not in COMMANDS:
+        raise UsageError(f'there is no command "{name}"{nearest(name, COMMANDS)} (see maxmargin --help)')
+    # Help lists all commands; a command needs no other.
+    chosen, left_over = build_parser((name,) if name in COMMANDS else COMMANDS).parse_known_args(words)
+    unknown = place(left_over, chosen)
+    if unknown:
+        parser = chosen.parser
+        options = [option for action in parser._actions for option in action.option_strings]
+        hint = nearest(unknown[0].split("=")[0], options) if unknown[0].startswith("-") else ""
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+    return chosen
+
+
+def place(words: Sequence[str], chosen: argparse.Namespace) -> list[str]:
+    """Give words that are left over to the files that may be left out; return those nobody wants.
+
+    argparse decides on such a file when it sees the first option: in ``train DATA --C 2 MODEL`` it would
+    not take MODEL.
+    """
+    if not words or any(word.startswith("-") and word != "-" for word in words):
+        return list(words)
+    parser, remaining = chosen.parser, list(words)
+    for action in parser._actions:
+        is_free = action.nargs == "?" and not action.option_strings
+        if is_free and remaining and getattr(chosen, action.dest) is action.default:
+            setattr(chosen, action.dest, parser._get_values(action, [remaining.pop(0)]))
+    return remaining
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """Return a hint at what may have been meant."""
+    import difflib
+
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.7)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def build_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
+    """Return the parser of these commands."""
     parser = Parser(
         prog="maxmargin",
         description="Linear classifiers whose distance from the optimum is certified.",
-        epilog="Each command has its own help: maxmargin train --help",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"maxmargin {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for add_command in COMMANDS:
-        add_command(commands)
+    for name in names:
+        add_one(commands, name)
     return parser
+
+
+def add_one(commands: Any, name: str) -> None:
+    """Have a command's module describe it."""
+    identifier = name.replace("-", "_")
+    module = importlib.import_module(f"maxmargin.cli.{identifier}")
+    getattr(module, f"add_{identifier}")(commands)
+    parser = commands.choices[name]
+    parser.set_defaults(parser=parser)

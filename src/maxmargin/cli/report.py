@@ -4,39 +4,36 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maxmargin.cli.options import check_target, column, number, whole_number
+from maxmargin.cli.codes import DONE, INTERRUPTED
+from maxmargin.cli.options import add_command, add_common, check_target, column, number, whole_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from maxmargin.cli.voice import Voice
     from maxmargin.training.model import LinearModel
 
 __all__ = ["add_report"]
 
-INTERRUPTED = 130
-
 EXAMPLES = """\
-examples:
-  maxmargin report a9a.model a9a.svm                     writes report.html
-  maxmargin report a9a.model a9a.svm --test a9a.t        with the accuracy on rows that training never saw
+  maxmargin report a9a.model a9a.svm               writes report.html
+  maxmargin report a9a.model a9a.svm --test a9a.t  judged by rows not trained on
   maxmargin report cells.model cells.csv -o cells.html --redact
 """
 
 
 def add_report(commands: Any) -> None:
     """Describe the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "report",
         help="write a page about a model: verdict, pictures, proofs",
         description="Write one HTML file about a model and the data it was trained on. It opens from disk, "
         "without a network.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        examples=EXAMPLES,
     )
     parser.add_argument("model", metavar="MODEL", type=Path, help="what maxmargin train wrote")
     parser.add_argument("data", metavar="DATA", type=Path, help="the file that it was trained on")
@@ -59,11 +56,11 @@ def add_report(commands: Any) -> None:
     parser.add_argument(
         "--max-time", type=number, metavar="SECONDS", default=30.0, help="for what is found out (30)"
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="say nothing but warnings and errors")
+    add_common(parser)
     parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace, voice: Voice) -> int:
     """Read, find out, write."""
     from maxmargin.errors import Interrupted
     from maxmargin.reporting.build import report
@@ -92,11 +89,12 @@ def run(arguments: argparse.Namespace) -> int:
             verbose=int(not arguments.quiet),
         )
     except Interrupted:
-        print(f"interrupted: {arguments.out} holds what was known by then", file=sys.stderr)
+        voice.note(f"interrupted: {arguments.out} holds what was known by then")
+        voice.result({"out": arguments.out})
         return INTERRUPTED
-    if not arguments.quiet:
-        print(f"wrote {arguments.out}")
-    return 0
+    voice.say(f"wrote {arguments.out}")
+    voice.result({"out": arguments.out})
+    return DONE
 
 
 def read_labelled(model: LinearModel, path: Path, label: str | int | None) -> tuple[Any, NDArray[Any]]:

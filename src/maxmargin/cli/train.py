@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maxmargin.cli.options import check_target, column, number, whole_number
+from maxmargin.cli.codes import DONE, INTERRUPTED, MISSED
+from maxmargin.cli.options import (
+    STANDARD,
+    add_command,
+    add_common,
+    add_reading,
+    check_target,
+    file_name,
+    number,
+    read_data,
+    whole_number,
+)
 
 if TYPE_CHECKING:
+    from maxmargin.cli.voice import Voice
     from maxmargin.results.data import Data
     from maxmargin.results.solution import Plan
     from maxmargin.training.model import LinearModel
@@ -21,38 +32,40 @@ __all__ = ["CALIBRATIONS", "LOSSES", "add_train"]
 LOSSES = ("hinge", "squared_hinge", "logistic")
 CALIBRATIONS = ("sigmoid", "temperature", "isotonic")
 
-INTERRUPTED = 130
-
 EXAMPLES = """\
-examples:
   maxmargin train a9a.svm                      writes a9a.model
-  maxmargin train cells.csv --label diagnosis  the label is in the column of that name
-  maxmargin train a9a.svm --loss logistic --C 0.1 --tol 1e-6
-  maxmargin train a9a.svm --calibrate sigmoid  with probabilities for maxmargin predict
-  maxmargin train a9a.svm --max-time 60        the best model after a minute, and how good it is
+  maxmargin train cells.csv --label diagnosis  labels in the column of that name
+  maxmargin train a9a.svm --loss logistic --C 0.1 --tol 1e-6 -o small.model
+  maxmargin train a9a.svm --calibrate sigmoid  with probabilities for predict
+  maxmargin train a9a.svm --max-time 60        the best model after a minute
+  zcat big.gz | maxmargin train - big.model    rows from another program
 """
 
 
 def add_train(commands: Any) -> None:
     """Describe the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "train",
         help="fit a model to a data file and certify it",
-        description="Fit a linear classifier to a data file (LIBSVM text or CSV) and certify it.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        description="Fit a linear classifier to a data file and certify it.",
+        examples=EXAMPLES,
     )
-    parser.add_argument("data", metavar="DATA", type=Path, help="LIBSVM text or a CSV table, packed or not")
     parser.add_argument(
-        "model", metavar="MODEL", type=Path, nargs="?", help="where to write (DATA's name with .model)"
+        "data", metavar="DATA", type=file_name, help="LIBSVM text or a table, packed or not; - for stdin"
     )
+    parser.add_argument(
+        "model",
+        metavar="MODEL",
+        type=file_name,
+        nargs="?",
+        help="where to write (DATA's name with .model); - for stdout",
+    )
+    parser.add_argument("-o", "--out", metavar="MODEL", type=file_name, help="the same")
     add_problem(parser.add_argument_group("the problem"))
     add_effort(parser.add_argument_group("the effort"))
-    parser.add_argument(
-        "--label", type=column, help="the label's column in a table, by name or number from 0"
-    )
-    parser.add_argument("-q", "--quiet", action="store_true", help="say nothing but warnings and errors")
+    add_reading(parser)
+    add_common(parser)
     parser.set_defaults(run=run)
 
 
@@ -89,24 +102,25 @@ def add_effort(group: Any) -> None:
     group.add_argument("--seed", type=whole_number, help="another order in which the rows are visited")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace, voice: Voice) -> int:
     """Read, train, report, write."""
     from dataclasses import replace
 
-    from maxmargin.inputs.load import load_data
-    from maxmargin.training.files import save_model
+    from maxmargin.cli.described import data_fields, model_fields
+    from maxmargin.cli.streams import write_model
     from maxmargin.training.train import fit_linear
 
-    target = arguments.model or default_target(arguments.data)
+    target = target_of(arguments, voice)
     check_target(target, arguments.data)
     check_settings(arguments)
-    say = silence if arguments.quiet else speak
-    data = load_data(arguments.data, label=arguments.label)
-    say(f"read {arguments.data}: {data}")
+    data = read_data(arguments, arguments.data)
+    voice.say(f"read {source_text(arguments.data)}: {data}")
+    voice.result({"data": data_fields(data, arguments.data)})
     check_classes(data, arguments.data)
     model = fit_linear(
         data.X,
         data.y,
+        sample_weight=data.sample_weight,
         loss=arguments.loss,
         C=arguments.C,
         lam=arguments.lam,
@@ -119,31 +133,51 @@ def run(arguments: argparse.Namespace) -> int:
         max_time=arguments.max_time,
         random_state=arguments.seed,
         calibrate=arguments.calibrate,
-        verbose=int(sys.stderr.isatty() and not arguments.quiet),
-        announce=lambda plan: say(plan_line(plan, arguments, data)),
+        verbose=int(voice.shows_progress),
+        announce=lambda plan: voice.say(plan_line(plan, arguments, data)),
     )
     names = None if data.feature_names is None else list(data.feature_names)
     model = replace(model, feature_names=names, scheme=data.scheme, label=data.label)
     if model.interrupted:
-        print("interrupted: this is the best model so far", file=sys.stderr)
-    say(certificate_line(model))
-    say(quality_line(model, data))
+        voice.note("interrupted: this is the best model so far")
+    voice.say(certificate_line(model))
+    voice.say(quality_line(model, data))
     if model.calibration is not None:
-        say(f"calibrated: {model.calibration}")
-    save_model(model, target)
-    say(f"wrote {target}")
-    if not model.interrupted:
-        warn(model)
-    return INTERRUPTED if model.interrupted else 0
+        voice.say(f"calibrated: {model.calibration}")
+    voice.result({**model_fields(model), "training": training_fields(model, data), "out": target})
+    write_model(model, target)
+    if target != STANDARD:
+        voice.say(f"wrote {target}")
+    if model.interrupted:
+        return INTERRUPTED
+    return warn(model, voice)
 
 
-def speak(line: str) -> None:
-    """Say it at once, also where a log or another program is listening."""
-    print(line, flush=True)
+def target_of(arguments: argparse.Namespace, voice: Voice) -> Path:
+    """Return where the model goes: one place, and not where the JSON object goes."""
+    from maxmargin.errors import InvalidParameter
+
+    if arguments.model is not None and arguments.out is not None:
+        raise InvalidParameter(f"the model can go to one place: {arguments.model} or --out {arguments.out}")
+    target = arguments.out or arguments.model
+    if target is None:
+        if arguments.data == STANDARD:
+            raise InvalidParameter(
+                "rows from the standard input have no name: say where the model goes, -o MODEL"
+            )
+        return default_target(arguments.data)
+    if target == STANDARD:
+        if voice.json:
+            raise InvalidParameter(
+                "--json and a model (-) cannot both go to the standard output; name a file"
+            )
+        voice.step_aside()
+    return Path(target)
 
 
-def silence(line: str) -> None:
-    """Say nothing."""
+def source_text(source: Path) -> str:
+    """Return what a person calls the source."""
+    return "standard input" if source == STANDARD else str(source)
 
 
 def default_target(data: Path) -> Path:
@@ -174,7 +208,7 @@ def check_classes(data: Data, path: Path) -> None:
 
     if len(data.classes) < 2:
         only = label_text(data.classes[0], is_signed=False)
-        raise InvalidInput(f"{path} has one class only ({only}): there is nothing to tell apart")
+        raise InvalidInput(f"{source_text(path)} has one class only ({only}): there is nothing to tell apart")
 
 
 # ---------------------------------------------------------------- what is said
@@ -228,16 +262,21 @@ def width_text(model: LinearModel) -> str:
     return f"margin widths {widths.min():.3g} to {widths.max():.3g}"
 
 
-def warn(model: LinearModel) -> None:
-    """Say that the goal was missed and what would help, in terms of this command's options."""
+def training_fields(model: LinearModel, data: Data) -> dict[str, Any]:
+    """Return how the model does on its own data, for machines."""
+    errors = int((model.predict(data.X) != data.y).sum())
+    return {"rows": data.n_rows, "errors": errors, "accuracy": 1 - errors / data.n_rows}
+
+
+def warn(model: LinearModel, voice: Voice) -> int:
+    """Say that a goal was missed and what would help, in terms of this command's options."""
     from maxmargin.results.solution import Status
     from maxmargin.results.wording import chosen_percent
 
     if model.uncalibrated:
-        told = model.calibration_warning().replace("max_time", "--max-time")
-        print(f"maxmargin: warning: {told}", file=sys.stderr)
+        voice.warn(model.calibration_warning().replace("max_time", "--max-time"))
     if model.warning() is None or model.status is None:
-        return
+        return MISSED if model.uncalibrated else DONE
     advice = {
         Status.MAX_ITER: "Scale the columns to similar ranges, lower --C, or raise --max-iter.",
         Status.MAX_TIME: "Raise --max-time.",
@@ -245,4 +284,5 @@ def warn(model: LinearModel) -> None:
     }.get(model.status, "Train again.")
     missed = f"not within the {chosen_percent(model.tol)} asked for by --tol"
     why = model.status.value.replace("max_", "--max-")
-    print(f"maxmargin: warning: the model is {distance(model)}, {missed}: {why}. {advice}", file=sys.stderr)
+    voice.warn(f"the model is {distance(model)}, {missed}: {why}. {advice}")
+    return MISSED

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from maxmargin.cli.codes import DONE
+from maxmargin.cli.options import add_command, add_common
+
+if TYPE_CHECKING:
+    from maxmargin.cli.voice import Voice
 
 __all__ = ["add_version"]
 
 
 def add_version(commands: Any) -> None:
     """Describe the command to the parser."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "version",
         help="say which versions and which instruction set are in use",
         description="Say which versions and which instruction set are in use; worth quoting in a bug report.",
-        allow_abbrev=False,
+        examples="  maxmargin version\n  maxmargin version --json\n",
     )
+    add_common(parser)
     parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace, voice: Voice) -> int:
     """Print the versions."""
     import platform
 
@@ -29,8 +37,21 @@ def run(arguments: argparse.Namespace) -> int:
     from maxmargin import __version__
     from maxmargin._core import available_cpus, cpu
 
-    print(f"maxmargin {__version__}")
-    print(f"instruction set {cpu()} (this machine can run {', '.join(available_cpus())})")
-    print(f"Python {platform.python_version()}, NumPy {numpy.__version__}, SciPy {scipy.__version__}")
-    print(f"{platform.system()} {platform.machine()}")
-    return 0
+    python = platform.python_version()
+    voice.say(f"maxmargin {__version__}")
+    voice.say(f"instruction set {cpu()} (this machine can run {', '.join(available_cpus())})")
+    voice.say(f"Python {python}, NumPy {numpy.__version__}, SciPy {scipy.__version__}")
+    voice.say(f"{platform.system()} {platform.machine()}")
+    voice.result(
+        {
+            "maxmargin": __version__,
+            "instruction_set": cpu(),
+            "instruction_sets": available_cpus(),
+            "python": python,
+            "numpy": numpy.__version__,
+            "scipy": scipy.__version__,
+            "system": platform.system(),
+            "machine": platform.machine(),
+        }
+    )
+    return DONE

@@ -63,9 +63,10 @@ class Playground(ThreadingHTTPServer):
     request_queue_size = 32
 
     def __init__(self, port: int = 0) -> None:
+        # First of all: a port that is taken closes the server before it was ever open.
+        self._answering, self._changed = 0, threading.Condition()
         super().__init__((ADDRESS, port), _Handler)
         self.access = Access(self.server_address[1])
-        self._answering, self._changed = 0, threading.Condition()
         # The learners load scikit-learn: nobody should wait for that at the first step.
         threading.Thread(target=self._prepare, daemon=True).start()
 

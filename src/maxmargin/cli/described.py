@@ -1,0 +1,74 @@
+"""Data and models as the JSON object of ``--json`` describes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from maxmargin.results.certificate import Certificate
+    from maxmargin.results.data import Data
+    from maxmargin.training.model import LinearModel
+
+__all__ = ["certificate_fields", "data_fields", "model_fields", "plain_labels"]
+
+
+def data_fields(data: Data, source: Path) -> dict[str, Any]:
+    """Return the size of a data set, its classes and where they were found."""
+    import numpy as np
+
+    counts = [int(np.count_nonzero(data.y == label)) for label in data.classes]
+    return {
+        "source": source,
+        "rows": data.n_rows,
+        "columns": data.n_columns,
+        "values": int(data.X.nnz) if hasattr(data.X, "nnz") else None,
+        "scheme": data.scheme,
+        "label": data.label,
+        "classes": [
+            {"label": label, "rows": rows}
+            for label, rows in zip(plain_labels(data.classes), counts, strict=True)
+        ],
+        "skipped": int(getattr(data, "n_skipped", 0)),
+    }
+
+
+def certificate_fields(proof: Certificate | None, tol: float | None = None) -> dict[str, Any] | None:
+    """Return what is proved, and whether it is what was asked for."""
+    if proof is None:
+        return None
+    return {
+        "kind": proof.kind,
+        "objective": proof.objective,
+        "bound": proof.bound,
+        "gap": proof.gap,
+        "relative_gap": proof.relative_gap,
+        "tol": tol,
+        "is_reached": None if tol is None else bool(proof.relative_gap <= tol),
+    }
+
+
+def model_fields(model: LinearModel) -> dict[str, Any]:
+    """Return what a model minimises, how near it came and what it is like."""
+    support = model.support
+    return {
+        "loss": model.loss,
+        "C": model.C,
+        "offset": model.offset,
+        "classes": plain_labels(model.classes),
+        "plan": {"solver": model.plans[0].solver, "reason": model.plans[0].reason} if model.plans else None,
+        "certificate": certificate_fields(model.certificate, model.tol),
+        "status": model.status,
+        "iterations": sum(model.n_iter),
+        "margin": model.margin,
+        "support_vectors": None if support is None else len(support.indices),
+        "on_the_margin": None if support is None else support.n_free,
+        "calibration": None if model.calibration is None else model.calibration.kind,
+    }
+
+
+def plain_labels(labels: Any) -> list[Any]:
+    """Return labels as files have them: 1, not 1.0."""
+    return [
+        int(label) if isinstance(label, float) and label.is_integer() else label for label in labels.tolist()
+    ]
