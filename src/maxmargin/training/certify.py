@@ -170,6 +170,8 @@ def certify(
 
 def _claim(given: Any, X: Any, named: _Named) -> tuple[Claim, Any]:
     """Return the coefficients with their problem, and X as they see it."""
+    if isinstance(given, Claim):
+        return given, X  # somebody else's file, read with what it does not say
     model, X = unwrap(given, X)
     if is_fitted_by_us(model) and (not is_ours(model) or model.to_model().C is None):
         model = model.to_model()  # exact learners' say what they minimise; given ones' settings are nobody's
