@@ -8,6 +8,7 @@ void bind_rows(nb::module_& m);
 void bind_losses(nb::module_& m);
 void bind_kernels(nb::module_& m);
 void bind_certificate(nb::module_& m);
+void bind_checksums(nb::module_& m);
 void bind_dense_algebra(nb::module_& m);
 void bind_near_rows(nb::module_& m);
 void bind_newton(nb::module_& m);
@@ -20,11 +21,12 @@ void bind_proximal(nb::module_& m);
 void bind_readers(nb::module_& m);
 
 NB_MODULE(_core, m) {
-    m.doc() = "Compiled kernels of maxmargin: rows, losses, passes over rows, and text readers.";
+    m.doc() = "Compiled kernels of maxmargin: rows, losses, passes over rows, text readers, and checksums.";
     bind_rows(m);
     bind_losses(m);
     bind_kernels(m);
     bind_certificate(m);
+    bind_checksums(m);
     bind_dense_algebra(m);
     bind_near_rows(m);
     bind_newton(m);

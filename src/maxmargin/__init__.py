@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "Armijo": "maxmargin.solvers.step_rules",
     "C_from": "maxmargin.training.scales",
+    "CacheWarning": "maxmargin.errors",
     "Calibration": "maxmargin.results.calibration",
     "CalibrationWarning": "maxmargin.errors",
     "Certificate": "maxmargin.results.certificate",

@@ -12,6 +12,7 @@ from maxmargin.displays.regularization_path import RegularizationPathDisplay as 
 from maxmargin.displays.reliability import ReliabilityDisplay as ReliabilityDisplay
 from maxmargin.displays.separators import SeparatorsDisplay as SeparatorsDisplay
 from maxmargin.displays.trace import TraceDisplay as TraceDisplay
+from maxmargin.errors import CacheWarning as CacheWarning
 from maxmargin.errors import CalibrationWarning as CalibrationWarning
 from maxmargin.errors import ConvergenceWarning as ConvergenceWarning
 from maxmargin.errors import LeaveOneOutWarning as LeaveOneOutWarning

@@ -1,5 +1,5 @@
 """
-Compiled kernels of maxmargin: rows, losses, passes over rows, and text readers.
+Compiled kernels of maxmargin: rows, losses, passes over rows, text readers, and checksums.
 """
 
 from collections.abc import Sequence
@@ -320,6 +320,14 @@ def score_and_pull(block: Block, w: Annotated[NDArray[numpy.float64], dict(shape
 
 def implied_pull(loss: str, block: Block, z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> float:
     """v += X'p for p = −s c ℓ′(m), the pull of each row; returns Σ p."""
+
+def crc32(bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> int:
+    """The CRC-32 of these bytes, as zip has it."""
+
+def joined_crc32(first: int, second: int, second_bytes: int) -> int:
+    """
+    The CRC-32 of two pieces from those of each; the second has so many bytes.
+    """
 
 def weighted_gram(block: Block, h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, G: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], single: bool, token: StopToken) -> None:
     """

@@ -16,6 +16,7 @@
     └── Interrupted                        Ctrl-C during `train`; carries the best model so far
     Warning
     └── UserWarning
+        ├── CacheWarning                   a binary copy of a file could not be used or kept
         ├── CalibrationWarning             probabilities were asked for and could not be fitted
         ├── ConvergenceWarning             the certified gap is above the tolerance asked for
         ├── LeaveOneOutWarning             leave-one-out says little about new examples here
@@ -31,6 +32,7 @@ import os
 from typing import Any
 
 __all__ = [
+    "CacheWarning",
     "CalibrationWarning",
     "ConvergenceWarning",
     "FileFormatError",
@@ -273,6 +275,26 @@ class NotSeparable(MaxMarginError, ValueError):
     def about(self, what: str) -> NotSeparable:
         """Return the same error, its message about one of several problems."""
         return NotSeparable(f"{what}: {self.message}", self.separability)
+
+
+class CacheWarning(UserWarning):
+    r"""A binary copy of a file is damaged or could not be kept; the file itself was read instead.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from maxmargin import CacheWarning, load_data
+    >>> with TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     source = Path(folder) / "two.svm"
+    ...     _ = source.write_text("+1 1:0.5\n-1 1:2\n")
+    ...     _ = Path(folder, "two.svm.maxmargin-cache").write_text("something else")
+    ...     data = load_data(source, cache=True)
+    >>> data.n_rows, [warning.category is CacheWarning for warning in caught]
+    (2, [True])
+    """
 
 
 class CalibrationWarning(UserWarning):

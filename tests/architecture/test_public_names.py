@@ -16,6 +16,7 @@ STUB = Path(__file__).parents[2] / "src" / "maxmargin" / "__init__.pyi"
 PUBLIC = [
     "Armijo",
     "C_from",
+    "CacheWarning",
     "Calibration",
     "CalibrationWarning",
     "Certificate",

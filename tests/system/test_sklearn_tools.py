@@ -26,7 +26,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from maxmargin import LinearClassifier, LinearSVM, LogisticRegression
-from maxmargin.training.cores import resolve_jobs
+from maxmargin.rows.cores import resolve_jobs
 
 X, Y = load_breast_cancer(return_X_y=True)
 X = StandardScaler().fit_transform(X)

@@ -17,7 +17,7 @@ from maxmargin.learners.two_classes import TwoClasses
 from maxmargin.results.exact import ExactSolution
 from maxmargin.results.giving_up import GivingUp
 from maxmargin.rows import MemoryRows
-from maxmargin.training.cores import resolve_jobs
+from maxmargin.rows.cores import resolve_jobs
 from maxmargin.validation import check_choice, check_matrix, check_positive, check_weights
 
 __all__ = ["HardMarginSVM"]

@@ -21,8 +21,8 @@ from maxmargin.results.assessment import Assessment
 from maxmargin.results.trace import Trace
 from maxmargin.results.wording import plural
 from maxmargin.rows import MemoryRows
+from maxmargin.rows.cores import resolve_jobs
 from maxmargin.training.certify import certify
-from maxmargin.training.cores import resolve_jobs
 from maxmargin.training.model import LinearModel
 from maxmargin.training.model_card import with_counts
 from maxmargin.training.settings import seed_from

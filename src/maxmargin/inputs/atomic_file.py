@@ -15,7 +15,9 @@ __all__ = ["replacing"]
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(
+    path: Path, *, follow_link: bool = True, wait_for_disk: bool = True, mode: int = 0o666
+) -> Iterator[BinaryIO]:
     """Open a file that takes the place of ``path`` when the block ends without an error.
 
     It is written beside its target under another name and renamed at the end, so that a reader sees the
@@ -24,29 +26,40 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     Parameters
     ----------
     path : Path
-        The target; a symbolic link is followed.
+        The target.
+    follow_link : bool
+        Whether a symbolic link there is followed. Without, only an ordinary file or a link is replaced:
+        for files that nobody named, whose name somebody else may have taken.
+    wait_for_disk : bool
+        Whether the new content is on the disk before it takes the place of the old.
+    mode : int
+        Permissions of a new file, as far as the user's mask allows them; one that is replaced keeps its own.
 
     Yields
     ------
     file object
         Open for writing bytes.
     """
-    target = Path(os.path.realpath(path))
+    target = Path(os.path.realpath(path)) if follow_link else path
     try:
-        if target.is_dir():
+        if target.is_dir() and (follow_link or not target.is_symlink()):
             raise UnreadableFile(f"{path} is a folder; a file is expected")
-        if target.exists() and not target.is_file():
+        is_special = target.exists() and not target.is_file() and not target.is_symlink()
+        if is_special and not follow_link:
+            raise UnreadableFile(f"{path} is not an ordinary file")
+        if is_special:
             with target.open("wb") as special:
                 yield special
             return
         draft = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
         try:
             # Not tempfile: its files are private, and the result should have the usual permissions.
-            with draft.open("xb") as file:
+            with open(draft, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
                 yield file
                 file.flush()
-                os.fsync(file.fileno())
-            if target.exists():
+                if wait_for_disk:
+                    os.fsync(file.fileno())
+            if follow_link and target.exists():
                 draft.chmod(target.stat().st_mode & 0o7777)
             draft.replace(target)
         except BaseException:

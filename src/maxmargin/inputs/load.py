@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from maxmargin.errors import FileFormatError, InvalidParameter
+from maxmargin.inputs.cache import cached
 from maxmargin.inputs.libsvm_text import read_libsvm
 from maxmargin.inputs.settings import FORMATS, ReadSettings
 from maxmargin.inputs.source import plain_suffix, read_source
@@ -79,7 +80,8 @@ def load_data(
     skip_bad_lines : bool
         Leave out lines of text that cannot be read; they are counted, and a warning tells.
     cache : bool or path-like
-        Keep a binary copy next to the file (True) or in a folder, for the next time.
+        Keep a binary copy next to the file (True: ``NAME.maxmargin-cache``) or in a folder, and use it
+        the next time if neither the file nor these settings have changed. Its arrays are read-only.
     n_jobs : int, optional
         Threads; by default as many as there are cores.
 
@@ -120,9 +122,9 @@ def load_data(
         skip_bad_lines=skip_bad_lines,
         n_jobs=n_jobs,
     )
-    if cache is not False:
-        raise InvalidParameter(f"cache must be False for now; got cache={cache!r}")
-    return read_data(source, settings)
+    if cache is False:
+        return read_data(source, settings)
+    return cached(source, cache, settings, lambda: read_data(source, settings))
 
 
 def read_data(source: Any, settings: ReadSettings) -> Data:

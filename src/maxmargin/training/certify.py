@@ -19,9 +19,9 @@ from maxmargin.problem.examination import value_at_zero
 from maxmargin.results.assessment import Assessment
 from maxmargin.results.solution import Solution, Status
 from maxmargin.rows import Array, MemoryRows
+from maxmargin.rows.cores import resolve_jobs
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import Limits, run
-from maxmargin.training.cores import resolve_jobs
 from maxmargin.training.costs import Targets
 from maxmargin.training.foreign_models import (
     HOW_TO_GIVE_COEFFICIENTS,

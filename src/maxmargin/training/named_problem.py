@@ -16,8 +16,8 @@ from maxmargin.errors import InvalidInput
 from maxmargin.losses.table import DUAL_LOSSES
 from maxmargin.problem import Offset, Problem
 from maxmargin.rows import Array, MemoryRows
+from maxmargin.rows.cores import resolve_jobs
 from maxmargin.solvers.run import Limits
-from maxmargin.training.cores import resolve_jobs
 from maxmargin.training.costs import Targets, class_weights, make_targets
 from maxmargin.training.foreign_models import (
     Claim,

@@ -15,7 +15,7 @@ from maxmargin.learners.two_classes import TwoClasses
 from maxmargin.results.exact import ExactSolution
 from maxmargin.results.solution import Status
 from maxmargin.rows import MemoryRows
-from maxmargin.training.cores import resolve_jobs
+from maxmargin.rows.cores import resolve_jobs
 from maxmargin.training.costs import Targets, make_targets
 from maxmargin.training.model import LinearModel, Support
 from maxmargin.training.model_card import with_counts

@@ -19,8 +19,8 @@ from maxmargin.results.path import Path
 from maxmargin.results.solution import Progress, Solution, Status
 from maxmargin.results.wording import chosen_percent, short
 from maxmargin.rows import MemoryRows
+from maxmargin.rows.cores import resolve_jobs
 from maxmargin.selection.path import FIT_SHARE, Course, follow_path, visit_values
-from maxmargin.training.cores import resolve_jobs
 from maxmargin.training.costs import Targets, make_targets
 from maxmargin.training.one_vs_rest import solve_all
 from maxmargin.training.progress import Ticker, watching

@@ -21,8 +21,8 @@ from maxmargin.results.calibration import CALIBRATIONS
 from maxmargin.results.hinge_minimum import HingeMinimum
 from maxmargin.results.solution import Plan, Progress, Solution, Status
 from maxmargin.rows import MemoryRows
+from maxmargin.rows.cores import resolve_jobs
 from maxmargin.training.calibrated import calibrated
-from maxmargin.training.cores import resolve_jobs
 from maxmargin.training.costs import Targets, make_targets
 from maxmargin.training.model import LinearModel, support_of
 from maxmargin.training.model_card import with_counts

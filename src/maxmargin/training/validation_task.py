@@ -15,9 +15,9 @@ from maxmargin.losses.table import DUAL_LOSSES
 from maxmargin.problem import Problem
 from maxmargin.results.solution import Progress
 from maxmargin.rows import Array, MemoryRows
+from maxmargin.rows.cores import resolve_jobs
 from maxmargin.selection.cross_validation import Labels
 from maxmargin.selection.folds import Fold, Pace
-from maxmargin.training.cores import resolve_jobs
 from maxmargin.training.costs import Targets, make_targets
 from maxmargin.training.settings import Settings, limits_from, offset_from, seed_from
 from maxmargin.validation import check_choice, check_labels, check_matrix, check_weights

@@ -1,4 +1,4 @@
-"""How many threads a fit may use."""
+"""How many threads may be used."""
 
 from __future__ import annotations
 
