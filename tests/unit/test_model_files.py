@@ -8,15 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from maxmargin import LinearModel, load_model, save_model, train
-from maxmargin.errors import InvalidInput, MissingFile, ModelFileError, UnreadableFile
+from maxmargin import LinearModel, certify, load_model, save_model, train
+from maxmargin.errors import InvalidInput, InvalidParameter, MissingFile, ModelFileError, UnreadableFile
 from maxmargin.inputs.models import read_model, write_model
+from maxmargin.results.encoding import Encoding, SourceColumn
 
 GOLDEN = Path(__file__).parents[1] / "data"
 
 X = np.array([[0.0, 1.0], [1.0, 0.5], [0.4, -1.0], [3.0, 0.3], [4.0, -2.0], [2.0, 2.0]])
 TWO = np.array([-1, -1, -1, 1, 1, 1])
 THREE = np.array([0, 0, 2, 2, 7, 7])
+
+SIZES = Encoding((SourceColumn("größe", "categories", ("groß", "klein"), fill="klein"),))
 
 NOT_KEPT = {"histories", "memories", "agreement_counts"}
 
@@ -48,19 +51,21 @@ def assert_same(found, expected):
     "settings",
     [
         {"loss": "hinge"},
-        {"loss": "logistic", "penalize_intercept": True},
+        {"loss": "logistic", "penalize_intercept": True, "class_weight": "balanced"},
         {"loss": "hinge", "calibrate": "sigmoid"},
         {"loss": "squared_hinge", "calibrate": "temperature"},
         {"loss": "hinge", "calibrate": "isotonic"},
     ],
     ids=str,
 )
-def test_a_fitted_model_comes_back_bit_for_bit(tmp_path, labels, settings):
+@pytest.mark.parametrize("encoding", [None, SIZES], ids=str)
+def test_a_fitted_model_comes_back_bit_for_bit(tmp_path, labels, settings, encoding):
     model = replace(
         train(X, labels, intercept_scaling=3.0, **settings),
         feature_names=["height", "größe"],
         scheme="csv",
         label="outcome",
+        encoding=encoding,
     )
     save_model(model, tmp_path / "a.model")
     found = load_model(tmp_path / "a.model")
@@ -124,28 +129,61 @@ def test_an_estimator_is_saved_as_its_model(tmp_path):
 # ---------------------------------------------------------------- files of earlier versions
 
 
-@pytest.mark.parametrize("name", ["tumours-1", "three_classes-1", "tumours-2", "wines-2"])
+@pytest.mark.parametrize("name", ["tumours-1", "three_classes-1", "tumours-2", "wines-2", "houses-3"])
 def test_an_old_file_still_predicts_the_same(name):
     model = load_model(GOLDEN / f"{name}.model")
     expected = json.loads((GOLDEN / f"{name}.json").read_text())
     rows = np.array(expected["rows"])
     assert model.predict(rows).tolist() == expected["labels"]
     np.testing.assert_allclose(model.scores(rows), expected["scores"], rtol=1e-12, atol=1e-12)
+    assert ("calibration" in expected) == (model.calibration is not None)
     if "probabilities" in expected:
         np.testing.assert_allclose(model.predict_proba(rows), expected["probabilities"], rtol=1e-12)
         assert str(model.calibration) == expected["calibration"]
-    else:
-        assert model.calibration is None
+    fields = None if model.encoding is None else model.encoding.to_fields()
+    assert fields == expected.get("encoding")
 
 
-def test_a_model_without_calibration_is_written_as_before(tmp_path):
-    """Whoever reads version 1 goes on reading it; one with probabilities tells such a reader to give up."""
-    for kind, version in ((None, 1), ("sigmoid", 2)):
-        save_model(train(X, TWO, calibrate=kind), tmp_path / "a.model")
-        with zipfile.ZipFile(tmp_path / "a.model") as archive:
-            description = json.loads(archive.read("model.json"))
+def description_of(path):
+    with zipfile.ZipFile(path) as archive:
+        return json.loads(archive.read("model.json"))
+
+
+def test_what_is_new_in_a_file_decides_its_version(tmp_path):
+    """Whoever reads version 1 goes on reading it; what such a reader would overlook tells it to give up."""
+    path = tmp_path / "a.model"
+    cases = ((None, None, 1), ("sigmoid", None, 2), (None, SIZES, 3), ("sigmoid", SIZES, 3))
+    for kind, encoding, version in cases:
+        save_model(replace(train(X, TWO, calibrate=kind), encoding=encoding), path)
+        description = description_of(path)
         assert description["version"] == version
         assert ("calibration" in description["header"]) == (kind is not None)
+        assert ("encoding" in description["header"]) == (encoding is not None)
+        assert "class_weight" not in description["header"]
+
+
+def test_class_weights_are_kept_for_each_class(tmp_path):
+    path = tmp_path / "a.model"
+    model = train(X, THREE, class_weight={2: 5.0, "absent": 3.0})
+    save_model(model, path)
+    assert description_of(path)["header"]["class_weight"] == [1.0, 5.0, 1.0]
+    assert load_model(path).class_weight == model.class_weight == {0: 1.0, 2: 5.0, 7: 1.0}
+    assert certify(load_model(path), X, THREE).relative_gap <= 1e-4
+    assert certify(replace(model, class_weight=None), X, THREE).relative_gap > 1e-3
+    assert certify(replace(model, class_weight=None), X, THREE, class_weight={2: 5}).relative_gap <= 1e-4
+    with pytest.raises(InvalidParameter, match="LinearModel has its own class_weight"):
+        certify(model, X, THREE, class_weight={2: 4})
+
+
+def test_a_damaged_encoding_is_refused(tmp_path):
+    save_model(replace(train(X, TWO), encoding=SIZES), tmp_path / "a.model")
+    header, arrays = read_model(tmp_path / "a.model")
+    good = header["encoding"]
+    more = [*good["columns"], {"name": "age", "kind": "number"}]
+    for damage in ({}, {"columns": []}, {**good, "columns": more}, {**good, "columns": [3]}, [1], "none"):
+        write_model(tmp_path / "b.model", {**header, "encoding": damage}, arrays, version=3)
+        with pytest.raises(ModelFileError, match="the model file is damaged"):
+            load_model(tmp_path / "b.model")
 
 
 def test_a_damaged_calibration_is_refused(tmp_path):
@@ -214,6 +252,13 @@ def refusal(tmp_path, header, arrays):
         ("feature_names", ["one"], "feature_names must name each of the 2 columns"),
         ("feature_names", [1, 2], "feature_names must name each of the 2 columns"),
         ("label", 1.5, "label is 1.5"),
+        ("class_weight", "heavy", "class_weight must be 'balanced' or a weight for each of 2 classes"),
+        ("class_weight", [1.0], "class_weight must be 'balanced' or a weight for each of 2 classes"),
+        ("class_weight", [1.0, -1.0], "class_weight must be 'balanced' or a weight for each of 2 classes"),
+        ("class_weight", [1.0, np.nan], "class_weight must be 'balanced' or a weight for each of 2 classes"),
+        ("class_weight", [1.0, None], "expected a number, found None"),
+        ("n_iter", [np.inf], "damaged"),
+        ("tol", 10**400, "damaged"),
         ("plans", ["x"], "damaged"),
     ],
 )

@@ -19,6 +19,7 @@ from maxmargin import (
 )
 from maxmargin.errors import InvalidInput, InvalidParameter, MissingFile
 from maxmargin.results.calibration import Calibration, IsotonicCurve, SigmoidCurve
+from maxmargin.results.encoding import Encoding, SourceColumn
 
 DTYPES = ("float32", "float64")
 KINDS = (None, "sigmoid", "temperature", "isotonic")
@@ -160,7 +161,10 @@ def test_truth_values_and_no_rows(tmp_path):
 def test_what_the_file_tells(tmp_path):
     X, y = blobs(2)
     names = ["größe", *"bcde"]
-    model = replace(train(X, y, loss="logistic", C=0.5, calibrate="sigmoid"), feature_names=names)
+    encoding = Encoding(tuple(SourceColumn(name, fill=0.5) for name in names))
+    model = replace(
+        train(X, y, loss="logistic", C=0.5, calibrate="sigmoid"), feature_names=names, encoding=encoding
+    )
     export_onnx(model, tmp_path / "a.onnx")
     kept = onnx.load(tmp_path / "a.onnx")
     assert kept.producer_name == "maxmargin"
@@ -168,6 +172,7 @@ def test_what_the_file_tells(tmp_path):
     assert notes["maxmargin.certificate"] == str(model.certificate)
     assert notes["maxmargin.calibration"] == str(model.calibration)
     assert json.loads(notes["maxmargin.feature_names"]) == names
+    assert Encoding.from_fields(json.loads(notes["maxmargin.encoding"])) == encoding
     assert (notes["maxmargin.loss"], notes["maxmargin.C"]) == ("logistic", "0.5")
 
 

@@ -7,6 +7,7 @@ import json
 import re
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -167,11 +168,16 @@ def test_balanced_classes_of_a_model_from_a_file(tmp_path):
     y[:60] = "no"
     mm.save_model(mm.train(X, y, class_weight="balanced"), tmp_path / "a.model")
     model = mm.load_model(tmp_path / "a.model")
-    assert "not the best for this problem" in plain_text(report_of(model, X, y, tmp_path))
-    said = plain_text(report_of(model, X, y, tmp_path, class_weight="balanced"))
-    assert "balanced classes" in said
-    assert "not the best for this problem" not in said
-    assert "a model file does not keep it" in said  # the course of the fit
+    untold = replace(model, class_weight=None)  # as of a file of an older version
+    assert "not the best for this problem" in plain_text(report_of(untold, X, y, tmp_path))
+    balanced = {"class_weight": "balanced"}
+    for one, settings in ((model, {}), (model, balanced), (untold, balanced)):
+        said = plain_text(report_of(one, X, y, tmp_path, **settings))
+        assert "balanced classes" in said
+        assert "not the best for this problem" not in said
+        assert "a model file does not keep it" in said  # the course of the fit
+    with pytest.raises(InvalidInput, match="LinearModel knows its own class weights"):
+        report_of(model, X, y, tmp_path, class_weight={"no": 2.0})
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,9 @@ def add_report(commands: Any) -> None:
     parser.add_argument("--title", help="the page's heading")
     parser.add_argument("--redact", action="store_true", help="leave out the rows' values and texts")
     parser.add_argument(
-        "--class-weight", choices=["balanced"], help="as in training; the model file does not keep it"
+        "--class-weight",
+        choices=["balanced"],
+        help="as in training; for older model files",
     )
     parser.add_argument(
         "--label", type=column, help="the label's column in a table, by name or number from 0"

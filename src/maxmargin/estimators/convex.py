@@ -127,6 +127,7 @@ class ConvexEstimator(LossEstimator):
             "penalize_intercept": model.offset == "penalized",
             "intercept_scaling": model.intercept_scaling,
             "tol": model.tol,
+            "class_weight": model.class_weight,
         }
         if len(cls._losses) > 1:
             settings["loss"] = model.loss

@@ -3,7 +3,8 @@
 ::
 
     model.json    {"format": "maxmargin-model", "version": 1, "header": {…}, "arrays": ["coef", …]}
-                  version 2 has something in the header that a reader of version 1 would overlook
+                  version 2 has a calibration in the header and version 3 an encoding, either of which an
+                  older reader would overlook
     coef.npy      one file an array: booleans, whole numbers, floats or text, never objects
 
 Nothing in such a file is ever executed. Entries are stored, not compressed, with fixed time stamps: the
@@ -34,7 +35,7 @@ from maxmargin.inputs.source import read_file
 __all__ = ["VERSION", "read_model", "write_model"]
 
 FORMAT = "maxmargin-model"
-VERSION = 2  # the newest that is understood
+VERSION = 3  # the newest that is understood
 DESCRIPTION = "model.json"
 KINDS = "biufU"
 NON_FINITE = "$float"

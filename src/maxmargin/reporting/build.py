@@ -82,7 +82,7 @@ def report(
     sample_weight : array, optional
         As given to the model's `fit`.
     class_weight : "balanced" or mapping, optional
-        For a LinearModel that was fitted with class weights, which it does not keep.
+        For a LinearModel of an older file that was fitted with class weights; newer ones keep them.
     confidence : float, default 0.95
         Of intervals and bounds.
     n_suspects : int, default 25

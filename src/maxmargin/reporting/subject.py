@@ -29,7 +29,7 @@ class Subject:
         What the caller gave.
     examined : Examined
         The classifier without its pipeline, the rows as it sees them, scores and signs.
-    class_weight : as the caller gave it, for a LinearModel, which does not keep it
+    class_weight : as the caller gave it, for a LinearModel that does not tell it
     names : list of str
         Of the columns.
     has_names : bool
@@ -117,11 +117,8 @@ def subject_of(
         model = given_model(*model, np.unique(np.asarray(y)), None, "hinge")
     examined = examine_model(model, X, y, sample_weight)
     examined.check_support()
-    if class_weight is not None and not isinstance(examined.estimator, LinearModel):
-        raise InvalidInput(
-            f"{type(examined.estimator).__name__} knows its own class weights; class_weight is for a "
-            "LinearModel, such as one from a file, which does not."
-        )
+    if class_weight is not None:
+        class_weight = _untold(class_weight, examined.estimator)
     n_rows, n_columns = examined.X.shape
     names = _names(model, examined, X, feature_names)
     if names is not None and len(names) != n_columns:
@@ -136,6 +133,19 @@ def subject_of(
         has_names=names is not None,
         texts=texts,
         redact=redact,
+    )
+
+
+def _untold(class_weight: Any, estimator: Any) -> Any:
+    """Return the class weights that the caller gave if the classifier does not tell its own."""
+    is_plain = isinstance(estimator, LinearModel)
+    if is_plain and estimator.class_weight is None:
+        return class_weight
+    if is_plain and estimator.class_weight == class_weight:
+        return None
+    raise InvalidInput(
+        f"{type(estimator).__name__} knows its own class weights; class_weight is for a LinearModel that "
+        "does not, such as one from a file of an older version."
     )
 
 

@@ -176,10 +176,11 @@ def _claim(given: Any, X: Any, named: _Named) -> tuple[Claim, Any]:
     if is_fitted_by_us(model) and (not is_ours(model) or model.to_model().C is None):
         model = model.to_model()  # exact learners' say what they minimise; given ones' settings are nobody's
     if isinstance(model, LinearModel) and model.C is not None:
-        named.refuse_all(model, but=("class_weight",))  # which it does not keep
+        is_untold = model.class_weight in (None, named.class_weight)  # as in files of old versions
+        named.refuse_all(model, but=("class_weight",) if is_untold else ())
         refuse_other_losses(model.loss, model.certificate)
         offset = Offset(model.offset, model.intercept_scaling)  # type: ignore[arg-type]
-        settings = (model.loss, "C", model.C, offset, named.class_weight)
+        settings = (model.loss, "C", model.C, offset, model.class_weight or named.class_weight)
         return Claim(model.coef, model.intercept, model.classes, *settings), X
     if isinstance(model, LinearModel):
         alone = replace(named, intercept=model.intercept)

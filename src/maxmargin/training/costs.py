@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.training.scales import resolve_C
 
-__all__ = ["Targets", "class_weights", "make_targets"]
+__all__ = ["Targets", "class_weights", "make_targets", "stated_class_weight"]
 
 _MANY_LABELS = 10_000  # from so many on, counting is faster than sorting
 _LOOKED_AT = 2_000
@@ -25,12 +25,14 @@ class Targets:
     """The classes that are present, each row's class, and each row's cost.
 
     A row of weight 0 is absent: it makes no class, and its code is that of some present class with cost 0.
+    The class weights are in the costs already; they are kept to be told.
     """
 
     classes: NDArray[Any]
     codes: NDArray[np.integer[Any]]
     cost: NDArray[np.float64]
     C: float
+    class_weight: str | dict[Any, float] | None = None
 
     @property
     def ridge(self) -> float:
@@ -77,7 +79,7 @@ def make_targets(
             cost *= weights
     if not math.isfinite(float(cost.max(initial=0.0))):
         raise InvalidInput("C times the weights overflows: scale the weights down.")
-    return Targets(classes, codes, cost, value)
+    return Targets(classes, codes, cost, value, stated_class_weight(class_weight, classes, per_class))
 
 
 def _classes_of(labels: NDArray[Any]) -> NDArray[Any]:
@@ -140,3 +142,12 @@ def class_weights(
             )
         result[known.index(label)] = weight
     return result
+
+
+def stated_class_weight(
+    class_weight: Any, classes: NDArray[Any], per_class: NDArray[np.float64]
+) -> str | dict[Any, float] | None:
+    """Return what a model says of its class weights: "balanced", the weight of each class, or None."""
+    if class_weight is None or isinstance(class_weight, str):
+        return class_weight
+    return dict(zip(classes.tolist(), per_class.tolist(), strict=True))

@@ -7,6 +7,7 @@ rows.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -19,6 +20,7 @@ from maxmargin.errors import InvalidInput, ModelFileError
 from maxmargin.inputs.models import read_model, write_model
 from maxmargin.results.calibration import Calibration
 from maxmargin.results.certificate import Certificate
+from maxmargin.results.encoding import Encoding
 from maxmargin.results.solution import Plan, Status
 from maxmargin.training.model import LinearModel, Support
 
@@ -61,7 +63,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     ['low', 'high']
     """
     linear = linear_model(model, "save_model")
-    header = {
+    header: dict[str, Any] = {
         "kind": KIND,
         "written_by": f"maxmargin {__version__}",
         "loss": linear.loss,
@@ -85,10 +87,15 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
         arrays["support_indices"] = linear.support.indices.astype(np.int64)
         arrays["support_dual_coef"] = linear.support.dual_coef
         arrays["support_n_free"] = linear.support.n_free.astype(np.int64)
-    if linear.calibration is None:
-        write_model(path, header, arrays)
-    else:  # who cannot read it should say so, not forget the probabilities
-        write_model(path, {**header, "calibration": linear.calibration.to_fields()}, arrays, version=2)
+    if linear.class_weight is not None:
+        header["class_weight"] = _class_weight_fields(linear)
+    version = 1
+    # Who cannot read these should say so, not forget the probabilities or take other columns.
+    if linear.calibration is not None:
+        header["calibration"], version = linear.calibration.to_fields(), 2
+    if linear.encoding is not None:
+        header["encoding"], version = linear.encoding.to_fields(), 3
+    write_model(path, header, arrays, version=version)
 
 
 def load_model(path: str | os.PathLike[str]) -> LinearModel:
@@ -130,7 +137,7 @@ def load_model(path: str | os.PathLike[str]) -> LinearModel:
         return _model(header, arrays)
     except KeyError as error:
         raise ModelFileError(f"the model file is damaged ({error} is missing)", path) from None
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ModelFileError(f"the model file is damaged ({error})", path) from None
 
 
@@ -156,6 +163,13 @@ def _certificate_fields(proof: Certificate) -> dict[str, Any]:
         "relative_gap": float(proof.relative_gap),
         "residuals": {name: float(value) for name, value in proof.residuals.items()},
     }
+
+
+def _class_weight_fields(model: LinearModel) -> Any:
+    """Return "balanced", or a weight for each class in their order: JSON has no labels as keys."""
+    if isinstance(model.class_weight, Mapping):
+        return [float(model.class_weight.get(label, 1.0)) for label in model.classes.tolist()]
+    return model.class_weight
 
 
 def plain_labels(classes: NDArray[Any]) -> NDArray[Any]:
@@ -202,6 +216,7 @@ def _model(header: Header, arrays: Arrays) -> LinearModel:
         offset=offset,
         intercept_scaling=_number(header["intercept_scaling"]),
         tol=_number(header["tol"]),
+        class_weight=_class_weight(header, classes),
         intercept_intervals=each("intercept_intervals", _interval),
         certificates=each("certificates", _certificate),
         statuses=each("statuses", _status),
@@ -212,6 +227,7 @@ def _model(header: Header, arrays: Arrays) -> LinearModel:
         feature_names=_names(header, coef.shape[1]),
         scheme=_optional(header, "scheme", str),
         label=_optional(header, "label", str | int),
+        encoding=_encoding(header, coef.shape[1]),
     )
 
 
@@ -277,6 +293,24 @@ def _support(arrays: Arrays, n_problems: int) -> Support | None:
 def _calibration(header: Header, n_problems: int) -> Calibration | None:
     fields = _optional(header, "calibration", dict)
     return None if fields is None else Calibration.from_fields(fields, n_problems)
+
+
+def _class_weight(header: Header, classes: NDArray[Any]) -> str | dict[Any, float] | None:
+    value = _optional(header, "class_weight", str | list)
+    if value is None or value == "balanced":
+        return value  # type: ignore[no-any-return]
+    weights = [_number(weight) for weight in value] if isinstance(value, list) else []
+    if len(weights) != len(classes) or not all(0 <= weight < math.inf for weight in weights):
+        raise ValueError(f"class_weight must be 'balanced' or a weight for each of {len(classes)} classes")
+    return dict(zip(classes.tolist(), weights, strict=True))
+
+
+def _encoding(header: Header, n_columns: int) -> Encoding | None:
+    fields = _optional(header, "encoding", dict)
+    encoding = None if fields is None else Encoding.from_fields(fields)
+    if encoding is not None and encoding.n_features != n_columns:
+        raise ValueError(f"an encoding of {encoding.n_features} features for {n_columns} columns")
+    return encoding
 
 
 def _names(header: Header, n_columns: int) -> list[str] | None:

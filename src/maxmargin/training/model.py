@@ -13,6 +13,7 @@ from maxmargin.errors import InvalidInput
 from maxmargin.results.agreement_counts import AgreementCounts
 from maxmargin.results.calibration import Calibration, most_probable_first, predicted
 from maxmargin.results.certificate import Certificate
+from maxmargin.results.encoding import Encoding
 from maxmargin.results.hinge_minimum import HingeMinimum
 from maxmargin.results.reliability import Reliability
 from maxmargin.results.solution import History, Plan, Solution, Status
@@ -63,6 +64,7 @@ class LinearModel:
     intercept_scaling : float
         The scale of a penalised offset.
     tol : float
+    class_weight : None, "balanced" or mapping of class to weight
     intercept_intervals : list of (low, high)
         All offsets that are best for the weights, per class.
     certificates, statuses, plans, histories, n_iter : one entry per class
@@ -78,6 +80,8 @@ class LinearModel:
     scheme, label : str or int or None
         How the file with the rows was written and which column held the labels, as `Data` has them; what it
         takes to read a further file of the same kind.
+    encoding : Encoding or None
+        How the columns of a table became features, where they are more than columns of numbers.
     agreement_counts : AgreementCounts or None
         How far on the right side the training rows are; None for a model that was given or read from a file.
 
@@ -117,6 +121,7 @@ class LinearModel:
     offset: str = "free"
     intercept_scaling: float = 1.0
     tol: float = 1e-4
+    class_weight: str | dict[Any, float] | None = None
     intercept_intervals: list[tuple[float, float]] = field(default_factory=list)
     certificates: list[Certificate] = field(default_factory=list)
     statuses: list[Status] = field(default_factory=list)
@@ -130,6 +135,7 @@ class LinearModel:
     feature_names: list[str] | None = None
     scheme: str | None = None
     label: str | int | None = None
+    encoding: Encoding | None = None
     memories: list[Any] = field(default_factory=list, repr=False)
     agreement_counts: AgreementCounts | None = None
 

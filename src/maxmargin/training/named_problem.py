@@ -81,8 +81,7 @@ def named_problem(
     ----------
     estimator_or_model : estimator or LinearModel
         Of this package, fitted or not; a fitted linear model of scikit-learn; a fitted pipeline or search
-        that ends in one, whose other steps transform X as they are. A LinearModel keeps no class weights:
-        they count as 1.
+        that ends in one, whose other steps transform X as they are.
     X, y, sample_weight : the rows
     n_jobs : int or None
         Threads that read the rows.
@@ -114,9 +113,7 @@ def named_problem(
 def _read(given: Any, X: Any, asking: str) -> tuple[Claim, Any, Any]:
     """Return the problem that is named, the object that names it, and X as that sees it."""
     model, X = unwrap(given, X)
-    class_weight = None
     if is_fitted_by_us(model) and (not is_ours(model) or model.to_model().C is None):
-        class_weight = model.get_params(deep=False).get("class_weight")
         model = model.to_model()
     if not isinstance(model, LinearModel):
         return read_settings(model, asking), model, X
@@ -127,7 +124,7 @@ def _read(given: Any, X: Any, asking: str) -> tuple[Claim, Any, Any]:
         )
     refuse_other_losses(model.loss, model.certificate)
     offset = Offset(model.offset, model.intercept_scaling)  # type: ignore[arg-type]
-    settings = (model.loss, "C", model.C, offset, class_weight)
+    settings = (model.loss, "C", model.C, offset, model.class_weight)
     return Claim(model.coef, model.intercept, model.classes, *settings), model, X
 
 

@@ -108,6 +108,7 @@ def _model_of(
         C=C,
         offset=offset,
         tol=tol,
+        class_weight=targets.class_weight,
         intercept_intervals=[
             solution.intercept_interval or (solution.intercept, solution.intercept) for solution in solutions
         ],

@@ -102,5 +102,6 @@ def _notes(model: LinearModel) -> dict[str, str]:
         "certificate": "" if model.certificate is None else str(model.certificate),
         "calibration": "" if model.calibration is None else str(model.calibration),
         "feature_names": "" if model.feature_names is None else json.dumps(model.feature_names),
+        "encoding": "" if model.encoding is None else json.dumps(model.encoding.to_fields()),
     }
     return {f"maxmargin.{name}": text for name, text in notes.items() if text}

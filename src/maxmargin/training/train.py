@@ -201,6 +201,7 @@ def model_of(
         offset=settings.offset.kind,
         intercept_scaling=settings.offset.scale,
         tol=settings.limits.tol,
+        class_weight=targets.class_weight,
         intercept_intervals=[solution.intercept_interval for solution in solutions],
         certificates=[solution.certificate for solution in solutions],
         statuses=[solution.status for solution in solutions],

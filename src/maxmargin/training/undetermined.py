@@ -45,6 +45,7 @@ def undetermined_model(targets: Targets, n_columns: int, loss: str, tol: float) 
         loss=loss,
         C=targets.C,
         tol=tol,
+        class_weight=targets.class_weight,
         intercept_intervals=[(1.0 if one else -np.inf, np.inf)],
         certificates=[Certificate("duality", 0.0, 0.0, 0.0, 0.0)],
         statuses=[Status.SOLVED],
