@@ -12,9 +12,9 @@ import pytest
 import maxmargin
 import maxmargin.training.train as training
 from maxmargin import load_data, load_model
-from maxmargin.cli.train import CALIBRATIONS, LOSSES
+from maxmargin.cli.fitting import CALIBRATIONS, LOSSES, RULES
 from maxmargin.losses.table import DUAL_LOSSES
-from maxmargin.results import calibration
+from maxmargin.results import calibration, cross_validation
 
 CELLS = Path(maxmargin.__file__).parent / "datasets" / "breast_cancer.csv"
 
@@ -145,6 +145,7 @@ def test_the_same_command_writes_the_same_bytes(said, folder):
 def test_losses_are_those_of_the_library():
     assert LOSSES == DUAL_LOSSES
     assert CALIBRATIONS == calibration.CALIBRATIONS
+    assert RULES == cross_validation.RULES
 
 
 # ---------------------------------------------------------------- errors
@@ -159,7 +160,7 @@ def test_losses_are_those_of_the_library():
         ("train empt.svm", "empt.svm: no such file; did you mean empty.svm?"),
         ("train .", ". is a folder; a file is expected"),
         ("train a.svm --C -1", "C must be a positive number; got C=-1.0"),
-        ("train a.svm --C x", 'argument -c/--C: expected a number, found "x" (see maxmargin train --help)'),
+        ("train a.svm --C x", 'argument -c/--C: expected a number or auto, found "x" (see maxmargin train'),
         (
             "train a.svm --C 1 --lam 1",
             "argument --lam: not allowed with argument -c/--C (see maxmargin train --help)",

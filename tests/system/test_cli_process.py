@@ -56,7 +56,7 @@ def test_help_loads_next_to_nothing():
 
 
 def test_training_and_predicting_load_no_scikit_learn():
-    loaded = loaded_by("train", "a.svm") | loaded_by("train", "t.csv")
+    loaded = loaded_by("train", "a.svm") | loaded_by("train", "t.csv", "--C", "auto", "--Cs", "0.1,1")
     assert "numpy" in loaded
     loaded |= loaded_by("predict", "a.svm", "a.model")
     assert loaded.isdisjoint({"sklearn", "matplotlib", "pandas", "joblib"})

@@ -8,6 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.cli.codes import DONE, INTERRUPTED, MISSED
+from maxmargin.cli.fitting import (
+    CALIBRATIONS,
+    add_effort,
+    add_problem,
+    check_effort,
+    check_strength,
+    settings_of,
+    strength,
+)
 from maxmargin.cli.options import (
     STANDARD,
     add_command,
@@ -19,6 +28,8 @@ from maxmargin.cli.options import (
     read_data,
     whole_number,
 )
+from maxmargin.cli.reading import check_classes, say_what_was_read
+from maxmargin.cli.search_for_c import add_search, check_search, search
 
 if TYPE_CHECKING:
     from maxmargin.cli.voice import Voice
@@ -26,15 +37,12 @@ if TYPE_CHECKING:
     from maxmargin.results.solution import Plan
     from maxmargin.training.model import LinearModel
 
-__all__ = ["CALIBRATIONS", "LOSSES", "add_train"]
-
-# As in training.train, which cannot be imported before a command runs; tests compare them.
-LOSSES = ("hinge", "squared_hinge", "logistic")
-CALIBRATIONS = ("sigmoid", "temperature", "isotonic")
+__all__ = ["add_train"]
 
 EXAMPLES = """\
   maxmargin train a9a.svm                      writes a9a.model
   maxmargin train cells.csv --label diagnosis  labels in the column of that name
+  maxmargin train a9a.svm --C auto             C by rows left out
   maxmargin train a9a.svm --loss logistic --C 0.1 --tol 1e-6 -o small.model
   maxmargin train a9a.svm --calibrate sigmoid  with probabilities for predict
   maxmargin train a9a.svm --max-time 60        the best model after a minute
@@ -48,7 +56,8 @@ def add_train(commands: Any) -> None:
         commands,
         "train",
         help="fit a model to a data file and certify it",
-        description="Fit a linear classifier to a data file and certify it.",
+        description="Fit a linear classifier to a data file and certify it. Whatever is not said is chosen, "
+        "and what was chosen is said. Ctrl-C ends the fit and keeps the best model so far.",
         examples=EXAMPLES,
     )
     parser.add_argument(
@@ -62,44 +71,23 @@ def add_train(commands: Any) -> None:
         help="where to write (DATA's name with .model); - for stdout",
     )
     parser.add_argument("-o", "--out", metavar="MODEL", type=file_name, help="the same")
-    add_problem(parser.add_argument_group("the problem"))
-    add_effort(parser.add_argument_group("the effort"))
+    problem = parser.add_argument_group("the problem")
+    cost = problem.add_mutually_exclusive_group()
+    cost.add_argument(
+        "-c", "--C", type=strength, help="½‖θ‖² + C Σ loss (1); inf: no regulariser; auto: by rows left out"
+    )
+    cost.add_argument("--lam", type=number, help="the same as λ/2 ‖θ‖² + mean loss, C = 1/(λ n)")
+    add_problem(problem)
+    problem.add_argument(
+        "--calibrate", choices=CALIBRATIONS, help="fit probabilities too, to the scores of left-out rows"
+    )
+    add_search(parser.add_argument_group("how --C auto chooses"))
+    effort = parser.add_argument_group("the effort")
+    add_effort(effort)
+    effort.add_argument("--max-iter", type=whole_number, help="stop after this many iterations of the solver")
     add_reading(parser)
     add_common(parser)
     parser.set_defaults(run=run)
-
-
-def add_problem(group: Any) -> None:
-    """Describe the options that say what is minimised."""
-    group.add_argument("--loss", choices=LOSSES, default="hinge", help="of the agreement (hinge)")
-    strength = group.add_mutually_exclusive_group()
-    strength.add_argument("-c", "--C", type=number, help="½‖θ‖² + C Σ loss (1); inf: maximum likelihood")
-    strength.add_argument("--lam", type=number, help="the same as λ/2 ‖θ‖² + mean loss, C = 1/(λ n)")
-    offset = group.add_mutually_exclusive_group()
-    offset.add_argument("--no-intercept", action="store_true", help="a boundary through the origin")
-    offset.add_argument(
-        "--penalize-intercept", action="store_true", help="penalise θ₀ too, as LIBLINEAR does"
-    )
-    group.add_argument(
-        "--class-weight", choices=["balanced"], help="let small classes count as much as large ones"
-    )
-    group.add_argument(
-        "--calibrate", choices=CALIBRATIONS, help="fit probabilities too, to the scores of left-out rows"
-    )
-
-
-def add_effort(group: Any) -> None:
-    """Describe the options that say how far to go and by what way."""
-    group.add_argument(
-        "--tol",
-        type=number,
-        default=1e-4,
-        help="certified relative gap to reach (1e-4: 0.01 %% of the optimum)",
-    )
-    group.add_argument("--max-iter", type=whole_number, help="stop after this many iterations of the solver")
-    group.add_argument("--max-time", type=number, metavar="SECONDS", help="stop after this time")
-    group.add_argument("--solver", default="auto", help="which method (auto)")
-    group.add_argument("--seed", type=whole_number, help="another order in which the rows are visited")
 
 
 def run(arguments: argparse.Namespace, voice: Voice) -> int:
@@ -108,36 +96,18 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
 
     from maxmargin.cli.described import data_fields, model_fields
     from maxmargin.cli.streams import write_model
-    from maxmargin.training.train import fit_linear
 
     target = target_of(arguments, voice)
     check_target(target, arguments.data)
     check_settings(arguments)
     data = read_data(arguments, arguments.data)
-    voice.say(f"read {source_text(arguments.data)}: {data}")
+    say_what_was_read(data, arguments, voice)
     voice.result({"data": data_fields(data, arguments.data)})
     check_classes(data, arguments.data)
-    model = fit_linear(
-        data.X,
-        data.y,
-        sample_weight=data.sample_weight,
-        loss=arguments.loss,
-        C=arguments.C,
-        lam=arguments.lam,
-        fit_intercept=not arguments.no_intercept,
-        penalize_intercept=arguments.penalize_intercept,
-        class_weight=arguments.class_weight,
-        tol=arguments.tol,
-        solver=arguments.solver,
-        max_iter=arguments.max_iter,
-        max_time=arguments.max_time,
-        random_state=arguments.seed,
-        calibrate=arguments.calibrate,
-        verbose=int(voice.shows_progress),
-        announce=lambda plan: voice.say(plan_line(plan, arguments, data)),
-    )
+    is_search = arguments.C == "auto"
+    model, is_missed = search(arguments, data, voice) if is_search else (fit(arguments, data, voice), False)
     names = None if data.feature_names is None else list(data.feature_names)
-    model = replace(model, feature_names=names, scheme=data.scheme, label=data.label)
+    model = replace(model, feature_names=names, scheme=data.scheme, label=data.label, encoding=data.encoding)
     if model.interrupted:
         voice.note("interrupted: this is the best model so far")
     voice.say(certificate_line(model))
@@ -150,7 +120,25 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
         voice.say(f"wrote {target}")
     if model.interrupted:
         return INTERRUPTED
-    return warn(model, voice)
+    return max(warn(model, voice), MISSED if is_missed else DONE)
+
+
+def fit(arguments: argparse.Namespace, data: Data, voice: Voice) -> LinearModel:
+    """Fit at the C that was given."""
+    from maxmargin.training.train import fit_linear
+
+    return fit_linear(
+        data.X,
+        data.y,
+        sample_weight=data.sample_weight,
+        C=arguments.C,
+        lam=arguments.lam,
+        max_iter=arguments.max_iter,
+        calibrate=arguments.calibrate,
+        verbose=int(voice.shows_progress),
+        announce=lambda plan: voice.say(plan_line(plan, arguments, data)),
+        **settings_of(arguments, data.classes),
+    )
 
 
 def target_of(arguments: argparse.Namespace, voice: Voice) -> Path:
@@ -175,11 +163,6 @@ def target_of(arguments: argparse.Namespace, voice: Voice) -> Path:
     return Path(target)
 
 
-def source_text(source: Path) -> str:
-    """Return what a person calls the source."""
-    return "standard input" if source == STANDARD else str(source)
-
-
 def default_target(data: Path) -> Path:
     """Return the model's file in the current folder: a9a.model for somewhere/a9a.svm.xz."""
     from maxmargin.inputs.source import compression_of
@@ -189,26 +172,11 @@ def default_target(data: Path) -> Path:
 
 
 def check_settings(arguments: argparse.Namespace) -> None:
-    """Refuse wrong numbers before a large file is read."""
-    from maxmargin.solvers.choose import SOLVERS
-    from maxmargin.training.scales import resolve_C
-    from maxmargin.validation import check_choice, check_positive
-
-    check_choice("solver", arguments.solver, ("auto", *SOLVERS))
-    resolve_C(arguments.C, arguments.lam, 1.0, arguments.loss)
-    check_positive("tol", arguments.tol)
-    check_positive("max_iter", arguments.max_iter, or_none=True, integer=True)
-    check_positive("max_time", arguments.max_time, or_none=True)
-
-
-def check_classes(data: Data, path: Path) -> None:
-    """Refuse what holds nothing to tell apart."""
-    from maxmargin.errors import InvalidInput
-    from maxmargin.results.data import label_text
-
-    if len(data.classes) < 2:
-        only = label_text(data.classes[0], is_signed=False)
-        raise InvalidInput(f"{source_text(path)} has one class only ({only}): there is nothing to tell apart")
+    """Refuse wrong settings before a large file is read."""
+    check_effort(arguments)
+    check_search(arguments)
+    if arguments.C != "auto":
+        check_strength(arguments.C, arguments.lam, arguments.loss)
 
 
 # ---------------------------------------------------------------- what is said

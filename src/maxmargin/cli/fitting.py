@@ -1,0 +1,190 @@
+"""What commands that fit share: the problem, the effort, and what `fit_linear` and its like are told."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import TYPE_CHECKING, Any
+
+from maxmargin.cli.options import number, whole_number
+from maxmargin.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "CALIBRATIONS",
+    "LOSSES",
+    "RULES",
+    "add_effort",
+    "add_problem",
+    "add_weights",
+    "check_effort",
+    "check_strength",
+    "class_weight_of",
+    "folds",
+    "grid",
+    "settings_of",
+    "strength",
+]
+
+# As in the library, which cannot be imported before a command runs; tests compare them.
+LOSSES = ("hinge", "squared_hinge", "logistic")
+CALIBRATIONS = ("sigmoid", "temperature", "isotonic")
+RULES = ("best", "one_standard_error")
+
+
+# ---------------------------------------------------------------- options
+
+
+def add_problem(group: Any) -> None:
+    """Describe the options that say what is minimised, but for C."""
+    group.add_argument("--loss", choices=LOSSES, default="hinge", help="of the agreement (hinge)")
+    offset = group.add_mutually_exclusive_group()
+    offset.add_argument("--no-intercept", action="store_true", help="a boundary through the origin")
+    offset.add_argument(
+        "--penalize-intercept", action="store_true", help="penalise θ₀ too, as LIBLINEAR does"
+    )
+    group.add_argument(
+        "--intercept-scaling",
+        type=number,
+        default=1.0,
+        metavar="S",
+        help="… as the weight of a column of this value, LIBLINEAR's -B (1)",
+    )
+    add_weights(group)
+
+
+def add_weights(group: Any) -> None:
+    """Describe the option that weighs classes."""
+    group.add_argument(
+        "--class-weight",
+        metavar="WEIGHTS",
+        help="balanced: small classes count as much as large ones; or LABEL=WEIGHT,…",
+    )
+
+
+def add_effort(group: Any, *, tol: float = 1e-4, goal: str = "0.01 %%") -> None:
+    """Describe the options that say how far to go and by what way."""
+    group.add_argument(
+        "--tol", type=number, default=tol, help=f"certified relative gap to reach ({tol:g}: {goal})"
+    )
+    group.add_argument("--max-time", type=number, metavar="SECONDS", help="stop after this time")
+    group.add_argument("--solver", default="auto", help="which method (auto)")
+    group.add_argument("--seed", type=whole_number, help="another order in which the rows are visited")
+    group.add_argument("--jobs", type=whole_number, metavar="N", help="threads (as many as there are cores)")
+
+
+# ---------------------------------------------------------------- single options
+
+
+def strength(text: str) -> float | str:
+    """Read a C: a number, or auto."""
+    if text == "auto":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'expected a number or auto, found "{text}"') from None
+
+
+def grid(text: str) -> Any:
+    """Read values of C: how many between 0.0001 and 10,000, or the values themselves."""
+    words = [word for word in text.replace(",", " ").split() if word]
+    try:
+        if len(words) == 1 and words[0].isdigit() and "," not in text:
+            return int(words[0])
+        values = [float(word) for word in words]
+    except ValueError:
+        values = []
+    if not values or not all(0 < value < math.inf for value in values):
+        raise argparse.ArgumentTypeError(
+            f'expected a number of values, or values of C such as 0.1,1,10; found "{text}"'
+        )
+    return values
+
+
+def folds(text: str) -> int | str:
+    """Read how C is judged: loo, or a number of folds."""
+    if text == "loo":
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'expected loo or a number of folds, found "{text}"') from None
+
+
+# ---------------------------------------------------------------- what the library is told
+
+
+def settings_of(arguments: argparse.Namespace, classes: NDArray[Any]) -> dict[str, Any]:
+    """Return the settings that fits, searches and paths share, by the library's own names for them."""
+    return {
+        "loss": arguments.loss,
+        "fit_intercept": not arguments.no_intercept,
+        "penalize_intercept": arguments.penalize_intercept,
+        "intercept_scaling": arguments.intercept_scaling,
+        "class_weight": class_weight_of(arguments.class_weight, classes),
+        "tol": arguments.tol,
+        "solver": arguments.solver,
+        "max_time": arguments.max_time,
+        "random_state": arguments.seed,
+        "n_jobs": arguments.jobs,
+    }
+
+
+def check_effort(arguments: argparse.Namespace) -> None:
+    """Refuse wrong numbers before a large file is read."""
+    from maxmargin.rows.cores import resolve_jobs
+    from maxmargin.solvers.choose import SOLVERS
+    from maxmargin.training.settings import offset_from
+    from maxmargin.validation import check_choice, check_positive
+
+    check_choice("solver", arguments.solver, ("auto", *SOLVERS))
+    check_positive("tol", arguments.tol)
+    check_positive("max_iter", getattr(arguments, "max_iter", None), or_none=True, integer=True)
+    check_positive("max_time", arguments.max_time, or_none=True)
+    offset_from(not arguments.no_intercept, arguments.penalize_intercept, arguments.intercept_scaling)
+    resolve_jobs(arguments.jobs)
+    if arguments.class_weight not in (None, "balanced"):
+        weights_by_text(arguments.class_weight)
+
+
+def check_strength(C: float | None, lam: float | None, loss: str) -> None:
+    """Refuse a C that is none, before a large file is read."""
+    from maxmargin.training.scales import resolve_C
+
+    resolve_C(C, lam, 1.0, loss)
+
+
+def class_weight_of(given: str | None, classes: NDArray[Any]) -> Any:
+    """Return "balanced", None, or a weight for each of the classes that were named."""
+    from maxmargin.results.data import label_text
+
+    if given in (None, "balanced"):
+        return given
+    known = {label_text(label, is_signed=False).replace("−", "-"): label for label in classes.tolist()}
+    found = {}
+    for name, weight in weights_by_text(given or "").items():
+        label = known.get(name.removeprefix("+") if name not in known else name)
+        if label is None:
+            listed = ", ".join(known)
+            raise InvalidParameter(f'--class-weight: there is no class "{name}"; the classes are {listed}')
+        found[label] = weight
+    return found
+
+
+def weights_by_text(given: str) -> dict[str, float]:
+    """Read LABEL=WEIGHT,…; a label may hold an =, a weight cannot."""
+    found = {}
+    for part in given.split(","):
+        name, _, weight = part.rpartition("=")
+        try:
+            found[name.strip()] = float(weight)
+        except ValueError:
+            name = ""
+        if not name:
+            raise InvalidParameter(
+                f'--class-weight: expected balanced or LABEL=WEIGHT,…; found "{part}" in "{given}"'
+            )
+    return found

@@ -1,0 +1,126 @@
+"""``--C auto``: which values of C are tried, how they are judged, and what is said of it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from maxmargin.cli.fitting import RULES, folds, grid, settings_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from maxmargin.cli.voice import Voice
+    from maxmargin.results.data import Data
+    from maxmargin.training.automatic_c import Way
+    from maxmargin.training.model import LinearModel
+    from maxmargin.training.selected import Selected
+
+__all__ = ["add_search", "check_search", "search", "search_fields"]
+
+
+def add_search(group: Any) -> None:
+    """Describe the options that say how C is chosen."""
+    group.add_argument(
+        "--cv", type=folds, metavar="loo|N", help="by exact leave-one-out or N folds (as suits the rows)"
+    )
+    group.add_argument(
+        "--Cs",
+        type=grid,
+        metavar="VALUES",
+        help="values to try, 0.1,1,10; or how many from 0.0001 to 10,000 (10)",
+    )
+    group.add_argument(
+        "--rule", choices=RULES, help="the fewest errors (best), or the smallest C within a standard error"
+    )
+
+
+def check_search(arguments: argparse.Namespace) -> None:
+    """Refuse settings of a search that is not made."""
+    from maxmargin.errors import InvalidParameter
+
+    if arguments.C == "auto":
+        return
+    for name in ("cv", "Cs", "rule"):
+        if getattr(arguments, name) is not None:
+            raise InvalidParameter(f"--{name} says how C is chosen; give --C auto with it")
+
+
+def search(arguments: argparse.Namespace, data: Data, voice: Voice) -> tuple[LinearModel, bool]:
+    """Choose C by rows left out; return the model at it, and whether something was missed on the way."""
+    from maxmargin.training.automatic_c import choose_way, select_C
+    from maxmargin.training.progress import Ticker
+    from maxmargin.training.validation_task import check_Cs, validation_task
+
+    Cs, _ = check_Cs(10 if arguments.Cs is None else arguments.Cs)
+    way = choose_way(data.y, arguments.cv)
+    voice.say(plan_line(way, Cs, arguments))
+    ticker = Ticker(arguments.tol) if voice.shows_progress else None
+    task = validation_task(
+        data.X,
+        data.y,
+        data.sample_weight,
+        watch=ticker,
+        max_iter=arguments.max_iter,
+        **settings_of(arguments, data.classes),
+    )
+    try:
+        selected = select_C(task, Cs, way, rule=arguments.rule or "best", calibrate=arguments.calibrate)
+    finally:
+        if ticker is not None:
+            ticker.close()
+    if selected.model is None:
+        raise AssertionError("a search for C ends with a model")
+    voice.say(f"searched {selected.table}")
+    voice.result({"search": search_fields(selected, way)})
+    say_if_at_the_end(selected, Cs, voice)
+    return selected.model, warn_of_search(selected, voice)
+
+
+def plan_line(way: Way, Cs: NDArray[Any], arguments: argparse.Namespace) -> str:
+    """Say before the search what will be done."""
+    from maxmargin.results.wording import chosen_percent, plural, short
+
+    reason = f" ({way.reason})" if way.reason else ""
+    values = f"{plural(len(Cs), 'value')} of C"
+    span = f" from {short(Cs.min())} to {short(Cs.max())}" if len(Cs) > 1 else ""
+    goal = chosen_percent(arguments.tol)
+    return f"plan: {values}{span}, judged by {way}{reason}; {arguments.loss} loss, to {goal} of the optimum"
+
+
+def say_if_at_the_end(selected: Selected, Cs: NDArray[Any], voice: Voice) -> None:
+    """Say that a C outside of those that were tried may be better still."""
+    from maxmargin.results.solution import Status
+    from maxmargin.results.wording import short
+
+    if len(Cs) > 1 and selected.status is Status.SOLVED and selected.C in (Cs.min(), Cs.max()):
+        which = "smallest" if Cs.min() == selected.C else "largest"
+        voice.say(f"C = {short(selected.C)} is the {which} that was tried; --Cs can go further")
+
+
+def warn_of_search(selected: Selected, voice: Voice) -> bool:
+    """Warn of fits within the search that were not finished; the model's own are told by themselves."""
+    message = selected.warning(float("inf"))
+    if message is None or (selected.model is not None and selected.model.interrupted):
+        return False
+    for name in ("max_time", "max_iter"):
+        message = message.replace(name, f"--{name.replace('_', '-')}")
+    voice.warn(message.replace("asked for by tol", "asked for by --tol").replace("raise tol", "raise --tol"))
+    return True
+
+
+def search_fields(selected: Selected, way: Way) -> dict[str, Any]:
+    """Return what a search found, for machines: one entry a C."""
+    table = selected.table.results()
+    kept = ("mean_test_score", "least_errors", "most_errors", "training_errors", "max_relative_gap")
+    columns = {name: table[name].tolist() for name in kept if name in table}
+    return {
+        "by": "folds" if way.n_splits else "leave-one-out",
+        "folds": way.n_splits or None,
+        "reason": way.reason,
+        "C": selected.C,
+        "candidates": [
+            {"C": float(C), **{name: values[k] for name, values in columns.items()}}
+            for k, C in enumerate(selected.table.Cs)
+        ],
+    }
