@@ -15,7 +15,7 @@ from maxmargin.cli.program import main
 # "within 0.003 %" of the optimum, "467 % above" it, and values of objective and bound
 DISTANCE = re.compile(r"within (\S+) %(?= of)|(\S+) %(?= above)|(?:(?<=objective )|(?<=bound ))([-+.e\d]*\d)")
 
-ITERATIONS = re.compile(r"after [\d,]+ iterations?")
+ITERATIONS = re.compile(r"after [\d,]+ iterations?|#iter = \d+")
 
 # Commands that wait for somebody.
 NOT_RUN = ("$ maxmargin play",)

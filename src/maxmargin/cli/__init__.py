@@ -1,4 +1,4 @@
-"""The command line: ``maxmargin train``, ``predict``, ``report``, ``play``, ``demo``, ``version``."""
+"""The command line: ``maxmargin train``, ``predict`` and the other commands, one a file."""
 
 from maxmargin.cli.program import main
 

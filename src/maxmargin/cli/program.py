@@ -12,7 +12,7 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from maxmargin import __version__
@@ -23,7 +23,7 @@ from maxmargin.errors import MaxMarginError
 __all__ = ["COMMANDS", "build_parser", "main"]
 
 # Each is a module of this package with a function add_NAME, in which - is written as _.
-COMMANDS = ("train", "predict", "report", "play", "demo", "version")
+COMMANDS = ("train", "predict", "report", "play", "demo", "liblinear-train", "liblinear-predict", "version")
 
 EPILOG = f"Each command has its own help with examples: maxmargin train --help\n\n{EXIT_CODES}"
 
@@ -90,7 +90,17 @@ class UsageError(Exception):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors take one line, like all others."""
+    """A parser whose errors take one line, like all others.
+
+    A command whose options are none that argparse can read sets `rewrite`, which gets the words first.
+    """
+
+    rewrite: Callable[[Sequence[str]], Sequence[str]] | None = None
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Read the words."""
+        words = self.rewrite(args) if self.rewrite is not None and args is not None else args
+        return super().parse_known_args(words, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Leave it to the program to say so."""

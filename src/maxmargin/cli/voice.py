@@ -53,6 +53,10 @@ class Voice:
         if not self.quiet:
             print(line, file=sys.stderr if self._is_aside else sys.stdout, flush=True)
 
+    def answer(self, line: str) -> None:
+        """Say what was asked for, which even a quiet command does."""
+        print(line, file=sys.stderr if self._is_aside else sys.stdout, flush=True)
+
     def note(self, line: str) -> None:
         """Say on the standard error what even a quiet command has to say."""
         print(line, file=sys.stderr, flush=True)
