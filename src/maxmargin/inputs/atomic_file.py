@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from maxmargin.errors import MissingFile, UnreadableFile
+from maxmargin.errors import InvalidParameter, MissingFile, UnreadableFile
 
 __all__ = ["replacing"]
+
+LONGEST = 50  # letters of a name that a longer one begins with; a file system takes 255 bytes
 
 
 @contextmanager
@@ -40,27 +43,25 @@ def replacing(
     file object
         Open for writing bytes.
     """
-    target = Path(os.path.realpath(path)) if follow_link else path
+    target = path
     try:
-        if target.is_dir() and (follow_link or not target.is_symlink()):
-            raise UnreadableFile(f"{path} is a folder; a file is expected")
-        is_special = target.exists() and not target.is_file() and not target.is_symlink()
-        if is_special and not follow_link:
-            raise UnreadableFile(f"{path} is not an ordinary file")
-        if is_special:
+        target = resolved(path) if follow_link else path
+        if is_written_directly(target, path, follow_link):
             with target.open("wb") as special:
                 yield special
             return
-        draft = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
+        kept = kept_permissions(target, path) if follow_link else None
+        draft = target.with_name(f".{target.name[:LONGEST]}.{secrets.token_hex(6)}.part")
         try:
             # Not tempfile: its files are private, and the result should have the usual permissions.
-            with open(draft, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+            given = mode if kept is None else 0o600
+            with open(draft, "xb", opener=lambda name, flags: os.open(name, flags, given)) as file:
                 yield file
                 file.flush()
                 if wait_for_disk:
                     os.fsync(file.fileno())
-            if follow_link and target.exists():
-                draft.chmod(target.stat().st_mode & 0o7777)
+            if kept is not None:
+                draft.chmod(kept)
             draft.replace(target)
         except BaseException:
             with suppress(OSError):
@@ -70,5 +71,38 @@ def replacing(
         raise
     except FileNotFoundError as error:
         raise MissingFile(f"{path} cannot be written: there is no folder {target.parent}") from error
+    except PermissionError as error:
+        raise UnreadableFile(f"{path} cannot be written: no permission for {target.parent}") from error
     except OSError as error:
         raise UnreadableFile(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def resolved(path: Path) -> Path:
+    """Return the file at the end of symbolic links, which need not be there yet."""
+    try:
+        return Path(os.path.realpath(path, strict=True))
+    except FileNotFoundError:
+        return Path(os.path.realpath(path))
+    except ValueError:
+        raise InvalidParameter(f"a file's name cannot have a zero byte in it; got {str(path)!r}") from None
+
+
+def is_written_directly(target: Path, path: Path, follow_link: bool) -> bool:
+    """Return whether the target is a pipe or a device; a folder is refused."""
+    is_link = target.is_symlink()
+    if target.is_dir() and not is_link:
+        raise UnreadableFile(f"{path} is a folder; a file is expected")
+    is_special = target.exists() and not target.is_file() and not is_link
+    if is_special and not follow_link:
+        raise UnreadableFile(f"{path} is not an ordinary file")
+    return is_special
+
+
+def kept_permissions(target: Path, path: Path) -> int | None:
+    """Return the permissions of the file that is to be replaced, None if there is none yet."""
+    if not target.exists():
+        return None
+    if not os.access(target, os.W_OK):
+        # Its folder may allow to replace it; whoever protects a file means its content.
+        raise UnreadableFile(f"{path} cannot be written: the file there is write-protected")
+    return stat.S_IMODE(target.stat().st_mode)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import mmap
 import os
 import stat
@@ -26,30 +25,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 import maxmargin._core as _core
+from maxmargin.inputs.plain_arrays import UNREADABLE, array_in, entries_of, entry
 from maxmargin.rows.waiting import results_of
 
 __all__ = ["DamagedArchive", "map_archive", "write_archive"]
 
 DESCRIPTION = "description.json"
-KINDS = "biufU"
 ALIGNMENT = 64
 ALIGNMENT_FIELD = 0xD935  # zipalign's number for it
 ZIP64_BYTES = 20  # what zipfile adds to an entry's header for sizes beyond 4 GB
 LOCAL_HEADER = struct.Struct("<4s22xHH")  # signature … lengths of name and extra field
-NUMPY_HEADER_BYTES = 4096  # far more than a plain type and a shape take
 PIECE = 8 << 20  # bytes that one thread checks, or that are written, at once
-
-# What the zipfile module raises for archives that are not as they should be.
-UNREADABLE = (
-    zipfile.BadZipFile,
-    ValueError,
-    EOFError,
-    OSError,
-    RuntimeError,
-    struct.error,
-    OverflowError,
-    LookupError,
-)
 
 
 class DamagedArchive(Exception):
@@ -90,29 +76,19 @@ def map_archive(path: Path, *, threads: int = 1) -> tuple[dict[str, Any], dict[s
     whole = np.frombuffer(mapping, dtype=np.uint8)
     try:
         archive = zipfile.ZipFile(cast(BinaryIO, mapping))
-        members = {info.filename: info for info in archive.infolist()}
-        if len(members) != len(archive.infolist()):
-            raise DamagedArchive("an entry is there twice")
+        members = entries_of(archive, len(whole))
         description = json.loads(checked(whole, members[DESCRIPTION], 1).tobytes())
         names = description["arrays"]
-        if {f"{name}.npy" for name in names} | {DESCRIPTION} != members.keys():
-            raise DamagedArchive("entries are missing")
+        if sorted([*(f"{name}.npy" for name in names), DESCRIPTION]) != sorted(members):
+            raise DamagedArchive("its entries are not those of its description")
         return description, {
-            name: array_in(checked(whole, members[f"{name}.npy"], threads)) for name in names
+            name: mapped_array(checked(whole, members[f"{name}.npy"], threads)) for name in names
         }
     except (*UNREADABLE, TypeError, RecursionError, MemoryError) as error:
         raise DamagedArchive(str(error) or type(error).__name__) from None
 
 
 # ---------------------------------------------------------------- writing
-
-
-def entry(name: str) -> zipfile.ZipInfo:
-    """Return an entry that is the same on every machine and day."""
-    info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
-    info.create_system = 3
-    info.external_attr = 0o644 << 16
-    return info
 
 
 def plain_array(array: NDArray[Any]) -> NDArray[Any]:
@@ -161,8 +137,7 @@ def checked(whole: NDArray[np.uint8], member: zipfile.ZipInfo, threads: int) -> 
     signature, name_length, extra_length = LOCAL_HEADER.unpack(header)
     first = member.header_offset + LOCAL_HEADER.size + name_length + extra_length
     content = whole[first : first + member.file_size]
-    is_stored = member.compress_type == zipfile.ZIP_STORED and member.flag_bits & 1 == 0
-    if signature != b"PK\x03\x04" or not is_stored or len(content) != member.file_size:
+    if signature != b"PK\x03\x04" or len(content) != member.file_size:
         raise DamagedArchive(f"{member.filename} is not where it should be")
     if crc32_of(content, threads) != member.CRC:
         raise DamagedArchive(f"{member.filename} does not have its checksum")
@@ -188,17 +163,9 @@ def crc32_of(content: NDArray[np.uint8], threads: int) -> int:
     return total
 
 
-def array_in(content: NDArray[np.uint8]) -> NDArray[Any]:
-    """Return the array of a .npy file, whose type is harmless and whose size is that of its bytes."""
-    file = io.BytesIO(content[:NUMPY_HEADER_BYTES].tobytes())
-    if np.lib.format.read_magic(file) != (1, 0):
-        raise DamagedArchive("unknown version of NumPy's format")
-    shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
-    values = content[file.tell() :]
-    if dtype.kind not in KINDS or dtype.hasobject or min(shape, default=0) < 0:
-        raise DamagedArchive(f"an array of type {dtype} and shape {shape}")
-    if math.prod(shape) * dtype.itemsize != len(values) or values.ctypes.data % ALIGNMENT != 0:
-        raise DamagedArchive(f"an array of shape {shape} in {len(values)} bytes")
-    native = dtype.newbyteorder("=")
-    array = values.view(dtype).reshape(shape, order="F" if is_fortran else "C")
-    return array if dtype == native else array.astype(native)
+def mapped_array(content: NDArray[np.uint8]) -> NDArray[Any]:
+    """Return the array of a .npy file where it lies, in this machine's order of bytes."""
+    array = array_in(content)
+    if array.ctypes.data % ALIGNMENT != 0:
+        raise DamagedArchive(f"an array does not begin at a multiple of {ALIGNMENT} bytes")
+    return np.asarray(array, dtype=array.dtype.newbyteorder("="))

@@ -19,7 +19,6 @@ import json
 import math
 import os
 import re
-import struct
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,6 +29,7 @@ from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidInput, ModelFileError
 from maxmargin.inputs.atomic_file import replacing
+from maxmargin.inputs.plain_arrays import KINDS, UNREADABLE, array_in, entries_of, entry, has_only_letters
 from maxmargin.inputs.source import read_file
 
 __all__ = ["VERSION", "read_model", "write_model"]
@@ -37,11 +37,7 @@ __all__ = ["VERSION", "read_model", "write_model"]
 FORMAT = "maxmargin-model"
 VERSION = 3  # the newest that is understood
 DESCRIPTION = "model.json"
-KINDS = "biufU"
 NON_FINITE = "$float"
-
-# What the zipfile module raises for archives that are not as they should be.
-UNREADABLE = (zipfile.BadZipFile, ValueError, EOFError, OSError, RuntimeError, struct.error)
 
 
 def write_model(
@@ -69,6 +65,8 @@ def write_model(
             raise InvalidInput(f"an array's name is a lower-case identifier; got {name!r}")
         if array.dtype.kind not in KINDS:
             raise InvalidInput(f"the array {name!r} of type {array.dtype} cannot be kept in a model file")
+        if array.dtype.kind == "U" and not has_only_letters(array):
+            raise InvalidInput(f"the array {name!r} has text with half a letter in it")
     description = {
         "format": FORMAT,
         "version": version,
@@ -108,25 +106,16 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
 # ---------------------------------------------------------------- the archive
 
 
-def entry(name: str) -> zipfile.ZipInfo:
-    """Return an entry that is the same on every machine and day."""
-    info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
-    info.create_system = 3
-    info.external_attr = 0o644 << 16
-    return info
-
-
 def open_archive(content: bytes, path: Path) -> zipfile.ZipFile:
     """Open the archive and refuse one that would unpack to more than the file holds."""
     if not content.startswith(b"PK\x03\x04"):
         raise ModelFileError("not a maxmargin model file", path)
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
+        entries = entries_of(archive, len(content))
     except UNREADABLE as error:
         raise damaged(path, error) from None
-    entries = archive.infolist()
-    is_stored = all(info.compress_type == zipfile.ZIP_STORED for info in entries)
-    if not is_stored or sum(info.file_size for info in entries) > len(content):
+    if DESCRIPTION not in entries:
         raise ModelFileError("not a maxmargin model file", path)
     return archive
 
@@ -146,8 +135,6 @@ def damaged(path: Path, reason: object) -> ModelFileError:
 
 def read_description(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
     """Return the checked content of model.json."""
-    if DESCRIPTION not in archive.namelist():
-        raise ModelFileError("not a maxmargin model file", path)
     text = read_entry(archive, DESCRIPTION, path)
     try:
         description = from_json(json.loads(text, parse_constant=refuse_constant))
@@ -159,12 +146,14 @@ def read_description(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise damaged(path, f"version {version!r}")
     if version > VERSION:
-        raise ModelFileError(
-            f"written by a newer maxmargin (format {version}); this one reads up to {VERSION}", path
-        )
+        too_new = f"written by a newer maxmargin (format {version}); this one reads up to {VERSION}"
+        raise ModelFileError(f"{too_new} and needs an update", path)
     names = description.get("arrays")
     is_list_of_names = isinstance(names, list) and all(isinstance(name, str) for name in names)
     if not is_list_of_names or not isinstance(description.get("header"), dict):
+        raise damaged(path, DESCRIPTION)
+    if len(set(description["arrays"])) != len(description["arrays"]):
+        # One that is named a million times would be read as often.
         raise damaged(path, DESCRIPTION)
     return description
 
@@ -184,22 +173,12 @@ def read_array(archive: zipfile.ZipFile, name: str, path: Path) -> NDArray[Any]:
     """Return one array, whose type is harmless and whose size is that of its bytes."""
     if f"{name}.npy" not in archive.namelist():
         raise damaged(path, f'the array "{name}" is missing')
-    file = io.BytesIO(read_entry(archive, f"{name}.npy", path))
+    content = read_entry(archive, f"{name}.npy", path)
     try:
-        if np.lib.format.read_magic(file) != (1, 0):
-            raise ValueError("unknown version of NumPy's format")
-        shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
+        array = array_in(np.frombuffer(content, dtype=np.uint8))
+    except ValueError as error:
         raise damaged(path, f'the array "{name}": {error}') from None
-    if dtype.kind not in KINDS or dtype.hasobject:
-        raise ModelFileError(f'the array "{name}" is of type {dtype}, which model files do not hold', path)
-    values = file.read()
-    n_bytes = math.prod(shape) * dtype.itemsize
-    if is_fortran or min(shape, default=0) < 0:
-        raise damaged(path, f'the array "{name}" is not stored row by row')
-    if n_bytes != len(values):
-        raise damaged(path, f'the array "{name}" has {len(values)} bytes, not {n_bytes}')
-    return np.frombuffer(values, dtype=dtype).reshape(shape).astype(dtype.newbyteorder("="))
+    return array.astype(array.dtype.newbyteorder("="), order="C")
 
 
 # ---------------------------------------------------------------- the header
@@ -209,18 +188,29 @@ def to_json(value: Any, place: str) -> Any:
     """Return the value as JSON has it; what it lacks is spelt out or refused."""
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or isinstance(value, bool | int | str):
+    if value is None or isinstance(value, bool | int):
         return value
+    if isinstance(value, str):
+        return as_letters(value, place)
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else {NON_FINITE: repr(float(value))}
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str) or key == NON_FINITE:
                 raise InvalidInput(f"{place}: the key {key!r} cannot be kept in a model file")
-        return {key: to_json(item, f"{place}[{key!r}]") for key, item in value.items()}
+        return {as_letters(key, place): to_json(item, f"{place}[{key!r}]") for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [to_json(item, f"{place}[{number}]") for number, item in enumerate(value)]
     raise InvalidInput(f"{place}: a {type(value).__name__} cannot be kept in a model file")
+
+
+def as_letters(text: str, place: str) -> str:
+    """Return the text if it can be written."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(f"{place}: {text!r} has half a letter in it, which cannot be written") from None
+    return text
 
 
 def from_json(value: Any) -> Any:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
-import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import maxmargin._core as _core
-from maxmargin.errors import FileFormatError, MissingFile, UnreadableFile
+from maxmargin.errors import FileFormatError
+from maxmargin.inputs.open_file import reading
 
 __all__ = [
     "COMPRESSIONS",
@@ -53,14 +52,8 @@ def plain_suffix(path: Path) -> str:
 
 def read_file(path: Path) -> bytes:
     """Return the content of a file as it is."""
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise MissingFile(f"{path}: no such file{similar_names(path)}") from None
-    except IsADirectoryError:
-        raise UnreadableFile(f"{path} is a folder; a file is expected") from None
-    except OSError as error:
-        raise UnreadableFile(f"{path} cannot be read: {error.strerror or error}") from error
+    with reading(path, beside=tuple(COMPRESSIONS)) as file:
+        return file.read()
 
 
 def read_source(path: Path) -> bytes:
@@ -90,17 +83,6 @@ def unpack(content: bytes, packing: Compression, path: Path) -> bytes:
     except damages as error:
         raise FileFormatError(f"the {packing.name} file is damaged or cut short ({error})", path) from None
     return unpacked
-
-
-def similar_names(path: Path) -> str:
-    """Return a hint at files beside the missing one that may have been meant."""
-    try:
-        beside = sorted(entry.name for entry in os.scandir(path.parent) if entry.is_file())
-    except OSError:
-        return ""
-    packed = [name for name in beside if name in {path.name + suffix for suffix in COMPRESSIONS}]
-    close = packed or difflib.get_close_matches(path.name, beside, n=1, cutoff=0.8)
-    return f"; did you mean {path.with_name(close[0])}?" if close else ""
 
 
 @contextmanager

@@ -1,0 +1,94 @@
+"""What model files and binary copies share: a zip archive's entries, and NumPy's files in them.
+
+Whatever such a file claims, its reading takes no more memory and time than its bytes justify, and executes
+nothing.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import struct
+import zipfile
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["KINDS", "UNREADABLE", "array_in", "entries_of", "entry", "has_only_letters"]
+
+KINDS = "biufU"  # truth values, whole numbers, floats, text
+NUMPY_HEADER_BYTES = 4096  # far more than a plain type and a shape take
+
+# What the zipfile module raises for archives that are not as they should be.
+UNREADABLE = (
+    zipfile.BadZipFile,
+    ValueError,
+    EOFError,
+    OSError,
+    RuntimeError,
+    struct.error,
+    OverflowError,
+    LookupError,
+)
+
+
+def entry(name: str) -> zipfile.ZipInfo:
+    """Return an entry that is the same on every machine and day."""
+    info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+    info.create_system = 3
+    info.external_attr = 0o644 << 16
+    return info
+
+
+def entries_of(archive: zipfile.ZipFile, n_bytes: int) -> dict[str, zipfile.ZipInfo]:
+    """Return the entries by name; ValueError if they would unpack to more than the file's bytes."""
+    entries = archive.infolist()
+    found = {info.filename: info for info in entries}
+    if len(found) != len(entries):
+        raise ValueError("an entry is there twice")
+    if not all(info.compress_type == zipfile.ZIP_STORED and info.flag_bits & 1 == 0 for info in entries):
+        raise ValueError("an entry is packed or encrypted")
+    if sum(info.file_size for info in entries) > n_bytes:
+        raise ValueError("the entries are larger than the file")
+    return found
+
+
+def array_in(content: NDArray[np.uint8]) -> NDArray[Any]:
+    """Return the array of a .npy file as a view of its bytes, smallest byte first.
+
+    ValueError where its type may be harmful or its size is not that of its bytes.
+    """
+    file = io.BytesIO(content[:NUMPY_HEADER_BYTES].tobytes())
+    try:
+        if np.lib.format.read_magic(file) != (1, 0):
+            raise ValueError("unknown version of NumPy's format")
+        shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    except (TypeError, SyntaxError, MemoryError, RecursionError, OverflowError) as error:
+        raise ValueError(str(error) or type(error).__name__) from None
+    values = content[file.tell() :]
+    if dtype.kind not in KINDS or dtype.hasobject or dtype.itemsize == 0:
+        raise ValueError(f"it is of type {dtype}, which such files do not hold")
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(values):
+        raise ValueError(f"it has {len(values)} bytes, too few or too many for {shape_in_words(shape)}")
+    if max(shape, default=0) > np.iinfo(np.intp).max:  # with a 0 beside it
+        raise ValueError(f"no array has the shape {shape_in_words(shape)}")
+    array = values.view(dtype).reshape(shape, order="F" if is_fortran else "C")
+    if dtype.kind == "U" and not has_only_letters(array):
+        raise ValueError("its text has something in it that is no letter")
+    return array
+
+
+def shape_in_words(shape: tuple[int, ...]) -> str:
+    """Return a shape for a message, which a thousand digits would not make clearer."""
+    text = " × ".join(str(size) for size in shape)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def has_only_letters(array: NDArray[Any]) -> bool:
+    """Return whether all code points of an array of text are those of Unicode that can be written."""
+    points = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("=")).ravel().view(np.uint32)
+    largest = int(points.max(initial=0))
+    if largest < 0xD800:  # most texts of the world
+        return True
+    return largest <= 0x10FFFF and not ((points >= 0xD800) & (points < 0xE000)).any()
