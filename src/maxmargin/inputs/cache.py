@@ -227,7 +227,7 @@ def as_text(array: NDArray[Any], name: str) -> tuple[NDArray[Any], bool]:
 
 def data_from(header: Fields, arrays: Mapping[str, NDArray[Any]]) -> Data:
     """Return the record; what cannot be one is an InvalidInput, KeyError, TypeError or ValueError."""
-    found = {
+    found: dict[str, Any] = {"y": None} | {
         name: arrays[name].astype(object) if name in header["objects"] else arrays[name]
         for name in ("y", "classes", "sample_weight")
         if name in arrays

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -18,6 +18,15 @@ from maxmargin.results.data import Data
 from maxmargin.results.encoding import Encoding
 
 __all__ = ["format_by_suffix", "load_data", "read_data"]
+
+
+# How files begin that are no text.
+MAGIC = {
+    "parquet": (b"PAR1",),
+    "arrow": (b"ARROW1", b"\xff\xff\xff\xff"),
+    "npy": (b"\x93NUMPY",),
+    "npz": (b"PK\x03\x04", b"PK\x05\x06"),
+}
 
 
 class Readable(Protocol):
@@ -129,22 +138,68 @@ def load_data(
 
 def read_data(source: Any, settings: ReadSettings) -> Data:
     """Read a source by settings that have been checked; `load_data` says what the sources are."""
-    if hasattr(source, "read"):
-        file = Path(str(getattr(source, "name", "the open file")))
-        content = source.read()
-        if not isinstance(content, bytes):
-            raise InvalidParameter("an open file must be binary, such as sys.stdin.buffer or open(…, 'rb')")
-    else:
-        file = Path(source)
-        content = read_source(file)
-    if (settings.format or find_format(content, file)) == "csv":
-        if settings.zero_based != "auto":
-            raise InvalidParameter(f"zero_based is for LIBSVM text; {file} is read as a table")
+    if hasattr(source, "__arrow_c_stream__"):
+        from maxmargin.inputs.arrow_table import read_stream
+
+        check_is_table(settings, f"the {type(source).__name__}")
+        return read_stream(source, settings)
+    file, content = bytes_of(source)
+    format = settings.format or find_format(content, file)
+    if format == "libsvm":
+        check_is_libsvm(settings, file)
+        zero_based = None if settings.zero_based == "auto" else bool(settings.zero_based)
+        return read_libsvm(content, file, n_columns=settings.n_columns, zero_based=zero_based)
+    check_is_table(settings, str(file))
+    if format == "csv":
         return read_table(content, file, label=settings.label, n_columns=settings.n_columns)
+    return binary_reader(format)(content, str(file), settings)
+
+
+def bytes_of(source: Any) -> tuple[Path, bytes]:
+    """Return what to call the source, and its content, unpacked."""
+    if not hasattr(source, "read"):
+        if not isinstance(source, str | os.PathLike):
+            raise InvalidParameter(
+                "the source must be a file, an open binary file or a table with __arrow_c_stream__; "
+                f"got {type(source).__name__}"
+            )
+        file = Path(source)
+        return file, read_source(file)
+    content = source.read()
+    if not isinstance(content, bytes):
+        raise InvalidParameter("an open file must be binary, such as sys.stdin.buffer or open(…, 'rb')")
+    return Path(str(getattr(source, "name", "the open file"))), content
+
+
+def binary_reader(format: str) -> Callable[[bytes, str, ReadSettings], Data]:
+    """Return what reads this format; pyarrow is imported only where it is needed."""
+    if format in ("npz", "npy"):
+        from maxmargin.inputs.numpy_files import read_npy, read_npz
+
+        return read_npz if format == "npz" else read_npy
+    from maxmargin.inputs.arrow_files import read_arrow, read_parquet
+
+    return read_parquet if format == "parquet" else read_arrow
+
+
+def check_is_table(settings: ReadSettings, source: str) -> None:
+    """Refuse settings that tables do not have."""
+    if settings.zero_based != "auto":
+        raise InvalidParameter(f"zero_based is for LIBSVM text; {source} is read as a table")
+
+
+def check_is_libsvm(settings: ReadSettings, file: Path) -> None:
+    """Refuse settings that LIBSVM text does not have."""
     if settings.label is not None:
         raise InvalidParameter(f"label is for tables; {file} is read as LIBSVM text, where it comes first")
-    zero_based = None if settings.zero_based == "auto" else bool(settings.zero_based)
-    return read_libsvm(content, file, n_columns=settings.n_columns, zero_based=zero_based)
+    for name, is_given in (
+        ("weight", settings.weight is not None),
+        ("missing", settings.missing != "refuse"),
+        ("drop", bool(settings.drop)),
+        ("categories", bool(settings.categories)),
+    ):
+        if is_given:
+            raise InvalidParameter(f"{name} is for tables; {file} is read as LIBSVM text")
 
 
 def format_by_suffix(path: Path) -> str | None:
@@ -154,16 +209,19 @@ def format_by_suffix(path: Path) -> str | None:
 
 
 def find_format(content: bytes, path: Path) -> str:
-    """Return the format by the file's name, else by its first lines."""
+    """Return the format by the file's name, else by its first bytes."""
     by_suffix = format_by_suffix(path)
     if by_suffix is not None:
         return by_suffix
+    for format, beginnings in MAGIC.items():
+        if content.startswith(beginnings):
+            return format
     lines = content[:65536].splitlines()[:20]
     if any(re.match(rb"\s*[-+.\deE]+\s+\d+:\S", line) for line in lines):
         return "libsvm"
     if lines and any(separator.encode() in lines[0] for separator in SEPARATORS):
         return "csv"
     raise FileFormatError(
-        f"neither its name nor its first lines tell the format; give format= one of {', '.join(FORMATS)}",
+        f"neither its name nor its first bytes tell the format; give format= one of {', '.join(FORMATS)}",
         path,
     )

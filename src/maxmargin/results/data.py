@@ -26,7 +26,8 @@ class Data:
     X : array or sparse array of shape (n_rows, n_columns)
         The features.
     y : array of shape (n_rows,)
-        The labels: numbers or text.
+        The labels: numbers, truth values or text. None for a table without labels, which is read only by
+        an encoding.
     sample_weight : array of shape (n_rows,), optional
         How much each row counts; None counts every row once.
     feature_names : tuple of str, optional
@@ -57,7 +58,7 @@ class Data:
     """
 
     X: Any
-    y: NDArray[Any]
+    y: Any
     sample_weight: NDArray[np.float64] | None = None
     feature_names: tuple[str, ...] | None = None
     classes: NDArray[Any] = field(default_factory=lambda: np.empty(0))
@@ -80,7 +81,7 @@ class Data:
             raise InvalidInput(
                 f"feature_names must name each of the {n_columns} columns of X; got {len(self.feature_names)}"
             )
-        if self.classes.size == 0:
+        if self.classes.size == 0 and self.y is not None:
             object.__setattr__(self, "classes", np.unique(self.y))
 
     @property
@@ -101,7 +102,11 @@ class Data:
         if isinstance(self.label, str):
             parts.append(f'label "{self.label}"')
         elif self.label is not None:
-            parts.append(f"label in column {self.label + 1} of {self.n_columns + 1}")
+            n_features = self.n_columns if self.encoding is None else len(self.encoding.columns)
+            n_fields = n_features + 1 + (self.sample_weight is not None)
+            parts.append(f"label in column {self.label + 1} of {n_fields}")
+        if self.y is None:
+            return "; ".join([*parts, "no labels"])
         return "; ".join([*parts, describe_classes(self.y, self.classes)])
 
     def __repr__(self) -> str:

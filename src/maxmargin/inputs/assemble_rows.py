@@ -1,0 +1,115 @@
+"""Rows from columns: dense where they are numbers, sparse where categories leave most of them zero."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.inputs.column_roles import Feature
+
+__all__ = ["Part", "assemble"]
+
+
+@dataclass
+class Part:
+    """A column on its way to features.
+
+    ``values`` are numbers, NaN where one is missing, or with ``categories`` their positions: −1 where one is
+    missing, −2 for a category that has no feature. ``column`` is where the numbers are in the matrix that
+    the reader made, None if they are not in it. ``is_complete`` says that nothing is missing for sure.
+    """
+
+    feature: Feature
+    values: NDArray[Any]
+    column: int | None = None
+    is_complete: bool = False
+    categories: tuple[str, ...] | None = None
+    fill: float | str | None = None
+
+    @property
+    def is_missing(self) -> NDArray[np.bool_]:
+        """Tell where a value is missing."""
+        found: NDArray[np.bool_] = np.isnan(self.values) if self.categories is None else self.values == -1
+        return found
+
+    @property
+    def width(self) -> int:
+        """The number of features."""
+        return 1 if self.categories is None else len(self.categories)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the features."""
+        name = self.feature.name
+        return (name,) if self.categories is None else tuple(f"{name}={text}" for text in self.categories)
+
+
+def assemble(numbers: NDArray[Any], parts: list[Part]) -> Any:
+    """Return the rows as an array, or as a CSR array if less than half of their values are not zero.
+
+    Parameters
+    ----------
+    numbers : array
+        The columns of numbers; they are the rows where there is nothing else.
+    parts : list of Part
+        The columns in the order of the features.
+    """
+    if [part.column for part in parts] == list(range(numbers.shape[1])):
+        return numbers
+    dtype = numbers.dtype if numbers.shape[1] else np.dtype(np.float64)
+    n_rows = len(numbers)
+    width = sum(part.width for part in parts)
+    has_categories = any(part.categories is not None for part in parts)
+    n_values = sum(int(np.count_nonzero(is_stored(part))) for part in parts)
+    if has_categories and 2 * n_values < n_rows * width:
+        return sparse_rows(parts, n_rows, width, n_values, dtype)
+    X = np.zeros((n_rows, width), dtype=dtype)
+    for part, first in with_offsets(parts):
+        if part.categories is None:
+            X[:, first] = part.values
+        else:
+            rows = np.flatnonzero(part.values >= 0)
+            X[rows, first + part.values[rows]] = 1
+    return X
+
+
+def sparse_rows(parts: list[Part], n_rows: int, width: int, n_values: int, dtype: np.dtype[Any]) -> Any:
+    """Return the rows as a CSR array without stored zeros, columns in ascending order."""
+    from scipy.sparse import csr_array
+
+    index: Any = np.int32 if max(n_values, width) < 2**31 else np.int64
+    lengths = np.zeros(n_rows, dtype=index)
+    for part in parts:
+        np.add(lengths, is_stored(part), out=lengths)
+    starts = np.zeros(n_rows + 1, dtype=index)
+    np.cumsum(lengths, out=starts[1:])
+    columns, values = np.empty(n_values, dtype=index), np.empty(n_values, dtype=dtype)
+    at = starts[:-1].copy()
+    for part, first in with_offsets(parts):
+        rows = np.flatnonzero(is_stored(part))
+        here = at[rows]
+        is_number = part.categories is None
+        columns[here] = first if is_number else first + part.values[rows]
+        values[here] = part.values[rows] if is_number else 1
+        at[rows] = here + 1
+    X = csr_array((values, columns, starts), shape=(n_rows, width))
+    X.has_sorted_indices = True
+    X.has_canonical_format = True
+    return X
+
+
+def is_stored(part: Part) -> NDArray[np.bool_]:
+    """Tell which rows have a value of this column that is not zero."""
+    return part.values != 0 if part.categories is None else part.values >= 0
+
+
+def with_offsets(parts: list[Part]) -> Iterator[tuple[Part, int]]:
+    """Yield the columns, each with the number of its first feature."""
+    first = 0
+    for part in parts:
+        yield part, first
+        first += part.width

@@ -1,0 +1,278 @@
+"""Data sets in NumPy's files: a table as ``.npy``; ``X`` and ``y``, or SciPy's sparse rows, as ``.npz``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.errors import FileFormatError, InvalidInput, InvalidParameter
+from maxmargin.inputs.column_roles import Header, Roles, assign_roles
+from maxmargin.inputs.encode_table import as_numbers, encode_table
+from maxmargin.inputs.numpy_arrays import Archive, array_of
+from maxmargin.inputs.settings import ReadSettings
+from maxmargin.inputs.table_columns import FoundColumns, RowRefusal, TextColumn, category_text
+from maxmargin.results.data import Data
+from maxmargin.results.encoding import Encoding
+
+__all__ = ["ABOUT", "SPARSE", "read_npy", "read_npz"]
+
+SPARSE = ("data", "indices", "indptr", "shape")
+NAMES_OF_X = ("X", "x", "features")
+NAMES_OF_Y = ("y", "labels", "label", "target")
+WEIGHT = "sample_weight"
+# What `save_data` says beside the arrays, as JSON: the label's column, the encoding.
+ABOUT = "maxmargin"
+
+
+def read_npy(content: bytes, source: str, settings: ReadSettings) -> Data:
+    """Return the data set in an ``.npy`` file: a table, whose last column is the label unless told."""
+    array = checked_table(array_of(content, source), "the array", source)
+    header = Header(source, array.shape[1])
+    roles = assign_roles(header, settings)
+    label = None if roles.label is None else array[:, roles.label].copy()
+    weight = None if roles.weight is None else array[:, roles.weight].copy()
+    return encode_table(roles, columns_of(array, roles, label, weight), settings, RowRefusal(header), "npy")
+
+
+def read_npz(content: bytes, source: str, settings: ReadSettings) -> Data:
+    """Return the data set in an ``.npz`` file: the arrays X and y, or a sparse matrix of SciPy's with y.
+
+    ``sample_weight`` and ``feature_names`` are taken where they are there.
+    """
+    arrays = Archive(content, source)
+    about = about_data(arrays, source)
+    y = labels_in(arrays, settings, source)
+    weight = weights_in(arrays, settings)
+    names = names_in(arrays)
+    if all(name in arrays for name in SPARSE):
+        data = sparse_data(arrays, settings, source, y, weight, names)
+    else:
+        data = dense_data(arrays, settings, source, y, weight, names)
+    label, encoding = about
+    if encoding is not None and data.encoding is None and encoding.n_features == data.n_columns:
+        return replace(data, label=label, encoding=encoding)
+    return replace(data, label=label)
+
+
+# ---------------------------------------------------------------- what is in an archive
+
+
+def labels_in(arrays: Archive, settings: ReadSettings, source: str) -> NDArray[Any] | None:
+    """Return the labels; None where nobody needs them."""
+    if isinstance(settings.label, int):
+        raise InvalidParameter(f"label={settings.label}: in {source} the label is an array; give its name")
+    candidates = NAMES_OF_Y if settings.label is None else (settings.label,)
+    found = [name for name in candidates if name in arrays]
+    if found:
+        y = arrays[found[0]]
+        return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+    if settings.label is None and settings.encoding is not None:
+        return None
+    wanted = f'"{candidates[0]}"' + (" with the labels" if settings.label is None else "")
+    raise FileFormatError(
+        f"there is no array {wanted}; its arrays are {listed(arrays)}. label= names another one", source
+    )
+
+
+def weights_in(arrays: Archive, settings: ReadSettings) -> NDArray[Any] | None:
+    """Return the weights; None where every row counts once."""
+    name = WEIGHT if settings.weight is None else str(settings.weight)
+    if name in arrays:
+        return arrays[name]
+    if settings.weight is not None:
+        raise InvalidParameter(f"weight={settings.weight!r}: the arrays are {listed(arrays)}")
+    return None
+
+
+def names_in(arrays: Archive) -> tuple[str, ...]:
+    """Return the names of the columns, if there are any."""
+    if "feature_names" not in arrays:
+        return ()
+    names = as_text(arrays["feature_names"])
+    return tuple(names.tolist()) if names.ndim == 1 and names.dtype.kind == "U" else ()
+
+
+def about_data(arrays: Archive, source: str) -> tuple[str | int | None, Encoding | None]:
+    """Return what `save_data` said beside the arrays: the label's column and the encoding."""
+    if ABOUT not in arrays:
+        return None, None
+    try:
+        about = json.loads(str(arrays[ABOUT]))
+        label, encoding = about["label"], about["encoding"]
+        if not isinstance(label, str | int | None) or isinstance(label, bool):
+            raise TypeError
+        return label, None if encoding is None else Encoding.from_fields(encoding)
+    except (ValueError, KeyError, TypeError, RecursionError, InvalidInput):
+        raise FileFormatError(f'the array "{ABOUT}" is damaged', source) from None
+
+
+def listed(arrays: Archive) -> str:
+    """Return the names of the arrays in quotes."""
+    return ", ".join(f'"{name}"' for name in arrays.names[:12]) or "none at all"
+
+
+# ---------------------------------------------------------------- rows
+
+
+def checked_table(array: NDArray[Any], what: str, source: str) -> NDArray[Any]:
+    """Return a table of real numbers, or an error that says what it is instead."""
+    if array.ndim != 2 or array.dtype.kind not in "biuf" or array.shape[1] == 0:
+        raise FileFormatError(
+            f"{what} must be a table of numbers (two dimensions); it has shape {array.shape} and holds "
+            f"{array.dtype}",
+            source,
+        )
+    is_usual = array.dtype.kind != "f" or array.dtype.itemsize in (4, 8)
+    return array if is_usual else array.astype(np.float32 if array.dtype.itemsize == 2 else np.float64)
+
+
+def dense_data(
+    arrays: Archive,
+    settings: ReadSettings,
+    source: str,
+    y: NDArray[Any] | None,
+    weight: NDArray[Any] | None,
+    names: tuple[str, ...],
+) -> Data:
+    """Return dense rows, through the same checks as those of any table."""
+    named = [name for name in NAMES_OF_X if name in arrays]
+    if not named:
+        raise FileFormatError(f'there is no array "X"; its arrays are {listed(arrays)}', source)
+    X = checked_table(arrays[named[0]], f'"{named[0]}"', source)
+    n_rows, n_columns = X.shape
+    # Labels and weights are columns of their own, behind those of X.
+    beside = [array for array in (y, weight) if array is not None]
+    if len(names) == n_columns:
+        names = (*names, *(f"array {number + 1} beside X" for number in range(len(beside))))
+    else:
+        names = ()
+    header = Header(source, n_columns + len(beside), names)
+    check_lengths(n_rows, y, weight, source)
+    roles = assign_roles(
+        header,
+        replace(
+            settings,
+            label=None if y is None else n_columns,
+            weight=None if weight is None else header.n_fields - 1,
+        ),
+    )
+    label = None if y is None else label_column(y)
+    return encode_table(roles, columns_of(X, roles, label, weight), settings, RowRefusal(header), "npz")
+
+
+def check_lengths(n_rows: int, y: NDArray[Any] | None, weight: NDArray[Any] | None, source: str) -> None:
+    """Refuse labels and weights that are not one for each row."""
+    for array, what in ((y, "labels"), (weight, "weights")):
+        if array is not None and array.shape != (n_rows,):
+            raise FileFormatError(f"X has {n_rows:,} rows and the {what} have shape {array.shape}", source)
+
+
+def columns_of(
+    array: NDArray[Any],
+    roles: Roles,
+    label: NDArray[Any] | TextColumn | None,
+    weight: NDArray[Any] | None,
+) -> FoundColumns:
+    """Return the columns of a table of numbers, some of which may stand for categories."""
+    number_places = tuple(feature.place for feature in roles.read if feature.kind != "categories")
+    is_whole = number_places == tuple(range(array.shape[1]))
+    return FoundColumns(
+        n_rows=len(array),
+        numbers=array if is_whole else array[:, list(number_places)],
+        number_places=number_places,
+        texts={
+            feature.place: texts_of(array[:, feature.place])
+            for feature in roles.read
+            if feature.kind == "categories"
+        },
+        label=label,
+        weight=weight,
+    )
+
+
+def texts_of(numbers: NDArray[Any]) -> TextColumn:
+    """Return numbers as categories."""
+    values, inverse = np.unique(numbers, return_inverse=True)
+    codes = inverse.reshape(-1).astype(np.int32)
+    codes[np.isnan(as_numbers(numbers))] = -1
+    return TextColumn(codes, [category_text(value) for value in values.tolist()])
+
+
+def label_column(y: NDArray[Any]) -> NDArray[Any] | TextColumn:
+    """Return labels as they are, or as text."""
+    if y.dtype.kind not in "SU":
+        return y
+    texts, codes = np.unique(as_text(y), return_inverse=True)
+    return TextColumn(codes.reshape(-1).astype(np.int32), texts.tolist())
+
+
+def as_text(array: NDArray[Any]) -> NDArray[Any]:
+    """Return bytes as text."""
+    return np.char.decode(array, "utf-8", "backslashreplace") if array.dtype.kind == "S" else array
+
+
+def sparse_data(
+    arrays: Archive,
+    settings: ReadSettings,
+    source: str,
+    y: NDArray[Any] | None,
+    weight: NDArray[Any] | None,
+    names: tuple[str, ...],
+) -> Data:
+    """Return sparse rows, whose parts fit each other."""
+    for setting in ("drop", "categories"):
+        if getattr(settings, setting):
+            raise InvalidParameter(f"{setting} is for tables; {source} holds sparse rows")
+    if settings.missing != "refuse":
+        raise InvalidParameter(f"missing is for tables; {source} holds sparse rows")
+    X = sparse_rows(arrays, source)
+    wanted = settings.n_columns if settings.encoding is None else settings.encoding.n_features
+    if wanted is not None and X.shape[1] != wanted:
+        raise FileFormatError(f"expected {wanted} columns beside the label, found {X.shape[1]}", source)
+    header = Header(source, X.shape[1] + 2, names if len(names) == X.shape[1] else ())
+    if settings.encoding is not None and header.names and header.names != settings.encoding.feature_names:
+        raise FileFormatError("its columns have other names than the features of the encoding", source)
+    check_lengths(X.shape[0], y, weight, source)
+    # Rows without columns: labels and weights are checked as those of any table are.
+    bare = Header(source, 2, ("y", WEIGHT))
+    roles = Roles(bare, (), None if y is None else 0, None if weight is None else 1)
+    label = None if y is None else label_column(y)
+    found = FoundColumns(X.shape[0], np.empty((X.shape[0], 0)), (), {}, label, weight)
+    checked = encode_table(roles, found, replace(settings, n_columns=None), RowRefusal(bare), "npz")
+    return replace(checked, X=X, feature_names=header.names or None, label=None)
+
+
+def sparse_rows(arrays: Archive, source: str) -> Any:
+    """Return the CSR array that SciPy's `save_npz` wrote."""
+    from scipy.sparse import csc_array, csr_array
+
+    kind = as_text(arrays["format"]).item() if "format" in arrays else "csr"
+    if kind not in ("csr", "csc"):
+        raise FileFormatError(f'a sparse matrix of kind "{kind}"; save it as CSR (matrix.tocsr())', source)
+    values, indices, starts, shape = (arrays[name] for name in SPARSE)
+    is_possible = shape.shape == (2,) and shape.dtype.kind in "iu" and values.dtype.kind in "biuf"
+    if not is_possible or indices.dtype.kind not in "iu" or starts.dtype.kind not in "iu":
+        raise FileFormatError("the parts of the sparse matrix are no matrix", source)
+    n_rows, n_columns = (int(length) for length in shape)
+    n_lines, width = (n_rows, n_columns) if kind == "csr" else (n_columns, n_rows)
+    is_consistent = (
+        min(n_rows, n_columns) > 0
+        and starts.shape == (n_lines + 1,)
+        and indices.ndim == values.ndim == 1
+        and starts[0] == 0
+        and int(starts[-1]) == len(indices) == len(values)
+        and bool((starts[1:] >= starts[:-1]).all())
+        and (len(indices) == 0 or (int(indices.min()) >= 0 and int(indices.max()) < width))
+    )
+    if not is_consistent:
+        raise FileFormatError("the sparse matrix is damaged: its parts do not fit each other", source)
+    if not np.isfinite(values).all():
+        row = int(np.searchsorted(starts, int(np.argmin(np.isfinite(values))), side="right")) - 1
+        where = f"{'row' if kind == 'csr' else 'column'} {row} (counted from 0)"
+        raise FileFormatError(f"{where}: expected finite numbers, found NaN or infinity", source)
+    made = (csr_array if kind == "csr" else csc_array)((values, indices, starts), shape=(n_rows, n_columns))
+    return made.tocsr()
