@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from maxmargin.results.assessment import Assessment
     from maxmargin.results.certificate import Certificate
     from maxmargin.results.data import Data
     from maxmargin.training.model import LinearModel
 
-__all__ = ["certificate_fields", "data_fields", "model_fields", "plain_labels"]
+__all__ = ["assessment_fields", "certificate_fields", "data_fields", "model_fields", "plain_labels"]
 
 
 def data_fields(data: Data, source: Path) -> dict[str, Any]:
@@ -45,6 +46,21 @@ def certificate_fields(proof: Certificate | None, tol: float | None = None) -> d
         "relative_gap": proof.relative_gap,
         "tol": tol,
         "is_reached": None if tol is None else bool(proof.relative_gap <= tol),
+    }
+
+
+def assessment_fields(found: Assessment) -> dict[str, Any]:
+    """Return how far a model is from the optimum: of the worst class and of each."""
+    return {
+        "problem": found.problem,
+        "label": found.label or None,
+        "objective": found.objective,
+        "bound": found.bound,
+        "gap": found.gap,
+        "relative_gap": found.relative_gap,
+        "relative_excess": found.relative_excess,
+        "shortfall": found.shortfall or None,
+        "per_class": [assessment_fields(one) for one in found.per_class] or None,
     }
 
 

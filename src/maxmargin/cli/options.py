@@ -23,6 +23,7 @@ __all__ = [
     "add_command",
     "add_common",
     "add_reading",
+    "add_rows",
     "check_sources",
     "check_target",
     "column",
@@ -105,6 +106,19 @@ def add_reading(parser: Any) -> None:
         "--cache", action="store_true", help="keep a binary copy beside the file; read it if new"
     )
     group.add_argument("--cache-folder", metavar="FOLDER", type=Path, help="… or in this folder")
+
+
+def add_rows(parser: Any) -> None:
+    """Describe the file with rows for a model: how it is read, the model knows."""
+    parser.add_argument(
+        "data", metavar="DATA", type=file_name, help="LIBSVM text or a table, packed or not; - for stdin"
+    )
+    parser.add_argument(
+        "--label",
+        metavar="COLUMN",
+        type=column,
+        help="the label's column in a table, by name or number from 0 (as in training)",
+    )
 
 
 # ---------------------------------------------------------------- single options

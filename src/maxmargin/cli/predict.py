@@ -51,7 +51,7 @@ def add_predict(commands: Any) -> None:
         "data", metavar="DATA", type=file_name, help="LIBSVM text or a table, packed or not; - for stdin"
     )
     parser.add_argument(
-        "model", metavar="MODEL", type=file_name, help="what maxmargin train wrote; - for stdin"
+        "model", metavar="MODEL", type=file_name, help="of maxmargin train, or LIBLINEAR's; - for stdin"
     )
     parser.add_argument("out", metavar="OUT", type=file_name, nargs="?", help="where to write (stdout)")
     parser.add_argument("-o", "--out", metavar="OUT", type=file_name, dest="target", help="the same")
@@ -72,13 +72,12 @@ def add_predict(commands: Any) -> None:
 def run(arguments: argparse.Namespace, voice: Voice) -> int:
     """Read both files, predict, write, and compare with the labels if there are any."""
     from maxmargin.cli.described import plain_labels
-    from maxmargin.cli.streams import read_model, write_text
-    from maxmargin.training.rows_for_model import read_rows_for
+    from maxmargin.cli.streams import read_model, read_rows, write_text
 
     target = target_of(arguments, voice)
     check_sources(arguments.data, arguments.model)
-    model = read_model(arguments.model)
-    rows = read_rows_for(model, arguments.data, arguments.label)
+    model = read_model(arguments.model, arguments.data)
+    rows = read_rows(model, arguments.data, arguments.label)
     labels = model.predict(rows.X)
     beside = numbers(model, rows.X, arguments)
     if target is not None:

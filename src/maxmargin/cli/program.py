@@ -23,7 +23,18 @@ from maxmargin.errors import MaxMarginError
 __all__ = ["COMMANDS", "build_parser", "main"]
 
 # Each is a module of this package with a function add_NAME, in which - is written as _.
-COMMANDS = ("train", "predict", "report", "play", "demo", "liblinear-train", "liblinear-predict", "version")
+COMMANDS = (
+    "train",
+    "predict",
+    "evaluate",
+    "certify",
+    "report",
+    "play",
+    "demo",
+    "liblinear-train",
+    "liblinear-predict",
+    "version",
+)
 
 EPILOG = f"Each command has its own help with examples: maxmargin train --help\n\n{EXIT_CODES}"
 

@@ -11,10 +11,7 @@ from maxmargin.cli.codes import DONE, INTERRUPTED
 from maxmargin.cli.options import add_command, add_common, check_target, column, number, whole_number
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from maxmargin.cli.voice import Voice
-    from maxmargin.training.model import LinearModel
 
 __all__ = ["add_report"]
 
@@ -64,15 +61,15 @@ def add_report(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace, voice: Voice) -> int:
     """Read, find out, write."""
+    from maxmargin.cli.streams import read_labelled_rows, read_model
     from maxmargin.errors import Interrupted
     from maxmargin.reporting.build import report
-    from maxmargin.training.files import load_model
 
     sources = [path for path in (arguments.model, arguments.data, arguments.test, arguments.texts) if path]
     check_target(arguments.out, *sources)
-    model = load_model(arguments.model)
-    X, y = read_labelled(model, arguments.data, arguments.label)
-    test = None if arguments.test is None else read_labelled(model, arguments.test, arguments.label)
+    model = read_model(arguments.model, arguments.data)
+    X, y = read_labelled_rows(model, arguments.data, arguments.label)
+    test = None if arguments.test is None else read_labelled_rows(model, arguments.test, arguments.label)
     texts = None if arguments.texts is None else read_texts(arguments.texts)
     try:
         report(
@@ -97,17 +94,6 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     voice.say(f"wrote {arguments.out}")
     voice.result({"out": arguments.out})
     return DONE
-
-
-def read_labelled(model: LinearModel, path: Path, label: str | int | None) -> tuple[Any, NDArray[Any]]:
-    """Read rows with their labels; a report without labels would have nothing to say."""
-    from maxmargin.errors import InvalidInput
-    from maxmargin.training.rows_for_model import read_rows_for
-
-    rows = read_rows_for(model, path, label)
-    if rows.y is None:
-        raise InvalidInput(f"{path} has no labels: it has as many columns as the model, and no more")
-    return rows.X, rows.y
 
 
 def read_texts(path: Path) -> list[str]:

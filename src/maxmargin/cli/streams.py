@@ -1,4 +1,4 @@
-"""Models and texts through the standard input and output, where a file's name is ``-``."""
+"""Models, rows and texts through files or, where a name is ``-``, the standard input and output."""
 
 from __future__ import annotations
 
@@ -6,24 +6,58 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from maxmargin.cli.options import STANDARD
 
 if TYPE_CHECKING:
+    from maxmargin.inputs.liblinear_models import LiblinearModel
     from maxmargin.training.model import LinearModel
+    from maxmargin.training.rows_for_model import RowsForModel
 
-__all__ = ["read_model", "read_through", "write_model", "write_text", "write_through"]
-
+__all__ = [
+    "read_either_model",
+    "read_labelled_rows",
+    "read_model",
+    "read_rows",
+    "read_through",
+    "write_model",
+    "write_text",
+    "write_through",
+]
 
 Read = TypeVar("Read")
 
 
-def read_model(source: Path) -> LinearModel:
-    """Read a model from a file or the standard input."""
-    from maxmargin.training.files import load_model
+# ---------------------------------------------------------------- models
 
-    return read_through(source, load_model)
+
+def read_model(source: Path, data: Path | None = None) -> LinearModel:
+    """Read a model, ours or LIBLINEAR's; from the latter comes a classifier that was given, not fitted.
+
+    Parameters
+    ----------
+    source : Path
+    data : Path, optional
+        The other file of the command, which may have been meant.
+    """
+    from maxmargin.training.liblinear import from_liblinear
+    from maxmargin.training.model import LinearModel
+
+    found = read_either_model(source, data)
+    return found if isinstance(found, LinearModel) else from_liblinear(found)
+
+
+def read_either_model(source: Path, data: Path | None = None) -> LinearModel | LiblinearModel:
+    """Read a model of ours or LIBLINEAR's from a file or the standard input, each as what it is."""
+    from maxmargin.errors import ModelFileError
+
+    try:
+        return read_through(source, either_model)
+    except ModelFileError as error:
+        if data is not None and data != STANDARD and is_model(data):
+            raise ModelFileError(f"{error}, but {data} is one: change their order") from None
+        raise
 
 
 def read_through(source: Path, read: Callable[[Path], Read]) -> Read:
@@ -39,6 +73,34 @@ def read_through(source: Path, read: Callable[[Path], Read]) -> Read:
             return read(copy)
         except ModelFileError as error:
             raise ModelFileError(str(error).replace(str(copy), "standard input")) from None
+
+
+def either_model(path: Path) -> LinearModel | LiblinearModel:
+    """Read a model file by what is in it."""
+    from maxmargin.inputs.liblinear_models import is_liblinear_model, read_liblinear_model
+    from maxmargin.training.files import load_model
+
+    return read_liblinear_model(path) if is_liblinear_model(beginning(path)) else load_model(path)
+
+
+def is_model(path: Path) -> bool:
+    """Return whether a file holds a model."""
+    from maxmargin.errors import MaxMarginError
+
+    try:
+        either_model(path)
+    except (MaxMarginError, OSError):
+        return False
+    return True
+
+
+def beginning(path: Path) -> bytes:
+    """Return the first bytes of a file; nothing where it cannot be read, which its reader will tell."""
+    try:
+        with path.open("rb") as file:
+            return file.read(1024)
+    except OSError:
+        return b""
 
 
 def write_model(model: LinearModel, target: Path) -> None:
@@ -58,6 +120,31 @@ def write_through(target: Path, write: Callable[[Path], None]) -> None:
         write(copy)
         sys.stdout.buffer.write(copy.read_bytes())
         sys.stdout.buffer.flush()
+
+
+# ---------------------------------------------------------------- rows
+
+
+def read_rows(model: LinearModel, source: Path, label: str | int | None) -> RowsForModel:
+    """Read rows for a model from a file or the standard input, with labels or without."""
+    from maxmargin.training.rows_for_model import read_rows_for
+
+    opened: Any = sys.stdin.buffer if source == STANDARD else source
+    return read_rows_for(model, opened, label)
+
+
+def read_labelled_rows(model: LinearModel, source: Path, label: str | int | None) -> tuple[Any, Any]:
+    """Read rows with their labels, for those who have nothing to say without."""
+    from maxmargin.errors import InvalidInput
+
+    rows = read_rows(model, source, label)
+    if rows.y is None:
+        name = "standard input" if source == STANDARD else source
+        raise InvalidInput(f"{name} has no labels: it has as many columns as the model, and no more")
+    return rows.X, rows.y
+
+
+# ---------------------------------------------------------------- texts
 
 
 def write_text(pieces: Iterable[str], target: Path) -> None:

@@ -26,14 +26,16 @@ class RowsForModel(NamedTuple):
     y: NDArray[Any] | None
 
 
-def read_rows_for(model: LinearModel, path: Path, label: str | int | None = None) -> RowsForModel:
-    """Read a file for a model.
+def read_rows_for(model: LinearModel, source: Any, label: str | int | None = None) -> RowsForModel:
+    """Read a file, or an open one such as ``sys.stdin.buffer``, for a model.
 
     LIBSVM text counts its columns as the training file did and may leave the last ones unused. A table may
     have its columns in another order, if both have names, and may lack the label.
     """
     n_columns = model.coef.shape[1]
-    content = read_source(path)
+    is_open = hasattr(source, "read")
+    path = Path(str(getattr(source, "name", "the open file")) if is_open else source)
+    content = source.read() if is_open else read_source(path)
     if find_format(content, path) == "libsvm":
         if label is not None:
             raise InvalidParameter(

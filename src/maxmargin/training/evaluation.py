@@ -1,0 +1,92 @@
+"""Judging a model by rows whose labels are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.errors import InvalidInput, InvalidParameter
+from maxmargin.results.evaluation import Evaluation
+from maxmargin.results.reliability import WithInterval
+from maxmargin.selection.error_rates import clopper_pearson
+from maxmargin.training.model import LinearModel
+from maxmargin.training.reliability import reliability
+from maxmargin.validation import check_labels
+
+__all__ = ["evaluate"]
+
+
+def evaluate(model: LinearModel, X: Any, y: Any, *, confidence: float = 0.95) -> Evaluation:
+    """Count the errors of a model, class by class.
+
+    Parameters
+    ----------
+    model : LinearModel
+    X, y : rows and their labels
+        Rows of a label that the model does not know count as wrong, as long as it knows any.
+    confidence : float
+        Of the interval of the error.
+
+    Examples
+    --------
+    >>> from maxmargin import train
+    >>> model = train([[0.0], [1.0], [3.0], [4.0]], ["a", "a", "b", "b"])
+    >>> found = evaluate(model, [[0.5], [1.5], [2.5], [1.9]], ["a", "a", "b", "b"])
+    >>> found.n_errors, found.counts.tolist(), found.area
+    (1, [[2, 0], [1, 1]], 1.0)
+    """
+    if not 0 < confidence < 1:
+        raise InvalidParameter(f"confidence must lie between 0 and 1; got confidence={confidence!r}")
+    scores = model.scores(X)
+    actual = check_labels(y, scores.shape[0])
+    if scores.shape[0] == 0:
+        raise InvalidInput("there are no rows to judge by")
+    known = np.isin(actual, model.classes)
+    if not known.any():
+        raise InvalidInput(
+            f"no label of these rows is a class of the model: they have {_listed(np.unique(actual))}, the "
+            f"model {_listed(model.classes)}"
+        )
+    others = np.unique(actual[~known])
+    labels = np.concatenate([model.classes, others]) if others.size else model.classes
+    predicted = model.predict(X)
+    counts = np.zeros((len(labels), len(model.classes)), dtype=np.intp)
+    np.add.at(counts, (_places(actual, model.classes, others), np.searchsorted(model.classes, predicted)), 1)
+    errors = int(np.count_nonzero(predicted != actual))
+    low, high = clopper_pearson(errors, len(actual), confidence)
+    return Evaluation(
+        labels,
+        counts,
+        len(model.classes),
+        WithInterval(errors / len(actual), low, high),
+        confidence,
+        _area(scores[:, 0], actual == model.classes[-1]) if len(labels) == 2 else None,
+        reliability(model, X, actual) if model.has_probabilities and not others.size else None,
+    )
+
+
+def _places(actual: NDArray[Any], classes: NDArray[Any], others: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the place of each label: among the classes, or behind them among the others."""
+    places = np.searchsorted(classes, actual)
+    if not others.size:
+        return places
+    return np.where(np.isin(actual, classes), places, len(classes) + np.searchsorted(others, actual))
+
+
+def _area(scores: NDArray[np.float64], is_positive: NDArray[np.bool_]) -> float | None:
+    """Return the area under the ROC curve by the ranks of the scores, equal ones sharing theirs."""
+    positive = int(np.count_nonzero(is_positive))
+    negative = len(is_positive) - positive
+    if not positive or not negative:
+        return None
+    _, place, times = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks = np.cumsum(times) - (times - 1) / 2
+    above = float(ranks[place][is_positive].sum()) - positive * (positive + 1) / 2
+    return above / (positive * negative)
+
+
+def _listed(labels: NDArray[Any]) -> str:
+    shown = ", ".join(str(label) for label in labels[:5].tolist())
+    return f"{shown}, …" if len(labels) > 5 else shown
