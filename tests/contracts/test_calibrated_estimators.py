@@ -291,11 +291,13 @@ def test_time_is_for_fit_and_calibration_together(tumours, monkeypatch):
 def test_an_interrupt_while_many_classes_are_calibrated_ends_all_of_them(overlapping, monkeypatch):
     from maxmargin.training import calibrated as module
 
-    started, ended = [], []
+    started, ended, turn = [], [], threading.Lock()
 
     def waits(problem, solution, token, **_):
-        started.append(True)
-        if len(started) == 2:  # both threads are at work, and soon the main one waits for them
+        with turn:
+            started.append(True)
+            is_second = len(started) == 2
+        if is_second:  # both threads are at work, and soon the main one waits for them
             time.sleep(0.2)
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
         for _ in range(60_000):  # a minute; then it is no use waiting

@@ -122,9 +122,14 @@ sign = np.where(random.random(40_000) < 0.5, 1, -1).astype(np.int8)
 X = random.normal(size=(40_000, 60)) + 0.1 * sign[:, None]
 rows = MemoryRows(X, threads=threads, block_rows=9_000)
 problem = Problem(rows, sign, np.ones(40_000), loss, Offset("free"))
-threading.Timer(0.4, os.kill, [os.getpid(), signal.SIGINT]).start()
+timer = threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT])
+
+def press_soon(progress):  # once it is under way, however long that took
+    if timer.ident is None:
+        timer.start()
+
 token = StopToken(on_main_thread=True)
-solution = run(problem, DualDescent(), Plan("", ""), Limits(0.0, 10**9), token=token)
+solution = run(problem, DualDescent(), Plan("", ""), Limits(0.0, 10**9), token=token, watch=press_soon)
 proof = solution.certificate
 json.dump([solution.status.name, proof.objective, proof.bound, proof.gap], sys.stdout)
 """

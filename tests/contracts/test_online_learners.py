@@ -1,12 +1,12 @@
 """What the online learners promise beyond their steps: streams, distance to the optimum, settling (S8)."""
 
 import copy
-import signal
 import sys
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from interrupts import interrupt_when
 from scipy.optimize import linprog
 
 import maxmargin
@@ -17,6 +17,7 @@ from maxmargin import (
     LogisticSGD,
     Pegasos,
     Perceptron,
+    _core,
     certify,
     load_model,
     save_model,
@@ -293,18 +294,17 @@ def test_the_three_differences_one_at_a_time():
 # ---------------------------------------------------------------- Ctrl-C
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no interval timers on Windows")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to a thread")
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_an_interrupted_fit_keeps_what_it_learned(learner):
+def test_an_interrupted_fit_keeps_what_it_learned(learner, monkeypatch):
     X, y = clouds(n=3000, d=20, classes=3)
-    old = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.3)
-        with pytest.raises(Interrupted, match="it keeps what was learned so far") as caught:
-            learner(max_passes=10**9, step=0.1).fit(X, y)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, old)
+    sweep, sweeps = _core.online_sweep, []
+    monkeypatch.setattr(_core, "online_sweep", lambda *given: (sweep(*given), sweeps.append(1)))
+    with (
+        interrupt_when(lambda: len(sweeps) > 0),
+        pytest.raises(Interrupted, match="it keeps what was learned so far") as caught,
+    ):
+        learner(max_passes=10**9, step=0.1).fit(X, y)
     assert isinstance(caught.value.model, maxmargin.LinearModel)
     assert caught.value.model.coef.shape == (3, 20)
     assert caught.value.model.coef[0].any()

@@ -1,11 +1,9 @@
 """Left-out agreements from products of rows, against fits without the example; stops, threads, fallbacks."""
 
-import signal
-import threading
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from interrupts import interrupt_when
 from reference.left_out import agreements_by_oracles, agreements_by_refits
 from reference.task import Task
 
@@ -200,8 +198,12 @@ def test_a_stop_leaves_the_rest_open():
 def test_a_deadline_ends_the_kernels():
     optimum, _, groups, new_costs = support_of(problem_of(text_like, "free", 1.0))
     many = np.tile(np.arange(groups.size), 2_000)
-    token = StopToken(0.1)
-    found, left = solved(optimum, groups[many], new_costs[many], token=token)
+    left = many
+    for k in range(12):  # a busy machine may need longer for the first few
+        token = StopToken(0.1 * 2**k)
+        found, left = solved(optimum, groups[many], new_costs[many], token=token)
+        if left.size < many.size:
+            break
     assert token.stopped
     assert 0 < left.size < many.size
     assert np.count_nonzero(found.bounds < np.inf) == many.size - left.size
@@ -211,9 +213,6 @@ def test_ctrl_c_ends_the_kernels_and_leaves_what_was_found():
     optimum, _, groups, new_costs = support_of(problem_of(text_like, "free", 1.0))
     many = np.tile(np.arange(groups.size), 20_000)
     found = LeftOutAgreements(optimum, groups[many], new_costs[many])
-    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
+    with interrupt_when(lambda: (found.bounds < np.inf).any()), pytest.raises(KeyboardInterrupt):
         solve_near(found, optimum, StopToken(None, on_main_thread=True), 2, None, signs_only=True)
-    timer.join()
     assert 0 < np.count_nonzero(found.bounds < np.inf) < many.size

@@ -4,10 +4,10 @@ import dataclasses
 import mmap
 import os
 import stat
-import time
 import warnings
 import zipfile
 import zlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -289,10 +289,12 @@ def test_a_copy_is_no_more_readable_than_its_source(source):
 
 
 def test_a_source_on_a_file_system_with_whole_seconds_is_kept_once_it_is_old(source, monkeypatch):
-    state = cache_module.state_of(source) | {"ctime_ns": time.time_ns() // 10**9 * 10**9}
+    state = cache_module.state_of(source) | {"ctime_ns": 7 * 10**9}
     monkeypatch.setattr(cache_module, "state_of", lambda _: dict(state))
+    clock = SimpleNamespace(time_ns=lambda: 8 * 10**9)
+    monkeypatch.setattr(cache_module, "time", clock)
     with pytest.warns(CacheWarning, match="changed, or was a moment ago"):
         load_data(source, cache=True)
-    state["ctime_ns"] -= 5 * 10**9
+    clock.time_ns = lambda: 12 * 10**9
     load_data(source, cache=True)
     assert source.with_name("a.svm.maxmargin-cache").exists()

@@ -75,11 +75,16 @@ def test_records_may_be_none():
 
 
 def test_the_calling_thread_works_too():
-    seen = set()
-    rows_of(50, 3).reduce(
-        Kernel(lambda piece: (seen.add(threading.get_ident()), time.sleep(1e-3))), np.arange(50)
-    )
-    assert threading.get_ident() in seen
+    here, seen, both = threading.get_ident(), set(), threading.Event()
+
+    def meet(piece):
+        seen.add(threading.get_ident())
+        if here in seen and len(seen) > 1:
+            both.set()
+        both.wait(30)  # each with a block of its own until the other has come
+
+    rows_of(50, 3).reduce(Kernel(meet), np.arange(50))
+    assert here in seen
     assert 1 < len(seen) <= 3
 
 

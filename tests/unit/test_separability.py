@@ -287,8 +287,8 @@ separability([[0.0], [1.0]], [0, 1])  # everything is loaded
 rng = np.random.default_rng(0)
 X = rng.normal(size=(4000, 300))
 y = rng.integers(0, 2, size=4000)
-threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
+    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     separability(X, y)
 except KeyboardInterrupt:
     print("interrupted")

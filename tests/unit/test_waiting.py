@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
+import maxmargin.rows.waiting as waiting_module
 from maxmargin.rows.waiting import results_of
 
 
@@ -24,14 +25,24 @@ def test_the_first_error_is_raised():
         results_of([good, bad])
 
 
-def test_a_signal_is_heard_by_whoever_waits():
-    def later():
-        time.sleep(0.3)
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+def test_a_signal_is_heard_by_whoever_waits(monkeypatch):
+    waits, waiting = threading.Event(), waiting_module.wait
 
-    threading.Thread(target=later).start()
+    def wait_and_tell(*arguments, **settings):
+        waits.set()
+        return waiting(*arguments, **settings)
+
+    def later():
+        if waits.wait(60):  # never before somebody is there to be interrupted
+            time.sleep(0.05)
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    monkeypatch.setattr(waiting_module, "wait", wait_and_tell)
+    interrupter = threading.Thread(target=later)
+    interrupter.start()
     with pytest.raises(KeyboardInterrupt):
         results_of([Future()])
+    interrupter.join()
 
 
 def test_nobody_sleeps_for_long_at_a_time(monkeypatch):

@@ -1,8 +1,6 @@
 """ZeroOneClassifier (S28): the fewest errors, exact where it says so, honest bounds where not."""
 
-import signal
 import threading
-import time
 import warnings
 
 import numpy as np
@@ -10,11 +8,13 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interrupts import interrupt_when
 from reference.fewest_errors import fewest_errors
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from maxmargin import LinearSVM, ZeroOneClassifier, load_model, save_model
 from maxmargin.errors import ConvergenceWarning, InvalidParameter
+from maxmargin.learners import zero_one
 from maxmargin.learners.circle import sweep, sweep_exactly
 from maxmargin.learners.subsystems import proves_infeasible
 
@@ -158,17 +158,12 @@ def test_more_nodes_only_narrow_the_interval():
     assert many.certificate_.objective <= few.certificate_.objective
 
 
-def test_ctrl_c_keeps_the_best_so_far():
+def test_ctrl_c_keeps_the_best_so_far(monkeypatch):
     X, y = hard_table()
     model = ZeroOneClassifier(node_limit=10**6)
-    main = threading.main_thread().ident
-
-    def interrupt():
-        time.sleep(1.0)
-        signal.pthread_kill(main, signal.SIGINT)
-
-    threading.Thread(target=interrupt).start()
-    with pytest.raises(KeyboardInterrupt):
+    begun, cover = threading.Event(), zero_one.cover_errors
+    monkeypatch.setattr(zero_one, "cover_errors", lambda *given: (begun.set(), cover(*given)))
+    with interrupt_when(begun.is_set), pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     check(model, X, y)
 
