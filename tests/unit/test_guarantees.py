@@ -361,6 +361,7 @@ def test_record_reads_well(tumours):
         ({"confidence": "high"}, "confidence"),
         ({"selected_from": 0}, "selected_from must be a positive whole number"),
         ({"selected_on": "both"}, "selected_on must be one of 'train', 'test'"),
+        ({"max_time": 0}, "max_time must be a positive number"),
         ({"selected_on": "test"}, "give them with test="),
         ({"test": np.zeros((3, 2))}, "test must be a pair"),
         ({"left_out": None}, "left_out must be True, False or a result of leave_one_out; got left_out=None"),

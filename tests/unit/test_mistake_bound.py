@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 from reference.perceptron_walk import lifted, perceptron_walk
 
 from maxmargin import Pegasos, Perceptron, mistake_bound
+from maxmargin._core import Stopped, StopToken
 from maxmargin.errors import InvalidInput, InvalidParameter
+from maxmargin.learners import mistake_bound as mistakes_module
+from maxmargin.learners.mistake_bound import mistake_bound_within
 
 FORMS = [(offset, normalize) for offset in (True, False) for normalize in (True, False)]
 FOUR_FORMS = pytest.mark.parametrize(("fit_intercept", "normalize"), FORMS)
@@ -238,6 +241,45 @@ def test_proof_notices_what_is_no_perceptron():
 def test_bad_input(change, error, message):
     with pytest.raises(error, match=message):
         mistake_bound(**{"X": [[-1.0], [1.0], [3.0]], "y": [-1, 1, 1], **change})
+
+
+# ---------------------------------------------------------------- time
+
+
+def first_margin_only(monkeypatch, token):
+    """Let the token end once the first margin is there, before it is made better."""
+    found = mistakes_module._margin_found
+
+    def find_and_end(problem, given):
+        best = found(problem, given)
+        token.stop()
+        return best
+
+    monkeypatch.setattr(mistakes_module, "_margin_found", find_and_end)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_without_any_time_there_is_no_bound(fit_intercept):
+    X, y = separable(np.random.default_rng(3), 200, 4, 0.01)
+    token = StopToken()
+    token.stop()
+    with pytest.raises(Stopped):
+        mistake_bound_within(token, X, y, fit_intercept)
+
+
+def test_a_margin_found_in_a_hurry_proves_a_larger_bound(monkeypatch):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(300, 3))
+    y = np.where(X[:, 0] >= 0, 1, -1)
+    X[:, 0] += 0.01 * y  # so narrow that the first problem's C is too small for it
+    token = StopToken()
+    best = mistake_bound_within(token, X, y, False)
+    first_margin_only(monkeypatch, token)
+    hurried = mistake_bound_within(token, X, y, False)
+    assert np.isfinite(hurried.bound)
+    assert hurried.bound > best.bound
+    assert hurried.gamma < best.gamma <= hurried.gamma_upper
+    assert len(perceptron_walk(X, y)) - 1 <= best.bound
 
 
 def test_traces_of_something_else_are_refused():

@@ -317,6 +317,18 @@ def test_no_time_means_less_and_says_so(tmp_path):
     assert "right on 50 held-out rows that had no part in training" in said
 
 
+def test_guarantees_keep_to_the_time_and_say_what_costs_none(tmp_path, monkeypatch):
+    X, y = two_classes()
+    model = mm.LinearSVM().fit(X, y)
+    assert "Not claimed: held-out error (no test examples were given), mistake" in plain_text(
+        report_of(model, X, y, tmp_path)
+    )
+    monkeypatch.setattr("maxmargin.reporting.stages.AT_LEAST", 1e-9)
+    said = plain_text(report_of(model, X, y, tmp_path, max_time=1e-9))
+    assert "compression (max_time was over before it was found)" in said
+    assert "VC dimension" in said
+
+
 def test_what_is_not_decided_is_estimated_and_said_to_be(tmp_path):
     X, y = two_classes()
     y[:30] = "no"

@@ -1,7 +1,12 @@
-"""Where rows of any number of columns lie: their scores, and the widest direction along the boundary."""
+"""Where rows of any number of columns lie: their scores, and the widest direction along the boundary.
+
+Products are made by einsum, not by BLAS: its threads wait for each other on a busy machine, many times longer
+than the products take, and give the sums other last digits.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,7 +39,7 @@ def times(rows: Any, vector: Vector) -> Vector:
     """Return X v in double precision, without a copy of X."""
     if hasattr(rows, "tocsr"):
         return np.asarray(rows @ vector, dtype=np.float64)
-    return np.concatenate([part @ vector for part, _ in _parts(rows)])
+    return np.concatenate([np.einsum("ij,j->i", part, vector) for part, _ in _parts(rows)])
 
 
 def widest_direction(rows: Any, normal: Vector) -> tuple[Vector, float]:
@@ -56,21 +61,21 @@ def widest_direction(rows: Any, normal: Vector) -> tuple[Vector, float]:
     if n_columns == 1 or across == 0:
         return np.zeros(n_columns), 0.0
     start = np.random.RandomState(0).normal(size=n_columns)  # the same numbers in every version of NumPy
-    basis = [_unit(start - normal * (normal @ start))]
+    basis = [_unit(start - normal * _dot(normal, start))]
     tops: list[float] = []
     sides: list[float] = []
     for _ in range(min(MOST_STEPS, n_columns - 1)):
         image = _covariance_times(rows, normal, basis[-1])
-        tops.append(float(basis[-1] @ image))
+        tops.append(_dot(basis[-1], image))
         for known in (*basis, normal, *basis):  # twice, or rounding would bring back what is known
-            image -= known * (known @ image)
+            image -= known * _dot(known, image)
         values, vectors = np.linalg.eigh(np.diag(tops) + np.diag(sides, 1) + np.diag(sides, -1))
-        rest = float(np.linalg.norm(image))
+        rest = math.sqrt(_dot(image, image))
         if rest * abs(vectors[-1, -1]) <= CLOSE_ENOUGH * values[-1]:
             break
         sides.append(rest)
         basis.append(image / rest)
-    direction = _unit(vectors[:, -1] @ np.array(basis[: len(tops)]))
+    direction = _unit(np.einsum("i,ij->j", vectors[:, -1], np.array(basis[: len(tops)])))
     direction *= np.sign(direction[np.argmax(np.abs(direction))])
     return direction, min(float(values[-1]) / across, 1.0)
 
@@ -79,7 +84,7 @@ def _covariance_times(rows: Any, normal: Vector, vector: Vector) -> Vector:
     coordinates = times(rows, vector)
     coordinates -= coordinates.mean()
     image = _transposed_times(rows, coordinates)
-    return image - normal * (normal @ image)
+    return image - normal * _dot(normal, image)
 
 
 def _variation(rows: Any, normal: Vector) -> float:
@@ -91,7 +96,7 @@ def _variation(rows: Any, normal: Vector) -> float:
         squares = sum(float(np.einsum("ij,ij->", part, part)) for part, _ in _parts(rows))
     mean = _transposed_times(rows, np.full(n_rows, 1.0 / n_rows))
     along = times(rows, normal)
-    found = squares - n_rows * float(mean @ mean) - n_rows * float(along.var())
+    found = squares - n_rows * _dot(mean, mean) - n_rows * float(along.var())
     return found if found > 1e-12 * squares else 0.0
 
 
@@ -100,7 +105,7 @@ def _transposed_times(rows: Any, vector: Vector) -> Vector:
         return np.asarray(rows.T @ vector, dtype=np.float64)
     total = np.zeros(rows.shape[1])
     for part, place in _parts(rows):
-        total += vector[place] @ part
+        total += np.einsum("i,ij->j", vector[place], part)
     return total
 
 
@@ -113,4 +118,8 @@ def _parts(rows: NDArray[Any]) -> Iterator[tuple[Vector, slice]]:
 
 
 def _unit(vector: Vector) -> Vector:
-    return np.asarray(vector / np.linalg.norm(vector))
+    return np.asarray(vector / math.sqrt(_dot(vector, vector)))
+
+
+def _dot(first: Vector, second: Vector) -> float:
+    return float(np.einsum("i,i->", first, second))

@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from maxmargin._core import StopToken
+from maxmargin._core import Stopped, StopToken
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.learners.separability import separability_of
 from maxmargin.problem import Offset, Problem
@@ -35,7 +35,7 @@ from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import Limits, run
 from maxmargin.validation import check_labels, check_matrix
 
-__all__ = ["mistake_bound"]
+__all__ = ["mistake_bound", "mistake_bound_within"]
 
 _EPS = 2.0**-52
 _NONE = Offset("none")
@@ -90,8 +90,21 @@ def mistake_bound(
     if each test prediction is followed by its true label
     """
     walk = _walk(X, y, test, fit_intercept=fit_intercept, normalize=normalize)
-    made = _check_count(mistakes)
-    best = _best_margin(walk)
+    token = StopToken(None, threading.current_thread() is threading.main_thread())
+    return _bound_of(walk, _check_count(mistakes), token)
+
+
+def mistake_bound_within(token: StopToken, X: Any, sign: NDArray[np.int8], has_offset: bool) -> MistakeBound:
+    """Return the bound for examples and their signs, from the best margin found before the token ends.
+
+    Any margin proves its bound, so that one found in a hurry holds as well, and is larger. `Stopped` is
+    raised where there was no time for any.
+    """
+    return _bound_of(_walk(X, sign, None, fit_intercept=has_offset, normalize=False), None, token)
+
+
+def _bound_of(walk: _Walk, made: int | None, token: StopToken) -> MistakeBound:
+    best = _best_margin(walk, token)
     found = best.margin > 0
     bound = (walk.radius / best.margin) ** 2 * (1.0 + 8.0 * _EPS) if found else float("inf")
     if made is not None and made > bound:
@@ -105,10 +118,10 @@ def mistake_bound(
         gamma=best.margin if found else 0.0,
         gamma_upper=best.upper,
         radius=walk.radius,
-        coef=weights[:-1] if fit_intercept else weights,
-        intercept=float(weights[-1]) if fit_intercept else 0.0,
-        fit_intercept=bool(fit_intercept),
-        normalize=bool(normalize),
+        coef=weights[:-1] if walk.has_offset else weights,
+        intercept=float(weights[-1]) if walk.has_offset else 0.0,
+        fit_intercept=walk.has_offset,
+        normalize=walk.is_normalised,
         n_train=walk.n_train,
         n_test=len(walk.sign) - walk.n_train,
         mistakes=made,
@@ -125,6 +138,7 @@ class _Walk:
     Z: Any
     radius: float
     has_offset: bool
+    is_normalised: bool
     n_train: int
 
 
@@ -149,7 +163,7 @@ def _walk(X: Any, y: Any, test: tuple[Any, Any] | None, *, fit_intercept: bool, 
             )
         Z = Z / norms[:, None] if isinstance(Z, np.ndarray) else scipy.sparse.diags_array(1.0 / norms) @ Z
     radius = 1.0 if normalize else float(norms.max()) * (1.0 + (Z.shape[1] + 4) * _EPS)
-    return _Walk(rows, _signs(labels), Z, radius, bool(fit_intercept), n_train)
+    return _Walk(rows, _signs(labels), Z, radius, bool(fit_intercept), bool(normalize), n_train)
 
 
 def _examples(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
@@ -196,30 +210,28 @@ class _BestMargin:
     witness: Separability | None = None
 
 
-def _best_margin(walk: _Walk) -> _BestMargin:
+def _best_margin(walk: _Walk, token: StopToken) -> _BestMargin:
     """Return the hard margin through the origin; where there is none, what proves it."""
     scale = walk.radius or 1.0
     rows = MemoryRows(walk.Z / scale)
-    best = _margin_found(Problem(rows, walk.sign, np.full(rows.n_rows, _COST), "hinge", _NONE))
+    best = _margin_found(Problem(rows, walk.sign, np.full(rows.n_rows, _COST), "hinge", _NONE), token)
     witness = None
     if best.margin <= 0:
-        witness = separability_of(walk.X, walk.sign, has_offset=walk.has_offset, token=_token())
+        witness = separability_of(walk.X, walk.sign, has_offset=walk.has_offset, token=token)
         if not witness.is_separable:
             return _BestMargin(best.weights, 0.0, 0.0, witness)
-    if best.margin < (1.0 - _CLOSE) * best.upper:
-        hard = _margin_found(Problem(rows, walk.sign, np.ones(rows.n_rows), "hinge", _NONE, ridge=0.0))
+    if best.margin < (1.0 - _CLOSE) * best.upper and not (best.margin > 0 and token.poll()):
+        hard = _margin_found(Problem(rows, walk.sign, np.ones(rows.n_rows), "hinge", _NONE, ridge=0.0), token)
         best = hard if hard.margin > best.margin else best
+    if best.margin <= 0 and token.poll():
+        raise Stopped
     return _BestMargin(best.weights, max(best.margin, 0.0) * scale, best.upper * scale, witness)
 
 
-def _token() -> StopToken:
-    return StopToken(None, threading.current_thread() is threading.main_thread())
-
-
-def _margin_found(problem: Problem) -> _BestMargin:
+def _margin_found(problem: Problem, token: StopToken) -> _BestMargin:
     """Solve a problem of rows with ‖z‖ ≤ 1; measure the margin of its weights and that of its duals."""
     solver, plan = choose("auto", problem, _CLOSE)
-    solution = run(problem, solver, plan, Limits(tol=_CLOSE), token=_token())
+    solution = run(problem, solver, plan, Limits(tol=_CLOSE), token=token)
     if solution.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     rows, sign = problem.rows, problem.sign

@@ -31,7 +31,7 @@ from maxmargin.training.suspects import suspects
 __all__ = ["Evidence", "Request", "gather"]
 
 # Shares of the time that is left when each begins; the last ones take what there is.
-SHARES = {"certificate": 0.25, "leave-one-out": 0.4, "suspects": 0.4, "path": 0.5}
+SHARES = {"certificate": 0.25, "leave-one-out": 0.4, "suspects": 0.4, "guarantees": 0.3, "path": 0.5}
 
 DECADES = 2.0  # of C to either side of the model's own
 
@@ -115,7 +115,10 @@ def gather(subject: Subject, request: Request) -> Evidence:
         even_late=True,
     )
     known = stages.run(
-        "what is known about new rows", lambda _: _guarantee(subject, held_out, left_out.value, request)
+        "what is known about new rows",
+        lambda s: _guarantee(subject, held_out, left_out.value, request, s),
+        SHARES["guarantees"],
+        even_late=True,
     )
     judged = stages.run(
         "probabilities",
@@ -190,7 +193,11 @@ def _named(subject: Subject, n_jobs: int | None) -> NamedProblem:
 
 
 def _guarantee(
-    subject: Subject, held_out: Examined | None, left_out: LeaveOneOut | None, request: Request
+    subject: Subject,
+    held_out: Examined | None,
+    left_out: LeaveOneOut | None,
+    request: Request,
+    seconds: float | None,
 ) -> Guarantees:
     examined = subject.examined
     results = getattr(subject.given, "cv_results_", None)
@@ -204,6 +211,7 @@ def _guarantee(
         selected_from=chosen_from,
         left_out=False if left_out is None else left_out,
         sample_weight=subject.weights,
+        max_time=seconds,
         n_jobs=request.n_jobs,
     )
 

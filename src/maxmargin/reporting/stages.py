@@ -72,19 +72,19 @@ class Stages:
             return Answer(why_not=OUT_OF_TIME)
         if seconds is not None:
             seconds = max(seconds, AT_LEAST)
-        if self._verbose:
-            print(f"report: {name}", file=sys.stderr, flush=True)
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
-            answer = self._answer(work, seconds)
+            answer = self._answer(name, work, seconds)
         said = [entry for entry in heard if _is_ours(entry.category)]
         for entry in heard:
             if entry not in said:
                 warnings.warn_explicit(entry.message, entry.category, entry.filename, entry.lineno)
         return Answer(answer.value, answer.why_not, tuple(str(entry.message) for entry in said))
 
-    def _answer(self, work: Callable[[float | None], T], seconds: float | None) -> Answer[T]:
+    def _answer(self, name: str, work: Callable[[float | None], T], seconds: float | None) -> Answer[T]:
         try:
+            if self._verbose:
+                print(f"report: {name}", file=sys.stderr, flush=True)
             return Answer(work(seconds))
         except Interrupted as error:
             self.interrupted = True

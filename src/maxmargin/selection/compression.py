@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._core import StopToken
+from maxmargin._core import Stopped, StopToken
 from maxmargin.problem import Problem
 from maxmargin.results.solution import Status
 from maxmargin.rows import Array, MemoryRows
@@ -24,6 +24,7 @@ def scores_of_refit(
     """Solve the problem on some of its rows alone, and return x·w + b for all of them.
 
     The kept rows keep their costs. If they hold every support vector, the optimum is that of all rows.
+    `Stopped` is raised when the token ends before: what the clock had a part in, the rows do not determine.
     """
     rows = problem.rows
     assert isinstance(rows, MemoryRows)
@@ -32,6 +33,8 @@ def scores_of_refit(
     found = run(few, method, plan, Limits(tol=tol), token=token)
     if found.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
+    if found.status is Status.MAX_TIME:
+        raise Stopped
     z: Array = rows.zeros()
     rows.reduce(Scores(np.ascontiguousarray(found.coef)), z, token=token)
     return np.asarray(z + found.intercept)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from numbers import Real
@@ -11,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin._core import StopToken
+from maxmargin._core import Stopped, StopToken
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.learners.mistake_bound import mistake_bound
+from maxmargin.learners.mistake_bound import mistake_bound_within
 from maxmargin.learners.shattering import vc_dimension
 from maxmargin.results.guarantees import Guarantee, Guarantees
 from maxmargin.results.leave_one_out import REASONS, LeaveOneOut, Reason
@@ -31,6 +32,10 @@ from maxmargin.training.named_problem import NamedProblem, named_problem
 from maxmargin.validation import check_choice, check_positive
 
 __all__ = ["guarantees"]
+
+LEFT_OUT_SHARE, COMPRESSION_SHARE = 0.75, 0.5  # of the time that is left when each begins
+AT_LEAST = 1e-6  # seconds: a limit must be positive
+NO_TIME = "max_time was over before it was found"
 
 
 def guarantees(
@@ -77,8 +82,11 @@ def guarantees(
         fits; False goes without.
     sample_weight : array, optional
         As given to the model's `fit`. Examples of weight 0 are not counted, all others once.
-    max_time, n_jobs, verbose, watch
-        For `leave_one_out`; examples that are undecided when the time is up count as errors.
+    max_time : float, optional
+        Seconds for everything. Leave-one-out gets three quarters of them, and examples that are undecided
+        then count as errors; a bound that there was no time for is not claimed.
+    n_jobs, verbose, watch
+        For `leave_one_out`.
 
     Returns
     -------
@@ -99,6 +107,7 @@ def guarantees(
     >>> known["VC dimension"].is_vacuous
     False
     """
+    clock = _Clock(check_positive("max_time", max_time, or_none=True))
     examined = examine_model(model, X, y, sample_weight)
     examined.check_support()
     examined = _without_absent(examined)
@@ -120,8 +129,8 @@ def guarantees(
     else:
         _hold_out(model, examined, test, about, found)
     if left_out is True:
-        limits = {"max_time": max_time, "n_jobs": n_jobs, "verbose": verbose, "watch": watch}
-        left_out = _leave_out(examined, found, limits)
+        limits = {"n_jobs": n_jobs, "verbose": verbose, "watch": watch}
+        left_out = _leave_out(examined, found, {"max_time": clock.left(LEFT_OUT_SHARE), **limits})
     elif left_out is False:
         found.leave("leave-one-out error", "left_out=False")
     elif not isinstance(left_out, LeaveOneOut):
@@ -129,8 +138,8 @@ def guarantees(
             f"left_out must be True, False or a result of leave_one_out; got left_out={left_out!r}"
         )
     _count_left_out(examined, left_out, about, found)
-    _compress(examined, about, found, n_jobs)
-    _bound_mistakes(examined, about, found)
+    _compress(examined, about, found, n_jobs, clock)
+    _bound_mistakes(examined, about, found, clock)
     _bound_all(examined, about, found)
     return Guarantees(
         lines=tuple(found.lines),
@@ -140,6 +149,20 @@ def guarantees(
         price=_price(about),
         not_claimed=tuple(found.not_claimed),
     )
+
+
+class _Clock:
+    """What is left of max_time."""
+
+    def __init__(self, max_time: float | None) -> None:
+        self._end = None if max_time is None else time.perf_counter() + max_time
+
+    def left(self, share: float = 1.0) -> float | None:
+        """Return the seconds for what comes next, or None without a limit."""
+        return None if self._end is None else max(share * (self._end - time.perf_counter()), AT_LEAST)
+
+    def token(self, share: float = 1.0) -> StopToken:
+        return StopToken(self.left(share), threading.current_thread() is threading.main_thread())
 
 
 class _Found:
@@ -275,7 +298,9 @@ def _count_support(
 # ---------------------------------------------------------------- proved
 
 
-def _compress(examined: Examined, about: Circumstances, found: _Found, n_jobs: int | None) -> None:
+def _compress(
+    examined: Examined, about: Circumstances, found: _Found, n_jobs: int | None, clock: _Clock
+) -> None:
     model = examined.model
     if model.loss not in ("hinge", "squared_hinge") or model.support is None:
         found.leave("compression", "no support vectors are known that determine the model")
@@ -289,7 +314,11 @@ def _compress(examined: Examined, about: Circumstances, found: _Found, n_jobs: i
     )
     rest = np.ones(about.n, dtype=bool)
     rest[kept] = False
-    refit = replace(examined, scores=_refit(named, kept))
+    try:
+        refit = replace(examined, scores=_refit(named, kept, clock.token(COMPRESSION_SHARE)))
+    except Stopped:
+        found.leave("compression", NO_TIME)
+        return
     errors = int((refit.lead[rest] <= 0).sum())
     differing = int(np.count_nonzero((refit.lead > 0) != (examined.lead > 0)))
     choices = math.log(about.selected_from) if about.was_chosen_here else 0.0
@@ -299,8 +328,7 @@ def _compress(examined: Examined, about: Circumstances, found: _Found, n_jobs: i
     found.add(lines.compression_line(value, len(kept), errors, differing, about))
 
 
-def _refit(named: NamedProblem, kept: Any) -> Any:
-    token = StopToken(None, threading.current_thread() is threading.main_thread())
+def _refit(named: NamedProblem, kept: Any, token: StopToken) -> Any:
     settings = named.settings
     scores = [
         scores_of_refit(problem, kept, settings.limits.tol, settings.solver, token)
@@ -309,7 +337,7 @@ def _refit(named: NamedProblem, kept: Any) -> Any:
     return np.column_stack(scores)
 
 
-def _bound_mistakes(examined: Examined, about: Circumstances, found: _Found) -> None:
+def _bound_mistakes(examined: Examined, about: Circumstances, found: _Found, clock: _Clock) -> None:
     if not (examined.agreements > 0).all():
         found.leave(
             "mistake bound", "the model does not separate the examples; mistake_bound tells if any does"
@@ -317,8 +345,13 @@ def _bound_mistakes(examined: Examined, about: Circumstances, found: _Found) -> 
         return
     share = about.delta / examined.signs.shape[1]
     value, bounds = 0.0, []
-    for sign in examined.signs.T:
-        bound = mistake_bound(examined.X, sign.astype(np.int8), fit_intercept=examined.has_offset)
+    for k, sign in enumerate(examined.signs.T):
+        token = clock.token(1.0 / (examined.signs.shape[1] - k))
+        try:
+            bound = mistake_bound_within(token, examined.X, sign.astype(np.int8), examined.has_offset)
+        except Stopped:
+            found.leave("mistake bound", NO_TIME)
+            return
         if not bound.exists:
             found.leave("mistake bound", "the margin is too small for double precision")
             return

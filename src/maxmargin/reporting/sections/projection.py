@@ -32,7 +32,8 @@ def projection(evidence: Evidence) -> Section:
     shown = [k for k in shown if subject.model.coef[k].any()]
     if not shown:
         return Section("rows", title, short, notes=["θ = 0: there is no boundary to be near to or far from."])
-    views = [_view(subject, k, min(POINTS, POINTS_OF_ALL // len(shown))) for k in shown]
+    few, most = _few(subject.examined.X), min(POINTS, POINTS_OF_ALL // len(shown))
+    views = [_view(subject, k, few, most) for k in shown]
     left, right = _sides(subject, shown[0]) if len(shown) == 1 else ("another class", "the class shown")
     lead = [
         f"To the right of the thick line the model says {right}, to the left {left}. Distances from it are "
@@ -59,11 +60,11 @@ def projection(evidence: Evidence) -> Section:
     return Section("rows", title, short, lead, [chart], notes=[note] if note else [])
 
 
-def _view(subject: Subject, k: int, most: int) -> dict[str, Any]:
+def _view(subject: Subject, k: int, few: Any, most: int) -> dict[str, Any]:
     model, examined = subject.model, subject.examined
     length = float(np.linalg.norm(model.coef[k]))
     x = examined.scores[:, k] / length
-    direction, _ = widest_direction(_few(examined.X), model.coef[k] / length)
+    direction, _ = widest_direction(few, model.coef[k] / length)
     across = times(examined.X, direction)
     across -= across.mean()
     side = examined.signs[:, k] > 0
