@@ -28,6 +28,8 @@ COMMANDS = (
     "predict",
     "evaluate",
     "certify",
+    "path",
+    "loo",
     "report",
     "play",
     "demo",

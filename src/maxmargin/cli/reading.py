@@ -6,13 +6,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from maxmargin.cli.options import STANDARD
+from maxmargin.cli.options import STANDARD, read_data
 
 if TYPE_CHECKING:
     from maxmargin.cli.voice import Voice
     from maxmargin.results.data import Data
 
-__all__ = ["check_classes", "label_guess", "say_what_was_read", "source_text"]
+__all__ = ["label_guess", "read_classes", "say_what_was_read", "source_text"]
 
 # Names by which `load_data` takes a column for the label.
 USUAL_NAMES = ("label", "y", "target", "class")
@@ -21,6 +21,17 @@ USUAL_NAMES = ("label", "y", "target", "class")
 def source_text(source: Path) -> str:
     """Return what a person calls the source."""
     return "standard input" if source == STANDARD else str(source)
+
+
+def read_classes(arguments: argparse.Namespace, voice: Voice) -> Data:
+    """Read what a command learns from, say what it is, and refuse what holds nothing to tell apart."""
+    from maxmargin.cli.described import data_fields
+
+    data = read_data(arguments, arguments.data)
+    say_what_was_read(data, arguments, voice)
+    voice.result({"data": data_fields(data, arguments.data)})
+    check_classes(data, arguments.data)
+    return data
 
 
 def say_what_was_read(data: Data, arguments: argparse.Namespace, voice: Voice) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from maxmargin.training.model import LinearModel
     from maxmargin.training.selected import Selected
 
-__all__ = ["add_search", "check_search", "search", "search_fields"]
+__all__ = ["add_search", "check_search", "error_lines", "search", "search_fields", "warn_of_search"]
 
 
 def add_search(group: Any) -> None:
@@ -107,6 +107,30 @@ def warn_of_search(selected: Selected, voice: Voice) -> bool:
         message = message.replace(name, f"--{name.replace('_', '-')}")
     voice.warn(message.replace("asked for by tol", "asked for by --tol").replace("raise tol", "raise --tol"))
     return True
+
+
+def error_lines(selected: Selected) -> list[str]:
+    """Return a line for each C that was judged, with a mark at the best."""
+    from maxmargin.cli.text_table import aligned
+    from maxmargin.results.leave_one_out_search import LeaveOneOutSearch
+    from maxmargin.results.wording import percent
+
+    table, rows = selected.table, []
+    for k, C in enumerate(table.Cs):
+        if isinstance(table, LeaveOneOutSearch):
+            count = table.counts[k]
+            if count is None:
+                cells = ["–", "–"]
+            else:
+                number = f"{count.lower:,}" if count.is_exact else f"{count.lower:,} to {count.upper:,}"
+                cells = [number, f"{count.training_errors:,}"]
+        else:
+            mean, spread = table.mean[k], table.standard_error[k]
+            cells = ["–", "–"] if mean != mean else [percent(1 - mean), f"± {percent(spread)}"]
+        rows.append([f"{C:.4g}", *cells, "best" if k == selected.index else ""])
+    if isinstance(table, LeaveOneOutSearch):
+        return aligned(["C", "wrong left out", "wrong in the fit", ""], rows)
+    return aligned(["C", "error held out", "standard error", ""], rows)
 
 
 def search_fields(selected: Selected, way: Way) -> dict[str, Any]:

@@ -25,10 +25,9 @@ from maxmargin.cli.options import (
     check_target,
     file_name,
     number,
-    read_data,
     whole_number,
 )
-from maxmargin.cli.reading import check_classes, say_what_was_read
+from maxmargin.cli.reading import read_classes
 from maxmargin.cli.search_for_c import add_search, check_search, search
 
 if TYPE_CHECKING:
@@ -94,16 +93,13 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     """Read, train, report, write."""
     from dataclasses import replace
 
-    from maxmargin.cli.described import data_fields, model_fields
+    from maxmargin.cli.described import model_fields
     from maxmargin.cli.streams import write_model
 
     target = target_of(arguments, voice)
     check_target(target, arguments.data)
     check_settings(arguments)
-    data = read_data(arguments, arguments.data)
-    say_what_was_read(data, arguments, voice)
-    voice.result({"data": data_fields(data, arguments.data)})
-    check_classes(data, arguments.data)
+    data = read_classes(arguments, voice)
     is_search = arguments.C == "auto"
     model, is_missed = search(arguments, data, voice) if is_search else (fit(arguments, data, voice), False)
     names = None if data.feature_names is None else list(data.feature_names)
