@@ -19,7 +19,7 @@ import maxmargin.inputs.cache as cache_module
 from maxmargin import CacheWarning, _core, load_data
 from maxmargin.errors import InvalidParameter, MissingFile
 from maxmargin.inputs.cache import data_from, data_to
-from maxmargin.inputs.mapped_archive import crc32_of, map_archive, write_archive
+from maxmargin.inputs.mapped_archive import MappedArchive, crc32_of, write_archive
 from maxmargin.inputs.settings import ReadSettings
 from maxmargin.results.data import Data
 from maxmargin.results.encoding import Encoding, SourceColumn
@@ -135,8 +135,8 @@ def test_every_field_of_the_record_is_kept(tmp_path, X):
     header, arrays = data_to(data)
     with open(tmp_path / "copy", "wb") as file:
         write_archive(file, {"data": header}, arrays)
-    description, mapped = map_archive(tmp_path / "copy")
-    assert_same(data_from(description["data"], mapped), data)
+    archive = MappedArchive(tmp_path / "copy")
+    assert_same(data_from(archive.description["data"], archive.arrays()), data)
 
 
 def test_labels_kept_as_python_objects_come_back_as_such(tmp_path):

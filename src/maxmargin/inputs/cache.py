@@ -2,9 +2,10 @@
 
 The copy is one file (``mapped_archive``), ``NAME.maxmargin-cache`` next to the source or in a folder. It says
 which file it was made of (size, times and number of the file), by which settings and by which version of this
-package; only a copy that fits all of them is used, and only after its checksums have been compared. The
-arrays are then read-only views of the file. Copies appear whole or not at all, so that processes may use and
-make the same copy at the same time. A copy that cannot be used or kept costs a warning, never the data.
+package; only a copy that fits all of them is used, and only if nobody can have touched it or its checksums
+are right. The arrays are then read-only views of the file. Copies appear whole or not at all, so that
+processes may use and make the same copy at the same time. A copy that cannot be used or kept costs a warning,
+never the data.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 from maxmargin import __version__
 from maxmargin.errors import CacheWarning, InvalidInput, InvalidParameter
 from maxmargin.inputs.atomic_file import replacing
-from maxmargin.inputs.mapped_archive import DamagedArchive, map_archive, write_archive
+from maxmargin.inputs.mapped_archive import DamagedArchive, MappedArchive, write_archive
 from maxmargin.inputs.settings import ReadSettings
 from maxmargin.results.data import Data
 from maxmargin.results.encoding import Encoding
@@ -95,7 +96,7 @@ def cache_path(source: Path, place: bool | str | os.PathLike[str]) -> Path:
         raise InvalidParameter(f"cache must be True, False or a folder that exists; got cache={str(place)!r}")
     # Sources in different folders may have the same name.
     place_of_source = hashlib.sha256(os.fsencode(os.path.realpath(source))).hexdigest()[:16]
-    return folder / f"{source.name[:200]}-{place_of_source}{SUFFIX}"
+    return folder / f"{source.name[:50]}-{place_of_source}{SUFFIX}"
 
 
 def settings_to(settings: ReadSettings) -> dict[str, Any]:
@@ -107,9 +108,9 @@ def settings_to(settings: ReadSettings) -> dict[str, Any]:
     return {name: plain(value) for name, value in found.items()}
 
 
-def warn(message: str) -> None:
-    """Warn in the name of whoever called ``load_data``."""
-    warnings.warn(message, CacheWarning, stacklevel=4)
+def warn(message: str, depth: int = 0) -> None:
+    """Warn in the name of whoever called ``load_data``, from `cached` or from so much deeper."""
+    warnings.warn(message, CacheWarning, stacklevel=4 + depth)
 
 
 # ---------------------------------------------------------------- is it the same source?
@@ -154,18 +155,19 @@ def settled_state(source: Path) -> dict[str, int] | None:
 def look_up(path: Path, key: Fields, threads: int) -> Data | None:
     """Return the kept data, None where there are none or they are of another source or other settings."""
     try:
-        description, arrays = map_archive(path, threads=threads)
+        archive = MappedArchive(path)
+        description = archive.description
         if description.get("format") != FORMAT:
             raise DamagedArchive("not a cache of maxmargin")
         if description.get("version") != VERSION or description.get("key") != key:
             return None
-        return data_from(description["data"], arrays)
+        return data_from(description["data"], archive.arrays(threads))
     except FileNotFoundError:
         return None
     except OSError as error:
-        warn(f"{path} cannot be read, so the source is: {error.strerror or error}")
+        warn(f"{path} cannot be read, so the source is: {error.strerror or error}", depth=1)
     except (DamagedArchive, InvalidInput, KeyError, TypeError, ValueError, AttributeError) as error:
-        warn(f"{path} is damaged and is made anew: {error}")
+        warn(f"{path} is damaged and is made anew: {error}", depth=1)
     return None
 
 
@@ -225,6 +227,15 @@ def as_text(array: NDArray[Any], name: str) -> tuple[NDArray[Any], bool]:
     return text, True
 
 
+FIELD_KINDS: dict[str, set[type]] = {
+    "scheme": {str},
+    "label": {str, int, type(None)},
+    "n_skipped": {int},
+    "skipped": {list},
+    "feature_names": {list, type(None)},
+}
+
+
 def data_from(header: Fields, arrays: Mapping[str, NDArray[Any]]) -> Data:
     """Return the record; what cannot be one is an InvalidInput, KeyError, TypeError or ValueError."""
     found: dict[str, Any] = {"y": None} | {
@@ -234,8 +245,14 @@ def data_from(header: Fields, arrays: Mapping[str, NDArray[Any]]) -> Data:
     }
     names, encoding = header["feature_names"], header["encoding"]
     X = arrays["X"] if "X" in arrays else rows_from(header, arrays)
-    if X.dtype.kind not in "biuf":
-        raise InvalidInput(f"rows of type {X.dtype}")
+    weights = found.get("sample_weight", X)
+    if X.dtype.kind not in "biuf" or X.ndim != 2 or weights.dtype.kind not in "biuf":
+        raise InvalidInput(f"rows of type {X.dtype} in {X.ndim} dimensions, weights of type {weights.dtype}")
+    for name, kinds in FIELD_KINDS.items():
+        if type(header[name]) not in kinds:
+            raise InvalidInput(f"{name} is {header[name]!r:.50}")
+    if not all(isinstance(text, str) for text in [*(names or []), *header["skipped"]]):
+        raise InvalidInput("names that are no text")
     return Data(
         X=X,
         feature_names=None if names is None else tuple(names),
@@ -257,7 +274,8 @@ def rows_from(header: Fields, arrays: Mapping[str, NDArray[Any]]) -> Any:
     if columns.dtype not in (np.int32, np.int64) or starts.dtype != columns.dtype:
         raise InvalidInput(f"indices of type {columns.dtype} and {starts.dtype}")
     is_consistent = (
-        starts.shape == (n_rows + 1,)
+        columns.ndim == values.ndim == 1
+        and starts.shape == (n_rows + 1,)
         and starts[0] == 0
         and starts[-1] == len(columns) == len(values)
         and bool((starts[1:] >= starts[:-1]).all())

@@ -3,8 +3,8 @@
 It is a zip archive of a JSON text and NumPy's own files, as model files are, and any tool that knows zip can
 list, test and unpack it. Nothing is compressed, and padding in the entries' headers (the extra field that
 ``zipalign`` uses) makes every array begin at a multiple of 64 bytes, so that a memory map of the file is the
-arrays themselves. All of it is held to the archive's checksums before anything is handed out; the core
-computes them about as fast as memory can be read.
+arrays themselves. What may have changed since this machine wrote it (``untouched``) is held to the archive's
+checksums before it is handed out; the core computes them about as fast as memory can be read.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ import os
 import stat
 import struct
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 
@@ -26,9 +28,10 @@ from numpy.typing import NDArray
 
 import maxmargin._core as _core
 from maxmargin.inputs.plain_arrays import UNREADABLE, array_in, entries_of, entry
+from maxmargin.inputs.untouched import is_untouched, note_of, sign
 from maxmargin.rows.waiting import results_of
 
-__all__ = ["DamagedArchive", "map_archive", "write_archive"]
+__all__ = ["DamagedArchive", "MappedArchive", "write_archive"]
 
 DESCRIPTION = "description.json"
 ALIGNMENT = 64
@@ -44,8 +47,9 @@ class DamagedArchive(Exception):
 
 def write_archive(file: BinaryIO, description: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write a description that JSON can hold and named arrays of truth values, numbers or text."""
+    note = note_of()
     with zipfile.ZipFile(file, "w") as archive:
-        text = json.dumps({**description, "arrays": sorted(arrays)}, allow_nan=False)
+        text = json.dumps({**description, "arrays": sorted(arrays), "note": note}, allow_nan=False)
         archive.writestr(entry(DESCRIPTION), text.encode())
         for name in sorted(arrays):
             array = plain_array(arrays[name])
@@ -57,13 +61,25 @@ def write_archive(file: BinaryIO, description: Mapping[str, Any], arrays: Mappin
                 content = array.ravel(order="K").view(np.uint8).data
                 for first in range(0, len(content), PIECE):
                     stream.write(content[first : first + PIECE])
+    sign(file, note)
 
 
-def map_archive(path: Path, *, threads: int = 1) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the description and the arrays, which are read-only views of the file.
+class MappedArchive:
+    """An archive whose description has been read and whose arrays are where they are.
 
-    Every byte that is handed out has been compared with its checksum. A file that is replaced later (as
-    writers of this package do) does no harm; one that is overwritten in place changes the arrays.
+    A file that is replaced later (as writers of this package do) does no harm; one that is overwritten in
+    place changes the arrays.
+
+    Parameters
+    ----------
+    path : Path
+
+    Attributes
+    ----------
+    description : dict
+        What `write_archive` was given.
+    is_untouched : bool
+        Whether nobody can have changed the file since this machine wrote it.
 
     Raises
     ------
@@ -72,19 +88,33 @@ def map_archive(path: Path, *, threads: int = 1) -> tuple[dict[str, Any], dict[s
     OSError
         For a file that is not there or cannot be read.
     """
-    mapping = mapped_file(path)
-    whole = np.frombuffer(mapping, dtype=np.uint8)
+
+    def __init__(self, path: Path) -> None:
+        mapping, found = mapped_file(path)
+        self.whole = np.frombuffer(mapping, dtype=np.uint8)
+        with damage_told():
+            self.members = entries_of(zipfile.ZipFile(cast(BinaryIO, mapping)), len(self.whole))
+            text = checked(self.whole, self.members[DESCRIPTION], 1).tobytes()
+            self.description: dict[str, Any] = json.loads(text)
+            names = self.description["arrays"]
+            if sorted([*(f"{name}.npy" for name in names), DESCRIPTION]) != sorted(self.members):
+                raise DamagedArchive("its entries are not those of its description")
+            self.is_untouched = is_untouched(found, self.description.get("note"))
+
+    def arrays(self, threads: int = 1) -> dict[str, NDArray[Any]]:
+        """Return the arrays as read-only views of the file; their checksums are compared if need be."""
+        look = placed if self.is_untouched else partial(checked, threads=threads)
+        with damage_told():
+            names = self.description["arrays"]
+            return {name: mapped_array(look(self.whole, self.members[f"{name}.npy"])) for name in names}
+
+
+@contextmanager
+def damage_told() -> Iterator[None]:
+    """Turn all that an archive may be guilty of into one error."""
     try:
-        archive = zipfile.ZipFile(cast(BinaryIO, mapping))
-        members = entries_of(archive, len(whole))
-        description = json.loads(checked(whole, members[DESCRIPTION], 1).tobytes())
-        names = description["arrays"]
-        if sorted([*(f"{name}.npy" for name in names), DESCRIPTION]) != sorted(members):
-            raise DamagedArchive("its entries are not those of its description")
-        return description, {
-            name: mapped_array(checked(whole, members[f"{name}.npy"], threads)) for name in names
-        }
-    except (*UNREADABLE, TypeError, RecursionError, MemoryError) as error:
+        yield
+    except (*UNREADABLE, TypeError, AttributeError, RecursionError, MemoryError) as error:
         raise DamagedArchive(str(error) or type(error).__name__) from None
 
 
@@ -116,7 +146,7 @@ def numpy_header(array: NDArray[Any]) -> bytes:
 # ---------------------------------------------------------------- reading
 
 
-def mapped_file(path: Path) -> mmap.mmap:
+def mapped_file(path: Path) -> tuple[mmap.mmap, os.stat_result]:
     """Return the file as it is at this moment, mapped into memory for reading."""
     # A pipe in the file's place must not be waited for.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
@@ -126,19 +156,25 @@ def mapped_file(path: Path) -> mmap.mmap:
             raise DamagedArchive("not an ordinary file")
         if found.st_size == 0:
             raise DamagedArchive("the file is empty")
-        return mmap.mmap(descriptor, found.st_size, access=mmap.ACCESS_READ)
+        return mmap.mmap(descriptor, found.st_size, access=mmap.ACCESS_READ), found
     finally:
         os.close(descriptor)
 
 
-def checked(whole: NDArray[np.uint8], member: zipfile.ZipInfo, threads: int) -> NDArray[np.uint8]:
-    """Return an entry's bytes if they have its checksum."""
+def placed(whole: NDArray[np.uint8], member: zipfile.ZipInfo) -> NDArray[np.uint8]:
+    """Return an entry's bytes, which are all there."""
     header = whole[member.header_offset : member.header_offset + LOCAL_HEADER.size].tobytes()
     signature, name_length, extra_length = LOCAL_HEADER.unpack(header)
     first = member.header_offset + LOCAL_HEADER.size + name_length + extra_length
     content = whole[first : first + member.file_size]
     if signature != b"PK\x03\x04" or len(content) != member.file_size:
         raise DamagedArchive(f"{member.filename} is not where it should be")
+    return content
+
+
+def checked(whole: NDArray[np.uint8], member: zipfile.ZipInfo, threads: int) -> NDArray[np.uint8]:
+    """Return an entry's bytes if they have its checksum."""
+    content = placed(whole, member)
     if crc32_of(content, threads) != member.CRC:
         raise DamagedArchive(f"{member.filename} does not have its checksum")
     return content
