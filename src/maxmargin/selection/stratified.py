@@ -30,7 +30,7 @@ def stratified_splits(
     --------
     >>> splits = stratified_splits(np.array([0, 0, 0, 0, 1, 1]), 2)
     >>> [held_out.tolist() for _, held_out in splits]
-    [[2, 3, 5], [0, 1, 4]]
+    [[1, 2, 4], [0, 3, 5]]
     """
     random = np.random.RandomState(seed % 2**32)  # its numbers are the same in every version of NumPy
     fold = np.empty(len(codes), dtype=np.intp)
