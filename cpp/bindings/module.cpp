@@ -19,6 +19,7 @@ void bind_bands(nb::module_& m);
 void bind_online(nb::module_& m);
 void bind_proximal(nb::module_& m);
 void bind_readers(nb::module_& m);
+void bind_libsvm(nb::module_& m);
 
 NB_MODULE(_core, m) {
     m.doc() = "Compiled kernels of maxmargin: rows, losses, passes over rows, text readers, and checksums.";
@@ -37,4 +38,5 @@ NB_MODULE(_core, m) {
     bind_online(m);
     bind_proximal(m);
     bind_readers(m);
+    bind_libsvm(m);
 }

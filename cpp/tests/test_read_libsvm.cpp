@@ -2,31 +2,45 @@
 
 #include "check.hpp"
 
+#include <bit>
 #include <cstdint>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "maxmargin/read/libsvm.hpp"
+#include "libsvm_text.hpp"
 
 using namespace maxmargin::read;
 
 namespace {
 
+constexpr std::size_t all_at_once = std::size_t{1} << 30U;
+
 using Narrow = SparseTable<std::int32_t>;
 using Wide = SparseTable<std::int64_t>;
 
+AnySparseTable read_text(const std::string& text, const LibsvmOptions& options = {}) {
+    return std::move(read_in_parts(text, options, all_at_once).table);
+}
+
 Narrow narrow(const std::string& text, const LibsvmOptions& options = {}) {
-    return std::get<Narrow>(read_libsvm(text, options));
+    return std::get<Narrow>(read_text(text, options));
+}
+
+std::vector<std::int32_t> columns(const std::string& text, const LibsvmOptions& options = {}) {
+    return to_vector(narrow(text, options).columns);
+}
+
+std::string told(Position at, const std::string& message) {
+    return std::to_string(at.line) + ":" + std::to_string(at.column) + ": " + message;
 }
 
 // "line:column: message", or "" when the text is read.
 std::string error_of(const std::string& text, const LibsvmOptions& options = {}) {
     try {
-        read_libsvm(text, options);
+        read_text(text, options);
     } catch (const ReadError& error) {
-        const Position at = error.position();
-        return std::to_string(at.line) + ":" + std::to_string(at.column) + ": " + error.what();
+        return told(error.position(), error.what());
     }
     return "";
 }
@@ -41,10 +55,10 @@ TEST("rows, blanks, comments, blank lines, line ends") {
                                 "-1  2:-1e3 \t # 9:9\n"
                                 "0#1:1\n"
                                 "2.5 1:1#x");
-    CHECK(table.labels == std::vector<double>{1, -1, 0, 2.5});
-    CHECK(table.values == std::vector<double>{2, 0.5, -1000, 1});
-    CHECK(table.columns == std::vector<std::int32_t>{0, 2, 1, 0});
-    CHECK(table.starts == std::vector<std::int32_t>{0, 2, 3, 3, 4});
+    CHECK(to_vector(table.labels) == std::vector<double>{1, -1, 0, 2.5});
+    CHECK(to_vector(table.values) == std::vector<double>{2, 0.5, -1000, 1});
+    CHECK(to_vector(table.columns) == std::vector<std::int32_t>{0, 2, 1, 0});
+    CHECK(to_vector(table.starts) == std::vector<std::int32_t>{0, 2, 3, 3, 4});
     CHECK(table.n_columns == 3);
     CHECK(!table.zero_based);
 }
@@ -52,18 +66,18 @@ TEST("rows, blanks, comments, blank lines, line ends") {
 TEST("no text, no rows") {
     for (const char* text : {"", "\n\n", "# only this", " "}) {
         const Narrow table = narrow(text);
-        CHECK(table.labels.empty());
-        CHECK(table.starts == std::vector<std::int32_t>{0});
+        CHECK(table.labels.size == 0);
+        CHECK(to_vector(table.starts) == std::vector<std::int32_t>{0});
         CHECK(table.n_columns == 0);
     }
 }
 
 TEST("columns count from zero or one") {
     CHECK(narrow("1 0:1 4:1").zero_based);
-    CHECK(narrow("1 0:1 4:1").columns == std::vector<std::int32_t>{0, 4});
-    CHECK(narrow("1 1:1 4:1").columns == std::vector<std::int32_t>{0, 3});
-    CHECK(narrow("1 1:1 4:1", {IndexBase::zero, {}}).columns == std::vector<std::int32_t>{1, 4});
-    CHECK(narrow("1 1:1\n1 0:1").columns == std::vector<std::int32_t>{1, 0});
+    CHECK(columns("1 0:1 4:1") == std::vector<std::int32_t>{0, 4});
+    CHECK(columns("1 1:1 4:1") == std::vector<std::int32_t>{0, 3});
+    CHECK(columns("1 1:1 4:1", {IndexBase::zero, {}}) == std::vector<std::int32_t>{1, 4});
+    CHECK(columns("1 1:1\n1 0:1") == std::vector<std::int32_t>{1, 0});
     CHECK(error_of("1 1:1\n1 0:1", {IndexBase::one, {}}) ==
           "2:3: index 0, but columns count from 1 (zero_based=False)");
 }
@@ -72,17 +86,17 @@ TEST("the width is the largest column or what is asked for") {
     CHECK(narrow("1 3:1", {IndexBase::detect, 9}).n_columns == 9);
     CHECK(narrow("1 3:1", {IndexBase::detect, 3}).n_columns == 3);
     CHECK(error_of("1 3:1\n1 1:1 4:1", {IndexBase::detect, 3}) ==
-          "2:7: index 4 is beyond the 3 columns expected (they count from 1)");
+          "2:7: index 4 is beyond the 3 columns expected");
     CHECK(error_of("1 3:1\n1 0:1", {IndexBase::detect, 3}) ==
-          "1:3: index 3 is beyond the 3 columns expected (they count from 0)");
+          "1:3: index 3 is beyond the 3 columns expected, which count from 0, because some index is 0");
 }
 
 TEST("indices beyond 32 bits make wide tables") {
-    const AnySparseTable wide = read_libsvm("1 1:1 2147483648:2", {});
-    CHECK(std::get<Wide>(wide).columns == std::vector<std::int64_t>{0, 2147483647});
+    const AnySparseTable wide = read_text("1 1:1 2147483648:2", {});
+    CHECK(to_vector(std::get<Wide>(wide).columns) == std::vector<std::int64_t>{0, 2147483647});
     CHECK(std::get<Wide>(wide).n_columns == 2147483648);
-    CHECK(std::holds_alternative<Wide>(read_libsvm("1 1:1", {IndexBase::detect, std::int64_t{1} << 40})));
-    CHECK(std::holds_alternative<Narrow>(read_libsvm("1 2147483647:1", {})));
+    CHECK(std::holds_alternative<Wide>(read_text("1 1:1", {IndexBase::detect, std::int64_t{1} << 40})));
+    CHECK(std::holds_alternative<Narrow>(read_text("1 2147483647:1", {})));
 }
 
 TEST("every malformed pair is refused at its place") {
@@ -120,19 +134,88 @@ TEST("columns of errors count characters, and long or odd tokens are shown safel
           "1:3: expected index:value, found \"" + std::string(40, 'x') + "…\"");
 }
 
-TEST("no bytes make the reader do anything but read or refuse") {
+namespace {
+
+// All that is known after reading, as text, or the error.
+std::string outcome(const std::string& text, const LibsvmOptions& options, std::size_t part_bytes) {
+    std::string found;
+    const auto add = [&found](const char* name, const auto& values) {
+        found += name;
+        for (const auto value : values)
+            found.append(" ").append(std::to_string(std::bit_cast<std::int64_t>(value)));
+    };
+    try {
+        const ReadText read = read_in_parts(text, options, part_bytes);
+        std::visit(
+            [&](const auto& table) {
+                add("labels", to_vector(table.labels));
+                add("values", to_vector(table.values));
+                const auto columns = to_vector(table.columns);
+                const auto starts = to_vector(table.starts);
+                add("columns", std::vector<std::int64_t>(columns.begin(), columns.end()));
+                add("starts", std::vector<std::int64_t>(starts.begin(), starts.end()));
+                found.append(" width ").append(std::to_string(table.n_columns));
+                found.append(table.zero_based ? " from 0" : " from 1");
+            },
+            read.table);
+        found.append(" bad lines ").append(std::to_string(read.n_bad_lines));
+        if (read.first_bad_line)
+            found.append(" first ").append(told(read.first_bad_line->position, read.first_bad_line->message));
+    } catch (const ReadError& error) {
+        found = told(error.position(), error.what());
+    }
+    return found;
+}
+
+}  // namespace
+
+TEST("bad lines are skipped with all they hold, and the first is told") {
+    const LibsvmOptions options{IndexBase::detect, {}, true};
+    const ReadText read = read_in_parts("1 1:1\n1 0:1 7:x\n\n2 2:2\nspam\n3 3:3", options, all_at_once);
+    const auto& table = std::get<Narrow>(read.table);
+    CHECK(to_vector(table.labels) == std::vector<double>{1, 2, 3});
+    CHECK(to_vector(table.columns) == std::vector<std::int32_t>{0, 1, 2});
+    CHECK(!table.zero_based);
+    CHECK(read.n_bad_lines == 2);
+    CHECK(read.first_bad_line->position.line == 2);
+    CHECK(read.first_bad_line->position.column == 7);
+    CHECK(read.first_bad_line->message == "expected index:value, found \"7:x\"");
+}
+
+TEST("a token that says stop ends a long part") {
+    class StopAtOnce final : public maxmargin::StopToken {
+      public:
+        bool poll() noexcept override { return true; }
+    };
+    StopAtOnce token;
+    LibsvmPart part;
+    std::string one_line = "1", many_lines;
+    for (int i = 1; i < 200000; ++i) one_line.append(" ").append(std::to_string(i)).append(":1");
+    for (int i = 1; i < 400000; ++i) many_lines += "1\n22\n";
+    CHECK(!part.parse(one_line + "\n", {}, token));
+    CHECK(!part.parse(many_lines, {}, token));
+    maxmargin::NeverStop never;
+    CHECK(part.parse(one_line + "\n", {}, never));
+    CHECK(part.summary().n_values == 199999);
+}
+
+TEST("no bytes make the reader do anything but read or refuse, in parts of any length alike") {
     std::mt19937_64 random(2);
     const std::string likely = "0123456789:.-+e #\n\r\t,xnaif";
     int n_read = 0, n_refused = 0;
-    for (int i = 0; i < 40000; ++i) {
-        std::string text = i % 2 == 0 ? "1 1:2 2:3\n-1 5:0.5" : "";
+    for (int i = 0; i < 20000; ++i) {
+        std::string text = i % 2 == 0 ? "1 1:2 2:3\n-1 5:0.5\n1 0:1 3000000000:1" : "";
         for (std::uint64_t n = random() % 24; n != 0; --n) {
             const char byte =
                 i % 3 == 0 ? static_cast<char>(random() % 256) : likely[random() % likely.size()];
             text.insert(text.begin() + static_cast<std::ptrdiff_t>(random() % (text.size() + 1)), byte);
         }
-        text.shrink_to_fit();  // so that a sanitizer sees a read beyond the end
-        const bool is_read = error_of(text).empty();
+        LibsvmOptions options{static_cast<IndexBase>(random() % 3), {}, random() % 4 == 0};
+        if (random() % 2 == 0) options.n_columns = static_cast<std::int64_t>(random() % 8);
+        const std::string whole = outcome(text, options, all_at_once);
+        CHECK(outcome(text, options, 1) == whole);
+        CHECK(outcome(text, options, 9) == whole);
+        const bool is_read = whole.starts_with("labels");
         n_read += is_read ? 1 : 0;
         n_refused += is_read ? 0 : 1;
     }

@@ -598,14 +598,6 @@ def proximal_slopes(stiffness: float, steps: Annotated[NDArray[numpy.float64], d
 def proximal_alpha(stiffness: float, cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], anchor: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], excess: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """The multipliers of the rows."""
 
-class ReadError(ValueError):
-    """Text that cannot be read; its args are (message, line, column)."""
-
-def read_libsvm(source: bytes | bytearray | memoryview, zero_based: bool | None = None, n_columns: int | None = None) -> tuple[NDArray[numpy.float64], NDArray[numpy.int32 | numpy.int64], NDArray[numpy.int32 | numpy.int64], NDArray[numpy.float64], int, bool]:
-    """
-    LIBSVM text as (values, columns, row starts, labels, n_columns, zero_based).
-    """
-
 def read_csv_record(source: bytes | bytearray | memoryview, start: int, separator: str) -> tuple[list[bytes], int]:
     """
     The fields of the record at start, and where the next one starts; no fields at the end.
@@ -615,3 +607,37 @@ def read_csv(source: bytes | bytearray | memoryview, start: int, separator: str,
     """
     The records from start on as (features, labels or their codes, text of the codes or None).
     """
+
+class ReadError(ValueError):
+    """Text that cannot be read; its args are (message, line, column)."""
+
+class LibsvmPart:
+    """Some lines of LIBSVM text, parsed; for use again."""
+
+    def __init__(self) -> None: ...
+
+    def parse(self, text: bytes | bytearray | memoryview, table: LibsvmTable, token: StopToken) -> None:
+        """
+        Read whole lines by the table's settings; several parts can be parsed at once.
+        """
+
+class LibsvmTable:
+    """The rows of LIBSVM text, put together from parts."""
+
+    def __init__(self, zero_based: bool | None, n_columns: int | None, skip_bad_lines: bool, n_bytes: int | None) -> None: ...
+
+    def append(self, part: LibsvmPart) -> None:
+        """Add the next part; ReadError for a line that cannot be read."""
+
+    def finish(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.int32 | numpy.int64], NDArray[numpy.int32 | numpy.int64], NDArray[numpy.float64], int, bool]:
+        """
+        All rows as (values, columns, row starts, labels, n_columns, zero_based); once.
+        """
+
+    @property
+    def n_bad_lines(self) -> int:
+        """How many lines were skipped."""
+
+    @property
+    def first_bad_line(self) -> tuple[str, int, int] | None:
+        """The first of them as (message, line, column)."""

@@ -343,18 +343,37 @@ class LeaveOneOutWarning(UserWarning):
 
 
 class SkippedLines(UserWarning):
-    """Lines of a file could not be read and were left out, as `skip_bad_lines` asks for.
+    r"""Lines of a file could not be read and were left out, as `skip_bad_lines` asks for.
+
+    Parameters
+    ----------
+    message : str
+        Which file, how many lines, and what is wrong with the first.
+    n_lines : int
+        How many lines.
 
     Examples
     --------
     >>> import warnings
-    >>> from maxmargin import SkippedLines
-    >>> with warnings.catch_warnings(record=True) as caught:
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from maxmargin import load_data
+    >>> with TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
-    ...     warnings.warn("2 lines of a9a.svm were left out", SkippedLines, stacklevel=1)
-    >>> caught[0].category.__name__
-    'SkippedLines'
+    ...     path = Path(folder) / "some.svm"
+    ...     _ = path.write_text("+1 1:0.5\n-1 1:?\n-1 2:1\n")
+    ...     data = load_data(path, skip_bad_lines=True)
+    >>> data.n_rows, caught[0].message.n_lines
+    (2, 1)
     """
+
+    def __init__(self, message: str, n_lines: int = 0) -> None:
+        # Both are kept in `args`, which is what pickle hands back to this constructor.
+        super().__init__(message, n_lines)
+        self.n_lines = n_lines
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class Interrupted(KeyboardInterrupt):

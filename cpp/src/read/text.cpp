@@ -4,18 +4,20 @@
 
 namespace maxmargin::read {
 
+std::int64_t count_characters(std::string_view text) noexcept {
+    return std::count_if(text.begin(), text.end(), [](char c) {
+        const bool continues_a_character = (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
+        return !continues_a_character;
+    });
+}
+
 Position position_of(std::string_view text, std::size_t offset) noexcept {
     const std::string_view before = text.substr(0, std::min(offset, text.size()));
     const std::size_t newline = before.rfind('\n');
     const std::size_t line_start =
         newline == std::string_view::npos ? length_of_byte_order_mark(before) : newline + 1;
     const std::string_view line = before.substr(line_start);
-    const auto continues_a_character = [](char c) {
-        return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
-    };
-    return {1 + std::count(before.begin(), before.end(), '\n'),
-            1 + static_cast<std::int64_t>(line.size()) -
-                std::count_if(line.begin(), line.end(), continues_a_character)};
+    return {1 + std::count(before.begin(), before.end(), '\n'), 1 + count_characters(line)};
 }
 
 std::string quoted(std::string_view token) {

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 
-import maxmargin._core as _core
+from maxmargin._core import LibsvmTable
 from maxmargin.errors import FileFormatError, InvalidInput
+from maxmargin.inputs.libsvm_parts import parse_side_by_side
+from maxmargin.inputs.skipped_lines import skipped_lines_text, warn_of_skipped_lines
 from maxmargin.inputs.source import located_errors
 from maxmargin.results.data import Data
+from maxmargin.rows.cores import resolve_jobs
 
 __all__ = ["libsvm_lines", "read_libsvm"]
 
@@ -18,7 +22,15 @@ ZERO_BASED_SCHEME = "libsvm-zero-based"
 ROWS_AT_ONCE = 1024
 
 
-def read_libsvm(content: bytes, path: Path, *, n_columns: int | None, zero_based: bool | None) -> Data:
+def read_libsvm(
+    content: bytes,
+    path: Path,
+    *,
+    n_columns: int | None,
+    zero_based: bool | None,
+    skip_bad_lines: bool = False,
+    n_jobs: int | None = None,
+) -> Data:
     """Return the rows of LIBSVM text as a CSR array.
 
     Parameters
@@ -31,21 +43,37 @@ def read_libsvm(content: bytes, path: Path, *, n_columns: int | None, zero_based
         The width; None takes the largest column used.
     zero_based : bool or None
         Whether columns count from 0; None decides by whether any index is 0.
+    skip_bad_lines : bool
+        Leave out lines that cannot be read, and warn.
+    n_jobs : int or None
+        Threads; they change the time, nothing else.
     """
     from scipy.sparse import csr_array
 
+    table = LibsvmTable(zero_based, n_columns, skip_bad_lines, len(content))
     with located_errors(path):
-        values, columns, starts, labels, width, counts_from_zero = _core.read_libsvm(
-            content, zero_based, n_columns
-        )
+        parse_side_by_side(BytesIO(content), path, table, resolve_jobs(n_jobs), len(content))
+        values, columns, starts, labels, width, counts_from_zero = table.finish()
+    bad_line = first_bad_line(table, path)
     if len(labels) == 0:
-        raise FileFormatError("the file has no rows", path)
+        left_out = "" if bad_line is None else f"; {skipped_lines_text(table.n_bad_lines, bad_line)}"
+        raise FileFormatError(f"the file has no rows{left_out}", path)
     if width == 0:
         raise FileFormatError("no row has an index:value pair; give n_columns if that is meant", path)
+    if bad_line is not None:
+        warn_of_skipped_lines(path, table.n_bad_lines, bad_line)
     X = csr_array((values, columns, starts), shape=(len(labels), width))
     X.has_sorted_indices = True
     X.has_canonical_format = True
     return Data(X, labels, scheme=ZERO_BASED_SCHEME if counts_from_zero else "libsvm")
+
+
+def first_bad_line(table: LibsvmTable, path: Path) -> FileFormatError | None:
+    """Return the error of the first line that was left out."""
+    if table.first_bad_line is None:
+        return None
+    message, line, column = table.first_bad_line
+    return FileFormatError(message, path, line, column)
 
 
 def libsvm_lines(data: Data) -> Iterator[bytes]:

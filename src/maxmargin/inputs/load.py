@@ -148,7 +148,14 @@ def read_data(source: Any, settings: ReadSettings) -> Data:
     if format == "libsvm":
         check_is_libsvm(settings, file)
         zero_based = None if settings.zero_based == "auto" else bool(settings.zero_based)
-        return read_libsvm(content, file, n_columns=settings.n_columns, zero_based=zero_based)
+        return read_libsvm(
+            content,
+            file,
+            n_columns=settings.n_columns,
+            zero_based=zero_based,
+            skip_bad_lines=settings.skip_bad_lines,
+            n_jobs=settings.n_jobs,
+        )
     check_is_table(settings, str(file))
     if format == "csv":
         return read_table(content, file, label=settings.label, n_columns=settings.n_columns)

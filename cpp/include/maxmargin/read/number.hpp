@@ -1,8 +1,8 @@
 // Decimal text to double, correctly rounded, without locale.
 //
-// Short numbers take a fast path: when the digits form an integer below 2^53 and at most 22 of them
-// stand behind the point, both the integer and the power of ten are exact doubles, so that one IEEE
-// division rounds correctly. Everything else goes to std::from_chars.
+// Short numbers take a fast path: when the digits form an integer up to 2^53 and the power of ten that goes
+// with them is at most 22, both are exact doubles, so that one IEEE multiplication or division rounds
+// correctly. Everything else goes to std::from_chars.
 #pragma once
 
 #include <array>
@@ -10,6 +10,8 @@
 #include <cmath>
 #include <cstdint>
 #include <system_error>
+
+#include "maxmargin/read/digits.hpp"
 
 namespace maxmargin::read {
 
@@ -21,8 +23,6 @@ struct Number {
     double value;
     NumberKind kind;
 };
-
-inline bool is_digit(char c) noexcept { return static_cast<unsigned char>(c - '0') < 10; }
 
 namespace detail {
 
@@ -57,6 +57,20 @@ inline bool is_tiny(const char* p, const char* end) noexcept {
     return power + exponent < 0;
 }
 
+// Adds the exponent whose e stands at p to the power and gives the place behind it; nullptr for one that is
+// long or has no digits.
+inline const char* take_exponent(const char* p, const char* last, std::int64_t& power) noexcept {
+    ++p;
+    const bool negative = p != last && *p == '-';
+    if (negative || (p != last && *p == '+')) ++p;
+    std::uint64_t exponent = 0;
+    const char* const end = take_digits(p, last, exponent);
+    constexpr std::ptrdiff_t most_digits = 4;
+    if (end == p || end - p > most_digits) return nullptr;
+    power += negative ? -static_cast<std::int64_t>(exponent) : static_cast<std::int64_t>(exponent);
+    return end;
+}
+
 inline Number parse_long_number(const char* start, const char* unsigned_start, bool negative,
                                 const char* last) noexcept {
     // from_chars would read a second minus sign.
@@ -81,24 +95,24 @@ inline Number parse_number(const char* start, const char* last) noexcept {
     if (negative || (p != last && *p == '+')) ++p;
     const char* const unsigned_start = p;
     std::uint64_t digits = 0;
-    const auto take_digits = [&] {
-        const char* const first = p;
-        for (; p != last && is_digit(*p); ++p) digits = digits * 10 + static_cast<std::uint64_t>(*p - '0');
-        return p - first;
-    };
-    std::ptrdiff_t n_digits = take_digits(), n_decimals = 0;
+    p = take_digits(p, last, digits);
+    std::ptrdiff_t n_digits = p - unsigned_start;
+    std::int64_t power = 0;
     if (p != last && *p == '.') {
-        ++p;
-        n_decimals = take_digits();
-        n_digits += n_decimals;
+        const char* const decimals = p + 1;
+        p = take_digits(decimals, last, digits);
+        power = decimals - p;
+        n_digits += p - decimals;
     }
-    const bool has_exponent = p != last && (*p == 'e' || *p == 'E');
     constexpr std::uint64_t exact = std::uint64_t{1} << 53U;
     constexpr std::ptrdiff_t never_wraps = 19;
-    if (n_digits == 0 || n_digits > never_wraps || digits > exact || has_exponent)
+    if (p != last && (*p == 'e' || *p == 'E')) p = detail::take_exponent(p, last, power);
+    if (p == nullptr || n_digits == 0 || n_digits > never_wraps || digits > exact || power < -22 ||
+        power > 22)
         return detail::parse_long_number(start, unsigned_start, negative, last);
-    double value = static_cast<double>(digits);
-    if (n_decimals != 0) value /= detail::powers_of_ten[static_cast<std::size_t>(n_decimals)];
+    const auto whole = static_cast<double>(digits);
+    const double value = power < 0 ? whole / detail::powers_of_ten[static_cast<std::size_t>(-power)]
+                                   : whole * detail::powers_of_ten[static_cast<std::size_t>(power)];
     return {p, negative ? -value : value, NumberKind::finite};
 }
 

@@ -24,6 +24,9 @@ class ReadError : public std::runtime_error {
     Position position_;
 };
 
+// How many characters the bytes of UTF-8 text are.
+std::int64_t count_characters(std::string_view text) noexcept;
+
 // Found only when there is an error to report, so that the readers need not count lines.
 Position position_of(std::string_view text, std::size_t offset) noexcept;
 

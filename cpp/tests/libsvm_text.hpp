@@ -1,0 +1,45 @@
+// A whole LIBSVM text read as the library reads it: in parts of whole lines, each of a certain length at
+// least.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "maxmargin/read/libsvm_table.hpp"
+
+namespace maxmargin::read {
+
+struct ReadText {
+    AnySparseTable table;
+    std::int64_t n_bad_lines = 0;
+    std::optional<LineError> first_bad_line;
+};
+
+// Every part in memory of its own, so that a sanitizer sees a read beyond its end.
+inline ReadText read_in_parts(std::string_view text, const LibsvmOptions& options, std::size_t part_bytes) {
+    text.remove_prefix(length_of_byte_order_mark(text));
+    LibsvmTable table(options, text.size());
+    LibsvmPart part;
+    NeverStop never;
+    while (!text.empty()) {
+        const std::size_t newline = text.find('\n', part_bytes < text.size() ? part_bytes : text.size() - 1);
+        std::string lines(text.substr(0, newline == std::string_view::npos ? newline : newline + 1));
+        text.remove_prefix(lines.size());
+        if (lines.back() != '\n') lines.push_back('\n');
+        lines.shrink_to_fit();
+        part.parse(lines, options, never);
+        table.append(part);
+    }
+    return {table.finish(), table.n_bad_lines(), table.first_bad_line()};
+}
+
+template <class T>
+std::vector<T> to_vector(const OwnedArray<T>& array) {
+    return {array.data.get(), array.data.get() + array.size};
+}
+
+}  // namespace maxmargin::read
