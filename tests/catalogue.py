@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from reference.opaque_rows import OpaqueRows
 from reference.oracles import Optimum, find_optimum
 from reference.task import Task
 
@@ -32,6 +33,9 @@ OFFSETS = {
 
 # Made afresh for every test, with its default settings.
 SOLVERS: dict[str, Callable[[], Any]] = {name: type(solver) for name, solver in choose.SOLVERS.items()}
+
+# Those that need nothing but passes, so that they run wherever the rows are.
+ON_PASSES = [name for name, solver in choose.SOLVERS.items() if not solver.needs.vectors_at_hand]
 
 # Those that are asked for digits; baselines have to be honest about how far they got, and no more.
 EXACT_SOLVERS = [name for name in SOLVERS if name not in choose.BASELINES]
@@ -104,7 +108,13 @@ ROWS: dict[str, Callable[[Any], Rows]] = {
     "blocks of 7, 2 threads": lambda X: MemoryRows(X, block_rows=7, threads=2),
     "blocks of 7, 8 threads": lambda X: MemoryRows(X, block_rows=7, threads=8),
     "blocks of 1": lambda X: MemoryRows(X, block_rows=1),
+    "sealed vectors": lambda X: OpaqueRows(MemoryRows(X, block_rows=7)),
 }
+
+
+def opened(rows: Rows, vector: Any) -> np.ndarray:
+    """Return all numbers of a row vector, wherever the rows keep it."""
+    return rows.take(vector, np.arange(rows.n_rows))
 
 
 # ---------------------------------------------------------------- problems
@@ -287,4 +297,5 @@ def optimum(name: str, loss: str, offset: str) -> Optimum:
 def problem_of(task: Task, rows: Rows | None = None) -> Problem:
     """Return the package's view of a task, over the same numbers."""
     place = MemoryRows(task.X) if rows is None else rows
-    return Problem(place, task.sign, task.cost, task.loss, Offset(task.kind, task.scale))  # type: ignore[arg-type]
+    offset = Offset(task.kind, task.scale)  # type: ignore[arg-type]
+    return Problem(place, place.keep(task.sign), place.keep(task.cost), task.loss, offset)

@@ -14,12 +14,13 @@ namespace maxmargin::bindings {
 namespace {
 
 using Matrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Direction = std::tuple<Out<double>, Out<double>, Out<double>>;
-using State = std::tuple<Out<double>, Out<double>, Out<double>, Out<double>>;
+using Direction = std::tuple<In<double>, In<double>, In<double>>;
+using DirectionOut = std::tuple<Out<double>, Out<double>, Out<double>>;
+using State = std::tuple<In<double>, In<double>, In<double>, In<double>>;
+using StateOut = std::tuple<Out<double>, Out<double>, Out<double>, Out<double>>;
 
-InteriorRows view_of(const OwnedBlock& rows, const In<std::int8_t>& sign, const In<double>& cost,
+InteriorRows view_of(std::int64_t n, const In<std::int8_t>& sign, const In<double>& cost,
                      const State& state) {
-    const std::int64_t n = rows.block.n_rows;
     const auto& [alpha, beta, t, xi] = state;
     expect_length(sign, n, "sign");
     expect_length(cost, n, "cost");
@@ -30,9 +31,21 @@ InteriorRows view_of(const OwnedBlock& rows, const In<std::int8_t>& sign, const 
     return {sign.data(), cost.data(), alpha.data(), beta.data(), t.data(), xi.data()};
 }
 
-InteriorDirection view_of(const OwnedBlock& rows, const Direction& direction) {
+NewState view_of(std::int64_t n, const StateOut& state) {
+    const auto& [alpha, beta, t, xi] = state;
+    for (const auto* part : {&alpha, &beta, &t, &xi}) expect_length(*part, n, "after");
+    return {alpha.data(), beta.data(), t.data(), xi.data()};
+}
+
+InteriorDirection view_of(std::int64_t n, const Direction& direction) {
     const auto& [alpha, t, xi] = direction;
-    for (const auto* part : {&alpha, &t, &xi}) expect_length(*part, rows.block.n_rows, "direction");
+    for (const auto* part : {&alpha, &t, &xi}) expect_length(*part, n, "direction");
+    return {alpha.data(), t.data(), xi.data()};
+}
+
+NewDirection view_of(std::int64_t n, const DirectionOut& direction) {
+    const auto& [alpha, t, xi] = direction;
+    for (const auto* part : {&alpha, &t, &xi}) expect_length(*part, n, "direction");
     return {alpha.data(), t.data(), xi.data()};
 }
 
@@ -59,41 +72,42 @@ auto sums_of_pass(PythonStopToken& token, Pass&& pass) {
 
 PointSums move(const OwnedBlock& rows, In<std::int8_t> sign, In<double> cost, const State& state,
                const std::optional<Direction>& along, double step, double mu, In<double> w, double offset,
-               Out<double> alpha_out, Out<double> pull, Out<double> push, std::optional<Matrix> matrix,
+               const StateOut& after, Out<double> pull, Out<double> push, std::optional<Matrix> matrix,
                std::optional<In<double>> shift, PythonStopToken& token) {
     const std::int64_t d = rows.block.n_columns;
-    expect_length(alpha_out, rows.block.n_rows, "alpha_out");
     if (shift) expect_length(*shift, d, "shift");
     if (matrix &&
         (static_cast<std::int64_t>(matrix->shape(0)) != d + 1 || matrix->shape(1) != matrix->shape(0)))
         throw nb::value_error("matrix must have one row and column more than there are columns");
-    const InteriorRows view = view_of(rows, sign, cost, state);
-    const InteriorDirection direction = along ? view_of(rows, *along) : InteriorDirection{};
+    const std::int64_t n = rows.block.n_rows;
+    const InteriorRows view = view_of(n, sign, cost, state);
+    const NewState to = view_of(n, after);
+    const InteriorDirection direction = along ? view_of(n, *along) : InteriorDirection{};
     const Assembly assembly{sums_of(rows, pull, "pull"), sums_of(rows, push, "push"),
                             matrix ? matrix->data() : nullptr, shift ? shift->data() : nullptr};
     const Affine at = affine(rows, w, offset);
     const Move how{along ? &direction : nullptr, step, mu};
-    return sums_of_pass(
-        token, [&] { return interior_move(rows.block, view, at, how, alpha_out.data(), assembly, token); });
+    return sums_of_pass(token, [&] { return interior_move(rows.block, view, at, how, to, assembly, token); });
 }
 
 StepSums predict(const OwnedBlock& rows, In<std::int8_t> sign, In<double> cost, const State& state,
-                 In<double> dw, double offset, const Direction& along, Out<double> centring,
+                 In<double> dw, double offset, Out<double> alpha, Out<double> centring,
                  Out<double> second_order, PythonStopToken& token) {
-    const InteriorRows view = view_of(rows, sign, cost, state);
-    const InteriorDirection direction = view_of(rows, along);
+    const InteriorRows view = view_of(rows.block.n_rows, sign, cost, state);
+    expect_length(alpha, rows.block.n_rows, "alpha");
     const Affine change = affine(rows, dw, offset);
     double* first = sums_of(rows, centring, "centring");
     double* second = sums_of(rows, second_order, "second_order");
-    return sums_of_pass(
-        token, [&] { return interior_predict(rows.block, view, change, direction, first, second, token); });
+    return sums_of_pass(token, [&] {
+        return interior_predict(rows.block, view, change, alpha.data(), first, second, token);
+    });
 }
 
 StepSums correct(const OwnedBlock& rows, In<std::int8_t> sign, In<double> cost, const State& state,
-                 In<double> dw, double offset, const Direction& along, double target, double trial,
+                 In<double> dw, double offset, const DirectionOut& along, double target, double trial,
                  Out<double> pull_back, PythonStopToken& token) {
-    const InteriorRows view = view_of(rows, sign, cost, state);
-    const InteriorDirection direction = view_of(rows, along);
+    const InteriorRows view = view_of(rows.block.n_rows, sign, cost, state);
+    const NewDirection direction = view_of(rows.block.n_rows, along);
     const Affine change = affine(rows, dw, offset);
     double* total = sums_of(rows, pull_back, "pull_back");
     return sums_of_pass(token, [&] {
@@ -102,10 +116,12 @@ StepSums correct(const OwnedBlock& rows, In<std::int8_t> sign, In<double> cost, 
 }
 
 StepSums refine(const OwnedBlock& rows, In<std::int8_t> sign, In<double> cost, const State& state,
-                In<double> dw, double offset, const Direction& along, const Direction& better, double target,
-                double trial, double next_trial, Out<double> pull_back, PythonStopToken& token) {
-    const InteriorRows view = view_of(rows, sign, cost, state);
-    const InteriorDirection from = view_of(rows, along), to = view_of(rows, better);
+                In<double> dw, double offset, const Direction& along, const DirectionOut& better,
+                double target, double trial, double next_trial, Out<double> pull_back,
+                PythonStopToken& token) {
+    const InteriorRows view = view_of(rows.block.n_rows, sign, cost, state);
+    const InteriorDirection from = view_of(rows.block.n_rows, along);
+    const NewDirection to = view_of(rows.block.n_rows, better);
     const Affine change = affine(rows, dw, offset);
     double* total = sums_of(rows, pull_back, "pull_back");
     return sums_of_pass(token, [&] {
@@ -113,25 +129,27 @@ StepSums refine(const OwnedBlock& rows, In<std::int8_t> sign, In<double> cost, c
     });
 }
 
-void least_products(const OwnedBlock& rows, In<std::int8_t> sign, In<double> cost, const State& state,
-                    const Direction& along, In<double> steps, In<double> means, Out<double> least) {
-    const InteriorRows view = view_of(rows, sign, cost, state);
-    const InteriorDirection direction = view_of(rows, along);
+void least_products(In<std::int8_t> sign, In<double> cost, const State& state, const Direction& along,
+                    In<double> steps, In<double> means, Out<double> least) {
+    const auto n = static_cast<std::int64_t>(cost.shape(0));
+    const InteriorRows view = view_of(n, sign, cost, state);
+    const InteriorDirection direction = view_of(n, along);
     const auto n_tried = static_cast<std::int64_t>(steps.shape(0));
     expect_length(means, n_tried, "means");
     expect_length(least, n_tried, "least");
     std::vector<TriedStep> tried;
     for (std::int64_t k = 0; k < n_tried; ++k) tried.push_back({steps.data()[k], means.data()[k]});
     nb::gil_scoped_release nogil;
-    interior_least_products(rows.block.n_rows, view, direction, tried.data(), n_tried, least.data());
+    interior_least_products(n, view, direction, tried.data(), n_tried, least.data());
 }
 
-double smooth_slope(const OwnedBlock& rows, In<std::int8_t> sign, In<double> cost, const State& state,
-                    In<double> change, double step, double mu) {
-    const InteriorRows view = view_of(rows, sign, cost, state);
-    expect_length(change, rows.block.n_rows, "change");
+double smooth_slope(In<std::int8_t> sign, In<double> cost, const State& state, In<double> change, double step,
+                    double mu) {
+    const auto n = static_cast<std::int64_t>(cost.shape(0));
+    const InteriorRows view = view_of(n, sign, cost, state);
+    expect_length(change, n, "change");
     nb::gil_scoped_release nogil;
-    return interior_smooth_slope(rows.block.n_rows, view, change.data(), step, mu);
+    return interior_smooth_slope(n, view, change.data(), step, mu);
 }
 
 nb::tuple centred(double e, double cost, double mu) {
@@ -161,13 +179,12 @@ void bind_interior(nanobind::module_& m) {
           "(alpha, beta, t, xi) of the central path for a given margin.");
     m.def("interior_move", &move, nb::arg("block"), nb::arg("sign").noconvert(), nb::arg("cost").noconvert(),
           nb::arg("state"), nb::arg("along").none(), nb::arg("step"), nb::arg("mu"), nb::arg("w").noconvert(),
-          nb::arg("offset"), nb::arg("alpha_out").noconvert(), nb::arg("pull").noconvert(),
-          nb::arg("push").noconvert(), nb::arg("matrix").noconvert().none(),
-          nb::arg("shift").noconvert().none(), nb::arg("token"),
+          nb::arg("offset"), nb::arg("after"), nb::arg("pull").noconvert(), nb::arg("push").noconvert(),
+          nb::arg("matrix").noconvert().none(), nb::arg("shift").noconvert().none(), nb::arg("token"),
           "Move every row along a direction, or to the central path, and assemble the next system.");
     m.def("interior_predict", &predict, nb::arg("block"), nb::arg("sign").noconvert(),
           nb::arg("cost").noconvert(), nb::arg("state"), nb::arg("dw").noconvert(), nb::arg("offset"),
-          nb::arg("along"), nb::arg("centring").noconvert(), nb::arg("second_order").noconvert(),
+          nb::arg("alpha").noconvert(), nb::arg("centring").noconvert(), nb::arg("second_order").noconvert(),
           nb::arg("token"),
           "The predictor's directions, and what the corrector's right-hand side is made of.");
     m.def("interior_correct", &correct, nb::arg("block"), nb::arg("sign").noconvert(),
@@ -180,11 +197,11 @@ void bind_interior(nanobind::module_& m) {
           nb::arg("along"), nb::arg("better"), nb::arg("target"), nb::arg("trial"), nb::arg("next_trial"),
           nb::arg("pull_back").noconvert(), nb::arg("token"),
           "One of Gondzio's correctors, and the right-hand side of the next.");
-    m.def("interior_least_products", &least_products, nb::arg("block"), nb::arg("sign").noconvert(),
+    m.def("interior_least_products", &least_products, nb::arg("sign").noconvert(),
           nb::arg("cost").noconvert(), nb::arg("state"), nb::arg("along"), nb::arg("steps").noconvert(),
           nb::arg("means").noconvert(), nb::arg("least").noconvert(),
           "The smallest complementarity product after each step, as a share of its mean times cost.");
-    m.def("interior_smooth_slope", &smooth_slope, nb::arg("block"), nb::arg("sign").noconvert(),
-          nb::arg("cost").noconvert(), nb::arg("state"), nb::arg("change").noconvert(), nb::arg("step"),
-          nb::arg("mu"), "The slope of the smoothed loss along a change of the scores.");
+    m.def("interior_smooth_slope", &smooth_slope, nb::arg("sign").noconvert(), nb::arg("cost").noconvert(),
+          nb::arg("state"), nb::arg("change").noconvert(), nb::arg("step"), nb::arg("mu"),
+          "The slope of the smoothed loss along a change of the scores.");
 }

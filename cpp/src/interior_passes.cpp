@@ -124,7 +124,7 @@ inline double ratio(const RowState& r, const Change& d) {
     return r.live * std::max(duals, std::max(-d.t / r.t, -d.xi / r.xi));
 }
 
-inline void store(const InteriorDirection& to, std::int64_t i, const Change& d) {
+inline void store(const NewDirection& to, std::int64_t i, const Change& d) {
     to.alpha[i] = d.alpha;
     to.t[i] = d.t;
     to.xi[i] = d.xi;
@@ -156,17 +156,17 @@ inline CentredRow moved_row(const RowState& r, const InteriorDirection& along, s
 }
 
 void move_chunk(const InteriorRows& rows, const Move& move, std::int64_t origin, std::int64_t length,
-                double* alpha_out, Chunk& work, PointSums& sums) {
+                const NewState& after, Chunk& work, PointSums& sums) {
     for (std::int64_t k = 0; k < length; ++k) {
         const std::int64_t i = origin + k;
         const RowState r = row_state(rows, i);
         const double e = r.s * work.score[k] - 1.0;
         const CentredRow n =
             move.along != nullptr ? moved_row(r, *move.along, i, move.step, e) : centre_row(e, r.c, move.mu);
-        alpha_out[i] = r.live * n.alpha;
-        rows.beta[i] = r.live * n.beta;
-        rows.t[i] = n.t;
-        rows.xi[i] = n.xi;
+        after.alpha[i] = r.live * n.alpha;
+        after.beta[i] = r.live * n.beta;
+        after.t[i] = n.t;
+        after.xi[i] = n.xi;
         const double h = r.live * (n.alpha * n.beta) / (n.t * n.beta + n.xi * n.alpha);
         work.h[k] = h;
         work.first[k] = r.live * r.s * n.alpha;
@@ -190,7 +190,7 @@ CentredRow centre_row(double e, double cost, double mu) noexcept {
 }
 
 PointSums interior_move(const Block& block, const InteriorRows& rows, const Affine& at, const Move& move,
-                        double* alpha_out, const Assembly& assembly, StopToken& token) {
+                        const NewState& after, const Assembly& assembly, StopToken& token) {
     PointSums sums;
     Chunk work;
     const std::int64_t columns = block.n_columns;
@@ -199,7 +199,7 @@ PointSums interior_move(const Block& block, const InteriorRows& rows, const Affi
     sums.complete = for_each_chunk(
         block, token, [&](const auto& view, std::int64_t first, std::int64_t origin, std::int64_t length) {
             scores(view, first, length, at, work.score);
-            move_chunk(rows, move, origin, length, alpha_out, work, sums);
+            move_chunk(rows, move, origin, length, after, work, sums);
             add_rows(view, first, length, columns, work.first, assembly.pull);
             add_rows(view, first, length, columns, work.second, assembly.push);
             if (gram) gram->add(view, first, length, work.h);
@@ -208,9 +208,8 @@ PointSums interior_move(const Block& block, const InteriorRows& rows, const Affi
     return sums;
 }
 
-StepSums interior_predict(const Block& block, const InteriorRows& rows, const Affine& change,
-                          const InteriorDirection& along, double* centring, double* second_order,
-                          StopToken& token) {
+StepSums interior_predict(const Block& block, const InteriorRows& rows, const Affine& change, double* alpha,
+                          double* centring, double* second_order, StopToken& token) {
     StepSums sums;
     StepLanes lanes;
     Chunk work;
@@ -221,7 +220,7 @@ StepSums interior_predict(const Block& block, const InteriorRows& rows, const Af
             for (std::int64_t k = 0; k < length; ++k) {
                 const RowState r = row_state(rows, origin + k);
                 const Change d = predictor(r, r.h * (r.xi - r.t - r.s * work.score[k]));
-                along.alpha[origin + k] = d.alpha;
+                alpha[origin + k] = d.alpha;
                 count(lanes, k, r, d);
                 work.first[k] = r.s * r.h * r.c * (r.per_alpha - r.per_beta);
                 work.second[k] = -r.s * r.h * d.alpha * (d.t * r.per_alpha + d.xi * r.per_beta);
@@ -234,8 +233,7 @@ StepSums interior_predict(const Block& block, const InteriorRows& rows, const Af
 }
 
 StepSums interior_correct(const Block& block, const InteriorRows& rows, const Affine& change,
-                          const InteriorDirection& along, const Aim& aim, double* pull_back,
-                          StopToken& token) {
+                          const NewDirection& along, const Aim& aim, double* pull_back, StopToken& token) {
     StepSums sums;
     StepLanes lanes;
     Chunk work;
@@ -262,7 +260,7 @@ StepSums interior_correct(const Block& block, const InteriorRows& rows, const Af
 }
 
 StepSums interior_refine(const Block& block, const InteriorRows& rows, const Affine& change,
-                         const InteriorDirection& along, const InteriorDirection& better, const Aim& aim,
+                         const InteriorDirection& along, const NewDirection& better, const Aim& aim,
                          double next_trial, double* pull_back, StopToken& token) {
     StepSums sums;
     StepLanes lanes;

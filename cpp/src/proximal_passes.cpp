@@ -22,8 +22,8 @@ struct Chunk {
     bool any_change, any_free;
 };
 
-void move_chunk(const ProximalMove& move, const ProximalRows& rows, std::int64_t first, std::int64_t count,
-                Chunk& chunk, ProximalSums& sums) noexcept {
+void move_chunk(const ProximalMove& move, const ProximalRows& rows, const ProximalAfter& after,
+                std::int64_t first, std::int64_t count, Chunk& chunk, ProximalSums& sums) noexcept {
     const std::int64_t free_before = sums.free;
     double changes = 0;
     for (std::int64_t k = 0; k < count; ++k) {
@@ -31,10 +31,11 @@ void move_chunk(const ProximalMove& move, const ProximalRows& rows, std::int64_t
         const double c = rows.cost[i], s = rows.sign[i];
         double old = alpha_of(rows.anchor[i], move.before, c, rows.excess[i]);
         if (move.before == 0) old = 0;
-        if (move.anchor) rows.anchor[i] = old;
+        if (move.anchor) after.anchor[i] = old;
+        const double anchor = move.anchor ? old : rows.anchor[i];
         const double e = rows.excess[i] + (move.step != 0 ? move.step * rows.change[i] : 0.0);
-        rows.excess[i] = e;
-        const double alpha = alpha_of(rows.anchor[i], move.after, c, e);
+        after.excess[i] = e;
+        const double alpha = alpha_of(anchor, move.after, c, e);
         const bool is_free = alpha > 0 && alpha < c;
         const double curvature = move.after * c;
         chunk.change[k] = s * (alpha - old);
@@ -42,7 +43,7 @@ void move_chunk(const ProximalMove& move, const ProximalRows& rows, std::int64_t
         chunk.weight[k] = is_free ? curvature : 0.0;
         sums.free += is_free ? 1 : 0;
         const double short_of = std::max(-e, 0.0), beyond = std::max(e, 0.0);
-        const double apart = alpha - rows.anchor[i];
+        const double apart = alpha - anchor;
         sums.loss += c * short_of;
         sums.alpha += alpha;
         sums.balance += s * alpha;
@@ -90,21 +91,22 @@ bool for_views(const Block& block, F&& f) {
 
 }  // namespace
 
-bool proximal_excess(const Block& block, const double* w, double b, const ProximalRows& rows,
+bool proximal_excess(const Block& block, const double* w, double b, const std::int8_t* sign, double* excess,
                      StopToken& token) {
     Pace pace(token);
     return for_views(block, [&](const auto& view, std::int64_t start) {
         RowScores scores(view, w);
         return for_chunks(view, start, pace, [&](std::int64_t k, std::int64_t i, std::int64_t count) {
-            double* e = rows.excess + i;
+            double* e = excess + i;
             scores.fill(k, count, e);
-            for (std::int64_t j = 0; j < count; ++j) e[j] = rows.sign[i + j] * (e[j] + b) - 1.0;
+            for (std::int64_t j = 0; j < count; ++j) e[j] = sign[i + j] * (e[j] + b) - 1.0;
         });
     });
 }
 
-bool proximal_move(const Block& block, const ProximalMove& move, const ProximalRows& rows, double* v,
-                   double* gram, ProximalSums& sums, StopToken& token) {
+bool proximal_move(const Block& block, const ProximalMove& move, const ProximalRows& rows,
+                   const ProximalAfter& after, double* v, double* gram, ProximalSums& sums,
+                   StopToken& token) {
     Pace pace(token);
     Chunk chunk;
     Gram free_rows(block.n_columns, move.shift);
@@ -112,7 +114,7 @@ bool proximal_move(const Block& block, const ProximalMove& move, const ProximalR
         RowSums changes(view, v);
         const bool go_on =
             for_chunks(view, start, pace, [&](std::int64_t k, std::int64_t i, std::int64_t count) {
-                move_chunk(move, rows, i, count, chunk, sums);
+                move_chunk(move, rows, after, i, count, chunk, sums);
                 if (chunk.any_change) changes.add(k, count, chunk.change);
                 if (gram != nullptr && chunk.any_free) free_rows.add(view, k, count, chunk.weight);
             });
@@ -124,12 +126,13 @@ bool proximal_move(const Block& block, const ProximalMove& move, const ProximalR
 }
 
 bool proximal_direction(const Block& block, const double* dw, double db, double stiffness,
-                        const ProximalRows& rows, const double* steps, double* slopes, StopToken& token) {
+                        const ProximalRows& rows, double* change, const double* steps, double* slopes,
+                        StopToken& token) {
     Pace pace(token);
     return for_views(block, [&](const auto& view, std::int64_t start) {
         RowScores scores(view, dw);
         return for_chunks(view, start, pace, [&](std::int64_t k, std::int64_t i, std::int64_t count) {
-            double* q = rows.change + i;
+            double* q = change + i;
             scores.fill(k, count, q);
             for (std::int64_t j = 0; j < count; ++j) q[j] = rows.sign[i + j] * (q[j] + db);
             add_slopes(stiffness, rows, i, count, steps, slopes);

@@ -41,6 +41,7 @@ struct Fixture {
         return sign[static_cast<std::size_t>(i)] * (x.dot(i, w.data()) + b);
     }
     InteriorRows rows() { return {sign.data(), cost.data(), alpha.data(), beta.data(), t.data(), xi.data()}; }
+    NewState after(Vector& out) { return {out.data(), beta.data(), t.data(), xi.data()}; }
     double curvature(std::size_t i) const {
         return cost[i] > 0 ? 1 / (t[i] / alpha[i] + xi[i] / beta[i]) : 0;
     }
@@ -49,7 +50,8 @@ struct Fixture {
 struct Directions {
     Vector alpha, t, xi;
     explicit Directions(std::size_t n) : alpha(n), t(n), xi(n) {}
-    InteriorDirection view() { return {alpha.data(), t.data(), xi.data()}; }
+    InteriorDirection view() const { return {alpha.data(), t.data(), xi.data()}; }
+    NewDirection room() { return {alpha.data(), t.data(), xi.data()}; }
 };
 
 void check_all_close(const Vector& a, const Vector& b, double tolerance) {
@@ -95,7 +97,7 @@ TEST("a move assembles the system of the new point, in every storage") {
         Directions still(n);
         const InteriorDirection along = still.view();
         const Move stay{&along, 0.0, 0.0};
-        const PointSums sums = interior_move(stored.block, f.rows(), at, stay, out.data(),
+        const PointSums sums = interior_move(stored.block, f.rows(), at, stay, f.after(out),
                                              {pull.data(), push.data(), matrix.data(), shift.data()}, token);
         CHECK(sums.complete);
         Vector first(n), second(n), expected(size * size);
@@ -132,12 +134,12 @@ TEST("directions solve the equations that they come from") {
     const Affine change{dw.data(), 0.05};
     Directions along(n), better(n);
     NeverStop token;
-    interior_predict(stored.block, f.rows(), change, along.view(), centring.data(), second_order.data(),
+    interior_predict(stored.block, f.rows(), change, along.alpha.data(), centring.data(), second_order.data(),
                      token);
     const Vector first = along.alpha;
     const double target = 0.01;
-    interior_correct(stored.block, f.rows(), change, along.view(), {target, 0.7}, pull_back.data(), token);
-    const StepSums sums = interior_refine(stored.block, f.rows(), change, along.view(), better.view(),
+    interior_correct(stored.block, f.rows(), change, along.room(), {target, 0.7}, pull_back.data(), token);
+    const StepSums sums = interior_refine(stored.block, f.rows(), change, along.view(), better.room(),
                                           {target, 0.7}, 0.9, next.data(), token);
     double ratio = 0, linear = 0, square = 0;
     Vector centre(n), error(n);
@@ -177,7 +179,7 @@ TEST("of each pair the smaller keeps its digits, and sums hold exactly") {
     const InteriorDirection direction = along.view();
     Vector out(f.size()), pull(3), push(3);
     NeverStop token;
-    interior_move(stored.block, f.rows(), {f.w.data(), f.b}, {&direction, 1.0, 0.0}, out.data(),
+    interior_move(stored.block, f.rows(), {f.w.data(), f.b}, {&direction, 1.0, 0.0}, f.after(out),
                   {pull.data(), push.data(), nullptr, nullptr}, token);
     for (std::size_t i = 0; i < f.size(); ++i) {
         CHECK(f.cost[i] == 0 ? out[i] == 0 : out[i] > 0);
@@ -193,7 +195,7 @@ TEST("an interrupted move leaves the duals as they were") {
     Vector out(f.size()), pull(3), push(3);
     StopAt token(1);
     const PointSums sums = interior_move(stored.block, f.rows(), {f.w.data(), f.b}, {nullptr, 0.0, 0.5},
-                                         out.data(), {pull.data(), push.data(), nullptr, nullptr}, token);
+                                         f.after(out), {pull.data(), push.data(), nullptr, nullptr}, token);
     CHECK(!sums.complete);
     CHECK(f.alpha == before);
 }

@@ -63,6 +63,7 @@ struct Fixture {
 
     std::int64_t size() const { return x.rows; }
     ProximalRows rows() { return {sign.data(), cost.data(), anchor.data(), excess.data(), change.data()}; }
+    ProximalAfter after() { return {anchor.data(), excess.data()}; }
     double alpha(std::int64_t i, double stiffness) const {
         const double raw = anchor[at(i)] - stiffness * cost[at(i)] * excess[at(i)];
         return raw < 0 ? 0.0 : raw > cost[at(i)] ? cost[at(i)] : raw;
@@ -115,8 +116,8 @@ void check_move(const ProximalMove& move) {
     for (const Stored& stored : every_view(plain.x)) {
         Fixture f(n);
         Found found;
-        CHECK(proximal_move(stored.block, move, f.rows(), found.v.data(), found.gram.data(), found.sums,
-                            never));
+        CHECK(proximal_move(stored.block, move, f.rows(), f.after(), found.v.data(), found.gram.data(),
+                            found.sums, never));
         check_all_close(found.v, expected.v, 1e-11);
         check_all_close(found.gram, expected.gram, 1e-11);
         check_all_close(f.anchor, plain.anchor, 1e-14);
@@ -152,7 +153,7 @@ TEST("the excess is s(x.w + b) - 1, in every storage") {
     for (const Stored& stored : every_view(plain.x)) {
         Fixture f(1100);
         std::fill(f.excess.begin(), f.excess.end(), 99.0);
-        CHECK(proximal_excess(stored.block, f.w.data(), f.b, f.rows(), never));
+        CHECK(proximal_excess(stored.block, f.w.data(), f.b, f.sign.data(), f.excess.data(), never));
         check_all_close(f.excess, plain.excess, 1e-13);
     }
 }
@@ -187,7 +188,7 @@ TEST("v is what the multipliers give, after any moves") {
         for (const ProximalMove& move : moves) {
             Vector alpha(700), expected(10);
             ProximalSums sums;
-            CHECK(proximal_move(stored.block, move, f.rows(), v.data(), nullptr, sums, never));
+            CHECK(proximal_move(stored.block, move, f.rows(), f.after(), v.data(), nullptr, sums, never));
             proximal_alpha(700, move.after, f.rows(), alpha.data());
             for (std::int64_t i = 0; i < 700; ++i) {
                 CHECK(alpha[at(i)] == f.alpha(i, move.after));
@@ -206,8 +207,8 @@ TEST("a move that changes no alpha leaves every bit of v") {
     Vector v(10, 0.1);
     const Vector before = v;
     ProximalSums sums;
-    CHECK(proximal_move(stored.block, {0.0, 0.8, 0.8, false, nullptr}, f.rows(), v.data(), nullptr, sums,
-                        never));
+    CHECK(proximal_move(stored.block, {0.0, 0.8, 0.8, false, nullptr}, f.rows(), f.after(), v.data(), nullptr,
+                        sums, never));
     CHECK(v == before);
 }
 
@@ -241,8 +242,8 @@ TEST("a direction gives the slopes of the rounded hinge, in every storage") {
         Fixture f(1100);
         std::fill(f.change.begin(), f.change.end(), 99.0);
         Vector slopes(steps.size()), again(steps.size());
-        CHECK(proximal_direction(stored.block, f.dw.data(), f.db, stiffness, f.rows(), steps.data(),
-                                 slopes.data(), never));
+        CHECK(proximal_direction(stored.block, f.dw.data(), f.db, stiffness, f.rows(), f.change.data(),
+                                 steps.data(), slopes.data(), never));
         check_all_close(f.change, plain.change, 1e-13);
         check_all_close(f.excess, plain.excess, 0.0);
         check_all_close(slopes, numerical, 1e-5);
@@ -276,8 +277,8 @@ TEST("rows without cost neither count nor change anything, wherever they lie") {
             if (is_wild && g.cost[i] == 0) g.excess[i] = i % 2 == 0 ? 1e200 : -1e200;
         Found& found = is_wild ? wild : calm;
         Vector& slopes = is_wild ? wild_slopes : calm_slopes;
-        CHECK(proximal_move(stored.block, move, g.rows(), found.v.data(), found.gram.data(), found.sums,
-                            never));
+        CHECK(proximal_move(stored.block, move, g.rows(), g.after(), found.v.data(), found.gram.data(),
+                            found.sums, never));
         proximal_slopes(700, 2.0, g.rows(), steps.data(), slopes.data());
         for (std::size_t i = 0; i < 700; ++i) CHECK(g.cost[i] > 0 || g.anchor[i] == 0);
     }
@@ -293,9 +294,9 @@ TEST("no rows are nothing") {
     NeverStop never;
     const double number = 0;
     const Block nothing{DenseStorage{&number, Scalar::f64, 10, 1}, 0, 10};
-    CHECK(proximal_excess(nothing, f.w.data(), f.b, f.rows(), never));
-    CHECK(proximal_move(nothing, {0.5, 0.8, 0.8, true, nullptr}, f.rows(), found.v.data(), found.gram.data(),
-                        found.sums, never));
+    CHECK(proximal_excess(nothing, f.w.data(), f.b, f.sign.data(), f.excess.data(), never));
+    CHECK(proximal_move(nothing, {0.5, 0.8, 0.8, true, nullptr}, f.rows(), f.after(), found.v.data(),
+                        found.gram.data(), found.sums, never));
     CHECK(found.v == Vector(10) && found.gram == Vector(121) && found.sums.free == 0);
 }
 
@@ -308,14 +309,14 @@ TEST("every pass over the rows ends when its token says so") {
     ProximalSums sums;
     StopAt first(1), second(1), third(1);
     std::fill(f.excess.begin(), f.excess.end(), 99.0);
-    CHECK(!proximal_excess(stored.block, f.w.data(), f.b, f.rows(), first));
+    CHECK(!proximal_excess(stored.block, f.w.data(), f.b, f.sign.data(), f.excess.data(), first));
     CHECK(f.excess.front() == before.front() && f.excess.back() == 99.0);
     std::fill(f.change.begin(), f.change.end(), 99.0);
-    CHECK(!proximal_direction(stored.block, f.dw.data(), f.db, 0.8, f.rows(), steps.data(), slopes.data(),
-                              second));
+    CHECK(!proximal_direction(stored.block, f.dw.data(), f.db, 0.8, f.rows(), f.change.data(), steps.data(),
+                              slopes.data(), second));
     CHECK(f.change.front() != 99.0 && f.change.back() == 99.0);
     f.excess = before;
-    CHECK(!proximal_move(stored.block, {1.0, 0.8, 0.8, false, nullptr}, f.rows(), v.data(), nullptr, sums,
-                         third));
+    CHECK(!proximal_move(stored.block, {1.0, 0.8, 0.8, false, nullptr}, f.rows(), f.after(), v.data(),
+                         nullptr, sums, third));
     CHECK(f.excess.front() != before.front() && f.excess.back() == before.back());
 }

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from catalogue import LOSSES, ROWS, SMALL_INTEGERS, STORAGES, problem_data
+from catalogue import LOSSES, ROWS, SMALL_INTEGERS, STORAGES, opened, problem_data
 from reference.sweep import Sweep
 from reference.task import Task
 
@@ -15,6 +15,8 @@ from maxmargin.errors import InvalidInput
 from maxmargin.rows import MemoryRows
 from maxmargin.rows.base import merge_in_tree
 from maxmargin.rows.kernels import Combine, Scores, ScoresAndCombine
+from maxmargin.rows.live_rows import LiveRows
+from maxmargin.rows.vectors import Inner, Scale, Smallest, Total
 
 HELD = ["small integers", "sparse", "d > n", "one feature", "unscaled columns"]
 ANY_STORAGE = [(storage, name) for storage in STORAGES for name in HELD]
@@ -27,8 +29,8 @@ def stored(storage, name):
 
 def products(rows, w, a):
     z = rows.zeros()
-    v = rows.reduce(ScoresAndCombine(w), z, a)
-    return z, v
+    v = rows.reduce(ScoresAndCombine(w), z, rows.keep(a))
+    return opened(rows, z), v
 
 
 # ---------------------------------------------------------------- reduce
@@ -47,9 +49,10 @@ def test_products_equal_numpy(storage, name, cut):
     np.testing.assert_allclose(v, X.T @ a, rtol=1e-12, atol=1e-12 * np.abs(X).max())
     alone = rows.zeros()
     rows.reduce(Scores(w), alone)
-    np.testing.assert_array_equal(alone, z)
-    np.testing.assert_array_equal(rows.reduce(Combine(X.shape[1]), a), v)
-    norm2, largest = rows.norms()
+    np.testing.assert_array_equal(opened(rows, alone), z)
+    np.testing.assert_array_equal(rows.reduce(Combine(X.shape[1]), rows.keep(a)), v)
+    vector, largest = rows.norms()
+    norm2 = opened(rows, vector)
     np.testing.assert_allclose(norm2, (X * X).sum(axis=1), rtol=1e-14)
     assert largest == norm2.max()
 
@@ -118,17 +121,67 @@ def test_one_record_is_not_merged():
     assert merge_in_tree(["a"], NamesOfRows()) == "a"
 
 
-def test_a_kernel_may_rewrite_its_piece():
+@pytest.mark.parametrize("cut", ROWS)
+def test_a_kernel_may_rewrite_its_piece(cut):
     class Double:
+        writes = (0,)
+
         def __call__(self, block, token, *pieces):
             pieces[0][:] *= 2
 
         def merge(self, first, second):
             return None
 
-    numbers = np.arange(10.0)
-    MemoryRows(np.zeros((10, 1)), block_rows=3, threads=2).reduce(Double(), numbers)
-    np.testing.assert_array_equal(numbers, 2 * np.arange(10.0))
+    rows = ROWS[cut](np.zeros((10, 1)))
+    numbers = rows.keep(np.arange(10.0))
+    rows.reduce(Double(), numbers)
+    np.testing.assert_array_equal(opened(rows, numbers), 2 * np.arange(10.0))
+
+
+@pytest.mark.parametrize("cut", ROWS)
+def test_numbers_beside_the_rows_are_kept_copied_and_taken(cut):
+    rows = ROWS[cut](np.zeros((10, 1)))
+    numbers = rows.keep(np.arange(10.0))
+    copy, ones = rows.copied(numbers), rows.filled(1.5)
+    rows.reduce(Scale(3.0), numbers, numbers)
+    np.testing.assert_array_equal(opened(rows, numbers), 3.0 * np.arange(10.0))
+    np.testing.assert_array_equal(opened(rows, copy), np.arange(10.0))
+    np.testing.assert_array_equal(opened(rows, ones), np.full(10, 1.5))
+    np.testing.assert_array_equal(rows.take(numbers, np.array([7, 2, 7])), [21.0, 6.0, 21.0])
+    assert rows.holds(copy)
+    other = ROWS[cut](np.zeros((11, 1)))
+    assert not rows.holds(other.zeros())
+    assert not rows.holds(None)
+
+
+@pytest.mark.parametrize("cut", ROWS)
+def test_passes_over_numbers_alone_equal_numpy(cut):
+    random = np.random.default_rng(7)
+    a, b = random.normal(size=(2, 90))
+    cost = np.where(random.random(90) < 0.3, 0.0, 1.0)
+    rows = ROWS[cut](np.zeros((90, 2)))
+    vectors = rows.keep(a), rows.keep(b)
+    assert rows.reduce(Total(), vectors[0]) == pytest.approx(a.sum(), rel=1e-13)
+    assert rows.reduce(Inner(), *vectors) == pytest.approx(float((a * b).sum()), rel=1e-12)
+    least = rows.reduce(Smallest(20), vectors[0], rows.keep(cost))
+    np.testing.assert_array_equal(np.sort(least), np.sort(np.abs(a[cost > 0]))[:20])
+    assert len(rows.reduce(Smallest(100), vectors[0], rows.keep(cost))) == np.count_nonzero(cost)
+
+
+@pytest.mark.parametrize("wanted", [-1, 0, 1])
+@pytest.mark.parametrize("cut", ROWS)
+def test_live_rows_are_found_by_rank(cut, wanted):
+    random = np.random.default_rng(8)
+    sign = np.where(random.random(90) < 0.4, 1, -1).astype(np.int8)
+    cost = np.where(random.random(90) < 0.3, 0.0, 1.0)
+    rows = ROWS[cut](np.zeros((90, 2)))
+    live = LiveRows(rows, rows.keep(sign), rows.keep(cost), wanted)
+    expected = np.flatnonzero((cost > 0) & ((sign == wanted) | (wanted == 0)))
+    assert live.count == len(expected)
+    np.testing.assert_array_equal(live.numbers(np.arange(live.count)), expected)
+    ranks = random.permutation(live.count)[:9]
+    np.testing.assert_array_equal(live.numbers(ranks), np.sort(expected[ranks]))
+    assert len(live.numbers(np.zeros(0, dtype=np.intp))) == 0
 
 
 # ---------------------------------------------------------------- sweep
@@ -162,8 +215,9 @@ def sweep(rows, data, loss, *, seed=0, number=0, alpha=None, center=0.0, gamma=0
     """Return α, u, the state, and what each block saw."""
     alpha = 0.01 * data.cost if alpha is None else alpha.copy()
     u, state, numbers = start_of(data, alpha, center, gamma, np.zeros(rows.n_columns))
-    seen = rows.sweep(DualSweep(loss, state), seed, number, *numbers, token=StopToken())
-    return alpha, u, state, seen
+    vectors = [rows.keep(vector) for vector in numbers]
+    seen = rows.sweep(DualSweep(loss, state), seed, number, *vectors, token=StopToken())
+    return opened(rows, vectors[4]), u, state, seen
 
 
 @pytest.mark.parametrize("offset", [(0.0, 0.0), (0.3, 0.7)])

@@ -98,7 +98,7 @@ class OnlineMethod(ABC):
                 "through the origin y(θ·x) = 0 is an error for every θ. Remove such rows, or allow an offset "
                 "with fit_intercept=True."
             )
-        return norm2
+        return np.asarray(norm2)
 
     @property
     @abstractmethod

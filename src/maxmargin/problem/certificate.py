@@ -28,7 +28,8 @@ from maxmargin.problem.newton_decrement import examine_by_decrement
 from maxmargin.problem.offset import best_offset, chosen_from
 from maxmargin.problem.problem import Problem
 from maxmargin.results.certificate import Certificate
-from maxmargin.rows import Array, inner
+from maxmargin.rows import Array, RowVector, inner
+from maxmargin.rows.vectors import Scale
 
 __all__ = ["examine"]
 
@@ -52,6 +53,8 @@ class _Read:
 
     w: Array
 
+    writes = (0,)
+
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Products:
         z, sign, cost, alpha = pieces
         v = np.zeros(self.w.shape[0])
@@ -68,20 +71,6 @@ class _Read:
 
 
 @dataclass(frozen=True)
-class _Scale:
-    """Multiply a row vector by a number."""
-
-    factor: float
-
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
-        (alpha,) = pieces
-        np.multiply(alpha, self.factor, out=alpha)
-
-    def merge(self, first: None, second: None) -> None:
-        return None
-
-
-@dataclass(frozen=True)
 class _Terms:
     loss: float
     gap: float
@@ -94,6 +83,8 @@ class _Terms:
 class _SumTerms:
     loss: str
     b: float
+
+    reads_rows = False
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Terms:
         z, sign, cost, alpha = pieces
@@ -114,7 +105,7 @@ def examine(
     problem: Problem,
     w: Array,
     b: float | None,
-    alpha: Array,
+    alpha: RowVector,
     *,
     near: float | None = None,
     token: StopToken | None = None,
@@ -148,7 +139,7 @@ def examine(
     scale = _best_scale(problem, seen)
     if scale != 1.0:
         np.multiply(seen.v, scale, out=seen.v)
-        rows.reduce(_Scale(scale), feasible, token=token)
+        rows.reduce(Scale(scale), feasible, feasible, token=token)
     terms = rows.reduce(_SumTerms(problem.loss, offset), z, sign, cost, feasible, token=token)
     certificate = _conclude(problem, w, offset, seen.v, terms)
     return Examination(w, offset, interval, feasible, z, certificate)

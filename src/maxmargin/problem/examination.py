@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from maxmargin.losses.table import LOSSES
 from maxmargin.problem.problem import Problem
 from maxmargin.results.certificate import Certificate
-from maxmargin.rows import Array
+from maxmargin.rows import Array, RowVector
 
 __all__ = ["Examination", "finite_certificate", "value_at_zero"]
 
@@ -29,8 +29,8 @@ class Examination:
     w: Array
     b: float
     interval: tuple[float, float]
-    alpha: Array
-    scores: Array
+    alpha: RowVector
+    scores: RowVector
     certificate: Certificate
 
 

@@ -12,19 +12,18 @@ from numpy.typing import NDArray
 import maxmargin._core as _core
 from maxmargin._core import Block, DualBalance, StopToken
 from maxmargin.problem.problem import Problem
-from maxmargin.rows import Array
+from maxmargin.rows import RowVector
 
 __all__ = ["make_feasible"]
 
 _ROUNDS = 3  # each leaves only the rounding error of the sum before it
 
 
-def make_feasible(problem: Problem, alpha: Array) -> Array:
+def make_feasible(problem: Problem, alpha: RowVector) -> RowVector:
     """Return a feasible copy of α; numbers that are not finite become 0."""
-    given = np.ascontiguousarray(alpha, dtype=np.float64)
-    feasible = np.empty_like(given)
     rows, sign, cost = problem.rows, problem.sign, problem.cost
-    sums = rows.reduce(_clamp_of(problem), given, sign, cost, feasible)
+    feasible = rows.zeros()
+    sums = rows.reduce(_clamp_of(problem), alpha, sign, cost, feasible)
     if problem.offset.kind == "free":
         for _ in range(_ROUNDS):
             if sums.positive == sums.negative:
@@ -56,8 +55,12 @@ class _Clamp:
     bounded: bool
     reach: float
 
+    writes = (3,)
+    reads_rows = False
+
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Balance:
-        alpha, sign, cost, feasible = pieces
+        given, sign, cost, feasible = pieces
+        alpha = np.ascontiguousarray(given, dtype=np.float64)  # anybody's numbers may be asked about
         return _Balance.of(_core.clamp_dual(alpha, sign, cost, self.bounded, self.reach, feasible))
 
     def merge(self, first: _Balance, second: _Balance) -> _Balance:
@@ -79,6 +82,9 @@ class _Correct:
     bounded: bool
     share: float = 0.0
     factors: tuple[float, float] = (1.0, 1.0)
+
+    writes = (0,)
+    reads_rows = False
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Balance:
         alpha, sign, cost = pieces

@@ -21,7 +21,7 @@ import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
 from maxmargin.problem.problem import Problem
 from maxmargin.problem.sample import draw_sample
-from maxmargin.rows import Array
+from maxmargin.rows import Array, RowVector
 
 __all__ = ["hinge_interval"]
 
@@ -30,7 +30,7 @@ _DEVIATIONS = (3.0, 12.0)  # half the width of the windows, in standard deviatio
 _EVERYTHING = (-math.inf, math.inf)
 
 
-def hinge_interval(problem: Problem, z: Array) -> tuple[float, float]:
+def hinge_interval(problem: Problem, z: RowVector) -> tuple[float, float]:
     """Return all free offsets that minimise the total hinge loss when the scores are z."""
     costs = problem.class_costs
     tie = problem.rows.n_rows * 2.0**-52 * costs.total
@@ -50,7 +50,7 @@ def hinge_interval(problem: Problem, z: Array) -> tuple[float, float]:
     return low, high
 
 
-def _windows(problem: Problem, z: Array, share: float) -> Iterator[tuple[float, float]]:
+def _windows(problem: Problem, z: RowVector, share: float) -> Iterator[tuple[float, float]]:
     """Yield ever wider ranges for the breakpoint below which lies that share of the cost."""
     if problem.rows.n_rows > _FEW_ROWS:
         sample = draw_sample(problem, z)
@@ -95,6 +95,8 @@ class _Window:
 class _Gather:
     low: float
     high: float
+
+    reads_rows = False
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Window:
         z, sign, cost = pieces

@@ -14,7 +14,7 @@ from maxmargin._core import Block, StopToken
 from maxmargin.problem.hinge_offset import hinge_interval
 from maxmargin.problem.problem import Problem
 from maxmargin.problem.sample import draw_sample
-from maxmargin.rows import Array
+from maxmargin.rows import RowVector
 
 __all__ = ["best_offset", "chosen_from"]
 
@@ -24,7 +24,7 @@ _MANY_ROWS = 100_000  # from so many on a sample pays for itself
 _Derivatives = Callable[[float], tuple[float, float]]  # from b to slope and curvature
 
 
-def best_offset(problem: Problem, z: Array, near: float | None = None) -> tuple[float, float]:
+def best_offset(problem: Problem, z: RowVector, near: float | None = None) -> tuple[float, float]:
     """Return all offsets that minimise the objective when the scores are z.
 
     A missing class makes one end infinite (S37 of the lecture notes' reading: with + examples alone
@@ -53,7 +53,7 @@ def chosen_from(interval: tuple[float, float]) -> float:
     return low + 0.5 * (high - low)
 
 
-def _one_class(problem: Problem, z: Array) -> tuple[float, float]:
+def _one_class(problem: Problem, z: RowVector) -> tuple[float, float]:
     costs = problem.class_costs
     if costs.total == 0:
         return -math.inf, math.inf
@@ -65,6 +65,8 @@ def _one_class(problem: Problem, z: Array) -> tuple[float, float]:
 @dataclass(frozen=True)
 class _Range:
     """The smallest and the largest score of rows that cost anything."""
+
+    reads_rows = False
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> tuple[float, float]:
         z, cost = pieces
@@ -80,6 +82,8 @@ class _OffsetSlope:
     loss: str
     b: float
 
+    reads_rows = False
+
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> tuple[float, float]:
         z, sign, cost = pieces
         slope, curvature = _core.offset_derivatives(self.loss, z, sign, cost, self.b)
@@ -91,6 +95,8 @@ class _OffsetSlope:
 
 @dataclass(frozen=True)
 class _LargestScore:
+    reads_rows = False
+
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> float:
         z, cost = pieces
         return _core.largest_score(z, cost)
@@ -99,7 +105,7 @@ class _LargestScore:
         return max(first, second)
 
 
-def _stationary_offset(problem: Problem, z: Array, near: float | None) -> float:
+def _stationary_offset(problem: Problem, z: RowVector, near: float | None) -> float:
     """Return the root of the objective's slope in b; a sample says where to begin when rows are many."""
     square = problem.offset.square
 
@@ -154,7 +160,7 @@ def _root(derivatives: _Derivatives, bracket: tuple[float, float], b: float, sma
     return b
 
 
-def _bracket(problem: Problem, z: Array) -> tuple[float, float]:
+def _bracket(problem: Problem, z: RowVector) -> tuple[float, float]:
     """Return a range that certainly holds the best offset.
 
     Without penalty it is the certificate's bound on |b*|; a penalty only pulls the offset towards 0.

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-import numpy as np
 from numpy.typing import NDArray
 
 import maxmargin._core as _core
@@ -15,7 +14,7 @@ from maxmargin.losses.dual_form import DualForm
 from maxmargin.losses.table import dual_form
 from maxmargin.problem.null_space import NullSpace, find_null_space
 from maxmargin.results.wording import short
-from maxmargin.rows import Array, Rows
+from maxmargin.rows import Rows, RowVector
 
 __all__ = ["ClassCosts", "Offset", "Problem"]
 
@@ -80,8 +79,8 @@ class Problem:
     """
 
     rows: Rows
-    sign: NDArray[np.int8]
-    cost: Array
+    sign: RowVector
+    cost: RowVector
     loss: str
     offset: Offset = Offset()
     ridge: float = 1.0
@@ -109,6 +108,8 @@ class Problem:
 
 @dataclass(frozen=True)
 class _SumCosts:
+    reads_rows = False
+
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> ClassCosts:
         sign, cost = pieces
         sums = _core.class_costs(sign, cost)

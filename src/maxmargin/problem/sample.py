@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.problem.problem import Problem
-from maxmargin.rows import Array
+from maxmargin.rows import Array, RowVector
 
 __all__ = ["Sample", "draw_sample"]
 
@@ -31,14 +31,16 @@ class Sample:
         return math.sqrt(max(share * (1.0 - share), 1.0 / rows) / rows) + 1.0 / rows
 
 
-def draw_sample(problem: Problem, z: Array) -> Sample:
+def draw_sample(problem: Problem, z: RowVector) -> Sample:
     """Take one row at a random place of each of equally long stretches: the same ones every time."""
-    n_rows = problem.rows.n_rows
+    rows, n_rows = problem.rows, problem.rows.n_rows
     count = min(max(n_rows // _SHARE, 1), _LARGEST)
     place = np.random.default_rng(0).random(count)
     chosen = ((np.arange(count) + place) * (n_rows / count)).astype(np.intp)
     np.minimum(chosen, n_rows - 1, out=chosen)
-    cost = problem.cost[chosen]
-    live = chosen[(cost > 0) & np.isfinite(z[chosen])]
-    cost = problem.cost[live]
-    return Sample(z[live], problem.sign[live], cost * (problem.class_costs.total / max(cost.sum(), 1e-300)))
+    sign, cost, scores = (rows.take(vector, chosen) for vector in (problem.sign, problem.cost, z))
+    live = (cost > 0) & np.isfinite(scores)
+    cost = cost[live]
+    return Sample(
+        scores[live], sign[live], cost * (problem.class_costs.total / max(float(cost.sum()), 1e-300))
+    )

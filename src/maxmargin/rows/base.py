@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,18 +15,43 @@ from maxmargin._core import Block, StopToken
 if TYPE_CHECKING:
     from maxmargin.rows.memory import MemoryRows
 
-__all__ = ["Array", "ReduceKernel", "Rows", "SweepKernel", "Tree", "merge_in_tree"]
+__all__ = [
+    "Array",
+    "ReduceKernel",
+    "RowVector",
+    "Rows",
+    "SweepKernel",
+    "Tree",
+    "looks_at_rows",
+    "merge_in_tree",
+    "written_by",
+]
 
 Array = NDArray[np.float64]
+
+# One number for each row, wherever the rows keep it: an array in memory, a file, pieces on other machines.
+# Who is handed one may hand it to `reduce` and `sweep`, and may not look inside.
+RowVector: TypeAlias = Any
+
 R = TypeVar("R")
 Record = TypeVar("Record", covariant=True)
 
 
 class ReduceKernel(Protocol[R]):
-    """One block's share of a pass in which order does not matter."""
+    """One block's share of a pass in which order does not matter.
+
+    A kernel may have two attributes more, which save rows that are not in memory the work:
+
+    writes : tuple of int
+        Which of the vectors it rewrites; without it, none. The pieces of all others may be read-only.
+    reads_rows : bool
+        False if the vectors are all it looks at: the block may then be an empty one.
+
+    A vector may be given twice, to be read and to be written.
+    """
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> R:
-        """Read the block and its pieces of the row vectors; may rewrite the pieces."""
+        """Read the block and its pieces of the row vectors; may rewrite the pieces named by `writes`."""
         ...
 
     def merge(self, first: R, second: R) -> R:
@@ -48,28 +73,64 @@ class SweepKernel(Protocol[R]):
         ...
 
 
+def written_by(kernel: ReduceKernel[Any]) -> tuple[int, ...]:
+    """Return which of its vectors a kernel rewrites."""
+    return tuple(getattr(kernel, "writes", ()))
+
+
+def looks_at_rows(kernel: ReduceKernel[Any]) -> bool:
+    """Whether a kernel needs the rows themselves, or only numbers beside them."""
+    return bool(getattr(kernel, "reads_rows", True))
+
+
 class Rows(ABC):
     """The rows of a problem, cut into blocks that only the data decide.
 
     Numbers beside the rows (duals, scores, flags) are made by `zeros`; a solver hands them to the passes
     and leaves it to the rows where they are kept.
+
+    Attributes
+    ----------
+    vectors_at_hand : bool
+        Whether numbers beside the rows are NumPy arrays that anybody may look at and compute with.
     """
 
     n_rows: int
     n_columns: int
     n_values: int  # stored numbers: n_rows · n_columns when dense
+    vectors_at_hand = False
 
     @abstractmethod
-    def zeros(self, dtype: Any = np.float64) -> NDArray[Any]:
+    def zeros(self, dtype: Any = np.float64) -> RowVector:
         """One number for each row."""
 
     @abstractmethod
-    def reduce(self, kernel: ReduceKernel[R], *vectors: NDArray[Any], token: StopToken | None = None) -> R:
+    def filled(self, value: float) -> RowVector:
+        """Return the same number for each row."""
+
+    @abstractmethod
+    def keep(self, numbers: NDArray[Any]) -> RowVector:
+        """Put numbers beside the rows, one for each; the array itself may be what is kept."""
+
+    @abstractmethod
+    def copied(self, vector: RowVector) -> RowVector:
+        """Return a copy that later passes over the vector do not change."""
+
+    @abstractmethod
+    def take(self, vector: RowVector, indices: NDArray[np.intp]) -> NDArray[Any]:
+        """Bring the numbers of a few rows into memory."""
+
+    @abstractmethod
+    def holds(self, vector: RowVector) -> bool:
+        """Whether it is a vector of these rows, or of as many: what a warm start asks first."""
+
+    @abstractmethod
+    def reduce(self, kernel: ReduceKernel[R], *vectors: RowVector, token: StopToken | None = None) -> R:
         """Let the kernel read every block; join its records in one binary tree over block numbers."""
 
     @abstractmethod
     def sweep(
-        self, kernel: SweepKernel[R], seed: int, number: int, *vectors: NDArray[Any], token: StopToken
+        self, kernel: SweepKernel[R], seed: int, number: int, *vectors: RowVector, token: StopToken
     ) -> R:
         """Let the kernel visit every row once, in an order drawn for (seed, number)."""
 
@@ -91,7 +152,7 @@ class Rows(ABC):
         return 0
 
     @abstractmethod
-    def norms(self) -> tuple[Array, float]:
+    def norms(self) -> tuple[RowVector, float]:
         """Squared norms of the rows and the largest of them; refuses values that are not finite."""
 
 

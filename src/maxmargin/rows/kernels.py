@@ -20,13 +20,18 @@ __all__ = ["Combine", "Condense", "Gram", "Inspect", "Inspected", "Scores", "Sco
 
 @dataclass(frozen=True)
 class Scores:
-    """Fill z with the scores x·w."""
+    """Fill z with the scores x·w + offset."""
 
     w: Array
+    offset: float = 0.0
+
+    writes = (0,)
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
         (z,) = pieces
         _core.multiply(block, self.w, z, None, None, token)
+        if self.offset != 0.0:
+            z += self.offset
 
     def merge(self, first: None, second: None) -> None:
         return None
@@ -54,6 +59,8 @@ class ScoresAndCombine:
     """Both products in one reading: fill z with x·w, return v = Xᵀa."""
 
     w: Array
+
+    writes = (0,)
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
         z, a = pieces
@@ -115,6 +122,8 @@ class Inspected:
 @dataclass(frozen=True)
 class Inspect:
     """Fill norm2 with squared norms; find values that are not finite."""
+
+    writes = (0,)
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Inspected:
         (norm2,) = pieces

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from maxmargin._core import Block, StopToken
 from maxmargin.errors import InvalidInput
-from maxmargin.rows.base import Array, ReduceKernel, Rows, SweepKernel, Tree
+from maxmargin.rows.base import Array, ReduceKernel, Rows, RowVector, SweepKernel, Tree
 from maxmargin.rows.kernels import Condense, Inspect
 from maxmargin.rows.waiting import results_of
 
@@ -51,6 +51,8 @@ class MemoryRows(Rows):
         Rows per block. It decides the order of sums, so it belongs to the data, not to the machine; None
         takes it from their shape.
     """
+
+    vectors_at_hand = True
 
     def __init__(self, X: Any, *, threads: int = 1, block_rows: int | None = None) -> None:
         self.n_rows, self.n_columns = (int(size) for size in X.shape)
@@ -104,7 +106,22 @@ class MemoryRows(Rows):
     def zeros(self, dtype: Any = np.float64) -> NDArray[Any]:
         return np.zeros(self.n_rows, dtype=dtype)
 
-    def reduce(self, kernel: ReduceKernel[R], *vectors: NDArray[Any], token: StopToken | None = None) -> R:
+    def filled(self, value: float) -> Array:
+        return np.full(self.n_rows, value, dtype=np.float64)
+
+    def keep(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        return np.ascontiguousarray(numbers)
+
+    def copied(self, vector: RowVector) -> NDArray[Any]:
+        return np.array(vector)
+
+    def take(self, vector: RowVector, indices: NDArray[np.intp]) -> NDArray[Any]:
+        return np.asarray(vector[indices])
+
+    def holds(self, vector: RowVector) -> bool:
+        return np.shape(vector) == (self.n_rows,)
+
+    def reduce(self, kernel: ReduceKernel[R], *vectors: RowVector, token: StopToken | None = None) -> R:
         asked = token if token is not None else StopToken()
         tree = Tree(len(self._blocks), kernel)
         waiting = deque(range(len(self._blocks)))
@@ -145,7 +162,7 @@ class MemoryRows(Rows):
             raise
 
     def sweep(
-        self, kernel: SweepKernel[R], seed: int, number: int, *vectors: NDArray[Any], token: StopToken
+        self, kernel: SweepKernel[R], seed: int, number: int, *vectors: RowVector, token: StopToken
     ) -> R:
         # In memory a sweep draws its order over all rows: blocks in turn would each hold one class only
         # where rows are sorted by label, and coordinate descent would hardly move.

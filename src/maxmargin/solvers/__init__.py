@@ -1,1 +1,1 @@
-"""From a problem to a solution: one method a file, one loop for all."""
+"""From a problem to a solution: one method a module, one loop for all."""

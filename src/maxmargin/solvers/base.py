@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 from maxmargin._core import StopToken
 from maxmargin.problem import Examination, Problem
-from maxmargin.rows import Array
+from maxmargin.rows import Array, RowVector
 
 __all__ = ["Needs", "Point", "Solver", "Step"]
 
@@ -16,9 +16,18 @@ State = TypeVar("State")
 
 @dataclass(frozen=True)
 class Needs:
-    """What a solver asks of a problem; checked before it starts, with a sentence if it is missing."""
+    """What a solver asks of a problem; checked before it starts, with a sentence if it is missing.
+
+    Attributes
+    ----------
+    losses : frozenset of str
+    vectors_at_hand : bool
+        Whether it computes with numbers beside the rows between passes, so that they must be arrays. A
+        solver that only hands them to passes runs wherever the rows are.
+    """
 
     losses: frozenset[str]
+    vectors_at_hand: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +48,7 @@ class Point:
 
     w: Array
     b: float | None
-    alpha: Array
+    alpha: RowVector
     near: float | None = None
 
 

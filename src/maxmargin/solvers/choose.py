@@ -9,12 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from maxmargin.errors import InvalidParameter
 from maxmargin.problem import Problem
 from maxmargin.results.solution import Plan
 from maxmargin.results.wording import plural
+from maxmargin.rows.vectors import Inner
 from maxmargin.solvers.base import Solver
 from maxmargin.solvers.dual_descent import DualDescent
 from maxmargin.solvers.gradient_descent import GradientDescent
@@ -26,7 +25,7 @@ from maxmargin.solvers.unregularised_hinge import UnregularisedHinge
 
 __all__ = ["BASELINES", "SOLVERS", "choose"]
 
-# Adding a solver is its file and a line here; the contracts then run over it.
+# Adding a solver is its module and a line here; the contracts then run over it.
 SOLVERS: dict[str, Solver[Any]] = {
     DualDescent.name: DualDescent(),
     InteriorPoint.name: InteriorPoint(),
@@ -60,6 +59,7 @@ def choose(name: str, problem: Problem, tol: float) -> tuple[Solver[Any], Plan]:
     else:
         why = "as asked"
         _refuse_other_losses(known[name], problem)
+    _refuse_numbers_elsewhere(known[name], problem)
     return known[name], Plan(known[name].title, why, about=_about(problem))
 
 
@@ -74,6 +74,24 @@ def _refuse_other_losses(solver: Solver[Any], problem: Problem) -> None:
     raise InvalidParameter(
         f"solver {solver.name!r} does not solve loss={problem.loss!r}; solvers that do: {_listed(able)}"
     )
+
+
+def _refuse_numbers_elsewhere(solver: Solver[Any], problem: Problem) -> None:
+    if problem.rows.vectors_at_hand or not solver.needs.vectors_at_hand:
+        return
+    if not problem.is_regularised:
+        raise InvalidParameter(
+            "C=inf (lam=0) takes rows in memory only: give a finite C, or fewer rows as an array"
+        )
+    able = {name: other for name, other in SOLVERS.items() if _runs_on_passes_alone(other, problem)}
+    raise InvalidParameter(
+        f"solver {solver.name!r} takes rows in memory only; solvers for loss={problem.loss!r} that take "
+        f"these: {_listed(able)}"
+    )
+
+
+def _runs_on_passes_alone(solver: Solver[Any], problem: Problem) -> bool:
+    return problem.loss in solver.needs.losses and not solver.needs.vectors_at_hand
 
 
 def _about(problem: Problem) -> str:
@@ -132,7 +150,7 @@ def _size(problem: Problem, tol: float) -> _Size:
     rows, costs = problem.rows, problem.class_costs
     norm2, _ = rows.norms()
     n = max(costs.n_live, 1)
-    pull = float(np.einsum("i,i->", problem.cost, norm2)) / n
+    pull = rows.reduce(Inner(), problem.cost, norm2) / n
     values = rows.n_values * n / max(rows.n_rows, 1)
     return _Size(float(n), max(float(rows.n_columns), 1.0), max(values, 1.0), pull, tol)
 
@@ -145,7 +163,7 @@ def _suited(problem: Problem, tol: float) -> tuple[str, str]:
     of_row = {"hinge": 3.0, "logistic": 10.0}.get(problem.loss, 4.0) * _ROW
     descent = sweeps * (_VISIT * size.values + of_row * size.n + _STEP)
     second_order = _semismooth_cost(size) if problem.loss == "hinge" else _newton_cost(size)
-    if descent <= second_order:
+    if descent <= second_order and problem.rows.vectors_at_hand:
         return DualDescent.name, _why_descent(size)
     order = f"{size.d + 1:,.0f} × {size.d + 1:,.0f}"
     if size.n > 4.0 * size.d:

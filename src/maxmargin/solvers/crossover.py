@@ -12,17 +12,29 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from maxmargin._core import Block, Factor, StopToken
+from maxmargin._core import Factor, StopToken
 from maxmargin.problem import Problem
 from maxmargin.problem.feasible import make_feasible
 from maxmargin.problem.offset import best_offset, chosen_from
-from maxmargin.rows import Array, Rows, inner
-from maxmargin.rows.kernels import Combine, Gram, Scores
+from maxmargin.rows import Array, Rows, RowVector, inner
+from maxmargin.rows.kernels import Gram, Scores
+from maxmargin.rows.vectors import Scale
+from maxmargin.solvers.crossover_passes import (
+    AtStake,
+    Clip,
+    ClipSlope,
+    CountFree,
+    Judge,
+    PullOfDuals,
+    PullOfStep,
+    Same,
+    Settle,
+    Sizes,
+    SplitRows,
+)
 from maxmargin.solvers.frame import Frame, mean_of_table
 from maxmargin.solvers.interior_path import find_root
 
@@ -43,76 +55,9 @@ class Crossed:
 
     w: Array
     b: float
-    alpha: Array
+    alpha: RowVector
     relative_gap: float
     passes: float
-
-
-@dataclass(frozen=True)
-class _Sums:
-    """Of the rows: their shares of the duality gap, Σ α and Σ sα."""
-
-    gap: float
-    dual: float
-    balance: float
-
-
-@dataclass(frozen=True)
-class _Clip:
-    """Clip the duals at scores z; row vectors: sign, cost, z, α₀, then α and h, which are written."""
-
-    offset: float
-    stiffness: float
-    unit: float
-
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
-        sign, cost, z, start, alpha, h = pieces
-        sigma = self.stiffness * np.minimum(cost, self.unit)
-        wanted = start - sigma * (sign * (z + self.offset) - 1.0)
-        np.clip(wanted, 0.0, cost, out=alpha)
-        h[:] = np.where((wanted > 0.0) & (wanted < cost), sigma, 0.0)
-
-    def merge(self, first: None, second: None) -> None:
-        return None
-
-
-@dataclass(frozen=True)
-class _Sum:
-    """The sums at scores z; row vectors: sign, cost, z, α."""
-
-    offset: float
-
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Sums:
-        sign, cost, z, alpha = pieces
-        e = sign * (z + self.offset) - 1.0
-        gap = np.maximum(e, 0.0) * alpha + np.maximum(-e, 0.0) * (cost - alpha)
-        return _Sums(float(gap.sum()), float(alpha.sum()), float((sign * alpha).sum()))
-
-    def merge(self, first: _Sums, second: _Sums) -> _Sums:
-        return _Sums(
-            first.gap + second.gap,
-            first.dual + second.dual,
-            first.balance + second.balance,
-        )
-
-
-@dataclass(frozen=True)
-class _ClipSlope:
-    """The slope of the rounded loss along a change of the scores; row vectors: sign, cost, z, α₀, change."""
-
-    offset: float
-    stiffness: float
-    unit: float
-    step: float
-
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> float:
-        sign, cost, z, start, change = pieces
-        e = sign * (z + self.step * change + self.offset) - 1.0
-        sigma = self.stiffness * np.minimum(cost, self.unit)
-        return -float((np.clip(start - sigma * e, 0.0, cost) * (sign * change)).sum())
-
-    def merge(self, first: float, second: float) -> float:
-        return first + second
 
 
 class Crossover:
@@ -124,7 +69,7 @@ class Crossover:
     def improve(
         self,
         problem: Problem,
-        alpha: Array,
+        alpha: RowVector,
         allowance: float,
         token: StopToken,
         *,
@@ -171,17 +116,19 @@ def _frame_of(problem: Problem, token: StopToken) -> Frame:
 class _Work:
     """The numbers of one attempt."""
 
-    def __init__(self, problem: Problem, rows: Rows, frame: Frame, start: Array, token: StopToken) -> None:
+    def __init__(
+        self, problem: Problem, rows: Rows, frame: Frame, start: RowVector, token: StopToken
+    ) -> None:
         self.problem, self.rows, self.frame, self.token = problem, rows, frame, token
         self.start = start
-        total = float(start.sum())
-        self.unit = float((start * start).sum()) / total if total > 0 else 1.0
+        total, squares = rows.reduce(Sizes(), start, token=token)
+        self.unit = squares / total if total > 0 else 1.0
         self.alpha, self.z, self.h = rows.zeros(), rows.zeros(), rows.zeros()
         self.change = rows.zeros()
         self.x = np.zeros(frame.penalty.shape[0])
         self.factor: Factor | None = None
-        self.factored = np.zeros(0)  # the h of these factors
-        self.best: tuple[float, Array, Array] = (np.inf, self.x, start)
+        self.factored: RowVector = None  # the h of these factors
+        self.best: tuple[float, Array, RowVector] = (np.inf, self.x, start)
         self.bound = 0.0
         self.relative_gap = np.inf
         self.passes = 0.0
@@ -204,36 +151,36 @@ class _Work:
     def begin(self, point: tuple[Array, float] | None) -> None:
         problem = self.problem
         if point is None:
-            w = self._combine(problem.sign * self.start)[:-1]
-            self._score(w, self.z)
-            b = problem.offset.square * float((problem.sign * self.start).sum())
+            pull = self._pull(self.start)
+            w = pull[:-1].copy()
+            self._score(w, 0.0, self.z)
+            b = problem.offset.square * float(pull[-1])
             if problem.offset.kind == "free":
                 b = chosen_from(best_offset(problem, self.z))
             self.x = self.frame.place(w, b)
         else:
             self.x = self.frame.place(*point)
-            self._score(self.frame.split(self.x)[0], self.z)
+            self._score(self.frame.split(self.x)[0], 0.0, self.z)
 
     def first_stiffness(self) -> float:
         """Tell free rows from others; return a σ/c that moves none of the free ones far.
 
-        A row counts as free if its margin is nearer to 1 than its dual, in units of c, is to 0 or c. The
-        margins of free rows tell how good the point is. The others go to the bound that is nearer.
+        The margins of free rows tell how good the point is.
         """
-        problem, top = self.problem, self.problem.cost
-        unit = np.minimum(np.where(top > 0, top, 1.0), self.unit)
-        e = np.abs(problem.sign * (self.z + self.frame.split(self.x)[1]) - 1.0)
-        free = np.minimum(self.start, top - self.start) > e * unit
-        self.start = np.where(free, self.start, np.where(self.start > 0.5 * top, top, 0.0))
-        stiffness = np.clip(_FREE_SHARE / max(e.max(initial=0.0, where=free), 1e-300), *_SIGMA)
-        self.h = np.where(free, stiffness * unit, 0.0)
-        return float(stiffness)
+        problem = self.problem
+        kernel = SplitRows(self.frame.split(self.x)[1], self.unit)
+        vectors = (problem.sign, problem.cost, self.z, self.start, self.h)
+        farthest = self.rows.reduce(kernel, *vectors, token=self.token)
+        stiffness = float(np.clip(_FREE_SHARE / max(farthest, 1e-300), *_SIGMA))
+        self.rows.reduce(Scale(stiffness), self.h, self.h, token=self.token)
+        return stiffness
 
     def take_at_its_word(self) -> None:
         """Solve for the free rows as they were told apart: right at once if they were told right."""
-        problem = self.problem
-        e = problem.sign * (self.z + self.frame.split(self.x)[1]) - 1.0
-        pull = self._combine(problem.sign * (self.start - self.h * e))
+        kernel = PullOfStep(self.frame.split(self.x)[1])
+        vectors = (self.problem.sign, self.z, self.start, self.h)
+        pull = self.rows.reduce(kernel, *vectors, token=self.token)
+        self.passes += 1.0
         factor = self._factor(0.0)
         self._go(self.x + factor.solve(self.frame.centred(pull) - self.frame.penalty * self.x))
 
@@ -244,9 +191,9 @@ class _Work:
         for _ in range(_NEWTON_STEPS):
             vectors = (problem.sign, problem.cost, self.z, self.start, self.alpha, self.h)
             offset = self.frame.split(self.x)[1]
-            self.rows.reduce(_Clip(offset, stiffness, self.unit), *vectors, token=self.token)
+            self.rows.reduce(Clip(offset, stiffness, self.unit), *vectors, token=self.token)
             side = self._judge()
-            if step == 1.0 and np.array_equal(self.h, self.factored):
+            if step == 1.0 and self._factors_are_of_h():
                 self._settle(side)
                 return True
             if self.passes > allowance:
@@ -256,13 +203,18 @@ class _Work:
 
     def _factor(self, hold: float) -> Factor:
         """Return the factors of the matrix; without free rows only `hold` keeps the offset in place."""
-        if self.factor is None or not np.array_equal(self.h, self.factored):
+        if self.factor is None or not self._factors_are_of_h():
             gram = self.rows.reduce(Gram(self.rows.n_columns, self.frame.shift), self.h, token=self.token)
-            n_free = int(np.count_nonzero(self.h))
+            n_free = self.rows.reduce(CountFree(), self.h, token=self.token)
             self.passes += n_free / max(self.rows.n_rows, 1)
             held = hold * self.unit * self.rows.n_rows if n_free == 0 else 0.0
-            self.factor, self.factored = self.frame.factor(gram, hold=held), self.h.copy()
+            self.factor, self.factored = self.frame.factor(gram, hold=held), self.rows.copied(self.h)
         return self.factor
+
+    def _factors_are_of_h(self) -> bool:
+        if self.factored is None:
+            return False
+        return self.rows.reduce(Same(), self.h, self.factored, token=self.token)
 
     def _newton(self, stiffness: float, change: Array, side: Array) -> float:
         """Take the best step along a direction; return how long it was."""
@@ -274,7 +226,7 @@ class _Work:
 
         def slope(step: float) -> float:
             own = inner(frame.penalty * (self.x + step * change), change)
-            kernel = _ClipSlope(offset, stiffness, self.unit, step)
+            kernel = ClipSlope(offset, stiffness, self.unit, step)
             return own + self.rows.reduce(kernel, *vectors, token=self.token)
 
         step = find_root(slope, -promised) if promised > _ROUNDING * self.bound else 1.0
@@ -284,13 +236,12 @@ class _Work:
     def _settle(self, side: Array) -> None:
         """Remove what rounding, times σ, has left of w − Σ sαx: the same system, for changes alone."""
         assert self.factor is not None
-        change = self.factor.solve(side)
+        problem, change = self.problem, self.factor.solve(side)
         self._change_scores(change)
-        self.alpha -= self.h * (self.problem.sign * self.change)
-        np.clip(self.alpha, 0.0, self.problem.cost, out=self.alpha)
         self.x = self.x + change
-        self.z += self.change
-        self.z += self.frame.split(self.x - change)[1] - self.frame.split(self.x)[1]
+        kernel = Settle(self.frame.split(self.x - change)[1] - self.frame.split(self.x)[1])
+        vectors = (problem.sign, problem.cost, self.h, self.change, self.alpha, self.z)
+        self.rows.reduce(kernel, *vectors, token=self.token)
         self._judge()
 
     def nudge(self, target: float) -> None:
@@ -300,36 +251,34 @@ class _Work:
         """
         problem = self.problem
         offset = self.frame.split(self.x)[1]
-        e = problem.sign * (self.z + offset) - 1.0
-        error = _EPSILON * (2.0 + abs(offset) + float(np.abs(self.z).max(initial=0.0)))
-        below = max(-float(e.min(initial=0.0, where=self.alpha < problem.cost)), 0.0)
-        at_stake = (below + error) * float((problem.cost - self.alpha).sum(where=self.h > 0))
-        if at_stake <= 0.1 * target * self.bound:
+        vectors = (problem.sign, problem.cost, self.z, self.alpha, self.h)
+        seen = self.rows.reduce(AtStake(offset), *vectors, token=self.token)
+        error = _EPSILON * (2.0 + abs(offset) + seen.largest)
+        if (seen.below + error) * seen.room <= 0.1 * target * self.bound:
             return
         settled, scores = self.x, self.z
-        lift = 1.0 + 2.0 * (below + error)
-        self.x, self.z = self.x * lift, self.z * lift
+        lift = 1.0 + 2.0 * (seen.below + error)
+        self.x, self.z = self.x * lift, self.rows.zeros()
+        self.rows.reduce(Scale(lift), scores, self.z, token=self.token)
         self._judge()
         if self.relative_gap <= target:
-            self.best = (self.relative_gap, self.x, self.alpha.copy())
+            self._keep()
         self.x, self.z = settled, scores
 
     def _change_scores(self, change: Array) -> None:
-        dw, offset = self.frame.split(change)
-        self._score(dw, self.change)
-        self.change += offset
+        self._score(*self.frame.split(change), self.change)
 
     def _go(self, x: Array) -> None:
         self.x = x
-        self._score(self.frame.split(x)[0], self.z)
+        self._score(self.frame.split(x)[0], 0.0, self.z)
 
     def _judge(self) -> Array:
         """Keep the point if its relative gap is the smallest so far; return Σ sα x̃ − E x, 0 at the end."""
         problem, frame = self.problem, self.frame
         w, b = frame.split(self.x)
         vectors = (problem.sign, problem.cost, self.z, self.alpha)
-        sums = self.rows.reduce(_Sum(b), *vectors, token=self.token)
-        pull = self._combine(problem.sign * self.alpha)
+        sums = self.rows.reduce(Judge(b), *vectors, token=self.token)
+        pull = self._pull(self.alpha)
         v = pull[:-1]
         gap = sums.gap + 0.5 * inner(w - v, w - v)
         dual = sums.dual - 0.5 * inner(v, v)
@@ -342,15 +291,17 @@ class _Work:
         self.relative_gap = gap / dual if dual > 0 else np.inf
         self.bound = max(dual, self.bound)
         if self.relative_gap < self.best[0]:
-            self.best = (self.relative_gap, self.x, self.alpha.copy())
+            self._keep()
         return np.asarray(frame.centred(pull) - frame.penalty * self.x)
 
-    def _score(self, w: Array, z: Array) -> None:
-        self.rows.reduce(Scores(w), z, token=self.token)
+    def _keep(self) -> None:
+        self.best = (self.relative_gap, self.x, self.rows.copied(self.alpha))
+
+    def _score(self, w: Array, offset: float, z: RowVector) -> None:
+        self.rows.reduce(Scores(w, offset), z, token=self.token)
         self.passes += 1.0
 
-    def _combine(self, signed: Array) -> Array:
-        """Return Σ f (x, 1)."""
-        v = self.rows.reduce(Combine(self.rows.n_columns), signed, token=self.token)
+    def _pull(self, alpha: RowVector) -> Array:
+        """Return Σ sα (x, 1)."""
         self.passes += 1.0
-        return np.append(v, float(signed.sum()))
+        return self.rows.reduce(PullOfDuals(), self.problem.sign, alpha, token=self.token)

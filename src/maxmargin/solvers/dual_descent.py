@@ -45,7 +45,7 @@ _LOST_TO_CENTRING = 8 * 2.0**-52  # a spread below this share of ‖mean‖² is
 
 @dataclass(frozen=True)
 class _Sweep:
-    """One sweep over a block: the kernel's state is shared by all blocks."""
+    """One sweep; its state is shared by all calls."""
 
     loss: str
     state: SweepState
@@ -137,7 +137,7 @@ class DualDescent:
 
     name = "dual_descent"
     title = "dual descent"
-    needs = Needs(losses=frozenset(DUAL_LOSSES))
+    needs = Needs(losses=frozenset(DUAL_LOSSES), vectors_at_hand=True)
 
     def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> _State:
         rows = problem.rows
@@ -349,7 +349,7 @@ def _shift(state: _State, w: Array) -> float:
 def _first_alpha(problem: Problem) -> Array:
     """Return α = 0, or nearly so where α must stay between its bounds."""
     if not problem.dual.has_barrier:
-        return problem.rows.zeros()
+        return np.asarray(problem.rows.zeros())
     return np.asarray(np.minimum(1e-3 * problem.cost, 1e-8))
 
 

@@ -119,7 +119,7 @@ class GradientDescent:
 
     name = "gradient_descent"
     title = "gradient descent"
-    needs = Needs(losses=frozenset({"hinge", "squared_hinge", "logistic"}))
+    needs = Needs(losses=frozenset({"hinge", "squared_hinge", "logistic"}), vectors_at_hand=True)
 
     def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> _State:
         rows, total = problem.rows, problem.class_costs.total

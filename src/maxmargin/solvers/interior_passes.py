@@ -27,6 +27,11 @@ __all__ = [
 ]
 
 
+_PREDICTOR = (6,)  # where δα is among the predictor's vectors
+_DIRECTION = (6, 7, 8)
+_REFINED = (9, 10, 11)
+
+
 def _three(pieces: list[NDArray[Any]]) -> tuple[Array, Array, Array]:
     alpha, t, xi = pieces
     return alpha, t, xi
@@ -55,7 +60,8 @@ class PointRecord:
 class Move:
     """Move every row to the point (w, offset), along a direction or (`mu`) onto the central path.
 
-    Row vectors: sign, cost, the new α, the state α, β, t, ξ, and the direction's three.
+    Row vectors: sign, cost, the new α, the state α, β, t, ξ, and the direction's three. All of the state is
+    rewritten but α, which has its new place.
     """
 
     w: Array
@@ -65,12 +71,15 @@ class Move:
     shift: Array | None = None
     with_matrix: bool = True
 
+    writes = (2, 4, 5, 6)
+
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> PointRecord:
-        sign, cost, alpha_out, *numbers = pieces
+        sign, cost, new_alpha, *numbers = pieces
         size = self.w.shape[0] + 1
         pull, push = np.zeros(size), np.zeros(size)
         matrix = np.zeros((size, size)) if self.with_matrix else None
         along = _three(numbers[4:]) if self.mu is None else None
+        after = (new_alpha, *_three(numbers[1:4]))
         found = _core.interior_move(
             block,
             sign,
@@ -81,7 +90,7 @@ class Move:
             self.mu if self.mu is not None else 0.0,
             self.w,
             self.offset,
-            alpha_out,
+            after,
             pull,
             push,
             matrix,
@@ -125,10 +134,12 @@ class StepRecord:
 
 @dataclass(frozen=True)
 class Predict:
-    """The predictor. Row vectors: sign, cost, the state's four, the direction's three."""
+    """The predictor. Row vectors: sign, cost, the state's four, and δα, which is written."""
 
     dw: Array
     offset: float
+
+    writes = _PREDICTOR
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> StepRecord:
         sign, cost, *numbers = pieces
@@ -140,7 +151,7 @@ class Predict:
             _four(numbers[:4]),
             self.dw,
             self.offset,
-            _three(numbers[4:]),
+            numbers[4],
             centring,
             second_order,
             token,
@@ -153,12 +164,17 @@ class Predict:
 
 @dataclass(frozen=True)
 class Correct:
-    """The corrector. Row vectors as for the predictor, whose direction is overwritten."""
+    """The corrector. Row vectors: sign, cost, the state's four, the direction's three.
+
+    The first of the direction holds the predictor's δα; all three are overwritten.
+    """
 
     dw: Array
     offset: float
     target: float
     trial: float
+
+    writes = _DIRECTION
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> StepRecord:
         sign, cost, *numbers = pieces
@@ -184,13 +200,15 @@ class Correct:
 
 @dataclass(frozen=True)
 class Refine:
-    """One of Gondzio's correctors. Row vectors: as for the predictor, then three for the new direction."""
+    """One of Gondzio's correctors. Row vectors: as for the corrector, then three for the new direction."""
 
     dw: Array
     offset: float
     target: float
     trial: float
     next_trial: float
+
+    writes = _REFINED
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> StepRecord:
         sign, cost, *numbers = pieces
@@ -220,17 +238,19 @@ class Refine:
 class LeastProducts:
     """The smallest product after each of some steps, as a share of its mean product times c.
 
-    Row vectors as for the predictor.
+    Row vectors as for the corrector.
     """
 
     steps: Array
     means: Array
 
+    reads_rows = False
+
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
         sign, cost, *numbers = pieces
         least = np.full(self.steps.shape, np.inf)
         state, along = _four(numbers[:4]), _three(numbers[4:])
-        _core.interior_least_products(block, sign, cost, state, along, self.steps, self.means, least)
+        _core.interior_least_products(sign, cost, state, along, self.steps, self.means, least)
         return least
 
     def merge(self, first: Array, second: Array) -> Array:
@@ -244,10 +264,12 @@ class SmoothSlope:
     step: float
     mu: float
 
+    reads_rows = False
+
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> float:
         sign, cost, *numbers = pieces
         state = _four(numbers[:4])
-        return _core.interior_smooth_slope(block, sign, cost, state, numbers[4], self.step, self.mu)
+        return _core.interior_smooth_slope(sign, cost, state, numbers[4], self.step, self.mu)
 
     def merge(self, first: float, second: float) -> float:
         return first + second

@@ -13,7 +13,7 @@ import numpy as np
 
 from maxmargin._core import Factor, StopToken
 from maxmargin.problem import Problem
-from maxmargin.rows import Array, Rows, inner
+from maxmargin.rows import Array, Rows, RowVector, inner
 from maxmargin.rows.kernels import Scores
 from maxmargin.solvers.frame import Frame
 from maxmargin.solvers.interior_passes import (
@@ -58,24 +58,24 @@ class PathState:
     rows: Rows
     frame: Frame
     x: Array
-    alpha: Array
-    beta: Array
-    t: Array
-    xi: Array
-    along: tuple[Array, Array, Array]
-    better: tuple[Array, Array, Array]
+    alpha: RowVector
+    beta: RowVector
+    t: RowVector
+    xi: RowVector
+    along: tuple[RowVector, RowVector, RowVector]
+    better: tuple[RowVector, RowVector, RowVector]
     seen: PointRecord
 
     @property
-    def numbers(self) -> tuple[Array, Array, Array, Array]:
+    def numbers(self) -> tuple[RowVector, RowVector, RowVector, RowVector]:
         return (self.alpha, self.beta, self.t, self.xi)
 
 
 def open_path(problem: Problem, rows: Rows, frame: Frame, x: Array, mu: float, token: StopToken) -> PathState:
     """Return the point of the central path at x."""
     alpha, beta, *others = (rows.zeros() for _ in range(8))
-    t, xi = np.ones_like(alpha), np.ones_like(alpha)
-    nothing = PointRecord(0.0, 0.0, 0.0, 0.0, 0.0, alpha, alpha, None)
+    t, xi = rows.filled(1.0), rows.filled(1.0)
+    nothing = PointRecord(0.0, 0.0, 0.0, 0.0, 0.0, np.zeros(0), np.zeros(0), None)
     along, better = (others[0], others[1], others[2]), (others[3], others[4], others[5])
     path = PathState(rows, frame, x, alpha, beta, t, xi, along, better, nothing)
     move_to_path(problem, path, x, mu, token)
@@ -112,7 +112,8 @@ def follow_path(problem: Problem, path: PathState, correctors: int, enough: floa
     factor = frame.factor(seen.matrix)
     side = frame.centred(seen.pull + seen.push) - frame.penalty * path.x
     change = factor.solve(side)
-    found = path.rows.reduce(Predict(*frame.split(change)), *fixed, *path.numbers, *path.along, token=token)
+    predict = Predict(*frame.split(change))
+    found = path.rows.reduce(predict, *fixed, *path.numbers, path.along[0], token=token)
     length = min(_longest(found), 1.0)
     target = mu * (max(_after(seen, found, length), 0.0) / seen.complementarity) ** 3
     trial = min(1.0, length + _TRIAL_GROWTH)
@@ -216,9 +217,7 @@ def centre_by_newton(
     change = factor.solve(side)
     promised = inner(side, change)
     scores = path.along[0]
-    dw, offset = frame.split(change)
-    path.rows.reduce(Scores(dw), scores, token=token)
-    scores += offset
+    path.rows.reduce(Scores(*frame.split(change)), scores, token=token)
     vectors = (problem.sign, problem.cost, *path.numbers, scores)
 
     def slope(step: float) -> float:

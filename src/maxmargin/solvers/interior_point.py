@@ -19,7 +19,7 @@ import maxmargin._core as _core
 from maxmargin._core import StopToken
 from maxmargin.errors import InvalidParameter
 from maxmargin.problem import Examination, Problem, examine
-from maxmargin.rows import Array, Rows, inner
+from maxmargin.rows import Array, Rows, RowVector, inner
 from maxmargin.solvers.base import Needs, Point, Step
 from maxmargin.solvers.crossover import Crossover
 from maxmargin.solvers.frame import Frame, mean_of_table
@@ -55,7 +55,7 @@ class _Kept:
     relative_gap: float
     w: Array
     b: float
-    alpha: Array
+    alpha: RowVector
 
 
 @dataclass(eq=False)
@@ -124,7 +124,7 @@ class InteriorPoint:
             return _State(None, tol, self.first_mu, 0)
         condensed = rows.condensed(token)
         frame = Frame(problem.offset, rows.n_columns, mean_of_table(problem, condensed, token))
-        if memory is not None and "alpha" in memory and memory["alpha"].shape == problem.cost.shape:
+        if memory is not None and "alpha" in memory and rows.holds(memory["alpha"]):
             found = examine(problem, memory["w"], None, memory["alpha"], token=token)
             if found.certificate.relative_gap < _WORTH_GOING_ON:
                 return self._go_on(problem, condensed, frame, found, tol, token)
@@ -188,7 +188,7 @@ class InteriorPoint:
         if gap < state.smallest_gap:
             state.smallest_gap, state.since_smallest = gap, 0
             if state.tol < gap < min(_KEEP_BELOW, np.inf if state.kept is None else state.kept.relative_gap):
-                state.kept = _Kept(gap, *path.frame.split(path.x), path.alpha.copy())
+                state.kept = _Kept(gap, *path.frame.split(path.x), path.rows.copied(path.alpha))
             return False
         state.since_smallest += 1
         is_late = state.smallest_gap < _KEEP_BELOW

@@ -61,7 +61,7 @@ class MaximumLikelihood:
 
     name = "newton"
     title = "Newton"
-    needs = Needs(losses=frozenset({"logistic"}))
+    needs = Needs(losses=frozenset({"logistic"}), vectors_at_hand=True)
 
     def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> _State:
         rows, costs = problem.rows, problem.class_costs

@@ -19,16 +19,16 @@ from typing import Any
 
 import numpy as np
 
-import maxmargin._core as _core
 from maxmargin._core import Factor, StopToken
 from maxmargin.problem import Examination, Problem
 from maxmargin.problem.examination import value_at_zero
-from maxmargin.rows import Array, Rows, inner
+from maxmargin.rows import Array, Rows, RowVector, inner
 from maxmargin.rows.kernels import Gram, Scores
+from maxmargin.rows.vectors import Total
 from maxmargin.solvers.base import Needs, Point, Step
 from maxmargin.solvers.frame import Frame, mean_row
 from maxmargin.solvers.newton_equations import Course, Diagonal, Direction, Inverse, conjugate_gradients
-from maxmargin.solvers.newton_passes import PredictDuals
+from maxmargin.solvers.newton_passes import OwnDuals, PredictDuals
 from maxmargin.solvers.newton_place import Place, best_share, evaluate, has_fallen
 from maxmargin.solvers.sample import sample_of
 
@@ -52,7 +52,7 @@ class _Model:
     """A factorised Hessian, and the curvatures h that it is made of; None: those of a sample."""
 
     factor: Inverse
-    h: Array | None
+    h: RowVector | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class _State:
     taken: _Taken | None = None  # the last step, if it was a full one
     decrement: float = math.inf  # g·M⁻¹g, by the model's M: twice what the objective lies above its optimum
     guess: float = math.inf  # the relative duality gap, before it is certified
-    alpha: Array | None = None  # the duals that the last step promised, if they are the better ones
+    alpha: RowVector | None = None  # the duals that the last step promised, if they are the better ones
 
 
 @dataclass(frozen=True)
@@ -349,7 +349,8 @@ def _single_precision_will_do(problem: Problem) -> bool:
     What no row determines, the regulariser alone does: it must not drown. The Hessian's entries are at most
     about Σ c‖x‖²/4, and those of single columns much smaller.
     """
-    mean_norm2 = float(problem.rows.norms()[0].mean()) if problem.rows.n_rows else 0.0
+    rows = problem.rows
+    mean_norm2 = rows.reduce(Total(), rows.norms()[0]) / max(rows.n_rows, 1)
     return 2.0**-24 * 0.25 * problem.class_costs.total * mean_norm2 <= _DROWNING
 
 
@@ -373,5 +374,7 @@ def _first_offset(problem: Problem) -> float:
     return math.log(costs.positive) - math.log(costs.negative)
 
 
-def _own_duals(problem: Problem, z: Array, b: float) -> Array:
-    return np.asarray(_core.loss_best_alpha(problem.loss, problem.sign * (z + b), problem.cost))
+def _own_duals(problem: Problem, z: RowVector, b: float) -> RowVector:
+    alpha = problem.rows.zeros()
+    problem.rows.reduce(OwnDuals(problem.loss, b), z, problem.sign, problem.cost, alpha)
+    return alpha

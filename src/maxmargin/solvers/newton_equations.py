@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from maxmargin._core import StopToken
-from maxmargin.rows import Array, Rows, inner
+from maxmargin.rows import Array, Rows, RowVector, inner
 from maxmargin.solvers.frame import Frame
 from maxmargin.solvers.newton_passes import HessianDiagonal, HessianProduct
 from maxmargin.solvers.newton_place import Place
@@ -60,7 +60,7 @@ class Direction:
 
     change: Array
     decrement: float
-    h: Array | None
+    h: RowVector | None
     left: float
     passes: float
 

@@ -18,6 +18,7 @@ __all__ = [
     "HessianDiagonal",
     "HessianProduct",
     "LineSums",
+    "OwnDuals",
     "PredictDuals",
     "Promised",
     "Sums",
@@ -48,6 +49,8 @@ class Evaluate:
     gram: bool = False
     shift: Array | None = None
     single: bool = False
+
+    writes = (2, 3)
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Sums:
         sign, cost, z, h = pieces
@@ -125,6 +128,8 @@ class AlongLine:
     to_b: float
     t: float
 
+    reads_rows = False
+
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> LineSums:
         z, sign, cost, to = pieces
         return LineSums(*_core.line_sums(self.loss, z, sign, cost, self.b, to, self.to_b, self.t))
@@ -152,9 +157,30 @@ class PredictDuals:
     b: float
     to_b: float
 
+    writes = (5,)
+    reads_rows = False
+
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Promised:
         z, sign, cost, h, to, alpha = pieces
         return Promised(*_core.predicted_duals(self.loss, z, sign, cost, self.b, h, to, self.to_b, alpha))
 
     def merge(self, first: Promised, second: Promised) -> Promised:
         return Promised(first.gap + second.gap, first.missed + second.missed, first.clipped + second.clipped)
+
+
+@dataclass(frozen=True)
+class OwnDuals:
+    """Fill α with the duals −c ℓ′(m) of a point's own; row vectors: scores, sign, cost, α."""
+
+    loss: str
+    b: float
+
+    writes = (3,)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
+        z, sign, cost, alpha = pieces
+        alpha[:] = _core.loss_best_alpha(self.loss, sign * (z + self.b), cost)
+
+    def merge(self, first: None, second: None) -> None:
+        return None

@@ -9,7 +9,7 @@ import numpy as np
 
 from maxmargin._core import StopToken
 from maxmargin.problem import Problem
-from maxmargin.rows import Array, Rows, inner
+from maxmargin.rows import Array, Rows, RowVector, inner
 from maxmargin.solvers.frame import Frame
 from maxmargin.solvers.newton_passes import AlongLine, Evaluate
 
@@ -25,8 +25,8 @@ class Place:
 
     w: Array
     b: float
-    z: Array
-    h: Array
+    z: RowVector
+    h: RowVector
     value: float
     gradient: Array
     curvature: float

@@ -1,7 +1,7 @@
-"""The passes of the semismooth Newton method, block by block.
+"""The passes of the semismooth Newton method as kernels of `rows.reduce`.
 
-Every kernel is given the row vectors sign, cost, anchor, excess and change, in this order; the core's header
-``proximal_passes.hpp`` says what they are.
+The kernels of a step are given the row vectors sign, cost, anchor, excess and change, in this order; the
+core's header ``proximal_passes.hpp`` says what they are.
 """
 
 from __future__ import annotations
@@ -16,7 +16,17 @@ import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
 from maxmargin.rows import Array
 
-__all__ = ["Direction", "Excess", "Move", "Moved", "Multipliers", "Slopes"]
+__all__ = [
+    "CountShort",
+    "Direction",
+    "Excess",
+    "FirstAnchors",
+    "Move",
+    "Moved",
+    "Multipliers",
+    "Slopes",
+    "WithinCosts",
+]
 
 
 @dataclass(frozen=True)
@@ -25,6 +35,8 @@ class Excess:
 
     w: Array
     b: float
+
+    writes = (1,)
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
         sign, excess = pieces
@@ -58,11 +70,15 @@ class Move:
     anchor: bool
     shift: Array | None
 
+    @property
+    def writes(self) -> tuple[int, ...]:
+        return (2, 3) if self.anchor else (3,)
+
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Moved:
         d = block.n_columns
         v, gram = np.zeros(d), np.zeros((d + 1, d + 1))
         sign, cost, anchor, excess, change = pieces
-        settings = self.step, self.before, self.after, self.anchor, self.shift
+        settings = self.step, self.before, self.after, anchor if self.anchor else None, self.shift
         sums = _core.proximal_move(block, *settings, sign, cost, anchor, excess, change, v, gram, token)
         return Moved(sums.loss, sums.alpha, sums.balance, sums.gap, sums.moved, sums.free, v, gram)
 
@@ -89,6 +105,8 @@ class Direction:
     db: float
     stiffness: float
     steps: Array
+
+    writes = (4,)
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
         sign, cost, anchor, excess, change = pieces
@@ -121,6 +139,8 @@ class Slopes:
     stiffness: float
     steps: Array
 
+    reads_rows = False
+
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
         _, cost, anchor, excess, change = pieces
         slopes = np.zeros(len(self.steps))
@@ -138,9 +158,61 @@ class Multipliers:
 
     stiffness: float
 
+    writes = (3,)
+    reads_rows = False
+
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
         cost, anchor, excess, alpha = pieces
         _core.proximal_alpha(self.stiffness, cost, anchor, excess, alpha)
+
+    def merge(self, first: None, second: None) -> None:
+        return None
+
+
+@dataclass(frozen=True)
+class CountShort:
+    """Count the rows whose excess is below a number."""
+
+    below: float
+
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> int:
+        (excess,) = pieces
+        return int(np.count_nonzero(excess < self.below))
+
+    def merge(self, first: int, second: int) -> int:
+        return first + second
+
+
+@dataclass(frozen=True)
+class FirstAnchors:
+    """Fill anchor with one share of the cost for each class; row vectors: sign, cost, anchor."""
+
+    positive: float
+    negative: float
+
+    writes = (2,)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
+        sign, cost, anchor = pieces
+        np.multiply(np.where(sign > 0, self.positive, self.negative), cost, out=anchor)
+
+    def merge(self, first: None, second: None) -> None:
+        return None
+
+
+@dataclass(frozen=True)
+class WithinCosts:
+    """Fill anchor with numbers given, cut off at the costs; row vectors: given, cost, anchor."""
+
+    writes = (2,)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
+        given, cost, anchor = pieces
+        np.minimum(given, cost, out=anchor)
 
     def merge(self, first: None, second: None) -> None:
         return None

@@ -12,9 +12,20 @@ import numpy as np
 
 from maxmargin._core import Factor, StopToken
 from maxmargin.problem import Problem
-from maxmargin.rows import Array, inner
+from maxmargin.rows import Array, RowVector, inner
+from maxmargin.rows.live_rows import LiveRows
+from maxmargin.rows.vectors import Smallest
 from maxmargin.solvers.frame import mean_of_table
-from maxmargin.solvers.proximal_passes import Direction, Excess, Move, Moved, Multipliers, Slopes
+from maxmargin.solvers.proximal_passes import (
+    CountShort,
+    Direction,
+    Excess,
+    FirstAnchors,
+    Move,
+    Moved,
+    Multipliers,
+    Slopes,
+)
 from maxmargin.solvers.slope_search import FIRST_STEPS, find_step
 
 __all__ = ["RoundedHinge", "cold_start", "warm_start"]
@@ -27,6 +38,7 @@ _STIFFEST = 1e8
 _SOFT_START = 5.0  # stiffness around a point whose own is unknown: what has to move still can
 _SETTLED = 1e-4  # of the tolerance: anchors that move by less need no sharper corners
 _TINY = 1e-14  # decrements below this share of the objective cannot be told from rounding in a sum
+_FOR_A_SIZE = 4_000  # rows that tell how large the columns are
 _NOTHING = 1e-28  # and below this one they are nothing else
 
 
@@ -45,7 +57,7 @@ class RoundedHinge:
         problem: Problem,
         w: Array,
         b: float,
-        anchor: Array,
+        anchor: RowVector,
         stiffness: float,
         shift: Array | None,
         token: StopToken,
@@ -102,15 +114,14 @@ class RoundedHinge:
 
     def spread(self, count: int) -> float:
         """Return within how much of its corner the hinge has `count` rows."""
-        distance = np.abs(self._excess[self._problem.cost > 0])
-        at = min(count, len(distance) - 1)
-        return float(min(max(np.partition(distance, at)[at], 0.02), 2.0))
+        nearest = self._rows.reduce(Smallest(count + 1), self._excess, self._problem.cost)
+        return min(max(float(nearest.max()), 0.02), 2.0)
 
     def n_short(self) -> int:
         """Return how many rows fall clearly short of the margin."""
-        return int(np.count_nonzero(self._excess < -1e-3))
+        return self._rows.reduce(CountShort(-1e-3), self._excess)
 
-    def multipliers(self) -> Array:
+    def multipliers(self) -> RowVector:
         """Return α of every row."""
         alpha = self._problem.rows.zeros()
         self._rows.reduce(Multipliers(self.stiffness), self._problem.cost, self.anchor, self._excess, alpha)
@@ -119,9 +130,9 @@ class RoundedHinge:
     # ------------------------------------------------------------------ passes
 
     @property
-    def _numbers(self) -> tuple[Array, ...]:
+    def _numbers(self) -> tuple[RowVector, ...]:
         problem = self._problem
-        return problem.sign, problem.cost, self.anchor, self._excess, self._change  # type: ignore[return-value]
+        return problem.sign, problem.cost, self.anchor, self._excess, self._change
 
     def refresh(self) -> None:
         """Have the next step compute all numbers from the rows: they carry the rounding of many updates."""
@@ -251,7 +262,7 @@ class RoundedHinge:
 
 
 def warm_start(
-    problem: Problem, w: Array, b: float, anchor: Array, stiffness: float | None, token: StopToken
+    problem: Problem, w: Array, b: float, anchor: RowVector, stiffness: float | None, token: StopToken
 ) -> RoundedHinge:
     """Return the rounded problem around a point that is nearly right; the anchors become its own."""
     kappa = stiffness if stiffness is not None else _SOFT_START
@@ -273,7 +284,8 @@ def cold_start(problem: Problem, seed: int, token: StopToken) -> RoundedHinge:
     if problem.offset.kind == "free" and costs.positive > 0 and costs.negative > 0:
         least = min(costs.positive, costs.negative)
         positive, negative = kappa * least / costs.positive, kappa * least / costs.negative
-    anchor = np.where(problem.sign > 0, positive, negative) * problem.cost
+    anchor = problem.rows.zeros()
+    problem.rows.reduce(FirstAnchors(positive, negative), problem.sign, problem.cost, anchor)
     b = 0.0 if problem.offset.kind != "free" else _balanced_offset(problem, kappa, positive, negative)
     return RoundedHinge(problem, np.zeros(problem.rows.n_columns), b, anchor, kappa, shift, token)
 
@@ -284,16 +296,17 @@ def _shift(problem: Problem, token: StopToken) -> Array | None:
 
 def _typical_square(problem: Problem, shift: Array | None, seed: int) -> float:
     """Return d times the geometric mean of the columns' mean squares, over some of the rows."""
-    live = np.flatnonzero(problem.cost > 0)
-    if len(live) > 4_000:
-        live = np.sort(np.random.default_rng(seed).choice(live, 4_000, replace=False))
-    X = problem.rows.subset(live).X
+    live = LiveRows(problem.rows, problem.sign, problem.cost)
+    ranks = np.arange(live.count)
+    if live.count > _FOR_A_SIZE:
+        ranks = np.random.default_rng(seed).choice(live.count, _FOR_A_SIZE, replace=False)
+    X = problem.rows.subset(live.numbers(ranks)).X
     if isinstance(X, np.ndarray):
         centred = X.astype(np.float64) - (0.0 if shift is None else shift)
-        squares = np.einsum("ij,ij->j", centred, centred) / max(len(live), 1)
+        squares = np.einsum("ij,ij->j", centred, centred) / max(len(ranks), 1)
     else:
         values = X.data.astype(np.float64)
-        squares = np.bincount(X.indices, values * values, minlength=X.shape[1]) / max(len(live), 1)
+        squares = np.bincount(X.indices, values * values, minlength=X.shape[1]) / max(len(ranks), 1)
     squares = squares[squares > 0]
     return float(len(squares) * np.exp(np.log(squares).mean())) if len(squares) else 1.0
 

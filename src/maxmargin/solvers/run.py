@@ -166,6 +166,11 @@ def run(
     if problem.loss not in solver.needs.losses:
         names = ", ".join(sorted(solver.needs.losses))
         raise InvalidParameter(f"solver {solver.name!r} solves the losses {names}; got loss={problem.loss!r}")
+    if solver.needs.vectors_at_hand and not problem.rows.vectors_at_hand:
+        raise InvalidParameter(
+            f"solver {solver.name!r} computes with one number for each row in memory, and these rows keep "
+            "such numbers elsewhere"
+        )
     loop = _Loop(problem, solver, limits, watch, token, label)
     if problem.rows.n_values <= _CHEAP_VALUES:
         loop.next_check = 1.0

@@ -8,12 +8,11 @@ weigh what they weigh in the whole.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.problem import Problem
+from maxmargin.rows.live_rows import LiveRows
 
 __all__ = ["sample_of"]
 
@@ -26,12 +25,13 @@ def sample_of(problem: Problem, size: int, seed: int) -> Problem:
     chosen = _one_of_each_stretch(problem, size, random)
     if _is_short_of_a_class(problem, chosen, size):
         chosen = _both_classes(problem, size, random)
-    sign, cost = problem.sign[chosen], problem.cost[chosen].copy()
+    rows = problem.rows
+    sign, cost = rows.take(problem.sign, chosen), rows.take(problem.cost, chosen)
     for own, total in ((1, problem.class_costs.positive), (-1, problem.class_costs.negative)):
         of_class = sign == own
         if of_class.any():
             cost[of_class] *= total / float(cost[of_class].sum())
-    return Problem(problem.rows.subset(chosen), sign, cost, problem.loss, problem.offset)
+    return Problem(rows.subset(chosen), sign, cost, problem.loss, problem.offset)
 
 
 def _one_of_each_stretch(problem: Problem, size: int, random: np.random.Generator) -> NDArray[np.intp]:
@@ -43,23 +43,23 @@ def _one_of_each_stretch(problem: Problem, size: int, random: np.random.Generato
     places += np.arange(size)
     places *= n_rows / size
     chosen = np.minimum(places.astype(np.intp), n_rows - 1)
-    return np.asarray(chosen[problem.cost[chosen] > 0])
+    return chosen[problem.rows.take(problem.cost, chosen) > 0]
 
 
 def _is_short_of_a_class(problem: Problem, chosen: NDArray[np.intp], size: int) -> bool:
-    positive = int(np.count_nonzero(problem.sign[chosen] > 0))
+    positive = int(np.count_nonzero(problem.rows.take(problem.sign, chosen) > 0))
     return min(positive, len(chosen) - positive) < size / _RARE
 
 
 def _both_classes(problem: Problem, size: int, random: np.random.Generator) -> NDArray[np.intp]:
-    live = problem.cost > 0
-    positive = np.flatnonzero(live & (problem.sign > 0))
-    negative = np.flatnonzero(live & (problem.sign < 0))
-    n_positive = min(len(positive), max(size // 2, size - len(negative)))
-    n_negative = min(len(negative), size - n_positive)
+    positive, negative = (LiveRows(problem.rows, problem.sign, problem.cost, own) for own in (1, -1))
+    n_positive = min(positive.count, max(size // 2, size - negative.count))
+    n_negative = min(negative.count, size - n_positive)
     drawn = [_draw(random, positive, n_positive), _draw(random, negative, n_negative)]
-    return np.asarray(np.sort(np.concatenate(drawn)))
+    return np.sort(np.concatenate(drawn))
 
 
-def _draw(random: np.random.Generator, rows: NDArray[np.intp], count: int) -> Any:
-    return rows if count >= len(rows) else random.choice(rows, count, replace=False, shuffle=False)
+def _draw(random: np.random.Generator, rows: LiveRows, count: int) -> NDArray[np.intp]:
+    if count >= rows.count:
+        return rows.numbers(np.arange(rows.count))
+    return rows.numbers(random.choice(rows.count, count, replace=False, shuffle=False))

@@ -24,8 +24,10 @@ from maxmargin._core import Stopped, StopToken
 from maxmargin.errors import InvalidParameter
 from maxmargin.problem import Examination, Problem
 from maxmargin.problem.feasible import make_feasible
-from maxmargin.rows import Array
+from maxmargin.rows import Array, RowVector
+from maxmargin.rows.vectors import Scale
 from maxmargin.solvers.base import Needs, Point, Step
+from maxmargin.solvers.proximal_passes import WithinCosts
 from maxmargin.solvers.rounded_hinge import RoundedHinge, cold_start, warm_start
 from maxmargin.solvers.sample import sample_of
 
@@ -85,11 +87,11 @@ class SemismoothNewton:
             )
         is_small = problem.rows.n_rows * problem.rows.n_columns <= _SMALL
         state = _State(problem, seed, max(min(tol, _EXACT) if is_small else tol, _FINEST), is_small)
-        if memory is not None and "alpha" in memory and memory["alpha"].shape == problem.cost.shape:
+        if memory is not None and "alpha" in memory and problem.rows.holds(memory["alpha"]):
             # Its own anchors give its own multipliers again; those of another solver are as good as anchors.
-            anchor = memory.get("anchor", memory["alpha"])
-            anchor = make_feasible(problem, anchor) if anchor is memory["alpha"] else anchor
-            anchor = np.minimum(anchor, problem.cost)
+            given = memory["anchor"] if "anchor" in memory else make_feasible(problem, memory["alpha"])
+            anchor = problem.rows.zeros()
+            problem.rows.reduce(WithinCosts(), given, problem.cost, anchor, token=token)
             state.whole = warm_start(
                 problem, memory["w"], memory["offset"], anchor, memory.get("stiffness"), token
             )
@@ -156,13 +158,13 @@ class SemismoothNewton:
         """Return the rounded problem, around the last sample's weights if there are any that help."""
         if state.w is None or state.spread == 0:
             return cold_start(problem, state.seed, token)
-        return warm_start(problem, state.w, state.b, 0.5 * problem.cost, 0.5 / state.spread, token)
+        return warm_start(problem, state.w, state.b, _half_of_costs(problem), 0.5 / state.spread, token)
 
     def point(self, problem: Problem, state: _State) -> Point:
         level = state.whole
         if level is None:  # stopped while samples were solved
             w = np.zeros(problem.rows.n_columns) if state.w is None else state.w
-            level = warm_start(problem, w, state.b, 0.5 * problem.cost, 5.0, StopToken())
+            level = warm_start(problem, w, state.b, _half_of_costs(problem), 5.0, StopToken())
         b = None if problem.offset.kind == "free" else level.b
         return Point(level.w.copy(), b, level.multipliers())
 
@@ -184,3 +186,10 @@ class SemismoothNewton:
 
     def default_max_iter(self, problem: Problem) -> int:
         return 500
+
+
+def _half_of_costs(problem: Problem) -> RowVector:
+    """Return anchors in the middle: what is nearer to 0 or to c has to move there."""
+    anchor = problem.rows.zeros()
+    problem.rows.reduce(Scale(0.5), problem.cost, anchor)
+    return anchor

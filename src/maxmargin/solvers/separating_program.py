@@ -218,7 +218,7 @@ def _sizes(problem: Problem, w: Array) -> Array:
             sizes[piece] = np.einsum("ij,j->i", np.abs(X.astype(np.float64)), weights)
         else:
             sizes[piece] = abs(X) @ weights
-    return sizes
+    return np.asarray(sizes)
 
 
 def is_meant(agreement: Array, rounding: Array) -> bool:

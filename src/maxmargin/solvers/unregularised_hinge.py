@@ -71,7 +71,7 @@ class UnregularisedHinge:
 
     name = "soft_margins"
     title = "soft margins of growing C"
-    needs = Needs(losses=frozenset({"hinge"}))
+    needs = Needs(losses=frozenset({"hinge"}), vectors_at_hand=True)
 
     def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> _State:
         if problem.offset.kind == "penalized":

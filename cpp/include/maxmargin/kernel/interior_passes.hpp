@@ -20,15 +20,24 @@
 
 namespace maxmargin {
 
-// One number for each row of the block.
+// One number for each row of the block; a pass that changes any of them is told where to write.
 struct InteriorRows {
     const std::int8_t* sign;
     const double* cost;
-    double *alpha, *beta, *t, *xi;
+    const double *alpha, *beta, *t, *xi;
 };
 
 struct InteriorDirection {
+    const double *alpha, *t, *xi;
+};
+
+struct NewDirection {
     double *alpha, *t, *xi;
+};
+
+// Where the state after a move goes; everything but α may be the state before it.
+struct NewState {
+    double *alpha, *beta, *t, *xi;
 };
 
 // Weights and offset, or a change of both: a row's score is x·w + offset.
@@ -67,9 +76,9 @@ struct Assembly {
     const double* shift;  // or null
 };
 
-// Moves every row; the new α is written to `alpha_out`, so that an interrupted pass leaves the old one.
+// Moves every row; the new α has a place of its own, so that an interrupted pass leaves the old one.
 PointSums interior_move(const Block& block, const InteriorRows& rows, const Affine& at, const Move& move,
-                        double* alpha_out, const Assembly& sums, StopToken& token);
+                        const NewState& after, const Assembly& sums, StopToken& token);
 
 struct StepSums {
     bool complete = true;
@@ -78,11 +87,10 @@ struct StepSums {
     double second = 0;
 };
 
-// The predictor. Its δα goes to `along.alpha`; the corrector's right-hand side is
+// The predictor. Its δα goes to `alpha`; the corrector's right-hand side is
 // `push` + σμ·`centring` + `second_order`.
-StepSums interior_predict(const Block& block, const InteriorRows& rows, const Affine& change,
-                          const InteriorDirection& along, double* centring, double* second_order,
-                          StopToken& token);
+StepSums interior_predict(const Block& block, const InteriorRows& rows, const Affine& change, double* alpha,
+                          double* centring, double* second_order, StopToken& token);
 
 // Where Gondzio's correctors want the products: between 0.1 and 10 times target·c, at a step of `trial`.
 struct Aim {
@@ -93,13 +101,12 @@ struct Aim {
 // The corrector, from the predictor's δα in `along.alpha`; all directions are written. `pull_back` gets
 // the right-hand side of the first of Gondzio's correctors.
 StepSums interior_correct(const Block& block, const InteriorRows& rows, const Affine& change,
-                          const InteriorDirection& along, const Aim& aim, double* pull_back,
-                          StopToken& token);
+                          const NewDirection& along, const Aim& aim, double* pull_back, StopToken& token);
 
 // One of Gondzio's correctors: `better` is `along` corrected with `aim`, whose right-hand side gave
 // `change`; `pull_back` is for the one after it, at the trial step `next_trial`.
 StepSums interior_refine(const Block& block, const InteriorRows& rows, const Affine& change,
-                         const InteriorDirection& along, const InteriorDirection& better, const Aim& aim,
+                         const InteriorDirection& along, const NewDirection& better, const Aim& aim,
                          double next_trial, double* pull_back, StopToken& token);
 
 // The smallest product αt or βξ after each of some steps, as a share of the mean product of that step times

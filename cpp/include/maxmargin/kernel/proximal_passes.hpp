@@ -16,13 +16,13 @@
 
 namespace maxmargin {
 
-// The numbers beside the rows of a block.
+// The numbers beside the rows of a block; a pass that changes any of them is told where to write.
 struct ProximalRows {
     const std::int8_t* sign;
     const double* cost;
-    double* anchor;
-    double* excess;  // e
-    double* change;  // q
+    const double* anchor;
+    const double* excess;  // e
+    const double* change;  // q
 };
 
 // What a pass saw of a block; sums over rows that cost anything.
@@ -36,7 +36,7 @@ struct ProximalSums {
 };
 
 // e = s(x·w + b) − 1 from the rows themselves.
-bool proximal_excess(const Block& block, const double* w, double b, const ProximalRows& rows,
+bool proximal_excess(const Block& block, const double* w, double b, const std::int8_t* sign, double* excess,
                      StopToken& token);
 
 // What is done to α(e) in `proximal_move`.
@@ -48,17 +48,24 @@ struct ProximalMove {
     const double* shift;  // of the Gram matrix; may be null
 };
 
+// Where a move writes; mostly what it reads. `anchor` may be null if it stays.
+struct ProximalAfter {
+    double* anchor;
+    double* excess;
+};
+
 // Carries out a move: v += Σ s(α_new − α_old)x over the rows whose α changes, gram += Σ_free κc(x − shift, 1)
 // (x − shift, 1)ᵀ, and the sums at the new point. `gram` may be null.
-bool proximal_move(const Block& block, const ProximalMove& move, const ProximalRows& rows, double* v,
-                   double* gram, ProximalSums& sums, StopToken& token);
+bool proximal_move(const Block& block, const ProximalMove& move, const ProximalRows& rows,
+                   const ProximalAfter& after, double* v, double* gram, ProximalSums& sums, StopToken& token);
 
 // How many steps along a direction are tried at once.
 constexpr int kProximalSteps = 4;
 
-// q = s(x·dw + db), and slopes[k] += Σ −α(e + steps[k] q) q for that many steps.
+// q = s(x·dw + db), written to `change`, and slopes[k] += Σ −α(e + steps[k] q) q for that many steps.
 bool proximal_direction(const Block& block, const double* dw, double db, double stiffness,
-                        const ProximalRows& rows, const double* steps, double* slopes, StopToken& token);
+                        const ProximalRows& rows, double* change, const double* steps, double* slopes,
+                        StopToken& token);
 
 // The slopes alone, from the stored numbers.
 void proximal_slopes(std::int64_t n, double stiffness, const ProximalRows& rows, const double* steps,

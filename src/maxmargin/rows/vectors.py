@@ -1,0 +1,78 @@
+"""The passes that need only numbers beside the rows: sums, multiples, order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin._core import Block, StopToken
+from maxmargin.rows.base import Array
+
+__all__ = ["Inner", "Scale", "Smallest", "Total"]
+
+
+@dataclass(frozen=True)
+class Total:
+    """Add up a vector."""
+
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> float:
+        (a,) = pieces
+        return float(a.sum())
+
+    def merge(self, first: float, second: float) -> float:
+        return first + second
+
+
+@dataclass(frozen=True)
+class Inner:
+    """Add up the products of two vectors."""
+
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> float:
+        a, b = pieces
+        return float(np.einsum("i,i->", a, b))
+
+    def merge(self, first: float, second: float) -> float:
+        return first + second
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Fill the second vector with the first, times a number; they may be the same."""
+
+    factor: float
+
+    writes = (1,)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
+        a, scaled = pieces
+        np.multiply(a, self.factor, out=scaled)
+
+    def merge(self, first: None, second: None) -> None:
+        return None
+
+
+@dataclass(frozen=True)
+class Smallest:
+    """Return the so many smallest sizes |a| of rows with c > 0, in no order; vectors a and c."""
+
+    count: int
+
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
+        a, c = pieces
+        return self._least(np.abs(a[c > 0]))
+
+    def merge(self, first: Array, second: Array) -> Array:
+        return self._least(np.concatenate([first, second]))
+
+    def _least(self, sizes: Array) -> Array:
+        return sizes if len(sizes) <= self.count else np.partition(sizes, self.count - 1)[: self.count]
