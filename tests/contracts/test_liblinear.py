@@ -10,9 +10,9 @@ from liblinear.liblinearutil import save_model as save_theirs
 from liblinear.liblinearutil import train as train_theirs
 from scipy.sparse import csr_matrix
 
-from maxmargin import certify
+from maxmargin import certify, load_model, save_data, save_model
 from maxmargin.datasets import breast_cancer, iris
-from maxmargin.errors import InvalidParameter
+from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.inputs.liblinear_models import CLASSIFIERS, read_liblinear_model, write_liblinear_model
 from maxmargin.results.data import Data
 from maxmargin.training.liblinear import LOSSES, claim_of_liblinear, from_liblinear, to_liblinear
@@ -210,3 +210,72 @@ def test_doubling_ends_where_liblinear_ends():
 def test_a_search_with_weights_of_several_classes_is_refused():
     with pytest.raises(InvalidParameter, match="-C with -wi"):
         search_for_C(our_problem(2, class_weight={4: 2.0}), DATA[3], 5, None)
+
+
+# ---------------------------------------------------------------- certify, by the names of files
+
+
+@pytest.fixture
+def on_disk(tmp_path):
+    """Rows as LIBSVM text, and LIBLINEAR's model of them with a weight of a class, as files."""
+    data = DATA[3]
+    save_data(data, tmp_path / "rows.svm")
+    save_theirs(str(tmp_path / "theirs.model"), theirs(data, "-s 3 -c 0.5 -B 1 -w4 2"))
+    return tmp_path / "theirs.model", tmp_path / "rows.svm"
+
+
+def test_certify_reads_files(on_disk):
+    model, rows = on_disk
+    data = DATA[3]
+    wanted = claim_of_liblinear(read_liblinear_model(model), 0.5, {4: 2.0})
+    by_claim = certify(wanted, data.X, data.y)
+    settings = {"C": 0.5, "class_weight": {4: 2.0}}
+    for given in ((str(model), data), (model, rows), (model, data.X, data.y)):
+        found = certify(*given, **settings)
+        assert (found.objective, found.bound, found.problem) == (
+            by_claim.objective,
+            by_claim.bound,
+            by_claim.problem,
+        )
+    assert found.problem == "hinge, C = 0.5, penalised offset, class weights"
+
+
+def test_certify_reads_our_own_files(on_disk, tmp_path):
+    _, rows = on_disk
+    model = fit_linear(DATA[3].X, DATA[3].y, C=2.0)
+    save_model(model, tmp_path / "ours.model")
+    found = certify(tmp_path / "ours.model", rows)
+    assert found.relative_gap <= 2e-4
+    assert found.problem == "hinge, C = 2, unpenalised offset"
+
+
+def test_what_certify_is_told_of_files(on_disk):
+    model, rows = on_disk
+    for settings, message in [
+        ({}, "does not say its C"),
+        ({"C": 1, "loss": "hinge"}, "LiblinearModel has its own loss"),
+        ({"C": 1, "y": DATA[3].y}, "leave y out"),
+    ]:
+        with pytest.raises(InvalidParameter, match=message):
+            certify(model, rows, **settings)
+    with pytest.raises(InvalidInput, match="y is missing"):
+        certify(model, DATA[3].X, C=1)
+    weighted = Data(DATA[3].X, DATA[3].y, sample_weight=np.ones(150))
+    with pytest.raises(InvalidParameter, match="leave sample_weight out"):
+        certify(model, weighted, C=1, sample_weight=np.ones(150))
+
+
+def test_load_model_reads_liblinears_files(on_disk):
+    model, _ = on_disk
+    read = load_model(model)
+    labels, _ = their_labels(load_theirs(str(model)), DATA[3])
+    np.testing.assert_array_equal(read.predict(DATA[3].X), labels)
+    assert read.C is None
+    assert read.certificate is None
+
+
+def test_a_model_with_a_free_bias_is_judged_by_naming_its_problem(tmp_path):
+    data = DATA[2]
+    save_theirs(str(tmp_path / "theirs.model"), theirs(data, "-s 0 -B 1 -R -e 1e-8"))
+    named = {"loss": "logistic", "C": 1.0, "tol": 1e-6}
+    assert certify(load_model(tmp_path / "theirs.model"), data, **named).relative_gap <= 1e-4

@@ -51,9 +51,11 @@ def read_model(source: Path, data: Path | None = None) -> LinearModel:
 def read_either_model(source: Path, data: Path | None = None) -> LinearModel | LiblinearModel:
     """Read a model of ours or LIBLINEAR's from a file or the standard input, each as what it is."""
     from maxmargin.errors import ModelFileError
+    from maxmargin.training.named_files import model_from
 
     try:
-        return read_through(source, either_model)
+        found: LinearModel | LiblinearModel = read_through(source, model_from)
+        return found
     except ModelFileError as error:
         if data is not None and data != STANDARD and is_model(data):
             raise ModelFileError(f"{error}, but {data} is one: change their order") from None
@@ -75,32 +77,16 @@ def read_through(source: Path, read: Callable[[Path], Read]) -> Read:
             raise ModelFileError(str(error).replace(str(copy), "standard input")) from None
 
 
-def either_model(path: Path) -> LinearModel | LiblinearModel:
-    """Read a model file by what is in it."""
-    from maxmargin.inputs.liblinear_models import is_liblinear_model, read_liblinear_model
-    from maxmargin.training.files import load_model
-
-    return read_liblinear_model(path) if is_liblinear_model(beginning(path)) else load_model(path)
-
-
 def is_model(path: Path) -> bool:
     """Return whether a file holds a model."""
     from maxmargin.errors import MaxMarginError
+    from maxmargin.training.named_files import model_from
 
     try:
-        either_model(path)
+        model_from(path)
     except (MaxMarginError, OSError):
         return False
     return True
-
-
-def beginning(path: Path) -> bytes:
-    """Return the first bytes of a file; nothing where it cannot be read, which its reader will tell."""
-    try:
-        with path.open("rb") as file:
-            return file.read(1024)
-    except OSError:
-        return b""
 
 
 def write_model(model: LinearModel, target: Path) -> None:

@@ -30,6 +30,7 @@ from maxmargin.inputs.source import read_file
 __all__ = [
     "CLASSIFIERS",
     "LiblinearModel",
+    "begins_as_liblinear_model",
     "is_liblinear_model",
     "read_liblinear_model",
     "write_liblinear_model",
@@ -115,6 +116,18 @@ def is_liblinear_model(content: bytes) -> bool:
     (True, False)
     """
     return content[:1024].split(maxsplit=1)[:1] == [b"solver_type"]
+
+
+def begins_as_liblinear_model(path: str | os.PathLike[str]) -> bool:
+    """Return whether there is such a file; False for what can be read only once, or not at all."""
+    file = Path(path)
+    try:
+        if not file.is_file():
+            return False
+        with file.open("rb") as opened:
+            return is_liblinear_model(opened.read(1024))
+    except OSError:
+        return False
 
 
 def n_scores_of(solver_type: str, n_classes: int) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 
 from maxmargin._core import StopToken
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, NoFiniteOptimum
+from maxmargin.inputs.liblinear_models import LiblinearModel
 from maxmargin.losses.table import DUAL_LOSSES, LOSSES, find_loss
 from maxmargin.problem import Offset, Problem, examine
 from maxmargin.problem.examination import value_at_zero
@@ -33,7 +34,9 @@ from maxmargin.training.foreign_models import (
     refuse_other_losses,
     unwrap,
 )
+from maxmargin.training.liblinear import claim_of_liblinear
 from maxmargin.training.model import LinearModel
+from maxmargin.training.named_files import model_from, rows_from
 from maxmargin.training.named_problem import names_of, problems_of, targets_of
 from maxmargin.training.settings import limits_from, offset_from
 from maxmargin.validation import check_choice, check_labels, check_matrix, check_weights
@@ -71,7 +74,7 @@ class _Named:
 def certify(
     model_or_coef: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     intercept: Any = 0,
     loss: str | None = None,
@@ -95,15 +98,16 @@ def certify(
     ----------
     model_or_coef : fitted model or array
         LinearSVC, SVC(kernel="linear"), LogisticRegression or SGDClassifier of scikit-learn, a pipeline or
-        search that ends in one of them, a model of this package; or coefficients of shape (d,), (1, d) or,
-        one against the rest, (n_classes, d).
+        search that ends in one of them, a model of this package; the name of a model file, ours or
+        LIBLINEAR's; or coefficients of shape (d,), (1, d) or, one against the rest, (n_classes, d).
     X, y : the data that the model was fitted to
         Labels of any kind; with two classes the second in increasing order is the positive one. A pipeline
-        gets the X that it was fitted with.
+        gets the X that it was fitted with. Without y, X is what `load_data` returned, or a file's name.
     intercept : float or array
         The offset of given coefficients.
     loss : "hinge", "squared_hinge" or "logistic"
-        What given coefficients were meant to minimise; a model knows this and all that follows.
+        What given coefficients were meant to minimise; a model knows this and all that follows, but
+        LIBLINEAR's files do not say C (-c) and class_weight (-wi).
     C, lam : float
         ½‖θ‖² + C Σ loss, or lam/2 ‖θ‖² + mean loss: one or the other. C = inf or lam = 0 is the loss
         alone, hinge or logistic.
@@ -137,7 +141,9 @@ def certify(
     named = _Named(
         intercept, loss, C, lam, penalize_intercept, intercept_scaling, class_weight, fit_intercept
     )
-    claim, X = _claim(model_or_coef, X, named)
+    model = model_from(model_or_coef)
+    X, y, sample_weight = rows_from(model, X, y, sample_weight)
+    claim, X = _claim(model, X, named)
     checked = check_matrix(X)
     labels = check_labels(y, checked.shape[0])
     weights = check_weights(sample_weight, checked.shape[0])
@@ -172,6 +178,8 @@ def _claim(given: Any, X: Any, named: _Named) -> tuple[Claim, Any]:
     """Return the coefficients with their problem, and X as they see it."""
     if isinstance(given, Claim):
         return given, X  # somebody else's file, read with what it does not say
+    if isinstance(given, LiblinearModel):
+        return _claim_of_liblinear(given, named), X
     model, X = unwrap(given, X)
     if is_fitted_by_us(model) and (not is_ours(model) or model.to_model().C is None):
         model = model.to_model()  # exact learners' say what they minimise; given ones' settings are nobody's
@@ -191,6 +199,17 @@ def _claim(given: Any, X: Any, named: _Named) -> tuple[Claim, Any]:
         _check_names(model, X)
         return claim, X
     return _claim_of_coefficients(model, named), X
+
+
+def _claim_of_liblinear(found: LiblinearModel, named: _Named) -> Claim:
+    if named.C is None:
+        raise InvalidParameter(
+            "a LIBLINEAR model file does not say its C: give C=…, its -c (1 if it was left out), and its -wi "
+            "as class_weight={label: weight}"
+        )
+    # One trained with -R is judged as load_model(file), whose problem is named like that of coefficients.
+    named.refuse_all(found, but=("C", "class_weight"))
+    return claim_of_liblinear(found, named.C, named.class_weight)
 
 
 def _claim_of_coefficients(coef: Any, named: _Named) -> Claim:

@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 
 from maxmargin import __version__
 from maxmargin.errors import InvalidInput, ModelFileError
+from maxmargin.inputs.liblinear_models import begins_as_liblinear_model, read_liblinear_model
 from maxmargin.inputs.models import read_model, write_model
 from maxmargin.results.calibration import Calibration
 from maxmargin.results.certificate import Certificate
 from maxmargin.results.encoding import Encoding
 from maxmargin.results.solution import Plan, Status
+from maxmargin.training.liblinear import from_liblinear
 from maxmargin.training.model import LinearModel, Support
 
 __all__ = ["linear_model", "load_model", "plain_labels", "save_model"]
@@ -104,7 +106,8 @@ def load_model(path: str | os.PathLike[str]) -> LinearModel:
     Parameters
     ----------
     path : path-like
-        A file that ``save_model`` or ``maxmargin train`` wrote.
+        A file that ``save_model`` or ``maxmargin train`` wrote; or one of LIBLINEAR's, which says how to
+        predict but neither C nor how near the optimum it is.
 
     Returns
     -------
@@ -130,6 +133,8 @@ def load_model(path: str | os.PathLike[str]) -> LinearModel:
     <LinearModel: hinge, C = 10, 1 column, classes -1, 1;
     at the optimum to rounding (objective 0.5, bound 0.5), by duality>
     """
+    if begins_as_liblinear_model(path):
+        return from_liblinear(read_liblinear_model(path))
     header, arrays = read_model(path)
     if header.get("kind") != KIND:
         raise ModelFileError(f"holds a model of kind {header.get('kind')!r}, not {KIND!r}", path)
