@@ -127,7 +127,6 @@ FORGERIES = {
     "values that are text": with_arrays(values=["a", "b", "c"]),
     "columns in two dimensions": with_arrays(columns=np.zeros((3, 1), INT32)),
     "no values": without("values"),
-    "no labels": without("y"),
     "too many labels": with_arrays(y=np.zeros(4)),
     "weights that are text": with_arrays(sample_weight=["a", "b", "c"]),
     "dense rows in one dimension": with_arrays(X=np.zeros(3)),

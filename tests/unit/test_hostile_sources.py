@@ -1,5 +1,6 @@
 """What is not the file one hoped for: folders, devices, circles of links, files that change meanwhile."""
 
+import gzip
 import os
 import shutil
 import signal
@@ -11,6 +12,9 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
 import pytest
 from unprivileged import folder_of_nobody, nobody
 
@@ -18,6 +22,7 @@ import maxmargin.inputs.open_file as open_file
 from maxmargin import load_data, load_model, save_model, train
 from maxmargin.errors import InvalidParameter, MissingFile, UnreadableFile
 from maxmargin.inputs.liblinear_models import read_liblinear_model
+from maxmargin.inputs.settings import FORMATS
 
 
 def model_bytes(path):
@@ -32,16 +37,43 @@ def text(content):
     return lambda path: path.write_bytes(content)
 
 
+def parquet_bytes(path):
+    pq.write_table(TABLE, path)
+
+
+def arrow_bytes(path):
+    feather.write_feather(TABLE, path, compression="uncompressed")
+
+
+def npz_bytes(path):
+    with path.open("wb") as file:
+        np.savez(file, X=np.eye(2), y=[1, -1])
+
+
+def npy_bytes(path):
+    with path.open("wb") as file:
+        np.save(file, np.array([[2.0, 1.0], [-1.0, 0.0]]))
+
+
 LIBSVM = b"1 1:0.5\n-1 2:5\n"
-TABLE = b"height,kind\n2,1\n-1,0\n"
+TABLE = pa.table({"height": [2.0, -1.0], "kind": [1, 0]})
 
 # Everything that reads a file: the file's name, what makes one, what reads it.
 SOURCES = {
     "libsvm": ("a.svm", text(LIBSVM), load_data),
-    "csv": ("a.csv", text(TABLE), load_data),
+    "packed libsvm": ("a.svm.gz", text(gzip.compress(LIBSVM)), load_data),
+    "csv": ("a.csv", text(b"height,kind\n2,1\n-1,0\n"), load_data),
+    "parquet": ("a.parquet", parquet_bytes, load_data),
+    "arrow": ("a.arrow", arrow_bytes, load_data),
+    "npz": ("a.npz", npz_bytes, load_data),
+    "npy": ("a.npy", npy_bytes, load_data),
     "model": ("a.model", model_bytes, load_model),
     "LIBLINEAR's model": ("a.liblinear", liblinear_bytes, read_liblinear_model),
 }
+
+
+def test_every_format_is_here():
+    assert FORMATS.keys() <= SOURCES.keys()
 
 
 @pytest.fixture(params=SOURCES.values(), ids=SOURCES)

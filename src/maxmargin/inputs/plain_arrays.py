@@ -10,6 +10,7 @@ import io
 import math
 import struct
 import zipfile
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ def array_in(content: NDArray[np.uint8]) -> NDArray[Any]:
         if np.lib.format.read_magic(file) != (1, 0):
             raise ValueError("unknown version of NumPy's format")
         shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
-    except (TypeError, SyntaxError, MemoryError, RecursionError, OverflowError) as error:
+    except (TypeError, SyntaxError, TokenError, MemoryError, RecursionError, OverflowError) as error:
         raise ValueError(str(error) or type(error).__name__) from None
     values = content[file.tell() :]
     if dtype.kind not in KINDS or dtype.hasobject or dtype.itemsize == 0:
