@@ -30,6 +30,8 @@ COMMANDS = (
     "certify",
     "path",
     "loo",
+    "inspect",
+    "convert",
     "report",
     "play",
     "demo",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from maxmargin.training.rows_for_model import RowsForModel
 
 __all__ = [
+    "is_model",
     "read_either_model",
     "read_labelled_rows",
     "read_model",
@@ -78,15 +79,26 @@ def read_through(source: Path, read: Callable[[Path], Read]) -> Read:
 
 
 def is_model(path: Path) -> bool:
-    """Return whether a file holds a model."""
-    from maxmargin.errors import MaxMarginError
-    from maxmargin.training.named_files import model_from
+    """Return whether a file begins as models do, ours or LIBLINEAR's."""
+    from maxmargin.inputs.liblinear_models import is_liblinear_model
+    from maxmargin.inputs.models import is_model_file
 
+    content = beginning(path)
+    return is_model_file(content) or is_liblinear_model(content)
+
+
+def beginning(path: Path) -> bytes:
+    """Return the first bytes of a file; nothing where it cannot be read, which its reader will tell.
+
+    A pipe has no beginning that could be looked at twice: it is taken for data.
+    """
     try:
-        model_from(path)
-    except (MaxMarginError, OSError):
-        return False
-    return True
+        if not path.is_file():
+            return b""
+        with path.open("rb") as file:
+            return file.read(1024)
+    except OSError:
+        return b""
 
 
 def write_model(model: LinearModel, target: Path) -> None:

@@ -32,7 +32,7 @@ from maxmargin.inputs.atomic_file import replacing
 from maxmargin.inputs.plain_arrays import KINDS, UNREADABLE, array_in, entries_of, entry, has_only_letters
 from maxmargin.inputs.source import read_file
 
-__all__ = ["VERSION", "read_model", "write_model"]
+__all__ = ["VERSION", "is_model_file", "read_model", "write_model"]
 
 FORMAT = "maxmargin-model"
 VERSION = 3  # the newest that is understood
@@ -101,6 +101,17 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
     description = read_description(archive, file)
     arrays = {name: read_array(archive, name, file) for name in description["arrays"]}
     return description["header"], arrays
+
+
+def is_model_file(content: bytes) -> bool:
+    r"""Return whether a file begins as model files do: an archive whose first entry is the description.
+
+    Examples
+    --------
+    >>> is_model_file(b"PK\x03\x04" + bytes(26) + b"model.json{}"), is_model_file(b"+1 1:2\n")
+    (True, False)
+    """
+    return content.startswith(b"PK\x03\x04") and content[30:].startswith(DESCRIPTION.encode())
 
 
 # ---------------------------------------------------------------- the archive

@@ -1,0 +1,234 @@
+"""``maxmargin inspect``: what is in a file, be it a model or data."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from maxmargin.cli.codes import DONE
+from maxmargin.cli.options import (
+    STANDARD,
+    add_command,
+    add_common,
+    add_reading,
+    file_name,
+    read_data,
+    whole_number,
+)
+from maxmargin.cli.reading import label_guess, source_text
+
+if TYPE_CHECKING:
+    from maxmargin.cli.voice import Voice
+    from maxmargin.results.data import Data
+    from maxmargin.training.column_summary import ColumnSummary
+    from maxmargin.training.model import LinearModel
+
+__all__ = ["add_inspect"]
+
+EXAMPLES = """\
+  maxmargin inspect cells.csv              rows, classes, columns
+  maxmargin inspect a9a.svm --rows 100     the first 100 columns
+  maxmargin inspect cells.model            what was fitted, and how well
+  maxmargin inspect liblinear.model        LIBLINEAR's, too
+"""
+
+FAR_APART = 100.0  # deviations of columns between which a regulariser chooses, not the data
+
+
+def add_inspect(commands: Any) -> None:
+    """Describe the command to the parser."""
+    parser = add_command(
+        commands,
+        "inspect",
+        help="say what is in a model or data file",
+        description="Say what is in a file: of a model what it minimises, its certificate and its largest "
+        "weights; of data the classes and what the columns are like.",
+        examples=EXAMPLES,
+    )
+    parser.add_argument("data", metavar="FILE", type=file_name, help="a model or data; - for stdin (data)")
+    parser.add_argument(
+        "--rows", type=whole_number, default=20, metavar="N", help="of weights or columns to list (20)"
+    )
+    add_reading(parser)
+    add_common(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace, voice: Voice) -> int:
+    """Look at the file and say what it is."""
+    from maxmargin.cli.streams import is_model
+    from maxmargin.validation import check_positive
+
+    check_positive("rows", arguments.rows, integer=True)
+    if arguments.data != STANDARD and is_model(arguments.data):
+        inspect_model(arguments, voice)
+    else:
+        inspect_data(arguments, voice)
+    return DONE
+
+
+# ---------------------------------------------------------------- models
+
+
+def inspect_model(arguments: argparse.Namespace, voice: Voice) -> None:
+    """Say what a model file holds."""
+    from maxmargin.cli.described import model_fields
+    from maxmargin.cli.streams import read_model
+    from maxmargin.training.readable_model import readable_model
+
+    model, origin = read_model(arguments.data), origin_of(arguments.data)
+    voice.say(f"{arguments.data}: {origin}")
+    for line in (*model_lines(model), *weight_lines(model, arguments.rows)):
+        voice.say(f"  {line}")
+    about = readable_model(model)
+    voice.result({"kind": "model", "origin": origin, **model_fields(model), **about})
+
+
+def origin_of(path: Path) -> str:
+    """Say who wrote a model file."""
+    from maxmargin.inputs.liblinear_models import begins_as_liblinear_model, read_liblinear_model
+    from maxmargin.inputs.models import read_model
+
+    if begins_as_liblinear_model(path):
+        return f"a model of LIBLINEAR, {read_liblinear_model(path).solver_type}"
+    return f"a model, written by {read_model(path)[0].get('written_by', 'maxmargin')}"
+
+
+def model_lines(model: LinearModel) -> list[str]:
+    """Say what was fitted, how well and to what."""
+    from maxmargin.cli.described import plain_labels
+    from maxmargin.results.wording import plural, short
+
+    cost = "given, not fitted" if model.C is None else f"C = {short(model.C)}"
+    lines = [f"problem        {model.loss} loss, {cost}, {model.offset} offset"]
+    if model.class_weight is not None:
+        lines[0] += f", class weights {model.class_weight}"
+    labels = ", ".join(map(str, plain_labels(model.classes[:20])))
+    more = f", … ({len(model.classes)} in all)" if len(model.classes) > 20 else ""
+    lines.append(f"classes        {labels}{more}")
+    read_from = "" if model.scheme is None else f", read from {model.scheme}"
+    label = "" if model.label is None else f', label "{model.label}"'
+    lines.append(f"columns        {plural(model.coef.shape[1], 'feature')}{read_from}{label}")
+    if model.encoding is not None:
+        lines.append(f"encoding       {model.encoding}")
+    lines.append(f"certificate    {model.certificate or 'none'}")
+    if model.plans and model.status is not None:
+        plan = model.plans[0]
+        lines.append(f"solver         {plan.solver} ({plan.reason}): {model.status.value}")
+    widths = ", ".join(f"{width:.3g}" for width in model.margin[:20])
+    lines.append(f"margin width   {widths}")
+    if model.support is not None:
+        lines.append(f"support        {plural(len(model.support.indices), 'support vector')}")
+    if model.has_probabilities:
+        lines.append(f"probabilities  {model.calibration or 'of the logistic model itself'}")
+    return lines
+
+
+def weight_lines(model: LinearModel, n_rows: int) -> list[str]:
+    """Return the largest weights of each class; one alone stands for two classes."""
+    import numpy as np
+
+    from maxmargin.cli.described import plain_labels
+    from maxmargin.cli.text_table import aligned
+
+    names = model.feature_names or [f"column {j + 1}" for j in range(model.coef.shape[1])]
+    labels, lines = plain_labels(model.classes), []
+    for k, weights in enumerate(model.coef):
+        label = labels[-1] if len(model.coef) == 1 else labels[k]
+        order = np.argsort(-np.abs(weights), kind="stable")[:n_rows]
+        rows = [[names[j], f"{weights[j]:+.4g}"] for j in order if weights[j]]
+        zeros = int(np.count_nonzero(weights == 0))
+        rows.append(["intercept", f"{model.intercept[k]:+.4g}"])
+        lines += aligned([f"for {label!s}", "weight"], rows, indent="")
+        left = len(weights) - zeros - len(rows) + 1
+        if left or zeros:
+            lines.append(f"({left:,} smaller ones, {zeros:,} zeros)")
+    return lines
+
+
+# ---------------------------------------------------------------- data
+
+
+def inspect_data(arguments: argparse.Namespace, voice: Voice) -> None:
+    """Say what a data file holds."""
+    from maxmargin.cli.described import data_fields
+    from maxmargin.training.column_summary import summarise_columns
+
+    data = read_data(arguments, arguments.data)
+    voice.say(f"{source_text(arguments.data)}: {data}")
+    guess = label_guess(data, arguments.label)
+    columns = summarise_columns(data.X)
+    for line in ([guess] if guess else []) + data_lines(data, columns, arguments.rows):
+        voice.say(f"  {line}")
+    voice.result({"kind": "data", **data_fields(data, arguments.data)})
+    voice.result({"features": feature_fields(data, columns)})
+
+
+def data_lines(data: Data, columns: ColumnSummary, n_rows: int) -> list[str]:
+    """Say how many rows each class has, and what the columns are like."""
+    import numpy as np
+
+    from maxmargin.cli.described import plain_labels
+    from maxmargin.cli.text_table import aligned
+    from maxmargin.results.wording import percent, plural
+
+    share = float(columns.n_zeros.sum() / max(data.n_rows * data.n_columns, 1))
+    kind = "sparse" if hasattr(data.X, "nnz") else "dense"
+    lines = [f"{kind}, {data.X.dtype}, {percent(share)} of the values are 0"]
+    if data.encoding is not None:
+        lines.append(f"encoding: {data.encoding}")
+    if data.sample_weight is not None:
+        low, high = data.sample_weight.min(), data.sample_weight.max()
+        lines.append(f"weights from {low:.4g} to {high:.4g}")
+    labels, counts = np.unique(data.y, return_counts=True)
+    rows = [[str(label), f"{count:,}"] for label, count in zip(plain_labels(labels), counts, strict=True)]
+    lines += aligned(["class", "rows"], rows[:n_rows], indent="")
+    if len(rows) > n_rows:
+        lines.append(f"({len(rows) - n_rows:,} further classes)")
+    lines += column_lines(data, columns, n_rows)
+    constant = int(columns.is_constant.sum())
+    if constant:
+        lines.append(f"{plural(constant, 'column')} with one value only, which tell nothing apart")
+    if columns.spread > FAR_APART:
+        lines.append(
+            f"the columns' deviations differ by a factor of {columns.spread:,.0f}: C weighs small ones more "
+            "unless they are scaled"
+        )
+    return lines
+
+
+def column_lines(data: Data, columns: ColumnSummary, n_rows: int) -> list[str]:
+    """Return a line for each of the first columns."""
+    from maxmargin.cli.text_table import aligned
+
+    names = feature_names(data)
+    numbers = zip(columns.least, columns.mean, columns.largest, columns.deviation, strict=True)
+    rows = [
+        [name, *(f"{value:.4g}" for value in four), f"{zeros:,}"]
+        for name, four, zeros, _ in zip(names, numbers, columns.n_zeros, range(n_rows), strict=False)
+    ]
+    lines = aligned(["column", "least", "mean", "largest", "deviation", "zeros"], rows, indent="")
+    if data.n_columns > n_rows:
+        lines.append(f"({data.n_columns - n_rows:,} further columns; --rows lists more)")
+    return lines
+
+
+def feature_names(data: Data) -> list[str]:
+    """Return the names of the columns, or their numbers, counted as LIBSVM text does."""
+    if data.feature_names is not None:
+        return list(data.feature_names)
+    first = 0 if data.scheme == "libsvm-zero-based" else 1
+    return [f"column {j + first}" for j in range(data.n_columns)]
+
+
+def feature_fields(data: Data, columns: ColumnSummary) -> dict[str, Any]:
+    """Return the columns for machines, each property as a list."""
+    return {
+        "names": data.feature_names,
+        "least": columns.least,
+        "mean": columns.mean,
+        "largest": columns.largest,
+        "deviation": columns.deviation,
+        "zeros": columns.n_zeros,
+    }

@@ -1,0 +1,224 @@
+"""``maxmargin inspect`` and ``convert``: what files hold, and the same in other formats that others read."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+from liblinear.liblinearutil import load_model as load_theirs
+from liblinear.liblinearutil import predict as predict_theirs
+from scipy.sparse import csr_matrix
+from sklearn.datasets import load_svmlight_file
+
+import maxmargin
+from maxmargin import load_data, load_model
+from maxmargin.datasets import breast_cancer, iris
+
+CELLS = Path(maxmargin.__file__).parent / "datasets" / "breast_cancer.csv"
+
+
+@pytest.fixture
+def trained(said, folder):
+    """t.model of t.csv, l.model with probabilities, and n.svm and n.model with numbers as labels."""
+    said("train", "t.csv")
+    said("train", CELLS, "l.model", "--loss", "logistic", "--C", 0.01)
+    said("convert", CELLS, "n.svm", "--number-labels")
+    said("train", "n.svm", "--C", 0.01)
+    return folder
+
+
+# ---------------------------------------------------------------- inspect
+
+
+def test_inspect_data(said):
+    code, out, err = said("inspect", CELLS, "--rows", 3)
+    assert (code, err) == (0, "")
+    lines = [line.split() for line in out.splitlines()]
+    assert out.startswith(f'{CELLS}: 569 rows, 30 columns; label "diagnosis"; classes benign (63 %)')
+    assert ["benign", "357"] in lines
+    first = breast_cancer().X[:, 0]
+    expected = [first.min(), first.mean(), first.max(), first.std()]
+    shown = next(line for line in lines if line[:2] == ["mean", "radius"])
+    assert shown[2:] == [*(f"{value:.4g}" for value in expected), "0"]
+    assert "(27 further columns; --rows lists more)" in out
+    assert "the columns' deviations differ by a factor of " in out
+
+
+def test_inspect_data_for_machines(told):
+    _, found = told("inspect", "a.svm")
+    assert (found["kind"], found["rows"], found["values"]) == ("data", 4, 7)
+    assert found["features"]["zeros"] == [0, 3, 2]
+    assert found["features"]["largest"] == [2.0, 0.5, 1.0]
+
+
+def test_inspect_says_what_tells_nothing(said, folder):
+    (folder / "c.csv").write_text("a,b,y\n1,3,0\n1,4,1\n")
+    _, out, _ = said("inspect", "c.csv")
+    assert "1 column with one value only, which tell nothing apart" in out
+
+
+def test_inspect_a_model(said, trained):
+    code, out, _ = said("inspect", "l.model", "--rows", 2)
+    assert code == 0
+    model = load_model("l.model")
+    assert out.startswith(f"l.model: a model, written by maxmargin {maxmargin.__version__}\n")
+    for text in (
+        "  problem        logistic loss, C = 0.01, free offset\n",
+        "  classes        benign, malignant\n",
+        '  columns        30 features, read from csv, label "diagnosis"\n',
+        f"  certificate    {model.certificate}\n",
+        "  probabilities  of the logistic model itself\n",
+        "(28 smaller ones, 0 zeros)\n",
+    ):
+        assert text in out
+    largest = np.abs(model.coef[0]).argmax()
+    heading = out.splitlines().index(next(line for line in out.splitlines() if "for malignant" in line))
+    assert out.splitlines()[heading + 1].split()[:-1] == model.feature_names[largest].split()
+
+
+def test_inspect_models_for_machines(told, trained):
+    _, found = told("inspect", "t.model")
+    model = load_model("t.model")
+    assert found["kind"] == "model"
+    assert found["scores"][0]["weights"] == model.coef[0].tolist()
+    assert found["certificate"]["relative_gap"] == model.certificate.relative_gap
+
+
+def test_inspect_a_model_of_liblinear(said, trained):
+    said("convert", "n.model", "n.liblinear")
+    code, out, _ = said("inspect", "n.liblinear")
+    assert code == 0
+    assert out.startswith("n.liblinear: a model of LIBLINEAR, L2R_L1LOSS_SVC_DUAL\n")
+    assert "  classes        -1, 1\n" in out
+
+
+def test_a_damaged_model_is_not_taken_for_data(said, trained):
+    content = Path("t.model").read_bytes()
+    Path("cut.model").write_bytes(content[: len(content) // 2])
+    code, _, err = said("inspect", "cut.model")
+    assert code == 2
+    assert "cut.model: the model file is damaged or cut short" in err
+
+
+# ---------------------------------------------------------------- convert: data
+
+
+def test_text_that_scikit_learn_reads(said):
+    code, out, _ = said("convert", CELLS, "c.svm", "--number-labels")
+    assert code == 0
+    assert "labels: benign is -1, malignant is 1\n" in out
+    X, y = load_svmlight_file("c.svm")
+    data = breast_cancer()
+    np.testing.assert_array_equal(X.toarray(), data.X)
+    np.testing.assert_array_equal(y == 1, data.y == "malignant")
+
+
+def test_several_classes_become_numbers(said, folder):
+    maxmargin.save_data(iris(), folder / "iris.csv")
+    _, out, _ = said("convert", "iris.csv", "iris.svm", "--number-labels")
+    assert "labels: setosa is 1, versicolor is 2, virginica is 3\n" in out
+    assert sorted(set(load_svmlight_file("iris.svm")[1])) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("name", ["c.csv", "c.tsv", "c.csv.gz", "c.svm.xz"])
+def test_there_and_back(said, name):
+    assert said("convert", "a.svm", name)[0] == 0
+    assert said("convert", name, "back.svm")[0] == 0
+    one, other = load_data("a.svm"), load_data("back.svm", n_columns=3)
+    np.testing.assert_array_equal(one.X.toarray(), other.X.toarray())
+    np.testing.assert_array_equal(one.y, other.y)
+
+
+def test_a_name_need_not_tell(said, folder):
+    assert said("convert", "t.csv", "plain", "--to", "csv")[0] == 0
+    assert (folder / "plain").read_text().startswith("height,width,kind\n")
+    assert said("convert", "t.csv", "odd.txt", "--to", "csv")[0] == 0
+    assert (folder / "odd.txt").read_text() == (folder / "plain").read_text()
+
+
+def test_through_pipes(capfdbinary, folder, standard_input):
+    from maxmargin.cli import main
+
+    standard_input((folder / "t.csv").read_bytes())
+    assert main(["convert", "-", "-", "--format", "csv", "--to", "libsvm", "--number-labels"]) == 0
+    out, err = capfdbinary.readouterr()
+    assert out == b"1 1:2\n-1 1:-1 2:0.5\n1 1:1.5 2:0.2\n-1 1:-2 2:-0.5\n"
+    assert b"labels: small is -1, tall is 1" in err
+
+
+# ---------------------------------------------------------------- convert: models
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_onnx_predicts_the_same(said, trained, dtype):
+    assert said("convert", "l.model", "l.onnx", "--dtype", dtype)[0] == 0
+    X = breast_cancer().X.astype(dtype)
+    labels, scores = onnxruntime.InferenceSession("l.onnx").run(["label", "scores"], {"X": X})
+    model = load_model("l.model")
+    np.testing.assert_array_equal(labels, model.predict(X))
+    np.testing.assert_allclose(scores.ravel(), model.decision_function(X), rtol=1e-3, atol=1e-4)
+
+
+def test_liblinear_predicts_the_same(said, trained):
+    assert said("convert", "n.model", "n.liblinear")[0] == 0
+    data = load_data("n.svm")
+    labels, _, _ = predict_theirs([], csr_matrix(data.X), load_theirs("n.liblinear"), "-q")
+    np.testing.assert_array_equal(labels, load_model("n.model").predict(data.X))
+    said("convert", "n.liblinear", "again.model")
+    np.testing.assert_array_equal(load_model("again.model").predict(data.X), labels)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_json_holds_all_that_it_takes_to_predict(said, trained, n_classes):
+    maxmargin.save_data(iris(), trained / "iris.csv")
+    said("train", "iris.csv")
+    name, data = ("l", breast_cancer()) if n_classes == 2 else ("iris", iris())
+    assert said("convert", f"{name}.model", f"{name}.json")[0] == 0
+    found = json.loads(Path(f"{name}.json").read_text(encoding="utf-8"))
+    weights = np.array([score["weights"] for score in found["scores"]])
+    scores = data.X @ weights.T + [score["intercept"] for score in found["scores"]]
+    if n_classes == 2:
+        first, second = found["classes"]
+        assert found["scores"][0]["class"] == second
+        predicted = np.where(scores[:, 0] >= 0, second, first)
+    else:
+        predicted = np.array([score["class"] for score in found["scores"]])[scores.argmax(axis=1)]
+    np.testing.assert_array_equal(predicted, load_model(f"{name}.model").predict(data.X))
+    assert found["features"] == list(data.feature_names)
+
+
+def test_a_model_stays_the_same_model(said, trained):
+    said("convert", "t.model", "copy.model")
+    assert Path("copy.model").read_bytes() == Path("t.model").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("inspect none.csv", "none.csv: no such file"),
+        ("inspect .", ". is a folder; a file is expected"),
+        ("inspect a.svm --rows 0", "rows must be a positive whole number; got rows=0"),
+        ("inspect strange", "strange: neither its name nor its first bytes tell the format"),
+        ("convert t.csv t.svm", 'labels such as "tall" are text, which LIBSVM text cannot hold: --number-'),
+        ("convert t.csv t.csv", "t.csv is read by this command and cannot be written by it as well"),
+        ("convert t.csv x.foo", "the name x.foo tells no format; give --to libsvm, csv, parquet"),
+        ("convert t.csv x.model", "t.csv holds data, not a model; maxmargin train makes one of it"),
+        ("convert t.csv x --to onnx", "t.csv holds data, not a model"),
+        ("convert t.model x.csv", "t.model holds a model, and the name x.csv tells no format; give --to"),
+        ("convert t.model x --to csv", "t.model holds a model, and csv is for data; give --to model, onnx"),
+        ("convert t.model x.liblinear", 'LIBLINEAR has whole numbers as labels; got "small"'),
+        ("convert t.csv nowhere/x.svm", "nowhere/x.svm cannot be written: there is no folder nowhere"),
+        ("convert none.csv x.svm", "none.csv: no such file"),
+        ("convert t.csv - --to csv --json", "--json and OUT cannot both go to the standard output"),
+    ],
+)
+def test_what_cannot_be_is_refused_on_one_line(said, folder, words, message):
+    said("train", "t.csv")
+    (folder / "strange").write_text("what is this")
+    before = sorted(os.listdir(folder))
+    code, _, err = said(*words.split())
+    assert code == 2
+    assert err.splitlines()[-1].startswith(f"maxmargin: error: {message}")
+    assert sorted(os.listdir(folder)) == before
