@@ -16,7 +16,7 @@ KNOWN_ONLY_TO = {
 
 # Packages that may import only these of ours (and their own modules).
 IMPORTS_ONLY = {
-    "maxmargin.displays": ("maxmargin.results", "maxmargin.errors"),
+    "maxmargin.displays": ("maxmargin.results", "maxmargin.errors", "maxmargin.inputs.atomic_file"),
 }
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from maxmargin.displays.step_boundary import draw_boundary, near_name
 from maxmargin.displays.style import MARKERS, SIDES, ink, tidy
 from maxmargin.errors import InvalidParameter
+from maxmargin.inputs.atomic_file import replacing
 from maxmargin.results.palette import css_variables
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class TraceAnimation:
         self.texts = ["The start." if t < trace.first else trace.explain(t) for t in self.steps]
 
     def save(self, path: str | Path, *, dots_per_inch: int = 100) -> Path:
-        """Write a ``.gif`` or ``.html`` file; the same trace gives the same bytes.
+        """Write a ``.gif`` or ``.html`` file, whole or not at all; the same trace gives the same bytes.
 
         Parameters
         ----------
@@ -90,11 +91,13 @@ class TraceAnimation:
         """
         path = Path(path)
         if path.suffix.lower() == ".gif":
-            path.write_bytes(self._gif(dots_per_inch))
+            content = self._gif(dots_per_inch)
         elif path.suffix.lower() in (".html", ".htm"):
-            path.write_text(self.to_html(dots_per_inch=dots_per_inch), encoding="utf-8")
+            content = self.to_html(dots_per_inch=dots_per_inch).encode()
         else:
             raise InvalidParameter(f"an animation is saved as .gif or .html; got path={str(path)!r}")
+        with replacing(path) as file:
+            file.write(content)
         return path
 
     def to_html(self, *, dots_per_inch: int = 100) -> str:
