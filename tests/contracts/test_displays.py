@@ -14,9 +14,10 @@ from images import curves, shapes, steps
 from images.comparison import one_look
 from images.table import PICTURES
 from matplotlib import pyplot as plt
-from matplotlib.collections import PathCollection
+from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.text import Text
 
 import maxmargin
@@ -24,6 +25,7 @@ from maxmargin.displays.arrange import save_png
 
 SMALLEST_LETTERS = 6.0  # points
 TEXT_CONTRAST, MARK_CONTRAST = 4.5, 3.0  # as the accessibility guidelines for web pages ask
+AREA_CONTRAST = 1.15  # of a tint, large and with lines upon it
 
 every_picture = pytest.mark.parametrize("name", PICTURES)
 
@@ -192,6 +194,18 @@ def named_marks(figure: Any) -> list[tuple[str, Any]]:
     return found
 
 
+def named_areas(figure: Any) -> list[tuple[str, Any]]:
+    """Return label and colour of the areas that the legends name."""
+    found = []
+    for ax in figure.axes:
+        for artist in ax.get_legend_handles_labels()[0]:
+            if isinstance(artist, Patch):
+                found.append((artist.get_label(), artist.get_facecolor()))
+            elif isinstance(artist, PolyCollection):
+                found += [(artist.get_label(), colour) for colour in artist.get_facecolors()[:1]]
+    return found
+
+
 @every_picture
 @pytest.mark.parametrize("style", ["default", "dark_background"])
 def test_it_shows_on_any_background(name, style):
@@ -206,3 +220,5 @@ def test_it_shows_on_any_background(name, style):
             assert contrast(colour, behind) >= TEXT_CONTRAST, f"{text.get_text()!r} is hard to read"
         for label, colour in named_marks(figure):
             assert contrast(colour, paper) >= MARK_CONTRAST, f"{label!r} is hard to see"
+        for label, colour in named_areas(figure):
+            assert contrast(colour, paper) >= AREA_CONTRAST, f"{label!r} is hard to see"

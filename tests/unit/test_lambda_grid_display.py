@@ -3,7 +3,10 @@
 import matplotlib as mpl
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import SGDClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from maxmargin import HardMarginSVM, LambdaGridDisplay, LinearSVM, Pegasos
@@ -30,6 +33,25 @@ def test_every_panel_is_the_fit_at_its_lambda():
         assert display.n_errors[k] == np.sum(fitted.predict(ROWS) != SIGNS)
     assert (np.diff(display.margins) > 0).all()  # large λ: a wide margin
     np.testing.assert_allclose(display.C, [2.0, 0.2, 0.02])
+
+
+@pytest.mark.parametrize("last", [LinearSVM(C=5.0, tol=1e-8), LinearSVC(random_state=0)])
+def test_a_pipeline_is_fitted_whole_and_drawn_as_its_last_step_sees_the_rows(last):
+    wide = ROWS * [1.0, 100.0]
+    given = make_pipeline(StandardScaler(), last).fit(wide, SIGNS)
+    before = given[-1].coef_.copy()
+    display = LambdaGridDisplay.from_estimator(given, wide, SIGNS, lams=(0.02, 0.2))
+    np.testing.assert_array_equal(given[-1].coef_, before)  # it stays as it was
+    for lam, panel in zip((0.02, 0.2), display.panels, strict=True):
+        fitted = clone(given).set_params(**{f"{given.steps[-1][0]}__C": 1 / (lam * 50)}).fit(wide, SIGNS)
+        np.testing.assert_allclose(panel.parameters.coef, fitted[-1].coef_[0], rtol=1e-6)
+        np.testing.assert_allclose(panel.agreements, SIGNS * fitted.decision_function(wide), rtol=1e-6)
+        np.testing.assert_allclose(panel.X, fitted[0].transform(wide))
+
+
+def test_a_pipeline_that_has_no_lambda():
+    with pytest.raises(InvalidInput, match="HardMarginSVM has none of the parameters lam, C and alpha"):
+        LambdaGridDisplay.from_estimator(make_pipeline(StandardScaler(), HardMarginSVM()), ROWS, SIGNS)
 
 
 def test_titles_say_lambda_margin_and_errors():

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maxmargin.displays.step_boundary import draw_boundary, near_name
-from maxmargin.displays.style import MARKERS, SIDES, ink, tidy
+from maxmargin.displays.style import MARKERS, ink, side_colours, tidy
 from maxmargin.errors import InvalidParameter
 from maxmargin.inputs.atomic_file import replacing
 from maxmargin.results.palette import css_variables
@@ -189,9 +189,10 @@ def _legend(figure: Figure, ax: Axes, near: str) -> None:
         face = colour if filled else "none"
         return Line2D([], [], linestyle="", marker=marker, color=colour, markerfacecolor=face, label=name)
 
+    colours = side_colours()
     handles: list[Artist] = [
-        mark("+ example; a step because of a mistake", MARKERS[1], SIDES[1]),
-        mark("− example; a step because of a mistake", MARKERS[-1], SIDES[-1]),
+        mark("+ example; a step because of a mistake", MARKERS[1], colours[1]),
+        mark("− example; a step because of a mistake", MARKERS[-1], colours[-1]),
         mark(f"hollow: {near}", "o", ink(), filled=False),
         mark("start", "s", ink()),
         mark("now", "*", ink()),

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.displays.course import GivenObjective, course_of
-from maxmargin.displays.style import NEGATIVE, POSITIVE, PROVED, ink, legend_below, new_figure, tidy
+from maxmargin.displays.step_numbers import number_steps
+from maxmargin.displays.style import faint, ink, legend_below, new_figure, palette, tidy
 from maxmargin.displays.weight_plane import WeightPlane, choose_plane
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.results.landscape import Landscape
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DescentDisplay"]
 
-MOST_NUMBERS = 12
-CLOSE = 0.045  # of the picture: nearer numbers would cover each other
 MOST_KINKS = 200  # of more, only the place matters where they crowd, and that is dark ink
 ON_A_CURVE = 600
 ON_A_MAP = 121
@@ -197,7 +196,7 @@ class DescentDisplay:
         grid = np.unique(np.concatenate([np.linspace(low[0], high[0], ON_A_CURVE), inside]))
         values = self.landscape.on(self.plane.lift(grid[:, None]))
         (self.curve_,) = self.ax_.plot(
-            grid, values, color=NEGATIVE, linewidth=1.8, label=self.landscape.title, zorder=2
+            grid, values, color=palette().negative, linewidth=1.8, label=self.landscape.title, zorder=2
         )
         self.ax_.set_xlim(low[0], high[0])
         top = max(float(values.max()), float(self.objective.max()))
@@ -236,7 +235,7 @@ class DescentDisplay:
             self.ax_.plot(
                 place + reach,
                 here + slope * reach,
-                color=PROVED,
+                color=palette().proved,
                 linewidth=1.4,
                 linestyle=(0, (4, 2)),
                 zorder=4,
@@ -248,8 +247,8 @@ class DescentDisplay:
             place + reach,
             here + corners[0],
             here + corners[1],
-            color=PROVED,
-            alpha=0.2,
+            color=palette().proved,
+            alpha=faint(0.2),
             label=label,
             zorder=1,
         )
@@ -266,7 +265,7 @@ class DescentDisplay:
         levels = _levels(float(values.min()), float(values.max()))
         self.ax_.contourf(across, up, values, levels=levels, cmap=_shades(), zorder=0, extend="both")
         self.map_ = self.ax_.contour(
-            across, up, values, levels=levels, colors=NEGATIVE, linewidths=0.8, alpha=0.8, zorder=1
+            across, up, values, levels=levels, colors=palette().negative, linewidths=0.8, alpha=0.8, zorder=1
         )
         labels = self.ax_.clabel(
             self.map_, levels=levels[1::3], fmt=lambda value: f"{value:.3g}", colors=ink()
@@ -309,7 +308,7 @@ class DescentDisplay:
         few = len(places) <= 60
         (self.steps_,) = self.ax_.plot(
             *places.T,
-            color=POSITIVE,
+            color=palette().positive,
             linewidth=1.2 if few else 0.7,
             alpha=0.85,
             marker="o",
@@ -322,7 +321,7 @@ class DescentDisplay:
             places[0, 1],
             marker="s",
             s=44,
-            color=POSITIVE,
+            color=palette().positive,
             edgecolors=ink(),
             linewidths=0.9,
             label="start",
@@ -333,35 +332,13 @@ class DescentDisplay:
             places[self.best, 1],
             marker="*",
             s=170,
-            color=POSITIVE,
+            color=palette().positive,
             edgecolors=ink(),
             linewidths=0.9,
             label=f"lowest: {self.objective[self.best]:.4g}, after step {int(self.steps[self.best]):,}",
             zorder=7,
         )
-        self.numbers_ = [self._write_number(t, place) for t, place in self._places_to_number(places)]
-
-    def _places_to_number(self, places: NDArray[np.float64]) -> list[tuple[int, NDArray[np.float64]]]:
-        """Return the first few steps, as long as their numbers do not cover each other."""
-        span = np.array([np.ptp(self.ax_.get_xlim()), np.ptp(self.ax_.get_ylim())])
-        chosen: list[tuple[int, NDArray[np.float64]]] = []
-        for t, place in zip(self.steps[: MOST_NUMBERS + 1], places, strict=False):
-            if all((np.abs(place - other) / span > CLOSE).any() for _, other in chosen):
-                chosen.append((int(t), place))
-        return chosen
-
-    def _write_number(self, t: int, place: NDArray[np.float64]) -> Annotation:
-        return self.ax_.annotate(
-            str(t),
-            (float(place[0]), float(place[1])),
-            xytext=(0, 10),
-            textcoords="offset points",
-            ha="center",
-            va="center",
-            fontsize=8.5,
-            color=ink(),
-            zorder=8,
-        )
+        self.numbers_ = number_steps(self.ax_, self.steps, places)
 
     def _name_axes(self) -> None:
         held = f"\n({self.plane.held} as at the best step)" if self.plane.held else ""
@@ -389,5 +366,5 @@ def _shades() -> Any:
     """Return shades of one colour that let the background through, so that dark ones serve as well."""
     from matplotlib.colors import LinearSegmentedColormap, to_rgb
 
-    colour = to_rgb(NEGATIVE)
+    colour = to_rgb(palette().negative)
     return LinearSegmentedColormap.from_list("depth", [(*colour, 0.02), (*colour, 0.38)])

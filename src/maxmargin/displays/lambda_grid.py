@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from maxmargin.displays.arrange import panels_in
 from maxmargin.displays.margin_boundary import MarginBoundaryDisplay
+from maxmargin.displays.pipelines import classifier_of
 from maxmargin.displays.style import ink, legend_below, letters, new_figure
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.results.table import frame_of
@@ -85,8 +86,9 @@ class LambdaGridDisplay:
 
         Parameters
         ----------
-        estimator : estimator
-            Fitted or not; it stays as it is. It has a parameter lam, C or alpha.
+        estimator : estimator or pipeline
+            Fitted or not; it stays as it is. Its last step has a parameter lam, C or alpha; the rows are
+            drawn as that step sees them.
         X : array, data frame or sparse matrix of shape (n, 2)
         y : array of shape (n,)
         lams : sequence of float
@@ -172,24 +174,33 @@ class LambdaGridDisplay:
 
 
 def _copy(estimator: Any, lam: float, n_rows: int) -> Any:
-    """Return an unfitted copy of the estimator with another λ."""
+    """Return an unfitted copy of an estimator, or of a pipeline that ends in one, with another λ."""
     if not hasattr(estimator, "get_params"):
         raise InvalidInput(
             f"an estimator is needed that can be fitted again; got {type(estimator).__name__}. "
             "For given parameters use MarginBoundaryDisplay"
         )
-    settings = estimator.get_params(deep=False)
+    classifier = classifier_of(estimator)
+    strength = _strength(classifier, lam, n_rows)
+    if classifier is estimator:
+        return type(estimator)(**estimator.get_params(deep=False) | strength)
+    name = estimator.steps[-1][0]
+    unfitted = estimator.__sklearn_clone__()  # what scikit-learn's own clone asks of a pipeline
+    return unfitted.set_params(**{f"{name}__{key}": value for key, value in strength.items()})
+
+
+def _strength(classifier: Any, lam: float, n_rows: int) -> dict[str, float | None]:
+    """Return the settings that give a classifier this λ, by the names it has for them."""
+    settings = classifier.get_params(deep=False) if hasattr(classifier, "get_params") else {}
     if "lam" in settings:
-        settings |= {"lam": lam, "C": None} if "C" in settings else {"lam": lam}
-    elif "C" in settings:
-        settings["C"] = 1.0 / (lam * n_rows)
-    elif "alpha" in settings:
-        settings["alpha"] = lam
-    else:
-        raise InvalidInput(
-            f"{type(estimator).__name__} has none of the parameters lam, C and alpha to set λ with"
-        )
-    return type(estimator)(**settings)
+        return {"lam": lam, "C": None} if "C" in settings else {"lam": lam}
+    if "C" in settings:
+        return {"C": 1.0 / (lam * n_rows)}
+    if "alpha" in settings:
+        return {"alpha": lam}
+    raise InvalidInput(
+        f"{type(classifier).__name__} has none of the parameters lam, C and alpha to set λ with"
+    )
 
 
 def _positive(lam: Any) -> float:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from maxmargin.displays.density import draw_density, visible_range
 from maxmargin.displays.sides import Sides, rows_of
-from maxmargin.displays.style import MANY_ROWS, MARKERS, ink, mark_area, new_figure, side_colours, tidy
+from maxmargin.displays.style import MANY_ROWS, MARKERS, faint, ink, mark_area, new_figure, side_colours, tidy
 from maxmargin.errors import InvalidInput
 from maxmargin.results.parameters import Parameters, attribute_of
 
@@ -143,7 +143,7 @@ class Plane:
     def draw_strip(self, ax: Axes, parameters: Parameters, value: float = 1.0, alpha: float = 0.06) -> None:
         """Tint what lies between θ·x + θ₀ = −value and +value."""
         corners = np.concatenate([self.ends(parameters, value), self.ends(parameters, -value)[::-1]])
-        ax.fill(*corners.T, color=ink(), alpha=alpha, linewidth=0, zorder=0)
+        ax.fill(*corners.T, color=ink(), alpha=faint(alpha), linewidth=0, zorder=0)
 
 
 def plane_rows(X: Any, parameters: Parameters) -> NDArray[np.float64]:

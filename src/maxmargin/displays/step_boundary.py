@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.displays.style import MARKERS, SIDES, ink
+from maxmargin.displays.style import MARKERS, ink, side_colours
 from maxmargin.errors import InvalidInput
 from maxmargin.results.trace import Trace
 
@@ -19,6 +19,7 @@ __all__ = ["draw_boundary", "frame", "near_name"]
 
 MOST_ROWS = 4000
 TRUE_TO_SCALE = 4.0  # beyond this ratio of the ranges, equal units would make a thin strip
+LEFT_BY_LABELS, MOST_ROOM = 0.7, 0.3  # shares of the axes: of a side, and at either end of it
 REMEMBERED = 4  # earlier boundaries that are drawn, each fainter than the next
 
 
@@ -52,20 +53,28 @@ def draw_boundary(ax: Axes, trace: Trace, t: int) -> Line2D | None:
 
 
 def frame(
-    ax: Axes, low: NDArray[np.float64], high: NDArray[np.float64]
+    ax: Axes, low: NDArray[np.float64], high: NDArray[np.float64], *, points: float = 0.0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Show what lies between two corners with some room around it, and true to scale where that can be.
 
-    Only then θ looks orthogonal to its boundary. Returns the corners of the picture.
+    Only then θ looks orthogonal to its boundary. There is room for something of `points` points, such as a
+    number, beside a corner. Returns the corners of the picture.
     """
     span = np.where(high > low, high - low, max(float((high - low).max()), 1.0))
     is_true = bool(span.max() <= TRUE_TO_SCALE * span.min())
-    room = 0.62 * (np.full(2, span.max()) if is_true else span)
+    half = max(0.62, 0.5 / (1.0 - 2.0 * min(points / _points_of(ax), MOST_ROOM)))
+    room = half * (np.full(2, span.max()) if is_true else span)
     low, high = (low + high) / 2 - room, (low + high) / 2 + room
     ax.set_xlim(low[0], high[0])
     ax.set_ylim(low[1], high[1])
     ax.set_aspect("equal" if is_true else "auto", adjustable="box")
     return low, high
+
+
+def _points_of(ax: Axes) -> float:
+    """Return about how many points wide or high the axes will be once labels and legend have their room."""
+    box = ax.get_window_extent()
+    return LEFT_BY_LABELS * 72.0 * float(min(box.width, box.height)) / ax.figure.dpi
 
 
 def near_name(trace: Trace) -> str:
@@ -78,7 +87,7 @@ def near_name(trace: Trace) -> str:
 
 def _draw_rows(ax: Axes, rows: NDArray[np.float64], signs: NDArray[np.int8]) -> None:
     every = -(-len(rows) // MOST_ROWS)
-    size = float(np.clip(6000.0 / len(rows), 10.0, 40.0))
+    size, colours = float(np.clip(6000.0 / len(rows), 10.0, 40.0)), side_colours()
     for sign, name in ((1, "+1"), (-1, "−1")):
         these = rows[signs == sign]
         shown = "" if every == 1 else f", every {every}th drawn"
@@ -87,7 +96,7 @@ def _draw_rows(ax: Axes, rows: NDArray[np.float64], signs: NDArray[np.int8]) -> 
             these[::every, 1],
             s=size,
             marker=MARKERS[sign],
-            color=SIDES[sign],
+            color=colours[sign],
             linewidth=0,
             label=f"{name} ({len(these):,}{shown})",
             zorder=4,

@@ -14,12 +14,9 @@ if TYPE_CHECKING:
 __all__ = [
     "MANY_ROWS",
     "MARKERS",
-    "NEGATIVE",
-    "POSITIVE",
-    "PROVED",
-    "SIDES",
     "VISIBLE_LOSS",
     "MissingMatplotlib",
+    "faint",
     "ink",
     "legend_below",
     "letters",
@@ -31,11 +28,7 @@ __all__ = [
     "whole_numbers",
 ]
 
-NEGATIVE = LIGHT.negative
-POSITIVE = LIGHT.positive
-PROVED = LIGHT.proved
 MARKERS = {-1: "o", 1: "^"}
-SIDES = {-1: NEGATIVE, 1: POSITIVE}  # on light paper; `side_colours` knows the paper
 
 # A fit to a tolerance leaves the rows on the margin boundary at an agreement of almost 1. A loss below this
 # is none that an eye could see, so such rows count as on the boundary.
@@ -85,6 +78,11 @@ def side_colours() -> dict[int, str]:
     """Return the colours of the two classes, by sign."""
     colours = palette()
     return {-1: colours.negative, 1: colours.positive}
+
+
+def faint(alpha: float) -> float:
+    """Return how opaque a tinted area is: more on dark paper, where the eye sees less of it."""
+    return min(2.0 * alpha, 1.0) if palette() is DARK else alpha
 
 
 def mark_area(ax: Axes, n_rows: int) -> float:

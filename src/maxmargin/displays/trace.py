@@ -8,7 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.displays.step_boundary import draw_boundary, frame, near_name
-from maxmargin.displays.style import MARKERS, PROVED, SIDES, ink, legend_below, new_figure, tidy
+from maxmargin.displays.style import (
+    MARKERS,
+    faint,
+    ink,
+    legend_below,
+    letters,
+    new_figure,
+    palette,
+    side_colours,
+    tidy,
+)
 from maxmargin.displays.weight_plane import WeightPlane, choose_plane
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.results.table import frame_of
@@ -30,6 +40,8 @@ __all__ = ["TraceDisplay"]
 MOST_DRAWN = 5000  # weights of a path; of longer ones every so many
 MOST_ARROWS = 60
 MOST_NUMBERS = 15
+BESIDE = 8.0  # points from a corner of the way to its number
+WIDTH_OF_LETTER = 0.65  # of its height
 
 
 class TraceDisplay:
@@ -272,7 +284,7 @@ class TraceDisplay:
         signs = self.trace.replay.sign[self.trace.example[at]]
         wrong = self.trace.agreement[at] <= 0
         size = float(np.clip(2500.0 / max(1, int(updated.sum())), 4.0, 46.0))
-        self.marks_ = {}
+        self.marks_, colours = {}, side_colours()
         for sign, name in ((1, "+"), (-1, "−")):
             for is_wrong, what in ((True, "mistake"), (False, near_name(self.trace))):
                 these = updated & (signs == sign) & (wrong == is_wrong)
@@ -283,8 +295,8 @@ class TraceDisplay:
                     path[1:][these, 1],
                     s=size,
                     marker=MARKERS[sign],
-                    facecolors=SIDES[sign] if is_wrong else "none",
-                    edgecolors=SIDES[sign],
+                    facecolors=colours[sign] if is_wrong else "none",
+                    edgecolors=colours[sign],
                     linewidths=1.0 if size > 12 else 0.6,
                     alpha=1.0 if size > 12 else 0.7,
                     label=f"{name} {what} ({int(these.sum()):,})",
@@ -293,32 +305,36 @@ class TraceDisplay:
 
     def _draw_numbers(self, path: NDArray[np.float64], steps: NDArray[np.int64]) -> list[Annotation]:
         """Write the number of each step beside its corner; steps that end in one place share a label."""
-        if len(self.steps) - 1 > MOST_NUMBERS:
-            return []
-        places: dict[tuple[float, float], list[int]] = {}
-        moved = np.append(True, (np.diff(path, axis=0) != 0).any(axis=1))
-        for place, t in zip(path[moved], steps[moved], strict=True):
-            places.setdefault((float(place[0]), float(place[1])), []).append(int(t))
         centre = self.path.mean(axis=0)
         span = np.maximum(np.ptp(self.path, axis=0), 1e-12)
         written = []
-        for place, numbers in places.items():
+        for place, text in self._numbers(path, steps).items():
             outward = (np.array(place) - centre) / span
             side = 1.0 if outward[0] >= 0 else -1.0
             written.append(
                 self.ax_.annotate(
-                    ", ".join(map(str, numbers)),
+                    text,
                     place,
-                    xytext=(8 * side, 7 if outward[1] >= 0 else -7),
+                    xytext=(BESIDE * side, 7 if outward[1] >= 0 else -7),
                     textcoords="offset points",
                     ha="left" if side > 0 else "right",
                     va="center",
-                    fontsize=9,
+                    fontsize=letters(self.ax_),
                     color=ink(),
                     zorder=6,
                 )
             )
         return written
+
+    def _numbers(self, path: NDArray[np.float64], steps: NDArray[np.int64]) -> dict[tuple[float, float], str]:
+        """Return what is written beside each place; nothing where there are many steps."""
+        if len(self.steps) - 1 > MOST_NUMBERS:
+            return {}
+        places: dict[tuple[float, float], list[int]] = {}
+        moved = np.append(True, (np.diff(path, axis=0) != 0).any(axis=1))
+        for place, t in zip(path[moved], steps[moved], strict=True):
+            places.setdefault((float(place[0]), float(place[1])), []).append(int(t))
+        return {place: ", ".join(map(str, numbers)) for place, numbers in places.items()}
 
     def _draw_solutions(self) -> Polygon | None:
         """Tint the weights without a training error: where the plane holds all weights, a cone."""
@@ -334,8 +350,8 @@ class TraceDisplay:
         reach = 4.0 * float(np.abs([self.ax_.get_xlim(), self.ax_.get_ylim()]).max())
         (drawn,) = self.ax_.fill(
             *(reach * corners).T,
-            color=PROVED,
-            alpha=0.16,
+            color=palette().proved,
+            alpha=faint(0.16),
             linewidth=0,
             label="no training errors in here",
             zorder=0,
@@ -343,7 +359,9 @@ class TraceDisplay:
         return drawn
 
     def _frame_weights(self) -> None:
-        frame(self.ax_, self.path.min(axis=0), self.path.max(axis=0))
+        longest = max((len(text) for text in self._numbers(self.path, self.steps).values()), default=0)
+        points = BESIDE + WIDTH_OF_LETTER * letters(self.ax_) * longest if longest else 0.0
+        frame(self.ax_, self.path.min(axis=0), self.path.max(axis=0), points=points)
         self.ax_.axhline(0, color=ink(), linewidth=0.6, alpha=0.35, zorder=1)
         self.ax_.axvline(0, color=ink(), linewidth=0.6, alpha=0.35, zorder=1)
         self.ax_.set_xlabel(self.plane.labels[0])
