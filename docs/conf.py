@@ -58,6 +58,7 @@ extensions = [
     "example_report",
     "plain_docstrings",
     "reference_members",
+    "short_cells",
     "stale_pages",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}

@@ -1,4 +1,4 @@
-"""Settings of the whole suite: property tests draw the same examples every time and have no time limit.
+"""Settings of the whole suite: property tests draw the same examples every time, however long it takes.
 
 New examples, and many more of them: ``HYPOTHESIS_PROFILE=thorough make test``.
 """
@@ -6,10 +6,12 @@ New examples, and many more of them: ``HYPOTHESIS_PROFILE=thorough make test``.
 import os
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("maxmargin", deadline=None, derandomize=True)
-settings.register_profile("thorough", deadline=None, max_examples=2000)
+# No time limits, which a busy machine would miss.
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("maxmargin", patient, derandomize=True)
+settings.register_profile("thorough", patient, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "maxmargin"))
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sphinx.application import Sphinx
+if TYPE_CHECKING:  # tests read this file where there is no Sphinx
+    from sphinx.application import Sphinx
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -69,15 +71,14 @@ def page(name: str) -> str:
 
 
 def index_text() -> str:
-    """Return the benchmarks' own description, each script linked to its results."""
+    """Return the benchmarks' own description, each question linked to its results."""
     known = results()
     text = (BENCHMARKS / "README.md").read_text(encoding="utf-8").split("\n", 1)[1].strip()
-    linked = re.sub(
-        r"^\| `(\w+)\.py` \|",
-        lambda row: f"| [`{row[1]}.py`]({row[1]}.md) |" if row[1] in known else row[0],
-        text,
-        flags=re.MULTILINE,
-    )
-    named = re.findall(r"^\| \[`(\w+)\.py`\]", linked, flags=re.MULTILINE)
+    text = text.replace("| script | question |", "| question | script |")
+    rows = re.findall(r"^\| `(\w+)\.py` \| (.+) \|$", text, flags=re.MULTILINE)
+    for name, question in rows:
+        answer = f"[{question}]({name}.md)" if name in known else f"{question} (not measured yet)"
+        text = text.replace(f"| `{name}.py` | {question} |", f"| {answer} | `{name}.py` |")
+    named = [name for name, _ in rows if name in known]
     others = [name for name in known if name not in named]
-    return INDEX.format(text=linked, pages="\n".join(named + others))
+    return INDEX.format(text=text, pages="\n".join(named + others))

@@ -52,9 +52,12 @@ def test_faults_are_found(page, tmp_path):
 
 
 FAULTS = {
-    "console.error('wrong')": "console error: wrong",
-    "setTimeout(() => { throw new Error('thrown') })": "uncaught: thrown",
-    "new Image().src = 'https://localhost:9/pixel.png'": "request: GET https://localhost:9/pixel.png",
+    ("console", "console.error('wrong')"): "console error: wrong",
+    ("pageerror", "setTimeout(() => { throw new Error('thrown') })"): "uncaught: thrown",
+    (
+        "request",
+        "new Image().src = 'https://localhost:9/pixel.png'",
+    ): "request: GET https://localhost:9/pixel.png",
 }
 
 
@@ -70,11 +73,12 @@ def run_tests(folder: Path, text: str, **environment: str) -> str:
 
 
 def test_the_watch_reports(page, tmp_path):
-    contents = [f"<p>page</p><script>{script}</script>" for script in FAULTS]
+    cases = [(event, f"<p>page</p><script>{script}</script>") for event, script in FAULTS]
     said = run_tests(
         tmp_path,
-        f"import pytest\n\n@pytest.mark.parametrize('content', {contents!r})\ndef test_page(page, content):\n"
-        "    page.set_content(content)\n    page.wait_for_timeout(300)\n",
+        f"import pytest\n\n@pytest.mark.parametrize(('event', 'content'), {cases!r})\n"
+        "def test_page(page, event, content):\n"
+        "    with page.expect_event(event):\n        page.set_content(content)\n",
     )
     assert "3 passed, 3 errors" in said
     assert [fault for fault in FAULTS.values() if fault not in said] == []

@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import queue
 import signal
 import socket
 import subprocess
@@ -183,10 +184,16 @@ def test_other_methods_are_refused(ask):
     assert ask("DELETE", "")[0] == 501
 
 
-def test_a_browser_that_hangs_up_is_no_news(playground, capfd):
+def test_a_browser_that_hangs_up_is_no_news(playground, capfd, monkeypatch):
+    ended = queue.SimpleQueue()
+    finish = playground.process_request_thread
+    monkeypatch.setattr(
+        playground, "process_request_thread", lambda *given: (finish(*given), ended.put(given))
+    )
     for sent in (b"", b"GET / HT", b"POST /x HTTP/1.1\r\nContent-Length: 50\r\n\r\nhalf"):
         with socket.create_connection(("127.0.0.1", playground.access.port)) as connection:
             connection.sendall(sent)
+        ended.get(timeout=60)  # what the server has to say about it has been said
     assert capfd.readouterr().err == ""
 
 

@@ -80,6 +80,19 @@ def test_every_decision_is_listed():
     )
 
 
+def test_every_benchmark_is_listed():
+    scripts = {path.name for path in (ROOT / "benchmarks").glob("*.py")}
+    table = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `(\w+\.py)` \| .+ \|$", table, flags=re.MULTILINE)) == scripts
+
+
+def test_page_of_benchmarks_links_every_result_from_its_question():
+    text = module_from(DOCS / "extensions" / "benchmark_pages.py").index_text()
+    results = {path.name for path in (ROOT / "benchmarks" / "results").glob("*.md")}
+    assert set(re.findall(r"^\| \[.+\]\((\w+\.md)\) \| `\w+\.py` \|$", text, flags=re.MULTILINE)) == results
+    assert set(text.split(":hidden:")[1].split("```")[0].split()) == {name[:-3] for name in results}
+
+
 # ---------------------------------------------------------------- links
 
 
