@@ -37,6 +37,7 @@ COMMANDS = (
     "demo",
     "liblinear-train",
     "liblinear-predict",
+    "completion",
     "version",
 )
 
