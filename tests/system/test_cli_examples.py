@@ -43,8 +43,8 @@ def models(tmp_path_factory):
     rows = np.arange(0, 560, 4)
     numbers = np.where(data.y == "malignant", 1, -1)
     for name, part in (("a9a.svm", rows), ("a9a", rows), ("a9a.t", rows + 1)):
-        save_data(Data(csr_array(X[part]), numbers[part]), folder / f"{name}.svm")
-        (folder / f"{name}.svm").rename(folder / name)
+        save_data(Data(csr_array(X[part]), numbers[part]), folder / "new.svm")
+        (folder / "new.svm").rename(folder / name)
     for name, part in (("cells.csv", rows), ("more.csv", rows + 2)):
         names = {"feature_names": data.feature_names, "label": "diagnosis"}
         save_data(Data(X[part], data.y[part], **names), folder / name)

@@ -90,7 +90,9 @@ def words_of(action: argparse.Action) -> tuple[str, ...]:
         return tuple(str(choice) for choice in action.choices)
     if action.dest == "class_weight":
         return ("balanced",)
-    return {strength: ("auto",), folds: ("loo",)}.get(action.type, ())  # type: ignore[call-overload, no-any-return]
+    if action.type is strength:
+        return ("auto",)
+    return ("loo",) if action.type is folds else ()
 
 
 def text_of(text: str | None) -> str:
