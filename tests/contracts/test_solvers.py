@@ -24,6 +24,7 @@ from maxmargin._core import StopToken
 from maxmargin.errors import InvalidParameter
 from maxmargin.problem import examine
 from maxmargin.results.solution import Plan, Status
+from maxmargin.solvers import choose
 from maxmargin.solvers.run import Limits, run
 
 PLAN = Plan("any", "a test")
@@ -43,6 +44,12 @@ for _solver in SOLVERS:
                 (NOT_REACHED if is_hard(*_case) else REACHED).append(_case)
 
 every_case = pytest.mark.parametrize(("solver", "name", "loss", "offset"), REACHED + NOT_REACHED)
+
+
+@pytest.mark.parametrize("table", [choose.SOLVERS, choose.WITHOUT_REGULARISER])
+def test_solvers_are_found_by_their_own_names(table):
+    assert [solver.name for solver in table.values()] == list(table)
+    assert "auto" not in table
 
 
 def test_hard_problems_are_named_by_the_catalogue():

@@ -21,8 +21,6 @@ from __future__ import annotations
 
 import math
 
-from scipy.special import betaincinv, xlogy
-
 __all__ = ["clopper_pearson", "largest_rate"]
 
 _HALVINGS = 80  # more than the bits of a double
@@ -37,6 +35,8 @@ def clopper_pearson(errors: int, n: int, confidence: float) -> tuple[float, floa
     >>> round(low, 5), round(high, 5)
     (0.00773, 0.07055)
     """
+    from scipy.special import betaincinv  # which takes its time to import
+
     tail = 0.5 * (1.0 - confidence)
     low = float(betaincinv(errors, n - errors + 1, tail)) if errors > 0 else 0.0
     high = float(betaincinv(errors + 1, n - errors, 1.0 - tail)) if errors < n else 1.0
@@ -74,4 +74,5 @@ def largest_rate(errors: int, n: int, log_odds: float) -> float:
 def _relative_entropy(q: float, p: float) -> float:
     if p >= 1.0:
         return math.inf
-    return float(xlogy(q, q / p) + (1.0 - q) * (math.log1p(-q) - math.log1p(-p)))
+    of_errors = q * math.log(q / p) if q > 0 else 0.0
+    return of_errors + (1.0 - q) * (math.log1p(-q) - math.log1p(-p))

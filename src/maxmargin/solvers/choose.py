@@ -6,6 +6,7 @@ the cheaper method is taken. `benchmarks/choose.py` measures whether that was ri
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,38 +16,31 @@ from maxmargin.results.solution import Plan
 from maxmargin.results.wording import plural
 from maxmargin.rows.vectors import Inner
 from maxmargin.solvers.base import Solver
-from maxmargin.solvers.dual_descent import DualDescent
-from maxmargin.solvers.gradient_descent import GradientDescent
-from maxmargin.solvers.interior_point import InteriorPoint
-from maxmargin.solvers.maximum_likelihood import MaximumLikelihood
-from maxmargin.solvers.newton import Newton
-from maxmargin.solvers.semismooth_newton import SemismoothNewton
-from maxmargin.solvers.unregularised_hinge import UnregularisedHinge
+from maxmargin.solvers.table import SolverTable
 
 __all__ = ["BASELINES", "SOLVERS", "choose"]
 
 # Adding a solver is its module and a line here; the contracts then run over it.
-SOLVERS: dict[str, Solver[Any]] = {
-    DualDescent.name: DualDescent(),
-    InteriorPoint.name: InteriorPoint(),
-    Newton.name: Newton(),
-    SemismoothNewton.name: SemismoothNewton(),
-    GradientDescent.name: GradientDescent(),
-}
+SOLVERS = SolverTable(
+    dual_descent="dual_descent.DualDescent",
+    interior_point="interior_point.InteriorPoint",
+    newton="newton.Newton",
+    semismooth_newton="semismooth_newton.SemismoothNewton",
+    gradient_descent="gradient_descent.GradientDescent",
+)
 
 # Slow by nature: there to learn from and to compare with. They are never chosen, and have to be honest only.
-BASELINES = frozenset({GradientDescent.name})
+BASELINES = frozenset({"gradient_descent"})
 
 # For problems without ½‖θ‖², under the name of their method.
-WITHOUT_REGULARISER: dict[str, Solver[Any]] = {
-    MaximumLikelihood.name: MaximumLikelihood(),
-    UnregularisedHinge.name: UnregularisedHinge(),
-}
+WITHOUT_REGULARISER = SolverTable(
+    newton="maximum_likelihood.MaximumLikelihood", soft_margins="unregularised_hinge.UnregularisedHinge"
+)
 
 
 def choose(name: str, problem: Problem, tol: float) -> tuple[Solver[Any], Plan]:
     """Return the solver of that name, or the one that suits the problem when the name is "auto"."""
-    known = SOLVERS if problem.is_regularised else _without_regulariser(problem)
+    known: Mapping[str, Solver[Any]] = SOLVERS if problem.is_regularised else _without_regulariser(problem)
     if name != "auto" and name not in SOLVERS and name not in known:
         raise InvalidParameter(f"solver must be one of {_listed(SOLVERS)}; got solver={name!r}")
     if name != "auto" and name not in known:
@@ -63,7 +57,7 @@ def choose(name: str, problem: Problem, tol: float) -> tuple[Solver[Any], Plan]:
     return known[name], Plan(known[name].title, why, about=_about(problem))
 
 
-def _listed(solvers: dict[str, Solver[Any]]) -> str:
+def _listed(solvers: Mapping[str, Solver[Any]]) -> str:
     return ", ".join(repr(name) for name in ("auto", *solvers))
 
 
@@ -109,8 +103,8 @@ def _without_regulariser(problem: Problem) -> dict[str, Solver[Any]]:
 def _only_one(problem: Problem) -> tuple[str, str]:
     """Return the method for a problem without a regulariser, and the reason."""
     if problem.loss == "hinge":
-        return UnregularisedHinge.name, "from some C on they are the shortest minimiser of the hinge itself"
-    return MaximumLikelihood.name, "maximum likelihood has no dual to descend on"
+        return "soft_margins", "from some C on they are the shortest minimiser of the hinge itself"
+    return "newton", "maximum likelihood has no dual to descend on"
 
 
 # ---------------------------------------------------------------------- the rule
@@ -158,13 +152,13 @@ def _size(problem: Problem, tol: float) -> _Size:
 def _suited(problem: Problem, tol: float) -> tuple[str, str]:
     """Return the method that should be quickest, and the reason."""
     size = _size(problem, tol)
-    method = SemismoothNewton.name if problem.loss == "hinge" else Newton.name
+    method = "semismooth_newton" if problem.loss == "hinge" else "newton"
     sweeps = _sweeps(problem.loss, size)
     of_row = {"hinge": 3.0, "logistic": 10.0}.get(problem.loss, 4.0) * _ROW
     descent = sweeps * (_VISIT * size.values + of_row * size.n + _STEP)
     second_order = _semismooth_cost(size) if problem.loss == "hinge" else _newton_cost(size)
     if descent <= second_order and problem.rows.vectors_at_hand:
-        return DualDescent.name, _why_descent(size)
+        return "dual_descent", _why_descent(size)
     order = f"{size.d + 1:,.0f} × {size.d + 1:,.0f}"
     if size.n > 4.0 * size.d:
         return method, f"far more rows than columns, so one {order} system per step"

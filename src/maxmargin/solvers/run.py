@@ -18,7 +18,6 @@ from maxmargin.problem.optimality import stationarity
 from maxmargin.results.certificate import ROUNDING
 from maxmargin.results.solution import History, Plan, Progress, Solution, Status
 from maxmargin.solvers.base import Solver, Step
-from maxmargin.solvers.separation import refuse_separable
 
 __all__ = ["Limits", "run"]
 
@@ -266,4 +265,6 @@ def _explain_no_bound(problem: Problem, final: Examination) -> None:
     proof = final.certificate
     may_run_away = not problem.is_regularised and LOSSES[problem.loss].is_smooth
     if may_run_away and 0 < proof.objective <= proof.gap:
+        from maxmargin.solvers.separation import refuse_separable  # and its linear programs
+
         refuse_separable(problem, final.w, final.b)

@@ -21,7 +21,6 @@ from maxmargin.results.wording import chosen_percent, percent, plural, short
 from maxmargin.rows import MemoryRows
 from maxmargin.rows.kernels import Scores
 from maxmargin.training.model_card import model_card
-from maxmargin.training.reliability import reliability
 from maxmargin.validation import check_labels, check_matrix
 
 __all__ = ["LinearModel", "Support"]
@@ -253,6 +252,8 @@ class LinearModel:
         >>> float(model.reliability([[0.5], [3.5]], ["a", "b"]).brier) < 0.1
         True
         """
+        from maxmargin.training.reliability import reliability  # with what else judges models
+
         return reliability(self, X, y, **settings)
 
     def _scores_of_probabilities(self, X: Any) -> NDArray[np.float64]:

@@ -14,7 +14,6 @@ import numpy as np
 
 from maxmargin._core import StopToken
 from maxmargin.errors import CalibrationWarning, ConvergenceWarning, Interrupted, InvalidParameter
-from maxmargin.learners.hinge_minimum import describe_minimum
 from maxmargin.losses.table import DUAL_LOSSES, dual_form
 from maxmargin.problem import Problem
 from maxmargin.results.calibration import CALIBRATIONS
@@ -22,7 +21,6 @@ from maxmargin.results.hinge_minimum import HingeMinimum
 from maxmargin.results.solution import Plan, Progress, Solution, Status
 from maxmargin.rows import MemoryRows
 from maxmargin.rows.cores import resolve_jobs
-from maxmargin.training.calibrated import calibrated
 from maxmargin.training.costs import Targets, make_targets
 from maxmargin.training.model import LinearModel, support_of
 from maxmargin.training.model_card import with_counts
@@ -168,6 +166,8 @@ def fit_linear(
     if calibrate is None or len(targets.classes) < 2:
         return model
     left = None if limits.max_time is None else max(limits.max_time - (time.perf_counter() - began), 0.0)
+    from maxmargin.training.calibrated import calibrated  # which few fits need
+
     return calibrated(model, calibrate, solutions, (rows, targets, weights), settings, seconds_left=left)
 
 
@@ -225,6 +225,8 @@ def _minima(
     is_asked = settings.loss == "hinge" and math.isinf(targets.C)
     if not is_asked or any(solution.status is not Status.SOLVED for solution in solutions):
         return []
+    from maxmargin.learners.hinge_minimum import describe_minimum  # with its linear programs
+
     found = []
     for positive, solution in zip(targets.positives, solutions, strict=True):
         problem = Problem(rows, targets.sign(positive), targets.cost, "hinge", settings.offset, targets.ridge)
