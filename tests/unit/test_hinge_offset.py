@@ -102,6 +102,43 @@ def test_a_sample_that_misleads_costs_time_only(side, monkeypatch):
     assert counts == [N]
 
 
+@pytest.mark.parametrize("costs", COSTS)
+@pytest.mark.parametrize("scores", SCORES)
+def test_a_window_that_holds_too_many_is_halved(scores, costs, monkeypatch):
+    """However few may be gathered, the answer is the same; many at one place are no reason to gather them."""
+    random = np.random.default_rng(9)
+    z, cost, sign = SCORES[scores](random), COSTS[costs](random), random_signs(random, 0.3)
+    counts = gathered(monkeypatch)
+    monkeypatch.setattr(module, "_MOST_POINTS", 100)
+    assert hinge_interval(problem_of(sign, cost), z) == hinge_offset(z, sign, cost)
+    assert 0 < counts[-1] <= 102  # and the two ends of the window
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_a_sample_that_misleads_gathers_no_more_than_allowed(side, monkeypatch):
+    counts = gathered(monkeypatch)
+    random = np.random.default_rng(10)
+    sign, z = random_signs(random), random.normal(size=N)
+    monkeypatch.setattr(module, "_MOST_POINTS", 1000)
+    monkeypatch.setattr(module, "draw_sample", lambda problem, z: draw_sample(problem, z + 100.0 * side))
+    assert hinge_interval(problem_of(sign, 1.0), z) == hinge_offset(z, sign, np.ones(N))
+    assert counts[-1] <= 1002
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(-math.inf, math.inf), (0.0, 1.0), (-1.0, 0.0), (-3.0, 1e300), (1.0, 1.0 + 1e-15)]
+)
+def test_halving_comes_to_an_end(low, high):
+    for target in (low, high):
+        first, last = low, high
+        for _ in range(70):
+            middle = module._between(first, last)
+            if not first < middle < last:
+                break
+            first, last = (middle, last) if target == high else (first, middle)
+        assert math.nextafter(first, math.inf) >= last
+
+
 def test_an_interval_with_its_end_outside_the_window():
     """The running cost meets the target exactly, and the next breakpoint is far beyond the sample's range."""
     sign = np.where(np.arange(N) % 2, 1, -1).astype(np.int8)
