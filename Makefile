@@ -137,6 +137,33 @@ sanitize-python: $(ASAN_VENV)/.built
 	LD_PRELOAD="$(ASAN_PRELOAD)" ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
 	    $(ASAN_VENV)/bin/python -m pytest -n 2 --ignore tests/architecture --ignore tests/browser
 
+# ---------------------------------------------------------------- hostile input
+
+FUZZ_CXX ?= clang++
+MAXMARGIN_FUZZ_SECONDS ?= 60
+
+.PHONY: fuzz
+fuzz: fuzz-cpp fuzz-python ## any bytes into the readers: libFuzzer for MAXMARGIN_FUZZ_SECONDS, then the property tests
+
+.PHONY: fuzz-cpp
+fuzz-cpp: $(VENV)/.environment
+	@mkdir -p build/fuzz build/fuzz-corpus
+	@echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' > build/fuzz/try.cpp
+	@$(FUZZ_CXX) -fsanitize=fuzzer,address,undefined build/fuzz/try.cpp -o build/fuzz/try 2> build/fuzz/try.log || \
+	    { echo "make fuzz needs clang with libFuzzer and sanitizers, and $(FUZZ_CXX) is not that (build/fuzz/try.log)." >&2; \
+	      echo "Debian: apt-get install clang libclang-rt-dev (14: libclang-rt-14-dev). Elsewhere: make fuzz FUZZ_CXX=..." >&2; \
+	      exit 1; }
+	@$(BIN)/cmake -S . -B build/fuzz -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja --log-level=WARNING \
+	    -DCMAKE_CXX_COMPILER=$(FUZZ_CXX) -DMAXMARGIN_PYTHON=OFF -DMAXMARGIN_FUZZ=ON > build/fuzz.log
+	@$(BIN)/cmake --build build/fuzz --target fuzz_libsvm -- --quiet
+	build/fuzz/fuzz_libsvm -max_total_time=$(MAXMARGIN_FUZZ_SECONDS) -timeout=10 -rss_limit_mb=1024 -max_len=4096 \
+	    -print_final_stats=1 -verbosity=0 -artifact_prefix=build/fuzz/ -dict=cpp/fuzz/libsvm.dict \
+	    build/fuzz-corpus cpp/fuzz/libsvm
+
+.PHONY: fuzz-python
+fuzz-python: $(VENV)/.built $(VENV)/.tools
+	HYPOTHESIS_PROFILE=thorough $(PYTEST) -m fuzz
+
 # ---------------------------------------------------------------- the rest
 
 .PHONY: images

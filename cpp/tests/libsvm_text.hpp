@@ -19,19 +19,27 @@ struct ReadText {
     std::optional<LineError> first_bad_line;
 };
 
-// Every part in memory of its own, so that a sanitizer sees a read beyond its end.
-inline ReadText read_in_parts(std::string_view text, const LibsvmOptions& options, std::size_t part_bytes) {
+// Whole lines, the last one with a newline if it has none. Every part is in memory of its own that ends with
+// it (a string would go on with a zero), so that a sanitizer sees a read beyond its end.
+inline std::vector<std::vector<char>> cut_into_parts(std::string_view text, std::size_t part_bytes) {
     text.remove_prefix(length_of_byte_order_mark(text));
-    LibsvmTable table(options, text.size());
-    LibsvmPart part;
-    NeverStop never;
+    std::vector<std::vector<char>> parts;
     while (!text.empty()) {
         const std::size_t newline = text.find('\n', part_bytes < text.size() ? part_bytes : text.size() - 1);
         std::string lines(text.substr(0, newline == std::string_view::npos ? newline : newline + 1));
         text.remove_prefix(lines.size());
         if (lines.back() != '\n') lines.push_back('\n');
-        lines.shrink_to_fit();
-        part.parse(lines, options, never);
+        parts.emplace_back(lines.begin(), lines.end());
+    }
+    return parts;
+}
+
+inline ReadText read_in_parts(std::string_view text, const LibsvmOptions& options, std::size_t part_bytes) {
+    LibsvmTable table(options, text.size());
+    LibsvmPart part;
+    NeverStop never;
+    for (const std::vector<char>& lines : cut_into_parts(text, part_bytes)) {
+        part.parse({lines.data(), lines.size()}, options, never);
         table.append(part);
     }
     return {table.finish(), table.n_bad_lines(), table.first_bad_line()};
