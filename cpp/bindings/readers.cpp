@@ -14,6 +14,7 @@
 
 #include "byte_view.hpp"
 #include "maxmargin/read/csv.hpp"
+#include "stop_token.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -21,6 +22,8 @@ using namespace nb::literals;
 namespace {
 
 namespace read = maxmargin::read;
+using maxmargin::bindings::PythonStopToken;
+using maxmargin::bindings::run_to_the_end;
 
 using maxmargin::bindings::ByteView;
 
@@ -40,12 +43,6 @@ nb::object array_from(std::vector<T>&& values) {
     return array_from(std::move(values), {n});
 }
 
-template <class Work>
-auto without_lock(Work work) {
-    nb::gil_scoped_release unlocked;
-    return work();
-}
-
 nb::tuple read_csv_record(nb::handle source, std::size_t start, char separator) {
     const ByteView bytes(source);
     const read::CsvRecord record = read::read_csv_record(bytes.text(), start, separator);
@@ -54,22 +51,41 @@ nb::tuple read_csv_record(nb::handle source, std::size_t start, char separator) 
     return nb::make_tuple(fields, record.next);
 }
 
-nb::tuple read_csv(nb::handle source, std::size_t start, char separator, std::size_t n_fields,
-                   std::size_t label_field, std::vector<std::string> names) {
-    if (label_field >= n_fields) throw nb::index_error("label_field must be below n_fields");
+nb::object decoded(std::string_view bytes) {
+    return nb::steal(
+        PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "backslashreplace"));
+}
+
+// Numbers and None, or the codes of texts and the texts.
+nb::tuple loose_column(read::LooseColumn&& column) {
+    if (!column.has_text) return nb::make_tuple(array_from(std::move(column.numbers)), nb::none());
+    nb::list texts;
+    for (const std::string& text : column.texts) texts.append(nb::bytes(text.data(), text.size()));
+    return nb::make_tuple(array_from(std::move(column.codes)), texts);
+}
+
+nb::tuple read_csv(nb::handle source, std::size_t start, char separator, std::string kinds,
+                   std::vector<std::string> names, bool skip_bad_records, PythonStopToken& token) {
     const ByteView bytes(source);
-    const read::CsvLayout layout{start, separator, n_fields, label_field, std::move(names)};
-    read::DenseTable table = without_lock([&] { return read::read_csv(bytes.text(), layout); });
-    nb::object label_names = nb::none();
-    if (table.has_text_labels) {
-        nb::list texts;
-        for (const std::string& name : table.label_names) texts.append(nb::bytes(name.data(), name.size()));
-        label_names = texts;
-    }
-    nb::object labels = table.has_text_labels ? array_from(std::move(table.label_codes))
-                                              : array_from(std::move(table.labels));
-    return nb::make_tuple(array_from(std::move(table.values), {table.n_rows, table.n_columns}), labels,
-                          label_names);
+    const read::CsvLayout layout{start, separator, std::move(kinds), std::move(names), skip_bad_records};
+    read::CsvTable table;
+    run_to_the_end(token, [&] {
+        table = read::read_csv(bytes.text(), layout, token);
+        return table.is_complete;
+    });
+    nb::list loose, skipped;
+    for (read::LooseColumn& column : table.loose) loose.append(loose_column(std::move(column)));
+    for (const read::ReadError& error : table.first_skipped)
+        skipped.append(nb::make_tuple(decoded(error.what()), error.position().line, error.position().column));
+    return nb::make_tuple(array_from(std::move(table.values), {table.n_rows, table.n_columns}),
+                          array_from(std::move(table.n_texts)), loose, array_from(std::move(table.starts)),
+                          table.n_skipped, skipped);
+}
+
+nb::tuple csv_field_position(nb::handle source, std::size_t start, char separator, std::size_t field) {
+    const ByteView bytes(source);
+    const read::Position place = read::position_of_field(bytes.text(), start, separator, field);
+    return nb::make_tuple(place.line, place.column);
 }
 
 }  // namespace
@@ -80,11 +96,22 @@ void bind_readers(nb::module_& module) {
                        "source: bytes | bytearray | memoryview, start: int, separator: str"
                        ") -> tuple[list[bytes], int]"),
                "The fields of the record at start, and where the next one starts; no fields at the end.");
-    module.def("read_csv", &read_csv, "source"_a, "start"_a, "separator"_a, "n_fields"_a, "label_field"_a,
-               "names"_a,
-               nb::sig("def read_csv("
-                       "source: bytes | bytearray | memoryview, start: int, separator: str, "
-                       "n_fields: int, label_field: int, names: collections.abc.Sequence[str]) -> tuple["
-                       "NDArray[numpy.float64], NDArray[numpy.float64 | numpy.int32], list[bytes] | None]"),
-               "The records from start on as (features, labels or their codes, text of the codes or None).");
+    module.def(
+        "read_csv", &read_csv, "source"_a, "start"_a, "separator"_a, "kinds"_a, "names"_a,
+        "skip_bad_records"_a, "token"_a,
+        nb::sig("def read_csv("
+                "source: bytes | bytearray | memoryview, start: int, separator: str, kinds: str, "
+                "names: collections.abc.Sequence[str], skip_bad_records: bool, token: StopToken"
+                ") -> tuple[NDArray[numpy.float64], NDArray[numpy.int64], "
+                "list[tuple[NDArray[numpy.float64 | numpy.int32], list[bytes] | None]], "
+                "NDArray[numpy.int64], int, list[tuple[str, int, int]]]"),
+        "The records from start on: numbers, how many texts are among them, the other columns, where "
+        "records start, how many were left out and what is wrong with some of them. A letter says "
+        "what each field is: - nothing, n a number, g a number unless many are text, t text, e numbers "
+        "or text.");
+    module.def("csv_field_position", &csv_field_position, "source"_a, "start"_a, "separator"_a, "field"_a,
+               nb::sig("def csv_field_position("
+                       "source: bytes | bytearray | memoryview, start: int, separator: str, field: int"
+                       ") -> tuple[int, int]"),
+               "Line and column of a field of the record at start.");
 }

@@ -603,10 +603,13 @@ def read_csv_record(source: bytes | bytearray | memoryview, start: int, separato
     The fields of the record at start, and where the next one starts; no fields at the end.
     """
 
-def read_csv(source: bytes | bytearray | memoryview, start: int, separator: str, n_fields: int, label_field: int, names: Sequence[str]) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64 | numpy.int32], list[bytes] | None]:
+def read_csv(source: bytes | bytearray | memoryview, start: int, separator: str, kinds: str, names: Sequence[str], skip_bad_records: bool, token: StopToken) -> tuple[NDArray[numpy.float64], NDArray[numpy.int64], list[tuple[NDArray[numpy.float64 | numpy.int32], list[bytes] | None]], NDArray[numpy.int64], int, list[tuple[str, int, int]]]:
     """
-    The records from start on as (features, labels or their codes, text of the codes or None).
+    The records from start on: numbers, how many texts are among them, the other columns, where records start, how many were left out and what is wrong with some of them. A letter says what each field is: - nothing, n a number, g a number unless many are text, t text, e numbers or text.
     """
+
+def csv_field_position(source: bytes | bytearray | memoryview, start: int, separator: str, field: int) -> tuple[int, int]:
+    """Line and column of a field of the record at start."""
 
 class ReadError(ValueError):
     """Text that cannot be read; its args are (message, line, column)."""

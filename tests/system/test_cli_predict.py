@@ -90,12 +90,31 @@ def test_scores_of_several_classes(said, folder):
         ("2,0\n-1,0.5\n", "tall\nsmall\n", "predicted 2 rows; the file has no labels to compare with"),
         ("height,width,label\n2,0,tall\n", "tall\n", "accuracy 100.00 %: 1 of 1 row right"),
         (
-            "height,width,kind\n2,0,?\n-1,1,?\n",
+            "height,width,kind\n2,0,-\n-1,1,-\n",
             "tall\nsmall\n",
             "predicted 2 rows; no label in the file is one of the model's classes, so nothing to compare",
         ),
+        (
+            "height,width,kind\n2,0,?\n-1,1,?\n",
+            "tall\nsmall\n",
+            "predicted 2 rows; the file has no labels to compare with",
+        ),
+        (
+            "id,height,width,kind\nx7,2,0,tall\nx8,-1,1,small\n",
+            "tall\nsmall\n",
+            "accuracy 100.00 %: 2 of 2 rows right",
+        ),
     ],
-    ids=["columns in another order", "one wrong", "no label", "no header", "label renamed", "labels unknown"],
+    ids=[
+        "columns in another order",
+        "one wrong",
+        "no label",
+        "no header",
+        "label renamed",
+        "labels unknown",
+        "labels missing",
+        "one more column",
+    ],
 )
 def test_tables_that_differ_from_the_training_table(said, folder, content, labels, verdict):
     said("train", "t.csv")
@@ -107,10 +126,10 @@ def test_tables_that_differ_from_the_training_table(said, folder, content, label
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("height,depth,kind\n1,2,tall\n", 'new.csv: the model needs a column "width", which is not there'),
-        ("tall,deep,kind\n1,2,tall\n", '"height", which is not there (nor are 1 others)'),
-        ("height,kind\n1,tall\n", "new.csv: expected 2 columns beside the label, found 1"),
-        ("height,width,depth,kind\n1,2,3,tall\n", "new.csv: expected 2 columns beside the label, found 3"),
+        ("height,depth,kind\n1,2,tall\n", 'new.csv: a column "width" is needed, which is not there'),
+        ("tall,deep,kind\n1,2,tall\n", '"height" is needed, which is not there (nor are 1 others)'),
+        ("heights,width,kind\n1,2,tall\n", '"height" is needed, which is not there; did you mean "heights"?'),
+        ("1,2,3,tall\n", "new.csv: expected 2 columns, and one with the label if there are labels; found 4"),
         ("height,width\nx,2\ny,3\n", "new.csv"),
     ],
 )

@@ -233,8 +233,10 @@ def test_every_setting_but_the_threads_counts():
         "categories": [2],
         "encoding": Encoding((SourceColumn("a", fill=1.0),)),
         "unknown": "zeros",
+        "header": False,
         "skip_bad_lines": True,
         "n_jobs": 2,
+        "earlier_label": "kind",
     }
     assert given.keys() == {field.name for field in dataclasses.fields(ReadSettings)}
     usual = cache_module.settings_to(ReadSettings())

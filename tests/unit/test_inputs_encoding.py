@@ -62,6 +62,7 @@ SOURCES = {
     "polars": lambda frame, folder: pl.from_pandas(frame),
     "pyarrow": lambda frame, folder: pyarrow.Table.from_pandas(frame, preserve_index=False),
     "parquet": lambda frame, folder: saved(frame, folder / "t.parquet", frame.to_parquet),
+    "csv": lambda frame, folder: saved(frame, folder / "t.csv", lambda path: frame.to_csv(path, index=False)),
     "arrow": lambda frame, folder: saved(frame, folder / "t.feather", frame.to_feather),
 }
 
@@ -138,10 +139,15 @@ def test_a_column_that_is_not_there(source):
 def test_missing_values_are_refused_with_row_and_column(name, tmp_path):
     frame = table()
     frame.loc[[11, 30], name] = None
-    for make in SOURCES.values():
+    for kind, make in SOURCES.items():
         with pytest.raises(FileFormatError) as caught:
             load_data(make(frame, tmp_path))
-        assert f'row 11 (counted from 0), column "{name}": the value is missing' in str(caught.value)
+        place = (
+            f', line 13, column {1 if name == "age" else 5}: "{name}" (field {1 if name == "age" else 2})'
+            if kind == "csv"
+            else f'row 11 (counted from 0), column "{name}"'
+        )
+        assert f"{place}: the value is missing" in str(caught.value)
         assert 'missing="mean", "median" or "most_frequent"' in str(caught.value)
 
 
@@ -161,13 +167,13 @@ def test_a_column_without_any_value(source):
 
 
 def test_drop_weight_and_categories_of_numbers(source):
-    frame = table().assign(count=lambda frame: frame.index % 3 + 0.5)
+    frame = table().assign(count=lambda frame: frame.index % 3 + 0.5).astype({"age": int})
     data = load_data(source(frame), label="kind", weight="count", drop=["town", 3], categories=["age"])
     assert [column.kind for column in data.encoding.columns] == ["categories", "dropped", "number", "dropped"]
     assert data.feature_names[:2] == ("age=0", "age=1")
     assert data.feature_names[-1] == "height"
     np.testing.assert_array_equal(data.sample_weight, frame["count"])
-    ages = pd.get_dummies(frame["age"].astype(int)).to_numpy(dtype=float)
+    ages = pd.get_dummies(frame["age"]).to_numpy(dtype=float)
     np.testing.assert_array_equal(dense(data.X), np.column_stack([ages, frame["height"]]))
     assert '; label "kind"; ' in str(data)
 

@@ -94,20 +94,27 @@ def test_text_labels_are_sorted_into_classes(written):
     assert data.y.tolist() == ["b", "a", "é", "a"]
 
 
+MISSING = 'the value is missing; missing="mean", "median" or "most_frequent" replaces such values'
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,b,c\n1,x,0\n", ', line 2, column 3: expected a number in "b" (field 2), found "x"'),
+        ("a,b,c\n1,2,0\n1,x,0\n", ', line 3, column 3: expected a number in "b" (field 2), found "x"'),
         ("1,2,0\n1,x,0\n", ', line 2, column 3: expected a number in field 2, found "x"'),
-        ("1,2,0\n1,,0\n", ", line 2, column 3: field 2 is empty; a number is expected"),
-        ("a,b,c\n1,NA,0\n", ', line 2, column 3: expected a number in "b" (field 2), found "NA"'),
-        ("1,2,0\n1,nan,0\n", ', line 2, column 3: expected a finite number in field 2, found "nan"'),
+        ("1,2,0\n1,,0\n", f", line 2, column 3: field 2: {MISSING}"),
+        ("a,b,c\n1,NA,0\n", f', line 2, column 3: "b" (field 2): {MISSING}'),
+        ("1,2,0\n1, nan,0\n", f", line 2, column 4: field 2: {MISSING}"),
+        ('1,2,0\n1,"",0\n', f", line 2, column 3: field 2: {MISSING}"),
+        ('1,2,0\n1,"NA",0\n', ', line 2, column 4: expected a number in field 2, found "NA"'),
+        ("1,2,0\n1,inf,0\n", ', line 2, column 3: expected a finite number in field 2, found "inf"'),
+        ("1,u,0\n1,,0\n1,?,0\n1,v,0\n", f", line 2, column 3: field 2: {MISSING}"),
         (
             "1,2,0\n1,1e999,0\n",
             ', line 2, column 3: a number too large for a double in field 2, found "1e999"',
         ),
-        ("1,2,0\n1,2,\n", ", line 2, column 5: field 3 is empty; a label is expected"),
-        ("1,2,0\n1,2,inf\n", ", line 2, column 5: expected a finite number as label"),
+        ("1,2,0\n1,2,\n", ", line 2, column 5: field 3: the label is missing; every row needs one"),
+        ("1,2,0\n1,2,inf\n", ', line 2, column 5: expected a finite number, found "inf"'),
         ("1,2,0\n\n1,2\n", ", line 3, column 4: expected 3 fields, found 2"),
         ("1,2,0\n1,2,0,4\n", ", line 2, column 6: expected 3 fields, found 4"),
         ('1,2,0\n1,2,"0\n', ", line 2, column 5: the quote that opens here is never closed"),
@@ -116,6 +123,7 @@ def test_text_labels_are_sorted_into_classes(written):
         ("1\n2\n", ", line 1: expected fields separated by commas, semicolons or tabs"),
         ("", ": the file has no rows"),
         ("a,b\n", ": the file has a header but no rows"),
+        ("\ufefflabel,b\n1,2\n".encode("utf-16"), ": the text is in UTF-16; save it as UTF-8"),
         (b"\xe9t\xe9,b\n1,2\n", ': expected UTF-8 text, found "\\xe9t\\xe9"'),
         (b"1,\xe9\n", ': expected UTF-8 text, found "\\xe9"'),
     ],

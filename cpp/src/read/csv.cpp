@@ -1,201 +1,217 @@
 #include "maxmargin/read/csv.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
+#include "csv_cursor.hpp"
 #include "maxmargin/read/number.hpp"
 
 namespace maxmargin::read {
 namespace {
 
-struct Field {
-    std::string_view content;  // without blanks and quotes around it
-    bool has_doubled_quotes;
+constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t kKeptErrors = 5;
 
-    std::string text() const {
-        std::string result;
-        for (std::size_t i = 0; i < content.size(); ++i) {
-            result.push_back(content[i]);
-            if (has_doubled_quotes && content[i] == '"') ++i;
+// Among numbers one that is infinite or too large.
+struct UnusableNumber {
+    std::string_view content;
+};
+
+// Texts numbered in the order of their first appearance.
+class TextNumbers {
+  public:
+    std::int32_t operator()(const Field& field) {
+        if (field.has_doubled_quotes) return number_of(field.text());
+        return number_of(field.content);
+    }
+
+    std::vector<std::string> texts() const {
+        std::vector<std::string> result(codes_.size());
+        for (const auto& [text, code] : codes_) result[static_cast<std::size_t>(code)] = text;
+        return result;
+    }
+
+  private:
+    struct Hash {
+        using is_transparent = void;
+        std::size_t operator()(std::string_view text) const noexcept {
+            return std::hash<std::string_view>{}(text);
+        }
+    };
+    std::unordered_map<std::string, std::int32_t, Hash, std::equal_to<>> codes_;
+
+    std::int32_t number_of(std::string_view text) {
+        const auto found = codes_.find(text);
+        if (found != codes_.end()) return found->second;
+        const auto next = static_cast<std::int32_t>(codes_.size());
+        codes_.emplace(text, next);
+        return next;
+    }
+};
+
+// A column that is read field by field: text gets its number at once; what may be numbers or text is kept
+// until it is known which.
+class LooseReader {
+  public:
+    explicit LooseReader(bool is_text) : is_text_(is_text) {}
+
+    void take(const Field& field) {
+        if (is_text_)
+            codes_.push_back(code(field));
+        else
+            fields_.push_back(field);
+    }
+
+    void cut(std::size_t n_rows) { is_text_ ? codes_.resize(n_rows) : fields_.resize(n_rows); }
+
+    LooseColumn finish() {
+        if (!is_text_ && std::none_of(fields_.begin(), fields_.end(), is_text))
+            return {false, numbers(), {}, {}};
+        for (const Field& field : fields_) codes_.push_back(code(field));
+        return {true, {}, std::move(codes_), numbers_.texts()};
+    }
+
+  private:
+    bool is_text_;
+    std::vector<Field> fields_;
+    std::vector<std::int32_t> codes_;
+    TextNumbers numbers_;
+
+    std::int32_t code(const Field& field) { return field.is_missing() ? -1 : numbers_(field); }
+
+    // Infinity, or a number too large, is no text: among numbers it is a mistake.
+    static bool is_text(const Field& field) noexcept {
+        return !field.is_missing() && field.number().kind == NumberKind::not_a_number;
+    }
+
+    std::vector<double> numbers() const {
+        std::vector<double> result;
+        result.reserve(fields_.size());
+        for (const Field& field : fields_) {
+            const Number number = field.number();
+            if (!field.is_missing() && number.kind != NumberKind::finite) throw UnusableNumber{field.content};
+            result.push_back(field.is_missing() ? kMissing : number.value);
         }
         return result;
     }
 };
 
-// Walks over the text field by field. After a field it stands on what ends it: a separator, a line break
-// or the end of the text.
-class CsvCursor {
-  public:
-    CsvCursor(std::string_view text, std::size_t start, char separator)
-        : text_(text), at_(text.data() + std::clamp(start, length_of_byte_order_mark(text), text.size())),
-          last_(text.data() + text.size()), separator_(separator) {}
-
-    const char* at() const noexcept { return at_; }
-    std::size_t offset() const noexcept { return static_cast<std::size_t>(at_ - text_.data()); }
-
-    // To the first field of the next record; false at the end of the text.
-    bool find_record() noexcept {
-        for (;;) {
-            const char* p = behind_blanks(at_);
-            if (p == last_) return false;
-            if (*p != '\n') return true;
-            at_ = p + 1;
-        }
-    }
-
-    bool is_at_separator() const noexcept { return at_ != last_ && *at_ == separator_; }
-    void pass() noexcept {
-        if (at_ != last_) ++at_;
-    }
-
-    // The quick way for what most fields are: a plain finite number.
-    std::optional<double> take_number() noexcept {
-        const Number number = parse_number(behind_blanks(at_), last_);
-        const char* const end = behind_blanks(number.end);
-        if (number.kind != NumberKind::finite || !ends_field(end)) return std::nullopt;
-        at_ = end;
-        return number.value;
-    }
-
-    Field take_field() {
-        at_ = behind_blanks(at_);
-        if (at_ != last_ && *at_ == '"') return take_quoted_field();
-        const char* const start = at_;
-        while (!ends_field(at_)) ++at_;
-        const char* end = at_;
-        while (end != start && is_blank(end[-1])) --end;
-        return {{start, static_cast<std::size_t>(end - start)}, false};
-    }
-
-    [[noreturn]] void refuse_at(const char* place, const std::string& message) const {
-        refuse(text_, static_cast<std::size_t>(place - text_.data()), message);
-    }
-
-  private:
-    std::string_view text_;
-    const char* at_;
-    const char* last_;
-    char separator_;
-
-    bool is_blank(char c) const noexcept { return (c == ' ' || c == '\t' || c == '\r') && c != separator_; }
-    bool ends_field(const char* p) const noexcept { return p == last_ || *p == separator_ || *p == '\n'; }
-    const char* behind_blanks(const char* p) const noexcept {
-        while (p != last_ && is_blank(*p)) ++p;
-        return p;
-    }
-
-    Field take_quoted_field() {
-        const char* const opening = at_++;
-        bool has_doubled_quotes = false;
-        for (;; ++at_) {
-            at_ = std::find(at_, last_, '"');
-            if (at_ == last_) refuse_at(opening, "the quote that opens here is never closed");
-            if (at_ + 1 == last_ || at_[1] != '"') break;
-            has_doubled_quotes = true;
-            ++at_;
-        }
-        const Field field{{opening + 1, static_cast<std::size_t>(at_ - opening - 1)}, has_doubled_quotes};
-        at_ = behind_blanks(at_ + 1);
-        if (!ends_field(at_)) refuse_at(at_, "expected the separator after a closing quote");
-        return field;
-    }
-};
-
 class CsvReader {
   public:
-    CsvReader(std::string_view text, const CsvLayout& layout)
-        : layout_(layout), cursor_(text, layout.start, layout.separator) {
-        table_.n_columns = layout.n_fields - 1;
+    CsvReader(std::string_view text, const CsvLayout& layout, StopToken& stop)
+        : text_(text), layout_(layout), cursor_(text, layout.start, layout.separator), pace_(stop) {
+        for (const char kind : layout.kinds) {
+            const auto wanted = static_cast<FieldKind>(kind);
+            if (wanted == FieldKind::number || wanted == FieldKind::guessed) ++table_.n_columns;
+            if (wanted == FieldKind::text || wanted == FieldKind::either)
+                loose_.emplace_back(wanted == FieldKind::text);
+        }
+        table_.n_texts.assign(table_.n_columns, 0);
         const auto n_lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1;
         // A field takes two bytes at least (its separator is one): a short text never reserves much.
         const std::size_t most_values = text.size() / 2 + 1;
         const bool fits = table_.n_columns == 0 || n_lines <= most_values / table_.n_columns;
         table_.values.reserve(fits ? n_lines * table_.n_columns : most_values);
-        table_.labels.reserve(n_lines);
-        labels_.reserve(n_lines);
     }
 
-    DenseTable read() {
-        while (cursor_.find_record()) read_record();
-        table_.n_rows = labels_.size();
-        settle_labels();
+    CsvTable read() {
+        while (cursor_.find_record()) {
+            const std::size_t start = cursor_.offset();
+            try {
+                read_record();
+                table_.starts.push_back(static_cast<std::int64_t>(start));
+                for (const std::size_t column : text_columns_) ++table_.n_texts[column];
+            } catch (const BadField& error) {
+                if (!layout_.skip_bad_records) throw;
+                skip(start, error);
+            }
+            if (pace_.stop_after(static_cast<std::int64_t>(16 * layout_.kinds.size()))) return {};
+        }
+        table_.n_rows = table_.starts.size();
+        try {
+            for (LooseReader& column : loose_) table_.loose.push_back(column.finish());
+        } catch (const UnusableNumber& number) {
+            cursor_.refuse_at(number.content.data(),
+                              "expected a finite number, found " + quoted(number.content));
+        }
+        table_.is_complete = true;
         return std::move(table_);
     }
 
   private:
+    std::string_view text_;
     const CsvLayout& layout_;
     CsvCursor cursor_;
-    DenseTable table_;
-    std::vector<Field> labels_;  // kept until it is known whether all of them are numbers
-    const char* first_unusable_number_ = nullptr;
+    Pace pace_;
+    CsvTable table_;
+    std::vector<LooseReader> loose_;
+    std::vector<std::size_t> text_columns_;  // guessed columns in which this record has text
 
     void read_record() {
-        for (std::size_t field = 0; field < layout_.n_fields; ++field) {
-            if (field == layout_.label_field)
-                read_label();
-            else
-                read_feature(field);
-            const bool is_last = field + 1 == layout_.n_fields;
+        text_columns_.clear();
+        std::size_t loose = 0;
+        const std::size_t n_fields = layout_.kinds.size();
+        for (std::size_t field = 0; field < n_fields; ++field) {
+            switch (static_cast<FieldKind>(layout_.kinds[field])) {
+                case FieldKind::number: read_number(field); break;
+                case FieldKind::guessed: read_guessed(); break;
+                case FieldKind::text:
+                case FieldKind::either: loose_[loose++].take(cursor_.take_field()); break;
+                default: cursor_.take_field();
+            }
+            const bool is_last = field + 1 == n_fields;
             if (cursor_.is_at_separator() == is_last) refuse_length(field + 1);
             cursor_.pass();
         }
     }
 
-    void read_feature(std::size_t field) {
+    void skip(std::size_t start, const BadField& error) {
+        ++table_.n_skipped;
+        if (table_.first_skipped.size() < kKeptErrors)
+            table_.first_skipped.emplace_back(position_of(text_, error.offset), error.message);
+        table_.values.resize(table_.starts.size() * table_.n_columns);
+        for (LooseReader& column : loose_) column.cut(table_.starts.size());
+        cursor_.pass_record(start);
+    }
+
+    void read_number(std::size_t field) {
         std::optional<double> value = cursor_.take_number();
-        if (!value) value = feature_the_long_way(field);
+        if (!value) {
+            const Field found = cursor_.take_field();
+            value = finite_or_missing(found);
+            if (!value) refuse_number(found, field);
+        }
         table_.values.push_back(*value);
     }
 
-    double feature_the_long_way(std::size_t field) {
-        const char* const start = cursor_.at();
-        const Field found = cursor_.take_field();
-        const char* const first = found.content.data();
-        const char* const last = first + found.content.size();
-        const Number number = parse_number(first, last);
-        const bool is_number = number.end == last && number.kind != NumberKind::not_a_number;
-        if (is_number && number.kind == NumberKind::finite) return number.value;
-        const char* const place = found.content.empty() ? start : first;
-        if (found.content.empty()) cursor_.refuse_at(place, name(field) + " is empty; a number is expected");
+    void read_guessed() {
+        std::optional<double> value = cursor_.take_number();
+        if (!value) {
+            value = finite_or_missing(cursor_.take_field());
+            if (!value)
+                text_columns_.push_back(table_.values.size() - table_.starts.size() * table_.n_columns);
+        }
+        table_.values.push_back(value.value_or(kMissing));
+    }
+
+    static std::optional<double> finite_or_missing(const Field& field) noexcept {
+        if (field.is_missing()) return kMissing;
+        const Number number = field.number();
+        return number.kind == NumberKind::finite ? std::optional(number.value) : std::nullopt;
+    }
+
+    [[noreturn]] void refuse_number(const Field& found, std::size_t field) const {
+        const NumberKind kind = found.number().kind;
         const std::string wrong = " in " + name(field) + ", found " + quoted(found.content);
-        if (is_number && number.kind == NumberKind::too_large)
-            cursor_.refuse_at(place, "a number too large for a double" + wrong);
-        cursor_.refuse_at(place, (is_number ? "expected a finite number" : "expected a number") + wrong);
-    }
-
-    void read_label() {
-        const char* const start = cursor_.at();
-        const Field found = cursor_.take_field();
-        const char* const last = found.content.data() + found.content.size();
-        if (found.content.empty())
-            cursor_.refuse_at(start, name(layout_.label_field) + " is empty; a label is expected");
-        labels_.push_back(found);
-        if (table_.has_text_labels) return;
-        const Number number = parse_number(found.content.data(), last);
-        table_.has_text_labels = number.end != last || number.kind == NumberKind::not_a_number;
-        if (number.kind != NumberKind::finite && first_unusable_number_ == nullptr)
-            first_unusable_number_ = found.content.data();
-        table_.labels.push_back(number.value);
-    }
-
-    void settle_labels() {
-        if (!table_.has_text_labels) {
-            if (first_unusable_number_ != nullptr)
-                cursor_.refuse_at(first_unusable_number_, "expected a finite number as label");
-            return;
-        }
-        table_.labels.clear();
-        table_.label_codes.reserve(labels_.size());
-        std::unordered_map<std::string, std::int32_t> codes;
-        for (const Field& label : labels_) {
-            const auto next = static_cast<std::int32_t>(codes.size());
-            const auto [entry, is_new] = codes.try_emplace(label.text(), next);
-            if (is_new) table_.label_names.push_back(entry->first);
-            table_.label_codes.push_back(entry->second);
-        }
+        const std::string expected = kind == NumberKind::too_large      ? "a number too large for a double"
+                                     : kind == NumberKind::not_a_number ? "expected a number"
+                                                                        : "expected a finite number";
+        cursor_.refuse_at(found.content.data(), expected + wrong);
     }
 
     [[noreturn]] void refuse_length(std::size_t n_read) {
@@ -205,7 +221,7 @@ class CsvReader {
             cursor_.pass();
             cursor_.take_field();
         }
-        cursor_.refuse_at(place, "expected " + std::to_string(layout_.n_fields) + " fields, found " +
+        cursor_.refuse_at(place, "expected " + std::to_string(layout_.kinds.size()) + " fields, found " +
                                      std::to_string(n_found));
     }
 
@@ -221,14 +237,34 @@ CsvRecord read_csv_record(std::string_view text, std::size_t start, char separat
     CsvCursor cursor(text, start, separator);
     CsvRecord record{{}, text.size()};
     if (!cursor.find_record()) return record;
-    for (bool has_more = true; has_more; cursor.pass()) {
-        record.fields.push_back(cursor.take_field().text());
-        has_more = cursor.is_at_separator();
+    try {
+        for (bool has_more = true; has_more; cursor.pass()) {
+            record.fields.push_back(cursor.take_field().text());
+            has_more = cursor.is_at_separator();
+        }
+    } catch (const BadField& error) {
+        refuse(text, error.offset, error.message);
     }
     record.next = cursor.offset();
     return record;
 }
 
-DenseTable read_csv(std::string_view text, const CsvLayout& layout) { return CsvReader(text, layout).read(); }
+CsvTable read_csv(std::string_view text, const CsvLayout& layout, StopToken& stop) {
+    try {
+        return CsvReader(text, layout, stop).read();
+    } catch (const BadField& error) {
+        refuse(text, error.offset, error.message);
+    }
+}
+
+Position position_of_field(std::string_view text, std::size_t start, char separator, std::size_t field) {
+    CsvCursor cursor(text, start, separator);
+    cursor.find_record();
+    for (; field != 0; --field) {
+        cursor.take_field();
+        cursor.pass();
+    }
+    return position_of(text, cursor.behind_blanks());
+}
 
 }  // namespace maxmargin::read

@@ -160,6 +160,8 @@ def _find_label(header: Header, label: str | int | None, weight: int | None) -> 
 
 def _by_encoding(header: Header, settings: ReadSettings, weight: int | None, encoding: Encoding) -> Roles:
     label = None if settings.label is None else find_column(header, "label", settings.label)
+    if label is None and isinstance(settings.earlier_label, int):
+        label = _label_by_order(header, encoding, settings.earlier_label, weight)
     if label is not None and label == weight:
         raise InvalidParameter(f'"{header.name(label)}" of {header.source} cannot be both label and weight')
     if _is_encoded(header, encoding):
@@ -177,6 +179,8 @@ def _by_encoding(header: Header, settings: ReadSettings, weight: int | None, enc
             raise InvalidParameter(
                 f'{role}: "{header.name(place)}" of {header.source} is a feature of the encoding'
             )
+    if label is None:
+        label = _earlier_label(header, settings.earlier_label, used, weight)
     if label is None:
         label = _label_beside(header, {*used, *ignored, weight})
     features = tuple(
@@ -228,6 +232,19 @@ def _places_by_order(header: Header, encoding: Encoding, others: set[int | None]
             header.source,
         )
     return free[:n_columns]
+
+
+def _label_by_order(header: Header, encoding: Encoding, earlier: int, weight: int | None) -> int | None:
+    """Return the label's place in a table as wide as the earlier one, whose columns have no names."""
+    is_as_wide = header.n_fields == len(encoding.columns) + 1 + (weight is not None)
+    by_name = encoding.has_names and bool(header.names)
+    return earlier if is_as_wide and not by_name and 0 <= earlier < header.n_fields else None
+
+
+def _earlier_label(header: Header, name: str | int | None, used: set[int], weight: int | None) -> int | None:
+    """Return the column with the label's name in the earlier table, if it is there."""
+    places = [place for place, found in enumerate(header.names) if found == name]
+    return places[0] if len(places) == 1 and places[0] not in {*used, weight} else None
 
 
 def _label_beside(header: Header, used: set[int | None]) -> int | None:

@@ -10,10 +10,11 @@ from typing import Any, Literal, Protocol
 
 from maxmargin.errors import FileFormatError, InvalidParameter
 from maxmargin.inputs.cache import cached
+from maxmargin.inputs.csv_layout import SEPARATORS
+from maxmargin.inputs.csv_table import read_csv
 from maxmargin.inputs.libsvm_text import read_libsvm
 from maxmargin.inputs.settings import FORMATS, ReadSettings
 from maxmargin.inputs.source import plain_suffix, read_source
-from maxmargin.inputs.tables import SEPARATORS, read_table
 from maxmargin.results.data import Data
 from maxmargin.results.encoding import Encoding
 
@@ -48,6 +49,7 @@ def load_data(
     categories: Sequence[str | int] = (),
     encoding: Encoding | None = None,
     unknown: Literal["refuse", "zeros"] = "refuse",
+    header: bool | Literal["auto"] = "auto",
     skip_bad_lines: bool = False,
     cache: bool | str | os.PathLike[str] = False,
     n_jobs: int | None = None,
@@ -65,27 +67,36 @@ def load_data(
     label : str or int, optional
         Tables only: the label's column, by name or by number (from 0, negative from the end). By default
         the column named label, y, target or class if there are names and one of them, else the last one.
+        In ``.npz`` files the name of the array; by default y.
     weight : str or int, optional
         Tables only: the column that says how much each row counts. By default each counts once.
     n_columns : int, optional
         How many features there are. Give it for LIBSVM text whose last columns may be unused, such as
-        the test part of a data set; by default the largest column used is the last.
+        the test part of a data set; by default the largest column used is the last. Tables must have so
+        many.
     zero_based : bool or "auto"
         LIBSVM text only: whether columns count from 0. ``"auto"`` says so if any index is 0; give it for
         a file that may leave the first column unused.
     missing : {"refuse", "mean", "median", "most_frequent"}
         Tables only: what to do about missing values. ``"refuse"`` is an error that says where the first
         one is; otherwise they are replaced by the mean, median or most frequent value of their column,
-        and categories always by the most frequent one.
+        and categories always by the most frequent one. In text a field is missing if it is empty or one
+        of NA, N/A, #N/A, <NA>, NaN, null and ?, without quotes.
     drop : list of str or int
         Tables only: columns to leave out.
     categories : list of str or int
-        Tables only: columns to take as categories although they hold numbers.
+        Tables only: columns to take as categories although they hold numbers, dates or very many texts.
+        Other columns of text are categories by themselves, and truth values are the numbers 0 and 1.
     encoding : Encoding, optional
-        Read a table as an earlier one was read: ``data.encoding`` of the training data.
+        Read a table as an earlier one was read: ``data.encoding`` of the training data. Columns are found
+        by their names, in any order, and others are ignored. There need be no labels; then ``y`` is None.
     unknown : {"refuse", "zeros"}
         With an encoding: whether a category that the earlier table did not have is an error or has no
         feature, so that all features of its column are 0.
+    header : bool or "auto"
+        Text tables only: whether the first line has the names of the columns. ``"auto"`` says so if a
+        column is asked for by name, if one has a usual name of labels, if there is text above numbers, or
+        if everything is text and the first line is unlike all others.
     skip_bad_lines : bool
         Leave out lines of text that cannot be read; they are counted, and a warning tells.
     cache : bool or path-like
@@ -97,8 +108,9 @@ def load_data(
     Returns
     -------
     Data
-        Features as a CSR array or a dense array; labels as numbers, or as text when some are not numbers.
-        ``scheme``, ``label`` and ``encoding`` tell what was found.
+        Features as a dense array, or as a CSR array if the file holds sparse rows or if categories leave
+        most values zero; labels as numbers, or as text when some are not numbers. ``scheme``, ``label``,
+        ``encoding`` and ``n_skipped`` tell what was found.
 
     Raises
     ------
@@ -116,6 +128,16 @@ def load_data(
     ...     _ = path.write_text("+1 1:0.5 3:2\n-1 2:1\n")
     ...     print(load_data(path))
     2 rows, 3 columns, 3 values; classes −1 (50 %), +1 (50 %)
+
+    A table with text, and a further one that is read the same way:
+
+    >>> import io
+    >>> data = load_data(io.BytesIO(b"age,town,rich\n30,Rome,no\n50,Oslo,yes\n"))
+    >>> print(data, data.feature_names, sep="\n")
+    2 rows, 3 columns; label "rich"; classes no (50 %), yes (50 %)
+    ('age', 'town=Oslo', 'town=Rome')
+    >>> load_data(io.BytesIO(b"town,age\nOslo,40\n"), encoding=data.encoding).X
+    array([[40.,  1.,  0.]])
     """
     settings = ReadSettings(
         format=format,
@@ -128,6 +150,7 @@ def load_data(
         categories=categories,
         encoding=encoding,
         unknown=unknown,
+        header=header,
         skip_bad_lines=skip_bad_lines,
         n_jobs=n_jobs,
     )
@@ -144,6 +167,11 @@ def read_data(source: Any, settings: ReadSettings) -> Data:
         check_is_table(settings, f"the {type(source).__name__}")
         return read_stream(source, settings)
     file, content = bytes_of(source)
+    return read_content(file, content, settings)
+
+
+def read_content(file: Path, content: bytes, settings: ReadSettings) -> Data:
+    """Read the content of a file."""
     format = settings.format or find_format(content, file)
     if format == "libsvm":
         check_is_libsvm(settings, file)
@@ -158,7 +186,9 @@ def read_data(source: Any, settings: ReadSettings) -> Data:
         )
     check_is_table(settings, str(file))
     if format == "csv":
-        return read_table(content, file, label=settings.label, n_columns=settings.n_columns)
+        return read_csv(content, file, settings)
+    if settings.header != "auto":
+        raise InvalidParameter(f"header is for text tables; {file} is read as {format}")
     return binary_reader(format)(content, str(file), settings)
 
 
@@ -204,6 +234,7 @@ def check_is_libsvm(settings: ReadSettings, file: Path) -> None:
         ("missing", settings.missing != "refuse"),
         ("drop", bool(settings.drop)),
         ("categories", bool(settings.categories)),
+        ("header", settings.header != "auto"),
     ):
         if is_given:
             raise InvalidParameter(f"{name} is for tables; {file} is read as LIBSVM text")

@@ -13,11 +13,11 @@ import numpy as np
 
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.inputs.atomic_file import replacing
+from maxmargin.inputs.csv_text import table_lines
 from maxmargin.inputs.libsvm_text import libsvm_lines
 from maxmargin.inputs.load import format_by_suffix
 from maxmargin.inputs.settings import FORMATS
 from maxmargin.inputs.source import compression_of, plain_suffix
-from maxmargin.inputs.tables import table_lines
 from maxmargin.results.data import Data
 
 __all__ = ["save_data"]

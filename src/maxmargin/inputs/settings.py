@@ -37,8 +37,11 @@ class ReadSettings:
     categories: Sequence[str | int] = ()
     encoding: Encoding | None = None
     unknown: str = "refuse"
+    header: bool | str = "auto"
     skip_bad_lines: bool = False
     n_jobs: int | None = None
+    # With an encoding: where the earlier table had its label. A table without it is read as well.
+    earlier_label: str | int | None = None
 
     def __post_init__(self) -> None:
         if self.format is not None:
@@ -50,10 +53,10 @@ class ReadSettings:
         for name in ("drop", "categories"):
             object.__setattr__(self, name, checked_columns(name, getattr(self, name)))
         check_n_columns(self.n_columns)
-        if self.zero_based != "auto" and not isinstance(self.zero_based, bool):
-            raise InvalidParameter(
-                f'zero_based must be True, False or "auto"; got zero_based={self.zero_based!r}'
-            )
+        for name in ("zero_based", "header"):
+            value = getattr(self, name)
+            if value != "auto" and not isinstance(value, bool):
+                raise InvalidParameter(f'{name} must be True, False or "auto"; got {name}={value!r}')
         if not isinstance(self.skip_bad_lines, bool):
             raise InvalidParameter(
                 f"skip_bad_lines must be True or False; got skip_bad_lines={self.skip_bad_lines!r}"

@@ -1,9 +1,9 @@
-// Tables of numbers as text: one record a line, fields between separators, one of them the label.
+// Tables as text: one record a line, fields between separators.
 //
 //     field   = "anything, with "" for a quote" | text without separator and line break
 //
-// Blanks around a field do not count; blank lines are skipped. Features are finite numbers; labels are
-// numbers, or text when at least one of them is not a number.
+// Blanks around a field do not count; blank lines are skipped. A field is missing if it is empty, or if it
+// is not in quotes and one of NA, N/A, #N/A, <NA>, NaN, null and ?, in capital or small letters.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "maxmargin/read/text.hpp"
+#include "maxmargin/stop.hpp"
 
 namespace maxmargin::read {
 
@@ -24,25 +25,47 @@ struct CsvRecord {
 
 CsvRecord read_csv_record(std::string_view text, std::size_t start, char separator);
 
+// What is wanted of a field, as one letter.
+enum class FieldKind : char {
+    skipped = '-',
+    number = 'n',   // a finite number; anything else is an error
+    guessed = 'g',  // a number; what is none is counted, and stands as a missing one
+    text = 't',
+    either = 'e',  // a column of numbers, or of text when at least one of its fields is not a number
+};
+
 struct CsvLayout {
     std::size_t start;  // of the first record, behind a header
     char separator;
-    std::size_t n_fields;
-    std::size_t label_field;
+    std::string kinds;               // a letter for each field
     std::vector<std::string> names;  // for the messages; empty without a header
+    bool skip_bad_records = false;
 };
 
-struct DenseTable {
+// A column of kind text, or either.
+struct LooseColumn {
+    bool has_text = false;
+    std::vector<double> numbers;      // without text; NaN where one is missing
+    std::vector<std::int32_t> codes;  // with text: positions in texts, -1 where one is missing
+    std::vector<std::string> texts;   // in the order of their first appearance
+};
+
+struct CsvTable {
+    bool is_complete = false;  // false: told to stop
     std::size_t n_rows = 0;
-    std::size_t n_columns = 0;
-    std::vector<double> values;  // row after row
-    bool has_text_labels = false;
-    std::vector<double> labels;             // without text
-    std::vector<std::int32_t> label_codes;  // with text: positions in label_names
-    std::vector<std::string> label_names;   // in the order of their first appearance
+    std::size_t n_columns = 0;          // of kind number and guessed
+    std::vector<double> values;         // row after row; NaN where one is missing
+    std::vector<std::int64_t> n_texts;  // of each column, fields that are there and are no finite numbers
+    std::vector<LooseColumn> loose;
+    std::vector<std::int64_t> starts;  // where in the text each record starts
+    std::int64_t n_skipped = 0;
+    std::vector<ReadError> first_skipped;  // some of those that were left out
 };
 
 // Throws ReadError.
-DenseTable read_csv(std::string_view text, const CsvLayout& layout);
+CsvTable read_csv(std::string_view text, const CsvLayout& layout, StopToken& stop);
+
+// The place of a field of the record at start; for messages about what was read.
+Position position_of_field(std::string_view text, std::size_t start, char separator, std::size_t field);
 
 }  // namespace maxmargin::read

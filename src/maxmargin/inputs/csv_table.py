@@ -1,0 +1,161 @@
+"""Tables as text (CSV): fields between commas, semicolons or tabs; numbers, categories, a label."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import maxmargin._core as _core
+from maxmargin.errors import FileFormatError
+from maxmargin.inputs.column_roles import Roles, assign_roles
+from maxmargin.inputs.csv_layout import Layout, decoded, find_layout
+from maxmargin.inputs.encode_table import encode_table
+from maxmargin.inputs.settings import ReadSettings
+from maxmargin.inputs.skipped_lines import skipped_lines_text, warn_of_skipped_lines
+from maxmargin.inputs.source import located_errors
+from maxmargin.inputs.table_columns import FoundColumns, TextColumn
+from maxmargin.results.data import Data
+
+__all__ = ["read_csv"]
+
+# What the core is told about a field.
+SKIPPED, NUMBER, GUESSED, TEXT, EITHER = "-ngte"
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """The rows as the core gives them."""
+
+    kinds: str
+    numbers: NDArray[np.float64]
+    n_texts: NDArray[np.int64]
+    loose: list[tuple[NDArray[Any], list[bytes] | None]]
+    starts: NDArray[np.int64]
+    n_skipped: int
+    skipped: list[tuple[str, int, int]]
+
+    def places(self, wanted: str) -> tuple[int, ...]:
+        """Return the fields of these kinds."""
+        return tuple(place for place, kind in enumerate(self.kinds) if kind in wanted)
+
+
+@dataclass(frozen=True)
+class LineRefusal:
+    """Says where a value is by its line and column."""
+
+    content: bytes
+    path: Path
+    layout: Layout
+    starts: NDArray[np.int64]
+
+    def __call__(self, message: str, row: int, place: int) -> FileFormatError:
+        start = int(self.starts[row])
+        line, column = _core.csv_field_position(self.content, start, self.layout.separator, place)
+        header = self.layout.header
+        name = f'"{header.name(place)}" (field {place + 1})' if header.names else f"field {place + 1}"
+        return FileFormatError(f"{name}: {message}", self.path, line, column)
+
+
+def read_csv(content: bytes, path: Path, settings: ReadSettings) -> Data:
+    """Return the data set in a text table.
+
+    Parameters
+    ----------
+    content : bytes
+        The text.
+    path : Path
+        What error messages call it.
+    settings : ReadSettings
+        What the user said about it.
+    """
+    layout = find_layout(content, path, settings)
+    roles = assign_roles(layout.header, settings)
+    parsed = parse(content, path, layout, kinds_of(roles), settings)
+    decided = decided_kinds(parsed, roles)
+    if decided != parsed.kinds:
+        parsed = parse(content, path, layout, decided, settings)
+    first_error = None
+    if parsed.skipped:
+        message, line, column = parsed.skipped[0]
+        first_error = FileFormatError(message, path, line, column)
+    if len(parsed.starts) == 0:
+        rest = "a header but no rows" if layout.header.names else "no rows"
+        left_out = "" if first_error is None else f"; {skipped_lines_text(parsed.n_skipped, first_error)}"
+        raise FileFormatError(f"the file has {rest}{left_out}", path)
+    refuse = LineRefusal(content, path, layout, parsed.starts)
+    data = encode_table(roles, found_columns(parsed, roles, path), settings, refuse, "csv")
+    if first_error is None:
+        return data
+    warn_of_skipped_lines(path, parsed.n_skipped, first_error)
+    told = tuple(f"line {line}, column {column}: {message}" for message, line, column in parsed.skipped)
+    return replace(data, n_skipped=parsed.n_skipped, skipped=told)
+
+
+def parse(content: bytes, path: Path, layout: Layout, kinds: str, settings: ReadSettings) -> Parsed:
+    """Read all records, each field as its kind says."""
+    token = _core.StopToken(None, threading.current_thread() is threading.main_thread())
+    names = layout.header.names
+    with located_errors(path):
+        found = _core.read_csv(
+            content, layout.start, layout.separator, kinds, names, settings.skip_bad_lines, token
+        )
+    return Parsed(kinds, *found)
+
+
+# ---------------------------------------------------------------- which column is what
+
+
+def kinds_of(roles: Roles) -> str:
+    """Return what the core is told about each field at first."""
+    kinds = [SKIPPED] * roles.header.n_fields
+    for feature in roles.read:
+        kinds[feature.place] = TEXT if feature.kind == "categories" else GUESSED
+    for place in (roles.label, roles.weight):
+        if place is not None:
+            kinds[place] = EITHER
+    return "".join(kinds)
+
+
+def decided_kinds(parsed: Parsed, roles: Roles) -> str:
+    """Return the kinds once it is known how many texts there are among the numbers.
+
+    A column with more texts than numbers holds text. In any other a text is a mistake, which the second
+    reading names with its line. Of a column that an earlier table had as numbers, only one without any
+    number is looked at as text: it may hold truth values.
+    """
+    kinds = list(parsed.kinds)
+    known = {feature.place for feature in roles.read if feature.known is not None}
+    for column, place in enumerate(parsed.places(NUMBER + GUESSED)):
+        n_texts = int(parsed.n_texts[column])
+        if n_texts == 0:
+            continue
+        n_numbers = int(np.count_nonzero(~np.isnan(parsed.numbers[:, column])))
+        is_text = n_numbers == 0 if place in known else n_texts > n_numbers
+        kinds[place] = TEXT if is_text else NUMBER
+    return "".join(kinds)
+
+
+def found_columns(parsed: Parsed, roles: Roles, path: Path) -> FoundColumns:
+    """Return the columns in the order of the features."""
+    loose = {
+        place: values if texts is None else TextColumn(values, [decoded(text, path) for text in texts])
+        for place, (values, texts) in zip(parsed.places(TEXT + EITHER), parsed.loose, strict=True)
+    }
+    stored = parsed.places(NUMBER + GUESSED)
+    wanted = tuple(feature.place for feature in roles.read if feature.place in set(stored))
+    numbers = parsed.numbers
+    if wanted != stored:
+        numbers = numbers[:, [stored.index(place) for place in wanted]]
+    return FoundColumns(
+        n_rows=len(parsed.starts),
+        numbers=numbers,
+        number_places=wanted,
+        texts={place: column for place, column in loose.items() if isinstance(column, TextColumn)},
+        label=None if roles.label is None else loose[roles.label],
+        weight=None if roles.weight is None else loose[roles.weight],
+    )

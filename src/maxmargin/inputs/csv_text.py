@@ -1,0 +1,45 @@
+"""Writing a data set as a text table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from maxmargin.inputs.csv_layout import SEPARATORS
+from maxmargin.results.data import Data
+
+__all__ = ["table_lines"]
+
+ROWS_AT_ONCE = 1024
+
+
+def table_lines(data: Data, separator: str) -> Iterator[bytes]:
+    """Yield the data set as a text table with a header, in pieces of many lines; the label comes last.
+
+    Numbers are written with as many digits as it takes to read the same ones back. Labels that are text
+    but look like numbers come back as numbers.
+    """
+    names = data.feature_names or tuple(f"x{number}" for number in range(1, data.n_columns + 1))
+    label_name = data.label if isinstance(data.label, str) else "label"
+    yield record([*names, label_name], separator).encode()
+    for first in range(0, data.n_rows, ROWS_AT_ONCE):
+        rows = data.X[first : first + ROWS_AT_ONCE]
+        dense = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
+        labels = data.y[first : first + ROWS_AT_ONCE].tolist()
+        records = (
+            record([*row, label], separator) for row, label in zip(dense.tolist(), labels, strict=True)
+        )
+        yield "".join(records).encode()
+
+
+def record(fields: list[object], separator: str) -> str:
+    """Return a line; text is quoted if it has blanks around it or anything that could separate fields."""
+    return separator.join(quoted(field) if isinstance(field, str) else repr(field) for field in fields) + "\n"
+
+
+def quoted(text: str) -> str:
+    """Return the text, in quotes if it would not be read as one field without."""
+    if text == text.strip() and not any(mark in text for mark in f'{SEPARATORS}"\r\n'):
+        return text
+    return '"' + text.replace('"', '""') + '"'
