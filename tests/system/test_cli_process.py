@@ -89,6 +89,42 @@ def test_a_reader_that_has_seen_enough_is_no_error(folder):
         assert process.stderr.read() == ""
 
 
+def shell(line):
+    """Run a line in a shell that finds this Python as $PYTHON; return what it did."""
+    return subprocess.run(
+        ["sh", "-c", line],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env={**os.environ, "PYTHON": sys.executable},
+    )
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a disk that is always full")
+@pytest.mark.parametrize(
+    "words",
+    ["train a.svm", "train a.svm --json", "train a.svm -", "inspect a.svm", "convert a.svm - --to csv"],
+)
+def test_a_full_disk_is_a_sentence(words):
+    done = shell(f'"$PYTHON" -m maxmargin {words} > /dev/full')
+    assert done.returncode == 2
+    told = "maxmargin: error: the output cannot be written: No space left on device"
+    assert done.stderr.splitlines()[-1] == told
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a shell that can close streams")
+def test_closed_streams_are_no_mistake(folder):
+    for stream in (">&-", "2>&-", "<&-"):
+        done = shell(f'"$PYTHON" -m maxmargin train a.svm {stream}')
+        assert (done.returncode, done.stderr) == (0, "")
+        (folder / "a.model").unlink()
+    done = shell('"$PYTHON" -m maxmargin train - a.model --format libsvm <&-')
+    assert done.returncode == 2
+    assert done.stderr.endswith("the file has no rows\n")
+
+
 def start_endless_training():
     """Start a fit that nobody would wait for; return the process when it has begun."""
     process = subprocess.Popen(

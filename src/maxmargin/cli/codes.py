@@ -15,7 +15,7 @@ EXIT_CODES = """\
 exit codes:
   0    done, and everything that was asked for was reached
   1    done and written, but a goal such as --tol was missed; a warning says how
-  2    refused: one line says why and what to do; nothing was written
+  2    refused: one line says why and what to do; no file was written
   70   a mistake in maxmargin itself
   130  interrupted by Ctrl-C; a command that keeps what it has says so
   141  whoever read the output closed it

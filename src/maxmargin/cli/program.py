@@ -7,6 +7,7 @@ so that ``--help`` answers at once.
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import io
 import os
@@ -46,10 +47,7 @@ EPILOG = f"Each command has its own help with examples: maxmargin train --help\n
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name and return the exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a minus sign or an umlaut must not end a fit.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    prepare_streams()
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words:
         build_parser().print_help(sys.stderr)
@@ -67,9 +65,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         voice.finish(REFUSED)
         return REFUSED
     except BrokenPipeError:
-        # Whoever read our output has seen enough; Python must not complain about it on its way out.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read our output has seen enough.
+        give_up_output()
         return BROKEN_PIPE
+    except OSError as error:
+        voice.note(f"maxmargin: error: {in_words(error)}")
+        give_up_output()
+        return REFUSED
+
+
+def prepare_streams() -> None:
+    """Make the standard streams usable whatever they are."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by whoever started the program
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - until the end
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a minus sign or an umlaut must not end a fit.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def give_up_output() -> None:
+    """Send what is left of the output nowhere, so that Python does not complain about it on its way out."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def run_command(chosen: argparse.Namespace, voice: Voice) -> int:
@@ -90,12 +108,21 @@ def run_command(chosen: argparse.Namespace, voice: Voice) -> int:
     except MemoryError as error:
         voice.refuse("not enough memory for these data", error)
     except OSError as error:
-        voice.refuse(f"{error.filename}: {error.strerror}" if error.filename else str(error), error)
+        voice.refuse(in_words(error), error)
     except Exception as error:
         told = f"this is a mistake in maxmargin, please report it: {type(error).__name__}: {error}"
         voice.refuse(told, error)
         return OUR_MISTAKE
     return REFUSED
+
+
+def in_words(error: OSError) -> str:
+    """Say what is wrong with a file, or with the output, which has no name."""
+    if error.filename:
+        return f"{error.filename}: {error.strerror}"
+    if error.errno in (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG):
+        return f"the output cannot be written: {error.strerror}"
+    return str(error)
 
 
 # ---------------------------------------------------------------- reading the words
