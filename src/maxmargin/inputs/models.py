@@ -141,7 +141,7 @@ def read_entry(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
 
 def damaged(path: Path, reason: object) -> ModelFileError:
     """Return the error for a file that was a model once."""
-    return ModelFileError(f"the model file is damaged or cut short ({reason})", path)
+    return ModelFileError(f"the model file is damaged or cut short ({reason!s:.200})", path)
 
 
 def read_description(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:

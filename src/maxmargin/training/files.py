@@ -137,13 +137,14 @@ def load_model(path: str | os.PathLike[str]) -> LinearModel:
         return from_liblinear(read_liblinear_model(path))
     header, arrays = read_model(path)
     if header.get("kind") != KIND:
-        raise ModelFileError(f"holds a model of kind {header.get('kind')!r}, not {KIND!r}", path)
+        raise ModelFileError(f"holds a model of kind {header.get('kind')!r:.80}, not {KIND!r}", path)
     try:
         return _model(header, arrays)
     except KeyError as error:
         raise ModelFileError(f"the model file is damaged ({error} is missing)", path) from None
     except (TypeError, ValueError, OverflowError) as error:
-        raise ModelFileError(f"the model file is damaged ({error})", path) from None
+        # However long the value is that is wrong.
+        raise ModelFileError(f"the model file is damaged ({error!s:.200})", path) from None
 
 
 # ---------------------------------------------------------------- writing
@@ -199,6 +200,8 @@ def _model(header: Header, arrays: Arrays) -> LinearModel:
     n_problems = coef.shape[0]
     if classes.ndim != 1 or n_problems != (len(classes) if len(classes) > 2 else 1):
         raise ValueError(f"{len(classes)} classes with weights of shape {coef.shape}")
+    if len(set(classes.tolist())) != len(classes):
+        raise ValueError("two classes have the same label")
     if intercept.shape != (n_problems,):
         raise ValueError(f"weights of shape {coef.shape} with an intercept of shape {intercept.shape}")
     offset = _typed(header, "offset", str)
@@ -217,10 +220,10 @@ def _model(header: Header, arrays: Arrays) -> LinearModel:
         intercept=intercept,
         classes=classes,
         loss=_typed(header, "loss", str),
-        C=None if header["C"] is None else _number(header["C"]),
+        C=None if header["C"] is None else _above_zero(header, "C"),
         offset=offset,
-        intercept_scaling=_number(header["intercept_scaling"]),
-        tol=_number(header["tol"]),
+        intercept_scaling=_above_zero(header, "intercept_scaling"),
+        tol=_above_zero(header, "tol"),
         class_weight=_class_weight(header, classes),
         intercept_intervals=each("intercept_intervals", _interval),
         certificates=each("certificates", _certificate),
@@ -265,9 +268,18 @@ def _number(value: Any) -> float:
     return float(value)
 
 
+def _above_zero(fields: Mapping[str, Any], name: str) -> float:
+    value = _number(fields[name])
+    if not value > 0:
+        raise ValueError(f"{name} must be above 0; found {value!r}")
+    return value
+
+
 def _interval(entry: Any) -> tuple[float, float]:
-    low, high = entry
-    return _number(low), _number(high)
+    low, high = (_number(end) for end in entry)
+    if not low <= high:
+        raise ValueError(f"an interval from {low!r} to {high!r}")
+    return low, high
 
 
 def _certificate(entry: Any) -> Certificate:

@@ -1,0 +1,150 @@
+"""Every estimator survives pickle, joblib, our model files and ONNX, each with the same predictions."""
+
+import inspect
+import io
+import pickle
+import subprocess
+import sys
+
+import joblib
+import numpy as np
+import onnxruntime
+import pytest
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.preprocessing import scale
+
+import maxmargin as mm
+from maxmargin import export_onnx, load_model, save_model, train
+
+ESTIMATORS = {
+    "ExponentialLossClassifier": {"on_separable": "direction"},
+    "HardMarginSVM": {"on_inseparable": "closest"},
+    "HingeSGD": {},
+    "LeastAbsoluteClassifier": {},
+    "LeastSquaresClassifier": {},
+    "LinearClassifier": {"loss": "squared_hinge"},
+    "LinearProgramSeparator": {"on_inseparable": "closest"},
+    "LinearSVM": {"calibrate": "isotonic"},
+    "LinearSVMCV": {"Cs": [0.1, 1.0], "cv": 2, "calibrate": "temperature"},
+    "LogisticRegression": {"class_weight": "balanced"},
+    "LogisticRegressionCV": {"Cs": [0.1, 1.0], "cv": 2},
+    "LogisticSGD": {},
+    "Pegasos": {},
+    "Perceptron": {"trace": True},
+    "ZeroOneClassifier": {"node_limit": 1},
+}
+
+
+def data_of(n_classes):
+    X, y = load_breast_cancer(return_X_y=True) if n_classes == 2 else load_wine(return_X_y=True)
+    X = scale(X)[:90:2] if n_classes == 2 else scale(X)[::4]
+    return X, (y[:90:2] if n_classes == 2 else y[::4])
+
+
+def test_every_estimator_is_here():
+    public = {name for name in mm.__all__ if inspect.isclass(getattr(mm, name))}
+    assert {name for name in public if hasattr(getattr(mm, name), "fit")} == ESTIMATORS.keys()
+
+
+@pytest.fixture(scope="module", params=[2, 3], ids=["two classes", "three classes"])
+def fitted(request):
+    X, y = data_of(request.param)
+    return X, {name: getattr(mm, name)(**ESTIMATORS[name]).fit(X, y) for name in ESTIMATORS}
+
+
+def answers_of(model, X):
+    """What a classifier says of rows, as bytes."""
+    names = ["predict", "decision_function"]
+    names += ["predict_proba"] if hasattr(model, "predict_proba") else []
+    return {name: getattr(model, name)(X).tobytes() for name in names}
+
+
+@pytest.mark.filterwarnings("ignore::maxmargin.ConvergenceWarning")
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_pickle_and_joblib(fitted, name):
+    X, models = fitted
+    model = models[name]
+    file = io.BytesIO()
+    joblib.dump(model, file, compress=3)
+    file.seek(0)
+    copies = [pickle.loads(pickle.dumps(model, protocol)) for protocol in range(2, 6)]
+    for copy in [*copies, joblib.load(file)]:
+        assert type(copy) is type(model)
+        assert copy.get_params() == model.get_params()
+        assert answers_of(copy, X) == answers_of(model, X)
+        assert repr(copy) == repr(model)
+        if hasattr(model, "certificate_"):
+            assert copy.certificate_ == model.certificate_
+        assert copy.to_model().coef.tobytes() == model.coef_.tobytes()
+
+
+IN_ANOTHER_PROCESS = """
+import pickle, sys
+import numpy as np
+X, models = pickle.load(sys.stdin.buffer)
+pickle.dump({name: model.predict(X) for name, model in models.items()}, sys.stdout.buffer)
+"""
+
+
+def test_pickles_open_in_a_process_that_has_not_imported_us(fitted):
+    X, models = fitted
+    if len(models["LinearSVM"].classes_) > 2:
+        return  # once is enough
+    content = pickle.dumps((X, models))
+    told = [sys.executable, "-c", IN_ANOTHER_PROCESS]
+    found = pickle.loads(subprocess.run(told, input=content, stdout=subprocess.PIPE, check=True).stdout)
+    for name, model in models.items():
+        np.testing.assert_array_equal(found[name], model.predict(X))
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_model_files(fitted, name, tmp_path):
+    X, models = fitted
+    save_model(models[name], tmp_path / "a.model")
+    found = load_model(tmp_path / "a.model")
+    assert found.predict(X).tobytes() == models[name].predict(X).tobytes()
+    assert found.decision_function(X).tobytes() == models[name].decision_function(X).tobytes()
+    assert found.has_probabilities == hasattr(models[name], "predict_proba")
+    if found.has_probabilities:
+        assert found.predict_proba(X).tobytes() == models[name].predict_proba(X).tobytes()
+    assert found.certificates == models[name].to_model().certificates
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_onnx(fitted, name, dtype, tmp_path):
+    X, models = fitted
+    rows = X.astype(dtype)
+    export_onnx(models[name], tmp_path / "a.onnx", dtype=dtype)
+    session = onnxruntime.InferenceSession(tmp_path / "a.onnx")
+    label, scores = session.run(["label", "scores"], {"X": rows})
+    expected = models[name].decision_function(rows.astype(float))
+    # The terms of a sum decide how many digits it has.
+    size = np.abs(rows) @ np.abs(models[name].coef_).T + np.abs(models[name].intercept_)
+    digits = 100 * np.finfo(dtype).eps * size.reshape(expected.shape)
+    assert (np.abs(scores - expected) <= digits).all()
+    if expected.ndim == 1:
+        doubtful = np.abs(expected) <= digits
+    else:
+        doubtful = margins_of(expected) <= 2 * digits.max(axis=1)
+    np.testing.assert_array_equal(label[~doubtful], models[name].predict(rows)[~doubtful])
+    assert doubtful.mean() < 0.1
+
+
+def margins_of(scores):
+    """By how much the largest score of a row is larger than the next."""
+    ordered = np.sort(scores, axis=1)
+    return ordered[:, -1] - ordered[:, -2]
+
+
+def test_a_model_of_train_survives_too():
+    X, y = data_of(3)
+    model = train(X, np.array(["a", "bé", "c"])[y], calibrate="sigmoid")
+    file = io.BytesIO()
+    joblib.dump(model, file)
+    file.seek(0)
+    for copy in (pickle.loads(pickle.dumps(model)), joblib.load(file)):
+        assert answers_of(copy, X) == answers_of(model, X)
+        assert copy.certificates == model.certificates
+        assert copy.plans == model.plans
+        assert repr(copy) == repr(model)
