@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -181,11 +182,12 @@ class WalkReplay:
         self._segments.append((steps_before, segment))
 
     def weights(self, count: int) -> tuple[Array, float]:
-        begun = [k for k, (before, _) in enumerate(self._segments) if before <= count]
-        start = max(k for k in self._kept if k <= begun[-1])
+        # Both are in order; a trace explains each of its steps, so nothing here may go through all of them.
+        last = bisect_right(self._segments, count, key=lambda noted: noted[0]) - 1
+        start = last if last in self._kept else max(k for k in self._kept if k <= last)
         walk = self._kept[start].copy()
         examples = Examples(MemoryRows(self.X), self.sign, self.norm2)
-        for before, segment in self._segments[start : begun[-1] + 1]:
+        for before, segment in self._segments[start : last + 1]:
             visits = min(segment.visits, count - before)
             walk.sweep(examples, segment._replace(visits=visits), StopToken())
         return walk.weights()

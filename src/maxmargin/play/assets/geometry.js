@@ -77,6 +77,8 @@ export function viewOf(points) {
   return { left: left - room, right: right + room, bottom: bottom - room, top: top + room };
 }
 
+export const isInside = ([x, y], { left, right, bottom, top }) => x >= left && x <= right && y >= bottom && y <= top;
+
 // Round numbers between low and high, at most `most` of them.
 export function ticks(low, high, most) {
   const rough = (high - low) / Math.max(most, 1);

@@ -5,9 +5,16 @@ import { short } from "./words.js";
 
 const byId = (id) => document.getElementById(id);
 const FIELDS = { "hand-1": 0, "hand-2": 1 };
+const NAMES = { "hand-1": "θ₁", "hand-2": "θ₂", "hand-0": "θ₀" };
+const IDS = Object.keys(NAMES);
+const LARGEST = 1e12;
+let complaint = "";
 
 export function setUpHand() {
-  for (const id of ["hand-1", "hand-2", "hand-0"]) byId(id).addEventListener("input", read);
+  for (const id of IDS) {
+    byId(id).addEventListener("input", read);
+    byId(id).addEventListener("blur", forget); // a field that held no number gets its own back
+  }
   byId("hand-copy").addEventListener("click", () => {
     const fit = answers.fit;
     if (fit && fit.is_determined) put(fit.theta, fit.theta0);
@@ -18,9 +25,25 @@ export function setUpHand() {
 }
 
 function read() {
-  const numbers = ["hand-1", "hand-2", "hand-0"].map((id) => byId(id).valueAsNumber);
-  if (!numbers.every((value) => Number.isFinite(value) && Math.abs(value) <= 1e12)) return;
-  change("hand", { hand: { theta: numbers.slice(0, 2), theta0: numbers[2] } });
+  const numbers = IDS.map((id) => byId(id).valueAsNumber);
+  const wrong = IDS.filter((_, k) => !(Math.abs(numbers[k]) <= LARGEST));
+  complain(wrong);
+  if (wrong.length === 0) change("hand", { hand: { theta: numbers.slice(0, 2), theta0: numbers[2] } });
+}
+
+function complain(wrong) {
+  for (const id of IDS) byId(id).setAttribute("aria-invalid", String(wrong.includes(id)));
+  const { theta, theta0 } = state.hand;
+  const shown = `θ = (${theta.map((value) => short(value)).join(", ")}), θ₀ = ${short(theta0)}`;
+  const asked = "a number, up to 10¹² in size";
+  complaint = wrong.length ? `${wrong.map((id) => NAMES[id]).join(" and ")} must be ${asked}; the picture shows ${shown}.` : "";
+  showWords();
+}
+
+function forget() {
+  if (!complaint) return;
+  complain([]);
+  fill();
 }
 
 function put(theta, theta0) {
@@ -51,7 +74,7 @@ function fill() {
 export function showHand() {
   const { hand, fit } = answers;
   const isKnown = Boolean(hand && hand.is_determined && fit && fit.is_determined);
-  byId("hand-words").textContent = hand ? (hand.is_determined ? `Yours is ${hand.words}.` : hand.words) : "";
+  showWords();
   document.querySelector(".comparison").hidden = !isKnown;
   if (!isKnown) return;
   const norm = Math.hypot(...fit.theta);
@@ -67,4 +90,11 @@ export function showHand() {
     "best-errors": String(fit.training_errors),
   };
   for (const [id, text] of Object.entries(rows)) byId(id).textContent = text;
+}
+
+function showWords() {
+  const { hand } = answers;
+  const answer = hand ? (hand.is_determined ? `Yours is ${hand.words}.` : hand.words) : "";
+  byId("hand-words").textContent = complaint || answer;
+  byId("hand-words").classList.toggle("doubt", complaint !== "");
 }

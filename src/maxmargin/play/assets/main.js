@@ -40,11 +40,13 @@ const leftOuts = new Newest("leave-one-out", (answer, about) => {
   announce("left-out", about);
 }, fail);
 const hands = new Newest("compare", (answer, about) => {
+  allIsWell();
   answers.hand = { ...answer, about };
   paint();
   showHand();
 }, fail);
 const walks = new Newest("steps", (answer, about) => {
+  allIsWell();
   answers.walk = { ...answer, about };
   paint();
   showWalk();
@@ -116,7 +118,7 @@ function agreements({ theta, theta0 }) {
 
 function paint() {
   picture.paint(scene());
-  byId("undo").disabled = !canUndo();
+  byId("undo").setAttribute("aria-disabled", String(!canUndo()));
   byId("class-negative").textContent = state.classes[0];
   byId("class-positive").textContent = state.classes[1];
 }
@@ -125,10 +127,7 @@ function paint() {
 
 function setUpTools() {
   byId("undo").addEventListener("click", undo);
-  byId("clear").addEventListener("click", () => {
-    byId("example").value = "";
-    changePoints([]);
-  });
+  byId("clear").addEventListener("click", () => changePoints([]));
   byId("whole").addEventListener("click", () => change("look", { view: viewOf(state.points) }));
   byId("large").addEventListener("click", () => {
     const isLarge = document.documentElement.classList.toggle("large");
@@ -143,9 +142,9 @@ function setUpTools() {
 async function choose(name, keepPast = true) {
   try {
     const { points, names, classes } = await ask("example", { name });
-    Object.assign(state, { names, classes, view: viewOf(points) });
-    state.steps = { ...state.steps, at: 0 };
-    changePoints(points, { keepPast });
+    const steps = { ...state.steps, at: 0 };
+    changePoints(points, { keepPast, names, classes, steps, view: viewOf(points) });
+    byId("example").value = name;
   } catch (error) {
     fail(error);
   }
@@ -157,17 +156,17 @@ async function start() {
   for (const { name, title } of menu.examples) byId("example").append(new Option(title, name));
   onChange((what) => {
     askAll(what);
+    if (what === "points") byId("example").value = ""; // so that the same data can be chosen again
     // A change of the problem shows when its answer comes; a frame before that would only delay it.
     if (what !== "problem") paint();
   });
   setUpTools();
-  setUpProblem();
+  setUpProblem(fail);
   setUpTabs();
   setUpHand();
-  setUpWalk(menu);
+  setUpWalk(menu, fail);
   setUpTable(editor);
   setUpFiles(menu, tell, fail);
-  byId("example").value = menu.examples[0].name;
   await choose(menu.examples[0].name, false);
 }
 

@@ -9,7 +9,7 @@ const NAMES = { C: "C", lam: "λ" };
 
 const byId = (id) => document.getElementById(id);
 
-export function setUpProblem() {
+export function setUpProblem(fail) {
   const [slider, value] = [byId("slider"), byId("value")];
   byId("loss").addEventListener("change", (event) => change("problem", { loss: event.target.value }));
   byId("offset").addEventListener("change", (event) => change("problem", { offset: event.target.checked }));
@@ -17,14 +17,20 @@ export function setUpProblem() {
   slider.addEventListener("input", () => change("problem", { value: rounded(10 ** Number(slider.value)) }));
   value.addEventListener("change", () => {
     const given = Number(value.value);
-    if (given >= 1e-9 && given <= 1e9) change("problem", { value: given });
-    else show();
+    if (given >= 1e-9 && given <= 1e9) {
+      change("problem", { value: given });
+      return;
+    }
+    value.value = typed();
+    fail(new Error(`${NAMES[state.strength]} must be a number between 10⁻⁹ and 10⁹; it stays ${short(state.value)}.`));
   });
   onChange((what) => {
     if (what === "problem" || what === "points") show();
   });
   show();
 }
+
+const typed = () => Number(state.value.toPrecision(4));
 
 const rounded = (value) => Number(value.toPrecision(3));
 
@@ -45,7 +51,7 @@ function show() {
   slider.setAttribute("aria-label", `${name}, on a logarithmic scale`);
   slider.setAttribute("aria-valuetext", `${name} = ${short(state.value)}`);
   const value = byId("value");
-  if (document.activeElement !== value) value.value = Number(state.value.toPrecision(4));
+  if (document.activeElement !== value) value.value = typed();
   value.setAttribute("aria-label", name);
   byId("offset").checked = state.offset;
   document.querySelector(`input[name="loss"][value="${state.loss}"]`).checked = true;

@@ -1,5 +1,7 @@
 // What is on the page, and everything that wants to know when it changes.
 
+import { isInside, viewOf } from "./geometry.js";
+
 export const state = {
   points: [],
   loss: "hinge",
@@ -35,22 +37,27 @@ export function change(what, entries) {
 }
 
 // Points are replaced, never changed in place: the picture compares, and the past keeps the old ones.
-export function changePoints(points, { keepPast = true } = {}) {
+export function changePoints(points, { keepPast = true, ...further } = {}) {
   if (keepPast) remember();
-  change("points", { points });
+  change("points", { points, ...further });
 }
 
 export function remember() {
-  if (past.at(-1) !== state.points) past.push(state.points);
+  const { points, names, classes } = state;
+  if (past.at(-1)?.points !== points) past.push({ points, names, classes });
   if (past.length > 200) past.shift();
 }
 
+// A press that moved nothing left a past that is the present.
 export function undo() {
-  const points = past.pop();
-  if (points) change("points", { points });
+  while (past.at(-1)?.points === state.points) past.pop();
+  const before = past.pop();
+  if (!before) return;
+  const view = before.points.every((point) => isInside(point, state.view)) ? state.view : viewOf(before.points);
+  change("points", { ...before, view });
 }
 
-export const canUndo = () => past.length > 0;
+export const canUndo = () => past.some(({ points }) => points !== state.points);
 
 export function task() {
   const { points, loss, strength, value, offset } = state;
@@ -67,6 +74,6 @@ export function saved(format, version) {
 export function restore(checked) {
   remember();
   const { format, version: written, ...entries } = checked;
-  change("points", entries);
+  change("points", { view: viewOf(entries.points), ...entries });
   change("tab");
 }

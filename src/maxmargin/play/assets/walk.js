@@ -8,7 +8,7 @@ const byId = (id) => document.getElementById(id);
 let methods = [];
 let running = null;
 
-export function setUpWalk(menu) {
+export function setUpWalk(menu, fail) {
   methods = menu.methods;
   for (const { name, title } of methods) byId("method").append(new Option(title, name));
   byId("count").max = menu.most_steps;
@@ -17,7 +17,10 @@ export function setUpWalk(menu) {
   byId("count").addEventListener("change", () => {
     const count = Math.round(byId("count").valueAsNumber);
     if (count >= 1 && count <= menu.most_steps) choose({ count, at: Math.min(state.steps.at, count) });
-    else fill();
+    else {
+      fill();
+      fail(new Error(`Steps must be a whole number between 1 and ${menu.most_steps}; it stays ${state.steps.count}.`));
+    }
   });
   byId("draw-again").addEventListener("click", () => choose({ seed: (state.steps.seed + 1) % 1000, at: 0 }));
   byId("step-first").addEventListener("click", () => go(0));
@@ -30,7 +33,10 @@ export function setUpWalk(menu) {
     const box = byId("course").getBoundingClientRect();
     go(Math.round(((event.clientX - box.left - EDGE) / (box.width - 2 * EDGE)) * last()));
   });
-  onChange((what) => (what === "tab" || what === "points") && fill());
+  onChange((what) => {
+    if (what === "tab" || what === "points") fill();
+    if (what === "tab") rest();
+  });
   fill();
   showWalk();
 }
@@ -80,6 +86,9 @@ function fill() {
   byId("draw-again").hidden = !method.draws;
 }
 
+// Not `disabled`: that would take the focus from the button, and from whoever steps by keyboard.
+const allow = (id, isAllowed) => byId(id).setAttribute("aria-disabled", String(!isAllowed));
+
 // The classifier of the step that is shown, and of the one before.
 export function walkScene() {
   const walk = answers.walk;
@@ -97,8 +106,8 @@ export function walkScene() {
 export function showWalk() {
   const walk = answers.walk;
   for (const id of ["step-run", "scrub"]) byId(id).disabled = last() === 0;
-  for (const id of ["step-first", "step-back"]) byId(id).disabled = !isKnown() || state.steps.at === 0;
-  for (const id of ["step-on", "step-last"]) byId(id).disabled = state.steps.at >= last();
+  for (const id of ["step-first", "step-back"]) allow(id, isKnown() && state.steps.at > 0);
+  for (const id of ["step-on", "step-last"]) allow(id, state.steps.at < last());
   byId("step-numbers").hidden = byId("course").toggleAttribute("hidden", !isKnown());
   if (!walk) return;
   if (!isKnown()) {
