@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from reference.on_disk import on_disk
 from reference.opaque_rows import OpaqueRows
 from reference.oracles import Optimum, find_optimum
 from reference.task import Task
 
+from maxmargin.inputs.mapped_rows import MappedRows
 from maxmargin.losses.table import DUAL_LOSSES as LOSSES
 from maxmargin.losses.table import LOSSES as FORMULAS
 from maxmargin.problem import Offset, Problem
@@ -109,6 +111,9 @@ ROWS: dict[str, Callable[[Any], Rows]] = {
     "blocks of 7, 8 threads": lambda X: MemoryRows(X, block_rows=7, threads=8),
     "blocks of 1": lambda X: MemoryRows(X, block_rows=1),
     "sealed vectors": lambda X: OpaqueRows(MemoryRows(X, block_rows=7)),
+    "on disk": on_disk,
+    "on disk, vectors in memory": lambda X: on_disk(X, kind=MappedRows),
+    "on disk, 2 threads": lambda X: on_disk(X, threads=2),
 }
 
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from maxmargin._core import Stopped, StopToken
 from maxmargin.rows import MemoryRows
 from maxmargin.rows.base import Tree, merge_in_tree
-from maxmargin.rows.memory import LARGEST_BLOCK, SMALLEST_BLOCK, block_size
+from maxmargin.rows.blocked import LARGEST_BLOCK, SMALLEST_BLOCK, block_size
 
 
 class Kernel:

@@ -14,6 +14,7 @@ from maxmargin.results.assessment import Assessment
 from maxmargin.results.solution import Progress
 from maxmargin.training.certify import certify
 from maxmargin.training.model import LinearModel
+from maxmargin.training.sources import is_source
 from maxmargin.training.train import fit_linear
 
 __all__ = ["ConvexEstimator"]
@@ -59,15 +60,16 @@ class ConvexEstimator(LossEstimator):
         self.watch = watch
         self.calibrate = calibrate
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model and certify it.
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_rows, d)
-            Read where it is; no copy is made of arrays and CSR matrices.
+        X : array, data frame or sparse matrix of shape (n_rows, d); or path, Data or RowStore
+            Read where it is; no copy is made of arrays and CSR matrices. A file that `load_data` reads, or
+            rows on disk (`store_data`), come with their labels and weights.
         y : array of shape (n_rows,)
-            Labels of any kind.
+            Labels of any kind; none for a source that has them.
         sample_weight : array of shape (n_rows,), optional
             A weight means repetition: 3 is the row three times, 0 its absence.
 
@@ -76,10 +78,14 @@ class ConvexEstimator(LossEstimator):
         The estimator. Ctrl-C raises KeyboardInterrupt after keeping the best model found.
         """
         loss = self._checked_loss()
-        validate_data(self, X, y, skip_check_array=True)
+        if is_source(X):
+            self.__dict__.pop("feature_names_in_", None)  # _keep sets those of the source
+        else:
+            validate_data(self, X, y, skip_check_array=True)
+            y = checked_labels(y)
         model = fit_linear(
             X,
-            checked_labels(y),
+            y,
             loss=loss,
             sample_weight=sample_weight,
             start=self._previous_model(loss),

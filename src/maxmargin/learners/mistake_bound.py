@@ -181,7 +181,7 @@ def _lifted(rows: Any) -> Any:
 
 def _norms(Z: Any) -> NDArray[np.float64]:
     squares, _ = MemoryRows(Z).norms()
-    return np.sqrt(squares)
+    return np.asarray(np.sqrt(squares))
 
 
 def _signs(labels: NDArray[Any]) -> NDArray[np.int8]:

@@ -2,43 +2,23 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
 from copy import copy
-from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import Block, StopToken
-from maxmargin.errors import InvalidInput
-from maxmargin.rows.base import Array, ReduceKernel, Rows, RowVector, SweepKernel, Tree
-from maxmargin.rows.kernels import Condense, Inspect
-from maxmargin.rows.waiting import results_of
+from maxmargin.rows.base import Array, ReduceKernel, RowVector, SweepKernel
+from maxmargin.rows.blocked import BlockedRows
+from maxmargin.rows.kernels import Condense
 
 __all__ = ["MemoryRows"]
 
 R = TypeVar("R")
 
-FEWEST_BLOCKS = 16  # so that a handful of cores share a pass evenly
-SMALLEST_BLOCK, LARGEST_BLOCK = 8_192, 65_536  # rows: handing out a block costs as much as reading some 100
 
-
-def block_size(n_rows: int, n_columns: int, n_values: int) -> int:
-    """Return the rows per block, from the shape of the data alone.
-
-    A sixteenth of the rows within limits; and so many that the records which products and Gram matrices
-    leave per block (as long as a row, or its square) cost little beside the block itself.
-    """
-    share = -(-n_rows // (64 * FEWEST_BLOCKS)) * 64  # whole cache lines of every vector beside the rows
-    is_dense = n_values == n_rows * n_columns
-    worth_a_record = 8 * n_columns if is_dense else 8 * n_columns * n_rows // max(n_values, 1)
-    return min(max(share, SMALLEST_BLOCK, worth_a_record), LARGEST_BLOCK)
-
-
-class MemoryRows(Rows):
+class MemoryRows(BlockedRows):
     """A dense array (any strides, any number type) or a CSR matrix, cut into blocks of rows.
 
     Parameters
@@ -55,14 +35,10 @@ class MemoryRows(Rows):
     vectors_at_hand = True
 
     def __init__(self, X: Any, *, threads: int = 1, block_rows: int | None = None) -> None:
-        self.n_rows, self.n_columns = (int(size) for size in X.shape)
+        n_rows, n_columns = (int(size) for size in X.shape)
+        n_values = int(X.size if isinstance(X, np.ndarray) else X.indptr[-1])
+        super().__init__((n_rows, n_columns), n_values, threads, block_rows)
         self._X = X
-        self.n_values = int(X.size if isinstance(X, np.ndarray) else X.indptr[-1])
-        self._block_rows = block_rows
-        self._threads = threads
-        rows = block_rows or block_size(self.n_rows, self.n_columns, self.n_values)
-        starts = range(0, max(self.n_rows, 1), rows)
-        self._ranges = [slice(start, min(start + rows, self.n_rows)) for start in starts]
         self._blocks = [self._open(piece) for piece in self._ranges]
         self._whole = self._open(slice(0, self.n_rows))
         self._condensed: MemoryRows | None = None
@@ -81,18 +57,9 @@ class MemoryRows(Rows):
         return self._X
 
     @property
-    def threads(self) -> int:
-        """How many blocks a pass may read at once."""
-        return self._threads
-
-    @property
     def whole(self) -> Block:
         """All rows as one block."""
         return self._whole
-
-    @cached_property
-    def _helpers(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(self._threads - 1, thread_name_prefix="maxmargin")
 
     def on_threads(self, threads: int) -> MemoryRows:
         """Return the same rows, read by so many threads; what is known of them by now is shared."""
@@ -121,45 +88,8 @@ class MemoryRows(Rows):
     def holds(self, vector: RowVector) -> bool:
         return np.shape(vector) == (self.n_rows,)
 
-    def reduce(self, kernel: ReduceKernel[R], *vectors: RowVector, token: StopToken | None = None) -> R:
-        asked = token if token is not None else StopToken()
-        tree = Tree(len(self._blocks), kernel)
-        waiting = deque(range(len(self._blocks)))
-
-        def work() -> None:
-            """Take the next block until none is left; whoever fails leaves none for the others."""
-            try:
-                while True:
-                    try:
-                        k = waiting.popleft()
-                    except IndexError:
-                        return
-                    pieces = (vector[self._ranges[k]] for vector in vectors)
-                    tree.put(k, kernel(self._blocks[k], asked, *pieces))
-            except BaseException:
-                waiting.clear()
-                raise
-
-        self._share(work, asked)
-        return tree.root()
-
-    def _share(self, work: Callable[[], None], asked: StopToken) -> None:
-        """Do the work on all threads, this one included; return when nobody is at it any more."""
-        n_helpers = min(self._threads, len(self._blocks)) - 1
-        if n_helpers < 1:
-            work()
-            return
-        futures = [self._helpers.submit(work) for _ in range(n_helpers)]
-        try:
-            work()
-            # One that has not begun is needed no more: the helpers may be busy with somebody else's pass.
-            begun = [future for future in futures if not future.cancel()]
-            results_of(begun)
-        except BaseException as error:
-            if isinstance(error, KeyboardInterrupt):
-                asked.stop()  # this thread alone hears Ctrl-C
-            wait([future for future in futures if not future.cancel()])
-            raise
+    def _visit(self, k: int, kernel: ReduceKernel[R], token: StopToken, vectors: tuple[RowVector, ...]) -> R:
+        return kernel(self._blocks[k], token, *(vector[self._ranges[k]] for vector in vectors))
 
     def sweep(
         self, kernel: SweepKernel[R], seed: int, number: int, *vectors: RowVector, token: StopToken
@@ -189,29 +119,3 @@ class MemoryRows(Rows):
     @property
     def owned_bytes(self) -> int:
         return sum(block.owned_bytes for block in self._blocks)
-
-    def norms(self) -> tuple[Array, float]:
-        return self._norms
-
-    @cached_property
-    def _norms(self) -> tuple[Array, float]:
-        norm2 = self.zeros()
-        token = StopToken()
-        found = self.reduce(Inspect(), norm2, token=token)
-        if found.bad_value is not None:
-            raise InvalidInput(
-                f"X contains {_name(found.bad_value)}: row {found.bad_row}, column {found.bad_column} "
-                "(counted from 0). Remove or impute such values."
-            )
-        if found.overflow_row is not None:
-            raise InvalidInput(
-                f"row {found.overflow_row} of X (counted from 0) is so large that its square is infinite in "
-                "double precision. Scale the columns, for example to the range [-1, 1]."
-            )
-        return norm2, found.largest
-
-
-def _name(value: float) -> str:
-    if np.isnan(value):
-        return "NaN"
-    return "infinity (inf)" if value > 0 else "minus infinity (-inf)"

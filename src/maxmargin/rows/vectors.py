@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from maxmargin._core import Block, StopToken
 from maxmargin.rows.base import Array
 
-__all__ = ["Inner", "Scale", "Smallest", "Total"]
+__all__ = ["Copy", "Fill", "Inner", "Scale", "Smallest", "Total"]
 
 
 @dataclass(frozen=True)
@@ -76,3 +76,35 @@ class Smallest:
 
     def _least(self, sizes: Array) -> Array:
         return sizes if len(sizes) <= self.count else np.partition(sizes, self.count - 1)[: self.count]
+
+
+@dataclass(frozen=True)
+class Fill:
+    """Fill a vector with one number."""
+
+    value: float
+
+    writes = (0,)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
+        (a,) = pieces
+        a[:] = self.value
+
+    def merge(self, first: None, second: None) -> None:
+        return None
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Fill the second vector with the first."""
+
+    writes = (1,)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
+        a, copy = pieces
+        copy[:] = a
+
+    def merge(self, first: None, second: None) -> None:
+        return None

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.training.scales import resolve_C
 
-__all__ = ["Targets", "class_weights", "make_targets", "stated_class_weight"]
+__all__ = ["Targets", "class_weights", "class_weights_of", "make_targets", "stated_class_weight"]
 
 _MANY_LABELS = 10_000  # from so many on, counting is faster than sorting
 _LOOKED_AT = 2_000
@@ -121,11 +121,20 @@ def class_weights(
     weights: NDArray[np.float64] | None,
 ) -> NDArray[np.float64]:
     """Return the weight of each class; "balanced" makes the classes' totals equal."""
+    is_balanced = isinstance(class_weight, str) and class_weight == "balanced"
+    totals = np.bincount(codes, weights=weights, minlength=len(classes)) if is_balanced else None
+    return class_weights_of(class_weight, classes, totals)
+
+
+def class_weights_of(
+    class_weight: Any, classes: NDArray[Any], totals: NDArray[Any] | None
+) -> NDArray[np.float64]:
+    """Return the weight of each class; `totals` says how much there is of each, for "balanced"."""
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, str) and class_weight == "balanced":
-        counts = np.bincount(codes, weights=weights, minlength=len(classes))
-        return np.asarray(counts.sum() / (len(classes) * counts))
+        assert totals is not None
+        return np.asarray(totals.sum() / (len(classes) * totals))
     if not isinstance(class_weight, Mapping):
         raise InvalidParameter(
             f"class_weight must be None, 'balanced' or a mapping from class to weight; got {class_weight!r}"

@@ -32,7 +32,7 @@ from maxmargin.training.model import LinearModel
 from maxmargin.training.one_vs_rest import solve_all
 from maxmargin.training.regularization_path import regularization_path
 from maxmargin.training.selected import Selected
-from maxmargin.training.train import model_of
+from maxmargin.training.solved_model import model_of
 from maxmargin.training.validation_task import ValidationTask
 
 __all__ = ["select_by_folds"]

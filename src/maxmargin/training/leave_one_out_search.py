@@ -22,7 +22,7 @@ from maxmargin.training.left_out_classes import compare_classes
 from maxmargin.training.model import LinearModel
 from maxmargin.training.one_vs_rest import solve_all
 from maxmargin.training.selected import Selected
-from maxmargin.training.train import model_of
+from maxmargin.training.solved_model import model_of
 from maxmargin.training.validation_task import ValidationTask
 
 __all__ = ["select_by_leave_one_out"]

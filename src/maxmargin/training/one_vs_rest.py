@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from maxmargin._core import StopToken
 from maxmargin.errors import NoFiniteOptimum
@@ -21,11 +21,14 @@ from maxmargin.solvers.run import run
 from maxmargin.training.costs import Targets
 from maxmargin.training.settings import Settings
 
+if TYPE_CHECKING:
+    from maxmargin.training.stored_targets import StoredTargets
+
 __all__ = ["solve_all"]
 
 
 def solve_all(
-    rows: Rows, targets: Targets, settings: Settings, memories: list[Any] | None = None
+    rows: Rows, targets: Targets | StoredTargets, settings: Settings, memories: list[Any] | None = None
 ) -> list[Solution]:
     """Solve for every class against the rest; two classes make one problem, with the second positive.
 

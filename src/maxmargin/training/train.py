@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-import math
-import threading
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from maxmargin._core import StopToken
 from maxmargin.errors import CalibrationWarning, ConvergenceWarning, Interrupted, InvalidParameter
-from maxmargin.losses.table import DUAL_LOSSES, dual_form
-from maxmargin.problem import Problem
+from maxmargin.losses.table import DUAL_LOSSES
 from maxmargin.results.calibration import CALIBRATIONS
-from maxmargin.results.hinge_minimum import HingeMinimum
-from maxmargin.results.solution import Plan, Progress, Solution, Status
+from maxmargin.results.solution import Plan, Progress
 from maxmargin.rows import MemoryRows
 from maxmargin.rows.cores import resolve_jobs
-from maxmargin.training.costs import Targets, make_targets
-from maxmargin.training.model import LinearModel, support_of
+from maxmargin.training.costs import make_targets
+from maxmargin.training.model import LinearModel
 from maxmargin.training.model_card import with_counts
 from maxmargin.training.one_vs_rest import solve_all
 from maxmargin.training.progress import Ticker, watching
 from maxmargin.training.settings import Settings, limits_from, offset_from, seed_from
+from maxmargin.training.solved_model import is_main_thread, model_of
+from maxmargin.training.sources import Given, given, with_provenance
 from maxmargin.training.undetermined import is_undetermined, undetermined_model
 from maxmargin.validation import check_choice, check_labels, check_matrix, check_weights
 
-__all__ = ["fit_linear", "model_of", "train"]
+__all__ = ["fit_linear", "train"]
 
 
-def train(X: Any, y: Any, **settings: Any) -> LinearModel:
+def train(X: Any, y: Any = None, **settings: Any) -> LinearModel:
     """Fit a linear classifier and certify it.
 
     Parameters
@@ -76,7 +71,7 @@ def train(X: Any, y: Any, **settings: Any) -> LinearModel:
 
 def fit_linear(
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     loss: str = "hinge",
     C: Any = None,
@@ -132,9 +127,7 @@ def fit_linear(
     start : LinearModel
         Continue from this model of the same rows.
     """
-    checked = check_matrix(X, allow_no_rows=True)
-    labels = check_labels(y, checked.shape[0])
-    weights = check_weights(sample_weight, checked.shape[0])
+    source = given(X, y, sample_weight)
     loss = check_choice("loss", loss, DUAL_LOSSES)
     offset = offset_from(fit_intercept, penalize_intercept, intercept_scaling)
     limits = limits_from(tol, max_iter, max_time)
@@ -142,24 +135,52 @@ def fit_linear(
         raise InvalidParameter(f"watch must be a function of the progress, or None; got watch={watch!r}")
     if calibrate is not None:
         check_choice("calibrate", calibrate, CALIBRATIONS)
-    targets = make_targets(labels, weights, C=C, lam=lam, class_weight=class_weight, loss=loss)
-    threads = resolve_jobs(n_jobs)
-    # Several classes are fitted side by side; two share the threads within each pass.
-    rows = MemoryRows(checked, threads=1 if len(targets.classes) > 2 else threads)
-    rows.norms()  # finds values that are not finite before anything else is done
-    if is_undetermined(targets, offset):
-        return undetermined_model(targets, checked.shape[1], loss, limits.tol)
-    token = StopToken(limits.max_time, _is_main())
     ticker = Ticker(limits.tol) if verbose else None
     settings = Settings(
-        loss, offset, limits, solver, threads, seed_from(random_state), watching(watch, ticker), announce
+        loss,
+        offset,
+        limits,
+        solver,
+        resolve_jobs(n_jobs),
+        seed_from(random_state),
+        watching(watch, ticker),
+        announce,
     )
-    began = time.perf_counter()
+    costs = {"C": C, "lam": lam, "class_weight": class_weight}
+    memories = None if start is None else start.memories
     try:
-        solutions = solve_all(rows, targets, settings, None if start is None else start.memories)
+        if not isinstance(source, Given):
+            from maxmargin.training.stored_fit import fit_stored, refuse_calibration
+
+            refuse_calibration(calibrate)
+            return fit_stored(source, settings, costs=costs, memories=memories)
+        model = _fit_in_memory(source, settings, costs, memories, calibrate)
     finally:
         if ticker is not None:
             ticker.close()
+    return with_provenance(model, source)
+
+
+def _fit_in_memory(
+    source: Given,
+    settings: Settings,
+    costs: dict[str, Any],
+    memories: list[Any] | None,
+    calibrate: str | None,
+) -> LinearModel:
+    began = time.perf_counter()
+    checked = check_matrix(source.X, allow_no_rows=True)
+    labels = check_labels(source.y, checked.shape[0])
+    weights = check_weights(source.sample_weight, checked.shape[0])
+    targets = make_targets(labels, weights, loss=settings.loss, **costs)
+    # Several classes are fitted side by side; two share the threads within each pass.
+    rows = MemoryRows(checked, threads=1 if len(targets.classes) > 2 else settings.threads)
+    rows.norms()  # finds values that are not finite before anything else is done
+    limits = settings.limits
+    if is_undetermined(targets, settings.offset):
+        return undetermined_model(targets, checked.shape[1], settings.loss, limits.tol)
+    token = StopToken(limits.max_time, is_main_thread())
+    solutions = solve_all(rows, targets, settings, memories)
     model = with_counts(
         model_of(solutions, targets, settings, rows, token), checked, targets.codes, targets.cost > 0
     )
@@ -169,66 +190,3 @@ def fit_linear(
     from maxmargin.training.calibrated import calibrated  # which few fits need
 
     return calibrated(model, calibrate, solutions, (rows, targets, weights), settings, seconds_left=left)
-
-
-def model_of(
-    solutions: list[Solution],
-    targets: Targets,
-    settings: Settings,
-    rows: MemoryRows,
-    token: StopToken | None = None,
-) -> LinearModel:
-    """Return the classes' solutions as one model.
-
-    Parameters
-    ----------
-    token : StopToken, optional
-        Ends what is found out besides about a smallest hinge loss.
-    """
-    token = StopToken(None, _is_main()) if token is None else token
-    try:
-        minima = _minima(solutions, targets, settings, rows, token)
-    except KeyboardInterrupt:
-        minima = []
-        solutions = [replace(solution, status=Status.INTERRUPTED) for solution in solutions]
-    signs = [targets.sign(positive) for positive in targets.positives]
-    return LinearModel(
-        coef=np.array([solution.coef for solution in solutions]),
-        intercept=np.array([solution.intercept for solution in solutions]),
-        classes=targets.classes,
-        loss=settings.loss,
-        C=targets.C,
-        offset=settings.offset.kind,
-        intercept_scaling=settings.offset.scale,
-        tol=settings.limits.tol,
-        class_weight=targets.class_weight,
-        intercept_intervals=[solution.intercept_interval for solution in solutions],
-        certificates=[solution.certificate for solution in solutions],
-        statuses=[solution.status for solution in solutions],
-        plans=[solution.plan for solution in solutions],
-        histories=[solution.history for solution in solutions],
-        n_iter=[solution.n_iter for solution in solutions],
-        support=None if dual_form(settings.loss).has_barrier else support_of(solutions, signs, targets.cost),
-        minima=minima,
-        memories=[solution.memory for solution in solutions],
-    )
-
-
-def _is_main() -> bool:
-    return threading.current_thread() is threading.main_thread()
-
-
-def _minima(
-    solutions: list[Solution], targets: Targets, settings: Settings, rows: MemoryRows, token: StopToken
-) -> list[HingeMinimum]:
-    """Return what is known of the smallest hinge loss, where that was asked for and reached."""
-    is_asked = settings.loss == "hinge" and math.isinf(targets.C)
-    if not is_asked or any(solution.status is not Status.SOLVED for solution in solutions):
-        return []
-    from maxmargin.learners.hinge_minimum import describe_minimum  # with its linear programs
-
-    found = []
-    for positive, solution in zip(targets.positives, solutions, strict=True):
-        problem = Problem(rows, targets.sign(positive), targets.cost, "hinge", settings.offset, targets.ridge)
-        found.append(describe_minimum(problem, solution, solution.memory["C"], token))
-    return found

@@ -1,0 +1,163 @@
+"""Rows on disk, read in place by memory map; numbers beside them in memory."""
+
+from __future__ import annotations
+
+import mmap
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin._core import Block, StopToken
+from maxmargin.inputs.row_store import RowStore
+from maxmargin.rows import MemoryRows
+from maxmargin.rows.base import ReduceKernel, RowVector, SweepKernel, Tree, looks_at_rows
+from maxmargin.rows.blocked import BlockedRows
+
+__all__ = ["MappedRows"]
+
+R = TypeVar("R")
+
+
+class MappedRows(BlockedRows):
+    """The features of a `RowStore`, a few blocks at a time; vectors are arrays.
+
+    Equal blocks give the bits of `MemoryRows` in every pass whose order does not matter. A sweep visits the
+    blocks one after the other, in an order drawn anew each time, as it does the rows inside each.
+
+    Parameters
+    ----------
+    store : RowStore
+    threads : int
+        How many blocks a pass may read at once.
+    block_rows : int, optional
+        Rows per block; by default as `MemoryRows` would cut them.
+    """
+
+    vectors_at_hand = True
+
+    def __init__(self, store: RowStore, *, threads: int = 1, block_rows: int | None = None) -> None:
+        super().__init__((store.n_rows, store.n_columns), store.n_values, threads, block_rows)
+        self._store = store
+        self._nothing = Block(np.zeros((0, store.n_columns)))
+
+    # ------------------------------------------------------------ vectors
+
+    @property
+    def labels(self) -> RowVector:
+        """Each row's class, by its place among the classes."""
+        return self._store.arrays["labels"]
+
+    @property
+    def weights(self) -> RowVector | None:
+        """How much each row counts; None if every row counts once."""
+        return self._store.arrays.get("weights")
+
+    def zeros(self, dtype: Any = np.float64) -> RowVector:
+        return np.zeros(self.n_rows, dtype=dtype)
+
+    def filled(self, value: float) -> RowVector:
+        return np.full(self.n_rows, value, dtype=np.float64)
+
+    def keep(self, numbers: NDArray[Any]) -> RowVector:
+        return np.ascontiguousarray(numbers)
+
+    def copied(self, vector: RowVector) -> RowVector:
+        return np.array(vector)
+
+    def take(self, vector: RowVector, indices: NDArray[np.intp]) -> NDArray[Any]:
+        return np.asarray(vector[indices])
+
+    def holds(self, vector: RowVector) -> bool:
+        return np.shape(vector) == (self.n_rows,)
+
+    # ------------------------------------------------------------ passes
+
+    def _visit(self, k: int, kernel: ReduceKernel[R], token: StopToken, vectors: tuple[RowVector, ...]) -> R:
+        return self._show(k, kernel, token, [vector[self._ranges[k]] for vector in vectors])
+
+    def _show(self, k: int, kernel: ReduceKernel[R], token: StopToken, pieces: list[NDArray[Any]]) -> R:
+        """Call the kernel with a block, while the system reads the next one."""
+        if not looks_at_rows(kernel):
+            return kernel(self._nothing, token, *pieces)
+        self._announce(k + self._threads)
+        record = kernel(self._open(k), token, *pieces)
+        self._release(k)
+        return record
+
+    def sweep(
+        self, kernel: SweepKernel[R], seed: int, number: int, *vectors: RowVector, token: StopToken
+    ) -> R:
+        order = np.random.default_rng((seed, number)).permutation(len(self._ranges))
+        tree: Tree[R] = Tree(len(order), kernel)
+        for place, k in enumerate(order):
+            if place + 1 < len(order):
+                self._announce(order[place + 1])
+            pieces = self._pieces_to_sweep(k, vectors)
+            tree.put(place, kernel(self._open(k), token, (seed, number, int(k)), *pieces))
+            self._keep_swept(k, vectors, pieces)
+            self._release(k)
+        return tree.root()
+
+    def _pieces_to_sweep(self, k: int, vectors: tuple[RowVector, ...]) -> list[NDArray[Any]]:
+        return [vector[self._ranges[k]] for vector in vectors]
+
+    def _keep_swept(self, k: int, vectors: tuple[RowVector, ...], pieces: list[NDArray[Any]]) -> None:
+        """Pieces of arrays are the arrays themselves."""
+
+    # ------------------------------------------------------------ features
+
+    def _open(self, k: int) -> Block:
+        piece, arrays = self._ranges[k], self._store.arrays
+        if not self._store.is_sparse:
+            return Block(arrays["X"][piece])
+        inside, columns = self._inside(piece), arrays["columns"]
+        starts = arrays["starts"][piece.start : piece.stop + 1] - inside.start
+        return Block(arrays["values"][inside], columns[inside], starts.astype(columns.dtype), self.n_columns)
+
+    def _inside(self, piece: slice) -> slice:
+        """Return where the values of some sparse rows are."""
+        starts = self._store.arrays["starts"]
+        return slice(int(starts[piece.start]), int(starts[piece.stop]))
+
+    def _announce(self, k: int) -> None:
+        """Let the system read a block while another one is computed."""
+        if k < len(self._ranges):
+            for name, piece in self._stretches(k):
+                advise(self._store.arrays[name], piece, mmap.MADV_WILLNEED)
+
+    def _release(self, k: int) -> None:
+        """Have a block counted as memory of this process no more."""
+        for name, piece in self._stretches(k):
+            advise(self._store.arrays[name], piece, mmap.MADV_DONTNEED)
+
+    def _stretches(self, k: int) -> list[tuple[str, slice]]:
+        """Return which rows of which files a block is."""
+        piece = self._ranges[k]
+        if not self._store.is_sparse:
+            return [("X", piece)]
+        inside = self._inside(piece)
+        return [("values", inside), ("columns", inside), ("starts", piece)]
+
+    def subset(self, indices: NDArray[np.intp]) -> MemoryRows:
+        arrays = self._store.arrays
+        if not self._store.is_sparse:
+            chosen: Any = arrays["X"][indices]
+        else:
+            from scipy.sparse import csr_array
+
+            X = csr_array((self.n_rows, self.n_columns), dtype=arrays["values"].dtype)
+            X.data, X.indices, X.indptr = arrays["values"], arrays["columns"], arrays["starts"]
+            chosen = X[indices]
+        for k in range(len(self._ranges)):
+            self._release(k)
+        return MemoryRows(chosen, threads=self._threads, block_rows=self._block_rows)
+
+
+def advise(file: np.memmap[Any, Any], piece: slice, advice: int) -> None:
+    """Tell the system what will become of some rows of a file."""
+    width = file.strides[0]
+    first = (file.offset + piece.start * width) // mmap.PAGESIZE * mmap.PAGESIZE
+    length = file.offset + piece.stop * width - first
+    if length > 0:
+        file._mmap.madvise(advice, first, length)  # type: ignore[attr-defined]

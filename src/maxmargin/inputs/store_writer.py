@@ -1,0 +1,269 @@
+"""Writing rows to disk in batches, in memory that does not grow with their number."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin import __version__
+from maxmargin.errors import InvalidInput, InvalidParameter, MissingFile, UnreadableFile
+from maxmargin.inputs.growing_array import GrowingArray
+from maxmargin.inputs.row_store import FORMAT, INDEX, VERSION, RowStore, is_row_store, open_store
+from maxmargin.results.data import Data
+from maxmargin.results.encoding import Encoding
+from maxmargin.validation import check_labels, check_matrix, check_weights
+
+__all__ = ["StoreWriter", "store_batches", "store_data"]
+
+ROWS_AT_ONCE = 1 << 20  # labels that are renumbered at once
+
+
+class StoreWriter:
+    """A folder of rows that grows batch by batch and appears when it is complete.
+
+    Use it in a ``with`` statement: an error inside leaves nothing behind.
+
+    Parameters
+    ----------
+    folder : path-like
+        Where the rows shall be; stored rows that are there already are replaced at the end.
+    n_columns : int, optional
+        The width of sparse batches, which may differ; by default the first batch's.
+    feature_names, encoding, source
+        What else is to be kept.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        n_columns: int | None = None,
+        feature_names: tuple[str, ...] | None = None,
+        encoding: Encoding | None = None,
+        source: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._target = Path(folder)
+        self._n_columns = n_columns
+        self._feature_names = feature_names
+        self._encoding = encoding
+        self._source = dict(source or {})
+        self._files: dict[str, GrowingArray] = {}
+        self._codes: dict[Any, int] = {}  # in the order of their first appearance
+        self._n_rows = 0
+        self._n_values = 0
+        self._draft = self._target.with_name(f".{self._target.name}.{secrets.token_hex(6)}.part")
+
+    def __enter__(self) -> StoreWriter:
+        target = self._target
+        if target.exists() and not is_row_store(target) and (not target.is_dir() or any(target.iterdir())):
+            raise InvalidParameter(f"{target} exists and holds no stored rows; give the name of a new folder")
+        try:
+            self._draft.mkdir()
+        except FileNotFoundError:
+            raise MissingFile(f"{target} cannot be written: there is no folder {target.parent}") from None
+        except OSError as error:
+            raise UnreadableFile(f"{target} cannot be written: {error.strerror or error}") from error
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        try:
+            if kind is None:
+                self._finish()
+        except OSError as failure:
+            raise UnreadableFile(
+                f"{self._target} cannot be written: {failure.strerror or failure}"
+            ) from failure
+        finally:
+            for file in self._files.values():
+                with suppress(OSError):
+                    file.abandon()
+            shutil.rmtree(self._draft, ignore_errors=True)
+        if isinstance(error, OSError) and not isinstance(error, InvalidInput):
+            raise UnreadableFile(f"{self._target} cannot be written: {error.strerror or error}") from error
+
+    # ------------------------------------------------------------ batches
+
+    def add(self, X: Any, y: Any, weight: Any = None) -> None:
+        """Append rows with their labels, and weights if the first batch had them."""
+        rows = check_matrix(X, allow_no_rows=True)
+        labels = check_labels(y, rows.shape[0])
+        weights = check_weights(weight, rows.shape[0])
+        if rows.shape[0] == 0:
+            return
+        is_sparse = not isinstance(rows, np.ndarray)
+        if not self._files:
+            self._begin(rows, is_sparse, weights is not None)
+        self._check_batch(rows, is_sparse, weights)
+        self._files["labels"].append(self._codes_of(labels))
+        if weights is not None:
+            self._files["weights"].append(weights)
+        if is_sparse:
+            self._files["values"].append(rows.data)
+            self._files["columns"].append(rows.indices)
+            self._files["starts"].append(rows.indptr[1:].astype(np.int64) + self._n_values)
+            self._n_values += int(rows.indptr[-1])
+        else:
+            self._files["X"].append(rows)
+            self._n_values += rows.size
+        self._n_rows += rows.shape[0]
+
+    def _begin(self, rows: Any, is_sparse: bool, has_weights: bool) -> None:
+        if self._n_columns is None:
+            self._n_columns = int(rows.shape[1])
+        number = np.float32 if rows.dtype == np.float32 else np.float64
+        index = np.int32 if self._n_columns <= np.iinfo(np.int32).max else np.int64
+        types: dict[str, Any] = {"labels": np.int32} | ({"weights": np.float64} if has_weights else {})
+        types |= {"values": number, "columns": index, "starts": np.int64} if is_sparse else {"X": number}
+        for name, dtype in types.items():
+            width = self._n_columns if name == "X" else None
+            self._files[name] = GrowingArray(self._draft / f"{name}.npy", dtype, width)
+        if is_sparse:
+            self._files["starts"].append(np.zeros(1, dtype=np.int64))
+
+    def _check_batch(self, rows: Any, is_sparse: bool, weights: NDArray[np.float64] | None) -> None:
+        where = f"the batch that begins at row {self._n_rows} (counted from 0)"
+        if is_sparse != ("values" in self._files):
+            raise InvalidInput(f"{where} is {'sparse' if is_sparse else 'dense'}, other than those before it")
+        too_wide = rows.shape[1] > self._n_columns if is_sparse else rows.shape[1] != self._n_columns
+        if too_wide:
+            raise InvalidInput(f"{where} has {rows.shape[1]} columns; expected {self._n_columns}")
+        if (weights is None) == ("weights" in self._files):
+            raise InvalidInput(
+                f"{where} has {'no ' if weights is None else ''}weights, other than those before it"
+            )
+        kept = self._files["values" if is_sparse else "X"].dtype
+        if kept == np.float32 and not np.can_cast(rows.dtype, np.float32, casting="safe"):
+            raise InvalidInput(
+                f"{where} holds {rows.dtype} numbers and the first one float32, which would round them: "
+                "give all batches one type"
+            )
+
+    def _codes_of(self, labels: NDArray[Any]) -> NDArray[np.int32]:
+        """Return the labels' numbers in the order of their first appearance."""
+        distinct, places = np.unique(labels, return_inverse=True)
+        numbers = [self._codes.setdefault(label, len(self._codes)) for label in distinct.tolist()]
+        return np.array(numbers, dtype=np.int32)[places.reshape(-1)]
+
+    # ------------------------------------------------------------ the end
+
+    def _finish(self) -> None:
+        if not self._files:
+            raise InvalidInput("there is no row to store")
+        classes = check_labels(np.array(list(self._codes), dtype=object), len(self._codes))
+        if classes.dtype.kind == "O":
+            classes = classes.astype(str)
+        order = np.argsort(classes, kind="stable")
+        for file in self._files.values():
+            file.close()
+        self._renumber_labels(np.argsort(order).astype(np.int32))
+        self._write_index(classes[order])
+        retired = self._target.with_name(f"{self._draft.name}.old")
+        if self._target.exists():
+            self._target.rename(retired)
+        self._draft.rename(self._target)
+        shutil.rmtree(retired, ignore_errors=True)
+
+    def _renumber_labels(self, places: NDArray[np.int32]) -> None:
+        """Number the classes in their own order instead of that of their appearance."""
+        if (places == np.arange(len(places))).all():
+            return
+        path = self._draft / "labels.npy"
+        old = np.load(path, mmap_mode="r", allow_pickle=False)
+        renumbered = GrowingArray(path.with_name("renumbered.npy"), np.int32)
+        for first in range(0, self._n_rows, ROWS_AT_ONCE):
+            renumbered.append(places[old[first : first + ROWS_AT_ONCE]])
+        renumbered.close()
+        path.with_name("renumbered.npy").replace(path)
+        self._files["labels"] = renumbered
+
+    def _write_index(self, classes: NDArray[Any]) -> None:
+        fields = {
+            "format": FORMAT,
+            "version": VERSION,
+            "written_by": __version__,
+            "n_rows": self._n_rows,
+            "n_columns": self._n_columns,
+            "n_values": self._n_values,
+            "classes": classes.tolist(),
+            "label_type": classes.dtype.str,
+            "feature_names": self._feature_names,
+            "encoding": None if self._encoding is None else self._encoding.to_fields(),
+            "source": self._source,
+            "files": {
+                name: {"bytes": (self._draft / f"{name}.npy").stat().st_size, "crc32": file.checksum}
+                for name, file in self._files.items()
+            },
+        }
+        (self._draft / INDEX).write_text(json.dumps(fields, indent=1, allow_nan=False), encoding="utf-8")
+
+
+def store_data(
+    source: Iterable[Any] | Data,
+    folder: str | os.PathLike[str],
+    *,
+    feature_names: Sequence[str] | None = None,
+) -> RowStore:
+    """Write rows to a folder on disk, from which a fit reads them in pieces.
+
+    Parameters
+    ----------
+    source : iterable of (X, y) or (X, y, weight), or Data
+        Batches of rows with their labels, of any sizes; arrays or sparse matrices. One batch is in memory
+        at a time.
+    folder : path-like
+        A new name, or that of rows stored before, which are then replaced. An error leaves nothing behind.
+    feature_names : list of str, optional
+        One name a column.
+
+    Returns
+    -------
+    RowStore
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from maxmargin import LinearSVM, store_data
+    >>> random = np.random.default_rng(0)
+    >>> def batches():
+    ...     for _ in range(5):
+    ...         X = random.normal(size=(200, 3))
+    ...         yield X, X[:, 0] + random.normal(size=200) > 0
+    >>> with TemporaryDirectory() as place:
+    ...     rows = store_data(batches(), place + "/rows")
+    ...     model = LinearSVM().fit(rows)
+    >>> print(rows)
+    1,000 rows, 3 columns on disk; classes False, True
+    >>> model.certificate_.relative_gap < 1e-4
+    True
+    """
+    if isinstance(source, Data):
+        kept: dict[str, Any] = {"feature_names": source.feature_names, "encoding": source.encoding}
+        weights = () if source.sample_weight is None else (source.sample_weight,)
+        return store_batches([(source.X, source.y, *weights)], folder, **kept)
+    if isinstance(source, str | os.PathLike) or not isinstance(source, Iterable):
+        raise InvalidParameter(
+            f"source must be batches of rows, or what load_data returns; got {type(source).__name__}"
+        )
+    return store_batches(
+        source, folder, feature_names=None if feature_names is None else tuple(feature_names)
+    )
+
+
+def store_batches(batches: Iterable[Any], folder: str | os.PathLike[str], **kept: Any) -> RowStore:
+    """Write batches (X, y) or (X, y, weight) to a folder, and open it."""
+    with StoreWriter(folder, **kept) as writer:
+        for number, batch in enumerate(batches):
+            if not isinstance(batch, tuple | list) or len(batch) not in (2, 3):
+                raise InvalidInput(f"batch {number} (counted from 0) must be (X, y) or (X, y, weight)")
+            writer.add(*batch)
+    return open_store(folder)

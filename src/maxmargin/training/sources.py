@@ -1,0 +1,69 @@
+"""What a fit takes in place of X and y: a file, a data set, rows on disk."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+
+from maxmargin.errors import InvalidParameter
+from maxmargin.inputs.row_store import RowStore, is_row_store, open_store
+from maxmargin.results.data import Data
+from maxmargin.training.model import LinearModel
+
+__all__ = ["Given", "given", "is_source", "with_provenance"]
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """Rows, labels and weights as a user hands them in; `data` is what a reader knew besides."""
+
+    X: Any
+    y: Any
+    sample_weight: Any
+    data: Data | None = None
+
+
+def is_source(X: Any) -> bool:
+    """Whether X is no table itself but says where one is, with its labels."""
+    return isinstance(X, str | os.PathLike | Data | RowStore)
+
+
+def given(X: Any, y: Any, sample_weight: Any) -> Given | RowStore:
+    """Return what there is to fit to.
+
+    Parameters
+    ----------
+    X : table of numbers, path, Data or RowStore
+    y, sample_weight
+        Labels and weights for a table; a source has its own.
+    """
+    if not is_source(X):
+        return Given(X, y, sample_weight)
+    for name, value in (("y", y), ("sample_weight", sample_weight)):
+        if value is not None:
+            raise InvalidParameter(f"{name} comes with the rows of a {type(X).__name__}; leave it out")
+    if isinstance(X, RowStore):
+        return X
+    if not isinstance(X, Data):
+        if is_row_store(X):
+            return open_store(X)
+        from maxmargin.inputs.load import load_data  # with its formats
+
+        X = load_data(X)
+    return Given(X.X, X.y, X.sample_weight, X)
+
+
+def with_provenance(model: LinearModel, source: Given) -> LinearModel:
+    """Return the model with what is known of its columns and file."""
+    data = source.data
+    if data is None:
+        return model
+    names = data.feature_names
+    return replace(
+        model,
+        feature_names=None if names is None else list(names),
+        scheme=data.scheme,
+        label=data.label,
+        encoding=data.encoding,
+    )

@@ -1,0 +1,155 @@
+"""Signs and costs of rows that are not in memory, made by passes over their labels and weights."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin._core import Block, StopToken
+from maxmargin.errors import InvalidInput
+from maxmargin.rows import Rows, RowVector
+from maxmargin.training.costs import class_weights_of, stated_class_weight
+from maxmargin.training.scales import resolve_C
+
+__all__ = ["LabelledRows", "StoredTargets", "stored_targets"]
+
+
+class LabelledRows(Protocol):
+    """Rows that keep their labels, and perhaps weights, beside them."""
+
+    labels: RowVector
+    weights: RowVector | None
+
+
+@dataclass(frozen=True, eq=False)
+class StoredTargets:
+    """What `Targets` is for rows in memory: the classes that are present, and each row's cost."""
+
+    rows: Rows
+    classes: NDArray[Any]
+    places: NDArray[np.intp]  # of these classes among those that the labels count
+    cost: RowVector
+    C: float
+    class_weight: str | dict[Any, float] | None = None
+
+    @property
+    def ridge(self) -> float:
+        """ρ, the weight of ½‖θ‖²: 0 where C is infinite."""
+        return 0.0 if math.isinf(self.C) else 1.0
+
+    @property
+    def positives(self) -> list[int]:
+        """Which classes get a problem of their own: the second of two, else each."""
+        return [1] if len(self.classes) == 2 else list(range(len(self.classes)))
+
+    def sign(self, positive: int) -> RowVector:
+        """Return +1 for the rows of one class and −1 for the rest."""
+        sign = self.rows.zeros(np.int8)
+        self.rows.reduce(_Sign(int(self.places[positive])), self.rows.labels, sign)  # type: ignore[attr-defined]
+        return sign
+
+
+def stored_targets(
+    rows: Any, classes: NDArray[Any], *, C: Any, lam: Any, class_weight: Any, loss: str
+) -> StoredTargets:
+    """Find the classes that any weight is on, and every row's cost."""
+    beside = [rows.labels] if rows.weights is None else [rows.labels, rows.weights]
+    totals = rows.reduce(_Totals(len(classes)), *beside)
+    total = float(totals.sum())
+    if rows.n_rows > 0 and total == 0:
+        raise InvalidInput("all sample weights are zero: there is no row to learn from.")
+    places = np.flatnonzero(totals > 0)
+    value = resolve_C(C, lam, total, loss)
+    per_class = class_weights_of(class_weight, classes[places], totals[places])
+    with np.errstate(over="ignore"):  # refused below, by name
+        costs = np.zeros(len(classes))
+        costs[places] = (1.0 if math.isinf(value) else value) * per_class
+        cost = rows.zeros()
+        largest = (
+            rows.reduce(_Cost(costs), *beside, cost)
+            if len(beside) == 1
+            else rows.reduce(_WeightedCost(costs), *beside, cost)
+        )
+    if not math.isfinite(largest):
+        raise InvalidInput("C times the weights overflows: scale the weights down.")
+    stated = stated_class_weight(class_weight, classes[places], per_class)
+    return StoredTargets(rows, classes[places], places, cost, value, stated)
+
+
+@dataclass(frozen=True)
+class _Totals:
+    """Add up the weight of each class; vectors: labels, perhaps weights."""
+
+    n_classes: int
+
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> NDArray[np.float64]:
+        labels, *weights = pieces
+        if len(labels) and not 0 <= labels.min() <= labels.max() < self.n_classes:
+            raise InvalidInput("a row's label is none of the classes: the file of labels is damaged")
+        counted = np.bincount(labels, weights=weights[0] if weights else None, minlength=self.n_classes)
+        return counted.astype(np.float64)
+
+    def merge(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+        return first + second
+
+
+@dataclass(frozen=True)
+class _Sign:
+    """Fill the second vector with +1 for the labels of one class and −1 for others."""
+
+    place: int
+
+    writes = (1,)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
+        labels, sign = pieces
+        np.equal(labels, self.place, out=sign.view(np.bool_))
+        sign *= 2
+        sign -= 1
+
+    def merge(self, first: None, second: None) -> None:
+        return None
+
+
+@dataclass(frozen=True)
+class _Cost:
+    """Fill the second vector with the cost of each row's class; the largest of them."""
+
+    costs: NDArray[np.float64]
+
+    writes = (1,)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> float:
+        labels, cost = pieces
+        cost[:] = self.costs[labels]
+        return float(cost.max(initial=0.0))
+
+    def merge(self, first: float, second: float) -> float:
+        return max(first, second)
+
+
+@dataclass(frozen=True)
+class _WeightedCost:
+    """Fill the third vector with the cost of each row's class times its weight; the largest of them."""
+
+    costs: NDArray[np.float64]
+
+    writes = (2,)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> float:
+        labels, weights, cost = pieces
+        with np.errstate(over="ignore"):
+            np.multiply(self.costs[labels], weights, out=cost)
+        return float(cost.max(initial=0.0))
+
+    def merge(self, first: float, second: float) -> float:
+        return max(first, second)

@@ -1,0 +1,330 @@
+"""Fits to rows on disk: the bits of a fit in memory, in little memory, and again after a kill."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from catalogue import LOSSES, OFFSETS, ON_PASSES, opened, problem_of, task
+from reference.on_disk import on_disk
+
+from maxmargin import LinearClassifier, train
+from maxmargin._core import StopToken
+from maxmargin.errors import InvalidInput, InvalidParameter
+from maxmargin.inputs.disk_rows import DiskRows
+from maxmargin.inputs.mapped_rows import MappedRows
+from maxmargin.inputs.pass_journal import OtherFit, PassJournal
+from maxmargin.inputs.row_store import open_store
+from maxmargin.inputs.store_writer import store_batches
+from maxmargin.results.data import Data
+from maxmargin.results.solution import Plan
+from maxmargin.rows import MemoryRows
+from maxmargin.rows.vectors import Total
+from maxmargin.solvers import choose
+from maxmargin.solvers.run import Limits, run
+
+PLAN = Plan("any", "a test")
+CASES = [(name, loss) for name in ON_PASSES for loss in LOSSES if loss in choose.SOLVERS[name].needs.losses]
+
+
+def solved(problem, solver, tol=1e-8, **settings):
+    found = run(problem, choose.SOLVERS[solver], PLAN, Limits(tol), token=StopToken(), **settings)
+    numbers = opened(problem.rows, found.alpha).tobytes()
+    proof = found.certificate
+    return found, (found.coef.tobytes(), found.intercept, numbers, proof.objective, proof.bound)
+
+
+# ---------------------------------------------------------------- the same bits
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+@pytest.mark.parametrize(("solver", "loss"), CASES)
+def test_a_fit_has_the_bits_of_one_in_memory(solver, loss, offset):
+    for name in ("overlapping", "rows of cost 0", "far from the origin"):
+        told = task(name, loss, offset)
+        memory = problem_of(told, MemoryRows(told.X, block_rows=37))
+        disk = problem_of(told, on_disk(told.X, block_rows=37, threads=2))
+        found, expected = solved(memory, solver)
+        again, bits = solved(disk, solver)
+        assert bits == expected
+        # … and a warm start goes on as it does in memory.
+        assert solved(disk, solver, memory=again.memory)[1] == solved(memory, solver, memory=found.memory)[1]
+
+
+@pytest.mark.parametrize(("solver", "loss"), CASES)
+def test_sparse_rows_have_the_same_bits(solver, loss):
+    told = task("sparse", loss, "free")
+    X = sp.csr_array(told.X)
+    expected = solved(problem_of(told, MemoryRows(X, block_rows=37)), solver)[1]
+    assert solved(problem_of(told, on_disk(X, block_rows=37)), solver)[1] == expected
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("name", ["overlapping", "sparse", "d > n"])
+def test_descent_visits_rows_on_disk_block_by_block(name, loss):
+    """Its vectors are in memory; the answers lie within the two certificates."""
+    told = task(name, loss, "free")
+    X = sp.csr_array(told.X) if name == "sparse" else told.X
+    ours = solved(problem_of(told, on_disk(X, block_rows=37, kind=MappedRows)), "dual_descent")[0]
+    theirs = solved(problem_of(told, MemoryRows(X)), "dual_descent")[0]
+    for proof, other in ((ours.certificate, theirs.certificate), (theirs.certificate, ours.certificate)):
+        assert proof.relative_gap <= 1e-8
+        assert proof.bound <= other.objective * (1 + 1e-12)
+
+
+# ---------------------------------------------------------------- through the front door
+
+
+def table(n=3000, n_classes=2, sparse=False):
+    random = np.random.default_rng(5)
+    X = random.normal(size=(n, 6)) * (random.random((n, 6)) < 0.5 if sparse else 1.0)
+    cuts = [-0.5, 0.5][: n_classes - 1] if n_classes > 2 else [0.1]
+    y = np.array(["no", "yes", "zeta"])[np.digitize(X @ random.normal(size=6) + random.normal(size=n), cuts)]
+    return (sp.csr_array(X) if sparse else X), y, random.integers(0, 4, n).astype(float)
+
+
+def stored(folder, X, y, weight=None):
+    pieces = [slice(first, first + 700) for first in range(0, X.shape[0], 700)]
+    weights = [() if weight is None else (weight[piece],) for piece in pieces]
+    return store_batches(((X[p], y[p], *w) for p, w in zip(pieces, weights, strict=True)), folder / "rows")
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_an_estimator_takes_a_folder(tmp_path, loss, n_classes, weighted, class_weight):
+    X, y, weight = table(n_classes=n_classes)
+    weight = weight if weighted else None
+    stored(tmp_path, X, y, weight)
+    solver = "newton" if loss != "hinge" else "semismooth_newton"
+    settings = {"C": 0.1, "loss": loss, "solver": solver, "tol": 1e-7, "class_weight": class_weight}
+    expected = LinearClassifier(**settings).fit(X, y, sample_weight=weight)
+    found = LinearClassifier(**settings).fit(tmp_path / "rows")
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+    np.testing.assert_array_equal(found.intercept_, expected.intercept_)
+    assert found.classes_.tolist() == expected.classes_.tolist()
+    assert found.certificate_ == expected.certificate_
+    np.testing.assert_array_equal(found.predict(X), expected.predict(X))
+    assert not any((tmp_path / "rows" / "fits").iterdir())
+    if loss != "logistic":
+        with pytest.raises(AttributeError, match="where the rows are not in memory"):
+            found.support_  # noqa: B018
+
+
+def test_sources_come_with_their_labels(tmp_path):
+    X, y, _ = table(300)
+    store = stored(tmp_path, X, y)
+    expected = train(X, y)
+    for source in (store, tmp_path / "rows", str(tmp_path / "rows"), Data(X, y)):
+        assert train(source, tol=1e-6).certificate.bound <= expected.certificate.objective
+        with pytest.raises(InvalidParameter, match="y comes with the rows"):
+            train(source, y)
+        with pytest.raises(InvalidParameter, match="sample_weight comes with the rows"):
+            train(source, sample_weight=np.ones(300))
+    with pytest.raises(InvalidParameter, match="takes rows in memory"):
+        train(store, calibrate="sigmoid")
+
+
+def test_one_class_and_bad_values_are_named(tmp_path):
+    X, y, _ = table(300)
+    with pytest.raises(InvalidInput, match="holds one class, no"):
+        train(store_batches([(X, np.full(300, "no"))], tmp_path / "one"))
+    X[123, 4] = np.nan
+    with pytest.raises(InvalidInput, match="X contains NaN: row 123, column 4"):
+        train(store_batches([(X, y)], tmp_path / "nan"))
+
+
+def test_a_deadline_and_a_watch_end_a_fit(tmp_path):
+    X, y, _ = table()
+    store = stored(tmp_path, X, y)
+    model = LinearClassifier(C=10, tol=1e-14, max_time=1e-6)
+    with pytest.warns(match="max_time"):
+        model.fit(store)
+    assert model.certificate_.relative_gap > 1e-14
+    seen = []
+    with pytest.warns(match="watch"):
+        LinearClassifier(tol=1e-14, watch=lambda progress: seen.append(progress) or True).fit(store)
+    assert len(seen) == 1
+
+
+# ---------------------------------------------------------------- after a kill
+
+
+class Killed(Exception):
+    pass
+
+
+class DyingRows(DiskRows):
+    """Rows that die in the middle of a pass."""
+
+    def __init__(self, *args, deaths, **settings):
+        self.left = deaths
+        super().__init__(*args, **settings)
+
+    def _visit(self, k, kernel, token, vectors):
+        self.left -= 1
+        if self.left < 0:
+            raise Killed
+        return super()._visit(k, kernel, token, vectors)
+
+
+@pytest.mark.parametrize(("solver", "loss"), CASES)
+def test_a_fit_that_dies_goes_on_to_the_same_bits(tmp_path, solver, loss):
+    told = task("overlapping", loss, "free")
+    expected = solved(problem_of(told, MemoryRows(told.X, block_rows=37)), solver)[1]
+    store = store_batches([(told.X, told.sign)], tmp_path / "rows")
+    left_behind = []  # what a killed process does not tidy up
+    for _ in range(1000):
+        journal = PassJournal(tmp_path / "fit")
+        rows = DyingRows(store, block_rows=37, journal=journal, deaths=23)
+        left_behind.append(rows)
+        try:
+            bits = solved(problem_of(told, rows), solver)[1]
+            break
+        except Killed as death:
+            left_behind.append(death)  # holds the vectors alive, and their files with them
+            journal.close()
+    assert bits == expected
+    assert len(left_behind) > 4
+
+
+def test_a_journal_of_another_fit_is_noticed(tmp_path):
+    X, y, _ = table(100)
+    store = stored(tmp_path, X, y)
+    first = PassJournal(tmp_path / "fit")
+    rows = DiskRows(store, journal=first)
+    rows.reduce(Total(), rows.zeros())
+    rows.filled(2.0)
+    first.close()
+    second = PassJournal(tmp_path / "fit")
+    again = DiskRows(store, journal=second)
+    assert again.reduce(Total(), again.zeros()) == 0.0
+    with pytest.raises(OtherFit):
+        again.filled(3.0)
+
+
+def test_half_an_entry_is_cut_off(tmp_path):
+    X, y, _ = table(100)
+    store = stored(tmp_path, X, y)
+    journal = PassJournal(tmp_path / "fit")
+    rows = DiskRows(store, journal=journal)
+    for _ in range(3):
+        rows.reduce(Total(), rows.zeros())
+    journal.close()
+    os.truncate(tmp_path / "fit" / "passes", os.path.getsize(tmp_path / "fit" / "passes") - 1)
+    again = PassJournal(tmp_path / "fit")
+    assert len(again._known) == 2
+
+
+def test_two_at_the_same_fit_do_not_meet(tmp_path):
+    first = PassJournal(tmp_path / "fit")
+    with pytest.raises(BlockingIOError):
+        PassJournal(tmp_path / "fit")
+    first.close()
+    PassJournal(tmp_path / "fit").remove()
+    assert not (tmp_path / "fit").exists()
+
+
+FIT = """
+    import hashlib, sys
+    from maxmargin import train
+    model = train(sys.argv[1], C=1e-3, tol=1e-9, solver="interior_point", n_jobs=1)
+    print(hashlib.sha256(model.coef.tobytes() + model.intercept.tobytes()).hexdigest())
+"""
+
+
+def fit_in_a_process(folder: Path) -> subprocess.Popen:
+    command = [sys.executable, "-c", textwrap.dedent(FIT), str(folder)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def written(folder):
+    """How much the journals of fits to these rows hold."""
+    return sum(path.stat().st_size for path in (folder / "fits").glob("*/passes"))
+
+
+def test_kill_9_at_any_moment(tmp_path):
+    """Killed when its journal has grown by so much, again and again, it ends with the bits of a calm fit."""
+    random = np.random.default_rng(3)
+    X = random.normal(size=(30_000, 20))
+    y = X[:, 0] + random.normal(size=30_000) > 0
+    folder = tmp_path / "rows"
+    store_batches([(X, y)], folder)
+    calm = fit_in_a_process(folder).communicate()[0].strip()
+    assert len(calm) == 64
+    kills = 0
+    for growth in (1, 50_000, 90_000):
+        reached = written(folder) + growth
+        process = fit_in_a_process(folder)
+        while process.poll() is None and written(folder) < reached:
+            time.sleep(0.001)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        kills += process.returncode == -signal.SIGKILL
+    assert kills == 3
+    assert written(folder) > 0
+    resumed = fit_in_a_process(folder).communicate()[0].strip()
+    assert resumed == calm
+    assert not list((folder / "fits").iterdir())
+
+
+# ---------------------------------------------------------------- in little memory
+
+
+LIMITED = """
+    import resource, sys
+    import numpy as np, scipy.sparse
+    from maxmargin import LinearClassifier
+    from maxmargin.inputs.store_writer import StoreWriter
+
+    def held():
+        lines = dict(line.split(":") for line in open("/proc/self/status"))
+        return 1024 * int(lines["VmData"].split()[0])
+
+    LinearClassifier().fit(np.eye(2), [0, 1])  # so that all is imported
+    limit = held() + (64 << 20)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    try:
+        np.ones(70 << 20, dtype=np.uint8)
+    except MemoryError:
+        pass
+    else:
+        sys.exit("the limit does not hold")
+"""
+
+WRITE = """
+    n, d = 750_000, 200
+    random = np.random.default_rng(0)
+    w = random.normal(size=d).astype(np.float32)
+    with StoreWriter(sys.argv[1]) as writer:
+        for _ in range(n // 10_000):
+            X = random.standard_normal((10_000, d), dtype=np.float32)
+            noise = 4 * random.standard_normal(10_000, dtype=np.float32)
+            writer.add(X, X @ w + noise > 0)
+"""
+
+FIT_EACH = """
+    for loss in ("hinge", "squared_hinge", "logistic"):
+        model = LinearClassifier(C=1e-3, loss=loss, tol=1e-3).fit(sys.argv[1])
+        assert model.certificate_.relative_gap <= 1e-3
+        print(loss, model.history_.passes[-1])
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="RLIMIT_DATA is Linux's")
+def test_600_mb_are_stored_and_fitted_in_64(tmp_path):
+    """The limit is the operating system's, beyond what the process holds when all is imported."""
+    for work, n_lines in ((WRITE, 0), (FIT_EACH, len(LOSSES))):
+        program = textwrap.dedent(LIMITED) + textwrap.dedent(work)
+        command = [sys.executable, "-c", program, str(tmp_path / "rows")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert len(done.stdout.splitlines()) == n_lines
+    assert open_store(tmp_path / "rows").n_bytes > 600e6

@@ -1,0 +1,249 @@
+"""Rows on disk: what is written comes back, whole or not at all, and damage is named."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maxmargin.errors import FileFormatError, InvalidInput, InvalidParameter, MissingFile, UnreadableFile
+from maxmargin.inputs.growing_array import GrowingArray
+from maxmargin.inputs.row_store import is_row_store, open_store
+from maxmargin.inputs.store_writer import StoreWriter, store_batches
+
+RANDOM = np.random.default_rng(1)
+X = RANDOM.normal(size=(10, 3))
+Y = np.array(["red", "blue", "red", "green", "red", "blue", "blue", "red", "green", "red"])
+
+
+def batches(X, y, size, weight=None):
+    for first in range(0, X.shape[0], size):
+        piece = slice(first, first + size)
+        yield (X[piece], y[piece]) if weight is None else (X[piece], y[piece], weight[piece])
+
+
+def names_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+# ---------------------------------------------------------------- what is written comes back
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [1, 3, 10])
+def test_dense_rows_come_back(tmp_path, dtype, size):
+    store = store_batches(batches(X.astype(dtype), Y, size), tmp_path / "rows")
+    assert (store.n_rows, store.n_columns, store.n_values, store.is_sparse) == (10, 3, 30, False)
+    assert store.arrays["X"].dtype == dtype
+    np.testing.assert_array_equal(store.arrays["X"], X.astype(dtype))
+    np.testing.assert_array_equal(store.classes[store.arrays["labels"]], Y)
+    assert store.classes.tolist() == ["blue", "green", "red"]
+    assert "weights" not in store.arrays
+    store.check()
+    assert str(store) == "10 rows, 3 columns on disk; classes blue, green, red"
+    assert names_in(tmp_path) == ["rows"]
+
+
+@pytest.mark.parametrize("size", [1, 3, 10])
+def test_sparse_rows_with_weights_come_back(tmp_path, size):
+    rows = sp.random_array((10, 7), density=0.3, format="csr", rng=RANDOM)
+    weight = np.arange(10.0)
+    store = store_batches(batches(rows, np.arange(10) % 2, size, weight), tmp_path / "rows")
+    arrays = store.arrays
+    found = sp.csr_array((arrays["values"], arrays["columns"], arrays["starts"]), shape=(10, 7))
+    np.testing.assert_array_equal(found.toarray(), rows.toarray())
+    np.testing.assert_array_equal(arrays["weights"], weight)
+    assert store.n_values == rows.nnz
+    assert "values on disk" in str(store)
+    store.check()
+
+
+def test_files_are_numpys_own(tmp_path):
+    store_batches(batches(X, Y, 4), tmp_path / "rows")
+    np.testing.assert_array_equal(np.load(tmp_path / "rows" / "X.npy"), X)
+
+
+@settings(max_examples=50)
+@given(labels=st.lists(st.integers(-3, 3), min_size=1, max_size=40), size=st.integers(1, 7))
+def test_labels_are_numbered_in_their_own_order(tmp_path_factory, labels, size):
+    y = np.array(labels)
+    folder = tmp_path_factory.mktemp("store")
+    store = store_batches(batches(np.zeros((len(y), 1)), y, size), folder / "rows")
+    np.testing.assert_array_equal(store.classes, np.unique(y))
+    np.testing.assert_array_equal(store.classes[store.arrays["labels"]], y)
+
+
+def test_sparse_batches_may_be_narrower_than_the_rows(tmp_path):
+    with StoreWriter(tmp_path / "rows", n_columns=5) as writer:
+        writer.add(sp.csr_array([[1.0, 0.0]]), [0])
+        writer.add(sp.csr_array([[0.0, 0.0, 0.0, 2.0]]), [1])
+    store = open_store(tmp_path / "rows")
+    assert store.n_columns == 5
+    assert store.arrays["columns"].tolist() == [0, 3]
+
+
+def test_stored_rows_are_replaced_at_the_end(tmp_path):
+    store_batches(batches(X, Y, 4), tmp_path / "rows")
+    store_batches(batches(X[:4], Y[:4], 4), tmp_path / "rows")
+    assert open_store(tmp_path / "rows").n_rows == 4
+    assert names_in(tmp_path) == ["rows"]
+
+
+def test_an_array_that_is_not_finished_has_no_rows(tmp_path):
+    growing = GrowingArray(tmp_path / "a.npy", np.float64, 3)
+    growing.append(X)
+    growing.abandon()
+    assert np.load(tmp_path / "a.npy").shape == (0, 3)
+
+
+# ---------------------------------------------------------------- whole or not at all
+
+
+class Broken(Exception):
+    pass
+
+
+def broken_batches():
+    yield X, Y
+    raise Broken
+
+
+def test_an_error_in_the_middle_leaves_nothing(tmp_path):
+    store_batches(batches(X[:4], Y[:4], 4), tmp_path / "old")
+    for name in ("new", "old"):
+        with pytest.raises(Broken):
+            store_batches(broken_batches(), tmp_path / name)
+    assert names_in(tmp_path) == ["old"]
+    assert open_store(tmp_path / "old").n_rows == 4
+
+
+def test_a_full_disk_leaves_nothing(tmp_path):
+    """A limit on the size of files stands for it."""
+    import resource
+    import signal
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+        with pytest.raises(UnreadableFile, match="rows cannot be written"):
+            store_batches(batches(np.ones((1000, 3)), np.arange(1000) % 2, 100), tmp_path / "rows")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert names_in(tmp_path) == []
+
+
+def test_other_folders_and_files_are_not_touched(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("keep me")
+    (tmp_path / "file").write_text("keep me")
+    for name in ("mine", "file"):
+        with pytest.raises(InvalidParameter, match="exists and holds no stored rows"):
+            store_batches(batches(X, Y, 4), tmp_path / name)
+    assert (tmp_path / "mine" / "letter.txt").read_text() == "keep me"
+    with pytest.raises(MissingFile, match="there is no folder"):
+        store_batches(batches(X, Y, 4), tmp_path / "nowhere" / "rows")
+
+
+# ---------------------------------------------------------------- batches that do not fit
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        ((sp.csr_array(X), Y), r"begins at row 10 \(counted from 0\) is sparse"),
+        ((X[:, :2], Y), "has 2 columns; expected 3"),
+        ((X, Y, np.ones(10)), "has weights, other than"),
+        ((X, Y[:3]), "inconsistent numbers"),
+        ((X,), r"batch 1 \(counted from 0\) must be \(X, y\) or \(X, y, weight\)"),
+        ((X, np.arange(10)), "mixes labels"),
+    ],
+)
+def test_batches_that_differ_are_refused(tmp_path, second, message):
+    with pytest.raises(InvalidInput, match=message):
+        store_batches([(X, Y), second], tmp_path / "rows")
+    assert names_in(tmp_path) == []
+
+
+def test_numbers_are_never_rounded_in_silence(tmp_path):
+    with pytest.raises(InvalidInput, match="would round them"):
+        store_batches([(X.astype(np.float32), Y), (X, Y)], tmp_path / "rows")
+    wide = store_batches([(X, Y), (X.astype(np.float32), Y)], tmp_path / "rows")
+    np.testing.assert_array_equal(wide.arrays["X"][10:], X.astype(np.float32))
+
+
+def test_no_rows_are_refused(tmp_path):
+    with pytest.raises(InvalidInput, match="there is no row to store"):
+        store_batches([(X[:0], Y[:0])], tmp_path / "rows")
+
+
+# ---------------------------------------------------------------- damage
+
+
+@pytest.fixture
+def folder(tmp_path):
+    store_batches(batches(X, Y, 4), tmp_path / "rows")
+    return tmp_path / "rows"
+
+
+def test_a_folder_without_rows_is_named(tmp_path):
+    assert not is_row_store(tmp_path)
+    with pytest.raises(MissingFile, match=r"holds no stored rows: there is no rows\.json in it"):
+        open_store(tmp_path)
+
+
+def test_a_shortened_file_is_named(folder):
+    os.truncate(folder / "X.npy", 200)
+    with pytest.raises(FileFormatError, match=r"X\.npy: the file has another size"):
+        open_store(folder)
+
+
+def test_a_missing_file_is_named(folder):
+    (folder / "labels.npy").unlink()
+    with pytest.raises(MissingFile, match=r"labels\.npy: no such file"):
+        open_store(folder)
+
+
+def test_a_changed_byte_is_found_by_check(folder):
+    content = bytearray((folder / "X.npy").read_bytes())
+    content[-3] ^= 1
+    (folder / "X.npy").write_bytes(bytes(content))
+    store = open_store(folder)
+    with pytest.raises(FileFormatError, match="does not have its checksum"):
+        store.check()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": "other"},
+        {"version": 2},
+        {"n_rows": 9},
+        {"n_rows": 2**62},
+        {"n_columns": -3},
+        {"n_rows": "many"},
+        {"classes": [[1], 2]},
+        {"files": {}},
+        {"files": {"../../secret": {"bytes": 1, "crc32": 1}}},
+        {"files": []},
+        {"source": 3},
+        {"label_type": "O"},
+        {"encoding": 7},
+    ],
+)
+def test_a_description_that_does_not_fit_is_refused(folder, change):
+    fields = json.loads((folder / "rows.json").read_text())
+    (folder / "rows.json").write_text(json.dumps(fields | change))
+    with pytest.raises(InvalidInput):
+        open_store(folder)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff\xfe", b"[" * 100_000, b"3"])
+def test_a_description_that_is_none_is_refused(folder, content):
+    (folder / "rows.json").write_bytes(content)
+    with pytest.raises(FileFormatError):
+        open_store(folder)
