@@ -288,7 +288,8 @@ LIMITED = """
         lines = dict(line.split(":") for line in open("/proc/self/status"))
         return 1024 * int(lines["VmData"].split()[0])
 
-    LinearClassifier().fit(np.eye(2), [0, 1])  # so that all is imported
+    for loss, solver in (("hinge", "semismooth_newton"), ("logistic", "newton")):  # so that all is imported
+        LinearClassifier(loss=loss, solver=solver).fit(np.eye(2), [0, 1])
     limit = held() + (64 << 20)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     try:
