@@ -180,9 +180,7 @@ def test_a_path_that_goes_through_a_file_cannot_be_read(tmp_path):
 
 
 def test_save_needs_a_name_that_tells_the_format(tmp_path):
-    with pytest.raises(
-        InvalidParameter, match="must end in one of .svm, .libsvm, .svmlight, .txt, .csv, .tsv; got"
-    ):
+    with pytest.raises(InvalidParameter, match="must end in one of .svm, .libsvm, .* .npz, .npy; got"):
         save_data(Data(np.eye(1), np.ones(1)), tmp_path / "data.bin")
 
 

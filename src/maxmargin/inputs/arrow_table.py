@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from maxmargin.errors import FileFormatError, InvalidParameter
 from maxmargin.inputs.column_roles import Feature, Header, Roles, assign_roles, ways_out
 from maxmargin.inputs.encode_table import encode_table
+from maxmargin.inputs.saved_columns import ABOUT, About, about_from, remembered
 from maxmargin.inputs.settings import ReadSettings
 from maxmargin.inputs.table_columns import FoundColumns, RowRefusal, TextColumn, category_text
 from maxmargin.results.data import Data
@@ -57,6 +59,8 @@ def data_from_arrow(table: Any, source: str, settings: ReadSettings, scheme: str
     scheme : str
         What `Data` calls the format.
     """
+    about = about_table(table, source)
+    settings = by_memory(settings, about, table.column_names)
     table = without_index(table, settings)
     if table.num_columns == 0:
         raise FileFormatError("the table has no columns", source)
@@ -75,7 +79,23 @@ def data_from_arrow(table: Any, source: str, settings: ReadSettings, scheme: str
         label=None if roles.label is None else single_column(table, roles, roles.label),
         weight=None if roles.weight is None else single_column(table, roles, roles.weight),
     )
-    return encode_table(roles, found, settings, refuse, scheme)
+    data = encode_table(roles, found, settings, refuse, scheme)
+    return data if about is None or data.label != about.label_column else remembered(data, about)
+
+
+def about_table(table: Any, source: str) -> About | None:
+    """Return what `save_data` said beside the columns; None if somebody else wrote the table."""
+    stored = (table.schema.metadata or {}).get(ABOUT.encode())
+    return None if stored is None else about_from(stored, source)
+
+
+def by_memory(settings: ReadSettings, about: About | None, names: list[str]) -> ReadSettings:
+    """Return the settings, with label and weight as `save_data` named them where the user names none."""
+    if about is None:
+        return settings
+    label = about.label_column if settings.label is None and about.label_column in names else settings.label
+    is_known = settings.weight is None and about.weight_column in names
+    return replace(settings, label=label, weight=about.weight_column if is_known else settings.weight)
 
 
 def without_index(table: Any, settings: ReadSettings) -> Any:

@@ -12,7 +12,7 @@ from maxmargin.inputs.column_roles import LABEL_NAMES, Header
 from maxmargin.inputs.settings import ReadSettings
 from maxmargin.inputs.source import located_errors
 
-__all__ = ["SEPARATORS", "Layout", "decoded", "find_layout"]
+__all__ = ["SEPARATORS", "Layout", "decoded", "find_layout", "is_missing"]
 
 SEPARATORS = "\t;,"
 LOOKED_AT = 100  # records, to tell names from rows

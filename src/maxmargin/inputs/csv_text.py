@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from maxmargin.inputs.csv_layout import SEPARATORS
+from maxmargin.errors import InvalidInput
+from maxmargin.inputs.csv_layout import SEPARATORS, is_missing
+from maxmargin.inputs.saved_columns import column_names, label_array
 from maxmargin.results.data import Data
 
 __all__ = ["table_lines"]
@@ -18,15 +20,19 @@ def table_lines(data: Data, separator: str) -> Iterator[bytes]:
     """Yield the data set as a text table with a header, in pieces of many lines; the label comes last.
 
     Numbers are written with as many digits as it takes to read the same ones back. Labels that are text
-    but look like numbers come back as numbers.
+    but look like numbers come back as numbers. A column ``sample_weight`` before the label has the weights.
     """
-    names = data.feature_names or tuple(f"x{number}" for number in range(1, data.n_columns + 1))
-    label_name = data.label if isinstance(data.label, str) else "label"
-    yield record([*names, label_name], separator).encode()
+    names, label_name, weight_name = column_names(data)
+    y, weights = label_array(data), data.sample_weight
+    if y.dtype.kind == "U" and (y == "").any():
+        raise InvalidInput("an empty label, in a text table, would be a missing one")
+    yield record([*names, *([] if weights is None else [weight_name]), label_name], separator).encode()
     for first in range(0, data.n_rows, ROWS_AT_ONCE):
         rows = data.X[first : first + ROWS_AT_ONCE]
         dense = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
-        labels = data.y[first : first + ROWS_AT_ONCE].tolist()
+        if weights is not None:
+            dense = np.column_stack([dense, weights[first : first + ROWS_AT_ONCE]])
+        labels = y[first : first + ROWS_AT_ONCE].tolist()
         records = (
             record([*row, label], separator) for row, label in zip(dense.tolist(), labels, strict=True)
         )
@@ -39,7 +45,8 @@ def record(fields: list[object], separator: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return the text, in quotes if it would not be read as one field without."""
-    if text == text.strip() and not any(mark in text for mark in f'{SEPARATORS}"\r\n'):
+    """Return the text, in quotes if it would not be read as one field, or as a missing one, without."""
+    is_plain = text == text.strip() and not any(mark in text for mark in f'{SEPARATORS}"\r\n')
+    if is_plain and not is_missing(text):
         return text
     return '"' + text.replace('"', '""') + '"'

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.errors import FileFormatError, InvalidInput, InvalidParameter
+from maxmargin.errors import FileFormatError, InvalidParameter
 from maxmargin.inputs.column_roles import Header, Roles, assign_roles
 from maxmargin.inputs.encode_table import as_numbers, encode_table
 from maxmargin.inputs.numpy_arrays import Archive, array_of
+from maxmargin.inputs.saved_columns import ABOUT, About, about_from, remembered
 from maxmargin.inputs.settings import ReadSettings
 from maxmargin.inputs.table_columns import FoundColumns, RowRefusal, TextColumn, category_text
 from maxmargin.results.data import Data
-from maxmargin.results.encoding import Encoding
 
-__all__ = ["ABOUT", "SPARSE", "read_npy", "read_npz"]
+__all__ = ["read_npy", "read_npz"]
 
 SPARSE = ("data", "indices", "indptr", "shape")
 NAMES_OF_X = ("X", "x", "features")
 NAMES_OF_Y = ("y", "labels", "label", "target")
 WEIGHT = "sample_weight"
-# What `save_data` says beside the arrays, as JSON: the label's column, the encoding.
-ABOUT = "maxmargin"
 
 
 def read_npy(content: bytes, source: str, settings: ReadSettings) -> Data:
@@ -44,7 +41,7 @@ def read_npz(content: bytes, source: str, settings: ReadSettings) -> Data:
     ``sample_weight`` and ``feature_names`` are taken where they are there.
     """
     arrays = Archive(content, source)
-    about = about_data(arrays, source)
+    about = about_from(str(arrays[ABOUT]), source) if ABOUT in arrays else About()
     y = labels_in(arrays, settings, source)
     weight = weights_in(arrays, settings)
     names = names_in(arrays)
@@ -52,10 +49,7 @@ def read_npz(content: bytes, source: str, settings: ReadSettings) -> Data:
         data = sparse_data(arrays, settings, source, y, weight, names)
     else:
         data = dense_data(arrays, settings, source, y, weight, names)
-    label, encoding = about
-    if encoding is not None and data.encoding is None and encoding.n_features == data.n_columns:
-        return replace(data, label=label, encoding=encoding)
-    return replace(data, label=label)
+    return remembered(replace(data, label=about.label), about)
 
 
 # ---------------------------------------------------------------- what is in an archive
@@ -94,20 +88,6 @@ def names_in(arrays: Archive) -> tuple[str, ...]:
         return ()
     names = as_text(arrays["feature_names"])
     return tuple(names.tolist()) if names.ndim == 1 and names.dtype.kind == "U" else ()
-
-
-def about_data(arrays: Archive, source: str) -> tuple[str | int | None, Encoding | None]:
-    """Return what `save_data` said beside the arrays: the label's column and the encoding."""
-    if ABOUT not in arrays:
-        return None, None
-    try:
-        about = json.loads(str(arrays[ABOUT]))
-        label, encoding = about["label"], about["encoding"]
-        if not isinstance(label, str | int | None) or isinstance(label, bool):
-            raise TypeError
-        return label, None if encoding is None else Encoding.from_fields(encoding)
-    except (ValueError, KeyError, TypeError, RecursionError, InvalidInput):
-        raise FileFormatError(f'the array "{ABOUT}" is damaged', source) from None
 
 
 def listed(arrays: Archive) -> str:

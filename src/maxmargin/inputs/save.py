@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from maxmargin.inputs.atomic_file import replacing
 from maxmargin.inputs.csv_text import table_lines
 from maxmargin.inputs.libsvm_text import libsvm_lines
 from maxmargin.inputs.load import format_by_suffix
+from maxmargin.inputs.saved_columns import check_text
 from maxmargin.inputs.settings import FORMATS
 from maxmargin.inputs.source import compression_of, plain_suffix
 from maxmargin.results.data import Data
@@ -23,24 +24,30 @@ from maxmargin.results.data import Data
 __all__ = ["save_data"]
 
 
-def save_data(data: Data, path: str | os.PathLike[str]) -> None:
-    """Write rows and labels as LIBSVM text or as a CSV table, whichever the file's name stands for.
+def save_data(data: Data | Any, path: str | os.PathLike[str], *, y: Any = None) -> None:
+    """Write rows and labels in the format that the file's name stands for.
 
-    The file appears whole or not at all, and ``load_data`` reads the same numbers from it. LIBSVM text
-    does not say how wide it is: where the last column is unused, read it with ``n_columns``.
+    The file appears whole or not at all, and ``load_data`` reads the same numbers from it. Parquet, Arrow
+    and ``.npz`` files also keep weights, names and the encoding. LIBSVM text does not say how wide it is:
+    where the last column is unused, read it with ``n_columns``.
 
     Parameters
     ----------
-    data : Data
-        What to write; sample weights have no place in these formats and are refused.
+    data : Data or array-like
+        What to write: a data set, or rows whose labels are ``y``.
     path : path-like
-        ``.svm``, ``.libsvm``, ``.svmlight`` or ``.txt`` for LIBSVM text, ``.csv`` (commas) or ``.tsv``
-        (tabs) for a table; with ``.gz``, ``.bz2`` or ``.xz`` behind it the file is packed.
+        ``.svm``, ``.libsvm``, ``.svmlight`` or ``.txt`` for LIBSVM text; ``.csv`` (commas) or ``.tsv``
+        (tabs); ``.parquet`` or ``.pq``; ``.arrow``, ``.feather`` or ``.ipc``, and ``.arrows`` for a stream;
+        ``.npz`` (sparse rows stay sparse); ``.npy``, a table whose last column is the label. With ``.gz``,
+        ``.bz2`` or ``.xz`` behind it the file is packed.
+    y : array-like, optional
+        The labels, if ``data`` is rows alone.
 
     Raises
     ------
     InvalidInput
-        For weights, NaN or infinity, and for text labels in LIBSVM text.
+        For NaN or infinity, and for what the format cannot hold: text labels and weights in LIBSVM text
+        and ``.npy`` files.
 
     Examples
     --------
@@ -52,21 +59,63 @@ def save_data(data: Data, path: str | os.PathLike[str]) -> None:
     ...     save_data(breast_cancer(), Path(folder) / "tumours.csv.gz")
     ...     print(load_data(Path(folder) / "tumours.csv.gz", label="diagnosis"))
     569 rows, 30 columns; label "diagnosis"; classes benign (63 %), malignant (37 %)
+
+    Rows and labels that are arrays:
+
+    >>> with TemporaryDirectory() as folder:
+    ...     save_data([[1.0, 2.0], [3.0, 4.0]], Path(folder) / "two.npz", y=["no", "yes"])
+    ...     print(load_data(Path(folder) / "two.npz"))
+    2 rows, 2 columns; classes no (50 %), yes (50 %)
     """
     file = Path(path)
     format = format_by_suffix(file)
-    if format not in ("libsvm", "csv"):
-        endings = ", ".join(suffix for name in ("libsvm", "csv") for suffix in FORMATS[name])
+    if format is None:
+        endings = ", ".join(suffix for suffixes in FORMATS.values() for suffix in suffixes)
         raise InvalidParameter(f"the name of the file must end in one of {endings}; got {file}")
-    if data.sample_weight is not None:
-        raise InvalidInput("sample weights cannot be written in this format; data.sample_weight must be None")
+    data = as_data(data, y)
+    if data.y is None:
+        raise InvalidInput("there are no labels to write; data.y is None")
     check_finite(data)
-    if format == "libsvm":
-        pieces = libsvm_lines(data)
-    else:
-        pieces = table_lines(data, "\t" if plain_suffix(file) == ".tsv" else ",")
+    if format == "libsvm" and data.sample_weight is not None:
+        raise InvalidInput("LIBSVM text has no place for sample weights; write an .npz or a .parquet file")
     with packing(file) as target:
-        target.writelines(pieces)
+        write(data, format, target, plain_suffix(file))
+
+
+def write(data: Data, format: str, file: IO[bytes], suffix: str) -> None:
+    """Write the data set to an open file; what the formats need is imported only here."""
+    if format == "libsvm":
+        file.writelines(libsvm_lines(data))
+    elif format == "csv":
+        file.writelines(table_lines(data, "\t" if suffix == ".tsv" else ","))
+    elif format in ("npz", "npy"):
+        from maxmargin.inputs.numpy_writing import write_npy, write_npz
+
+        (write_npz if format == "npz" else write_npy)(data, file)
+    else:
+        from maxmargin.inputs.arrow_writing import write_arrow, write_parquet
+
+        if format == "parquet":
+            write_parquet(data, file)
+        else:
+            write_arrow(data, file, as_stream=suffix == ".arrows")
+
+
+def as_data(data: Data | Any, y: Any) -> Data:
+    """Return the data set that a user handed in."""
+    if isinstance(data, Data):
+        if y is not None:
+            raise InvalidParameter("y is for rows that are an array; a Data has its labels")
+        return data
+    if y is None:
+        raise InvalidParameter("give labels as y, or a Data, which has them")
+    X = data if hasattr(data, "tocsr") else np.asarray(data)
+    if X.ndim != 2 or X.dtype.kind not in "biuf":
+        raise InvalidInput(f"X must be a table of numbers; got shape {X.shape} of {X.dtype}")
+    labels = np.asarray(y)
+    if labels.dtype.kind == "O":
+        check_text(labels)  # before anybody puts them in order
+    return Data(X, labels)
 
 
 def check_finite(data: Data) -> None:
