@@ -89,7 +89,7 @@ def test_the_label_may_be_another_column(said):
     assert 'label "kind"' in out
     code, _, err = said("train", "t.csv", "--label", "sort")
     assert code == 2
-    assert 'label="sort": t.csv has no such column; its columns are "height", "width", "kind"' in err
+    assert '--label sort: t.csv has no such column; its columns are "height", "width", "kind"' in err
 
 
 def test_several_classes(said, folder):

@@ -12,6 +12,7 @@ from maxmargin.cli.options import (
     add_common,
     add_rows,
     check_sources,
+    column,
     file_name,
     number,
     whole_number,
@@ -46,6 +47,9 @@ def add_certify(commands: Any) -> None:
         "model", metavar="MODEL", type=file_name, help="what maxmargin train, or LIBLINEAR, wrote"
     )
     add_rows(parser)
+    parser.add_argument(
+        "--weight", metavar="COLUMN", type=column, help="with the weights of the rows, as in training"
+    )
     parser.add_argument(
         "--within",
         type=number,
@@ -84,7 +88,7 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     else:
         model = from_liblinear(found)
         claim = liblinear_claim(found, model, arguments)
-    X, y = read_labelled_rows(model, arguments.data, arguments.label)
+    X, y, weights["sample_weight"] = read_labelled_rows(model, arguments)
     effort = {"tol": arguments.tol, "max_time": arguments.max_time, "n_jobs": arguments.jobs}
     assessment = certify(claim, X, y, **weights, **effort)
     for line in lines_of(assessment):

@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
 
     check_sources(arguments.data, arguments.model)
     model = read_model(arguments.model, arguments.data)
-    X, y = read_labelled_rows(model, arguments.data, arguments.label)
+    X, y, _ = read_labelled_rows(model, arguments)
     found = evaluate(model, X, y, confidence=arguments.confidence)
     for line in lines_of(found, model):
         voice.say(line)

@@ -20,9 +20,11 @@ __all__ = [
     "FORMATS",
     "MISSING_RULES",
     "STANDARD",
+    "UNKNOWN_RULES",
     "add_command",
     "add_common",
     "add_reading",
+    "add_row_options",
     "add_rows",
     "check_sources",
     "check_target",
@@ -36,6 +38,7 @@ __all__ = [
 # As in inputs.settings, which cannot be imported before a command runs; tests compare them.
 FORMATS = ("libsvm", "csv", "parquet", "arrow", "npz", "npy")
 MISSING_RULES = ("refuse", "mean", "median", "most_frequent")
+UNKNOWN_RULES = ("refuse", "zeros")
 
 WIDTH = 78  # of what is said in a help text; the options are wrapped by argparse to what the terminal has
 STANDARD = Path("-")  # the standard input or output, in place of a file
@@ -113,11 +116,22 @@ def add_rows(parser: Any) -> None:
     parser.add_argument(
         "data", metavar="DATA", type=file_name, help="LIBSVM text or a table, packed or not; - for stdin"
     )
+    add_row_options(parser)
+
+
+def add_row_options(parser: Any) -> None:
+    """Describe what a model does not know about a further file with rows."""
     parser.add_argument(
         "--label",
         metavar="COLUMN",
         type=column,
         help="the label's column in a table, by name or number from 0 (as in training)",
+    )
+    parser.add_argument(
+        "--unknown",
+        choices=UNKNOWN_RULES,
+        default="refuse",
+        help="what becomes of categories that training did not see (refuse)",
     )
 
 

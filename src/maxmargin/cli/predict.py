@@ -14,9 +14,9 @@ from maxmargin.cli.options import (
     STANDARD,
     add_command,
     add_common,
+    add_row_options,
     check_sources,
     check_target,
-    column,
     file_name,
 )
 from maxmargin.errors import InvalidParameter
@@ -62,9 +62,7 @@ def add_predict(commands: Any) -> None:
         action="store_true",
         help="a table of labels and probabilities (logistic loss, or trained with --calibrate)",
     )
-    parser.add_argument(
-        "--label", type=column, help="the label's column in a table, by name or number from 0"
-    )
+    add_row_options(parser)
     add_common(parser)
     parser.set_defaults(run=run)
 
@@ -77,7 +75,7 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     target = target_of(arguments, voice)
     check_sources(arguments.data, arguments.model)
     model = read_model(arguments.model, arguments.data)
-    rows = read_rows(model, arguments.data, arguments.label)
+    rows = read_rows(model, arguments)
     labels = model.predict(rows.X)
     beside = numbers(model, rows.X, arguments)
     if target is not None:

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 from maxmargin import __version__
 from maxmargin.cli.codes import BROKEN_PIPE, EXIT_CODES, INTERRUPTED, OUR_MISTAKE, REFUSED
+from maxmargin.cli.option_words import as_options
 from maxmargin.cli.voice import Voice
 from maxmargin.errors import MaxMarginError
 
@@ -104,7 +105,7 @@ def run_command(chosen: argparse.Namespace, voice: Voice) -> int:
         voice.break_off("interrupted; nothing was written", error)
         return INTERRUPTED
     except MaxMarginError as error:
-        voice.refuse(str(error), error)
+        voice.refuse(as_options(str(error)), error)
     except MemoryError as error:
         voice.refuse("not enough memory for these data", error)
     except OSError as error:

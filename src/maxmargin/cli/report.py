@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.cli.codes import DONE, INTERRUPTED
-from maxmargin.cli.options import add_command, add_common, check_target, column, number, whole_number
+from maxmargin.cli.options import add_command, add_common, add_row_options, check_target, number, whole_number
 
 if TYPE_CHECKING:
     from maxmargin.cli.voice import Voice
@@ -46,9 +46,7 @@ def add_report(commands: Any) -> None:
         choices=["balanced"],
         help="as in training; for older model files",
     )
-    parser.add_argument(
-        "--label", type=column, help="the label's column in a table, by name or number from 0"
-    )
+    add_row_options(parser)
     parser.add_argument(
         "--suspects", type=whole_number, default=25, help="how many suspicious labels to list at most (25)"
     )
@@ -68,8 +66,8 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     sources = [path for path in (arguments.model, arguments.data, arguments.test, arguments.texts) if path]
     check_target(arguments.out, *sources)
     model = read_model(arguments.model, arguments.data)
-    X, y = read_labelled_rows(model, arguments.data, arguments.label)
-    test = None if arguments.test is None else read_labelled_rows(model, arguments.test, arguments.label)
+    X, y, _ = read_labelled_rows(model, arguments)
+    test = None if arguments.test is None else read_labelled_rows(model, arguments, arguments.test)[:2]
     texts = None if arguments.texts is None else read_texts(arguments.texts)
     try:
         report(

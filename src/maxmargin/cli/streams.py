@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -123,23 +124,35 @@ def write_through(target: Path, write: Callable[[Path], None]) -> None:
 # ---------------------------------------------------------------- rows
 
 
-def read_rows(model: LinearModel, source: Path, label: str | int | None) -> RowsForModel:
-    """Read rows for a model from a file or the standard input, with labels or without."""
+def read_rows(model: LinearModel, arguments: argparse.Namespace, source: Path | None = None) -> RowsForModel:
+    """Read rows for a model from a file or the standard input, as the options of `add_rows` say.
+
+    Parameters
+    ----------
+    model : LinearModel
+    arguments : argparse.Namespace
+    source : Path, optional
+        Another file than the command's own.
+    """
     from maxmargin.training.rows_for_model import read_rows_for
 
-    opened: Any = sys.stdin.buffer if source == STANDARD else source
-    return read_rows_for(model, opened, label)
+    file = source or arguments.data
+    opened: Any = sys.stdin.buffer if file == STANDARD else file
+    weight = getattr(arguments, "weight", None)
+    return read_rows_for(model, opened, arguments.label, arguments.unknown, weight)
 
 
-def read_labelled_rows(model: LinearModel, source: Path, label: str | int | None) -> tuple[Any, Any]:
+def read_labelled_rows(
+    model: LinearModel, arguments: argparse.Namespace, source: Path | None = None
+) -> RowsForModel:
     """Read rows with their labels, for those who have nothing to say without."""
     from maxmargin.errors import InvalidInput
 
-    rows = read_rows(model, source, label)
+    rows, file = read_rows(model, arguments, source), source or arguments.data
     if rows.y is None:
-        name = "standard input" if source == STANDARD else source
+        name = "standard input" if file == STANDARD else file
         raise InvalidInput(f"{name} has no labels: it has as many columns as the model, and no more")
-    return rows.X, rows.y
+    return rows
 
 
 # ---------------------------------------------------------------- texts

@@ -17,10 +17,11 @@ __all__ = ["RowsForModel", "read_rows_for"]
 
 
 class RowsForModel(NamedTuple):
-    """Rows in the model's order of columns, and their labels where the file has them."""
+    """Rows in the model's order of columns, their labels where the file has them, and weights if wanted."""
 
     X: Any
     y: NDArray[Any] | None
+    sample_weight: NDArray[Any] | None = None
 
 
 def read_rows_for(
@@ -28,6 +29,7 @@ def read_rows_for(
     source: Any,
     label: str | int | None = None,
     unknown: Literal["refuse", "zeros"] = "refuse",
+    weight: str | int | None = None,
 ) -> RowsForModel:
     """Read a file, or an open one such as ``sys.stdin.buffer``, for a model.
 
@@ -37,18 +39,21 @@ def read_rows_for(
     """
     path, content = bytes_of(source)
     if find_format(content, path) == "libsvm":
-        if label is not None:
-            raise InvalidParameter(
-                f"--label is for tables; {path} is read as LIBSVM text, where it comes first"
-            )
+        if label is not None or weight is not None:
+            what = "weight" if label is None else "label"
+            raise InvalidParameter(f"{what} is for tables; {path} is read as LIBSVM text")
         is_zero_based = "auto" if model.scheme is None else model.scheme == ZERO_BASED_SCHEME
         settings = ReadSettings(n_columns=model.coef.shape[1], zero_based=is_zero_based)
     else:
         settings = ReadSettings(
-            label=label, encoding=encoding_of(model), unknown=unknown, earlier_label=model.label
+            label=label,
+            weight=weight,
+            encoding=encoding_of(model),
+            unknown=unknown,
+            earlier_label=model.label,
         )
     data = read_content(path, content, settings)
-    return RowsForModel(data.X, data.y)
+    return RowsForModel(data.X, data.y, data.sample_weight)
 
 
 def encoding_of(model: LinearModel) -> Encoding:

@@ -1,0 +1,143 @@
+"""Tables with categories, gaps and weights, from training to prediction; messages that name options."""
+
+import os
+import time
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+
+from maxmargin import load_model
+from maxmargin.cli.option_words import OPTIONS, as_options
+from maxmargin.cli.options import UNKNOWN_RULES
+from maxmargin.cli.program import build_parser
+from maxmargin.inputs.settings import ReadSettings
+
+SHOP = """\
+age,colour,copies,bought
+20,red,1,yes
+30,blue,2,no
+41,red,1,yes
+52,blue,1,no
+23,green,4,yes
+36,green,3,no
+29,blue,5,yes
+"""
+
+
+@pytest.fixture
+def shop(folder, said):
+    """shop.csv, and shop.model with its weights."""
+    (folder / "shop.csv").write_text(SHOP)
+    assert said("train", "shop.csv", "--weight", "copies", "--tol", "1e-8")[0] == 0
+    return folder
+
+
+def test_what_became_of_the_columns_is_said(said, shop):
+    _, out, _ = said("train", "shop.csv", "--weight", "copies")
+    assert "columns: 1 column of numbers, 1 of categories (3 features)\n" in out
+    model = load_model("shop.model")
+    assert model.encoding.feature_names == ("age", "colour=blue", "colour=green", "colour=red")
+
+
+def test_weights_are_repetitions(shop):
+    rows = [line.split(",") for line in SHOP.splitlines()[1:]]
+    copies = [row for row in rows for _ in range(int(row[2]))]
+    colours = ("blue", "green", "red")
+    X = [[float(age), *(float(colour == one) for one in colours)] for age, colour, *_ in copies]
+    peer = SVC(kernel="linear", C=1.0, tol=1e-10).fit(X, [row[3] for row in copies])
+    np.testing.assert_allclose(load_model("shop.model").coef, peer.coef_, atol=1e-6)
+
+
+def test_another_order_and_further_columns(said, shop):
+    lines = [line.split(",") for line in SHOP.splitlines()]
+    text = "\n".join(",".join([row[1], "7", row[0], row[3]]) for row in lines) + "\n"
+    (shop / "other.csv").write_text(text.replace(",7,", ",extra,", 1))
+    expected = said("predict", "shop.csv", "shop.model", "-q")
+    assert said("predict", "other.csv", "shop.model", "-q") == expected
+
+
+def test_categories_that_training_did_not_see(said, shop):
+    (shop / "pink.csv").write_text("age,colour,bought\n33,pink,no\n")
+    code, _, err = said("evaluate", "shop.model", "pink.csv")
+    assert code == 2
+    assert 'the category "pink" was not in the earlier table; --unknown zeros gives it no feature' in err
+    for command in (("evaluate", "shop.model", "pink.csv"), ("predict", "pink.csv", "shop.model")):
+        assert said(*command, "--unknown", "zeros")[0] == 0
+
+
+def test_certify_wants_the_weights_of_training(told, shop):
+    with_weights = told("certify", "shop.model", "shop.csv", "--weight", "copies")[1]["certificate"]
+    without = told("certify", "shop.model", "shop.csv")[1]["certificate"]
+    assert with_weights["relative_gap"] <= 1e-4 < without["relative_excess"]
+    assert "sample weights" in with_weights["problem"]
+
+
+@pytest.mark.parametrize("rule", ["mean", "median", "most_frequent"])
+def test_gaps_are_filled_in_training_and_prediction(said, shop, rule):
+    (shop / "gap.csv").write_text(SHOP.replace("30,", ",").replace("41,", "20,"))
+    code, _, err = said("train", "gap.csv")
+    assert code == 2
+    assert "--missing mean" in err
+    assert said("train", "gap.csv", "--missing", rule)[0] == 0
+    ages = [20, 20, 52, 23, 36, 29]
+    fill = {"mean": np.mean(ages), "median": np.median(ages), "most_frequent": 20}[rule]
+    assert load_model("gap.model").encoding.columns[0].fill == pytest.approx(fill)
+    assert said("predict", "gap.csv", "gap.model")[0] == 0
+
+
+def test_columns_may_be_dropped_or_taken_as_categories(said, shop):
+    words = ("--drop", "colour", "--drop", "copies", "--category", "age")
+    assert said("train", "shop.csv", "c.model", *words)[0] == 0
+    assert [name.split("=")[0] for name in load_model("c.model").encoding.feature_names] == ["age"] * 7
+
+
+def test_bad_lines_are_skipped_and_counted(said, folder):
+    (folder / "bad.svm").write_text("1 1:1\n-1 3:x\n-1 1:-1\n")
+    code, out, err = said("train", "bad.svm", "--skip-bad-lines")
+    assert code == 0
+    assert out.startswith("read bad.svm: 2 rows")
+    assert err.startswith("maxmargin: warning: ")
+    assert "line 2" in err
+
+
+def test_a_copy_is_kept_and_read(said, folder):
+    past = time.time() - 60  # what has just been changed is not kept
+    os.utime("a.svm", (past, past))
+    assert said("train", "a.svm", "one.model", "--cache") == said("train", "a.svm", "one.model", "--cache")
+    assert (folder / "a.svm.maxmargin-cache").is_file()
+    (folder / "copies").mkdir()
+    assert said("train", "a.svm", "two.model", "--cache-folder", "copies")[0] == 0
+    assert len(os.listdir("copies")) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("train shop.csv --label bougt", "--label bougt: shop.csv has no such column; did you mean"),
+        ("train shop.csv --label 9", "--label 9: shop.csv has the columns 0 to 3"),
+        ("train shop.csv --drop colur", '--drop colur: shop.csv has no such column; did you mean "colour"?'),
+        ("train shop.csv --weight colour", "shop.csv, line 2"),
+        ("predict few.csv shop.model", 'few.csv: a column "age" is needed, which is not there'),
+        ("train ids.csv --label y", 'ids.csv: the column "id" has'),
+    ],
+)
+def test_messages_name_options(said, shop, words, message):
+    (shop / "few.csv").write_text("colour,bought\nred,yes\n")
+    (shop / "ids.csv").write_text("id,y\n" + "".join(f"name{k},{k % 2}\n" for k in range(100)))
+    code, _, err = said(*words.split())
+    assert code == 2
+    assert err.startswith(f"maxmargin: error: {message}")
+    assert "=[" not in err
+    if "ids.csv" in words:
+        assert '--drop "id" leaves it out, --category "id" takes it as categories' in err
+
+
+def test_options_in_messages_are_options():
+    choices = build_parser()._subparsers._group_actions[0].choices
+    known = {name for one in choices.values() for action in one._actions for name in action.option_strings}
+    assert set(OPTIONS.values()) <= known
+    assert set(OPTIONS) <= set(ReadSettings.__dataclass_fields__)
+    assert as_options("the label=… of xlabel=3") == "the --label of xlabel=3"
+    for rule in UNKNOWN_RULES:
+        ReadSettings(unknown=rule)
