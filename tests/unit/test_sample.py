@@ -1,12 +1,17 @@
 """Samples that look like the problem they are drawn from."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import maxmargin.solvers.sample as module
 from maxmargin.problem import Offset, Problem
 from maxmargin.rows import MemoryRows
-from maxmargin.solvers.sample import sample_of
+from maxmargin.solvers.newton import _sample_size
+from maxmargin.solvers.sample import largest_sample, sample_of
+from maxmargin.solvers.semismooth_newton import SemismoothNewton
 
 
 def weighted(n=5000, rare=40):
@@ -67,3 +72,25 @@ def test_a_sample_larger_than_the_problem_is_the_problem(rows):
     assert sample.rows.n_rows == 100
     np.testing.assert_allclose(sample.cost, problem.cost, rtol=1e-14)
     np.testing.assert_array_equal(sample.sign, sign)
+
+
+def test_a_sample_is_small_beside_any_memory():
+    """As many rows as have four million values, whatever the rows are; the data alone decide."""
+    for n_rows, n_values in ((10**9, 28 * 10**9), (10**7, 3 * 10**7), (10**6, 10**9)):
+        rows = SimpleNamespace(n_rows=n_rows, n_values=n_values)
+        assert largest_sample(rows) * n_values // n_rows == pytest.approx(4_000_000, rel=1e-3)
+    assert largest_sample(SimpleNamespace(n_rows=5, n_values=0)) > 5
+
+
+def test_solvers_keep_to_the_largest_sample(monkeypatch):
+    random = np.random.default_rng(6)
+    sign = np.where(random.random(200_000) < 0.5, 1, -1).astype(np.int8)
+    problem = Problem(MemoryRows(random.normal(size=(200_000, 2))), sign, np.ones(200_000), "hinge")
+    assert SemismoothNewton()._sample_sizes(problem) == [4_000, 12_500]
+    assert _sample_size(problem) == 12_500
+    monkeypatch.setattr(module, "_MOST_VALUES", 20_000)
+    assert SemismoothNewton()._sample_sizes(problem) == [4_000, 10_000]
+    assert _sample_size(problem) == 10_000
+    monkeypatch.setattr(module, "_MOST_VALUES", 2)  # but fewer than that would be misleading
+    assert SemismoothNewton()._sample_sizes(problem) == [4_000]
+    assert _sample_size(problem) == 4_000

@@ -184,7 +184,7 @@ def _sweeps(loss: str, size: _Size) -> float:
 
 def _semismooth_cost(size: _Size) -> float:
     """Return the nanoseconds of the semismooth Newton method: on large data most steps see a sample only."""
-    sample = max(4_000.0, 30.0 * size.d, size.n / 16.0)
+    sample = max(4_000.0, 30.0 * size.d, min(size.n / 16.0, 4e6 * size.n / size.values))
     steps = 10.0 + 20.0 * min(1.0, 2.0 * sample / size.n)
     share = min(1.0, 2.0 * sample / size.n)
     one = _READ * size.values + _ROW * size.n + _MULTIPLY * size.factor + 6.0 * _STEP

@@ -30,7 +30,7 @@ from maxmargin.solvers.frame import Frame, mean_row
 from maxmargin.solvers.newton_equations import Course, Diagonal, Direction, Inverse, conjugate_gradients
 from maxmargin.solvers.newton_passes import OwnDuals, PredictDuals
 from maxmargin.solvers.newton_place import Place, best_share, evaluate, has_fallen
-from maxmargin.solvers.sample import sample_of
+from maxmargin.solvers.sample import largest_sample, sample_of
 
 __all__ = ["Newton"]
 
@@ -329,7 +329,8 @@ class Newton:
 def _sample_size(problem: Problem) -> int | None:
     """Return how many rows stand for all while steps are large; None where a sample would save little."""
     rows, costs = problem.rows, problem.class_costs
-    size = max(rows.n_rows // _SAMPLE_SHARE, _LEAST_SAMPLE, _SAMPLE_PER_COLUMN * rows.n_columns)
+    share = min(rows.n_rows // _SAMPLE_SHARE, largest_sample(rows))
+    size = max(share, _LEAST_SAMPLE, _SAMPLE_PER_COLUMN * rows.n_columns)
     has_both = costs.positive > 0 and costs.negative > 0
     return size if has_both and rows.n_rows >= _WORTH_A_SAMPLE * size else None
 

@@ -12,11 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.problem import Problem
+from maxmargin.rows import Rows
 from maxmargin.rows.live_rows import LiveRows
 
-__all__ = ["sample_of"]
+__all__ = ["largest_sample", "sample_of"]
 
+_MOST_VALUES = 4_000_000  # of a sample's rows: copying more costs more than it saves, and may fill memory
 _RARE = 8  # a class with less than one in so many rows of the sample is drawn on its own
+
+
+def largest_sample(rows: Rows) -> int:
+    """Return how many rows a sample may have, from the shape of the data alone."""
+    return max(_MOST_VALUES * rows.n_rows // max(rows.n_values, 1), 1)
 
 
 def sample_of(problem: Problem, size: int, seed: int) -> Problem:

@@ -29,7 +29,7 @@ from maxmargin.rows.vectors import Scale
 from maxmargin.solvers.base import Needs, Point, Step
 from maxmargin.solvers.proximal_passes import WithinCosts
 from maxmargin.solvers.rounded_hinge import RoundedHinge, cold_start, warm_start
-from maxmargin.solvers.sample import sample_of
+from maxmargin.solvers.sample import largest_sample, sample_of
 
 __all__ = ["SemismoothNewton"]
 
@@ -149,7 +149,7 @@ class SemismoothNewton:
         size = problem.class_costs.n_live
         while True:
             least = max(_LEAST_SAMPLE, _SAMPLE_PER_COLUMN * problem.rows.n_columns)
-            size = max(least, size // self.sample_share)
+            size = max(least, min(size // self.sample_share, largest_sample(problem.rows)))
             if 2 * size > (sizes[-1] if sizes else problem.class_costs.n_live):
                 return sizes[::-1]
             sizes.append(size)
