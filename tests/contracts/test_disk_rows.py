@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 from catalogue import LOSSES, OFFSETS, ON_PASSES, opened, problem_of, task
 from reference.on_disk import on_disk
+from reference.task import Task
 
 from maxmargin import LinearClassifier, train
 from maxmargin._core import StopToken
@@ -76,6 +77,28 @@ def test_descent_visits_rows_on_disk_block_by_block(name, loss):
     for proof, other in ((ours.certificate, theirs.certificate), (theirs.certificate, ours.certificate)):
         assert proof.relative_gap <= 1e-8
         assert proof.bound <= other.objective * (1 + 1e-12)
+
+
+def test_descent_does_not_fetch_blocks_at_rest(monkeypatch):
+    """Far on the right side nothing moves: only the blocks near the boundary are read again."""
+    random = np.random.default_rng(8)
+    X = random.normal(size=(2000, 3))
+    sign = np.where(X[:, 0] > 0, 1, -1).astype(np.int8)
+    X[:1800, 0] += 50.0 * sign[:1800]
+    rows = on_disk(X, block_rows=100, kind=MappedRows)
+    fetched, sweep = [], rows.sweep
+
+    def watched_sweep(*arguments, **token):
+        with monkeypatch.context() as patch:
+            patch.setattr(rows, "_announce", fetched.append)
+            return sweep(*arguments, **token)
+
+    monkeypatch.setattr(rows, "sweep", watched_sweep)
+    told = Task(X, sign, np.ones(2000), "hinge")
+    found, _ = solved(problem_of(told, rows), "dual_descent", tol=1e-6)
+    assert found.certificate.relative_gap <= 1e-6
+    counts = np.bincount(fetched, minlength=20)
+    assert counts[18:].min() > 2 * counts[:18].max()
 
 
 # ---------------------------------------------------------------- through the front door
@@ -152,6 +175,46 @@ def test_a_deadline_and_a_watch_end_a_fit(tmp_path):
     with pytest.warns(match="watch"):
         LinearClassifier(tol=1e-14, watch=lambda progress: seen.append(progress) or True).fit(store)
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_many_sparse_columns_are_fitted_by_descent(tmp_path, loss, n_classes):
+    random = np.random.default_rng(6)
+    X = sp.random_array((900, 3000), density=0.01, format="csr", rng=random)
+    y = np.digitize(X @ random.normal(size=3000), [0.0, 0.3][: n_classes - 1])
+    stored(tmp_path, X, y)
+    found = LinearClassifier(loss=loss, tol=1e-5).fit(tmp_path / "rows")
+    expected = LinearClassifier(loss=loss, tol=1e-5).fit(X, y)
+    assert found.plan_.solver == "dual descent"
+    for ours, theirs in zip(found.certificates_, expected.certificates_, strict=True):
+        assert ours.relative_gap <= 1e-5
+        assert ours.bound <= theirs.objective
+        assert theirs.bound <= ours.objective
+    assert not (tmp_path / "rows" / "fits").exists() or not any((tmp_path / "rows" / "fits").iterdir())
+
+
+def test_descent_goes_on_from_what_was_saved(tmp_path):
+    random = np.random.default_rng(6)
+    X = sp.random_array((3000, 3000), density=0.01, format="csr", rng=random)
+    store = stored(tmp_path, X, X @ random.normal(size=3000) > 0)
+
+    class Killed(BaseException):
+        pass
+
+    def die(progress):
+        raise Killed
+
+    settings = {"C": 100.0, "tol": 1e-6, "solver": "dual_descent"}
+    calm = train(store, **settings).histories[0]
+    for _ in range(2):
+        with pytest.raises(Killed):
+            train(store, **settings, watch=lambda progress: progress.relative_gap < 1e-3 and die(progress))
+    assert list((tmp_path / "rows" / "fits").glob("*/0.npz"))
+    model = train(store, **settings)
+    assert model.certificate.relative_gap <= 1e-6
+    assert model.histories[0].gap[0] < 0.1 * calm.gap[0]
+    assert not any((tmp_path / "rows" / "fits").iterdir())
 
 
 # ---------------------------------------------------------------- after a kill

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from maxmargin._core import Block, StopToken
 from maxmargin.inputs.row_store import RowStore
 from maxmargin.rows import MemoryRows
-from maxmargin.rows.base import ReduceKernel, RowVector, SweepKernel, Tree, looks_at_rows
+from maxmargin.rows.base import ReduceKernel, RowVector, SweepKernel, Tree, looks_at_rows, will_visit
 from maxmargin.rows.blocked import BlockedRows
 
 __all__ = ["MappedRows"]
@@ -90,13 +90,16 @@ class MappedRows(BlockedRows):
     ) -> R:
         order = np.random.default_rng((seed, number)).permutation(len(self._ranges))
         tree: Tree[R] = Tree(len(order), kernel)
+        pieces = self._pieces_to_sweep(order[0], vectors)
         for place, k in enumerate(order):
-            if place + 1 < len(order):
-                self._announce(order[place + 1])
-            pieces = self._pieces_to_sweep(k, vectors)
+            following = order[place + 1] if place + 1 < len(order) else None
+            later = [] if following is None else self._pieces_to_sweep(following, vectors)
+            if following is not None and will_visit(kernel, later):
+                self._announce(following)
             tree.put(place, kernel(self._open(k), token, (seed, number, int(k)), *pieces))
             self._keep_swept(k, vectors, pieces)
             self._release(k)
+            pieces = later
         return tree.root()
 
     def _pieces_to_sweep(self, k: int, vectors: tuple[RowVector, ...]) -> list[NDArray[Any]]:

@@ -136,13 +136,13 @@ class PassJournal:
         self._file.close()
 
 
-def open_journal(store: Path, name: str) -> PassJournal | None:
-    """Return the journal of a fit beside its rows; None where there cannot be one.
+def open_journal(folder: Path) -> PassJournal | None:
+    """Return the journal of a fit; None where there cannot be one.
 
     That is where the folder cannot be written to, or where another process is at the same fit.
     """
     try:
-        return PassJournal(store / "fits" / name)
+        return PassJournal(folder)
     except OSError:
         return None
 

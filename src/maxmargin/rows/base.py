@@ -24,6 +24,7 @@ __all__ = [
     "Tree",
     "looks_at_rows",
     "merge_in_tree",
+    "will_visit",
     "written_by",
 ]
 
@@ -60,7 +61,11 @@ class ReduceKernel(Protocol[R]):
 
 
 class SweepKernel(Protocol[R]):
-    """One block's share of a pass that visits rows one by one and changes a state on the way."""
+    """One block's share of a pass that visits rows one by one and changes a state on the way.
+
+    A kernel may have a method ``will_visit(*pieces)``: False says that it will leave all rows of the block
+    alone, so that they need not be fetched.
+    """
 
     def __call__(
         self, block: Block, token: StopToken, order: tuple[int, int, int], *pieces: NDArray[Any]
@@ -81,6 +86,12 @@ def written_by(kernel: ReduceKernel[Any]) -> tuple[int, ...]:
 def looks_at_rows(kernel: ReduceKernel[Any]) -> bool:
     """Whether a kernel needs the rows themselves, or only numbers beside them."""
     return bool(getattr(kernel, "reads_rows", True))
+
+
+def will_visit(kernel: SweepKernel[Any], pieces: Sequence[NDArray[Any]]) -> bool:
+    """Whether a kernel may look at any row of the block with these pieces."""
+    asked = getattr(kernel, "will_visit", None)
+    return asked is None or bool(asked(*pieces))
 
 
 class Rows(ABC):

@@ -61,6 +61,11 @@ class _Sweep:
         )
         return _Seen(seen.lowest, seen.highest, seen.gap, seen.visited)
 
+    def will_visit(self, *pieces: NDArray[Any]) -> bool:
+        """Whether any row that costs something does not rest."""
+        _, cost, _, _, _, _, rest = pieces
+        return bool(((rest == 0) & (cost > 0)).any())
+
     def merge(self, first: _Seen, second: _Seen) -> _Seen:
         return _Seen(
             min(first.lowest, second.lowest),

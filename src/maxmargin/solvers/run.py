@@ -99,6 +99,7 @@ class _Loop:
     watch: Watch | None
     token: StopToken
     label: str
+    checkpoint: Callable[[Any], None] | None = None
     best: _Best = field(default_factory=_Best)
     course: list[Progress] = field(default_factory=list)
     began: float = field(default_factory=time.perf_counter)
@@ -141,6 +142,8 @@ class _Loop:
         self.course.append(progress)
         if gap > self.limits.tol:
             self.solver.learn(self.problem, state, found)
+        if self.checkpoint is not None:
+            self.checkpoint(self.solver.remember(state))
         return self.watch is not None and bool(self.watch(progress))
 
 
@@ -156,8 +159,11 @@ def run(
     memory: Any = None,
     seed: int = 0,
     label: str = "",
+    checkpoint: Callable[[Any], None] | None = None,
 ) -> Solution:
     """Solve a problem to a certified gap, or as far as the limits allow.
+
+    `checkpoint` is handed, after every certificate, the memory from which a later fit could go on.
 
     Whatever ends it, the solution is the best point found, and its certificate is one fresh pass over it.
     A Ctrl-C ends with `Status.INTERRUPTED`; the caller raises KeyboardInterrupt once all is kept.
@@ -170,7 +176,7 @@ def run(
             f"solver {solver.name!r} computes with one number for each row in memory, and these rows keep "
             "such numbers elsewhere"
         )
-    loop = _Loop(problem, solver, limits, watch, token, label)
+    loop = _Loop(problem, solver, limits, watch, token, label, checkpoint)
     if problem.rows.n_values <= _CHEAP_VALUES:
         loop.next_check = 1.0
     state = None

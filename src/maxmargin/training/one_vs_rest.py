@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from maxmargin._core import StopToken
@@ -61,6 +62,7 @@ def solve_all(
                 memory=memories[k],
                 seed=settings.seed,
                 label=label,
+                checkpoint=None if settings.checkpoint is None else partial(settings.checkpoint, k),
             )
         except NoFiniteOptimum as error:
             raise (error.about(f"{label} against the rest") if label else error) from None

@@ -29,6 +29,7 @@ class Settings:
     seed: int = 0
     watch: Callable[[Progress], Any] | None = None
     announce: Callable[[Plan], Any] | None = None
+    checkpoint: Callable[[int, Any], None] | None = None  # of the class, what its fit remembers
 
 
 def offset_from(fit_intercept: bool, penalize_intercept: bool, intercept_scaling: float) -> Offset:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from maxmargin.errors import InvalidInput, InvalidParameter
+from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError
 from maxmargin.inputs.disk_rows import DiskRows
-from maxmargin.inputs.pass_journal import OtherFit, PassJournal, open_journal
+from maxmargin.inputs.mapped_rows import MappedRows
+from maxmargin.inputs.pass_journal import OtherFit, open_journal
 from maxmargin.inputs.row_store import RowStore
+from maxmargin.solvers.choose import SOLVERS
+from maxmargin.training.checkpoints import Checkpoints
 from maxmargin.training.model import LinearModel
 from maxmargin.training.one_vs_rest import solve_all
 from maxmargin.training.settings import Settings
@@ -17,6 +21,11 @@ from maxmargin.training.solved_model import model_of
 from maxmargin.training.stored_targets import stored_targets
 
 __all__ = ["fit_stored", "refuse_calibration"]
+
+
+# From so many columns of sparse rows on, descent over the rows is a method to consider: it needs an array of
+# numbers for each row, and no system of as many equations as there are columns.
+_MANY_COLUMNS = 2_000
 
 
 def fit_stored(
@@ -35,18 +44,68 @@ def fit_stored(
     """
     if len(store.classes) < 2:
         raise InvalidInput(f"{store.folder} holds one class, {store.classes[0]!s}; a classifier needs two")
-    journal = None if memories else open_journal(store.folder, _name_of_fit(store, settings, costs))
-    try:
-        model = _fit(store, settings, costs, memories, journal)
-    except OtherFit:  # say, the journal of another release: nothing is lost but time
-        assert journal is not None
-        journal.clear()
-        model = _fit(store, settings, costs, None, journal)
-    finally:
-        if journal is not None:
-            journal.remove()
+    # One class after the other: each pass has all threads, and their order is the journal's.
+    fit = _fit_by_descent if _may_descend(store, settings) else _fit_by_passes
+    model = fit(store, settings, costs, memories)
     names = store.feature_names
     return replace(model, feature_names=None if names is None else list(names), encoding=store.encoding)
+
+
+def _may_descend(store: RowStore, settings: Settings) -> bool:
+    if settings.solver != "auto":
+        return settings.solver in SOLVERS and SOLVERS[settings.solver].needs.vectors_at_hand
+    return store.is_sparse and store.n_columns > _MANY_COLUMNS
+
+
+def _fit_by_passes(
+    store: RowStore, settings: Settings, costs: dict[str, Any], memories: list[Any] | None
+) -> LinearModel:
+    """Fit with everything on disk, and a journal of the passes."""
+    journal = None if memories else open_journal(_folder_of(store, settings, costs))
+    if journal is None:
+        return _fit(DiskRows(store, threads=settings.threads), store, settings, costs, memories)
+    try:
+        rows = DiskRows(store, threads=settings.threads, journal=journal)
+        model = _fit(rows, store, settings, costs, None)
+    except OtherFit:  # say, the journal of another release: nothing is lost but time
+        journal.clear()
+        rows = DiskRows(store, threads=settings.threads, journal=journal)
+        model = _fit(rows, store, settings, costs, None)
+    except MaxMarginError:
+        journal.remove()
+        raise
+    except BaseException:  # a full disk, say: what is known by now is worth keeping
+        journal.close()
+        raise
+    journal.remove()
+    return model
+
+
+def _fit_by_descent(
+    store: RowStore, settings: Settings, costs: dict[str, Any], memories: list[Any] | None
+) -> LinearModel:
+    """Fit with the features on disk and a few numbers for each row in memory, saved now and then."""
+    saved = Checkpoints(_folder_of(store, settings, costs))
+    n_problems = 1 if len(store.classes) == 2 else len(store.classes)
+    rows = MappedRows(store, threads=settings.threads)
+    model = _fit(
+        rows,
+        store,
+        replace(settings, checkpoint=saved.save),
+        costs,
+        memories or saved.memories(n_problems),
+    )
+    saved.remove()
+    return model
+
+
+def _fit(
+    rows: MappedRows, store: RowStore, settings: Settings, costs: dict[str, Any], memories: list[Any] | None
+) -> LinearModel:
+    rows.norms()  # finds values that are not finite before anything else is done
+    targets = stored_targets(rows, store.classes, loss=settings.loss, **costs)
+    solutions = solve_all(rows, targets, replace(settings, threads=1), memories)
+    return model_of(solutions, targets, settings, rows)
 
 
 def refuse_calibration(calibrate: str | None) -> None:
@@ -58,23 +117,8 @@ def refuse_calibration(calibrate: str | None) -> None:
         )
 
 
-def _fit(
-    store: RowStore,
-    settings: Settings,
-    costs: dict[str, Any],
-    memories: list[Any] | None,
-    journal: PassJournal | None,
-) -> LinearModel:
-    rows = DiskRows(store, threads=settings.threads, journal=journal)
-    rows.norms()  # finds values that are not finite before anything else is done
-    targets = stored_targets(rows, store.classes, loss=settings.loss, **costs)
-    # One class after the other: each pass has all threads, and their order is the journal's.
-    solutions = solve_all(rows, targets, replace(settings, threads=1), memories)
-    return model_of(solutions, targets, settings, rows)
-
-
-def _name_of_fit(store: RowStore, settings: Settings, costs: dict[str, Any]) -> str:
-    """Return a name that another fit would not have."""
+def _folder_of(store: RowStore, settings: Settings, costs: dict[str, Any]) -> Path:
+    """Return where to keep what is known of a fit, which another fit would not take for its own."""
     said = (
         settings.loss,
         settings.offset,
@@ -85,4 +129,4 @@ def _name_of_fit(store: RowStore, settings: Settings, costs: dict[str, Any]) -> 
         sorted(costs.items()),
         sorted((name, file["crc32"]) for name, file in store.files.items()),
     )
-    return hashlib.sha256(repr(said).encode()).hexdigest()[:16]
+    return store.folder / "fits" / hashlib.sha256(repr(said).encode()).hexdigest()[:16]
