@@ -104,6 +104,16 @@ def test_the_certificate_is_computed_anew(tmp_path):
     assert "these coefficients are not the best for this problem on these rows" in said
 
 
+def test_the_verdict_tells_data_version_and_command(tmp_path):
+    X, y = two_classes(n=60)
+    model = mm.LinearSVM().fit(X, y)
+    page = report_of(model, X, y, tmp_path, command="maxmargin report a.model a.csv")
+    first = plain_text(page[page.index('<section id="verdict"') : page.index('<section id="rows"')])
+    assert "rows 60 columns 4 classes no (" in first
+    assert str(fingerprint_of(X, y)) in first
+    assert f"made by maxmargin {mm.__version__} command maxmargin report a.model a.csv" in first
+
+
 def test_fingerprint_is_about_values_alone():
     X = np.array([[0.0, 1.5, -2.0], [0.25, 0.0, 0.0]])
     plain = fingerprint_of(X, [1, 2])
@@ -348,7 +358,7 @@ def test_an_interrupt_writes_what_is_known(tmp_path):
         mm.report(mm.LinearSVM().fit(X, y), X, y, path=target, watch=watch)
     assert raised.value.model == target
     said = plain_text(target.read_text(encoding="utf-8"))
-    assert "cut short by Ctrl-C" in said
+    assert "cut short by Ctrl-C" in said[: said.index("How often it is right")]  # before anything else
     assert "the optimum" in said
 
 

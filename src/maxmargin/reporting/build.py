@@ -30,6 +30,8 @@ from maxmargin.validation import check_positive
 
 __all__ = ["report"]
 
+CUT_SHORT = "The report was cut short by Ctrl-C; what was not found out by then says so."
+
 
 def report(
     model: Any,
@@ -141,6 +143,7 @@ def report(
         title or default_title(subject),
         _subtitle(evidence, fingerprint),
         sections_of(evidence, fingerprint, command, count),
+        notes=[CUT_SHORT] if evidence.interrupted else [],
     )
     with replacing(target) as file:
         file.write(page.encode())
@@ -152,7 +155,7 @@ def report(
 def sections_of(evidence: Evidence, fingerprint: Fingerprint, command: str, n_suspects: int) -> list[Section]:
     """Return the sections in the order in which they are read."""
     return [
-        verdict(evidence, data_facts(evidence, fingerprint)),
+        verdict(evidence, data_facts(evidence, fingerprint, command)),
         projection(evidence),
         margins(evidence),
         path_section(evidence),

@@ -43,7 +43,6 @@ def provenance(evidence: Evidence, fingerprint: Fingerprint, command: str) -> Se
     facts.append(("Versions", _versions()))
     if command:
         facts.append(("Command", command))
-    notes = ["The report was cut short by Ctrl-C; what was not found out by then says so."]
     return Section(
         "provenance",
         "How this was made",
@@ -52,20 +51,21 @@ def provenance(evidence: Evidence, fingerprint: Fingerprint, command: str) -> Se
             "The fingerprint depends on the numbers and labels alone, not on how they are stored. Whoever "
             "has the same data gets the same one, by fingerprint_of(X, y) of maxmargin.reporting.fingerprint."
         ],
-        notes=[*(notes if evidence.interrupted else []), *([REDACTED] if subject.redact else [])],
+        notes=[REDACTED] if subject.redact else [],
         template="provenance.html.j2",
         data={"facts": facts},
     )
 
 
-def data_facts(evidence: Evidence, fingerprint: Fingerprint) -> list[tuple[str, str]]:
-    """Return what the verdict says about the data."""
+def data_facts(evidence: Evidence, fingerprint: Fingerprint, command: str) -> list[tuple[str, str]]:
+    """Return what the verdict says about the data, and what made it."""
     facts = [("rows", f"{fingerprint.n_rows:,}"), ("columns", f"{fingerprint.n_columns:,}")]
     facts.append(("classes", _classes(evidence)))
     if evidence.held_out is not None:
         facts.append(("held out", plural(len(evidence.held_out.labels), "row")))
     facts.append(("fingerprint", str(fingerprint)))
-    return facts
+    facts.append(("made by", f"maxmargin {__version__}"))
+    return [*facts, ("command", command)] if command else facts
 
 
 def size_of_data(evidence: Evidence, fingerprint: Fingerprint) -> str:
