@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
 def read_texts(path: Path) -> list[str]:
     """Read one text a line."""
     from maxmargin.errors import FileFormatError
-    from maxmargin.inputs.source import read_source
+    from maxmargin.inputs.open_source import read_source
 
     try:
         lines = read_source(path).decode("utf-8").split("\n")

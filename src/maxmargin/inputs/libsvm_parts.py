@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -50,7 +51,7 @@ class Parsing:
         self._table = table
         self._helpers = helpers
         self._most_busy = AHEAD * n_helpers
-        self._token = StopToken()
+        self._token = StopToken(None, threading.current_thread() is threading.main_thread())
         self._free = [Piece() for _ in range(self._most_busy + 1 + min(n_helpers, 1))]
         self._begun: deque[Piece] = deque()  # in the order of the text
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from maxmargin._core import LibsvmTable
 from maxmargin.errors import FileFormatError, InvalidInput
 from maxmargin.inputs.libsvm_parts import parse_side_by_side
+from maxmargin.inputs.open_source import OpenSource
 from maxmargin.inputs.skipped_lines import skipped_lines_text, warn_of_skipped_lines
 from maxmargin.inputs.source import located_errors
 from maxmargin.results.data import Data
@@ -23,8 +23,7 @@ ROWS_AT_ONCE = 1024
 
 
 def read_libsvm(
-    content: bytes,
-    path: Path,
+    source: OpenSource,
     *,
     n_columns: int | None,
     zero_based: bool | None,
@@ -35,10 +34,8 @@ def read_libsvm(
 
     Parameters
     ----------
-    content : bytes
-        The text.
-    path : Path
-        What error messages call it.
+    source : OpenSource
+        The text; it is read piece by piece.
     n_columns : int or None
         The width; None takes the largest column used.
     zero_based : bool or None
@@ -50,22 +47,30 @@ def read_libsvm(
     """
     from scipy.sparse import csr_array
 
-    table = LibsvmTable(zero_based, n_columns, skip_bad_lines, len(content))
-    with located_errors(path):
-        parse_side_by_side(BytesIO(content), path, table, resolve_jobs(n_jobs), len(content))
-        values, columns, starts, labels, width, counts_from_zero = table.finish()
+    path = source.path
+    table = LibsvmTable(zero_based, n_columns, skip_bad_lines, source.n_bytes)
+    try:
+        with located_errors(path):
+            parse_side_by_side(source, path, table, resolve_jobs(n_jobs), source.n_bytes)
+            values, columns, starts, labels, width, counts_from_zero = table.finish()
+    except FileFormatError:
+        source.look_for_damage()
+        raise
     bad_line = first_bad_line(table, path)
     if len(labels) == 0:
         left_out = "" if bad_line is None else f"; {skipped_lines_text(table.n_bad_lines, bad_line)}"
         raise FileFormatError(f"the file has no rows{left_out}", path)
     if width == 0:
         raise FileFormatError("no row has an index:value pair; give n_columns if that is meant", path)
+    skipped: tuple[str, ...] = ()
     if bad_line is not None:
         warn_of_skipped_lines(path, table.n_bad_lines, bad_line)
+        skipped = (f"line {bad_line.line}, column {bad_line.column}: {bad_line.message}",)
     X = csr_array((values, columns, starts), shape=(len(labels), width))
     X.has_sorted_indices = True
     X.has_canonical_format = True
-    return Data(X, labels, scheme=ZERO_BASED_SCHEME if counts_from_zero else "libsvm")
+    scheme = ZERO_BASED_SCHEME if counts_from_zero else "libsvm"
+    return Data(X, labels, scheme=scheme, skipped=skipped, n_skipped=table.n_bad_lines)
 
 
 def first_bad_line(table: LibsvmTable, path: Path) -> FileFormatError | None:

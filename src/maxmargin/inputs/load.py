@@ -13,8 +13,9 @@ from maxmargin.inputs.cache import cached
 from maxmargin.inputs.csv_layout import SEPARATORS
 from maxmargin.inputs.csv_table import read_csv
 from maxmargin.inputs.libsvm_text import read_libsvm
+from maxmargin.inputs.open_source import OpenSource, open_source
 from maxmargin.inputs.settings import FORMATS, ReadSettings
-from maxmargin.inputs.source import plain_suffix, read_source
+from maxmargin.inputs.source import plain_suffix
 from maxmargin.results.data import Data
 from maxmargin.results.encoding import Encoding
 
@@ -33,7 +34,7 @@ MAGIC = {
 class Readable(Protocol):
     """An open binary file."""
 
-    def read(self) -> bytes: ...
+    def read(self, size: int, /) -> bytes: ...
 
 
 def load_data(
@@ -166,19 +167,19 @@ def read_data(source: Any, settings: ReadSettings) -> Data:
 
         check_is_table(settings, f"the {type(source).__name__}")
         return read_stream(source, settings)
-    file, content = bytes_of(source)
-    return read_content(file, content, settings)
+    with open_source(source) as opened:
+        return read_opened(opened, settings)
 
 
-def read_content(file: Path, content: bytes, settings: ReadSettings) -> Data:
-    """Read the content of a file."""
-    format = settings.format or find_format(content, file)
+def read_opened(source: OpenSource, settings: ReadSettings) -> Data:
+    """Read a source that is open."""
+    file = source.path
+    format = settings.format or find_format(source.head, file)
     if format == "libsvm":
         check_is_libsvm(settings, file)
         zero_based = None if settings.zero_based == "auto" else bool(settings.zero_based)
         return read_libsvm(
-            content,
-            file,
+            source,
             n_columns=settings.n_columns,
             zero_based=zero_based,
             skip_bad_lines=settings.skip_bad_lines,
@@ -186,26 +187,10 @@ def read_content(file: Path, content: bytes, settings: ReadSettings) -> Data:
         )
     check_is_table(settings, str(file))
     if format == "csv":
-        return read_csv(content, file, settings)
+        return read_csv(source.read_all(), file, settings)
     if settings.header != "auto":
         raise InvalidParameter(f"header is for text tables; {file} is read as {format}")
-    return binary_reader(format)(content, str(file), settings)
-
-
-def bytes_of(source: Any) -> tuple[Path, bytes]:
-    """Return what to call the source, and its content, unpacked."""
-    if not hasattr(source, "read"):
-        if not isinstance(source, str | os.PathLike):
-            raise InvalidParameter(
-                "the source must be a file, an open binary file or a table with __arrow_c_stream__; "
-                f"got {type(source).__name__}"
-            )
-        file = Path(source)
-        return file, read_source(file)
-    content = source.read()
-    if not isinstance(content, bytes):
-        raise InvalidParameter("an open file must be binary, such as sys.stdin.buffer or open(…, 'rb')")
-    return Path(str(getattr(source, "name", "the open file"))), content
+    return binary_reader(format)(source.read_all(), str(file), settings)
 
 
 def binary_reader(format: str) -> Callable[[bytes, str, ReadSettings], Data]:
@@ -246,15 +231,15 @@ def format_by_suffix(path: Path) -> str | None:
     return next((name for name, suffixes in FORMATS.items() if suffix in suffixes), None)
 
 
-def find_format(content: bytes, path: Path) -> str:
-    """Return the format by the file's name, else by its first bytes."""
+def find_format(head: bytes, path: Path) -> str:
+    """Return the format by the file's name, else by its first bytes, unpacked."""
     by_suffix = format_by_suffix(path)
     if by_suffix is not None:
         return by_suffix
     for format, beginnings in MAGIC.items():
-        if content.startswith(beginnings):
+        if head.startswith(beginnings):
             return format
-    lines = content[:65536].splitlines()[:20]
+    lines = head.splitlines()[:20]
     if any(re.match(rb"\s*[-+.\deE]+\s+\d+:\S", line) for line in lines):
         return "libsvm"
     if lines and any(separator.encode() in lines[0] for separator in SEPARATORS):

@@ -1,9 +1,7 @@
-"""A source file: its bytes, unpacked, and its place in error messages."""
+"""A source file: how it may be packed, and its place in error messages."""
 
 from __future__ import annotations
 
-import importlib
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +18,6 @@ __all__ = [
     "located_errors",
     "plain_suffix",
     "read_file",
-    "read_source",
 ]
 
 
@@ -54,35 +51,6 @@ def read_file(path: Path) -> bytes:
     """Return the content of a file as it is."""
     with reading(path, beside=tuple(COMPRESSIONS)) as file:
         return file.read()
-
-
-def read_source(path: Path) -> bytes:
-    """Return the content of a file, unpacked if it is packed.
-
-    A file is unpacked when it begins as packed files do, whatever its name; a name that promises
-    packing which is not there is an error, so that a damaged file is not read as text.
-    """
-    content = read_file(path)
-    for packing in COMPRESSIONS.values():
-        if content.startswith(packing.magic):
-            return unpack(content, packing, path)
-    promised = compression_of(path)
-    if promised is not None:
-        raise FileFormatError(f"not packed by {promised.name}, although its name says so", path)
-    return content
-
-
-def unpack(content: bytes, packing: Compression, path: Path) -> bytes:
-    """Return the unpacked content; a damaged or shortened file is an error, never less data."""
-    module = importlib.import_module(packing.module)
-    damages: tuple[type[Exception], ...] = (EOFError, OSError, ValueError, zlib.error)
-    if packing.module == "lzma":
-        damages = (*damages, module.LZMAError)
-    try:
-        unpacked: bytes = module.decompress(content)
-    except damages as error:
-        raise FileFormatError(f"the {packing.name} file is damaged or cut short ({error})", path) from None
-    return unpacked
 
 
 @contextmanager

@@ -12,6 +12,7 @@ __all__ = ["Stream", "WholeLines"]
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 NEWLINE = ord("\n")
 LONGEST_LINE = 2**30  # bytes; what has no line breaks at all must not fill the memory
+LARGEST_STEP = 2**24  # bytes that are read or made room for at once: Ctrl-C waits for no more
 
 
 class Stream(Protocol):
@@ -66,7 +67,7 @@ class WholeLines:
         n = start
         with memoryview(buffer) as view:
             while n < end:
-                n_read = self._stream.readinto(view[n:end])
+                n_read = self._stream.readinto(view[n : min(end, n + LARGEST_STEP)])
                 if not n_read:
                     break
                 n += n_read
@@ -78,7 +79,7 @@ class WholeLines:
                 f"a line is longer than 1 GiB, from byte {self._n_bytes} on; this is not LIBSVM text",
                 self._path,
             )
-        buffer.extend(bytes(len(buffer)))
+        buffer.extend(bytes(min(len(buffer), LARGEST_STEP)))
 
     def _last(self, buffer: bytearray, n: int) -> memoryview | None:
         self._begun = b""

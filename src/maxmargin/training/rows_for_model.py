@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidParameter
 from maxmargin.inputs.libsvm_text import ZERO_BASED_SCHEME
-from maxmargin.inputs.load import bytes_of, find_format, read_content
+from maxmargin.inputs.load import find_format, read_opened
+from maxmargin.inputs.open_source import open_source
 from maxmargin.inputs.settings import ReadSettings
 from maxmargin.results.encoding import Encoding, SourceColumn
 from maxmargin.training.model import LinearModel
@@ -37,22 +38,22 @@ def read_rows_for(
     read by the model's encoding: its columns may be in another order, if both have names, and there may be
     more of them; it may lack the label.
     """
-    path, content = bytes_of(source)
-    if find_format(content, path) == "libsvm":
-        if label is not None or weight is not None:
-            what = "weight" if label is None else "label"
-            raise InvalidParameter(f"{what} is for tables; {path} is read as LIBSVM text")
-        is_zero_based = "auto" if model.scheme is None else model.scheme == ZERO_BASED_SCHEME
-        settings = ReadSettings(n_columns=model.coef.shape[1], zero_based=is_zero_based)
-    else:
-        settings = ReadSettings(
-            label=label,
-            weight=weight,
-            encoding=encoding_of(model),
-            unknown=unknown,
-            earlier_label=model.label,
-        )
-    data = read_content(path, content, settings)
+    with open_source(source) as opened:
+        if find_format(opened.head, opened.path) == "libsvm":
+            if label is not None or weight is not None:
+                what = "weight" if label is None else "label"
+                raise InvalidParameter(f"{what} is for tables; {opened.path} is read as LIBSVM text")
+            is_zero_based = "auto" if model.scheme is None else model.scheme == ZERO_BASED_SCHEME
+            settings = ReadSettings(n_columns=model.coef.shape[1], zero_based=is_zero_based)
+        else:
+            settings = ReadSettings(
+                label=label,
+                weight=weight,
+                encoding=encoding_of(model),
+                unknown=unknown,
+                earlier_label=model.label,
+            )
+        data = read_opened(opened, settings)
     return RowsForModel(data.X, data.y, data.sample_weight)
 
 
