@@ -49,7 +49,10 @@ class Part:
 
 
 def assemble(numbers: NDArray[Any], parts: list[Part]) -> Any:
-    """Return the rows as an array, or as a CSR array if less than half of their values are not zero.
+    """Return the rows as an array, or as a CSR array if there are more than two features for each column.
+
+    Then more than half of the values are zero. It follows from the columns alone, so that a further table is
+    stored as the first was.
 
     Parameters
     ----------
@@ -63,10 +66,8 @@ def assemble(numbers: NDArray[Any], parts: list[Part]) -> Any:
     dtype = numbers.dtype if numbers.shape[1] else np.dtype(np.float64)
     n_rows = len(numbers)
     width = sum(part.width for part in parts)
-    has_categories = any(part.categories is not None for part in parts)
-    n_values = sum(int(np.count_nonzero(is_stored(part))) for part in parts)
-    if has_categories and 2 * n_values < n_rows * width:
-        return sparse_rows(parts, n_rows, width, n_values, dtype)
+    if width > 2 * len(parts):
+        return sparse_rows(parts, n_rows, width, dtype)
     X = np.zeros((n_rows, width), dtype=dtype)
     for part, first in with_offsets(parts):
         if part.categories is None:
@@ -77,10 +78,11 @@ def assemble(numbers: NDArray[Any], parts: list[Part]) -> Any:
     return X
 
 
-def sparse_rows(parts: list[Part], n_rows: int, width: int, n_values: int, dtype: np.dtype[Any]) -> Any:
+def sparse_rows(parts: list[Part], n_rows: int, width: int, dtype: np.dtype[Any]) -> Any:
     """Return the rows as a CSR array without stored zeros, columns in ascending order."""
     from scipy.sparse import csr_array
 
+    n_values = sum(int(np.count_nonzero(is_stored(part))) for part in parts)
     index: Any = np.int32 if max(n_values, width) < 2**31 else np.int64
     lengths = np.zeros(n_rows, dtype=index)
     for part in parts:
