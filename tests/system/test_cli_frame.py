@@ -1,10 +1,13 @@
 """What all commands share: help, JSON, exit codes, streams, and words in any order."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
 from maxmargin import load_model
+from maxmargin.cli.codes import EXIT_CODES
 from maxmargin.cli.options import FORMATS, MISSING_RULES
 from maxmargin.cli.program import COMMANDS, build_parser
 from maxmargin.cli.voice import Voice, plain
@@ -166,3 +169,12 @@ def test_one_object_however_often_it_is_finished(capsys):
 def test_names_that_help_lists_are_those_of_the_library():
     assert tuple(settings.FORMATS) == FORMATS
     assert tuple(settings.MISSING_RULES) == MISSING_RULES
+
+
+def test_the_guide_lists_commands_and_exit_codes():
+    page = (Path(__file__).parents[2] / "docs" / "guides" / "command-line.md").read_text(encoding="utf-8")
+    listed = [line for line in page.splitlines() if line.startswith("| `")]
+    assert [name for name in COMMANDS if not any(f"`{name}" in line for line in listed)] == []
+    for code, meaning in re.findall(r"^  (\d+) +(.*)$", EXIT_CODES, re.MULTILINE):
+        told = next(line for line in page.splitlines() if line.startswith(f"| {code} | "))
+        assert told.replace("`--tol` or `--within`", "--tol") == f"| {code} | {meaning} |"

@@ -92,6 +92,13 @@ def test_columns_may_be_dropped_or_taken_as_categories(said, shop):
     assert [name.split("=")[0] for name in load_model("c.model").encoding.feature_names] == ["age"] * 7
 
 
+def test_names_of_columns_may_be_numbers(said, folder):
+    (folder / "years.csv").write_text("2001,2002,0\n1,2,0\n3,4,1\n5,1,0\n2,2,1\n")
+    for words, rows in (((), 5), (("--header", "yes"), 4), (("--header", "no"), 5)):
+        _, out, _ = said("inspect", "years.csv", *words)
+        assert out.startswith(f"years.csv: {rows} rows, 2 columns")
+
+
 def test_bad_lines_are_skipped_and_counted(said, folder):
     (folder / "bad.svm").write_text("1 1:1\n-1 3:x\n-1 1:-1\n")
     code, out, err = said("train", "bad.svm", "--skip-bad-lines")

@@ -17,6 +17,7 @@ OPTIONS = {
     "format": "--format",
     "n_columns": "--n-columns",
     "zero_based": "--zero-based",
+    "header": "--header",
 }
 SETTING = re.compile(
     rf"(?<![-\w])(?P<name>{'|'.join(OPTIONS)})=(?:\[(?P<listed>\"[^\"]*\")\]|\"(?P<word>[^\"]*)\"|(?P<open>…?))"

@@ -97,6 +97,9 @@ def add_reading(parser: Any) -> None:
         help="of numbers that stand for categories; may be given again",
     )
     group.add_argument(
+        "--header", choices=("auto", "yes", "no"), help="whether a text table begins with names (auto)"
+    )
+    group.add_argument(
         "--zero-based", choices=("auto", "yes", "no"), help="whether LIBSVM text counts columns from 0 (auto)"
     )
     group.add_argument(
@@ -206,8 +209,9 @@ def reading_settings(arguments: argparse.Namespace, but: Iterable[str] = ()) -> 
         name: getattr(arguments, name, None)
         for name in ("format", "label", "weight", "missing", "drop", "categories", "n_columns")
     }
-    zero_based = getattr(arguments, "zero_based", None)
-    given["zero_based"] = None if zero_based in (None, "auto") else zero_based == "yes"
+    for name in ("header", "zero_based"):
+        said = getattr(arguments, name, None)
+        given[name] = None if said in (None, "auto") else said == "yes"
     given["skip_bad_lines"] = getattr(arguments, "skip_bad_lines", False) or None
     folder = getattr(arguments, "cache_folder", None)
     given["cache"] = folder if folder is not None else getattr(arguments, "cache", False) or None

@@ -37,6 +37,8 @@ EXAMPLES = """\
   maxmargin path cells.csv --cv loo --plot path.png
 """
 
+TINY = 1e-6  # gaps below are told as such: their digits are rounding
+
 
 def add_path(commands: Any) -> None:
     """Describe the command to the parser."""
@@ -172,7 +174,7 @@ def table_of(path: Path) -> list[str]:
     rows = [
         [
             f"{path.C[k]:.4g}",
-            percent(path.gaps[k]),
+            "< 0.0001 %" if path.gaps[k] < TINY else percent(path.gaps[k]),
             percent(path.training_error[k]),
             "" if path.n_support is None else f"{path.n_support[k]:,}",
             f"{path.margin[k]:.3g}",
