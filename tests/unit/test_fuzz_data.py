@@ -1,5 +1,6 @@
 """Any bytes as a data file of any format: data that work or an error of ours, in bounded memory."""
 
+import io
 import warnings
 
 import numpy as np
@@ -57,6 +58,7 @@ def try_to_load(folder, name, content, **settings):
     refusal = data = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SkippedLines)
+        warnings.filterwarnings("ignore", "Reading `.npy`")  # of Python 2, NumPy says
         with memory_bounded(4_000_000 + 5000 * len(content)):
             try:
                 data = load_data(path, n_jobs=1, **settings)
@@ -98,3 +100,24 @@ def test_damaged_text_with_bad_lines_left_out(good, tmp_path_factory, name, chos
 def test_any_bytes(good, tmp_path_factory, name, content):
     try_to_load(tmp_path_factory.getbasetemp(), name, content)
     try_to_load(tmp_path_factory.getbasetemp(), name, good[name][:8] + content)
+
+
+@pytest.mark.parametrize("code", [b"\0\0\x11\0", b"\0\xd8\0\0", b"\xff\xff\xff\xff"])
+def test_text_that_is_no_text(good, tmp_path, code):
+    entries = entries_of(good["a.npz"])
+    entries["y.npy"] = entries["y.npy"].replace("b".encode("utf-32-le"), code)
+    (tmp_path / "a.npz").write_bytes(archive_of(entries))
+    with pytest.raises(FileFormatError, match="no letter"):
+        load_data(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("dtype", ["<U0", "|S0"])
+def test_text_without_letters_takes_no_memory(good, tmp_path, dtype):
+    entries = entries_of(good["a.npz"])
+    header = io.BytesIO()
+    fields = {"descr": dtype, "fortran_order": False, "shape": (2**40,)}
+    np.lib.format.write_array_header_1_0(header, fields)
+    entries["y.npy"] = header.getvalue()
+    (tmp_path / "a.npz").write_bytes(archive_of(entries))
+    with memory_bounded(10_000_000), pytest.raises(FileFormatError, match="expected numbers or text"):
+        load_data(tmp_path / "a.npz")

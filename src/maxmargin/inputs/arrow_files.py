@@ -23,6 +23,7 @@ def read_parquet(content: bytes, source: str, settings: ReadSettings) -> Data:
     with damage_named("Parquet", source):
         file = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(content), page_checksum_verification=True)
         table = file.read(use_threads=settings.n_jobs != 1)
+        table.validate(full=True)  # text that is none would end in the middle of its use
         n_rows = file.metadata.num_rows
     if table.num_rows != n_rows:
         raise FileFormatError(f"the file promises {n_rows:,} rows and has {table.num_rows:,}", source)

@@ -166,8 +166,8 @@ def look_up(path: Path, key: Fields, threads: int) -> Data | None:
         return None
     except OSError as error:
         warn(f"{path} cannot be read, so the source is: {error.strerror or error}", depth=1)
-    except (DamagedArchive, InvalidInput, KeyError, TypeError, ValueError, AttributeError) as error:
-        warn(f"{path} is damaged and is made anew: {error}", depth=1)
+    except (DamagedArchive, LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        warn(f"{path} is damaged and is made anew: {error!s:.200}", depth=1)
     return None
 
 
@@ -237,7 +237,7 @@ FIELD_KINDS: dict[str, set[type]] = {
 
 
 def data_from(header: Fields, arrays: Mapping[str, NDArray[Any]]) -> Data:
-    """Return the record; what cannot be one is an InvalidInput, KeyError, TypeError or ValueError."""
+    """Return the record; what cannot be one is one of the errors that `look_up` expects."""
     found: dict[str, Any] = {"y": None} | {
         name: arrays[name].astype(object) if name in header["objects"] else arrays[name]
         for name in ("y", "classes", "sample_weight")
@@ -248,6 +248,8 @@ def data_from(header: Fields, arrays: Mapping[str, NDArray[Any]]) -> Data:
     weights = found.get("sample_weight", X)
     if X.dtype.kind not in "biuf" or X.ndim != 2 or weights.dtype.kind not in "biuf":
         raise InvalidInput(f"rows of type {X.dtype} in {X.ndim} dimensions, weights of type {weights.dtype}")
+    if "classes" in found and found["classes"].ndim != 1:
+        raise InvalidInput(f"classes in {found['classes'].ndim} dimensions")
     for name, kinds in FIELD_KINDS.items():
         if type(header[name]) not in kinds:
             raise InvalidInput(f"{name} is {header[name]!r:.50}")

@@ -16,6 +16,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from maxmargin.errors import FileFormatError
+from maxmargin.inputs.plain_arrays import has_only_letters
 
 __all__ = ["Archive", "array_of"]
 
@@ -86,7 +87,7 @@ def read_array(file: IO[bytes], size: int, source: str) -> NDArray[Any]:
         raise FileFormatError(
             "it holds Python objects, and to read those is to run a program; save numbers or text", source
         )
-    if dtype.names is not None or dtype.kind not in "biufSU":
+    if dtype.names is not None or dtype.kind not in "biufSU" or dtype.itemsize == 0:
         raise FileFormatError(f"expected numbers or text, found {dtype}", source)
     if any(length < 0 for length in shape):
         raise FileFormatError(f"a shape cannot be {shape}", source)
@@ -97,6 +98,8 @@ def read_array(file: IO[bytes], size: int, source: str) -> NDArray[Any]:
         )
     flat = np.empty(math.prod(shape), dtype=dtype)
     read_all(file, flat, source)
+    if dtype.kind == "U" and not has_only_letters(flat):
+        raise FileFormatError("its text has something in it that is no letter: damaged", source)
     array = flat.reshape(shape, order="F" if is_fortran else "C")
     return array if dtype.isnative else array.astype(dtype.newbyteorder("="))
 
