@@ -111,6 +111,16 @@ def test_a_text_among_numbers_is_a_mistake_and_a_number_among_texts_a_category()
     assert data.feature_names == ("a=1", "a=2", "a=x", "b")
 
 
+def test_what_the_first_rows_look_like_does_not_decide():
+    texts, numbers = [f"t{n % 9}" for n in range(150)], [str(n % 7) for n in range(200)]
+    for column, other in ((texts, numbers), (numbers, texts)):
+        rows = [*column, *other]
+        with pytest.raises(FileFormatError, match=r'expected a number in "a" .field 1., found "t0"'):
+            load("a,b,y\n" + "".join(f"{field},1,0\n" for field in rows))
+        rows += [f"t{n % 9}" for n in range(100)]
+        assert load("a,b,y\n" + "".join(f"{field},1,0\n" for field in rows)).n_columns == 17
+
+
 @pytest.mark.parametrize(
     ("column", "message"),
     [

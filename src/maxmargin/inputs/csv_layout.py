@@ -15,18 +15,24 @@ from maxmargin.inputs.source import located_errors
 __all__ = ["SEPARATORS", "Layout", "decoded", "find_layout", "is_missing"]
 
 SEPARATORS = "\t;,"
-LOOKED_AT = 100  # records, to tell names from rows
+# Of the first records, to tell names from rows and text from numbers.
+LOOKED_AT = 100
+FIELDS_LOOKED_AT = 20_000
 MISSING = frozenset({"", "?", "na", "n/a", "#n/a", "<na>", "nan", "null"})
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How fields are separated, where in the text the rows start, and what the columns are called."""
+    """How fields are separated, where in the text the rows start, and what the columns are called.
+
+    ``looks_like_text`` tells for each column whether most of the first rows have text there; it is a guess.
+    """
 
     separator: str
     start: int
     header: Header
+    looks_like_text: tuple[bool, ...]
 
 
 def find_layout(content: bytes, path: Path, settings: ReadSettings) -> Layout:
@@ -47,12 +53,17 @@ def find_layout(content: bytes, path: Path, settings: ReadSettings) -> Layout:
     with located_errors(path):
         first, start = _core.read_csv_record(content, 0, separator)
     names = tuple(decoded(field, path) for field in first)
-    if settings.header == "auto":
-        has_header = is_header(names, following(content, start, separator), settings)
-    else:
-        has_header = bool(settings.header)
+    rows = following(content, start, separator)
+    columns = [
+        [row[place] for row in rows if place < len(row) and not is_missing(row[place])]
+        for place in range(len(first))
+    ]
+    has_header = settings.header
+    if has_header == "auto":
+        has_header = is_header(names, columns, settings)
     header = Header(str(path), len(names), names if has_header else ())
-    return Layout(separator, start if has_header else 0, header)
+    looks_like_text = tuple(2 * sum(map(is_text, column)) > len(column) for column in columns)
+    return Layout(separator, start if has_header else 0, header, looks_like_text)
 
 
 def find_separator(content: bytes, path: Path, settings: ReadSettings) -> str:
@@ -85,7 +96,7 @@ def following(content: bytes, start: int, separator: str) -> list[list[str]]:
     """Return the fields of some records, up to the first that is broken."""
     records: list[list[str]] = []
     with suppress(_core.ReadError):
-        while len(records) < LOOKED_AT:
+        while len(records) < LOOKED_AT and sum(map(len, records)) < FIELDS_LOOKED_AT:
             fields, start = _core.read_csv_record(content, start, separator)
             if not fields:
                 break
@@ -93,7 +104,7 @@ def following(content: bytes, start: int, separator: str) -> list[list[str]]:
     return records
 
 
-def is_header(first: tuple[str, ...], rows: list[list[str]], settings: ReadSettings) -> bool:
+def is_header(first: tuple[str, ...], columns: list[list[str]], settings: ReadSettings) -> bool:
     """Tell whether the first line holds names.
 
     It does if somebody asks for a column by name, if it has one of the usual names of labels, or if it has
@@ -109,14 +120,10 @@ def is_header(first: tuple[str, ...], rows: list[list[str]], settings: ReadSetti
         known = {column.name for column in settings.encoding.columns}
         if known & set(first):
             return True
-    columns = [
-        [row[place] for row in rows if place < len(row) and not is_missing(row[place])]
-        for place in range(len(first))
-    ]
     is_number = [2 * sum(not is_text(field) for field in column) > len(column) for column in columns]
     if any(is_text(name) and number for name, number in zip(first, is_number, strict=True)):
         return True
-    if not rows:
+    if not any(columns):
         return all(is_text(name) for name in first)
     if any(is_number):
         return False

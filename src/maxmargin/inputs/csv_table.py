@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -75,7 +76,7 @@ def read_csv(content: bytes, path: Path, settings: ReadSettings) -> Data:
     """
     layout = find_layout(content, path, settings)
     roles = assign_roles(layout.header, settings)
-    parsed = parse(content, path, layout, kinds_of(roles), settings)
+    parsed = parse(content, path, layout, kinds_of(roles, layout), settings)
     decided = decided_kinds(parsed, roles)
     if decided != parsed.kinds:
         parsed = parse(content, path, layout, decided, settings)
@@ -110,11 +111,12 @@ def parse(content: bytes, path: Path, layout: Layout, kinds: str, settings: Read
 # ---------------------------------------------------------------- which column is what
 
 
-def kinds_of(roles: Roles) -> str:
+def kinds_of(roles: Roles, layout: Layout) -> str:
     """Return what the core is told about each field at first."""
     kinds = [SKIPPED] * roles.header.n_fields
     for feature in roles.read:
-        kinds[feature.place] = TEXT if feature.kind == "categories" else GUESSED
+        seems_text = feature.kind == "guess" and layout.looks_like_text[feature.place]
+        kinds[feature.place] = TEXT if feature.kind == "categories" or seems_text else GUESSED
     for place in (roles.label, roles.weight):
         if place is not None:
             kinds[place] = EITHER
@@ -137,7 +139,26 @@ def decided_kinds(parsed: Parsed, roles: Roles) -> str:
         n_numbers = int(np.count_nonzero(~np.isnan(parsed.numbers[:, column])))
         is_text = n_numbers == 0 if place in known else n_texts > n_numbers
         kinds[place] = TEXT if is_text else NUMBER
+    guessed = {feature.place for feature in roles.read if feature.kind == "guess"}
+    for place, (codes, texts) in zip(parsed.places(TEXT + EITHER), parsed.loose, strict=True):
+        if place in guessed and texts is not None and not has_more_texts(codes, texts):
+            kinds[place] = NUMBER
     return "".join(kinds)
+
+
+def has_more_texts(codes: NDArray[Any], texts: list[bytes]) -> bool:
+    """Tell whether a column that was read as text holds more texts than numbers, or nothing at all."""
+    counts = np.bincount(codes[codes >= 0], minlength=len(texts))
+    n_numbers = sum(int(count) for count, text in zip(counts, texts, strict=True) if is_number(text))
+    return 2 * n_numbers < counts.sum() or len(texts) == 0
+
+
+def is_number(text: bytes) -> bool:
+    """Tell whether the core would read a finite number."""
+    try:
+        return b"_" not in text and math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def found_columns(parsed: Parsed, roles: Roles, path: Path) -> FoundColumns:
