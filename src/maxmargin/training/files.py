@@ -39,6 +39,8 @@ Arrays = Mapping[str, NDArray[Any]]
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a model to a file; it appears whole or not at all.
 
+    The format is documented: JSON and plain arrays, which need neither this package nor Python.
+
     Parameters
     ----------
     model : LinearModel or fitted estimator

@@ -52,6 +52,10 @@ def export_onnx(model: Any, path: str | os.PathLike[str], *, dtype: str = "float
     -----
     An ONNX file does not check its input: NaN in X gives some label, where `predict` would refuse it.
 
+    It takes features, not tables. For a model of a table with categories or replaced values, d counts a
+    feature for each category, in the order of ``feature_names``, 1 where a row has it and 0 elsewhere; how
+    the columns of the table became features is in the file's metadata as ``maxmargin.encoding``, in JSON.
+
     Examples
     --------
     >>> from pathlib import Path
