@@ -20,15 +20,19 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 class CommandHelp(Directive):
-    """Show the help of every command, each under its own heading."""
+    """Show the help of the program, then that of every command under its own heading."""
 
     final_argument_whitespace: ClassVar[bool] = False
 
     def run(self) -> list[nodes.Node]:
-        """Return one section a command."""
+        """Return the program's help, and one section a command."""
+        from maxmargin.cli.program import build_parser
+
         env = self.state.document.settings.env
         env.note_reread()
-        return [self.section(name, parser) for name, parser in commands().items()]
+        program = build_parser()
+        sections = [self.section(name, parser) for name, parser in commands(program).items()]
+        return [nodes.literal_block(text=help_text(program), language="text"), *sections]
 
     def section(self, name: str, parser: argparse.ArgumentParser) -> nodes.section:
         """Return the heading and the help text."""
@@ -39,12 +43,9 @@ class CommandHelp(Directive):
         return section
 
 
-def commands() -> dict[str, argparse.ArgumentParser]:
+def commands(program: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
     """Return the parser of each command, in the program's order."""
-    from maxmargin.cli.program import build_parser
-
-    parser = build_parser()
-    choices = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    choices = next(action for action in program._actions if isinstance(action, argparse._SubParsersAction))
     return dict(choices.choices)
 
 

@@ -16,13 +16,18 @@ ROOT = Path(__file__).parents[2]
 KINDS = (
     "index.html",
     "start.html",
+    "guides/index.html",
+    "coming-from/vowpal-wabbit.html",
     "lecture-to-library.html",
     "generated/gallery/index.html",
     "generated/gallery/geometry/plot_margin_boundary.html",
+    "reference/index.html",
     "reference/training.html",
     "reference/command-line.html",
     "generated/reference/maxmargin.LinearSVM.html",
+    "generated/benchmarks/index.html",
     "generated/benchmarks/threads.html",
+    "decisions.html",
     "search.html",
 )
 

@@ -80,6 +80,16 @@ def test_every_decision_is_listed():
     )
 
 
+@pytest.mark.parametrize("index", ["guides/index.md", "coming-from/index.md", "reference/index.md"])
+def test_every_page_below_has_a_card(index):
+    text = (DOCS / index).read_text(encoding="utf-8")
+    pages = text.split(":hidden:")[1].split("```")[0].split()
+    assert re.findall(r"^:link: (\S+)$", text, flags=re.MULTILINE) == pages
+    folder = (DOCS / index).parent
+    files = {page.stem for page in (*folder.glob("*.md"), *folder.glob("*.rst"))} - {"index"}
+    assert {page for page in pages if not page.startswith("..")} == files
+
+
 def test_every_benchmark_is_listed():
     scripts = {path.name for path in (ROOT / "benchmarks").glob("*.py")}
     table = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
