@@ -13,7 +13,15 @@ import numpy as np
 import maxmargin as mm
 from maxmargin.datasets import breast_cancer
 
-__all__ = ["Tumours", "chart_data", "plain_text", "tumours"]
+__all__ = [
+    "Tumours",
+    "chart_data",
+    "plain_text",
+    "report_of",
+    "tumour_report",
+    "tumours",
+    "two_classes",
+]
 
 
 class Tumours(NamedTuple):
@@ -48,6 +56,20 @@ def tumour_report(folder: Path, **settings: Any) -> Path:
         *data.train,
         **{"test": data.test, "feature_names": data.names, "path": folder / "report.html", **settings},
     )
+
+
+def two_classes(n: int = 200, d: int = 4, seed: int = 0) -> tuple[Any, Any]:
+    """Rows of two classes, yes and no, that overlap."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    y = np.where(X @ rng.normal(size=d) + 0.5 * rng.normal(size=n) > 0, "yes", "no")
+    return X, y
+
+
+def report_of(model: Any, X: Any, y: Any, folder: Path, **settings: Any) -> str:
+    """Write a report and return what is in the file."""
+    file = mm.report(model, X, y, path=folder / "report.html", **{"max_time": 20, **settings})
+    return file.read_text(encoding="utf-8")
 
 
 def chart_data(page: str, name: str) -> Any:

@@ -11,12 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from browser.report_pages import chart_data, plain_text, tumour_report, tumours
+from browser.report_pages import chart_data, plain_text, report_of, tumour_report, tumours, two_classes
 from scipy.sparse import csr_matrix
 from scipy.stats import binomtest
 
 import maxmargin as mm
-from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, MissingFile
+from maxmargin.errors import InvalidInput, InvalidParameter, MissingFile
 from maxmargin.reporting.fingerprint import fingerprint_of
 from maxmargin.reporting.page import MissingJinja
 
@@ -29,18 +29,6 @@ def page(tmp_path_factory) -> str:
 @pytest.fixture(scope="module")
 def words(page) -> str:
     return plain_text(page)
-
-
-def report_of(model, X, y, folder, **settings) -> str:
-    file = mm.report(model, X, y, path=folder / "report.html", **{"max_time": 20, **settings})
-    return file.read_text(encoding="utf-8")
-
-
-def two_classes(n: int = 200, d: int = 4, seed: int = 0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    y = np.where(X @ rng.normal(size=d) + 0.5 * rng.normal(size=n) > 0, "yes", "no")
-    return X, y
 
 
 # ---------------------------------------------------------------- numbers
@@ -171,6 +159,26 @@ def test_scikit_learn_models_and_pipelines_with_texts(tmp_path):
     assert "LinearSVC" in said
     assert "good film number 0" in said  # the suspicious one
     assert "penalised offset" in said
+
+
+def test_texts_of_a_series_are_those_of_the_rows_whatever_its_index(tmp_path):
+    import pandas
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.pipeline import make_pipeline
+
+    words = [f"{'good' if k % 2 else 'bad'} film {k}" for k in range(40)]
+    backwards = pandas.Index(range(39, -1, -1))
+    texts = pandas.Series(words, index=backwards)
+    y = pandas.Series(["praise" if k % 2 or k == 6 else "blame" for k in range(40)], index=backwards)
+    pipeline = make_pipeline(TfidfVectorizer(), mm.LinearSVM()).fit(texts, y)
+    rows = pipeline[0].transform(texts)
+    for page in (
+        report_of(pipeline, texts, y, tmp_path),
+        report_of(pipeline, texts.set_axis(backwards + 100), y, tmp_path),
+        report_of(pipeline[-1], rows, y, tmp_path, texts=texts),
+    ):
+        said = plain_text(page[page.index('<section id="suspects"') : page.index('<section id="guarantees"')])
+        assert re.search(r"6 praise blame \S+ \S+ bad film 6\b", said)
 
 
 def test_balanced_classes_of_a_model_from_a_file(tmp_path):
@@ -314,73 +322,3 @@ def test_without_jinja_it_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(MissingJinja, match=r"pip install 'maxmargin\[report\]'"):
         mm.report(mm.LinearSVM().fit(X, y), X, y, path=tmp_path / "r.html")
-
-
-def test_no_time_means_less_and_says_so(tmp_path):
-    X, y = two_classes()
-    model = mm.LinearSVM().fit(X, y)
-    said = plain_text(report_of(model, X, y, tmp_path, max_time=1e-9))
-    assert "max_time was over before" in said
-    assert "This is the training error turned around" in said
-    model = mm.LinearSVM().fit(X[:150], y[:150])
-    said = plain_text(report_of(model, X[:150], y[:150], tmp_path, test=(X[150:], y[150:]), max_time=1e-9))
-    assert "right on 50 held-out rows that had no part in training" in said
-
-
-def test_guarantees_keep_to_the_time_and_say_what_costs_none(tmp_path, monkeypatch):
-    X, y = two_classes()
-    model = mm.LinearSVM().fit(X, y)
-    assert "Not claimed: held-out error (no test examples were given), mistake" in plain_text(
-        report_of(model, X, y, tmp_path)
-    )
-    monkeypatch.setattr("maxmargin.reporting.stages.AT_LEAST", 1e-9)
-    said = plain_text(report_of(model, X, y, tmp_path, max_time=1e-9))
-    assert "compression (max_time was over before it was found)" in said
-    assert "VC dimension" in said
-
-
-def test_what_is_not_decided_is_estimated_and_said_to_be(tmp_path):
-    X, y = two_classes()
-    y[:30] = "no"
-    said = plain_text(report_of(mm.LinearSVM().fit(X, y), X, y, tmp_path, watch=lambda progress: True))
-    assert re.search(r"≈ \d\d\.\d % right on 200 rows when each is left out of the fit, by estimates", said)
-    assert re.search(r"in the time there was: proved is [\d.]+ % to [\d.]+ %", said)
-
-
-def test_an_interrupt_writes_what_is_known(tmp_path):
-    X, y = two_classes()
-
-    def watch(progress):
-        raise KeyboardInterrupt
-
-    target = tmp_path / "r.html"
-    with pytest.raises(Interrupted, match="holds what was known by then") as raised:
-        mm.report(mm.LinearSVM().fit(X, y), X, y, path=target, watch=watch)
-    assert raised.value.model == target
-    said = plain_text(target.read_text(encoding="utf-8"))
-    assert "cut short by Ctrl-C" in said[: said.index("How often it is right")]  # before anything else
-    assert "the optimum" in said
-
-
-def test_an_interrupt_along_the_path_keeps_its_beginning(tmp_path):
-    X, y = two_classes()
-    counted = []
-
-    def watch(progress):
-        counted.append(progress)
-
-    mm.report(mm.LinearSVM().fit(X, y), X, y, path=tmp_path / "r.html", watch=watch)
-    everything = len(counted)
-    counted.clear()
-
-    def interrupt(progress):
-        counted.append(progress)
-        if len(counted) == everything - 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(Interrupted):
-        mm.report(mm.LinearSVM().fit(X, y), X, y, path=tmp_path / "r.html", watch=interrupt)
-    page = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert re.search(r"Rows were left out at [2-8] of 9 values of C", plain_text(page))
-    series = chart_data(page, "path-chart")["series"]
-    assert sum(value is not None for value in series[1]["values"]) >= 2

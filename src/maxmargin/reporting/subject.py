@@ -34,7 +34,7 @@ class Subject:
         Of the columns.
     has_names : bool
         Whether somebody gave them.
-    texts : sequence of str or None
+    texts : list of str or None
         What the rows were before they were numbers.
     redact : bool
         Whether single rows stay out of the report.
@@ -45,7 +45,7 @@ class Subject:
     class_weight: Any
     names: list[str]
     has_names: bool
-    texts: Sequence[str] | None
+    texts: list[str] | None
     redact: bool
 
     @property
@@ -112,7 +112,9 @@ def subject_of(
 ) -> Subject:
     """Read what the caller gave; refuse what does not fit together."""
     if texts is None and _is_text(X):
-        texts = [str(text) for text in X]
+        texts = X
+    # A list: a series of pandas is asked by label, not by row.
+    texts = None if texts is None else [str(text) for text in texts]
     if isinstance(model, tuple) and len(model) == 2:
         model = given_model(*model, np.unique(np.asarray(y)), None, "hinge")
     examined = examine_model(model, X, y, sample_weight)
@@ -152,7 +154,7 @@ def _untold(class_weight: Any, estimator: Any) -> Any:
 def _is_text(X: Any) -> bool:
     if isinstance(X, list | tuple):
         return len(X) > 0 and all(isinstance(entry, str) for entry in X)
-    return getattr(X, "ndim", 0) == 1 and len(X) > 0 and isinstance(X[0], str)
+    return getattr(X, "ndim", 0) == 1 and all(isinstance(entry, str) for entry in X) and len(X) > 0
 
 
 def _names(model: Any, examined: Examined, X: Any, given: Sequence[Any] | None) -> list[str] | None:
