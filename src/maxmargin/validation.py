@@ -23,6 +23,7 @@ __all__ = [
     "check_matrix",
     "check_positive",
     "check_weights",
+    "distinct",
 ]
 
 
@@ -181,6 +182,14 @@ def _trusted(csr: Any, indices: NDArray[Any], starts: NDArray[Any]) -> Any:
         csr = csr.copy()
         csr.sum_duplicates()
     return csr
+
+
+def distinct(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the distinct values in increasing order.
+
+    As np.unique, which without counts first imports all of NumPy's masked arrays.
+    """
+    return np.unique(values, return_counts=True)[0]
 
 
 def check_labels(y: Any, n_rows: int) -> NDArray[Any]:

@@ -15,6 +15,7 @@ import pytest
 import maxmargin
 from maxmargin import load_model, save_data
 from maxmargin.results.data import Data
+from maxmargin.solvers.choose import SOLVERS
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -38,6 +39,11 @@ def test_python_m_maxmargin():
 
 
 def loaded_by(*arguments):
+    """The packages that a command loads."""
+    return {name.split(".")[0] for name in modules_loaded_by(*arguments)}
+
+
+def modules_loaded_by(*arguments):
     """The modules that a command loads."""
     program = (
         "import sys, json, contextlib\n"
@@ -47,13 +53,24 @@ def loaded_by(*arguments):
         "print(json.dumps(sorted(sys.modules)))"
     )
     done = python("-c", program, *arguments)
-    return {name.split(".")[0] for name in json.loads(done.stdout)}
+    return set(json.loads(done.stdout))
 
 
 def test_help_loads_next_to_nothing():
-    loaded = loaded_by("--help") | loaded_by("train", "--help")
+    loaded = loaded_by("--help") | loaded_by("train", "--help") | loaded_by("liblinear-train", "--help")
     assert "maxmargin" in loaded
     assert loaded.isdisjoint({"numpy", "scipy", "sklearn", "matplotlib", "pandas"})
+
+
+@pytest.mark.parametrize(
+    "words", ["train a.svm", "train a.svm --loss logistic", "train t.csv", "liblinear-train a.svm"]
+)
+def test_one_fit_waits_for_neither_scipy_nor_other_solvers(words):
+    loaded = modules_loaded_by(*words.split())
+    assert "maxmargin.training.train" in loaded
+    assert {"scipy", "sklearn", "pandas", "joblib"}.isdisjoint(name.split(".")[0] for name in loaded)
+    assert "numpy.ma" not in loaded
+    assert len(loaded & {f"maxmargin.solvers.{name}" for name in SOLVERS}) == 1
 
 
 def test_training_and_predicting_load_no_scikit_learn():
@@ -166,7 +183,7 @@ def test_ctrl_c_before_the_fit_writes_nothing(said, folder, monkeypatch):
     def pressed(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("maxmargin.inputs.load.load_data", pressed)
+    monkeypatch.setattr("maxmargin.inputs.load.load_rows", pressed)
     code, out, err = said("train", "a.svm")
     assert (code, out) == (130, "")
     assert err == "\nmaxmargin: interrupted; nothing was written\n"

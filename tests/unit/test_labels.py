@@ -83,9 +83,9 @@ def test_many_labels_of_few_classes_are_not_sorted(monkeypatch):
     sorted_lengths = []
     unique = np.unique
 
-    def watched(labels):
+    def watched(labels, **settings):
         sorted_lengths.append(len(labels))
-        return unique(labels)
+        return unique(labels, **settings)
 
     monkeypatch.setattr(module.np, "unique", watched)
     targets_of(LABELS["−1 and 1"])

@@ -110,7 +110,7 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     target = target_of(arguments, voice) if makes_model else None
     if target is not None:
         check_target(target, arguments.data)
-    data = read_data(arguments, arguments.data)
+    data = read_data(arguments, arguments.data, for_a_fit=makes_model)
     voice.result({"data": data_fields(data, arguments.data)})
     check_labels(data, arguments.data)
     problem = with_known_weights(problem, data, voice)

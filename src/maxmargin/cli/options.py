@@ -195,12 +195,15 @@ def check_sources(*sources: Path | None) -> None:
         raise InvalidParameter("the standard input (-) can be read once only; name a file for the other")
 
 
-def read_data(arguments: argparse.Namespace, source: Path) -> Data:
-    """Read a data file, or the standard input, as the options of `add_reading` say."""
-    from maxmargin.inputs.load import load_data
+def read_data(arguments: argparse.Namespace, source: Path, *, for_a_fit: bool = False) -> Data:
+    """Read a data file, or the standard input, as the options of `add_reading` say.
+
+    For a fit alone sparse rows stay plain arrays: importing SciPy may take longer than fitting.
+    """
+    from maxmargin.inputs.load import load_data, load_rows
 
     opened: Any = sys.stdin.buffer if source == STANDARD else source
-    return load_data(opened, **reading_settings(arguments))
+    return (load_rows if for_a_fit else load_data)(opened, **reading_settings(arguments))
 
 
 def reading_settings(arguments: argparse.Namespace, but: Iterable[str] = ()) -> dict[str, Any]:

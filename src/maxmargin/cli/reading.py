@@ -23,11 +23,11 @@ def source_text(source: Path) -> str:
     return "standard input" if source == STANDARD else str(source)
 
 
-def read_classes(arguments: argparse.Namespace, voice: Voice) -> Data:
+def read_classes(arguments: argparse.Namespace, voice: Voice, *, for_a_fit: bool = False) -> Data:
     """Read what a command learns from, say what it is, and refuse what holds nothing to tell apart."""
     from maxmargin.cli.described import data_fields
 
-    data = read_data(arguments, arguments.data)
+    data = read_data(arguments, arguments.data, for_a_fit=for_a_fit)
     say_what_was_read(data, arguments, voice)
     voice.result({"data": data_fields(data, arguments.data)})
     check_classes(data, arguments.data)

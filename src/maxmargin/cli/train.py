@@ -99,8 +99,8 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     target = target_of(arguments, voice)
     check_target(target, arguments.data)
     check_settings(arguments)
-    data = read_classes(arguments, voice)
     is_search = arguments.C == "auto"
+    data = read_classes(arguments, voice, for_a_fit=is_one_fit(arguments))
     model, is_missed = search(arguments, data, voice) if is_search else (fit(arguments, data, voice), False)
     names = None if data.feature_names is None else list(data.feature_names)
     model = replace(model, feature_names=names, scheme=data.scheme, label=data.label, encoding=data.encoding)
@@ -117,6 +117,13 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     if model.interrupted:
         return INTERRUPTED
     return max(warn(model, voice), MISSED if is_missed else DONE)
+
+
+def is_one_fit(arguments: argparse.Namespace) -> bool:
+    """Return whether there is one regularised fit to do, and nothing else to do with its rows."""
+    if arguments.C == "auto" or arguments.calibrate is not None:
+        return False
+    return arguments.lam != 0 and (arguments.C is None or math.isfinite(arguments.C))
 
 
 def fit(arguments: argparse.Namespace, data: Data, voice: Voice) -> LinearModel:

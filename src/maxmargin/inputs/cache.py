@@ -28,6 +28,7 @@ from maxmargin.errors import CacheWarning, InvalidInput, InvalidParameter
 from maxmargin.inputs.atomic_file import replacing
 from maxmargin.inputs.mapped_archive import DamagedArchive, MappedArchive, write_archive
 from maxmargin.inputs.settings import ReadSettings
+from maxmargin.results.csr_rows import CsrRows
 from maxmargin.results.data import Data
 from maxmargin.results.encoding import Encoding
 from maxmargin.rows.cores import resolve_jobs
@@ -269,8 +270,6 @@ def data_from(header: Fields, arrays: Mapping[str, NDArray[Any]]) -> Data:
 
 def rows_from(header: Fields, arrays: Mapping[str, NDArray[Any]]) -> Any:
     """Return sparse rows whose indices are inside the matrix."""
-    from scipy.sparse import csr_array
-
     values, columns, starts = arrays["values"], arrays["columns"], arrays["starts"]
     n_rows, n_columns = header["shape"]
     if columns.dtype not in (np.int32, np.int64) or starts.dtype != columns.dtype:
@@ -286,10 +285,5 @@ def rows_from(header: Fields, arrays: Mapping[str, NDArray[Any]]) -> Any:
     largest = columns.view(f"u{columns.dtype.itemsize}").max(initial=0) if len(columns) else 0
     if not is_consistent or (len(columns) and largest >= n_columns):
         raise InvalidInput("row starts or columns are outside the matrix")
-    X = csr_array((n_rows, n_columns), dtype=values.dtype)
-    # The constructor would copy them, because they are small parts of a larger array: the file.
-    X.data, X.indices, X.indptr = values, columns, starts
-    if header["is_canonical"]:
-        X.has_sorted_indices = True
-        X.has_canonical_format = True
-    return X
+    is_canonical = bool(header["is_canonical"])
+    return CsrRows((values, columns, starts), (n_rows, n_columns), is_canonical=is_canonical)

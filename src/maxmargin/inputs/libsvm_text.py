@@ -13,6 +13,7 @@ from maxmargin.inputs.libsvm_parts import parse_side_by_side
 from maxmargin.inputs.open_source import OpenSource
 from maxmargin.inputs.skipped_lines import skipped_lines_text, warn_of_skipped_lines
 from maxmargin.inputs.source import located_errors
+from maxmargin.results.csr_rows import CsrRows
 from maxmargin.results.data import Data
 from maxmargin.rows.cores import resolve_jobs
 
@@ -30,7 +31,7 @@ def read_libsvm(
     skip_bad_lines: bool = False,
     n_jobs: int | None = None,
 ) -> Data:
-    """Return the rows of LIBSVM text as a CSR array.
+    """Return the rows of LIBSVM text as `CsrRows`.
 
     Parameters
     ----------
@@ -45,8 +46,6 @@ def read_libsvm(
     n_jobs : int or None
         Threads; they change the time, nothing else.
     """
-    from scipy.sparse import csr_array
-
     path = source.path
     table = LibsvmTable(zero_based, n_columns, skip_bad_lines, source.n_bytes)
     try:
@@ -66,9 +65,7 @@ def read_libsvm(
     if bad_line is not None:
         warn_of_skipped_lines(path, table.n_bad_lines, bad_line)
         skipped = (f"line {bad_line.line}, column {bad_line.column}: {bad_line.message}",)
-    X = csr_array((values, columns, starts), shape=(len(labels), width))
-    X.has_sorted_indices = True
-    X.has_canonical_format = True
+    X = CsrRows((values, columns, starts), (len(labels), width), is_canonical=True)
     scheme = ZERO_BASED_SCHEME if counts_from_zero else "libsvm"
     return Data(X, labels, scheme=scheme, skipped=skipped, n_skipped=table.n_bad_lines)
 

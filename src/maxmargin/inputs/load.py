@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -16,10 +17,11 @@ from maxmargin.inputs.libsvm_text import read_libsvm
 from maxmargin.inputs.open_source import OpenSource, open_source
 from maxmargin.inputs.settings import FORMATS, ReadSettings
 from maxmargin.inputs.source import plain_suffix
+from maxmargin.results.csr_rows import CsrRows
 from maxmargin.results.data import Data
 from maxmargin.results.encoding import Encoding
 
-__all__ = ["format_by_suffix", "load_data", "read_data"]
+__all__ = ["format_by_suffix", "load_data", "load_rows", "read_data", "with_scipy"]
 
 
 # How files begin that are no text.
@@ -140,7 +142,9 @@ def load_data(
     >>> load_data(io.BytesIO(b"town,age\nOslo,40\n"), encoding=data.encoding).X
     array([[40.,  1.,  0.]])
     """
-    settings = ReadSettings(
+    data = load_rows(
+        source,
+        cache,
         format=format,
         label=label,
         weight=weight,
@@ -155,9 +159,20 @@ def load_data(
         skip_bad_lines=skip_bad_lines,
         n_jobs=n_jobs,
     )
+    return with_scipy(data)
+
+
+def with_scipy(data: Data) -> Data:
+    """Return the data with SciPy's array where rows are sparse."""
+    return replace(data, X=data.X.scipy) if isinstance(data.X, CsrRows) else data
+
+
+def load_rows(source: Any, cache: bool | str | os.PathLike[str] = False, **settings: Any) -> Data:
+    """Read as `load_data` does, but leave sparse rows as they are read, for who must not wait for SciPy."""
+    checked = ReadSettings(**settings)
     if cache is False:
-        return read_data(source, settings)
-    return cached(source, cache, settings, lambda: read_data(source, settings))
+        return read_data(source, checked)
+    return cached(source, cache, checked, lambda: read_data(source, checked))
 
 
 def read_data(source: Any, settings: ReadSettings) -> Data:

@@ -61,7 +61,7 @@ class AgreementCounts(Readable):
     ) -> AgreementCounts:
         """Count; `signs` tells the classes apart, and the rows may be a sample of `n_rows`."""
         found = np.asarray(agreements, dtype=np.float64)
-        low, high = np.percentile(found, [0.5, 99.5]) if len(found) else (0.0, 1.0)
+        low, high = _between(found, (0.005, 0.995)) if len(found) else (0.0, 1.0)
         low, high = min(float(low), -0.25), max(float(high), 1.25)
         width = _width((high - low) / MOST_BINS)
         first, last = math.floor(low / width), math.ceil(high / width)
@@ -108,6 +108,12 @@ class AgreementCounts(Readable):
 
     def _share(self, count: int) -> float:
         return count / max(1, self.n_counted)
+
+
+def _between(values: NDArray[np.float64], shares: tuple[float, float]) -> NDArray[np.float64]:
+    """Return the values below which these shares lie: np.quantile without its import of masked arrays."""
+    last = len(values) - 1
+    return np.asarray(np.interp(np.array(shares) * last, np.arange(last + 1), np.sort(values)))
 
 
 def _width(least: float) -> float:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from maxmargin.errors import InvalidInput
 from maxmargin.results.encoding import Encoding
 from maxmargin.results.wording import plural
+from maxmargin.validation import distinct
 
 __all__ = ["Data"]
 
@@ -82,7 +83,7 @@ class Data:
                 f"feature_names must name each of the {n_columns} columns of X; got {len(self.feature_names)}"
             )
         if self.classes.size == 0 and self.y is not None:
-            object.__setattr__(self, "classes", np.unique(self.y))
+            object.__setattr__(self, "classes", distinct(self.y))
 
     @property
     def n_rows(self) -> int:

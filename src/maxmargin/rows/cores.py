@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
+import sys
 import threading
 from typing import Any
 
@@ -20,16 +20,18 @@ def resolve_jobs(n_jobs: Any) -> int:
     count back from all cores, as in joblib.
     """
     if n_jobs is None:
-        inside_worker = (
-            threading.current_thread() is not threading.main_thread()
-            or multiprocessing.parent_process() is not None
-        )
+        inside_worker = threading.current_thread() is not threading.main_thread() or _has_parent()
         return 1 if inside_worker else _cores()
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
         raise InvalidParameter(
             f"n_jobs must be None or a whole number other than 0 (-1: all cores); got n_jobs={n_jobs!r}"
         )
     return n_jobs if n_jobs > 0 else max(1, _cores() + 1 + n_jobs)
+
+
+def _has_parent() -> bool:
+    multiprocessing = sys.modules.get("multiprocessing")  # a child of it has imported it
+    return multiprocessing is not None and multiprocessing.parent_process() is not None
 
 
 def _cores() -> int:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.training.scales import resolve_C
+from maxmargin.validation import distinct
 
 __all__ = ["Targets", "class_weights", "class_weights_of", "make_targets", "stated_class_weight"]
 
@@ -90,12 +91,12 @@ def _classes_of(labels: NDArray[Any]) -> NDArray[Any]:
     """
     try:
         if labels.shape[0] > _MANY_LABELS and labels.dtype.kind in "biufUS":
-            shown = np.unique(labels[:: labels.shape[0] // _LOOKED_AT])
+            shown = distinct(labels[:: labels.shape[0] // _LOOKED_AT])
             if len(shown) <= _FEW_CLASSES:
                 counted = sum(int(np.count_nonzero(labels == label)) for label in shown)
                 if counted == labels.shape[0]:
                     return shown
-        return np.unique(labels)
+        return distinct(labels)
     except TypeError:
         raise InvalidInput(
             "y mixes labels that cannot be compared, such as text and numbers. Use one kind."

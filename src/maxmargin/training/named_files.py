@@ -53,4 +53,4 @@ def _read(model: Any, path: Path) -> Data:
     rows = read_rows_for(model, path)
     if rows.y is None:
         raise InvalidInput(f"{path} has no labels: it has as many columns as the model, and no more")
-    return Data(rows.X, rows.y)
+    return Data(rows.X, rows.y, sample_weight=rows.sample_weight)

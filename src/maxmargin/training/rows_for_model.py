@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidParameter
 from maxmargin.inputs.libsvm_text import ZERO_BASED_SCHEME
-from maxmargin.inputs.load import find_format, read_opened
+from maxmargin.inputs.load import find_format, read_opened, with_scipy
 from maxmargin.inputs.open_source import open_source
 from maxmargin.inputs.settings import ReadSettings
 from maxmargin.results.encoding import Encoding, SourceColumn
@@ -53,7 +53,7 @@ def read_rows_for(
                 unknown=unknown,
                 earlier_label=model.label,
             )
-        data = read_opened(opened, settings)
+        data = with_scipy(read_opened(opened, settings))
     return RowsForModel(data.X, data.y, data.sample_weight)
 
 
