@@ -152,7 +152,7 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
         if name in _OF_THE_HINGES and model.loss not in ("hinge", "squared_hinge"):
             return f"{what}: with the {model.loss} loss every row pulls, so no rows are support vectors"
         if name in _OF_THE_HINGES:
-            return f"{what}: the support vectors of this model are not known, as where its rows are not in memory"
+            return f"{what}: support vectors of this model are not known, as where rows are not in memory"
         if name in _OF_THE_BARE_HINGE:
             return f"{what}: it belongs to a fit of the hinge without a regulariser, C=inf or lam=0"
         if name in (*_OF_CALIBRATION, "predict_proba", "predict_log_proba"):
