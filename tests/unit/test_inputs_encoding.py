@@ -166,6 +166,25 @@ def test_a_column_without_any_value(source):
     assert "age" not in load_data(source(frame), drop=["age"]).feature_names
 
 
+def test_a_binary_copy_keeps_everything(tmp_path):
+    table(gaps=0.2).assign(w=2.0).to_csv(tmp_path / "t.csv", index=False)
+    settings = {"label": "kind", "weight": "w", "missing": "mean", "drop": ["colour"]}
+    first = load_data(tmp_path / "t.csv", **settings)
+    load_data(tmp_path / "t.csv", cache=True, **settings)
+    again = load_data(tmp_path / "t.csv", cache=True, **settings)
+    np.testing.assert_array_equal(dense(again.X), dense(first.X))
+    np.testing.assert_array_equal(again.y, first.y)
+    np.testing.assert_array_equal(again.sample_weight, first.sample_weight)
+    assert (again.encoding, again.feature_names, again.label) == (first.encoding, first.feature_names, "kind")
+
+
+def test_an_encoding_is_no_way_to_read_sparse_text(tmp_path):
+    (tmp_path / "t.svm").write_text("1 1:2\n")
+    encoding = load_data(table()).encoding
+    with pytest.raises(InvalidParameter, match="encoding is for tables; .* is read as LIBSVM text"):
+        load_data(tmp_path / "t.svm", encoding=encoding)
+
+
 def test_drop_weight_and_categories_of_numbers(source):
     frame = table().assign(count=lambda frame: frame.index % 3 + 0.5).astype({"age": int})
     data = load_data(source(frame), label="kind", weight="count", drop=["town", 3], categories=["age"])

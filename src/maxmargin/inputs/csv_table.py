@@ -167,11 +167,11 @@ def found_columns(parsed: Parsed, roles: Roles, path: Path) -> FoundColumns:
         place: values if texts is None else TextColumn(values, [decoded(text, path) for text in texts])
         for place, (values, texts) in zip(parsed.places(TEXT + EITHER), parsed.loose, strict=True)
     }
-    stored = parsed.places(NUMBER + GUESSED)
-    wanted = tuple(feature.place for feature in roles.read if feature.place in set(stored))
+    column_of = {place: column for column, place in enumerate(parsed.places(NUMBER + GUESSED))}
+    wanted = tuple(feature.place for feature in roles.read if feature.place in column_of)
     numbers = parsed.numbers
-    if wanted != stored:
-        numbers = numbers[:, [stored.index(place) for place in wanted]]
+    if wanted != tuple(column_of):
+        numbers = numbers[:, [column_of[place] for place in wanted]]
     return FoundColumns(
         n_rows=len(parsed.starts),
         numbers=numbers,

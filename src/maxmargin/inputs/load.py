@@ -235,6 +235,7 @@ def check_is_libsvm(settings: ReadSettings, file: Path) -> None:
         ("drop", bool(settings.drop)),
         ("categories", bool(settings.categories)),
         ("header", settings.header != "auto"),
+        ("encoding", settings.encoding is not None),
     ):
         if is_given:
             raise InvalidParameter(f"{name} is for tables; {file} is read as LIBSVM text")
