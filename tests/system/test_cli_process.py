@@ -80,6 +80,30 @@ def test_training_and_predicting_load_no_scikit_learn():
     assert loaded.isdisjoint({"sklearn", "matplotlib", "pandas", "joblib"})
 
 
+def test_no_other_command_loads_scikit_learn():
+    program = (
+        "import sys\n"
+        "from maxmargin.cli import main\n"
+        "for line in sys.argv[1:]:\n"
+        "    assert main(line.split()) == 0, line\n"
+        "    assert 'sklearn' not in sys.modules, line\n"
+    )
+    commands = (
+        "train t.csv",
+        "evaluate t.model t.csv --certify",
+        "certify t.model t.csv",
+        "path t.csv --C-min 0.1 --C-max 1 --tol 0.1 --cv 2",
+        "loo t.csv",
+        "inspect t.csv",
+        "inspect t.model",
+        "convert t.csv out.svm --number-labels",
+        "convert t.model out.json",
+        "completion zsh",
+    )
+    done = python("-c", program, *commands)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_terminal_without_umlauts_still_gets_its_model():
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     done = python("-m", "maxmargin", "train", "a.svm", env=environment)
@@ -177,6 +201,36 @@ def test_ctrl_c_keeps_the_best_model(folder):
     assert out.endswith("wrote breast_cancer.model\n")
     assert load_model(folder / "breast_cancer.model").interrupted
     assert sorted(os.listdir(folder)) == ["a.svm", "breast_cancer.model", "t.csv"]
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["train", "--C", "auto", "--cv", "loo", "--Cs", "2000"],
+        ["train", "--C", "auto", "--cv", "5", "--Cs", "2000"],
+        ["path", "--tol", "1e-8", "--C-max", "1e6"],
+    ],
+)
+def test_ctrl_c_in_longer_work_keeps_what_there_is(folder, words):
+    command, *options = words
+    ours, theirs = os.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "maxmargin", command, str(CELLS), "-o", "kept", *options],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        text=True,
+    )
+    os.close(theirs)
+    shown = b""
+    while b" passes: within " not in shown:  # the live gap: it is at work
+        shown += os.read(ours, 4096)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=300)
+    os.close(ours)
+    assert process.returncode == 130
+    assert out.endswith("wrote kept\n")
+    assert (folder / "kept").is_file()
 
 
 def test_ctrl_c_before_the_fit_writes_nothing(said, folder, monkeypatch):

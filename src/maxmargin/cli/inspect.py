@@ -115,7 +115,8 @@ def model_lines(model: LinearModel) -> list[str]:
     lines.append(f"certificate    {model.certificate or 'none'}")
     if model.plans and model.status is not None:
         plan = model.plans[0]
-        lines.append(f"solver         {plan.solver} ({plan.reason}): {model.status.value}")
+        lines.append(f"solver         {plan.solver} ({plan.reason})")
+        lines.append(f"ended          {model.status.value}")
     widths = ", ".join(f"{width:.3g}" for width in model.margin[:20])
     lines.append(f"margin width   {widths}")
     if model.support is not None:
