@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
+from threadpoolctl import threadpool_limits
 
 from maxmargin import LinearSVM, MarginProjectionDisplay
 from maxmargin.displays.widest_direction import widest_direction
@@ -67,6 +68,19 @@ def test_every_form_of_rows_gives_the_same(form):
     usual = MarginProjectionDisplay.from_estimator((THETA, OFFSET), ROWS, SIGNS)
     np.testing.assert_allclose(display.distances, usual.distances, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(display.across, usual.across, rtol=1e-4, atol=1e-4)
+
+
+def test_the_direction_does_not_depend_on_how_many_threads_numpy_has():
+    rng = np.random.default_rng(7)
+    rows = sp.random(300, 50_000, density=1e-3, format="csr", random_state=rng)
+    normal = rng.normal(size=50_000)
+    normal /= np.sqrt(np.einsum("i,i->", normal, normal))
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            found.append(widest_direction(rows, normal))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    assert found[0][1] == found[1][1]
 
 
 def test_sparse_rows_are_never_made_dense(monkeypatch):
