@@ -108,7 +108,7 @@ def stream(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def wabbit(task: dict[str, Any]) -> dict[str, Any]:
-    """Let Vowpal Wabbit read its own text of the rows, with as many passes as it takes."""
+    """Let Vowpal Wabbit read its own cache of the rows, with as many passes as it takes."""
     from vowpalwabbit import Workspace
 
     from maxmargin import open_store
@@ -119,17 +119,17 @@ def wabbit(task: dict[str, Any]) -> dict[str, Any]:
     if not text.exists():
         write_text(X, y, text)
     l2 = 1.0 / (task["C"] * store.n_rows)
-    loss = {"hinge": "hinge", "logistic": "logistic"}[task["loss"]]
+    shared = f"--quiet --loss_function {task['loss']} --holdout_off -d {text} --cache_file {text}.cache"
+    if not Path(f"{text}.cache").exists():
+        Workspace(f"{shared} -k --passes 2").finish()  # as our rows were written before
     course, passes = [], 1
     while passes <= task["max_passes"]:
-        cache = text.with_suffix(".cache")
-        cache.unlink(missing_ok=True)
         began = time.perf_counter()
-        model = Workspace(
-            f"--quiet --loss_function {loss} --l2 {l2} -l {task['rate']} --holdout_off "
-            f"--passes {passes} -d {text} --cache_file {cache}"
-        )
+        model = Workspace(f"{shared} --passes {passes} {task['setting'].format(l2=l2)}")
         spent = time.perf_counter() - began
+        model.save(str(text.with_suffix(".model")))  # only then are weights shrunk as l2 asks
+        model.finish()
+        model = Workspace(f"--quiet -t -i {text.with_suffix('.model')}")
         w = np.array([model.get_weight(column) for column in range(store.n_columns)])
         offset = model.get_weight(11650396)  # where Vowpal Wabbit keeps its constant
         model.finish()
