@@ -4,6 +4,8 @@ New examples, and many more of them: ``HYPOTHESIS_PROFILE=thorough make test``.
 """
 
 import os
+import signal
+import threading
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -13,6 +15,14 @@ patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("maxmargin", patient, derandomize=True)
 settings.register_profile("thorough", patient, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "maxmargin"))
+
+# A shell that starts the suite in the background has it ignore Ctrl-C, and so would every program that a test
+# starts and interrupts.
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    and threading.current_thread() is threading.main_thread()
+):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
