@@ -34,11 +34,12 @@ nb::object array_from(read::OwnedArray<T>&& array) {
     return nb::ndarray<nb::numpy, T>(data, {array.size}, owner).cast();
 }
 
-read::LibsvmTable make_table(std::optional<bool> zero_based, std::optional<std::int64_t> n_columns,
-                             bool skip_bad_lines, std::optional<std::size_t> n_bytes) {
+void make_table(read::LibsvmTable* table, std::optional<bool> zero_based,
+                std::optional<std::int64_t> n_columns, bool skip_bad_lines,
+                std::optional<std::size_t> n_bytes) {
     read::LibsvmOptions options{read::IndexBase::detect, n_columns, skip_bad_lines};
     if (zero_based) options.base = *zero_based ? read::IndexBase::zero : read::IndexBase::one;
-    return read::LibsvmTable(options, n_bytes);
+    new (table) read::LibsvmTable(options, n_bytes);
 }
 
 void parse(read::LibsvmPart& part, nb::handle source, const read::LibsvmTable& table,
@@ -49,9 +50,14 @@ void parse(read::LibsvmPart& part, nb::handle source, const read::LibsvmTable& t
     run_to_the_end(token, [&] { return part.parse(text, table.options(), token); });
 }
 
-void append(read::LibsvmTable& table, const read::LibsvmPart& part) {
+read::PartPlace reserve(read::LibsvmTable& table, const read::LibsvmPart& part) {
     nb::gil_scoped_release unlocked;
-    table.append(part);
+    return table.reserve(part);
+}
+
+void fill(read::LibsvmTable& table, const read::LibsvmPart& part, const read::PartPlace& place) {
+    nb::gil_scoped_release unlocked;
+    table.fill(part, place);
 }
 
 nb::tuple finish(read::LibsvmTable& table) {
@@ -109,10 +115,13 @@ void bind_libsvm(nb::module_& module) {
              nb::sig("def parse(self, text: bytes | bytearray | memoryview, table: LibsvmTable, "
                      "token: StopToken) -> None"),
              "Read whole lines by the table's settings; several parts can be parsed at once.");
+    nb::class_<read::PartPlace>(module, "LibsvmPlace", "Where a part goes in a table.");
     nb::class_<read::LibsvmTable>(module, "LibsvmTable", "The rows of LIBSVM text, put together from parts.")
-        .def(nb::new_(&make_table), "zero_based"_a.none(), "n_columns"_a.none(), "skip_bad_lines"_a,
+        .def("__init__", &make_table, "zero_based"_a.none(), "n_columns"_a.none(), "skip_bad_lines"_a,
              "n_bytes"_a.none())
-        .def("append", &append, "part"_a, "Add the next part; ReadError for a line that cannot be read.")
+        .def("reserve", &reserve, "part"_a,
+             "Make room for the next part; ReadError for a line that cannot be read. By one thread.")
+        .def("fill", &fill, "part"_a, "place"_a, "Write a part to its place; several at once.")
         .def("finish", &finish,
              nb::sig("def finish(self) -> tuple["
                      "NDArray[numpy.float64], NDArray[numpy.int32 | numpy.int64], "

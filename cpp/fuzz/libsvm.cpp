@@ -99,7 +99,7 @@ Found found_by(Read read) {
     return found;
 }
 
-// Two parts at a time, each by a thread of its own.
+// Two parts at a time, each parsed and written to its place by a thread of its own.
 ReadText read_on_two_threads(std::string_view text, const LibsvmOptions& options, std::size_t part_bytes) {
     LibsvmTable table(options);
     const auto parts = cut_into_parts(text, part_bytes);
@@ -108,15 +108,23 @@ ReadText read_on_two_threads(std::string_view text, const LibsvmOptions& options
         maxmargin::NeverStop never;
         part.parse({parts[k].data(), parts[k].size()}, options, never);
     };
-    for (std::size_t k = 0; k < parts.size(); k += 2) {
-        const bool is_last = k + 1 == parts.size();
-        std::thread helper([&] {
-            if (!is_last) parse(second, k + 1);
-        });
+    for (std::size_t k = 0; k + 1 < parts.size(); k += 2) {
+        std::thread helper([&] { parse(second, k + 1); });
         parse(first, k);
         helper.join();
-        table.append(first);
-        if (!is_last) table.append(second);
+        const PartPlace place = table.reserve(first);
+        std::thread writer([&] { table.fill(first, place); });
+        try {
+            table.fill(second, table.reserve(second));  // which may have to move what the other writes to
+        } catch (...) {
+            writer.join();
+            throw;
+        }
+        writer.join();
+    }
+    if (parts.size() % 2 == 1) {
+        parse(first, parts.size() - 1);
+        table.fill(first, table.reserve(first));
     }
     return {table.finish(), table.n_bad_lines(), table.first_bad_line()};
 }

@@ -40,7 +40,7 @@ inline ReadText read_in_parts(std::string_view text, const LibsvmOptions& option
     NeverStop never;
     for (const std::vector<char>& lines : cut_into_parts(text, part_bytes)) {
         part.parse({lines.data(), lines.size()}, options, never);
-        table.append(part);
+        table.fill(part, table.reserve(part));
     }
     return {table.finish(), table.n_bad_lines(), table.first_bad_line()};
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "libsvm_text.hpp"
@@ -197,6 +198,37 @@ TEST("a token that says stop ends a long part") {
     maxmargin::NeverStop never;
     CHECK(part.parse(one_line + "\n", {}, never));
     CHECK(part.summary().n_values == 199999);
+}
+
+TEST("parts are written to their places side by side, while the table moves") {
+    std::vector<LibsvmPart> parts(64);
+    maxmargin::NeverStop never;
+    LibsvmTable table({});
+    std::vector<std::thread> writers;
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+        std::string text;
+        for (std::size_t row = 0; row < 40 * (k + 1); ++row)
+            text.append(std::to_string(k)).append(" ").append(std::to_string(row + 1)).append(":1\n");
+        if (k == 50) text += "1 3000000000:1\n";
+        parts[k].parse(text, {}, never);
+        const PartPlace place = table.reserve(parts[k]);
+        writers.emplace_back([&table, &part = parts[k], place] { table.fill(part, place); });
+    }
+    for (std::thread& writer : writers) writer.join();
+    const auto any = table.finish();
+    const auto& found = std::get<Wide>(any);
+    const auto columns = to_vector(found.columns);
+    const auto starts = to_vector(found.starts);
+    std::size_t at = 0;
+    bool is_right = columns.size() == 40 * 64 * 65 / 2 + 1;
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+        for (std::size_t row = 0; row < 40 * (k + 1); ++row, ++at)
+            is_right = is_right && columns[at] == static_cast<std::int64_t>(row) &&
+                       starts[at] == static_cast<std::int64_t>(at) &&
+                       found.labels.data[at] == static_cast<double>(k) && found.values.data[at] == 1.0;
+        if (k == 50) is_right = is_right && columns[at++] == 2999999999;
+    }
+    CHECK(is_right);
 }
 
 TEST("no bytes make the reader do anything but read or refuse, in parts of any length alike") {

@@ -624,13 +624,21 @@ class LibsvmPart:
         Read whole lines by the table's settings; several parts can be parsed at once.
         """
 
+class LibsvmPlace:
+    """Where a part goes in a table."""
+
 class LibsvmTable:
     """The rows of LIBSVM text, put together from parts."""
 
     def __init__(self, zero_based: bool | None, n_columns: int | None, skip_bad_lines: bool, n_bytes: int | None) -> None: ...
 
-    def append(self, part: LibsvmPart) -> None:
-        """Add the next part; ReadError for a line that cannot be read."""
+    def reserve(self, part: LibsvmPart) -> LibsvmPlace:
+        """
+        Make room for the next part; ReadError for a line that cannot be read. By one thread.
+        """
+
+    def fill(self, part: LibsvmPart, place: LibsvmPlace) -> None:
+        """Write a part to its place; several at once."""
 
     def finish(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.int32 | numpy.int64], NDArray[numpy.int32 | numpy.int64], NDArray[numpy.float64], int, bool]:
         """

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -11,8 +12,8 @@ namespace {
 constexpr std::int64_t kLargestNarrow = std::numeric_limits<std::int32_t>::max();
 
 template <class To, class From>
-void copy_as(std::span<const From> from, std::span<To> to, To minus) noexcept {
-    std::transform(from.begin(), from.end(), to.begin(),
+void copy_as(std::span<const From> from, To* to, To minus) noexcept {
+    std::transform(from.begin(), from.end(), to,
                    [minus](From value) { return static_cast<To>(static_cast<To>(value) - minus); });
 }
 
@@ -40,18 +41,61 @@ std::size_t LibsvmTable::expected(std::size_t have, std::size_t more) const noex
     return static_cast<std::size_t>(needed * std::max(growth, to_spare));
 }
 
-void LibsvmTable::append(const LibsvmPart& part) {
+PartPlace LibsvmTable::reserve(const LibsvmPart& part) {
+    const PartSummary& found = part.summary();
     n_bytes_read_ += part.n_bytes();
-    note(part.summary());
-    const auto labels = part.labels();
-    const auto values = part.values();
-    const auto n_values = static_cast<std::int64_t>(values_.size() + values.size());
-    const auto n_rows = static_cast<std::int64_t>(labels_.size() + labels.size());
-    if (part.summary().largest_index > kLargestNarrow || n_values > kLargestNarrow || n_rows > kLargestNarrow)
-        widen();
-    std::visit([&](auto& indices) { append_indices(indices, part); }, indices_);
-    std::ranges::copy(labels, labels_.extend(labels.size(), expected(labels_.size(), labels.size())).begin());
-    std::ranges::copy(values, values_.extend(values.size(), expected(values_.size(), values.size())).begin());
+    note(found);
+    const PartPlace place{labels_.size(), values_.size(), counts_from_zero_ ? 0 : 1};
+    const auto n_values = static_cast<std::int64_t>(place.value + found.n_values);
+    const auto n_rows = static_cast<std::int64_t>(place.row + found.n_rows);
+    const bool is_wide =
+        found.largest_index > kLargestNarrow || n_values > kLargestNarrow || n_rows > kLargestNarrow;
+    std::unique_lock alone(moving_, std::defer_lock);
+    if (is_wide || !has_room_for(found)) alone.lock();
+    if (is_wide) widen();
+    extend(found);
+    if (!counts_from_zero_) n_from_one_ = values_.size();
+    return place;
+}
+
+bool LibsvmTable::has_room_for(const PartSummary& part) const {
+    const bool has_index_room = std::visit(
+        [&](const auto& indices) {
+            return indices.columns.has_room_for(part.n_values) && indices.starts.has_room_for(part.n_rows);
+        },
+        indices_);
+    return has_index_room && values_.has_room_for(part.n_values) && labels_.has_room_for(part.n_rows);
+}
+
+void LibsvmTable::extend(const PartSummary& part) {
+    const auto extend_one = [this](auto& array, std::size_t count) {
+        array.extend(count, expected(array.size(), count));
+    };
+    std::visit(
+        [&](auto& indices) {
+            extend_one(indices.columns, part.n_values);
+            extend_one(indices.starts, part.n_rows);
+        },
+        indices_);
+    extend_one(values_, part.n_values);
+    extend_one(labels_, part.n_rows);
+}
+
+void LibsvmTable::fill(const LibsvmPart& part, const PartPlace& place) {
+    const std::shared_lock nobody_moves(moving_);
+    std::ranges::copy(part.labels(), labels_.data() + place.row);
+    std::ranges::copy(part.values(), values_.data() + place.value);
+    const auto write = [&]<class Index>(Indices<Index>& indices) {
+        copy_as<Index>(part.ends(), indices.starts.data() + place.row + 1,
+                       static_cast<Index>(-static_cast<std::int64_t>(place.value)));
+        std::visit(
+            [&](auto from) {
+                copy_as<Index>(from, indices.columns.data() + place.value,
+                               static_cast<Index>(place.first_index));
+            },
+            part.indices());
+    };
+    std::visit(write, indices_);
 }
 
 void LibsvmTable::note(const PartSummary& part) {
@@ -76,24 +120,12 @@ void LibsvmTable::widen() {
     Indices<std::int64_t> wide;
     const auto move = [this](GrowingArray<std::int32_t>& from, GrowingArray<std::int64_t>& to) {
         const std::span<const std::int32_t> values = from.span();
-        copy_as<std::int64_t>(values, to.extend(values.size(), expected(values.size(), 0)), 0);
+        copy_as<std::int64_t>(values, to.extend(values.size(), expected(values.size(), 0)).data(), 0);
         from = {};
     };
     move(narrow->starts, wide.starts);
     move(narrow->columns, wide.columns);
     indices_ = std::move(wide);
-}
-
-template <class Index>
-void LibsvmTable::append_indices(Indices<Index>& indices, const LibsvmPart& part) {
-    const auto ends = part.ends();
-    auto starts = indices.starts.extend(ends.size(), expected(indices.starts.size(), ends.size()));
-    copy_as<Index>(ends, starts, static_cast<Index>(-static_cast<std::int64_t>(values_.size())));
-    const std::size_t n_values = part.values().size();
-    auto columns = indices.columns.extend(n_values, expected(indices.columns.size(), n_values));
-    const Index first = counts_from_zero_ ? 0 : 1;
-    if (!counts_from_zero_) n_from_one_ = indices.columns.size();
-    std::visit([&](auto from) { copy_as<Index>(from, columns, first); }, part.indices());
 }
 
 AnySparseTable LibsvmTable::finish() {

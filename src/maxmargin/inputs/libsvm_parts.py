@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -28,23 +29,25 @@ class Piece:
         self.text: memoryview | None = None
         self.future: Future[None] | None = None
 
-    def parse(self, table: LibsvmTable, token: StopToken) -> None:
-        """Read the lines; the table only says by which settings."""
-        assert self.text is not None
-        self.parsed.parse(self.text, table, token)
-
     @property
     def is_busy(self) -> bool:
-        """Whether some helper has not finished with it."""
+        """Whether some helper is, or will be, at it."""
         return self.future is not None and not self.future.done()
+
+    def wait(self) -> None:
+        """Return when no helper is at it any more, or raise what went wrong."""
+        if self.future is not None:
+            results_of([self.future])
+            self.future = None
 
 
 class Parsing:
-    """Pieces on their way from the text to the table.
+    """Pieces on their way from the text to the table: read, parsed, given a place, written there.
 
-    The calling thread reads the text, appends parsed pieces to the table in the order of the text, and
-    parses a piece itself while the helpers have enough to do. So it alone waits for the disk or a pipe, and
-    Ctrl-C is heard; and the first error in the text is the first to be seen, whatever the number of threads.
+    The calling thread reads the text and gives parsed pieces their places in the order of the text; parsing
+    and writing it shares with the helpers, and does both itself while they have enough to do. So it alone
+    waits for the disk or a pipe, and Ctrl-C is heard; and the first error in the text is the first to be
+    seen, whatever the number of threads.
     """
 
     def __init__(self, table: LibsvmTable, helpers: ThreadPoolExecutor | None, n_helpers: int) -> None:
@@ -53,20 +56,20 @@ class Parsing:
         self._most_busy = AHEAD * n_helpers
         self._token = StopToken(None, threading.current_thread() is threading.main_thread())
         self._free = [Piece() for _ in range(self._most_busy + 1 + min(n_helpers, 1))]
-        self._begun: deque[Piece] = deque()  # in the order of the text
+        self._begun: deque[Piece] = deque()  # being parsed, in the order of the text
+        self._placed: deque[Piece] = deque()  # being written to their places
 
     def run(self, lines: WholeLines) -> None:
         """Parse all lines."""
         try:
             while True:
-                piece = self._free.pop()
+                piece = self._next_free()
                 piece.text = self._take(lines, piece)
                 if piece.text is None:
                     break
-                self._begin(piece)
-                while self._begun and not (self._free and self._begun[0].is_busy):
-                    self._append_first()
-            self._append_all()
+                self._begun.append(piece)
+                self._share(piece, piece.parsed.parse, piece.text, self._table, self._token)
+            self._place_all()
         except BaseException:
             self._token.stop()
             raise
@@ -75,29 +78,46 @@ class Parsing:
         try:
             return lines.take(piece.buffer)
         except FileFormatError:
-            self._append_all()  # what is wrong before this place is told first
+            self._place_all()  # what is wrong before this place is told first
             raise
 
-    def _begin(self, piece: Piece) -> None:
-        self._begun.append(piece)
-        if self._helpers is not None and sum(each.is_busy for each in self._begun) < self._most_busy:
-            piece.future = self._helpers.submit(piece.parse, self._table, self._token)
+    def _share(self, piece: Piece, work: Callable[..., None], *arguments: object) -> None:
+        """Hand the work to a helper, or do it if they have enough to do."""
+        n_busy = sum(each.is_busy for each in (*self._begun, *self._placed))
+        if self._helpers is not None and n_busy < self._most_busy:
+            piece.future = self._helpers.submit(work, *arguments)
         else:
-            piece.parse(self._table, self._token)
+            work(*arguments)
 
-    def _append_first(self) -> None:
+    def _next_free(self) -> Piece:
+        while True:
+            while self._begun and not self._begun[0].is_busy:
+                self._place_first()
+            while self._placed and not self._placed[0].is_busy:
+                self._free_first()
+            if self._free:
+                return self._free.pop()
+            (self._placed or self._begun)[0].wait()
+
+    def _place_first(self) -> None:
         piece = self._begun.popleft()
-        if piece.future is not None:
-            results_of([piece.future])
-            piece.future = None
+        piece.wait()
         assert piece.text is not None
         piece.text.release()  # so that the buffer may grow
-        self._table.append(piece.parsed)
+        place = self._table.reserve(piece.parsed)
+        self._placed.append(piece)
+        self._share(piece, self._table.fill, piece.parsed, place)
+
+    def _free_first(self) -> None:
+        piece = self._placed.popleft()
+        piece.wait()
         self._free.append(piece)
 
-    def _append_all(self) -> None:
+    def _place_all(self) -> None:
         while self._begun:
-            self._append_first()
+            self._place_first()
+        while self._placed:
+            self._free_first()
 
 
 def parse_side_by_side(

@@ -39,6 +39,8 @@ class GrowingArray {
 
   public:
     std::size_t size() const noexcept { return size_; }
+    T* data() noexcept { return data_.get(); }
+    bool has_room_for(std::size_t count) const noexcept { return count <= capacity_ - size_; }
     std::span<T> span() noexcept { return {data_.get(), size_}; }
     std::span<const T> span() const noexcept { return {data_.get(), size_}; }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <shared_mutex>
 #include <variant>
 
 #include "maxmargin/read/growing_array.hpp"
@@ -29,6 +30,12 @@ struct SparseTable {
 
 using AnySparseTable = std::variant<SparseTable<std::int32_t>, SparseTable<std::int64_t>>;
 
+// Where a part goes: behind so many rows and values; and what its indices count from.
+struct PartPlace {
+    std::size_t row, value;
+    std::int32_t first_index;
+};
+
 class LibsvmTable {
   public:
     // n_bytes: the length of the whole text, if it is known; only so that memory is asked for once.
@@ -36,8 +43,12 @@ class LibsvmTable {
 
     const LibsvmOptions& options() const noexcept { return options_; }
 
-    // In the order of the text. Throws ReadError for a line that cannot be read, unless they are skipped.
-    void append(const LibsvmPart& part);
+    // In the order of the text, by one thread: makes room for the part. Throws ReadError for a line that
+    // cannot be read, unless they are skipped.
+    PartPlace reserve(const LibsvmPart& part);
+
+    // In any order, several at once and beside reserve: writing to new memory takes as long as parsing.
+    void fill(const LibsvmPart& part, const PartPlace& place);
 
     // Once, after all parts. 32-bit indices when rows, columns and values can all be counted with them.
     AnySparseTable finish();
@@ -53,6 +64,7 @@ class LibsvmTable {
     };
 
     LibsvmOptions options_;
+    std::shared_mutex moving_;  // held alone while arrays move, and with others while they are written to
     std::optional<std::size_t> n_bytes_;
     std::size_t n_bytes_read_ = 0;
     GrowingArray<double> labels_, values_;
@@ -66,8 +78,8 @@ class LibsvmTable {
     std::size_t expected(std::size_t have, std::size_t more) const noexcept;
     void note(const PartSummary& part);
     void widen();
-    template <class Index>
-    void append_indices(Indices<Index>& indices, const LibsvmPart& part);
+    bool has_room_for(const PartSummary& part) const;
+    void extend(const PartSummary& part);
     template <class Index>
     SparseTable<Index> take(Indices<Index>& indices, std::int64_t n_columns);
 };
