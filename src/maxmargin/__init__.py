@@ -71,7 +71,7 @@ _PUBLIC = {
     "load_data": "maxmargin.inputs.load",
     "RowStore": "maxmargin.inputs.row_store",
     "open_store": "maxmargin.inputs.row_store",
-    "store_data": "maxmargin.inputs.store_writer",
+    "store_data": "maxmargin.inputs.store",
     "load_model": "maxmargin.training.files",
     "losses": "",
     "mistake_bound": "maxmargin.learners.mistake_bound",

@@ -36,7 +36,7 @@ from maxmargin.inputs.load import load_data as load_data
 from maxmargin.inputs.row_store import RowStore as RowStore
 from maxmargin.inputs.row_store import open_store as open_store
 from maxmargin.inputs.save import save_data as save_data
-from maxmargin.inputs.store_writer import store_data as store_data
+from maxmargin.inputs.store import store_data as store_data
 from maxmargin.learners.gradient_descent import gradient_descent as gradient_descent
 from maxmargin.learners.mistake_bound import mistake_bound as mistake_bound
 from maxmargin.learners.sample_complexity import sample_complexity as sample_complexity

@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,10 @@ from maxmargin import __version__
 from maxmargin.errors import InvalidInput, InvalidParameter, MissingFile, UnreadableFile
 from maxmargin.inputs.growing_array import GrowingArray
 from maxmargin.inputs.row_store import FORMAT, INDEX, VERSION, RowStore, is_row_store, open_store
-from maxmargin.results.data import Data
 from maxmargin.results.encoding import Encoding
 from maxmargin.validation import check_labels, check_matrix, check_weights
 
-__all__ = ["StoreWriter", "store_batches", "store_data"]
+__all__ = ["StoreWriter", "store_batches"]
 
 ROWS_AT_ONCE = 1 << 20  # labels that are renumbered at once
 
@@ -204,59 +203,6 @@ class StoreWriter:
             },
         }
         (self._draft / INDEX).write_text(json.dumps(fields, indent=1, allow_nan=False), encoding="utf-8")
-
-
-def store_data(
-    source: Iterable[Any] | Data,
-    folder: str | os.PathLike[str],
-    *,
-    feature_names: Sequence[str] | None = None,
-) -> RowStore:
-    """Write rows to a folder on disk, from which a fit reads them in pieces.
-
-    Parameters
-    ----------
-    source : iterable of (X, y) or (X, y, weight), or Data
-        Batches of rows with their labels, of any sizes; arrays or sparse matrices. One batch is in memory
-        at a time.
-    folder : path-like
-        A new name, or that of rows stored before, which are then replaced. An error leaves nothing behind.
-    feature_names : list of str, optional
-        One name a column.
-
-    Returns
-    -------
-    RowStore
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> import numpy as np
-    >>> from maxmargin import LinearSVM, store_data
-    >>> random = np.random.default_rng(0)
-    >>> def batches():
-    ...     for _ in range(5):
-    ...         X = random.normal(size=(200, 3))
-    ...         yield X, X[:, 0] + random.normal(size=200) > 0
-    >>> with TemporaryDirectory() as place:
-    ...     rows = store_data(batches(), place + "/rows")
-    ...     model = LinearSVM().fit(rows)
-    >>> print(rows)
-    1,000 rows, 3 columns on disk; classes False, True
-    >>> model.certificate_.relative_gap < 1e-4
-    True
-    """
-    if isinstance(source, Data):
-        kept: dict[str, Any] = {"feature_names": source.feature_names, "encoding": source.encoding}
-        weights = () if source.sample_weight is None else (source.sample_weight,)
-        return store_batches([(source.X, source.y, *weights)], folder, **kept)
-    if isinstance(source, str | os.PathLike) or not isinstance(source, Iterable):
-        raise InvalidParameter(
-            f"source must be batches of rows, or what load_data returns; got {type(source).__name__}"
-        )
-    return store_batches(
-        source, folder, feature_names=None if feature_names is None else tuple(feature_names)
-    )
 
 
 def store_batches(batches: Iterable[Any], folder: str | os.PathLike[str], **kept: Any) -> RowStore:
