@@ -148,7 +148,7 @@ def test_missing_values_are_refused_with_row_and_column(name, tmp_path):
             else f'row 11 (counted from 0), column "{name}"'
         )
         assert f"{place}: the value is missing" in str(caught.value)
-        assert 'missing="mean", "median" or "most_frequent"' in str(caught.value)
+        assert 'missing="median" replaces it (or "mean", "most_frequent")' in str(caught.value)
 
 
 def test_an_encoding_without_replacements_refuses_missing_values(source):

@@ -94,7 +94,7 @@ def test_text_labels_are_sorted_into_classes(written):
     assert data.y.tolist() == ["b", "a", "é", "a"]
 
 
-MISSING = 'the value is missing; missing="mean", "median" or "most_frequent" replaces such values'
+MISSING = 'the value is missing; missing="median" replaces it (or "mean", "most_frequent")'
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def refuse_missing(parts: list[Part], refuse: Refusal) -> None:
     advice = (
         "the earlier table had none there, so nothing stands for it"
         if feature.known is not None
-        else 'missing="mean", "median" or "most_frequent" replaces such values'
+        else 'missing="median" replaces it (or "mean", "most_frequent")'
     )
     raise refuse(f"the value is missing; {advice}", row, feature.place)
 
