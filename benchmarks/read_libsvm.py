@@ -16,19 +16,17 @@ package read is compared with ours.
 
 from __future__ import annotations
 
-import lzma
-import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from support import has_folder
 from support.contest_script import folder_for, options_of, say_what_data
 from support.pictures import plain_axis, pyplot
 from support.read_once import read_by_binary, read_once
 from support.report import Page, markdown, seconds_text
+from support.text_files import a9a_text, written
 
 STEM, TITLE = "read_libsvm", "Reading LIBSVM text"
 OURS, PEER = "#0072B2", "#D55E00"
@@ -46,17 +44,6 @@ CAP = 1200.0
 
 
 # ---------------------------------------------------------------- files
-
-
-def a9a_text(short: bool) -> bytes:
-    if has_folder() and not short:
-        return lzma.decompress((Path(os.environ["MAXMARGIN_DATA"]) / "a9a.svm.xz").read_bytes())
-    rng = np.random.default_rng(0)
-    lines = []
-    for _ in range(3000):
-        columns = np.sort(rng.choice(123, 14, replace=False)) + 1
-        lines.append(f"{rng.choice([-1, 1]):+d} " + " ".join(f"{column}:1" for column in columns) + " \n")
-    return "".join(lines).encode()
 
 
 def text_like(n_bytes: int, digits: int) -> bytes:
@@ -81,13 +68,6 @@ def files(folder: Path, short: bool) -> Iterator[tuple[str, Path]]:
     yield "a9a × 50", written(folder / "a9a50.svm", a9a_text(short), 20 if short else 50)
     yield "text, 6 digits", written(folder / "text6.svm", text_like(part, 6), copies)
     yield "text, 17 digits", written(folder / "text17.svm", text_like(part, 17), copies // 4)
-
-
-def written(path: Path, part: bytes, copies: int) -> Path:
-    with path.open("wb") as file:
-        for _ in range(copies):
-            file.write(part)
-    return path
 
 
 # ---------------------------------------------------------------- runs
