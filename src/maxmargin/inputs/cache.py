@@ -14,7 +14,6 @@ import hashlib
 import os
 import stat
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -28,6 +27,7 @@ from maxmargin.errors import CacheWarning, InvalidInput, InvalidParameter
 from maxmargin.inputs.atomic_file import replacing
 from maxmargin.inputs.mapped_archive import DamagedArchive, MappedArchive, write_archive
 from maxmargin.inputs.settings import ReadSettings
+from maxmargin.inputs.warn_caller import warn_caller
 from maxmargin.results.csr_rows import CsrRows
 from maxmargin.results.data import Data
 from maxmargin.results.encoding import Encoding
@@ -82,7 +82,8 @@ def cached(
         # Whoever may not read the source may not read the copy either.
         keep(path, {**key, "source": settled}, data, file.stat().st_mode & 0o666)
     except (InvalidInput, OSError) as error:
-        warn(f"{file} was read, but its copy for the next time could not be kept: {error}")
+        told = f"{file} was read, but its copy for the next time could not be kept: {error}"
+        warn_caller(CacheWarning(told))
     return data
 
 
@@ -107,11 +108,6 @@ def settings_to(settings: ReadSettings) -> dict[str, Any]:
     encoding = settings.encoding
     found["encoding"] = None if encoding is None else plain(encoding.to_fields())
     return {name: plain(value) for name, value in found.items()}
-
-
-def warn(message: str, depth: int = 0) -> None:
-    """Warn in the name of whoever called ``load_data``, from `cached` or from so much deeper."""
-    warnings.warn(message, CacheWarning, stacklevel=4 + depth)
 
 
 # ---------------------------------------------------------------- is it the same source?
@@ -166,9 +162,9 @@ def look_up(path: Path, key: Fields, threads: int) -> Data | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        warn(f"{path} cannot be read, so the source is: {error.strerror or error}", depth=1)
+        warn_caller(CacheWarning(f"{path} cannot be read, so the source is: {error.strerror or error}"))
     except (DamagedArchive, LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        warn(f"{path} is damaged and is made anew: {error!s:.200}", depth=1)
+        warn_caller(CacheWarning(f"{path} is damaged and is made anew: {error!s:.200}"))
     return None
 
 
@@ -272,6 +268,8 @@ def rows_from(header: Fields, arrays: Mapping[str, NDArray[Any]]) -> Any:
     """Return sparse rows whose indices are inside the matrix."""
     values, columns, starts = arrays["values"], arrays["columns"], arrays["starts"]
     n_rows, n_columns = header["shape"]
+    if type(n_rows) is not int or type(n_columns) is not int or not 0 <= n_columns < 2**62:
+        raise InvalidInput(f"a shape of {n_rows!r:.30} × {n_columns!r:.30}")
     if columns.dtype not in (np.int32, np.int64) or starts.dtype != columns.dtype:
         raise InvalidInput(f"indices of type {columns.dtype} and {starts.dtype}")
     is_consistent = (

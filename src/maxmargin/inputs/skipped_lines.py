@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from pathlib import Path
 
 from maxmargin.errors import FileFormatError, SkippedLines
+from maxmargin.inputs.warn_caller import warn_caller
 
 __all__ = ["skipped_lines_text", "warn_of_skipped_lines"]
-
-PACKAGE = __name__.partition(".")[0]
 
 
 def skipped_lines_text(n_lines: int, first: FileFormatError) -> str:
@@ -24,20 +21,5 @@ def skipped_lines_text(n_lines: int, first: FileFormatError) -> str:
 
 
 def warn_of_skipped_lines(path: Path, n_lines: int, first: FileFormatError) -> None:
-    """Warn in the name of whoever called this package, from however deep inside it."""
-    message = f"{path}: {skipped_lines_text(n_lines, first)}"
-    warnings.warn(SkippedLines(message, n_lines), stacklevel=_levels_to_the_caller())
-
-
-def _levels_to_the_caller() -> int:
-    """Return how many frames above `warn_of_skipped_lines` the first one outside the package is."""
-    frame = sys._getframe(1)
-    level = 1
-    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
-        frame = frame.f_back
-        level += 1
-    return level
-
-
-def _is_ours(module: str) -> bool:
-    return module == PACKAGE or module.startswith(f"{PACKAGE}.")
+    """Warn in the name of whoever called this package."""
+    warn_caller(SkippedLines(f"{path}: {skipped_lines_text(n_lines, first)}", n_lines))
