@@ -32,6 +32,7 @@ import scipy.sparse as sp
 from liblinear.liblinear import parameter, problem
 from liblinear.liblinearutil import train as liblinear_train
 from support import has_folder, machine, task
+from support.generated import generated_text
 
 from maxmargin import train
 
@@ -40,19 +41,6 @@ STEM = "text_hinge"
 TARGETS = (1e-2, 1e-4)
 VALUES_OF_C = (1.0, 10.0)
 LADDER = (3.0, 2.0, 1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 0.003, 0.001)
-
-
-def generated_text(rows: int = 4000, words: int = 20000, seed: int = 0) -> tuple[Any, np.ndarray]:
-    """Return rows of unit norm with word counts that fall off as in real text."""
-    rng = np.random.default_rng(seed)
-    lengths = rng.integers(30, 200, rows)
-    columns = np.minimum((rng.pareto(0.7, lengths.sum()) * 20).astype(np.int64), words - 1)
-    starts = np.repeat(np.arange(rows), lengths)
-    X = sp.csr_matrix((np.ones(len(columns)), (starts, columns)), shape=(rows, words))
-    X.data = np.log1p(X.data)
-    X = sp.diags(1 / np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())) @ X
-    y = np.where(X @ rng.normal(size=words) + 0.1 * rng.normal(size=rows) > 0, 1.0, -1.0)
-    return sp.csr_matrix(X), y
 
 
 def objective(X: Any, y: np.ndarray, w: np.ndarray, C: float) -> float:

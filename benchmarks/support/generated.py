@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["at_zero", "covtype_like", "one_hot_ties", "overlapping", "sparse_binary"]
+__all__ = ["at_zero", "covtype_like", "generated_text", "one_hot_ties", "overlapping", "sparse_binary"]
 
 
 def overlapping(rows: int, columns: int, seed: int = 0, noise: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
@@ -62,3 +62,16 @@ def sparse_binary(rows: int, columns: int = 123, seed: int = 0) -> tuple[Any, np
     X = sp.csr_matrix((np.ones(14 * rows), chosen.ravel(), starts), shape=(rows, columns))
     score = X @ rng.normal(size=columns) + 1.5 * rng.standard_normal(rows)
     return X, np.where(score > np.quantile(score, 0.75), 1.0, -1.0)
+
+
+def generated_text(rows: int = 4000, words: int = 20000, seed: int = 0) -> tuple[Any, np.ndarray]:
+    """Return rows of unit norm with word counts that fall off as in real text."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(30, 200, rows)
+    columns = np.minimum((rng.pareto(0.7, lengths.sum()) * 20).astype(np.int64), words - 1)
+    starts = np.repeat(np.arange(rows), lengths)
+    X = sp.csr_matrix((np.ones(len(columns)), (starts, columns)), shape=(rows, words))
+    X.data = np.log1p(X.data)
+    X = sp.diags(1 / np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())) @ X
+    y = np.where(X @ rng.normal(size=words) + 0.1 * rng.normal(size=rows) > 0, 1.0, -1.0)
+    return sp.csr_matrix(X), y

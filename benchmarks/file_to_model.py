@@ -1,0 +1,199 @@
+"""From a text file to a model file: whole programs, maxmargin train beside LIBLINEAR's train.
+
+    python benchmarks/file_to_model.py            # imdb and a9a × 50; writes results/
+    python benchmarks/file_to_model.py --short    # small generated text; prints only
+
+The rows are LIBSVM text with all digits in a new file, C = 1, no offset: LIBLINEAR's problem without -B.
+Counted is the wall-clock time of a whole process: start, reading, fitting, writing the model. Before every
+run the system is told to forget the file (posix_fadvise), so that it is read from the disk; the programs
+themselves stay in its memory, and maxmargin is compiled to bytecode, as pip leaves it. LIBLINEAR runs each
+solver of the loss at a ladder of its -e; counted is the quickest solver, at the loosest -e whose objective
+is within ε of the certified optimum. maxmargin train runs with --tol ε and must certify it. Programs take
+turns, times are medians. maxmargin uses all cores; it is also run on one core, and with its free offset,
+which LIBLINEAR does not have. Its time is divided into start-up (imports), reading, fitting and the rest
+(accuracy on the training rows, writing); of LIBLINEAR's, reading is the time until its first word.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from support import has_folder, task
+from support.contest_script import folder_for, options_of, say_what_data
+from support.file_to_model import Programs
+from support.generated import generated_text, sparse_binary
+from support.judge import Judge
+from support.pictures import plain_axis, pyplot
+from support.report import Page, markdown, seconds_text
+
+from maxmargin import load_data, save_data
+from maxmargin.results.data import Data
+
+STEM, TITLE = "file_to_model", "From a text file to a model"
+TARGETS = (1e-2, 1e-4)
+SOLVERS = {"hinge": (3,), "squared_hinge": (1, 2), "logistic": (0, 7)}  # LIBLINEAR's -s
+LADDER = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5)
+OURS, ONE_CORE, FREE, PEER = "maxmargin", "maxmargin, one core", "maxmargin, free offset", "LIBLINEAR"
+COLOURS = {OURS: "#0072B2", ONE_CORE: "#56B4E9", FREE: "#009E73", PEER: "#D55E00"}
+CAP = 600.0
+
+
+def files(folder: Path, short: bool) -> Iterator[tuple[str, Path]]:
+    """Write one file after the other."""
+    if short or not has_folder():
+        yield "generated text", written(folder, *generated_text(4000 if short else 25_000))
+        yield "like a9a × 50", written(folder, *sparse_binary(20_000 if short else 1_600_000))
+        return
+    yield "imdb", written(folder, *task("imdb"))
+    X, y = task("a9a")
+    yield "a9a × 50", written(folder, X, y, copies=50)
+
+
+def written(folder: Path, X: Any, y: np.ndarray, copies: int = 1) -> Path:
+    """Write the rows, so often one after another."""
+    path = folder / "rows.svm"
+    save_data(Data(X.tocsr(), y.astype(np.int64)), path)
+    text = path.read_bytes()
+    with path.open("wb") as file:
+        for _ in range(copies):
+            file.write(text)
+    return path
+
+
+# ---------------------------------------------------------------- runs
+
+
+def measure(
+    name: str, path: Path, targets: tuple[float, ...], rounds: int, cap: float
+) -> Iterator[dict[str, Any]]:
+    """Yield a line for each loss and target."""
+    data = load_data(path)
+    size = {"rows": data.n_rows, "columns": data.n_columns, "values": int(data.X.nnz)}
+    for loss in SOLVERS:
+        judge = Judge(data.X, data.y, loss, 1.0, tol=min(targets) / 100, max_time=cap)
+        for target in targets:
+            with Programs(path, loss, target, cap) as programs:
+                peer = quickest_peer(programs, judge, loss, target)
+                commands = {OURS: programs.ours(), ONE_CORE: programs.ours(cores=1)}
+                commands[FREE] = programs.ours(offset=True)
+                if peer is not None:
+                    commands[PEER] = programs.liblinear(*peer)
+                times: dict[str, list[float]] = {title: [] for title in commands}
+                for _ in range(rounds):
+                    for title, command in commands.items():
+                        times[title].append(programs.seconds(command))
+                line = {
+                    "task": name,
+                    "bytes": path.stat().st_size,
+                    **size,
+                    "loss": loss,
+                    "target": target,
+                    "peer": None if peer is None else f"-s {peer[0]} -e {peer[1]:g}",
+                    "seconds": {title: float(np.median(spent)) for title, spent in times.items()},
+                    "runs": times,
+                    "gap": programs.certified_gap(),
+                    "stages": programs.stages(rounds),
+                    "liblinear_reading": programs.reading_of_liblinear(rounds),
+                }
+            print(" | ".join(row_of(line)), flush=True)
+            yield line
+
+
+def quickest_peer(programs: Programs, judge: Judge, loss: str, target: float) -> tuple[int, float] | None:
+    """Return LIBLINEAR's -s and -e that are within the target first, None where none is in time."""
+    found = []
+    for s in SOLVERS[loss]:
+        for e in LADDER:
+            ran = programs.try_liblinear(s, e)
+            if ran is None:
+                break  # not there, or too slow already
+            seconds, w = ran
+            if judge.excess(w, 0.0, "none") <= target:
+                found.append((seconds, s, e))
+                break
+    return min(found)[1:] if found else None
+
+
+# ---------------------------------------------------------------- tables and picture
+
+TITLES = ("file", "loss", "to", "LIBLINEAR", "maxmargin train", "LIBLINEAR ÷ ours", "one core", "free offset")
+STAGES = ("start-up", "reading", "fitting", "the rest")
+
+
+def row_of(line: dict[str, Any]) -> list[str]:
+    spent = line["seconds"]
+    peer = spent.get(PEER)
+    return [
+        line["task"],
+        line["loss"].replace("_", " "),
+        f"{line['target']:g}",
+        "not there, or not in time" if peer is None else f"{seconds_text(peer)} ({line['peer']})",
+        seconds_text(spent[OURS]),
+        "–" if peer is None else f"**{peer / spent[OURS]:.2f}**",
+        seconds_text(spent[ONE_CORE]),
+        seconds_text(spent[FREE]),
+    ]
+
+
+def stage_row(line: dict[str, Any]) -> list[str]:
+    reading = line["liblinear_reading"]
+    parts = [seconds_text(line["stages"][name]) for name in STAGES]
+    named = [line["task"], line["loss"].replace("_", " "), f"{line['target']:g}"]
+    return [*named, *parts, seconds_text(reading)]
+
+
+def body_of(lines: list[dict[str, Any]]) -> str:
+    about = "\n".join(
+        f"- {line['task']}: {line['bytes'] / 1e6:,.0f} MB, {line['rows']:,} rows, "
+        f"{line['columns']:,} columns, {line['values']:,} values"
+        for line in {line["task"]: line for line in lines}.values()
+    )
+    titles = ("file", "loss", "to", *STAGES, "LIBLINEAR's reading")
+    stages = markdown(titles, [stage_row(line) for line in lines])
+    table = markdown(TITLES, [row_of(line) for line in lines])
+    return f"{about}\n\n{table}\n\nWhere maxmargin's time goes:\n\n{stages}"
+
+
+def draw(lines: list[dict[str, Any]], path: Path) -> None:
+    plt = pyplot()
+    figure, axis = plt.subplots(figsize=(9, 0.72 * len(lines) + 1.2), layout="constrained")
+    for at, line in enumerate(lines):
+        for k, (title, colour) in enumerate(COLOURS.items()):
+            spent = line["seconds"].get(title)
+            if spent is not None:
+                place = at + 0.2 * (k - 1.5)
+                axis.barh(place, spent, height=0.18, color=colour, label=title if at == 0 else None)
+                axis.text(spent, place, f" {spent:.2f}", va="center", fontsize=7)
+    axis.set_yticks(range(len(lines)), [", ".join(row_of(line)[:3]) for line in lines])
+    axis.invert_yaxis()
+    axis.set_xscale("log")
+    axis.set_xlabel("seconds from a text file to a model file, start-up included")
+    axis.legend(frameon=False, fontsize=8, loc="upper right", bbox_to_anchor=(1.0, 1.0))
+    plain_axis(axis)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+def main() -> None:
+    options = options_of(__doc__)
+    say_what_data(options.short)
+    rounds = options.rounds or (1 if options.short else 5)
+    targets = TARGETS[:1] if options.short else TARGETS
+    lines = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, path in files(Path(folder), options.short):
+            if options.only in name:
+                lines += measure(name, path, targets, rounds, options.cap or CAP)
+    print(body_of(lines))
+    published = folder_for(options)
+    if published is not None:
+        page = Page(STEM, TITLE, __doc__ or "", published)
+        page.publish(lines, body_of(lines), lambda path: draw(lines, path), "numpy")
+
+
+if __name__ == "__main__":
+    main()
