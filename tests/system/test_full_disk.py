@@ -10,7 +10,17 @@ import pytest
 from little_room import little_room
 
 import maxmargin
-from maxmargin import Perceptron, TraceDisplay, export_onnx, load_data, report, save_data, save_model, train
+from maxmargin import (
+    Perceptron,
+    TraceDisplay,
+    export_onnx,
+    load_data,
+    report,
+    save_data,
+    save_model,
+    store_data,
+    train,
+)
 from maxmargin.cli.program import main
 from maxmargin.errors import UnreadableFile
 from maxmargin.inputs.liblinear_models import LiblinearModel, write_liblinear_model
@@ -88,6 +98,8 @@ WRITERS = {
     "path": ("out.csv", program("path", "svm", "--Cs", "0.1,1", "-o", "PATH")),
     "picture of the path": ("out.png", program("path", "svm", "--Cs", "0.1,1", "--plot", "PATH")),
     "loo": ("out.tsv", program("loo", "svm", "-o", "PATH")),
+    "convert": ("out.parquet", program("convert", "svm", "PATH")),
+    "convert a model": ("out.onnx", program("convert", "file", "PATH")),
     "liblinear-train": ("out.model", program("liblinear-train", "svm", "PATH")),
     "liblinear-predict": ("out.txt", program("liblinear-predict", "svm", "liblinear", "PATH")),
 }
@@ -138,6 +150,18 @@ def test_the_standard_output_may_be_full(material, words):
     assert "Traceback" not in ended.stderr
 
 
+def test_a_folder_of_rows_is_there_whole_or_not_at_all(tmp_path, material):
+    with little_room(ROOM), pytest.raises(UnreadableFile, match="cannot be written"):
+        store_data(material["data"], tmp_path / "rows")
+    assert list(tmp_path.iterdir()) == []
+    store_data(material["data"], tmp_path / "rows")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "rows").iterdir()}
+    with little_room(ROOM), pytest.raises(UnreadableFile, match="cannot be written"):
+        store_data(material["data"], tmp_path / "rows")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "rows").iterdir()} == before
+    assert list(tmp_path.iterdir()) == [tmp_path / "rows"]
+
+
 def test_the_demo_keeps_only_whole_files(tmp_path, capsys):
     with little_room(ROOM):
         assert main(["demo", "--folder", str(tmp_path), "--quiet"]) == 2
@@ -147,8 +171,15 @@ def test_the_demo_keeps_only_whole_files(tmp_path, capsys):
 
 # ---------------------------------------------------------------- there is one way to write
 
-# Where files are opened for writing: the way itself, and copies in folders that are removed again.
-WRITES_DIRECTLY = {"inputs/atomic_file.py", "cli/streams.py"}
+# Where files are opened for writing: the way itself, folders that are renamed or removed, and the journal of
+# a fit, which is written in place so that it survives its process.
+WRITES_DIRECTLY = {
+    "inputs/atomic_file.py",
+    "cli/streams.py",
+    "inputs/growing_array.py",
+    "inputs/store_writer.py",
+    "inputs/pass_journal.py",
+}
 WRITING_METHODS = {"write_text", "write_bytes", "touch", "savefig", "tofile", "to_csv"}
 
 

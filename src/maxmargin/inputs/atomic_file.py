@@ -102,7 +102,7 @@ def kept_permissions(target: Path, path: Path) -> int | None:
     """Return the permissions of the file that is to be replaced, None if there is none yet."""
     if not target.exists():
         return None
-    if not os.access(target, os.W_OK):
+    if not os.access(target, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         # Its folder may allow to replace it; whoever protects a file means its content.
         raise UnreadableFile(f"{path} cannot be written: the file there is write-protected")
     return stat.S_IMODE(target.stat().st_mode)
