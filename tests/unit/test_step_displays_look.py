@@ -61,14 +61,24 @@ def test_a_descent_has_the_colours_of_the_paper(style, palette):
 
 
 @on_both_papers
-def test_a_film_has_them_too(walked, style, palette):
+def test_every_picture_of_a_film_has_them_too(walked, style, palette):
     with plt.style.context(style):
-        film = TraceDisplay.from_estimator(walked).animate(steps=[36])
-        picture = film._images(60, with_text=True)[0].convert("RGB")
-    seen = np.array([colour for _, colour in picture.getcolors()])
-    for wanted in (palette.positive, palette.negative):  # up to what a film's few colours leave of it
-        apart = np.abs(seen - 255 * np.array(to_rgb(wanted))).max(axis=1)
-        assert apart.min() <= 8
+        pictures = TraceDisplay.from_estimator(walked).animate()._images(60, with_text=True)
+        paper = np.array(to_rgb(plt.rcParams["axes.facecolor"]))
+    tint = 0.16 if palette is LIGHT else 0.32
+    area = paper + tint * (np.array(to_rgb(palette.proved)) - paper)
+    for picture in pictures[1:]:
+        seen = np.array([colour for _, colour in picture.convert("RGB").getcolors()]) / 255
+        for wanted in (to_rgb(palette.positive), to_rgb(palette.negative), area, paper):
+            assert np.abs(seen - wanted).max(axis=1).min() <= 0.003
+
+
+def test_films_in_a_style_with_grey_axes_keep_the_grey(walked):
+    with plt.style.context("ggplot"):
+        picture = TraceDisplay.from_estimator(walked).animate(steps=[17])._images(60, with_text=True)[0]
+        papers = [to_hex(plt.rcParams[f"{name}.facecolor"]) for name in ("axes", "figure")]
+    counted = sorted(picture.convert("RGB").getcolors(), reverse=True)
+    assert {to_hex(np.array(colour) / 255) for _, colour in counted[:2]} == set(papers)
 
 
 # ---------------------------------------------------------------- numbers

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from maxmargin.displays.film_colours import in_few_colours
 from maxmargin.displays.step_boundary import draw_boundary, near_name
 from maxmargin.displays.style import MARKERS, ink, side_colours, tidy
 from maxmargin.errors import InvalidParameter
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["TraceAnimation"]
 
 MOST_FRAMES = 60
-COLOURS = 64  # of a picture; plenty for two colours, ink and the shades between
 HEIGHT = 4.9  # inches
 TEXT = 0.13  # share of the height for the sentence above, and about as much for the legend below
 
@@ -157,11 +157,8 @@ class TraceAnimation:
             figure.clear()
             self._draw(figure, t, text if with_text else "", has_boundary)
             canvas.draw()
-            picture = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
-            images.append(
-                picture.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-            )
-        return images
+            images.append(Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB"))
+        return in_few_colours(images)
 
     def _draw(self, figure: Figure, t: int, text: str, has_boundary: bool) -> None:
         """Draw one picture; everything keeps its place from one to the next."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MANY_ROWS",
     "MARKERS",
+    "TINT",
     "VISIBLE_LOSS",
     "MissingMatplotlib",
     "faint",
@@ -29,6 +30,7 @@ __all__ = [
 ]
 
 MARKERS = {-1: "o", 1: "^"}
+TINT = 0.16  # how opaque an area of weights is
 
 # A fit to a tolerance leaves the rows on the margin boundary at an agreement of almost 1. A loss below this
 # is none that an eye could see, so such rows count as on the boundary.

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from maxmargin.displays.step_boundary import draw_boundary, frame, near_name
 from maxmargin.displays.style import (
     MARKERS,
+    TINT,
     faint,
     ink,
     legend_below,
@@ -351,7 +352,7 @@ class TraceDisplay:
         (drawn,) = self.ax_.fill(
             *(reach * corners).T,
             color=palette().proved,
-            alpha=faint(0.16),
+            alpha=faint(TINT),
             linewidth=0,
             label="no training errors in here",
             zorder=0,
