@@ -156,6 +156,7 @@ def draw(lines: list[dict[str, Any]], path: Path) -> None:
         axis.bar_label(bars, [f"{speed:,.0f}" for speed in speeds], padding=3, fontsize=8)
         axis.set_xscale("log")
         axis.set_xlim(1, 5000)
+        axis.xaxis.set_major_formatter("{x:g}")
         axis.set_title(line["file"], loc="left", fontsize=10)
         axis.invert_yaxis()
         plain_axis(axis)
