@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from maxmargin import load_data
 from maxmargin.errors import FileFormatError, InvalidParameter
 from maxmargin.inputs.open_source import HEAD_BYTES, OpenSource, open_source
 
@@ -122,3 +123,24 @@ def test_what_is_no_source_is_refused():
         OpenSource(io.StringIO("1 1:1"), "rows.svm")
     with pytest.raises(InvalidParameter, match="the source must be a file, an open binary file or a table"):
         open_source(7).__enter__()
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [(".bz2", bz2.compress), (".xz", lzma.compress)])
+def test_a_small_file_that_unpacks_to_a_large_one_takes_little_memory(tmp_path, monkeypatch, suffix, pack):
+    monkeypatch.setattr("maxmargin.inputs.open_source.USUAL_ROOM", 2**20)
+    monkeypatch.setattr("maxmargin.inputs.open_source.LARGEST_GROWTH", 100)
+    monkeypatch.setattr("maxmargin.inputs.open_source.PIECE_BYTES", 2**16)
+    path = tmp_path / f"a.csv{suffix}"
+    path.write_bytes(pack(b"1,2,3\n" * 5_000_000))
+    load_data(written(tmp_path / f"b.csv{suffix}", pack(b"1,2,3\n2,3,4\n" * 50_000)), label=2)
+    tracemalloc.start()
+    with pytest.raises(FileFormatError, match="unpacks to more than 100 times its size; .* unpack it first"):
+        load_data(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 12 * 2**20 + 100 * path.stat().st_size
+
+
+def written(path, content):
+    path.write_bytes(content)
+    return path

@@ -20,6 +20,12 @@ __all__ = ["OpenSource", "open_source", "read_source"]
 HEAD_BYTES = 65536
 DRAIN_BYTES = 2**20
 
+# A small packed file can unpack to anything. Data seldom shrink to a hundredth; what is read whole may take
+# this many bytes, or grow by this factor.
+USUAL_ROOM = 64 * 2**20
+LARGEST_GROWTH = 5000
+PIECE_BYTES = 2**22
+
 
 @contextmanager
 def open_source(source: Any) -> Iterator[OpenSource]:
@@ -76,6 +82,7 @@ class OpenSource:
     def __init__(self, file: Any, path: Path, n_bytes: int | None = None) -> None:
         self.path = path
         self.n_bytes = n_bytes
+        self._room = None if n_bytes is None else max(USUAL_ROOM, LARGEST_GROWTH * n_bytes)
         self._file = file
         self._failure: FileFormatError | None = None
         self._packing: Compression | None = None
@@ -114,8 +121,18 @@ class OpenSource:
             self._file.seek(0)  # rather than join the head to the rest, which takes twice the memory
             content: bytes = self._file.read()
             return content
+        pieces: list[bytes] = []
+        n_read = 0
         with self._damages_told():
-            return self._stream.read(-1)
+            while piece := self._stream.read(PIECE_BYTES):
+                pieces.append(piece)
+                n_read += len(piece)
+                if self._room is not None and n_read > self._room:
+                    break
+        if self._room is not None and n_read > self._room:
+            grown = f"unpacks to more than {LARGEST_GROWTH:,} times its size"
+            raise FileFormatError(f"the file {grown}; if that is meant, unpack it first", self.path)
+        return b"".join(pieces)
 
     def look_for_damage(self) -> None:
         """Read a packed source to its end: damage explains a wrong line better than the line does."""
