@@ -160,7 +160,21 @@ def body_of(lines: list[dict[str, Any]]) -> str:
 
 def draw(lines: list[dict[str, Any]], path: Path) -> None:
     plt = pyplot()
-    figure, axis = plt.subplots(figsize=(9, 0.72 * len(lines) + 1.2), layout="constrained")
+    names = list(dict.fromkeys(line["task"] for line in lines))
+    most = max(sum(line["task"] == name for line in lines) for name in names)
+    figure, axes = plt.subplots(
+        1, len(names), figsize=(5.5 * len(names), 0.75 * most + 1.4), squeeze=False, layout="constrained"
+    )
+    for axis, name in zip(axes[0], names, strict=True):
+        draw_task(axis, name, [line for line in lines if line["task"] == name])
+    handles, titles = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, titles, loc="outside upper left", ncols=4, frameon=False, fontsize=8)
+    figure.supxlabel("seconds from a text file to a model file, start-up included", fontsize=10)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+def draw_task(axis: Any, name: str, lines: list[dict[str, Any]]) -> None:
     for at, line in enumerate(lines):
         for k, (title, colour) in enumerate(COLOURS.items()):
             spent = line["seconds"].get(title)
@@ -168,14 +182,11 @@ def draw(lines: list[dict[str, Any]], path: Path) -> None:
                 place = at + 0.2 * (k - 1.5)
                 axis.barh(place, spent, height=0.18, color=colour, label=title if at == 0 else None)
                 axis.text(spent, place, f" {spent:.2f}", va="center", fontsize=7)
-    axis.set_yticks(range(len(lines)), [", ".join(row_of(line)[:3]) for line in lines])
+    axis.set_yticks(range(len(lines)), [", to ".join(row_of(line)[1:3]) for line in lines], fontsize=8)
+    axis.margins(x=0.12)
     axis.invert_yaxis()
-    axis.set_xscale("log")
-    axis.set_xlabel("seconds from a text file to a model file, start-up included")
-    axis.legend(frameon=False, fontsize=8, loc="upper right", bbox_to_anchor=(1.0, 1.0))
+    axis.set_title(name, loc="left", fontsize=10)
     plain_axis(axis)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
 
 
 def main() -> None:
