@@ -66,6 +66,21 @@ def test_sparse_rows_have_the_same_bits(solver, loss):
     assert solved(problem_of(told, on_disk(X, block_rows=37)), solver)[1] == expected
 
 
+@pytest.mark.parametrize(("solver", "loss"), CASES)
+def test_condensed_rows_have_the_same_bits(monkeypatch, solver, loss):
+    random = np.random.default_rng(12)
+    groups = [np.eye(k)[random.integers(0, k, 3000)] for k in (3, 7)]
+    X = np.hstack([random.normal(size=(3000, 3)), *groups])
+    sign = np.where(X[:, 0] - X[:, 5] + random.normal(size=3000) > 0, 1, -1).astype(np.int8)
+    told = Task(X, sign, np.full(3000, 0.1), loss)
+    rows = on_disk(X, block_rows=1536, threads=2)
+    expected = solved(problem_of(told, MemoryRows(X, block_rows=1536)), solver)[1]
+    assert solved(problem_of(told, rows), solver)[1] == expected
+    assert rows.condensed(StopToken()).owned_bytes > 0
+    monkeypatch.setattr("maxmargin.inputs.mapped_rows.MOST_CONDENSED_BYTES", 10)
+    assert on_disk(X, block_rows=1536).condensed(StopToken()).owned_bytes == 0
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", ["overlapping", "sparse", "d > n"])
 def test_descent_visits_rows_on_disk_block_by_block(name, loss):
@@ -137,7 +152,7 @@ def test_an_estimator_takes_a_folder(tmp_path, loss, n_classes, weighted, class_
     np.testing.assert_array_equal(found.predict(X), expected.predict(X))
     assert not any((tmp_path / "rows" / "fits").iterdir())
     if loss != "logistic":
-        with pytest.raises(AttributeError, match="where the rows are not in memory"):
+        with pytest.raises(AttributeError, match="where rows are not in memory"):
             found.support_  # noqa: B018
 
 

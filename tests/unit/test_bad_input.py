@@ -64,7 +64,7 @@ DATA = {
     "no dimension": (3.0, Y, None, "Expected 2D array, got scalar array"),
     "sparse, one dimension": (sp.coo_array(X[:, 0]), Y, None, "Expected 2D sparse matrix, got 1 dimensions"),
     "nothing": (None, Y, None, "Expected 2D array, got scalar array"),
-    "a path": ("a9a.svm", Y, None, "got the path 'a9a.svm'. Read it with load_data"),
+    "a path": ("a9a.svm", Y, None, "y comes with the rows of a str; leave it out"),
     "rows of different lengths": (
         [[1, 2], [3]],
         [0, 1],

@@ -45,7 +45,7 @@ def read_stream(table: Any, settings: ReadSettings) -> Data:
     return data_from_arrow(read, name, settings, "arrow")
 
 
-def data_from_arrow(table: Any, source: str, settings: ReadSettings, scheme: str) -> Data:
+def data_from_arrow(table: Any, source: str, settings: ReadSettings, scheme: str, first_row: int = 0) -> Data:
     """Return the data set in a pyarrow table.
 
     Parameters
@@ -58,6 +58,8 @@ def data_from_arrow(table: Any, source: str, settings: ReadSettings, scheme: str
         What the user said.
     scheme : str
         What `Data` calls the format.
+    first_row : int
+        Where the table begins if it is a part of another.
     """
     about = about_table(table, source)
     settings = by_memory(settings, about, table.column_names)
@@ -66,7 +68,7 @@ def data_from_arrow(table: Any, source: str, settings: ReadSettings, scheme: str
         raise FileFormatError("the table has no columns", source)
     header = Header(source, table.num_columns, tuple(table.column_names))
     roles = assign_roles(header, settings)
-    refuse = RowRefusal(header)
+    refuse = RowRefusal(header, first_row)
     kinds = {feature.place: kind_of(table, feature, source) for feature in roles.read}
     number_places = tuple(place for place, kind in kinds.items() if kind == "number")
     found = FoundColumns(

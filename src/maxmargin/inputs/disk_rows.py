@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
-import weakref
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -52,10 +51,10 @@ class DiskRows(MappedRows):
     ) -> None:
         super().__init__(store, threads=threads, block_rows=block_rows)
         self._journal = journal
-        self._n_vectors = 0
+        self._numbers = count(1)  # shared with condensed rows, whose vectors are in the same folder
         if journal is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="maxmargin-"))
-            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+            self._temporary = tempfile.TemporaryDirectory(prefix="maxmargin-", ignore_cleanup_errors=True)
+            self._folder = Path(self._temporary.name)
         else:
             self._folder = journal.folder
 
@@ -75,8 +74,7 @@ class DiskRows(MappedRows):
         return StoredVector(-2, arrays["weights"]) if "weights" in arrays else None
 
     def zeros(self, dtype: Any = np.float64) -> VectorFile:
-        self._n_vectors += 1
-        return VectorFile(self._folder, self._n_vectors, dtype, self.n_rows, fresh=not self._is_replaying)
+        return VectorFile(self._folder, next(self._numbers), dtype, self.n_rows, fresh=not self._is_replaying)
 
     def filled(self, value: float) -> VectorFile:
         vector = self.zeros()

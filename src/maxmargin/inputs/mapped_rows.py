@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import mmap
-from typing import Any, TypeVar
+from copy import copy
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,8 @@ from maxmargin.rows.blocked import BlockedRows
 __all__ = ["MappedRows"]
 
 R = TypeVar("R")
+
+MOST_CONDENSED_BYTES = 256 << 20  # that condensed copies may take
 
 
 class MappedRows(BlockedRows):
@@ -40,6 +43,8 @@ class MappedRows(BlockedRows):
         super().__init__((store.n_rows, store.n_columns), store.n_values, threads, block_rows)
         self._store = store
         self._nothing = Block(np.zeros((0, store.n_columns)))
+        self._condensed: dict[int, Block] | None = None  # copies of blocks, once they have been looked for
+        self._shown: dict[int, Block] = {}  # those that passes over these rows read
 
     # ------------------------------------------------------------ vectors
 
@@ -110,7 +115,32 @@ class MappedRows(BlockedRows):
 
     # ------------------------------------------------------------ features
 
+    def condensed(self, token: StopToken) -> Self:
+        # Condensed copies of all blocks, or of none: which it is must follow from the data alone.
+        if self._condensed is None:
+            found: list[Block | None] = []
+            size = 0
+            for k in range(len(self._ranges)):
+                found.append(self._open(k).condensed(token))
+                self._release(k)
+                size += 0 if found[k] is None else found[k].owned_bytes  # type: ignore[union-attr]
+                if size > MOST_CONDENSED_BYTES:
+                    found = []
+                    break
+            self._condensed = {k: block for k, block in enumerate(found) if block is not None}
+        if not self._condensed:
+            return self
+        other = copy(self)
+        other._shown = self._condensed
+        return other
+
+    @property
+    def owned_bytes(self) -> int:
+        return sum(block.owned_bytes for block in self._shown.values())
+
     def _open(self, k: int) -> Block:
+        if k in self._shown:
+            return self._shown[k]
         piece, arrays = self._ranges[k], self._store.arrays
         if not self._store.is_sparse:
             return Block(arrays["X"][piece])
@@ -125,12 +155,14 @@ class MappedRows(BlockedRows):
 
     def _announce(self, k: int) -> None:
         """Let the system read a block while another one is computed."""
-        if k < len(self._ranges):
+        if k < len(self._ranges) and k not in self._shown:
             for name, piece in self._stretches(k):
                 advise(self._store.arrays[name], piece, mmap.MADV_WILLNEED)
 
     def _release(self, k: int) -> None:
         """Have a block counted as memory of this process no more."""
+        if k in self._shown:
+            return
         for name, piece in self._stretches(k):
             advise(self._store.arrays[name], piece, mmap.MADV_DONTNEED)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from maxmargin.errors import InvalidParameter
 from maxmargin.inputs.libsvm_batches import libsvm_batches, look_at_libsvm
-from maxmargin.inputs.load import check_is_libsvm, find_format, load_data
+from maxmargin.inputs.load import check_is_libsvm, check_is_table, find_format, load_data
 from maxmargin.inputs.open_source import open_source
 from maxmargin.inputs.row_store import RowStore
 from maxmargin.inputs.settings import ReadSettings
@@ -29,9 +29,10 @@ def store_data(
     Parameters
     ----------
     source : path-like, Data, or iterable of (X, y) or (X, y, weight)
-        LIBSVM text, packed or not, is read twice, a few megabytes at a time. Batches of rows with their
-        labels may be of any size, arrays or sparse matrices; one is in memory at a time. Other files are
-        read whole, as `load_data` does: for tables larger than memory hand in batches.
+        LIBSVM text, packed or not, and Parquet are read in pieces of a few megabytes, twice where only the
+        whole tells the width or the categories. Batches of rows with their labels may be of any size,
+        arrays or sparse matrices; one is in memory at a time. Other files are read whole, as `load_data`
+        does: for those larger than memory hand in batches.
     folder : path-like
         A new name, or that of rows stored before, which are then replaced. An error leaves nothing behind.
     **settings
@@ -77,12 +78,28 @@ def _store_file(path: Path, folder: str | os.PathLike[str], settings: dict[str, 
     checked = ReadSettings(**settings)
     with open_source(path) as opened:
         format = checked.format or find_format(opened.head, path)
+    if format == "parquet":
+        return _store_parquet(path, folder, checked)
     if format != "libsvm":
         return _store_whole(load_data(path, **settings), folder)
     check_is_libsvm(checked, path)
     layout = look_at_libsvm(path, checked)
     return store_batches(
         libsvm_batches(path, checked, layout), folder, n_columns=layout.n_columns, source={"file": path.name}
+    )
+
+
+def _store_parquet(path: Path, folder: str | os.PathLike[str], settings: ReadSettings) -> RowStore:
+    from maxmargin.inputs.parquet_batches import look_at_parquet, parquet_batches  # with pyarrow
+
+    check_is_table(settings, str(path))
+    example, known = look_at_parquet(path, settings)
+    return store_batches(
+        parquet_batches(path, known),
+        folder,
+        feature_names=example.feature_names,
+        encoding=example.encoding,
+        source={"file": path.name},
     )
 
 

@@ -52,9 +52,10 @@ class RowRefusal(NamedTuple):
     """Says where a value is by the number of its row."""
 
     header: Header
+    first_row: int = 0  # of a batch, in the whole table
 
     def __call__(self, message: str, row: int, place: int) -> FileFormatError:
-        where = f'row {row} (counted from 0), column "{self.header.name(place)}"'
+        where = f'row {self.first_row + row} (counted from 0), column "{self.header.name(place)}"'
         return FileFormatError(f"{where}: {message}", self.header.source)
 
 

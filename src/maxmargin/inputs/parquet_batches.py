@@ -1,0 +1,129 @@
+"""A Parquet file in batches of rows, for one that is larger than memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from maxmargin.errors import FileFormatError, InvalidParameter
+from maxmargin.inputs.arrow_files import damage_named
+from maxmargin.inputs.arrow_table import data_from_arrow, import_pyarrow, is_view
+from maxmargin.inputs.open_source import open_source
+from maxmargin.inputs.settings import ReadSettings
+from maxmargin.results.data import Data
+
+__all__ = ["look_at_parquet", "parquet_batches"]
+
+VALUES_AT_ONCE = 1 << 20  # of a batch: some megabytes
+OFTEN = 3  # a text that is there only once may be an identifier; each category stands so often
+
+
+def look_at_parquet(path: Path, settings: ReadSettings) -> tuple[Data, ReadSettings]:
+    """Find all categories; return rows with each of them, and settings that read any batch as a part.
+
+    The rows are made up: what is asked of them are names, label and encoding.
+    """
+    if settings.missing != "refuse":
+        raise InvalidParameter(
+            f"missing={settings.missing!r} takes a table that fits into memory: read a part of it with "
+            "load_data, and give that part's encoding"
+        )
+    with opened(path) as file:
+        schema = file.schema_arrow
+        named = {schema.names[c] if isinstance(c, int) else c for c in settings.categories}
+        known_columns = () if settings.encoding is None else settings.encoding.columns
+        columns = {
+            column.name: import_pyarrow().array(column.categories)
+            for column in known_columns
+            if column.categories
+        }
+        texts = [field.name for field in schema if is_text(field.type) or field.name in named]
+        columns |= distinct_values(file, [name for name in texts if name not in columns], settings, path)
+    example = data_from_arrow(example_table(schema, columns), str(path), settings, "parquet")
+    if example.encoding is None or settings.encoding is not None:
+        return example, settings
+    known = replace(settings, encoding=example.encoding, label=example.label, drop=(), categories=())
+    return example, known
+
+
+def parquet_batches(path: Path, settings: ReadSettings) -> Iterator[tuple[Any, ...]]:
+    """Yield (X, y) or (X, y, weight), some thousand rows at a time."""
+    pyarrow = import_pyarrow("pyarrow.parquet")
+    with opened(path) as file:
+        n_rows, first = file.metadata.num_rows, 0
+        for batch in batches_of(file, path, settings):
+            table = pyarrow.Table.from_batches([batch])
+            data = data_from_arrow(table, str(path), settings, "parquet", first)
+            if data.y is None:
+                raise FileFormatError("there are no labels; give label= a column's name", path)
+            yield (data.X, data.y) if data.sample_weight is None else (data.X, data.y, data.sample_weight)
+            first += table.num_rows
+    if first != n_rows:
+        raise FileFormatError(f"the file promises {n_rows:,} rows and has {first:,}", path)
+
+
+def opened(path: Path) -> Any:
+    """Return the file as pyarrow reads it, page by page."""
+    with open_source(path) as source:  # whose errors say what is wrong with the file itself
+        if source.is_packed:
+            raise FileFormatError("a packed Parquet file is read whole: unpack it first", path)
+    pyarrow = import_pyarrow("pyarrow.parquet")
+    with damage_named("Parquet", str(path)):
+        return pyarrow.parquet.ParquetFile(path, memory_map=True, page_checksum_verification=True)
+
+
+def batches_of(
+    file: Any, path: Path, settings: ReadSettings, columns: list[str] | None = None
+) -> Iterator[Any]:
+    """Yield record batches of about as many values."""
+    width = len(file.schema_arrow.names) if columns is None else max(len(columns), 1)
+    size = max(VALUES_AT_ONCE // width, 1)
+    with damage_named("Parquet", str(path)):
+        yield from file.iter_batches(size, columns=columns, use_threads=settings.n_jobs != 1)
+
+
+def is_text(kind: Any) -> bool:
+    """Tell whether a column holds text, or says that it holds categories."""
+    types = import_pyarrow().types
+    return bool(
+        types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind) or is_view(kind)
+    )
+
+
+def distinct_values(file: Any, columns: list[str], settings: ReadSettings, path: Path) -> dict[str, Any]:
+    """Return the values that occur in each of some columns."""
+    pyarrow = import_pyarrow()
+    found: dict[str, Any] = {}
+    if not columns:
+        return found
+    for batch in batches_of(file, path, settings, columns):
+        for name in columns:
+            column = batch.column(name)
+            if pyarrow.types.is_dictionary(column.type):
+                column = column.cast(column.type.value_type)
+            values = [found[name], column.unique()] if name in found else [column.unique()]
+            found[name] = pyarrow.concat_arrays(values).unique().drop_null()
+    return found
+
+
+def example_table(schema: Any, columns: dict[str, Any]) -> Any:
+    """Return a table of the same columns in which every value of those given occurs."""
+    pyarrow = import_pyarrow()
+    types = pyarrow.types
+    n_rows = OFTEN * max([1, *(len(values) for values in columns.values())])
+    arrays = []
+    for field in schema:
+        values = columns.get(field.name)
+        if values is not None and len(values):
+            array = values.take(pyarrow.array([row % len(values) for row in range(n_rows)]))
+            array = array.dictionary_encode() if types.is_dictionary(field.type) else array
+        elif types.is_integer(field.type) or types.is_floating(field.type) or types.is_boolean(field.type):
+            array = pyarrow.array([1] * n_rows).cast(field.type)
+        elif types.is_decimal(field.type):
+            array = pyarrow.array([1] * n_rows, pyarrow.int64()).cast(pyarrow.float64())
+        else:
+            array = pyarrow.nulls(n_rows, field.type)
+        arrays.append(array)
+    return pyarrow.table(arrays, names=schema.names, metadata=schema.metadata)
