@@ -78,7 +78,7 @@ def test_gaps_are_filled_in_training_and_prediction(said, shop, rule):
     (shop / "gap.csv").write_text(SHOP.replace("30,", ",").replace("41,", "20,"))
     code, _, err = said("train", "gap.csv")
     assert code == 2
-    assert "--missing mean" in err
+    assert "the value is missing; --missing " in err
     assert said("train", "gap.csv", "--missing", rule)[0] == 0
     ages = [20, 20, 52, 23, 36, 29]
     fill = {"mean": np.mean(ages), "median": np.median(ages), "most_frequent": 20}[rule]

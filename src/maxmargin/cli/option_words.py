@@ -23,9 +23,6 @@ SETTING = re.compile(
     rf"(?<![-\w])(?P<name>{'|'.join(OPTIONS)})=(?:\[(?P<listed>\"[^\"]*\")\]|\"(?P<word>[^\"]*)\"|(?P<open>…?))"
 )
 
-# What comes after a rule that has been written as an option.
-RULES = 'mean, "median" or "most_frequent"'
-
 
 def as_options(message: str) -> str:
     """Return a message with the settings of `load_data` written as options.
@@ -36,8 +33,8 @@ def as_options(message: str) -> str:
     '--drop "name" leaves it out, --category "name" takes it as categories'
     >>> as_options('label="kin": t.csv has no such column'), as_options("say which by label=…")
     ('--label kin: t.csv has no such column', 'say which by --label')
-    >>> as_options('missing="mean", "median" or "most_frequent" replaces such values')
-    '--missing mean, median or most_frequent replaces such values'
+    >>> as_options('missing="median" replaces it')
+    '--missing median replaces it'
     >>> as_options("label=7: t.csv has the columns 0 to 2")
     '--label 7: t.csv has the columns 0 to 2'
     """
@@ -48,4 +45,4 @@ def as_options(message: str) -> str:
         gap = " " if value or follows.isalnum() or follows == "-" else ""
         return f"{OPTIONS[found['name']]}{gap}{value}"
 
-    return SETTING.sub(option, message).replace(RULES, RULES.replace('"', ""))
+    return SETTING.sub(option, message)
