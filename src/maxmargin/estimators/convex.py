@@ -67,11 +67,13 @@ class ConvexEstimator(LossEstimator):
         ----------
         X : array, data frame or sparse matrix of shape (n_rows, d); or path, Data or RowStore
             Read where it is; no copy is made of arrays and CSR matrices. A file that `load_data` reads, or
-            rows on disk (`store_data`), come with their labels and weights.
+            rows on disk (`store_data`), come with their labels and weights. A Dask array or data frame is
+            fitted to on the workers of the current Dask client.
         y : array of shape (n_rows,)
-            Labels of any kind; none for a source that has them.
+            Labels of any kind; none for a source that has them; the name of a column for a Dask data frame.
         sample_weight : array of shape (n_rows,), optional
-            A weight means repetition: 3 is the row three times, 0 its absence.
+            A weight means repetition: 3 is the row three times, 0 its absence. For a Dask data frame, the
+            name of a column.
 
         Returns
         -------

@@ -14,10 +14,10 @@ import numpy as np
 from maxmargin._core import StopToken
 from maxmargin.errors import InvalidInput
 from maxmargin.rows.base import ReduceKernel, Rows, RowVector, Tree
-from maxmargin.rows.kernels import Inspect
+from maxmargin.rows.kernels import Inspect, Inspected
 from maxmargin.rows.waiting import results_of
 
-__all__ = ["BlockedRows", "block_size"]
+__all__ = ["BlockedRows", "block_size", "refuse_bad_values"]
 
 R = TypeVar("R")
 
@@ -108,17 +108,30 @@ class BlockedRows(Rows):
     def _norms(self) -> tuple[RowVector, float]:
         norm2 = self.zeros()
         found = self.reduce(Inspect(), norm2, token=StopToken())
-        if found.bad_value is not None:
-            raise InvalidInput(
-                f"X contains {_name(found.bad_value)}: row {found.bad_row}, column {found.bad_column} "
-                "(counted from 0). Remove or impute such values."
-            )
-        if found.overflow_row is not None:
-            raise InvalidInput(
-                f"row {found.overflow_row} of X (counted from 0) is so large that its square is infinite in "
-                "double precision. Scale the columns, for example to the range [-1, 1]."
-            )
+        refuse_bad_values(found)
         return norm2, found.largest
+
+
+def refuse_bad_values(found: Inspected, whereabouts: Callable[[int], str] = lambda row: "") -> None:
+    """Refuse values that are not finite, or too large to square.
+
+    Parameters
+    ----------
+    found : Inspected
+    whereabouts : callable
+        What to say besides of the place of a row.
+    """
+    if found.bad_row is not None and found.bad_value is not None:
+        raise InvalidInput(
+            f"X contains {_name(found.bad_value)}: row {found.bad_row}, column {found.bad_column} "
+            f"(counted from 0{whereabouts(found.bad_row)}). Remove or impute such values."
+        )
+    if found.overflow_row is not None:
+        raise InvalidInput(
+            f"row {found.overflow_row} of X (counted from 0{whereabouts(found.overflow_row)}) is so large "
+            "that its square is infinite in double precision. Scale the columns, for example to the range "
+            "[-1, 1]."
+        )
 
 
 def _name(value: float) -> str:

@@ -1,15 +1,18 @@
-"""What a fit takes in place of X and y: a file, a data set, rows on disk."""
+"""What a fit takes in place of X and y: a file, a data set, rows on disk or on a cluster."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from maxmargin.errors import InvalidParameter
 from maxmargin.inputs.row_store import RowStore, is_row_store, open_store
 from maxmargin.results.data import Data
 from maxmargin.training.model import LinearModel
+
+if TYPE_CHECKING:
+    from maxmargin.inputs.dask_blocks import DaskBlocks
 
 __all__ = ["Given", "given", "is_source", "with_provenance"]
 
@@ -25,19 +28,29 @@ class Given:
 
 
 def is_source(X: Any) -> bool:
-    """Whether X is no table itself but says where one is, with its labels."""
-    return isinstance(X, str | os.PathLike | Data | RowStore)
+    """Whether X is no table itself but says where one is."""
+    return isinstance(X, str | os.PathLike | Data | RowStore) or _is_dask(X)
 
 
-def given(X: Any, y: Any, sample_weight: Any) -> Given | RowStore:
+def _is_dask(X: Any) -> bool:
+    """Whether X is a Dask collection, found out without importing Dask."""
+    return hasattr(X, "__dask_graph__") and type(X).__module__.split(".")[0] == "dask"
+
+
+def given(X: Any, y: Any, sample_weight: Any) -> Given | RowStore | DaskBlocks:
     """Return what there is to fit to.
 
     Parameters
     ----------
-    X : table of numbers, path, Data or RowStore
+    X : table of numbers, path, Data, RowStore or Dask collection
     y, sample_weight
-        Labels and weights for a table; a source has its own.
+        Labels and weights for a table or a Dask array, names of columns for a Dask data frame; other sources
+        have their own.
     """
+    if _is_dask(X):
+        from maxmargin.inputs.dask_blocks import dask_blocks
+
+        return dask_blocks(X, y, sample_weight)
     if not is_source(X):
         return Given(X, y, sample_weight)
     for name, value in (("y", y), ("sample_weight", sample_weight)):

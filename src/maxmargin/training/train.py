@@ -9,6 +9,7 @@ from typing import Any
 
 from maxmargin._core import StopToken
 from maxmargin.errors import CalibrationWarning, ConvergenceWarning, Interrupted, InvalidParameter
+from maxmargin.inputs.row_store import RowStore
 from maxmargin.losses.table import DUAL_LOSSES
 from maxmargin.results.calibration import CALIBRATIONS
 from maxmargin.results.solution import Plan, Progress
@@ -153,7 +154,11 @@ def fit_linear(
             from maxmargin.training.stored_fit import fit_stored, refuse_calibration
 
             refuse_calibration(calibrate)
-            return fit_stored(source, settings, costs=costs, memories=memories)
+            if isinstance(source, RowStore):
+                return fit_stored(source, settings, costs=costs, memories=memories)
+            from maxmargin.training.dask_fit import fit_on_dask
+
+            return fit_on_dask(source, settings, costs)
         model = _fit_in_memory(source, settings, costs, memories, calibrate)
     finally:
         if ticker is not None:

@@ -1,0 +1,155 @@
+"""Blocks of rows from Dask collections, none of them computed yet.
+
+Labels are cut off inside the block: two columns of one data frame need not come in equal partitions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from maxmargin.errors import InvalidInput, InvalidParameter
+from maxmargin.inputs.column_roles import LABEL_NAMES
+
+__all__ = ["DaskBlocks", "dask_blocks"]
+
+
+@dataclass(frozen=True, eq=False)
+class DaskBlocks:
+    """Where the rows come from: an ordered list of lazy (X, labels, weights or None), and column names."""
+
+    parts: list[Any]
+    feature_names: list[str] | None = None
+    label: str | None = None
+
+
+def dask_blocks(X: Any, y: Any, sample_weight: Any) -> DaskBlocks:
+    """Return the blocks of a Dask collection.
+
+    Parameters
+    ----------
+    X : dask array or data frame
+        The chunks of an array, of NumPy or SciPy CSR, are the blocks, and so are the partitions of a frame.
+    y : dask array, array; or str
+        Labels; of a data frame, the name of their column.
+    sample_weight : dask array, array; or str, optional
+        Weights; of a data frame, the name of their column.
+    """
+    from dask.array import Array
+
+    return _of_arrays(X, y, sample_weight) if isinstance(X, Array) else _of_frame(X, y, sample_weight)
+
+
+# ---------------------------------------------------------------- arrays
+
+
+def _of_arrays(X: Any, y: Any, sample_weight: Any) -> DaskBlocks:
+    from dask.delayed import delayed
+
+    if X.ndim != 2:
+        raise InvalidInput(f"X must have 2 dimensions, rows and columns; the Dask array has {X.ndim}.")
+    if X.shape[1] == 0:
+        raise InvalidInput("X has no columns; at least one feature is needed.")
+    if len(X.chunks[1]) != 1:
+        raise InvalidInput(
+            f"X is cut into {len(X.chunks[1])} chunks of columns, and whole rows are needed: fit to "
+            "X.rechunk({1: -1})"
+        )
+    if any(np.isnan(rows) for rows in X.chunks[0]):
+        raise InvalidInput(
+            "the chunks of X have unknown numbers of rows: call X.compute_chunk_sizes() first, or fit to the "
+            "data frame that X was made of"
+        )
+    if y is None:
+        raise InvalidInput("y is missing: fit needs one label for each row.")
+    labels = _beside(X, y, "y")
+    weights = None if sample_weight is None else _beside(X, sample_weight, "sample_weight")
+    block = delayed(_together, pure=False)
+    parts = [
+        block(rows, labels[k], None if weights is None else weights[k])
+        for k, rows in enumerate(X.to_delayed().ravel())
+    ]
+    return DaskBlocks(parts)
+
+
+def _beside(X: Any, numbers: Any, name: str) -> list[Any]:
+    """Return a vector cut as the rows of X are."""
+    import dask.array
+
+    as_dask: Any = dask.array.asarray
+    vector = as_dask(numbers)
+    if vector.ndim != 1:
+        raise InvalidInput(
+            f"{name} should be a 1d array, one value for each row; got {vector.ndim} dimensions."
+        )
+    if np.isnan(vector.shape[0]):
+        if len(vector.chunks[0]) != len(X.chunks[0]):
+            raise InvalidInput(
+                f"the chunks of {name} have unknown numbers of rows, and there are {len(vector.chunks[0])} "
+                f"of them for {len(X.chunks[0])} of X: call {name}.compute_chunk_sizes() first"
+            )
+        # Each block checks that it has as many of these as rows.
+    elif vector.shape[0] != X.shape[0]:
+        raise InvalidInput(f"X has {X.shape[0]} rows, {name} has {vector.shape[0]} values.")
+    elif vector.chunks[0] != X.chunks[0]:
+        vector = vector.rechunk((X.chunks[0],))
+    return list(vector.to_delayed().ravel())
+
+
+def _together(X: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any]:
+    return X, labels, weights
+
+
+# ---------------------------------------------------------------- data frames
+
+
+def _of_frame(frame: Any, y: Any, sample_weight: Any) -> DaskBlocks:
+    from dask.delayed import delayed
+
+    if not hasattr(frame, "to_delayed") or not hasattr(frame, "columns"):
+        raise InvalidInput(
+            f"a dask {type(frame).__name__} is no table: fit to a dask array, or to a dask data frame"
+        )
+    names = [str(name) for name in frame.columns]
+    if len(set(names)) < len(names):
+        raise InvalidInput("two columns of the data frame have the same name; rename one of them.")
+    label = _column("y", y, names) if y is not None else _label_among(names)
+    weight = None if sample_weight is None else _column("sample_weight", sample_weight, names)
+    features = [name for name in names if name not in (label, weight)]
+    if not features:
+        raise InvalidInput("the data frame has no column besides labels and weights.")
+    block = delayed(_split, pure=False)
+    return DaskBlocks(
+        [block(part, label, weight, features) for part in frame.to_delayed()], features, label=label
+    )
+
+
+def _column(name: str, value: Any, names: list[str]) -> str:
+    if not isinstance(value, str):
+        raise InvalidParameter(
+            f"with a dask data frame, {name} is the name of one of its columns, as in {name}={names[-1]!r}: "
+            f"two frames may be cut differently; got a {type(value).__name__}"
+        )
+    if value not in names:
+        raise InvalidInput(f"{name}={value!r} is no column of the data frame; there are {', '.join(names)}.")
+    return value
+
+
+def _label_among(names: list[str]) -> str:
+    found = [name for name in names if name.lower() in LABEL_NAMES]
+    if len(found) != 1:
+        raise InvalidInput(
+            "which column of the data frame holds the labels? Name it, as in "
+            f"fit(frame, y={names[-1]!r}); there are {', '.join(names)}."
+        )
+    return found[0]
+
+
+def _split(part: Any, label: str, weight: str | None, features: list[str]) -> tuple[Any, Any, Any]:
+    """Cut a partition into features, labels and weights."""
+    named = part.set_axis([str(name) for name in part.columns], axis=1)
+    labels = named[label]
+    labels = labels.to_numpy(dtype=object) if labels.dtype.kind == "O" else labels.to_numpy()
+    return named[features], labels, None if weight is None else named[weight].to_numpy()

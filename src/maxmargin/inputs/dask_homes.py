@@ -1,0 +1,220 @@
+"""Which Dask worker has which blocks, and who gets them when it is gone.
+
+Tasks are pinned to the worker that holds their blocks. Dask would let a task wait for ever for a worker that
+will not come back, so this watches the workers and finds the blocks another home.
+"""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from maxmargin._core import Stopped, StopToken
+from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError
+from maxmargin.inputs.dask_worker import drop_fit, stop_fit, versions
+
+__all__ = ["Homes", "Job", "current_client"]
+
+POLL = 0.5  # seconds between two looks at the workers
+MOST_LOSSES = 3  # workers that a job may take with it
+
+
+@dataclass(eq=False)
+class Job:
+    """Something to do at the home of a block: `send` takes a key and where to run, and returns a future."""
+
+    block: int
+    send: Callable[[str, list[str]], Any]
+    future: Any = None
+    home: str = ""
+    losses: int = 0
+
+
+class Homes:
+    """The homes of the blocks of one fit.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    n_blocks : int
+    worker_timeout : float
+        Seconds to wait for a worker when there is none.
+    """
+
+    def __init__(self, client: Any, n_blocks: int, worker_timeout: float = 60.0) -> None:
+        self.client = client
+        self.fit = f"maxmargin-{uuid.uuid4().hex}"
+        self._timeout = worker_timeout
+        self._attempts = itertools.count()
+        self._alone_since: float | None = None
+        self._alike: set[str] = set()
+        self._is_open = True
+        workers = self._workers()
+        if not workers:
+            raise MaxMarginError("the Dask client has no workers; start some, then fit")
+        # Neighbouring blocks live together: they are the groups that share a task.
+        slots = [address for address, threads in sorted(workers.items()) for _ in range(threads)]
+        self.n_slots = len(slots)
+        self._home = [slots[block * len(slots) // n_blocks] for block in range(n_blocks)]
+
+    def _workers(self) -> dict[str, int]:
+        """Return the workers that are there, with their threads; refuse one that runs another version."""
+        try:
+            found: dict[str, int] = self.client.ncores()
+        except (OSError, TimeoutError) as error:
+            raise MaxMarginError(f"the Dask scheduler does not answer: {error}") from error
+        new = [address for address in found if address not in self._alike]
+        if new:
+            self._compare(new)
+            self._alike.update(new)
+        return found
+
+    def _compare(self, addresses: list[str]) -> None:
+        here = versions()
+        try:
+            found = self.client.run(versions, workers=addresses, on_error="return")
+        except (OSError, TimeoutError):  # gone again
+            return
+        for address, there in found.items():
+            if isinstance(there, OSError):
+                continue
+            if isinstance(there, BaseException):
+                raise MaxMarginError(f"worker {address} cannot run maxmargin: {there}") from there
+            for name, ours, theirs in zip(("maxmargin", "NumPy"), here, there, strict=False):
+                if ours != theirs:
+                    raise MaxMarginError(
+                        f"worker {address} has {name} {theirs}, here it is {ours}; "
+                        "install the same release on all of them"
+                    )
+
+    # ------------------------------------------------------------ jobs
+
+    def results(self, jobs: list[Job], token: StopToken) -> Iterator[tuple[Job, Any]]:
+        """Carry out jobs where their blocks live; yield each with its result, as they come.
+
+        However this ends, nothing that it has begun goes on.
+        """
+        answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        waiting: dict[str, Job] = {}
+        try:
+            for job in jobs:
+                self._send(job, waiting, answers)
+            next_look = time.monotonic() + POLL
+            while waiting:
+                if token.poll():
+                    raise Stopped
+                if time.monotonic() >= next_look:
+                    self._move(waiting, answers)
+                    next_look = time.monotonic() + POLL
+                try:
+                    future = answers.get(timeout=POLL / 5)
+                except queue.Empty:
+                    continue
+                asked = waiting.get(future.key)
+                if asked is None or not self._is_there(future, asked):
+                    continue
+                result = self._result(future, asked)
+                if result is not None:
+                    del waiting[future.key]
+                    yield asked, result[0]
+        finally:
+            if waiting:
+                self.client.cancel([job.future for job in waiting.values()], force=True)
+                self._tell_workers(stop_fit)
+
+    def _send(self, job: Job, waiting: dict[str, Job], answers: queue.SimpleQueue[Any]) -> None:
+        job.home = self._home[job.block]
+        job.future = job.send(f"{self.fit}-{next(self._attempts)}", [job.home])
+        waiting[job.future.key] = job
+        job.future.add_done_callback(answers.put)
+
+    def _is_there(self, future: Any, job: Job) -> bool:
+        """Whether a future has an end of its own; those that went down with their worker have none."""
+        from distributed import KilledWorker
+
+        if future.status == "finished":
+            return True
+        if future.status != "error":
+            return False
+        error = future.exception()
+        if isinstance(error, KilledWorker):
+            return False
+        raise InvalidInput(
+            f"block {job.block} (counted from 0): {type(error).__name__} on its worker: {error}"
+        ) from error
+
+    def _result(self, future: Any, job: Job) -> tuple[Any] | None:
+        """Return the result of a finished future; None if it was lost before it could be fetched."""
+        while True:
+            try:
+                return (future.result(timeout=4 * POLL),)
+            except TimeoutError:
+                if job.home not in self._workers():
+                    return None
+
+    def _move(self, waiting: dict[str, Job], answers: queue.SimpleQueue[Any]) -> None:
+        """Find new homes for the blocks of workers that are gone, and send what was waiting there again."""
+        workers = self._workers()
+        if not workers:
+            now = time.monotonic()
+            self._alone_since = now if self._alone_since is None else self._alone_since
+            if now - self._alone_since > self._timeout:
+                raise MaxMarginError(
+                    f"no Dask worker is left, and none came within {self._timeout:g} s; the fit was given up"
+                )
+            return
+        self._alone_since = None
+        for block, home in enumerate(self._home):
+            if home not in workers:
+                # All threads count alike; of equals, the first by address.
+                load = {address: self._home.count(address) / workers[address] for address in sorted(workers)}
+                self._home[block] = min(load, key=lambda address: load[address])
+        for key, job in list(waiting.items()):
+            if job.home in workers:
+                continue
+            job.losses += 1
+            if job.losses >= MOST_LOSSES:
+                raise MaxMarginError(
+                    f"{job.losses} workers died while they were at block {job.block} (counted from 0) or its "
+                    "neighbours, probably for want of memory. Use smaller blocks or workers with more memory"
+                )
+            del waiting[key]
+            self.client.cancel([job.future], force=True)
+            self._send(job, waiting, answers)
+
+    # ------------------------------------------------------------ the end
+
+    def _tell_workers(self, what: Callable[[str], Any]) -> None:
+        try:
+            self.client.run(what, self.fit, on_error="ignore")
+        except Exception:  # there is nobody to be told
+            return
+
+    def close(self) -> None:
+        """Have the workers forget the fit."""
+        if self._is_open:
+            self._is_open = False
+            self._tell_workers(drop_fit)
+
+
+def current_client() -> Any:
+    """Return the Dask client that is current here."""
+    try:
+        import distributed
+    except ImportError as error:
+        raise InvalidParameter(
+            'fitting to Dask collections needs dask.distributed: pip install "maxmargin[dask]"'
+        ) from error
+    find: Any = distributed.default_client
+    try:
+        return find()
+    except ValueError as error:
+        raise InvalidParameter(
+            "X is a Dask collection, and there is no Dask client: make one first, as in "
+            "dask.distributed.Client(address); or fit to X.compute() if it fits into memory"
+        ) from error

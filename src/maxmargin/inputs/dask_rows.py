@@ -1,0 +1,382 @@
+"""Rows that live on the workers of a Dask cluster, with all that is beside them."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+from copy import copy
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+import cloudpickle
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin._core import Block, Stopped, StopToken
+from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError
+from maxmargin.inputs.dask_blocks import DaskBlocks
+from maxmargin.inputs.dask_homes import Homes, Job
+from maxmargin.inputs.dask_worker import (
+    LABELS,
+    WEIGHTS,
+    Failed,
+    Loaded,
+    Pass,
+    Place,
+    Wanting,
+    load_block,
+    part_of,
+    run_group,
+)
+from maxmargin.rows import MemoryRows
+from maxmargin.rows.base import ReduceKernel, Rows, RowVector, SweepKernel, Tree, written_by
+from maxmargin.rows.blocked import refuse_bad_values
+from maxmargin.rows.kernels import Inspect
+from maxmargin.rows.vectors import Copy, Fill
+
+__all__ = ["DaskRows", "FarVector"]
+
+R = TypeVar("R")
+
+TASKS_PER_THREAD = 2  # so that one slow worker does not keep the others waiting for long
+
+
+class FarVector:
+    """A number for each row, on the workers; here it is only a name."""
+
+    def __init__(self, fit: str, number: int, dtype: Any) -> None:
+        self.fit, self.number, self.dtype = fit, number, np.dtype(dtype)
+
+
+class DaskRows(Rows):
+    """Rows in blocks on Dask workers; a pass is a task for each group of neighbouring blocks.
+
+    Records are joined in the tree over block numbers that `MemoryRows` uses, and groups are whole branches of
+    it: equal blocks give equal bits, whatever the number of workers, and when some of them die on the way.
+
+    Parameters
+    ----------
+    blocks : DaskBlocks
+    client : distributed.Client
+    worker_timeout : float
+        Seconds to wait for a worker when none is left.
+    block_rows : int, optional
+        Rows per block of subsets; by default as `MemoryRows` cuts them.
+    """
+
+    def __init__(
+        self,
+        blocks: DaskBlocks,
+        client: Any,
+        *,
+        worker_timeout: float = 60.0,
+        block_rows: int | None = None,
+    ) -> None:
+        self._parts = blocks.parts
+        self._block_rows = block_rows
+        self._homes = Homes(client, len(self._parts), worker_timeout)
+        self._condensed = False
+        self._log: list[tuple[Pass, Any]] = []  # passes that wrote, and their kernels where these have parts
+        self._numbers = itertools.count(1)
+        self._alive: weakref.WeakValueDictionary[int, FarVector] = weakref.WeakValueDictionary()
+        self._known_norms: list[tuple[FarVector, float]] = []
+        try:
+            loaded = self._load(list(range(len(self._parts))), StopToken(None, _hears_ctrl_c()))
+            self._take_note(loaded)
+        except BaseException:
+            self.close()
+            raise
+
+    def _take_note(self, loaded: dict[int, Loaded]) -> None:
+        first = loaded[0]
+        for number, block in sorted(loaded.items()):
+            if block.n_columns != first.n_columns:
+                raise InvalidInput(
+                    f"block {number} (counted from 0) has {block.n_columns} columns, block 0 has "
+                    f"{first.n_columns}"
+                )
+        filled = [number for number in sorted(loaded) if loaded[number].n_rows > 0] or [0]
+        ends = np.cumsum([0, *(loaded[number].n_rows for number in filled)]).tolist()
+        self._places = [Place(number, ends[k], ends[k + 1]) for k, number in enumerate(filled)]
+        self.n_rows, self.n_columns = ends[-1], first.n_columns
+        self.n_values = sum(loaded[number].n_values for number in filled)
+        kinds = {loaded[number].labels.dtype.kind in "US" for number in filled}
+        if len(kinds) > 1:
+            raise InvalidInput("the labels of some blocks are text, those of others numbers. Use one kind.")
+        self.classes = np.unique(np.concatenate([loaded[number].labels for number in filled]))
+        self._raw_labels = FarVector(self._homes.fit, LABELS, self.classes.dtype)
+        self.weights = FarVector(self._homes.fit, WEIGHTS, np.float64) if first.has_weights else None
+        self.labels = self.zeros(np.int32)
+        self.reduce(_Encode(self.classes), self._raw_labels, self.labels)
+
+    @property
+    def _group_size(self) -> int:
+        """How many blocks share a task: a power of two, so that a group is a whole branch of the tree."""
+        size = 1
+        while len(self._places) >= 2 * size * TASKS_PER_THREAD * self._homes.n_slots:
+            size *= 2
+        return size
+
+    def close(self) -> None:
+        """Free what the workers hold."""
+        self._homes.close()
+
+    # ------------------------------------------------------------ vectors
+
+    def zeros(self, dtype: Any = np.float64) -> FarVector:
+        vector = FarVector(self._homes.fit, next(self._numbers), dtype)
+        self._alive[vector.number] = vector
+        return vector
+
+    def filled(self, value: float) -> FarVector:
+        vector = self.zeros()
+        self.reduce(Fill(value), vector)
+        return vector
+
+    def keep(self, numbers: NDArray[Any]) -> FarVector:
+        vector = self.zeros(numbers.dtype)
+        self.reduce(_Put(np.array(numbers), 0), vector)
+        return vector
+
+    def copied(self, vector: RowVector) -> FarVector:
+        other = self.zeros(vector.dtype)
+        self.reduce(Copy(), vector, other)
+        return other
+
+    def take(self, vector: RowVector, indices: NDArray[np.intp]) -> NDArray[Any]:
+        order = np.argsort(indices, kind="stable")
+        taken = np.empty(len(indices), dtype=vector.dtype)
+        taken[order] = np.concatenate(self.reduce(_Pick(np.asarray(indices)[order], 0), vector))
+        return taken
+
+    def holds(self, vector: RowVector) -> bool:
+        return isinstance(vector, FarVector) and vector.fit == self._homes.fit
+
+    def norms(self) -> tuple[RowVector, float]:
+        if not self._known_norms:
+            norm2 = self.zeros()
+            found = self.reduce(Inspect(), norm2)
+            refuse_bad_values(found, self._whereabouts)
+            self._known_norms.append((norm2, found.largest))
+        return self._known_norms[0]
+
+    def _whereabouts(self, row: int) -> str:
+        (place,) = (place for place in self._places if place.first <= row < place.end)
+        return f"; row {row - place.first} of block {place.number}"
+
+    # ------------------------------------------------------------ passes
+
+    def reduce(self, kernel: ReduceKernel[R], *vectors: RowVector, token: StopToken | None = None) -> R:
+        asked = token if token is not None else StopToken(None, _hears_ctrl_c())
+        has_parts = hasattr(kernel, "between")
+        step = Pass(
+            next(self._numbers),
+            b"" if has_parts else cloudpickle.dumps(kernel),
+            tuple((vector.number, vector.dtype.str) for vector in vectors),
+            self._condensed,
+        )
+        entry = (step, kernel if has_parts else None)
+        after = self._log[-1][0].number if self._log else 0
+        size = self._group_size
+        groups = [tuple(self._places[k : k + size]) for k in range(0, len(self._places), size)]
+        tree: Tree[R] = Tree(len(groups), kernel)
+        # On a second round are those whose worker had to be sent blocks, or all earlier passes.
+        round_ = {k: self._job(places, after, entry, with_log=False) for k, places in enumerate(groups)}
+        while round_:
+            number_of = {id(job): k for k, job in round_.items()}
+            again: dict[int, tuple[int, ...]] = {}
+            for job, answer in self._homes.results(list(round_.values()), asked):
+                k = number_of[id(job)]
+                if isinstance(answer, Wanting):
+                    again[k] = answer.blocks
+                elif isinstance(answer, Failed):
+                    raise _error_of(answer)
+                else:
+                    tree.put(k, cloudpickle.loads(answer.record))
+            self._load([block for blocks in again.values() for block in blocks], asked, near=groups)
+            round_ = {k: self._job(groups[k], after, entry, with_log=True) for k in again}
+        if written_by(kernel):
+            self._log.append(entry)
+        return tree.root()
+
+    def _job(self, places: tuple[Place, ...], after: int, entry: tuple[Pass, Any], *, with_log: bool) -> Job:
+        first, end = places[0].first, places[-1].end
+        step = _cut(entry, first, end)
+        log = tuple(_cut(earlier, first, end) for earlier in self._log) if with_log else None
+        alive = frozenset(self._alive)
+
+        def send(key: str, workers: list[str]) -> Any:
+            # A worker that takes over has seen nothing of this fit: it will ask for what it needs.
+            return self._homes.client.submit(
+                run_group,
+                self._homes.fit,
+                places,
+                after,
+                step,
+                alive,
+                log,
+                key=key,
+                workers=workers,
+                allow_other_workers=False,
+                retries=0,
+            )
+
+        return Job(places[0].number, send)
+
+    def _load(
+        self, numbers: list[int], token: StopToken, near: list[tuple[Place, ...]] | None = None
+    ) -> dict[int, Loaded]:
+        """Have blocks computed and kept at their homes: at that of the first block of their group."""
+        leader = {place.number: places[0].number for places in near or [] for place in places}
+        jobs = []
+        for number in numbers:
+            send = partial(self._send_block, number)
+            jobs.append((number, Job(leader.get(number, number), send)))
+        number_of = {id(job): number for number, job in jobs}
+        loaded = {}
+        for job, answer in self._homes.results([job for _, job in jobs], token):
+            if isinstance(answer, Failed):
+                raise _error_of(answer)
+            loaded[number_of[id(job)]] = answer
+        return loaded
+
+    def _send_block(self, number: int, key: str, workers: list[str]) -> Any:
+        client = self._homes.client
+        # What the user's graph computes may run anywhere; only what keeps the block is pinned.
+        part = client.compute(self._parts[number], workers=workers, allow_other_workers=True)
+        return client.submit(
+            load_block,
+            self._homes.fit,
+            number,
+            part,
+            key=key,
+            workers=workers,
+            allow_other_workers=False,
+        )
+
+    def sweep(
+        self, kernel: SweepKernel[R], seed: int, number: int, *vectors: RowVector, token: StopToken
+    ) -> R:
+        raise InvalidParameter(
+            "rows on a Dask cluster are not visited one by one; use the solver interior_point, newton or "
+            "semismooth_newton"
+        )
+
+    def subset(self, indices: NDArray[np.intp]) -> MemoryRows:
+        order = np.argsort(indices, kind="stable")
+        found = [X for X in self.reduce(_Choose(np.asarray(indices)[order], 0)) if X.shape[0] > 0]
+        if not found:
+            return MemoryRows(np.zeros((0, self.n_columns)), block_rows=self._block_rows)
+        if isinstance(found[0], np.ndarray):
+            chosen: Any = np.concatenate(found)
+        else:
+            from scipy.sparse import vstack
+
+            chosen = vstack(found, format="csr")
+        back = np.empty(len(order), dtype=np.intp)
+        back[order] = np.arange(len(order))
+        return MemoryRows(chosen[back], block_rows=self._block_rows)
+
+    def condensed(self, token: StopToken) -> DaskRows:
+        other = copy(self)  # the same log and homes
+        other._condensed = True
+        return other
+
+
+def _cut(entry: tuple[Pass, Any], first: int, end: int) -> Pass:
+    """Return a pass as the rows of one group need it."""
+    step, kernel = entry
+    if kernel is None:
+        return step
+    return Pass(step.number, cloudpickle.dumps(part_of(kernel, first, end)), step.vectors, step.condensed)
+
+
+def _error_of(failed: Failed) -> Exception:
+    """Return what a worker raised, with the block that it was at."""
+    error = cloudpickle.loads(failed.error)
+    if isinstance(error, Stopped):
+        return error
+    message = f"block {failed.block} (counted from 0): {error}"
+    if isinstance(error, InvalidInput):
+        return InvalidInput(message)
+    told = MaxMarginError(
+        message if isinstance(error, MaxMarginError) else f"{message} ({type(error).__name__})"
+    )
+    told.__cause__ = error
+    return told
+
+
+def _hears_ctrl_c() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+# ---------------------------------------------------------------- kernels with something for each row
+
+
+@dataclass(frozen=True, eq=False)
+class _Encode:
+    """Fill the second vector with the places of labels, the first, among the classes."""
+
+    classes: NDArray[Any]
+
+    writes = (1,)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
+        labels, codes = pieces
+        codes[:] = np.searchsorted(self.classes, labels)
+
+    def merge(self, first: None, second: None) -> None:
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class _Put:
+    """Fill a vector with numbers that are known here, those of row `first` and on."""
+
+    numbers: NDArray[Any]
+    first: int
+
+    writes = (0,)
+    reads_rows = False
+
+    def between(self, first: int, end: int) -> _Put:
+        return _Put(self.numbers[first - self.first : end - self.first], first)
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
+        pieces[0][:] = self.numbers
+
+    def merge(self, first: None, second: None) -> None:
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class _Pick:
+    """Return the numbers of some rows, named in increasing order."""
+
+    indices: NDArray[np.intp]
+    first: int
+
+    reads_rows = False
+
+    def between(self, first: int, end: int) -> Any:
+        inside = slice(*np.searchsorted(self.indices, [first, end]))
+        return type(self)(self.indices[inside], first)
+
+    def __call__(self, block: Any, token: StopToken, *pieces: NDArray[Any]) -> list[Any]:
+        return [pieces[0][self.indices - self.first]]
+
+    def merge(self, first: list[Any], second: list[Any]) -> list[Any]:
+        return first + second
+
+
+@dataclass(frozen=True, eq=False)
+class _Choose(_Pick):
+    """Return some of the rows themselves."""
+
+    reads_features = True
+
+    def __call__(self, block: Any, token: StopToken, *pieces: NDArray[Any]) -> list[Any]:
+        return [block[self.indices - self.first]]

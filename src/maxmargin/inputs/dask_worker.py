@@ -1,0 +1,315 @@
+"""What runs on a Dask worker: blocks of rows, the numbers beside them, and passes over both.
+
+A block's numbers are a pure function of the block and of the passes that wrote to them. So the worker keeps
+them between passes, in this module; where it does not have them it says so, and is sent all passes once more.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import cloudpickle
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+import maxmargin
+from maxmargin._core import Block, StopToken, cpu
+from maxmargin.rows.base import Tree, looks_at_rows, written_by
+from maxmargin.validation import check_labels, check_matrix, check_weights
+
+__all__ = [
+    "LABELS",
+    "WEIGHTS",
+    "Done",
+    "Failed",
+    "Loaded",
+    "Pass",
+    "Place",
+    "Wanting",
+    "drop_fit",
+    "load_block",
+    "part_of",
+    "run_group",
+    "stop_fit",
+    "versions",
+]
+
+LABELS, WEIGHTS = -1, -2  # the vectors that come with the rows
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which block it is, and which of all rows are its own."""
+
+    number: int
+    first: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A kernel, pickled, and its vectors: their numbers and number types."""
+
+    number: int
+    kernel: bytes
+    vectors: tuple[tuple[int, str], ...]
+    condensed: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """What there is to know of a block when it is there."""
+
+    n_rows: int
+    n_columns: int
+    n_values: int
+    labels: NDArray[Any]  # those that occur
+    has_weights: bool
+
+
+@dataclass(frozen=True)
+class Done:
+    """The record of a group of blocks, pickled."""
+
+    record: bytes
+
+
+@dataclass(frozen=True)
+class Wanting:
+    """Nothing was done: these blocks are not here, or (if none is named) numbers are not up to date."""
+
+    blocks: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Failed:
+    """An exception, pickled, and the block at which it was raised."""
+
+    block: int
+    error: bytes
+
+
+@dataclass(eq=False)
+class _Held:
+    """A block, and the numbers beside it as pass `last` left them; None while a pass is writing."""
+
+    X: Any
+    given: dict[int, NDArray[Any]]
+    vectors: dict[int, NDArray[Any]] = field(default_factory=dict)
+    last: int | None = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    condensed: Block | None = None
+
+    def __post_init__(self) -> None:
+        self.block = _opened(self.X)
+
+    def numbers(self, number: int, dtype: str) -> NDArray[Any]:
+        if number in self.given:
+            return self.given[number]
+        if number not in self.vectors:
+            self.vectors[number] = np.zeros(self.X.shape[0], dtype=dtype)
+        return self.vectors[number]
+
+    def forget(self) -> None:
+        self.vectors.clear()
+        self.last = 0
+
+    def rows_for(self, kernel: Any, condensed: bool, token: StopToken) -> Any:
+        if getattr(kernel, "reads_features", False):
+            return self.X
+        if not looks_at_rows(kernel):
+            return Block(np.zeros((0, self.X.shape[1])))
+        if not condensed:
+            return self.block
+        if self.condensed is None:
+            self.condensed = self.block.condensed(token) or self.block
+        return self.condensed
+
+
+_held: dict[tuple[str, int], _Held] = {}
+_running: dict[str, set[StopToken]] = {}
+_lock = threading.Lock()
+
+
+# ---------------------------------------------------------------- blocks
+
+
+def load_block(fit: str, number: int, part: tuple[Any, Any, Any]) -> Loaded | Failed:
+    """Keep a block of rows with its labels and weights, until `drop_fit`."""
+    try:
+        X, labels, weights = part
+        X = check_matrix(X, allow_no_rows=True)
+        n_rows = X.shape[0]
+        labels = check_labels(labels, n_rows)
+        weights = check_weights(weights, n_rows)
+        if labels.dtype.kind == "O":
+            labels = labels.astype(str)
+        given = {LABELS: labels} if weights is None else {LABELS: labels, WEIGHTS: weights}
+        held = _Held(X, given)
+    except Exception as error:
+        return Failed(number, _pickled(error))
+    with _lock:
+        _held[fit, number] = held
+    n_values = X.size if isinstance(X, np.ndarray) else X.indptr[-1]
+    return Loaded(n_rows, X.shape[1], int(n_values), np.unique(labels), weights is not None)
+
+
+def drop_fit(fit: str) -> int:
+    """End what runs and forget all blocks of a fit; return how many there were."""
+    stop_fit(fit)
+    with _lock:
+        mine = [key for key in _held if key[0] == fit]
+        for key in mine:
+            del _held[key]
+    return len(mine)
+
+
+def stop_fit(fit: str) -> None:
+    """End the passes of a fit that are running here."""
+    with _lock:
+        for token in _running.get(fit, ()):
+            token.stop()
+
+
+def versions() -> tuple[str, str, str]:
+    """Return what the last digits depend on: this package, NumPy, and the instructions in use."""
+    return maxmargin.__version__, np.__version__, cpu()
+
+
+def _opened(X: Any) -> Block:
+    return Block(X) if isinstance(X, np.ndarray) else Block(X.data, X.indices, X.indptr, X.shape[1])
+
+
+# ---------------------------------------------------------------- passes
+
+
+def run_group(
+    fit: str,
+    places: tuple[Place, ...],
+    after: int,
+    step: Pass,
+    alive: frozenset[int],
+    log: tuple[Pass, ...] | None,
+) -> Done | Wanting | Failed:
+    """Carry out a pass over neighbouring blocks, and join their records.
+
+    Parameters
+    ----------
+    after : int
+        The number of the last pass that wrote to any vector: this is the state that the blocks must be in.
+    alive : set of int
+        The vectors that may be asked for again.
+    log : tuple of Pass, optional
+        All passes that wrote, for blocks that are in another state.
+    """
+    with _lock:
+        found = [_held.get((fit, place.number)) for place in places]
+    missing = tuple(place.number for place, held in zip(places, found, strict=True) if held is None)
+    if missing:
+        return Wanting(missing)
+    blocks = [held for held in found if held is not None]
+    with ExitStack() as stack:
+        for held in blocks:
+            stack.enter_context(held.lock)
+        if log is None and any(held.last != after for held in blocks):
+            return Wanting(())
+        token = stack.enter_context(_stoppable(fit))
+        stack.enter_context(_one_thread())
+        return _carried_out(blocks, places, after, step, alive, log or (), token)
+
+
+def _carried_out(
+    blocks: list[_Held],
+    places: tuple[Place, ...],
+    after: int,
+    step: Pass,
+    alive: frozenset[int],
+    log: tuple[Pass, ...],
+    token: StopToken,
+) -> Done | Failed:
+    kernel = cloudpickle.loads(step.kernel)
+    tree: Tree[Any] = Tree(len(blocks), kernel)
+    for k, (held, place) in enumerate(zip(blocks, places, strict=True)):
+        try:
+            if held.last != after:
+                held.forget()
+                for earlier in log:
+                    _apply(cloudpickle.loads(earlier.kernel), earlier, held, place, token)
+            tree.put(k, _apply(kernel, step, held, place, token))
+        except Exception as error:
+            return Failed(place.number, _pickled(error))
+        for number in held.vectors.keys() - alive:
+            del held.vectors[number]
+    return Done(cloudpickle.dumps(tree.root()))
+
+
+def _apply(kernel: Any, step: Pass, held: _Held, place: Place, token: StopToken) -> Any:
+    mine = part_of(kernel, place.first, place.end)
+    written = {step.vectors[k][0] for k in written_by(mine)}
+    # A vector that is given twice is one piece of memory, as it is where vectors are arrays.
+    pieces = {}
+    for number, dtype in step.vectors:
+        pieces[number] = held.numbers(number, dtype).view()
+        pieces[number].flags.writeable = number in written
+    rows = held.rows_for(mine, step.condensed, token)
+    if written:
+        held.last = None
+    record = mine(rows, token, *(pieces[number] for number, _ in step.vectors))
+    if written:
+        held.last = step.number
+    return record
+
+
+def part_of(kernel: Any, first: int, end: int) -> Any:
+    """Return the kernel for some rows only, where it carries something for each row."""
+    between = getattr(kernel, "between", None)
+    return kernel if between is None else between(first, end)
+
+
+def _pickled(error: Exception) -> bytes:
+    try:
+        return bytes(cloudpickle.dumps(error))
+    except Exception:
+        return bytes(cloudpickle.dumps(RuntimeError(f"{type(error).__name__}: {error}")))
+
+
+@contextmanager
+def _stoppable(fit: str) -> Iterator[StopToken]:
+    token = StopToken()
+    with _lock:
+        _running.setdefault(fit, set()).add(token)
+    try:
+        yield token
+    finally:
+        with _lock:
+            _running[fit].discard(token)
+            if not _running[fit]:
+                del _running[fit]
+
+
+# Sums by BLAS depend on its threads. The limit belongs to the process, so the last task to end lifts it.
+_limits: list[Any] = []
+_n_limited = 0
+_limit_lock = threading.Lock()
+_libraries = ThreadpoolController()  # finding them takes longer than a small pass
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    global _n_limited
+    with _limit_lock:
+        if _n_limited == 0:
+            _limits.append(_libraries.limit(limits=1))
+        _n_limited += 1
+    try:
+        yield
+    finally:
+        with _limit_lock:
+            _n_limited -= 1
+            if _n_limited == 0:
+                _limits.pop().restore_original_limits()

@@ -1,0 +1,47 @@
+"""Fitting to rows on the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from maxmargin.errors import InvalidInput
+from maxmargin.inputs.dask_blocks import DaskBlocks
+from maxmargin.training.model import LinearModel
+from maxmargin.training.one_vs_rest import solve_all
+from maxmargin.training.settings import Settings
+from maxmargin.training.solved_model import model_of
+from maxmargin.training.stored_targets import stored_targets
+
+__all__ = ["fit_on_dask"]
+
+
+def fit_on_dask(blocks: DaskBlocks, settings: Settings, costs: dict[str, Any]) -> LinearModel:
+    """Fit on the workers of the Dask client that is current here.
+
+    Equal blocks give the bits of a fit in memory, on any number of workers.
+
+    Parameters
+    ----------
+    blocks : DaskBlocks
+    settings : Settings
+    costs : dict
+        C, lam and class_weight, as the user gave them.
+    """
+    from maxmargin.inputs.dask_homes import current_client  # with what Dask brings along
+    from maxmargin.inputs.dask_rows import DaskRows
+
+    rows = DaskRows(blocks, current_client())
+    try:
+        if len(rows.classes) < 2:
+            raise InvalidInput(f"y holds one class, {rows.classes[0]!s}; a classifier needs two")
+        rows.norms()  # finds values that are not finite before anything else is done
+        targets = stored_targets(rows, rows.classes, loss=settings.loss, **costs)
+        # One class after the other: each pass has all workers.
+        solutions = solve_all(rows, targets, replace(settings, threads=1))
+        # Nothing to start from again: the numbers beside the rows go when the workers are freed.
+        model = replace(model_of(solutions, targets, settings, rows), memories=[None] * len(solutions))
+    finally:
+        rows.close()
+    names = blocks.feature_names
+    return replace(model, feature_names=None if names is None else list(names), label=blocks.label)

@@ -1,0 +1,304 @@
+"""Rows on a Dask cluster: the bits of a fit in memory, on any number of workers, and when one is killed."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from catalogue import opened, problem_of, task
+
+import maxmargin
+from maxmargin import LinearClassifier, LinearSVM, train
+from maxmargin._core import Stopped, StopToken
+from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError
+from maxmargin.results.solution import Plan
+from maxmargin.rows import MemoryRows
+from maxmargin.rows.kernels import Combine, Scores
+from maxmargin.rows.vectors import Fill, Inner, Scale, Smallest, Total
+from maxmargin.solvers import choose
+from maxmargin.solvers.run import Limits, run
+
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+pd = pytest.importorskip("pandas")
+
+from maxmargin.inputs import dask_worker  # noqa: E402
+from maxmargin.inputs.dask_blocks import dask_blocks  # noqa: E402
+from maxmargin.inputs.dask_rows import DaskRows  # noqa: E402
+
+PLAN = Plan("any", "a test")
+CASES = [("interior_point", "hinge"), ("semismooth_newton", "hinge"), ("newton", "logistic")]
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Return a client of two processes with one thread each, on this machine alone."""
+    with (
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=True) as client,
+    ):
+        yield client
+
+
+def lazy(X, block_rows):
+    """Return a dask array, also of CSR chunks."""
+    if isinstance(X, np.ndarray):
+        return da.from_array(X, chunks=(block_rows, -1))
+    dense = da.from_array(X.toarray(), chunks=(block_rows, -1))
+    return dense.map_blocks(sp.csr_array, dtype=X.dtype, meta=np.zeros((0, 0)))
+
+
+@pytest.fixture
+def on_dask(client):
+    made = []
+
+    def make(X, block_rows=37, y=None, **settings):
+        y = np.arange(X.shape[0]) % 2 if y is None else y
+        made.append(
+            DaskRows(dask_blocks(lazy(X, block_rows), y, None), client, block_rows=block_rows, **settings)
+        )
+        return made[-1]
+
+    yield make
+    for rows in made:
+        rows.close()
+
+
+def held_by_workers(client):
+    return sum(client.run(lambda: len(dask_worker._held)).values())
+
+
+def solved(problem, solver, **settings):
+    found = run(problem, choose.SOLVERS[solver], PLAN, Limits(1e-4), token=StopToken(), **settings)
+    proof = found.certificate
+    bits = opened(problem.rows, found.alpha).tobytes()
+    return found, (found.coef.tobytes(), found.intercept, bits, proof.objective, proof.bound)
+
+
+# ---------------------------------------------------------------- the same passes
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_passes_have_the_bits_of_rows_in_memory(on_dask, storage):
+    told = task("sparse", "hinge", "free")
+    X = storage(told.X)
+    random = np.random.default_rng(1)
+    a, w = random.normal(size=X.shape[0]), random.normal(size=X.shape[1])
+    answers = []
+    for rows in (MemoryRows(X, block_rows=7), on_dask(X, 7)):
+        kept, z = rows.keep(a), rows.zeros()
+        rows.reduce(Scores(w, 0.5), z)
+        copy = rows.copied(z)
+        rows.reduce(Scale(3.0), z, z)
+        norm2, largest = rows.norms()
+        few = np.array([5, 13, 2, 99, 5])
+        chosen = rows.subset(few)
+        answers.append(
+            (
+                (rows.n_rows, rows.n_columns, rows.n_values, largest),
+                [opened(rows, vector).tobytes() for vector in (kept, z, copy, norm2, rows.filled(1.5))],
+                rows.reduce(Combine(X.shape[1]), kept).tobytes(),
+                (rows.reduce(Total(), kept), rows.reduce(Inner(), kept, z)),
+                np.sort(rows.reduce(Smallest(9), kept, norm2)).tobytes(),
+                rows.take(kept, few).tobytes(),
+                (chosen.X if storage is np.asarray else chosen.X.toarray()).tobytes(),
+                (rows.holds(copy), rows.holds(None)),
+            )
+        )
+    assert answers[0] == answers[1]
+    np.testing.assert_array_equal(np.frombuffer(answers[1][5]), a[[5, 13, 2, 99, 5]])
+
+
+def test_vectors_of_other_rows_are_not_held(on_dask):
+    assert not on_dask(np.zeros((10, 1)), 5).holds(on_dask(np.zeros((11, 1)), 5).zeros())
+
+
+def test_a_kernel_may_write_only_where_it_says(on_dask):
+    class Liar(Fill):
+        writes = ()
+
+    rows = on_dask(np.zeros((10, 1)), 5)
+    with pytest.raises(MaxMarginError, match="block 0 .*read-only"):
+        rows.reduce(Liar(1.0), rows.zeros())
+
+
+@pytest.mark.parametrize(("solver", "loss"), CASES)
+def test_a_fit_has_the_bits_of_one_in_memory(on_dask, solver, loss):
+    told = task("overlapping", loss, "free")
+    found, expected = solved(problem_of(told, MemoryRows(told.X, block_rows=37)), solver)
+    assert solved(problem_of(told, on_dask(told.X)), solver)[1] == expected
+    assert found.certificate.relative_gap <= 1e-4
+
+
+def test_sparse_rows_have_the_same_bits(on_dask):
+    told = task("sparse", "logistic", "free")
+    X = sp.csr_array(told.X)
+    expected = solved(problem_of(told, MemoryRows(X, block_rows=37)), "newton")[1]
+    assert solved(problem_of(told, on_dask(X)), "newton")[1] == expected
+
+
+def test_numbers_nobody_can_ask_for_are_freed(client, on_dask):
+    rows = on_dask(np.zeros((8, 1)), 4)
+    for _ in range(5):
+        last = rows.filled(1.0)
+    rows.reduce(Total(), last)
+    counts = client.run(lambda: [len(held.vectors) for held in dask_worker._held.values()])
+    assert max(max(found, default=0) for found in counts.values()) <= 2  # it, and the labels
+
+
+# ---------------------------------------------------------------- trouble
+
+
+def test_a_killed_worker_changes_no_bit(client, on_dask):
+    told = task("overlapping", "hinge", "free")
+    expected = solved(problem_of(told, MemoryRows(told.X, block_rows=11)), "interior_point")[1]
+    rows = on_dask(told.X, 11)
+    victim = client.run(os.getpid)[rows._homes._home[0]]
+    reduce, passes = rows.reduce, []
+
+    def killing(*arguments, **settings):
+        passes.append(1)
+        if len(passes) == 20:
+            os.kill(victim, signal.SIGKILL)
+        return reduce(*arguments, **settings)
+
+    rows.reduce = killing
+    rows.condensed = lambda token: rows
+    assert solved(problem_of(told, rows), "interior_point")[1] == expected
+    assert len(passes) > 20
+    assert victim not in client.run(os.getpid).values()
+
+
+def test_a_stopped_pass_leaves_the_numbers_as_they_were(on_dask):
+    rows = on_dask(np.zeros((90, 1)), 7)
+    numbers = rows.keep(np.arange(90.0))
+    token = StopToken()
+    token.stop()
+    with pytest.raises(Stopped):
+        rows.reduce(Scale(2.0), numbers, numbers, token=token)
+    np.testing.assert_array_equal(opened(rows, numbers), np.arange(90.0))
+    rows.reduce(Scale(3.0), numbers, numbers)
+    np.testing.assert_array_equal(opened(rows, numbers), 3 * np.arange(90.0))
+
+
+def test_a_bad_value_is_named_with_its_block(on_dask):
+    X = np.zeros((90, 3))
+    X[40, 2] = np.nan
+    rows = on_dask(X, 7)
+    with pytest.raises(InvalidInput, match=r"NaN: row 40, column 2 \(counted from 0; row 5 of block 5\)"):
+        rows.norms()
+
+
+def test_a_block_that_cannot_be_loaded_is_named(client):
+    def broken(part, block_info=None):
+        if block_info[0]["chunk-location"][0] == 2:
+            raise OSError("no such bucket")
+        return part
+
+    X = da.zeros((40, 2), chunks=(10, -1)).map_blocks(broken, dtype=float, meta=np.zeros((0, 0)))
+    with pytest.raises(InvalidInput, match="block 2 .*no such bucket"):
+        DaskRows(dask_blocks(X, np.arange(40) % 2, None), client)
+    assert held_by_workers(client) == 0
+
+
+def test_labels_that_do_not_match_their_rows_are_refused(client):
+    X, y = da.zeros((40, 2), chunks=(20, -1)), da.ones(41, chunks=(20, 21))
+    with pytest.raises(InvalidInput, match="X has 40 rows, y has 41"):
+        dask_blocks(X, y, None)
+    unknown = y[y > 0]
+    with pytest.raises(InvalidInput, match="block 1 .*X has 20 rows, y has 21"):
+        DaskRows(dask_blocks(X, unknown, None), client)
+
+
+def test_another_version_on_a_worker_is_refused(client, monkeypatch):
+    monkeypatch.setattr(maxmargin, "__version__", "0.0.0")
+    with pytest.raises(MaxMarginError, match="here it is 0.0.0"):
+        DaskRows(dask_blocks(da.zeros((4, 1), chunks=2), np.arange(4) % 2, None), client)
+
+
+def test_without_workers_a_fit_ends_in_time():
+    X = np.arange(20.0).reshape(10, 2)
+    with (
+        distributed.LocalCluster(
+            n_workers=1, processes=False, protocol="tcp://", host="127.0.0.1", dashboard_address="127.0.0.1:0"
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        rows = DaskRows(dask_blocks(lazy(X, 5), np.arange(10) % 2, None), client, worker_timeout=0.6)
+        cluster.scale(0)
+        while client.ncores():
+            threading.Event().wait(0.1)
+        with pytest.raises(MaxMarginError, match="no Dask worker is left"):
+            rows.reduce(Total(), rows.labels)
+
+
+# ---------------------------------------------------------------- through the front door
+
+
+def table(n=20_000):
+    random = np.random.default_rng(5)
+    X = random.normal(size=(n, 4))
+    y = np.array(["no", "yes", "zeta"])[
+        np.digitize(X @ random.normal(size=4) + random.normal(size=n), [-0.5, 0.5])
+    ]
+    return X, y, random.integers(0, 4, n).astype(float)
+
+
+def test_fit_to_dask_arrays_equals_fit_to_arrays(client):
+    X, y, weight = table()
+    block = 8192  # as rows of this shape are cut in memory
+    model = train(lazy(X, block), da.from_array(y, chunks=5000), sample_weight=weight, loss="logistic")
+    expected = train(X, y, sample_weight=weight, loss="logistic", solver="newton")
+    assert model.coef.tobytes() == expected.coef.tobytes()
+    assert list(model.classes) == ["no", "yes", "zeta"]
+    assert [proof.bound for proof in model.certificates] == [proof.bound for proof in expected.certificates]
+    assert held_by_workers(client) == 0
+
+
+def test_fit_to_a_data_frame(client):
+    X, y, weight = table(3000)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(target=y, weight=weight)
+    frame = frame[frame.target != "no"].reset_index(drop=True)
+    lazily = dd.from_pandas(frame, npartitions=3)
+    ours = LinearSVM(C=0.1, tol=1e-6).fit(lazily, "target", sample_weight="weight")
+    theirs = LinearSVM(C=0.1, tol=1e-6).fit(frame[list("abcd")], frame.target, sample_weight=frame.weight)
+    assert list(ours.feature_names_in_) == list("abcd")
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-2)
+    assert ours.certificate_.bound <= theirs.certificate_.objective * (1 + 1e-12)
+    assert theirs.certificate_.bound <= ours.certificate_.objective * (1 + 1e-12)
+    assert (ours.predict(frame[list("abcd")]) == theirs.predict(frame[list("abcd")])).mean() > 0.99
+
+
+@pytest.mark.parametrize(
+    ("make", "y", "message"),
+    [
+        (lambda: da.zeros((10, 4), chunks=(5, 2)), np.zeros(10), "rechunk"),
+        (lambda: da.zeros((10, 4), chunks=(5, 4))[da.ones(10) > 0], np.zeros(10), "compute_chunk_sizes"),
+        (lambda: da.zeros((10, 4), chunks=(5, 4)), None, "y is missing"),
+        (lambda: da.zeros(10, chunks=5), np.zeros(10), "2 dimensions"),
+        (lambda: dd.from_pandas(pd.DataFrame({"a": [1.0], "b": [1]}), npartitions=1), None, "Name it"),
+        (lambda: dd.from_pandas(pd.DataFrame({"a": [1.0], "b": [1]}), npartitions=1), "c", "no column"),
+        (lambda: dd.from_pandas(pd.DataFrame({"y": [1.0]}), npartitions=1), "y", "no column besides"),
+    ],
+)
+def test_collections_that_cannot_be_used_are_refused(make, y, message):
+    with pytest.raises(InvalidInput, match=message):
+        train(make(), y)
+
+
+def test_one_class_is_refused_and_solvers_that_visit_rows(client):
+    X = da.zeros((10, 2), chunks=(5, 2))
+    with pytest.raises(InvalidInput, match="one class"):
+        train(X, np.ones(10))
+    with pytest.raises(InvalidParameter, match="dual_descent"):
+        LinearClassifier(solver="dual_descent").fit(X, np.arange(10) % 2)
+    assert held_by_workers(client) == 0
