@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from catalogue import opened, problem_of, task
+from interrupts import interrupt_when
 
 import maxmargin
 from maxmargin import LinearClassifier, LinearSVM, train
 from maxmargin._core import Stopped, StopToken
-from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError
+from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, MaxMarginError
 from maxmargin.results.solution import Plan
 from maxmargin.rows import MemoryRows
 from maxmargin.rows.kernels import Combine, Scores
@@ -27,6 +28,7 @@ pd = pytest.importorskip("pandas")
 
 from maxmargin.inputs import dask_worker  # noqa: E402
 from maxmargin.inputs.dask_blocks import dask_blocks  # noqa: E402
+from maxmargin.inputs.dask_homes import Homes  # noqa: E402
 from maxmargin.inputs.dask_rows import DaskRows  # noqa: E402
 
 PLAN = Plan("any", "a test")
@@ -190,6 +192,54 @@ def test_a_stopped_pass_leaves_the_numbers_as_they_were(on_dask):
     np.testing.assert_array_equal(opened(rows, numbers), 3 * np.arange(90.0))
 
 
+def test_a_cancelled_task_is_sent_again(on_dask, monkeypatch):
+    rows = on_dask(np.zeros((90, 1)), 7)
+    numbers = rows.keep(np.arange(90.0))
+    send, cancelled = Homes._send, []
+
+    def cancelling(self, job, *others):
+        send(self, job, *others)
+        if not cancelled:
+            cancelled.append(job.future.key)
+            self.client.cancel([job.future], force=True)
+
+    monkeypatch.setattr(Homes, "_send", cancelling)
+    rows.reduce(Scale(2.0), numbers, numbers)
+    assert cancelled
+    np.testing.assert_array_equal(opened(rows, numbers), 2 * np.arange(90.0))
+
+
+def test_ctrl_c_ends_a_fit_and_frees_the_workers(client, monkeypatch):
+    X, y, _ = table(900)
+    reduce, passes = DaskRows.reduce, []
+
+    def counting(self, *arguments, **settings):
+        passes.append(1)
+        return reduce(self, *arguments, **settings)
+
+    monkeypatch.setattr(DaskRows, "reduce", counting)
+    with pytest.raises(Interrupted) as caught, interrupt_when(lambda: len(passes) >= 12):
+        train(lazy(X, 300), y == "no", tol=1e-12, solver="interior_point")
+    assert caught.value.model.certificates[0].gap >= 0
+    assert held_by_workers(client) == 0
+    assert set(client.run(lambda: len(dask_worker._running)).values()) == {0}
+
+
+def test_a_fit_that_was_silent_for_long_is_dropped(monkeypatch):
+    def part(rows):
+        return np.zeros((rows, 2)), np.arange(rows) % 2, None
+
+    monkeypatch.setattr(dask_worker, "_held", {})
+    monkeypatch.setattr(dask_worker, "_last_asked", {})
+    dask_worker.load_block("old", 0, part(4))
+    dask_worker.load_block("young", 0, part(4))
+    dask_worker._last_asked["old"] -= 2 * dask_worker.LONGEST_SILENCE
+    dask_worker.load_block("young", 1, part(4))
+    assert set(dask_worker._held) == {("young", 0), ("young", 1)}
+    gone = dask_worker.run_group("old", (dask_worker.Place(0, 0, 4),), 0, None, frozenset(), None)
+    assert gone == dask_worker.Wanting((0,))
+
+
 def test_a_bad_value_is_named_with_its_block(on_dask):
     X = np.zeros((90, 3))
     X[40, 2] = np.nan
@@ -299,6 +349,8 @@ def test_one_class_is_refused_and_solvers_that_visit_rows(client):
     X = da.zeros((10, 2), chunks=(5, 2))
     with pytest.raises(InvalidInput, match="one class"):
         train(X, np.ones(10))
+    with pytest.raises(InvalidInput, match="no row"):
+        train(X[:0], np.ones(0))
     with pytest.raises(InvalidParameter, match="dual_descent"):
         LinearClassifier(solver="dual_descent").fit(X, np.arange(10) % 2)
     assert held_by_workers(client) == 0

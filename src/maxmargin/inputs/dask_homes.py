@@ -11,6 +11,7 @@ import queue
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,7 @@ __all__ = ["Homes", "Job", "current_client"]
 
 POLL = 0.5  # seconds between two looks at the workers
 MOST_LOSSES = 3  # workers that a job may take with it
+NOWHERE = ""  # the home of a job whose result was lost or cancelled: it is sent again
 
 
 @dataclass(eq=False)
@@ -116,10 +118,12 @@ class Homes:
                 except queue.Empty:
                     continue
                 asked = waiting.get(future.key)
-                if asked is None or not self._is_there(future, asked):
+                if asked is None:
                     continue
-                result = self._result(future, asked)
-                if result is not None:
+                result = self._result(future, asked) if self._is_there(future, asked) else None
+                if result is None:
+                    asked.home = NOWHERE
+                else:
                     del waiting[future.key]
                     yield asked, result[0]
         finally:
@@ -134,7 +138,7 @@ class Homes:
         job.future.add_done_callback(answers.put)
 
     def _is_there(self, future: Any, job: Job) -> bool:
-        """Whether a future has an end of its own; those that went down with their worker have none."""
+        """Whether a future has an end of its own; those that were lost with their worker have none."""
         from distributed import KilledWorker
 
         if future.status == "finished":
@@ -156,6 +160,8 @@ class Homes:
             except TimeoutError:
                 if job.home not in self._workers():
                     return None
+            except CancelledError:
+                return None
 
     def _move(self, waiting: dict[str, Job], answers: queue.SimpleQueue[Any]) -> None:
         """Find new homes for the blocks of workers that are gone, and send what was waiting there again."""

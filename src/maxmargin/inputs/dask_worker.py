@@ -7,6 +7,7 @@ them between passes, in this module; where it does not have them it says so, and
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -133,7 +134,12 @@ class _Held:
 
 _held: dict[tuple[str, int], _Held] = {}
 _running: dict[str, set[StopToken]] = {}
+_last_asked: dict[str, float] = {}
 _lock = threading.Lock()
+
+# Seconds after which a fit that asks for nothing is taken for dead, its driver having been killed. One that
+# was only slow is sent its blocks again.
+LONGEST_SILENCE = 3600.0
 
 
 # ---------------------------------------------------------------- blocks
@@ -153,8 +159,10 @@ def load_block(fit: str, number: int, part: tuple[Any, Any, Any]) -> Loaded | Fa
         held = _Held(X, given)
     except Exception as error:
         return Failed(number, _pickled(error))
+    _drop_silent_fits()
     with _lock:
         _held[fit, number] = held
+        _last_asked[fit] = time.monotonic()
     n_values = X.size if isinstance(X, np.ndarray) else X.indptr[-1]
     return Loaded(n_rows, X.shape[1], int(n_values), np.unique(labels), weights is not None)
 
@@ -166,7 +174,16 @@ def drop_fit(fit: str) -> int:
         mine = [key for key in _held if key[0] == fit]
         for key in mine:
             del _held[key]
+        _last_asked.pop(fit, None)
     return len(mine)
+
+
+def _drop_silent_fits() -> None:
+    with _lock:
+        now = time.monotonic()
+        silent = [fit for fit, asked in _last_asked.items() if now - asked > LONGEST_SILENCE]
+    for fit in silent:
+        drop_fit(fit)
 
 
 def stop_fit(fit: str) -> None:
@@ -209,6 +226,8 @@ def run_group(
     """
     with _lock:
         found = [_held.get((fit, place.number)) for place in places]
+        if fit in _last_asked:
+            _last_asked[fit] = time.monotonic()
     missing = tuple(place.number for place, held in zip(places, found, strict=True) if held is None)
     if missing:
         return Wanting(missing)

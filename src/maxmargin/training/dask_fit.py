@@ -33,6 +33,8 @@ def fit_on_dask(blocks: DaskBlocks, settings: Settings, costs: dict[str, Any]) -
 
     rows = DaskRows(blocks, current_client())
     try:
+        if rows.n_rows == 0:
+            raise InvalidInput("there is no row to learn from: all blocks are empty")
         if len(rows.classes) < 2:
             raise InvalidInput(f"y holds one class, {rows.classes[0]!s}; a classifier needs two")
         rows.norms()  # finds values that are not finite before anything else is done
