@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 
 import numpy as np
@@ -148,6 +149,14 @@ def test_sparse_rows_have_the_same_bits(on_dask):
     assert solved(problem_of(told, on_dask(X)), "newton")[1] == expected
 
 
+def test_every_block_is_in_one_place(client, on_dask):
+    rows = on_dask(np.ones((90, 1)), 7)
+    assert rows._homes.group_size == 2
+    assert rows.reduce(Combine(1), rows.filled(1.0)) == [90.0]
+    held = client.run(lambda: sorted(number for _, number in dask_worker._held))
+    assert sorted(held.values()) == [list(range(8)), list(range(8, 13))]
+
+
 def test_numbers_nobody_can_ask_for_are_freed(client, on_dask):
     rows = on_dask(np.zeros((8, 1)), 4)
     for _ in range(5):
@@ -275,6 +284,16 @@ def test_another_version_on_a_worker_is_refused(client, monkeypatch):
         DaskRows(dask_blocks(da.zeros((4, 1), chunks=2), np.arange(4) % 2, None), client)
 
 
+def test_a_worker_without_the_package_is_refused(client):
+    name, some = dask_worker.__name__, list(client.ncores())[:1]
+    client.run(lambda: sys.modules.__setitem__(name, None), workers=some)
+    try:
+        with pytest.raises(MaxMarginError, match="cannot run maxmargin"):
+            DaskRows(dask_blocks(da.zeros((4, 1), chunks=2), np.arange(4) % 2, None), client)
+    finally:
+        client.run(lambda: sys.modules.__delitem__(name), workers=some)
+
+
 def test_without_workers_a_fit_ends_in_time():
     X = np.arange(20.0).reshape(10, 2)
     with (
@@ -326,6 +345,27 @@ def test_fit_to_a_data_frame(client):
     assert ours.certificate_.bound <= theirs.certificate_.objective * (1 + 1e-12)
     assert theirs.certificate_.bound <= ours.certificate_.objective * (1 + 1e-12)
     assert (ours.predict(frame[list("abcd")]) == theirs.predict(frame[list("abcd")])).mean() > 0.99
+
+
+def test_fit_to_a_parquet_data_set(client, tmp_path):
+    """Row groups are the blocks, in the order of the files, labels and rows from the same reading."""
+    X, y, _ = table(2000)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(label=y)
+    for k in range(2):
+        part = frame[1000 * k : 1000 * (k + 1)]
+        part.to_parquet(tmp_path / f"part-{k}.parquet", row_group_size=500, index=False)
+    rows = dd.read_parquet(tmp_path, split_row_groups=True)
+    ours = DaskRows(dask_blocks(rows, None, None), client, block_rows=500)
+    try:
+        assert [place.end - place.first for place in ours._places] == [500] * 4
+        assert list(ours.classes) == ["no", "yes", "zeta"]
+        codes = np.searchsorted(ours.classes, y)
+        np.testing.assert_array_equal(opened(ours, ours.labels), codes)
+        memory = MemoryRows(X, block_rows=500)
+        sums = [ours.reduce(Combine(4), ours.keep(1.0 * codes)), memory.reduce(Combine(4), 1.0 * codes)]
+        assert sums[0].tobytes() == sums[1].tobytes()
+    finally:
+        ours.close()
 
 
 @pytest.mark.parametrize(

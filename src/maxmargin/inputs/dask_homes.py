@@ -21,6 +21,7 @@ from maxmargin.inputs.dask_worker import drop_fit, stop_fit, versions
 
 __all__ = ["Homes", "Job", "current_client"]
 
+TASKS_PER_THREAD = 2  # so that one slow worker does not keep the others waiting for long
 POLL = 0.5  # seconds between two looks at the workers
 MOST_LOSSES = 3  # workers that a job may take with it
 NOWHERE = ""  # the home of a job whose result was lost or cancelled: it is sent again
@@ -46,6 +47,12 @@ class Homes:
     n_blocks : int
     worker_timeout : float
         Seconds to wait for a worker when there is none.
+
+    Attributes
+    ----------
+    group_size : int
+        How many neighbouring blocks live together and share a task: a power of two, so that a group is a
+        whole branch of the tree of sums.
     """
 
     def __init__(self, client: Any, n_blocks: int, worker_timeout: float = 60.0) -> None:
@@ -59,10 +66,12 @@ class Homes:
         workers = self._workers()
         if not workers:
             raise MaxMarginError("the Dask client has no workers; start some, then fit")
-        # Neighbouring blocks live together: they are the groups that share a task.
         slots = [address for address, threads in sorted(workers.items()) for _ in range(threads)]
-        self.n_slots = len(slots)
-        self._home = [slots[block * len(slots) // n_blocks] for block in range(n_blocks)]
+        self.group_size = 1
+        while n_blocks >= 2 * self.group_size * TASKS_PER_THREAD * len(slots):
+            self.group_size *= 2
+        leaders = [block - block % self.group_size for block in range(n_blocks)]
+        self._home = [slots[leader * len(slots) // n_blocks] for leader in leaders]
 
     def _workers(self) -> dict[str, int]:
         """Return the workers that are there, with their threads; refuse one that runs another version."""
@@ -175,11 +184,12 @@ class Homes:
                 )
             return
         self._alone_since = None
-        for block, home in enumerate(self._home):
-            if home not in workers:
+        for first in range(0, len(self._home), self.group_size):
+            if self._home[first] not in workers:
                 # All threads count alike; of equals, the first by address.
                 load = {address: self._home.count(address) / workers[address] for address in sorted(workers)}
-                self._home[block] = min(load, key=lambda address: load[address])
+                group = slice(first, min(first + self.group_size, len(self._home)))
+                self._home[group] = [min(load, key=lambda address: load[address])] * (group.stop - first)
         for key, job in list(waiting.items()):
             if job.home in workers:
                 continue

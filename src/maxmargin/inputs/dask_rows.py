@@ -40,8 +40,6 @@ __all__ = ["DaskRows", "FarVector"]
 
 R = TypeVar("R")
 
-TASKS_PER_THREAD = 2  # so that one slow worker does not keep the others waiting for long
-
 
 class FarVector:
     """A number for each row, on the workers; here it is only a name."""
@@ -111,14 +109,6 @@ class DaskRows(Rows):
         self.labels = self.zeros(np.int32)
         self.reduce(_Encode(self.classes), self._raw_labels, self.labels)
 
-    @property
-    def _group_size(self) -> int:
-        """How many blocks share a task: a power of two, so that a group is a whole branch of the tree."""
-        size = 1
-        while len(self._places) >= 2 * size * TASKS_PER_THREAD * self._homes.n_slots:
-            size *= 2
-        return size
-
     def close(self) -> None:
         """Free what the workers hold."""
         self._homes.close()
@@ -179,7 +169,7 @@ class DaskRows(Rows):
         )
         entry = (step, kernel if has_parts else None)
         after = self._log[-1][0].number if self._log else 0
-        size = self._group_size
+        size = self._homes.group_size
         groups = [tuple(self._places[k : k + size]) for k in range(0, len(self._places), size)]
         tree: Tree[R] = Tree(len(groups), kernel)
         # On a second round are those whose worker had to be sent blocks, or all earlier passes.
