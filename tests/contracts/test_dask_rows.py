@@ -33,6 +33,7 @@ from maxmargin.inputs.dask_homes import Homes  # noqa: E402
 from maxmargin.inputs.dask_rows import DaskRows  # noqa: E402
 
 PLAN = Plan("any", "a test")
+ALONE = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
 CASES = [("interior_point", "hinge"), ("semismooth_newton", "hinge"), ("newton", "logistic")]
 
 
@@ -40,13 +41,7 @@ CASES = [("interior_point", "hinge"), ("semismooth_newton", "hinge"), ("newton",
 def client():
     """Return a client of two processes with one thread each, on this machine alone."""
     with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-        ) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **ALONE) as cluster,
         distributed.Client(cluster, set_as_default=True) as client,
     ):
         yield client
@@ -294,20 +289,24 @@ def test_a_worker_without_the_package_is_refused(client):
         client.run(lambda: sys.modules.__delitem__(name), workers=some)
 
 
-def test_without_workers_a_fit_ends_in_time():
-    X = np.arange(20.0).reshape(10, 2)
+def test_one_worker_has_the_same_bits_and_none_ends_a_fit_in_time():
+    told = task("overlapping", "squared_hinge", "free")
+    expected = solved(problem_of(told, MemoryRows(told.X, block_rows=5)), "newton")[1]
+    blocks = dask_blocks(lazy(told.X, 5), told.sign, None)
     with (
         distributed.LocalCluster(
-            n_workers=1, processes=False, protocol="tcp://", host="127.0.0.1", dashboard_address="127.0.0.1:0"
+            n_workers=1, threads_per_worker=3, processes=False, protocol="tcp://", **ALONE
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
-        rows = DaskRows(dask_blocks(lazy(X, 5), np.arange(10) % 2, None), client, worker_timeout=0.6)
+        rows = DaskRows(blocks, client, worker_timeout=0.6, block_rows=5)
+        assert solved(problem_of(told, rows), "newton")[1] == expected
         cluster.scale(0)
         while client.ncores():
             threading.Event().wait(0.1)
         with pytest.raises(MaxMarginError, match="no Dask worker is left"):
             rows.reduce(Total(), rows.labels)
+        dask_worker.drop_fit(rows._homes.fit)  # the worker was this process
 
 
 # ---------------------------------------------------------------- through the front door
