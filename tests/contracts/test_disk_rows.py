@@ -1,12 +1,6 @@
 """Fits to rows on disk: the bits of a fit in memory, in little memory, and again after a kill."""
 
 import os
-import signal
-import subprocess
-import sys
-import textwrap
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +15,6 @@ from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.inputs.disk_rows import DiskRows
 from maxmargin.inputs.mapped_rows import MappedRows
 from maxmargin.inputs.pass_journal import OtherFit, PassJournal
-from maxmargin.inputs.row_store import open_store
 from maxmargin.inputs.store_writer import store_batches
 from maxmargin.results.data import Data
 from maxmargin.results.solution import Plan
@@ -308,102 +301,3 @@ def test_two_at_the_same_fit_do_not_meet(tmp_path):
     first.close()
     PassJournal(tmp_path / "fit").remove()
     assert not (tmp_path / "fit").exists()
-
-
-FIT = """
-    import hashlib, sys
-    from maxmargin import train
-    model = train(sys.argv[1], C=1e-3, tol=1e-9, solver="interior_point", n_jobs=1)
-    print(hashlib.sha256(model.coef.tobytes() + model.intercept.tobytes()).hexdigest())
-"""
-
-
-def fit_in_a_process(folder: Path) -> subprocess.Popen:
-    command = [sys.executable, "-c", textwrap.dedent(FIT), str(folder)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-
-
-def written(folder):
-    """How much the journals of fits to these rows hold."""
-    return sum(path.stat().st_size for path in (folder / "fits").glob("*/passes"))
-
-
-def test_kill_9_at_any_moment(tmp_path):
-    """Killed when its journal has grown by so much, again and again, it ends with the bits of a calm fit."""
-    random = np.random.default_rng(3)
-    X = random.normal(size=(30_000, 20))
-    y = X[:, 0] + random.normal(size=30_000) > 0
-    folder = tmp_path / "rows"
-    store_batches([(X, y)], folder)
-    calm = fit_in_a_process(folder).communicate()[0].strip()
-    assert len(calm) == 64
-    kills = 0
-    for growth in (1, 50_000, 90_000):
-        reached = written(folder) + growth
-        process = fit_in_a_process(folder)
-        while process.poll() is None and written(folder) < reached:
-            time.sleep(0.001)
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        kills += process.returncode == -signal.SIGKILL
-    assert kills == 3
-    assert written(folder) > 0
-    resumed = fit_in_a_process(folder).communicate()[0].strip()
-    assert resumed == calm
-    assert not list((folder / "fits").iterdir())
-
-
-# ---------------------------------------------------------------- in little memory
-
-
-LIMITED = """
-    import resource, sys
-    import numpy as np, scipy.sparse
-    from maxmargin import LinearClassifier
-    from maxmargin.inputs.store_writer import StoreWriter
-
-    def held():
-        lines = dict(line.split(":") for line in open("/proc/self/status"))
-        return 1024 * int(lines["VmData"].split()[0])
-
-    for loss, solver in (("hinge", "semismooth_newton"), ("logistic", "newton")):  # so that all is imported
-        LinearClassifier(loss=loss, solver=solver).fit(np.eye(2), [0, 1])
-    limit = held() + (64 << 20)
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-    try:
-        np.ones(70 << 20, dtype=np.uint8)
-    except MemoryError:
-        pass
-    else:
-        sys.exit("the limit does not hold")
-"""
-
-WRITE = """
-    n, d = 750_000, 200
-    random = np.random.default_rng(0)
-    w = random.normal(size=d).astype(np.float32)
-    with StoreWriter(sys.argv[1]) as writer:
-        for _ in range(n // 10_000):
-            X = random.standard_normal((10_000, d), dtype=np.float32)
-            noise = 4 * random.standard_normal(10_000, dtype=np.float32)
-            writer.add(X, X @ w + noise > 0)
-"""
-
-FIT_EACH = """
-    for loss in ("hinge", "squared_hinge", "logistic"):
-        model = LinearClassifier(C=1e-3, loss=loss, tol=1e-3).fit(sys.argv[1])
-        assert model.certificate_.relative_gap <= 1e-3
-        print(loss, model.history_.passes[-1])
-"""
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="RLIMIT_DATA is Linux's")
-def test_600_mb_are_stored_and_fitted_in_64(tmp_path):
-    """The limit is the operating system's, beyond what the process holds when all is imported."""
-    for work, n_lines in ((WRITE, 0), (FIT_EACH, len(LOSSES))):
-        program = textwrap.dedent(LIMITED) + textwrap.dedent(work)
-        command = [sys.executable, "-c", program, str(tmp_path / "rows")]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        assert len(done.stdout.splitlines()) == n_lines
-    assert open_store(tmp_path / "rows").n_bytes > 600e6
