@@ -96,6 +96,10 @@ class UnreadableFile(InvalidInput, OSError):
     this is a folder; a file is expected
     """
 
+    def __new__(cls, *arguments: Any) -> UnreadableFile:
+        # Of the two built-in bases only OSError can make one; tools that pickle errors ask for this method.
+        return OSError.__new__(cls, *arguments)
+
 
 class MissingFile(UnreadableFile, FileNotFoundError):
     """A path at which there is no file.

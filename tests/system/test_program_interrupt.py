@@ -15,10 +15,9 @@ import scipy.optimize
 from maxmargin import ConvergenceWarning, HardMarginSVM, LinearSVM, ZeroOneClassifier
 from maxmargin._core import Stopped, StopToken
 from maxmargin.errors import NotSeparable
-from maxmargin.learners import hard_margin, zero_one_start
+from maxmargin.learners import hard_margin, hinge_minimum, zero_one_start
 from maxmargin.results.solution import Status
 from maxmargin.solvers.linear_program import solve_program, wait_for
-from maxmargin.training import train
 
 # Each of these spends minutes in one linear or whole-number program, or in many short ones.
 CHILD = """
@@ -175,7 +174,7 @@ def test_ctrl_c_while_a_hard_margin_is_described(monkeypatch):
 
 
 def test_ctrl_c_while_a_smallest_loss_is_described(monkeypatch, noise):
-    monkeypatch.setattr(train, "describe_minimum", raising(KeyboardInterrupt))
+    monkeypatch.setattr(hinge_minimum, "describe_minimum", raising(KeyboardInterrupt))
     model = LinearSVM(C=np.inf)
     with pytest.raises(KeyboardInterrupt):
         model.fit(*noise)

@@ -1,6 +1,7 @@
 """Files: formats by name and by content, packing, what is missing or damaged, whole writes."""
 
 import bz2
+import copyreg
 import gzip
 import lzma
 import os
@@ -254,6 +255,18 @@ def test_a_pipe_is_written_to_and_stays(tmp_path):
 # ---------------------------------------------------------------- the errors themselves
 
 
+def with_tblib(error):
+    """Pickle an error as Dask's workers do."""
+    pickler = pytest.importorskip("tblib.pickling_support")
+    from io import BytesIO
+
+    file = BytesIO()
+    writer = pickle.Pickler(file, 5)
+    writer.dispatch_table = copyreg.dispatch_table | {type(error): pickler.pickle_exception}
+    writer.dump(error)
+    return file.getvalue()
+
+
 @pytest.mark.parametrize(
     "error",
     [
@@ -263,8 +276,9 @@ def test_a_pipe_is_written_to_and_stays(tmp_path):
         NoFiniteOptimum("falls for ever", [1.0, 2.0]),
     ],
 )
-def test_errors_survive_pickling(error):
-    copy = pickle.loads(pickle.dumps(error))
+@pytest.mark.parametrize("made_by", [pickle.dumps, with_tblib])
+def test_errors_survive_pickling(error, made_by):
+    copy = pickle.loads(made_by(error))
     assert type(copy) is type(error)
     assert str(copy) == str(error)
     assert vars(copy) == vars(error)
