@@ -55,11 +55,10 @@ class MaxMarginError(Exception):
 
     Examples
     --------
-    >>> from maxmargin import LinearSVM
-    >>> from maxmargin.errors import MaxMarginError
+    >>> from maxmargin import LinearSVM, errors
     >>> try:
     ...     LinearSVM(C=-1).fit([[0.0], [1.0]], [0, 1])
-    ... except MaxMarginError as error:
+    ... except errors.MaxMarginError as error:
     ...     print(type(error).__name__, isinstance(error, ValueError))
     InvalidParameter True
     """
@@ -70,11 +69,10 @@ class InvalidInput(MaxMarginError, ValueError):
 
     Examples
     --------
-    >>> from maxmargin import LinearSVM
-    >>> from maxmargin.errors import InvalidInput
+    >>> from maxmargin import LinearSVM, errors
     >>> try:
     ...     LinearSVM().fit([[0.0], [float("nan")]], [0, 1])
-    ... except InvalidInput as error:
+    ... except errors.InvalidInput as error:
     ...     print(error)
     X contains NaN: row 1, column 0 (counted from 0). Remove or impute such values.
     """
@@ -258,11 +256,10 @@ class NotSeparable(MaxMarginError, ValueError):
 
     Examples
     --------
-    >>> from maxmargin import HardMarginSVM
-    >>> from maxmargin.errors import NotSeparable
+    >>> from maxmargin import HardMarginSVM, errors
     >>> try:
     ...     HardMarginSVM().fit([[0.0], [1.0], [2.0], [3.0]], [-1, 1, -1, 1])
-    ... except NotSeparable as error:
+    ... except errors.NotSeparable as error:
     ...     print(error.separability.kind, error.separability.check())
     overlapping True
     """
