@@ -168,7 +168,7 @@ def draw(lines: list[dict[str, Any]], path: Path) -> None:
     for axis, name in zip(axes[0], names, strict=True):
         draw_task(axis, name, [line for line in lines if line["task"] == name])
     handles, titles = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, titles, loc="outside upper left", ncols=4, frameon=False, fontsize=8)
+    figure.legend(handles, titles, loc="outside upper left", ncols=2 * len(names), frameon=False, fontsize=8)
     figure.supxlabel("seconds from a text file to a model file, start-up included", fontsize=10)
     figure.savefig(path, dpi=150)
     plt.close(figure)
