@@ -12,6 +12,7 @@ from maxmargin.cli.options import (
     STANDARD,
     add_command,
     add_common,
+    add_data,
     add_reading,
     check_target,
     file_name,
@@ -45,9 +46,7 @@ def add_loo(commands: Any) -> None:
         "a stated reason, and without fitting again for each.",
         examples=EXAMPLES,
     )
-    parser.add_argument(
-        "data", metavar="DATA", type=file_name, help="LIBSVM text or a table, packed or not; - for stdin"
-    )
+    add_data(parser)
     parser.add_argument(
         "-o", "--out", metavar="OUT", type=file_name, help="a line for each row, counted from 0; - for stdout"
     )

@@ -23,6 +23,7 @@ __all__ = [
     "UNKNOWN_RULES",
     "add_command",
     "add_common",
+    "add_data",
     "add_reading",
     "add_row_options",
     "add_rows",
@@ -114,11 +115,16 @@ def add_reading(parser: Any) -> None:
     group.add_argument("--cache-folder", metavar="FOLDER", type=Path, help="… or in this folder")
 
 
-def add_rows(parser: Any) -> None:
-    """Describe the file with rows for a model: how it is read, the model knows."""
+def add_data(parser: Any) -> None:
+    """Describe the file that a command reads."""
     parser.add_argument(
         "data", metavar="DATA", type=file_name, help="LIBSVM text or a table, packed or not; - for stdin"
     )
+
+
+def add_rows(parser: Any) -> None:
+    """Describe the file with rows for a model: how it is read, the model knows."""
+    add_data(parser)
     add_row_options(parser)
 
 

@@ -14,6 +14,7 @@ from maxmargin.cli.options import (
     STANDARD,
     add_command,
     add_common,
+    add_data,
     add_reading,
     check_target,
     file_name,
@@ -50,9 +51,7 @@ def add_path(commands: Any) -> None:
         "say margin, support vectors and training error along the way and, with --cv, which C is best.",
         examples=EXAMPLES,
     )
-    parser.add_argument(
-        "data", metavar="DATA", type=file_name, help="LIBSVM text or a table, packed or not; - for stdin"
-    )
+    add_data(parser)
     parser.add_argument("-o", "--out", metavar="OUT", type=file_name, help="write the table; - for stdout")
     parser.add_argument("--weights", action="store_true", help="with the weights at each C, in OUT")
     parser.add_argument("--plot", metavar="FILE", type=File, help="draw it into this PNG file")

@@ -14,6 +14,7 @@ from maxmargin.cli.options import (
     STANDARD,
     add_command,
     add_common,
+    add_data,
     add_row_options,
     check_sources,
     check_target,
@@ -47,9 +48,7 @@ def add_predict(commands: Any) -> None:
         description="Label the rows of a data file with a model; if it has labels, say how many are right.",
         examples=EXAMPLES,
     )
-    parser.add_argument(
-        "data", metavar="DATA", type=file_name, help="LIBSVM text or a table, packed or not; - for stdin"
-    )
+    add_data(parser)
     parser.add_argument(
         "model", metavar="MODEL", type=file_name, help="of maxmargin train, or LIBLINEAR's; - for stdin"
     )

@@ -21,6 +21,7 @@ from maxmargin.cli.options import (
     STANDARD,
     add_command,
     add_common,
+    add_data,
     add_reading,
     check_target,
     file_name,
@@ -59,9 +60,7 @@ def add_train(commands: Any) -> None:
         "and what was chosen is said. Ctrl-C ends the fit and keeps the best model so far.",
         examples=EXAMPLES,
     )
-    parser.add_argument(
-        "data", metavar="DATA", type=file_name, help="LIBSVM text or a table, packed or not; - for stdin"
-    )
+    add_data(parser)
     parser.add_argument(
         "model",
         metavar="MODEL",

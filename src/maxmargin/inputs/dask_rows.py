@@ -33,6 +33,7 @@ from maxmargin.inputs.dask_worker import (
 from maxmargin.rows import MemoryRows
 from maxmargin.rows.base import ReduceKernel, Rows, RowVector, SweepKernel, Tree, written_by
 from maxmargin.rows.blocked import refuse_bad_values
+from maxmargin.rows.joins import JoinsNothing
 from maxmargin.rows.kernels import Inspect
 from maxmargin.rows.vectors import Copy, Fill
 
@@ -306,7 +307,7 @@ def _hears_ctrl_c() -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class _Encode:
+class _Encode(JoinsNothing):
     """Fill the second vector with the places of labels, the first, among the classes."""
 
     classes: NDArray[Any]
@@ -318,12 +319,9 @@ class _Encode:
         labels, codes = pieces
         codes[:] = np.searchsorted(self.classes, labels)
 
-    def merge(self, first: None, second: None) -> None:
-        return None
-
 
 @dataclass(frozen=True, eq=False)
-class _Put:
+class _Put(JoinsNothing):
     """Fill a vector with numbers that are known here, those of row `first` and on."""
 
     numbers: NDArray[Any]
@@ -337,9 +335,6 @@ class _Put:
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
         pieces[0][:] = self.numbers
-
-    def merge(self, first: None, second: None) -> None:
-        return None
 
 
 @dataclass(frozen=True, eq=False)

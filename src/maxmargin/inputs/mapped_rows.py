@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from maxmargin._core import Block, StopToken
 from maxmargin.inputs.row_store import RowStore
 from maxmargin.rows import MemoryRows
+from maxmargin.rows.array_vectors import RowsWithArrays
 from maxmargin.rows.base import ReduceKernel, RowVector, SweepKernel, Tree, looks_at_rows, will_visit
-from maxmargin.rows.blocked import BlockedRows
 
 __all__ = ["MappedRows"]
 
@@ -22,7 +22,7 @@ R = TypeVar("R")
 MOST_CONDENSED_BYTES = 256 << 20  # that condensed copies may take
 
 
-class MappedRows(BlockedRows):
+class MappedRows(RowsWithArrays):
     """The features of a `RowStore`, a few blocks at a time; vectors are arrays.
 
     Equal blocks give the bits of `MemoryRows` in every pass whose order does not matter. A sweep visits the
@@ -37,8 +37,6 @@ class MappedRows(BlockedRows):
         Rows per block; by default as `MemoryRows` would cut them.
     """
 
-    vectors_at_hand = True
-
     def __init__(self, store: RowStore, *, threads: int = 1, block_rows: int | None = None) -> None:
         super().__init__((store.n_rows, store.n_columns), store.n_values, threads, block_rows)
         self._store = store
@@ -46,7 +44,7 @@ class MappedRows(BlockedRows):
         self._condensed: dict[int, Block] | None = None  # copies of blocks, once they have been looked for
         self._shown: dict[int, Block] = {}  # those that passes over these rows read
 
-    # ------------------------------------------------------------ vectors
+    # ------------------------------------------------------------ labels
 
     @property
     def labels(self) -> RowVector:
@@ -57,24 +55,6 @@ class MappedRows(BlockedRows):
     def weights(self) -> RowVector | None:
         """How much each row counts; None if every row counts once."""
         return self._store.arrays.get("weights")
-
-    def zeros(self, dtype: Any = np.float64) -> RowVector:
-        return np.zeros(self.n_rows, dtype=dtype)
-
-    def filled(self, value: float) -> RowVector:
-        return np.full(self.n_rows, value, dtype=np.float64)
-
-    def keep(self, numbers: NDArray[Any]) -> RowVector:
-        return np.ascontiguousarray(numbers)
-
-    def copied(self, vector: RowVector) -> RowVector:
-        return np.array(vector)
-
-    def take(self, vector: RowVector, indices: NDArray[np.intp]) -> NDArray[Any]:
-        return np.asarray(vector[indices])
-
-    def holds(self, vector: RowVector) -> bool:
-        return np.shape(vector) == (self.n_rows,)
 
     # ------------------------------------------------------------ passes
 

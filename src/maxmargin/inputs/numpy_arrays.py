@@ -23,12 +23,12 @@ __all__ = ["Archive", "array_of"]
 # Deflate makes 258 bytes of two bits at best: what claims to grow more is no real file.
 LARGEST_GROWTH = 1032
 USUAL_PACKING = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# What zipfile and NumPy raise; a way of packing that zipfile does not know is a RuntimeError too.
 BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
     EOFError,
     KeyError,
-    NotImplementedError,
     OSError,
     OverflowError,
     RecursionError,

@@ -20,20 +20,20 @@ import pickle
 import shutil
 import struct
 import zlib
-from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from maxmargin.inputs.untouched import running_system
 from maxmargin.rows import RowVector
 
 __all__ = ["OtherFit", "PassJournal", "open_journal"]
 
 ENTRY = struct.Struct("<QI")  # bytes, checksum
 NAME = "passes"
-BOOT = "boot"
+SYSTEM = "system"  # which start of it wrote the journal
 
 
 class OtherFit(Exception):
@@ -60,19 +60,18 @@ class PassJournal:
         except OSError:
             self._file.close()
             raise
-        if not self._is_of_this_boot():
+        if not self._is_of_this_start():
             self.clear()
         self._known = self._complete_entries()
         self._next = 0
 
-    def _is_of_this_boot(self) -> bool:
+    def _is_of_this_start(self) -> bool:
         """Whether files are as their writer left them: a crash of the machine may lose what was written."""
         try:
-            boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
-            known = (self.folder / BOOT).read_text(encoding="ascii")
+            known = (self.folder / SYSTEM).read_text(encoding="ascii")
         except OSError:
             return False
-        return boot == known
+        return known != "" and known == running_system()
 
     def _complete_entries(self) -> list[tuple[int, int]]:
         """Return where the pickles are; what a killed process left unfinished at the end is cut off."""
@@ -121,9 +120,7 @@ class PassJournal:
         for path in self.folder.iterdir():
             if path.name != NAME:
                 path.unlink(missing_ok=True)
-        with suppress(OSError):
-            boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
-            (self.folder / BOOT).write_text(boot, encoding="ascii")
+        (self.folder / SYSTEM).write_text(running_system(), encoding="ascii")
         self._known, self._next = [], 0
 
     def close(self) -> None:

@@ -27,6 +27,7 @@ from maxmargin.errors import FileFormatError, InvalidInput, MissingFile, Unreada
 from maxmargin.inputs.mapped_archive import crc32_of
 from maxmargin.results.encoding import Encoding
 from maxmargin.results.wording import Readable, plural
+from maxmargin.rows.cores import resolve_jobs
 
 __all__ = ["FORMAT", "INDEX", "VERSION", "RowStore", "is_row_store", "open_store"]
 
@@ -116,7 +117,7 @@ class RowStore(Readable):
         """Compare every byte with its checksum; what differs is a `FileFormatError`."""
         for name, file in self.files.items():
             content = self.arrays[name].reshape(-1).view(np.uint8)
-            if crc32_of(content, os.cpu_count() or 1) != file["crc32"]:
+            if crc32_of(content, resolve_jobs(None)) != file["crc32"]:
                 raise FileFormatError("the file does not have its checksum", self.folder / f"{name}.npy")
 
     def __str__(self) -> str:

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any, BinaryIO
 
-__all__ = ["is_untouched", "note_of", "sign"]
+__all__ = ["is_untouched", "note_of", "running_system", "sign"]
 
 RUNNING_SYSTEM = Path("/proc/sys/kernel/random/boot_id")
 

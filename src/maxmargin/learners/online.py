@@ -111,7 +111,7 @@ def agreements(rows: MemoryRows, sign: NDArray[np.int8], theta: Array, offset: f
     rows.reduce(Scores(theta), scores)
     scores += offset
     scores *= sign
-    return scores
+    return np.asarray(scores)
 
 
 @dataclass(eq=False)

@@ -14,6 +14,7 @@ from maxmargin._core import Block, StopToken
 from maxmargin.errors import InvalidParameter
 from maxmargin.learners.online_method import OnlineMethod
 from maxmargin.rows import Array, MemoryRows, Rows
+from maxmargin.rows.joins import JoinsNothing
 
 __all__ = ["Examples", "Segment", "Steps", "Walk", "WalkReplay"]
 
@@ -66,7 +67,7 @@ class Steps(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _Visits:
+class _Visits(JoinsNothing):
     """One piece of a pass as `rows.sweep` takes it."""
 
     method: OnlineMethod
@@ -95,9 +96,6 @@ class _Visits:
             trace,
             token,
         )
-
-    def merge(self, first: None, second: None) -> None:
-        return None
 
 
 class Walk:

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
 from maxmargin.rows.base import Array
+from maxmargin.rows.joins import AddsArrays, JoinsNothing
 
 __all__ = ["Combine", "Condense", "Gram", "Inspect", "Inspected", "Scores", "ScoresAndCombine"]
 
 
 @dataclass(frozen=True)
-class Scores:
+class Scores(JoinsNothing):
     """Fill z with the scores x·w + offset."""
 
     w: Array
@@ -33,12 +34,9 @@ class Scores:
         if self.offset != 0.0:
             z += self.offset
 
-    def merge(self, first: None, second: None) -> None:
-        return None
-
 
 @dataclass(frozen=True)
-class Combine:
+class Combine(AddsArrays):
     """Add up the rows, each times its coefficient: v = Xᵀa."""
 
     n_columns: int
@@ -49,13 +47,9 @@ class Combine:
         _core.multiply(block, None, None, a, v, token)
         return v
 
-    def merge(self, first: Array, second: Array) -> Array:
-        first += second
-        return first
-
 
 @dataclass(frozen=True)
-class ScoresAndCombine:
+class ScoresAndCombine(AddsArrays):
     """Both products in one reading: fill z with x·w, return v = Xᵀa."""
 
     w: Array
@@ -68,13 +62,9 @@ class ScoresAndCombine:
         _core.multiply(block, self.w, z, a, v, token)
         return v
 
-    def merge(self, first: Array, second: Array) -> Array:
-        first += second
-        return first
-
 
 @dataclass(frozen=True)
-class Gram:
+class Gram(AddsArrays):
     """Add up Σ h (x − shift, 1)(x − shift, 1)ᵀ, a matrix of n_columns + 1 rows and columns.
 
     Rows with h = 0 are not read. `single` allows products of dense rows in single precision, with totals in
@@ -90,10 +80,6 @@ class Gram:
         total = np.zeros((self.n_columns + 1, self.n_columns + 1))
         _core.weighted_gram(block, h, self.shift, total, self.single, token)
         return total
-
-    def merge(self, first: Array, second: Array) -> Array:
-        first += second
-        return first
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import Block, StopToken
-from maxmargin.rows.base import Array, ReduceKernel, RowVector, SweepKernel
-from maxmargin.rows.blocked import BlockedRows
+from maxmargin.rows.array_vectors import RowsWithArrays
+from maxmargin.rows.base import ReduceKernel, RowVector, SweepKernel
 from maxmargin.rows.kernels import Condense
 
 __all__ = ["MemoryRows"]
@@ -18,7 +18,7 @@ __all__ = ["MemoryRows"]
 R = TypeVar("R")
 
 
-class MemoryRows(BlockedRows):
+class MemoryRows(RowsWithArrays):
     """A dense array (any strides, any number type) or a CSR matrix, cut into blocks of rows.
 
     Parameters
@@ -31,8 +31,6 @@ class MemoryRows(BlockedRows):
         Rows per block. It decides the order of sums, so it belongs to the data, not to the machine; None
         takes it from their shape.
     """
-
-    vectors_at_hand = True
 
     def __init__(self, X: Any, *, threads: int = 1, block_rows: int | None = None) -> None:
         n_rows, n_columns = (int(size) for size in X.shape)
@@ -69,24 +67,6 @@ class MemoryRows(BlockedRows):
         if self._condensed is not None:
             other._condensed = self._condensed.on_threads(threads)
         return other
-
-    def zeros(self, dtype: Any = np.float64) -> NDArray[Any]:
-        return np.zeros(self.n_rows, dtype=dtype)
-
-    def filled(self, value: float) -> Array:
-        return np.full(self.n_rows, value, dtype=np.float64)
-
-    def keep(self, numbers: NDArray[Any]) -> NDArray[Any]:
-        return np.ascontiguousarray(numbers)
-
-    def copied(self, vector: RowVector) -> NDArray[Any]:
-        return np.array(vector)
-
-    def take(self, vector: RowVector, indices: NDArray[np.intp]) -> NDArray[Any]:
-        return np.asarray(vector[indices])
-
-    def holds(self, vector: RowVector) -> bool:
-        return np.shape(vector) == (self.n_rows,)
 
     def _visit(self, k: int, kernel: ReduceKernel[R], token: StopToken, vectors: tuple[RowVector, ...]) -> R:
         return kernel(self._blocks[k], token, *(vector[self._ranges[k]] for vector in vectors))

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from maxmargin._core import Block, StopToken
 from maxmargin.rows.base import Array
+from maxmargin.rows.joins import AddsNumbers, JoinsNothing
 
 __all__ = ["Copy", "Fill", "Inner", "Scale", "Smallest", "Total"]
 
 
 @dataclass(frozen=True)
-class Total:
+class Total(AddsNumbers):
     """Add up a vector."""
 
     reads_rows = False
@@ -24,12 +25,9 @@ class Total:
         (a,) = pieces
         return float(a.sum())
 
-    def merge(self, first: float, second: float) -> float:
-        return first + second
-
 
 @dataclass(frozen=True)
-class Inner:
+class Inner(AddsNumbers):
     """Add up the products of two vectors."""
 
     reads_rows = False
@@ -38,12 +36,9 @@ class Inner:
         a, b = pieces
         return float(np.einsum("i,i->", a, b))
 
-    def merge(self, first: float, second: float) -> float:
-        return first + second
-
 
 @dataclass(frozen=True)
-class Scale:
+class Scale(JoinsNothing):
     """Fill the second vector with the first, times a number; they may be the same."""
 
     factor: float
@@ -54,9 +49,6 @@ class Scale:
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
         a, scaled = pieces
         np.multiply(a, self.factor, out=scaled)
-
-    def merge(self, first: None, second: None) -> None:
-        return None
 
 
 @dataclass(frozen=True)
@@ -79,7 +71,7 @@ class Smallest:
 
 
 @dataclass(frozen=True)
-class Fill:
+class Fill(JoinsNothing):
     """Fill a vector with one number."""
 
     value: float
@@ -91,12 +83,9 @@ class Fill:
         (a,) = pieces
         a[:] = self.value
 
-    def merge(self, first: None, second: None) -> None:
-        return None
-
 
 @dataclass(frozen=True)
-class Copy:
+class Copy(JoinsNothing):
     """Fill the second vector with the first."""
 
     writes = (1,)
@@ -105,6 +94,3 @@ class Copy:
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
         a, copy = pieces
         copy[:] = a
-
-    def merge(self, first: None, second: None) -> None:
-        return None

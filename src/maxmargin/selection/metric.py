@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from maxmargin._core import Block, Factor, StopToken
 from maxmargin.problem import Problem
 from maxmargin.rows import Array, Rows, inner
+from maxmargin.rows.joins import JoinsNothing
 from maxmargin.rows.kernels import Gram
 from maxmargin.solvers.frame import Frame, mean_of_table
 
@@ -119,13 +120,10 @@ def lifted_rows(problem: Problem, frame: Frame, which: NDArray[np.intp]) -> Arra
 
 
 @dataclass(frozen=True)
-class _Forms:
+class _Forms(JoinsNothing):
     factor: Factor
     shift: Array | None
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
         chosen, forms = pieces
         self.factor.quadratic_forms(block, self.shift, chosen, forms, token)
-
-    def merge(self, first: None, second: None) -> None:
-        return None

@@ -28,6 +28,7 @@ from maxmargin.problem.examination import value_at_zero
 from maxmargin.results.mixtures import Mixtures
 from maxmargin.results.solution import Solution
 from maxmargin.rows import Array, inner
+from maxmargin.rows.joins import AddsArrays
 from maxmargin.rows.kernels import ScoresAndCombine
 from maxmargin.selection.warm_start import start_of
 
@@ -95,7 +96,7 @@ def _reach(problem: Problem, solution: Solution) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class _MixedLosses:
+class _MixedLosses(AddsArrays):
     """Σ u ℓ(m) of mixtures of two points with the given shares."""
 
     loss: str
@@ -108,13 +109,9 @@ class _MixedLosses:
         _core.mixed_losses(self.loss, low, high, sign, unit, self.offsets, self.shares, totals)
         return totals
 
-    def merge(self, first: Array, second: Array) -> Array:
-        first += second
-        return first
-
 
 @dataclass(frozen=True, eq=False)
-class _MixedGains:
+class _MixedGains(AddsArrays):
     """G of mixtures of two dual points with the given shares."""
 
     loss: str
@@ -128,13 +125,9 @@ class _MixedGains:
         np.minimum(tau, unit, out=tau)  # mixing rounds
         return float(_core.loss_dual_value(self.loss, tau, unit).sum())
 
-    def merge(self, first: Array, second: Array) -> Array:
-        first += second
-        return first
-
 
 @dataclass(frozen=True)
-class _SquareSums:
+class _SquareSums(AddsArrays):
     """Σ τ²/u, for the first point, both together, and the second."""
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
@@ -142,10 +135,6 @@ class _SquareSums:
         live = unit > 0
         over = np.divide(1.0, unit, out=np.zeros_like(unit), where=live)
         return np.array([(low * low * over).sum(), (low * high * over).sum(), (high * high * over).sum()])
-
-    def merge(self, first: Array, second: Array) -> Array:
-        first += second
-        return first
 
 
 def _mixed(low: Array, high: Array, share: float) -> Array:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
 from maxmargin.rows import Array
+from maxmargin.rows.joins import AddsArrays, AddsNumbers, JoinsNothing
 
 __all__ = [
     "AtStake",
@@ -75,7 +76,7 @@ class SplitRows:
 
 
 @dataclass(frozen=True)
-class Clip:
+class Clip(JoinsNothing):
     """Clip the duals at scores z; row vectors: sign, cost, z, α₀, then α and h, which are written."""
 
     offset: float
@@ -92,12 +93,9 @@ class Clip:
         np.clip(wanted, 0.0, cost, out=alpha)
         h[:] = np.where((wanted > 0.0) & (wanted < cost), sigma, 0.0)
 
-    def merge(self, first: None, second: None) -> None:
-        return None
-
 
 @dataclass(frozen=True)
-class ClipSlope:
+class ClipSlope(AddsNumbers):
     """The slope of the rounded loss along a change of the scores; row vectors: sign, cost, z, α₀, change."""
 
     offset: float
@@ -112,9 +110,6 @@ class ClipSlope:
         e = sign * (z + self.step * change + self.offset) - 1.0
         sigma = self.stiffness * np.minimum(cost, self.unit)
         return -float((np.clip(start - sigma * e, 0.0, cost) * (sign * change)).sum())
-
-    def merge(self, first: float, second: float) -> float:
-        return first + second
 
 
 @dataclass(frozen=True)
@@ -153,20 +148,16 @@ def _combined(block: Block, coefficients: Array, token: StopToken) -> Array:
 
 
 @dataclass(frozen=True)
-class PullOfDuals:
+class PullOfDuals(AddsArrays):
     """Return Σ sα (x, 1); row vectors: sign, α."""
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
         sign, alpha = pieces
         return _combined(block, sign * alpha, token)
 
-    def merge(self, first: Array, second: Array) -> Array:
-        first += second
-        return first
-
 
 @dataclass(frozen=True)
-class PullOfStep:
+class PullOfStep(AddsArrays):
     """Return Σ s(α − he)(x, 1): the pull if every free row were to come to the margin.
 
     Row vectors: sign, z, α, h.
@@ -178,10 +169,6 @@ class PullOfStep:
         sign, z, alpha, h = pieces
         e = sign * (z + self.offset) - 1.0
         return _combined(block, sign * (alpha - h * e), token)
-
-    def merge(self, first: Array, second: Array) -> Array:
-        first += second
-        return first
 
 
 @dataclass(frozen=True)
@@ -213,7 +200,7 @@ class Same:
 
 
 @dataclass(frozen=True)
-class Settle:
+class Settle(JoinsNothing):
     """Move free duals and all scores by a change of the scores, of which `beyond` is the offset's.
 
     Row vectors: sign, cost, h, change, then α and z, which are written.
@@ -230,9 +217,6 @@ class Settle:
         np.clip(alpha, 0.0, cost, out=alpha)
         z += change
         z += self.beyond
-
-    def merge(self, first: None, second: None) -> None:
-        return None
 
 
 @dataclass(frozen=True)

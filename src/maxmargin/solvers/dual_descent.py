@@ -24,6 +24,7 @@ from maxmargin.problem import Examination, Problem
 from maxmargin.problem.feasible import make_feasible
 from maxmargin.problem.offset import best_offset, chosen_from
 from maxmargin.rows import Array
+from maxmargin.rows.joins import AddsNumbers
 from maxmargin.rows.kernels import Combine, Scores
 from maxmargin.solvers.base import Needs, Point, Step
 from maxmargin.solvers.free_rows import FreeRows, pass_cost
@@ -88,7 +89,7 @@ class _Seen:
 
 
 @dataclass(frozen=True)
-class _DualValue:
+class _DualValue(AddsNumbers):
     """Sum of the rows' dual terms."""
 
     loss: str
@@ -96,9 +97,6 @@ class _DualValue:
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> float:
         alpha, cost = pieces
         return float(_core.loss_dual_value(self.loss, alpha, cost).sum())
-
-    def merge(self, first: float, second: float) -> float:
-        return first + second
 
 
 @dataclass(eq=False)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
 from maxmargin.rows import Array
+from maxmargin.rows.joins import AddsNumbers
 
 __all__ = [
     "Correct",
@@ -258,7 +259,7 @@ class LeastProducts:
 
 
 @dataclass(frozen=True)
-class SmoothSlope:
+class SmoothSlope(AddsNumbers):
     """The slope of the smoothed loss at a step. Row vectors: sign, cost, the state's four, scores' change."""
 
     step: float
@@ -270,6 +271,3 @@ class SmoothSlope:
         sign, cost, *numbers = pieces
         state = _four(numbers[:4])
         return _core.interior_smooth_slope(sign, cost, state, numbers[4], self.step, self.mu)
-
-    def merge(self, first: float, second: float) -> float:
-        return first + second

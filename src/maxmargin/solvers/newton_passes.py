@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
 from maxmargin.rows import Array
+from maxmargin.rows.joins import AddsArrays, JoinsNothing
 
 __all__ = [
     "AlongLine",
@@ -76,7 +77,7 @@ class Evaluate:
 
 
 @dataclass(frozen=True, eq=False)
-class HessianProduct:
+class HessianProduct(AddsArrays):
     """Return Σ h (x·d + e)(x, 1): the Hessian of the losses times (d, e)."""
 
     d: Array
@@ -88,13 +89,9 @@ class HessianProduct:
         product[-1] = _core.hessian_product(block, h, self.d, self.e, product[:-1], token)
         return product
 
-    def merge(self, first: Array, second: Array) -> Array:
-        first += second
-        return first
-
 
 @dataclass(frozen=True)
-class HessianDiagonal:
+class HessianDiagonal(AddsArrays):
     """Return Σ h x² and Σ h x, column by column, in two rows."""
 
     n_columns: int
@@ -104,10 +101,6 @@ class HessianDiagonal:
         both = np.zeros((2, self.n_columns))
         _core.hessian_diagonal(block, h, both[0], both[1], token)
         return both
-
-    def merge(self, first: Array, second: Array) -> Array:
-        first += second
-        return first
 
 
 @dataclass(frozen=True)
@@ -169,7 +162,7 @@ class PredictDuals:
 
 
 @dataclass(frozen=True)
-class OwnDuals:
+class OwnDuals(JoinsNothing):
     """Fill α with the duals −c ℓ′(m) of a point's own; row vectors: scores, sign, cost, α."""
 
     loss: str
@@ -181,6 +174,3 @@ class OwnDuals:
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
         z, sign, cost, alpha = pieces
         alpha[:] = _core.loss_best_alpha(self.loss, sign * (z + self.b), cost)
-
-    def merge(self, first: None, second: None) -> None:
-        return None

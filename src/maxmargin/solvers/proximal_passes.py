@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
 from maxmargin.rows import Array
+from maxmargin.rows.joins import AddsArrays, JoinsNothing
 
 __all__ = [
     "CountShort",
@@ -30,7 +31,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Excess:
+class Excess(JoinsNothing):
     """Fill excess with s(x·w + b) − 1."""
 
     w: Array
@@ -41,9 +42,6 @@ class Excess:
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
         sign, excess = pieces
         _core.proximal_excess(block, self.w, self.b, sign, excess, token)
-
-    def merge(self, first: None, second: None) -> None:
-        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +96,7 @@ class Move:
 
 
 @dataclass(frozen=True, eq=False)
-class Direction:
+class Direction(AddsArrays):
     """Fill change with s(x·dw + db); return the slopes of the rows' terms at some steps along it."""
 
     dw: Array
@@ -127,13 +125,9 @@ class Direction:
         )
         return slopes
 
-    def merge(self, first: Array, second: Array) -> Array:
-        first += second
-        return first
-
 
 @dataclass(frozen=True, eq=False)
-class Slopes:
+class Slopes(AddsArrays):
     """The slopes alone: no row is read."""
 
     stiffness: float
@@ -147,13 +141,9 @@ class Slopes:
         _core.proximal_slopes(self.stiffness, self.steps, cost, anchor, excess, change, slopes)
         return slopes
 
-    def merge(self, first: Array, second: Array) -> Array:
-        first += second
-        return first
-
 
 @dataclass(frozen=True)
-class Multipliers:
+class Multipliers(JoinsNothing):
     """Fill alpha with the multipliers of the rows."""
 
     stiffness: float
@@ -164,9 +154,6 @@ class Multipliers:
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
         cost, anchor, excess, alpha = pieces
         _core.proximal_alpha(self.stiffness, cost, anchor, excess, alpha)
-
-    def merge(self, first: None, second: None) -> None:
-        return None
 
 
 @dataclass(frozen=True)
@@ -186,7 +173,7 @@ class CountShort:
 
 
 @dataclass(frozen=True)
-class FirstAnchors:
+class FirstAnchors(JoinsNothing):
     """Fill anchor with one share of the cost for each class; row vectors: sign, cost, anchor."""
 
     positive: float
@@ -199,12 +186,9 @@ class FirstAnchors:
         sign, cost, anchor = pieces
         np.multiply(np.where(sign > 0, self.positive, self.negative), cost, out=anchor)
 
-    def merge(self, first: None, second: None) -> None:
-        return None
-
 
 @dataclass(frozen=True)
-class WithinCosts:
+class WithinCosts(JoinsNothing):
     """Fill anchor with numbers given, cut off at the costs; row vectors: given, cost, anchor."""
 
     writes = (2,)
@@ -213,6 +197,3 @@ class WithinCosts:
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
         given, cost, anchor = pieces
         np.minimum(given, cost, out=anchor)
-
-    def merge(self, first: None, second: None) -> None:
-        return None

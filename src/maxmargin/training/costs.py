@@ -14,15 +14,39 @@ from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.training.scales import resolve_C
 from maxmargin.validation import distinct
 
-__all__ = ["Targets", "class_weights", "class_weights_of", "make_targets", "stated_class_weight"]
+__all__ = [
+    "ClassesAndCosts",
+    "Targets",
+    "class_weights",
+    "class_weights_of",
+    "make_targets",
+    "stated_class_weight",
+]
 
 _MANY_LABELS = 10_000  # from so many on, counting is faster than sorting
 _LOOKED_AT = 2_000
 _FEW_CLASSES = 8
 
 
+class ClassesAndCosts:
+    """What the labels and C say about the problems to solve, wherever the rows are."""
+
+    classes: NDArray[Any]
+    C: float
+
+    @property
+    def ridge(self) -> float:
+        """ρ, the weight of ½‖θ‖²: 0 where C is infinite."""
+        return 0.0 if math.isinf(self.C) else 1.0
+
+    @property
+    def positives(self) -> list[int]:
+        """Which classes get a problem of their own: the second of two, else each."""
+        return [1] if len(self.classes) == 2 else list(range(len(self.classes)))
+
+
 @dataclass(frozen=True, eq=False)
-class Targets:
+class Targets(ClassesAndCosts):
     """The classes that are present, each row's class, and each row's cost.
 
     A row of weight 0 is absent: it makes no class, and its code is that of some present class with cost 0.
@@ -34,16 +58,6 @@ class Targets:
     cost: NDArray[np.float64]
     C: float
     class_weight: str | dict[Any, float] | None = None
-
-    @property
-    def ridge(self) -> float:
-        """ρ, the weight of ½‖θ‖²: 0 where C is infinite."""
-        return 0.0 if math.isinf(self.C) else 1.0
-
-    @property
-    def positives(self) -> list[int]:
-        """Which classes get a problem of their own: the second of two, else each."""
-        return [1] if len(self.classes) == 2 else list(range(len(self.classes)))
 
     def sign(self, positive: int) -> NDArray[np.int8]:
         """Return +1 for the rows of one class and −1 for the rest."""

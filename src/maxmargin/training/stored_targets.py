@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from maxmargin._core import Block, StopToken
 from maxmargin.errors import InvalidInput
 from maxmargin.rows import Rows, RowVector
-from maxmargin.training.costs import class_weights_of, stated_class_weight
+from maxmargin.rows.joins import JoinsNothing
+from maxmargin.training.costs import ClassesAndCosts, class_weights_of, stated_class_weight
 from maxmargin.training.scales import resolve_C
 
 __all__ = ["LabelledRows", "StoredTargets", "stored_targets"]
@@ -26,7 +27,7 @@ class LabelledRows(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class StoredTargets:
+class StoredTargets(ClassesAndCosts):
     """What `Targets` is for rows in memory: the classes that are present, and each row's cost."""
 
     rows: Rows
@@ -35,16 +36,6 @@ class StoredTargets:
     cost: RowVector
     C: float
     class_weight: str | dict[Any, float] | None = None
-
-    @property
-    def ridge(self) -> float:
-        """ρ, the weight of ½‖θ‖²: 0 where C is infinite."""
-        return 0.0 if math.isinf(self.C) else 1.0
-
-    @property
-    def positives(self) -> list[int]:
-        """Which classes get a problem of their own: the second of two, else each."""
-        return [1] if len(self.classes) == 2 else list(range(len(self.classes)))
 
     def sign(self, positive: int) -> RowVector:
         """Return +1 for the rows of one class and −1 for the rest."""
@@ -69,11 +60,7 @@ def stored_targets(
         costs = np.zeros(len(classes))
         costs[places] = (1.0 if math.isinf(value) else value) * per_class
         cost = rows.zeros()
-        largest = (
-            rows.reduce(_Cost(costs), *beside, cost)
-            if len(beside) == 1
-            else rows.reduce(_WeightedCost(costs), *beside, cost)
-        )
+        largest = rows.reduce(_Cost(costs), cost, *beside)
     if not math.isfinite(largest):
         raise InvalidInput("C times the weights overflows: scale the weights down.")
     stated = stated_class_weight(class_weight, classes[places], per_class)
@@ -100,7 +87,7 @@ class _Totals:
 
 
 @dataclass(frozen=True)
-class _Sign:
+class _Sign(JoinsNothing):
     """Fill the second vector with +1 for the labels of one class and −1 for others."""
 
     place: int
@@ -114,41 +101,23 @@ class _Sign:
         sign *= 2
         sign -= 1
 
-    def merge(self, first: None, second: None) -> None:
-        return None
-
 
 @dataclass(frozen=True)
 class _Cost:
-    """Fill the second vector with the cost of each row's class; the largest of them."""
+    """Fill the first vector with the cost of each row's class, times its weight if weights come last."""
 
     costs: NDArray[np.float64]
 
-    writes = (1,)
+    writes = (0,)
     reads_rows = False
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> float:
-        labels, cost = pieces
+        """Return the largest cost."""
+        cost, labels, *weights = pieces
         cost[:] = self.costs[labels]
-        return float(cost.max(initial=0.0))
-
-    def merge(self, first: float, second: float) -> float:
-        return max(first, second)
-
-
-@dataclass(frozen=True)
-class _WeightedCost:
-    """Fill the third vector with the cost of each row's class times its weight; the largest of them."""
-
-    costs: NDArray[np.float64]
-
-    writes = (2,)
-    reads_rows = False
-
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> float:
-        labels, weights, cost = pieces
-        with np.errstate(over="ignore"):
-            np.multiply(self.costs[labels], weights, out=cost)
+        if weights:
+            with np.errstate(over="ignore"):  # refused by whoever asked
+                cost *= weights[0]
         return float(cost.max(initial=0.0))
 
     def merge(self, first: float, second: float) -> float:
