@@ -262,6 +262,7 @@ def test_a_fit_that_dies_goes_on_to_the_same_bits(tmp_path, solver, loss):
         except Killed as death:
             left_behind.append(death)  # holds the vectors alive, and their files with them
             journal.close()
+    journal.close()
     assert bits == expected
     assert len(left_behind) > 4
 
@@ -279,6 +280,7 @@ def test_a_journal_of_another_fit_is_noticed(tmp_path):
     assert again.reduce(Total(), again.zeros()) == 0.0
     with pytest.raises(OtherFit):
         again.filled(3.0)
+    second.close()
 
 
 def test_half_an_entry_is_cut_off(tmp_path):
@@ -291,6 +293,7 @@ def test_half_an_entry_is_cut_off(tmp_path):
     journal.close()
     os.truncate(tmp_path / "fit" / "passes", os.path.getsize(tmp_path / "fit" / "passes") - 1)
     again = PassJournal(tmp_path / "fit")
+    again.close()
     assert len(again._known) == 2
 
 

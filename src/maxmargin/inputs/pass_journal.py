@@ -57,12 +57,12 @@ class PassJournal:
         try:
             # Released by the system when the process ends, however it ends.
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+            if not self._is_of_this_start():
+                self.clear()
+            self._known = self._complete_entries()
+        except BaseException:
             self._file.close()
             raise
-        if not self._is_of_this_start():
-            self.clear()
-        self._known = self._complete_entries()
         self._next = 0
 
     def _is_of_this_start(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError
 from maxmargin.inputs.disk_rows import DiskRows
 from maxmargin.inputs.mapped_rows import MappedRows
-from maxmargin.inputs.pass_journal import OtherFit, open_journal
+from maxmargin.inputs.pass_journal import OtherFit, PassJournal, open_journal
 from maxmargin.inputs.row_store import RowStore
 from maxmargin.solvers.choose import SOLVERS
 from maxmargin.training.checkpoints import Checkpoints
@@ -65,12 +65,11 @@ def _fit_by_passes(
     if journal is None:
         return _fit(DiskRows(store, threads=settings.threads), store, settings, costs, memories)
     try:
-        rows = DiskRows(store, threads=settings.threads, journal=journal)
-        model = _fit(rows, store, settings, costs, None)
-    except OtherFit:  # say, the journal of another release: nothing is lost but time
-        journal.clear()
-        rows = DiskRows(store, threads=settings.threads, journal=journal)
-        model = _fit(rows, store, settings, costs, None)
+        try:
+            model = _fit(_journalled(store, settings, journal), store, settings, costs, None)
+        except OtherFit:  # say, the journal of another release: nothing is lost but time
+            journal.clear()
+            model = _fit(_journalled(store, settings, journal), store, settings, costs, None)
     except MaxMarginError:
         journal.remove()
         raise
@@ -79,6 +78,10 @@ def _fit_by_passes(
         raise
     journal.remove()
     return model
+
+
+def _journalled(store: RowStore, settings: Settings, journal: PassJournal) -> DiskRows:
+    return DiskRows(store, threads=settings.threads, journal=journal)
 
 
 def _fit_by_descent(
