@@ -5,8 +5,6 @@
 // takes no memory either.
 #pragma once
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -21,17 +19,6 @@ namespace maxmargin::read {
 struct Free {
     void operator()(void* p) const noexcept { std::free(p); }
 };
-
-// The first touch of a page costs more than parsing what is written to it; large pages are touched less
-// often. Only a wish: whether it is granted changes nothing but time.
-inline void ask_for_large_pages([[maybe_unused]] void* start, [[maybe_unused]] std::size_t n_bytes) noexcept {
-#ifdef MADV_HUGEPAGE
-    constexpr std::uintptr_t large = std::uintptr_t{1} << 21U;
-    const std::uintptr_t first = (reinterpret_cast<std::uintptr_t>(start) + large - 1) & ~(large - 1);
-    const std::uintptr_t last = (reinterpret_cast<std::uintptr_t>(start) + n_bytes) & ~(large - 1);
-    if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
-#endif
-}
 
 template <class T>
 class GrowingArray {
@@ -74,7 +61,6 @@ class GrowingArray {
         static_cast<void>(data_.release());
         data_.reset(static_cast<T*>(moved));
         capacity_ = capacity;
-        ask_for_large_pages(moved, capacity * sizeof(T));
         return true;
     }
 };

@@ -95,7 +95,11 @@ inline Number parse_number(const char* start, const char* last) noexcept {
     if (negative || (p != last && *p == '+')) ++p;
     const char* const unsigned_start = p;
     std::uint64_t digits = 0;
-    p = take_digits(p, last, digits);
+    // Most numbers with decimals have one digit before the point.
+    if (last - p > 1 && is_digit(*p) && p[1] == '.')
+        digits = static_cast<std::uint64_t>(*p++ - '0');
+    else
+        p = take_digits(p, last, digits);
     std::ptrdiff_t n_digits = p - unsigned_start;
     std::int64_t power = 0;
     if (p != last && *p == '.') {
