@@ -68,7 +68,7 @@ demo: $(VENV)/.built ## train on a data set that ships with the package, draw it
 
 # ---------------------------------------------------------------- checks
 
-PYTEST := $(BIN)/python -m pytest -n 2
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
 .PHONY: test
 test: lint check-cpp $(VENV)/.built $(VENV)/.tools ## lint, C++ tests and Python tests
@@ -135,7 +135,7 @@ $(ASAN_VENV)/.built: pyproject.toml $(BUILD_FILES)
 .PHONY: sanitize-python
 sanitize-python: $(ASAN_VENV)/.built
 	LD_PRELOAD="$(ASAN_PRELOAD)" ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
-	    $(ASAN_VENV)/bin/python -m pytest -n 2 --ignore tests/architecture --ignore tests/browser
+	    $(ASAN_VENV)/bin/python -m pytest -n 2 --dist loadgroup --ignore tests/architecture --ignore tests/browser
 
 # ---------------------------------------------------------------- hostile input
 

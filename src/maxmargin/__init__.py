@@ -69,6 +69,7 @@ _PUBLIC = {
     "guarantees": "maxmargin.training.guarantees",
     "leave_one_out": "maxmargin.training.leave_one_out",
     "load_data": "maxmargin.inputs.load",
+    "ParquetData": "maxmargin.inputs.parquet_data",
     "RowStore": "maxmargin.inputs.row_store",
     "open_store": "maxmargin.inputs.row_store",
     "store_data": "maxmargin.inputs.store",

@@ -33,6 +33,7 @@ from maxmargin.estimators.pegasos import Pegasos as Pegasos
 from maxmargin.estimators.perceptron import Perceptron as Perceptron
 from maxmargin.estimators.zero_one import ZeroOneClassifier as ZeroOneClassifier
 from maxmargin.inputs.load import load_data as load_data
+from maxmargin.inputs.parquet_data import ParquetData as ParquetData
 from maxmargin.inputs.row_store import RowStore as RowStore
 from maxmargin.inputs.row_store import open_store as open_store
 from maxmargin.inputs.save import save_data as save_data

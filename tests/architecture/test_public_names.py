@@ -52,6 +52,7 @@ PUBLIC = [
     "OneOverLambdaT",
     "OneOverSqrtT",
     "OneOverT",
+    "ParquetData",
     "Path",
     "Pegasos",
     "Perceptron",

@@ -60,20 +60,22 @@ class ConvexEstimator(LossEstimator):
         self.watch = watch
         self.calibrate = calibrate
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> Self:
         """Fit the model and certify it.
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_rows, d); or path, Data or RowStore
+        X : array, data frame or sparse matrix of shape (n_rows, d); or path, Data, RowStore or ParquetData
             Read where it is; no copy is made of arrays and CSR matrices. A file that `load_data` reads, or
-            rows on disk (`store_data`), come with their labels and weights. A Dask array or data frame is
-            fitted to on the workers of the current Dask client.
+            rows on disk (`store_data`), come with their labels and weights. A Parquet data set
+            (`ParquetData`), a Dask array or data frame is fitted to on the workers of a Dask cluster.
         y : array of shape (n_rows,)
             Labels of any kind; none for a source that has them; the name of a column for a Dask data frame.
         sample_weight : array of shape (n_rows,), optional
             A weight means repetition: 3 is the row three times, 0 its absence. For a Dask data frame, the
             name of a column.
+        client : distributed.Client, optional
+            Of the Dask cluster; without it, the client that is current.
 
         Returns
         -------
@@ -91,6 +93,7 @@ class ConvexEstimator(LossEstimator):
             loss=loss,
             sample_weight=sample_weight,
             start=self._previous_model(loss),
+            client=client,
             **self._settings(),
         )
         _refuse_one_class(model)

@@ -12,17 +12,26 @@ import numpy as np
 
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.inputs.column_roles import LABEL_NAMES
+from maxmargin.results.encoding import Encoding
 
 __all__ = ["DaskBlocks", "dask_blocks"]
 
 
 @dataclass(frozen=True, eq=False)
 class DaskBlocks:
-    """Where the rows come from: an ordered list of lazy (X, labels, weights or None), and column names."""
+    """Where the rows come from, and what is known of their columns.
+
+    Attributes
+    ----------
+    parts : list
+        The blocks in order: Dask's delayed values, or functions that a worker calls, of which each gives
+        (X, labels, weights or None).
+    """
 
     parts: list[Any]
     feature_names: list[str] | None = None
-    label: str | None = None
+    label: str | int | None = None
+    encoding: Encoding | None = None
 
 
 def dask_blocks(X: Any, y: Any, sample_weight: Any) -> DaskBlocks:

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from maxmargin._core import Stopped, StopToken
-from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError
-from maxmargin.inputs.dask_worker import drop_fit, stop_fit, versions
+from maxmargin.errors import InvalidInput, MaxMarginError
+from maxmargin.inputs.dask_cluster import refuse_other_versions
+from maxmargin.inputs.dask_worker import drop_fit, stop_fit
 
-__all__ = ["Homes", "Job", "current_client"]
+__all__ = ["Homes", "Job"]
 
 TASKS_PER_THREAD = 2  # so that one slow worker does not keep the others waiting for long
 POLL = 0.5  # seconds between two looks at the workers
@@ -81,27 +82,8 @@ class Homes:
             raise MaxMarginError(f"the Dask scheduler does not answer: {error}") from error
         new = [address for address in found if address not in self._alike]
         if new:
-            self._compare(new)
-            self._alike.update(new)
+            self._alike.update(refuse_other_versions(self.client, new))
         return found
-
-    def _compare(self, addresses: list[str]) -> None:
-        here = versions()
-        try:
-            found = self.client.run(versions, workers=addresses, on_error="return")
-        except (OSError, TimeoutError):  # gone again
-            return
-        for address, there in found.items():
-            if isinstance(there, OSError):
-                continue
-            if isinstance(there, BaseException):
-                raise MaxMarginError(f"worker {address} cannot run maxmargin: {there}") from there
-            for name, ours, theirs in zip(("maxmargin", "NumPy"), here, there, strict=False):
-                if ours != theirs:
-                    raise MaxMarginError(
-                        f"worker {address} has {name} {theirs}, here it is {ours}; "
-                        "install the same release on all of them"
-                    )
 
     # ------------------------------------------------------------ jobs
 
@@ -216,21 +198,3 @@ class Homes:
         if self._is_open:
             self._is_open = False
             self._tell_workers(drop_fit)
-
-
-def current_client() -> Any:
-    """Return the Dask client that is current here."""
-    try:
-        import distributed
-    except ImportError as error:
-        raise InvalidParameter(
-            'fitting to Dask collections needs dask.distributed: pip install "maxmargin[dask]"'
-        ) from error
-    find: Any = distributed.default_client
-    try:
-        return find()
-    except ValueError as error:
-        raise InvalidParameter(
-            "X is a Dask collection, and there is no Dask client: make one first, as in "
-            "dask.distributed.Client(address); or fit to X.compute() if it fits into memory"
-        ) from error

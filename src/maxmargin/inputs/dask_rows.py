@@ -235,8 +235,10 @@ class DaskRows(Rows):
 
     def _send_block(self, number: int, key: str, workers: list[str]) -> Any:
         client = self._homes.client
-        # What the user's graph computes may run anywhere; only what keeps the block is pinned.
-        part = client.compute(self._parts[number], workers=workers, allow_other_workers=True)
+        part = self._parts[number]
+        if hasattr(part, "__dask_graph__"):
+            # What the user's graph computes may run anywhere; only what keeps the block is pinned.
+            part = client.compute(part, workers=workers, allow_other_workers=True)
         return client.submit(
             load_block,
             self._homes.fit,

@@ -35,6 +35,7 @@ __all__ = [
     "drop_fit",
     "load_block",
     "part_of",
+    "pickled",
     "run_group",
     "stop_fit",
     "versions",
@@ -145,10 +146,10 @@ LONGEST_SILENCE = 3600.0
 # ---------------------------------------------------------------- blocks
 
 
-def load_block(fit: str, number: int, part: tuple[Any, Any, Any]) -> Loaded | Failed:
-    """Keep a block of rows with its labels and weights, until `drop_fit`."""
+def load_block(fit: str, number: int, part: Any) -> Loaded | Failed:
+    """Keep a block of rows with its labels and weights, until `drop_fit`; `part` may be how to get them."""
     try:
-        X, labels, weights = part
+        X, labels, weights = part() if callable(part) else part
         X = check_matrix(X, allow_no_rows=True)
         n_rows = X.shape[0]
         labels = check_labels(labels, n_rows)
@@ -158,7 +159,7 @@ def load_block(fit: str, number: int, part: tuple[Any, Any, Any]) -> Loaded | Fa
         given = {LABELS: labels} if weights is None else {LABELS: labels, WEIGHTS: weights}
         held = _Held(X, given)
     except Exception as error:
-        return Failed(number, _pickled(error))
+        return Failed(number, pickled(error))
     _drop_silent_fits()
     with _lock:
         _held[fit, number] = held
@@ -261,7 +262,7 @@ def _carried_out(
                     _apply(cloudpickle.loads(earlier.kernel), earlier, held, place, token)
             tree.put(k, _apply(kernel, step, held, place, token))
         except Exception as error:
-            return Failed(place.number, _pickled(error))
+            return Failed(place.number, pickled(error))
         for number in held.vectors.keys() - alive:
             del held.vectors[number]
     return Done(cloudpickle.dumps(tree.root()))
@@ -290,7 +291,8 @@ def part_of(kernel: Any, first: int, end: int) -> Any:
     return kernel if between is None else between(first, end)
 
 
-def _pickled(error: Exception) -> bytes:
+def pickled(error: Exception) -> bytes:
+    """Return an exception as bytes; its words where it cannot be pickled."""
     try:
         return bytes(cloudpickle.dumps(error))
     except Exception:

@@ -14,7 +14,15 @@ from maxmargin.inputs.open_source import open_source
 from maxmargin.inputs.settings import ReadSettings
 from maxmargin.results.data import Data
 
-__all__ = ["look_at_parquet", "parquet_batches"]
+__all__ = [
+    "columns_to_look_at",
+    "distinct_values",
+    "joined_values",
+    "look_at_parquet",
+    "parquet_batches",
+    "refuse_filling_in",
+    "settings_for_parts",
+]
 
 VALUES_AT_ONCE = 1 << 20  # of a batch: some megabytes
 OFTEN = 3  # a text that is there only once may be an identifier; each category stands so often
@@ -25,23 +33,48 @@ def look_at_parquet(path: Path, settings: ReadSettings) -> tuple[Data, ReadSetti
 
     The rows are made up: what is asked of them are names, label and encoding.
     """
+    refuse_filling_in(settings)
+    with opened(path) as file:
+        schema = file.schema_arrow
+        texts = columns_to_look_at(schema, settings)
+        found = distinct_values(file, texts, settings, str(path))
+    return settings_for_parts(schema, found, str(path), settings)
+
+
+def refuse_filling_in(settings: ReadSettings) -> None:
+    """Refuse to replace missing values by what only the whole table tells."""
     if settings.missing != "refuse":
         raise InvalidParameter(
             f"missing={settings.missing!r} takes a table that fits into memory: read a part of it with "
             "load_data, and give that part's encoding"
         )
-    with opened(path) as file:
-        schema = file.schema_arrow
-        named = {schema.names[c] if isinstance(c, int) else c for c in settings.categories}
-        known_columns = () if settings.encoding is None else settings.encoding.columns
-        columns = {
-            column.name: import_pyarrow().array(column.categories)
-            for column in known_columns
-            if column.categories
-        }
-        texts = [field.name for field in schema if is_text(field.type) or field.name in named]
-        columns |= distinct_values(file, [name for name in texts if name not in columns], settings, path)
-    example = data_from_arrow(example_table(schema, columns), str(path), settings, "parquet")
+
+
+def columns_to_look_at(schema: Any, settings: ReadSettings) -> list[str]:
+    """Return the columns whose categories are not known yet."""
+
+    def name_of(column: str | int) -> str:
+        return schema.names[column] if isinstance(column, int) else column
+
+    named = {name_of(column) for column in settings.categories}
+    settled = {name_of(column) for column in settings.drop}
+    if settings.encoding is not None:
+        settled |= {column.name for column in settings.encoding.columns if column.categories}
+    texts = [field.name for field in schema if is_text(field.type) or field.name in named]
+    return [name for name in texts if name not in settled]
+
+
+def settings_for_parts(
+    schema: Any, found: dict[str, Any], source: str, settings: ReadSettings
+) -> tuple[Data, ReadSettings]:
+    """Return rows in which all categories occur, and settings that read any part of the table alike."""
+    known_columns = () if settings.encoding is None else settings.encoding.columns
+    columns = {
+        column.name: import_pyarrow().array(column.categories)
+        for column in known_columns
+        if column.categories
+    }
+    example = data_from_arrow(example_table(schema, columns | found), source, settings, "parquet")
     if example.encoding is None or settings.encoding is not None:
         return example, settings
     known = replace(settings, encoding=example.encoding, label=example.label, drop=(), categories=())
@@ -53,7 +86,7 @@ def parquet_batches(path: Path, settings: ReadSettings) -> Iterator[tuple[Any, .
     pyarrow = import_pyarrow("pyarrow.parquet")
     with opened(path) as file:
         n_rows, first = file.metadata.num_rows, 0
-        for batch in batches_of(file, path, settings):
+        for batch in batches_of(file, str(path), settings):
             table = pyarrow.Table.from_batches([batch])
             data = data_from_arrow(table, str(path), settings, "parquet", first)
             if data.y is None:
@@ -75,12 +108,12 @@ def opened(path: Path) -> Any:
 
 
 def batches_of(
-    file: Any, path: Path, settings: ReadSettings, columns: list[str] | None = None
+    file: Any, source: str, settings: ReadSettings, columns: list[str] | None = None
 ) -> Iterator[Any]:
     """Yield record batches of about as many values."""
     width = len(file.schema_arrow.names) if columns is None else max(len(columns), 1)
     size = max(VALUES_AT_ONCE // width, 1)
-    with damage_named("Parquet", str(path)):
+    with damage_named("Parquet", source):
         yield from file.iter_batches(size, columns=columns, use_threads=settings.n_jobs != 1)
 
 
@@ -92,20 +125,24 @@ def is_text(kind: Any) -> bool:
     )
 
 
-def distinct_values(file: Any, columns: list[str], settings: ReadSettings, path: Path) -> dict[str, Any]:
+def distinct_values(file: Any, columns: list[str], settings: ReadSettings, source: str) -> dict[str, Any]:
     """Return the values that occur in each of some columns."""
     pyarrow = import_pyarrow()
     found: dict[str, Any] = {}
     if not columns:
         return found
-    for batch in batches_of(file, path, settings, columns):
+    for batch in batches_of(file, source, settings, columns):
         for name in columns:
             column = batch.column(name)
             if pyarrow.types.is_dictionary(column.type):
                 column = column.cast(column.type.value_type)
-            values = [found[name], column.unique()] if name in found else [column.unique()]
-            found[name] = pyarrow.concat_arrays(values).unique().drop_null()
+            found[name] = joined_values([found[name], column] if name in found else [column])
     return found
+
+
+def joined_values(arrays: list[Any]) -> Any:
+    """Return the values that occur in any of the arrays."""
+    return import_pyarrow().concat_arrays([array.unique() for array in arrays]).unique().drop_null()
 
 
 def example_table(schema: Any, columns: dict[str, Any]) -> Any:

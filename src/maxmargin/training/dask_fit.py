@@ -7,6 +7,7 @@ from typing import Any
 
 from maxmargin.errors import InvalidInput
 from maxmargin.inputs.dask_blocks import DaskBlocks
+from maxmargin.inputs.parquet_data import ParquetData
 from maxmargin.training.model import LinearModel
 from maxmargin.training.one_vs_rest import solve_all
 from maxmargin.training.settings import Settings
@@ -16,22 +17,28 @@ from maxmargin.training.stored_targets import stored_targets
 __all__ = ["fit_on_dask"]
 
 
-def fit_on_dask(blocks: DaskBlocks, settings: Settings, costs: dict[str, Any]) -> LinearModel:
-    """Fit on the workers of the Dask client that is current here.
+def fit_on_dask(
+    source: DaskBlocks | ParquetData, settings: Settings, costs: dict[str, Any], *, client: Any = None
+) -> LinearModel:
+    """Fit on the workers of a Dask client.
 
     Equal blocks give the bits of a fit in memory, on any number of workers.
 
     Parameters
     ----------
-    blocks : DaskBlocks
+    source : DaskBlocks or ParquetData
     settings : Settings
     costs : dict
         C, lam and class_weight, as the user gave them.
+    client : distributed.Client, optional
+        By default the one that is current here.
     """
-    from maxmargin.inputs.dask_homes import current_client  # with what Dask brings along
+    from maxmargin.inputs.dask_cluster import client_of  # with what Dask brings along
     from maxmargin.inputs.dask_rows import DaskRows
 
-    rows = DaskRows(blocks, current_client())
+    client = client_of(client)
+    blocks = _blocks_of(source, client)
+    rows = DaskRows(blocks, client)
     try:
         if rows.n_rows == 0:
             raise InvalidInput("there is no row to learn from: all blocks are empty")
@@ -46,4 +53,17 @@ def fit_on_dask(blocks: DaskBlocks, settings: Settings, costs: dict[str, Any]) -
     finally:
         rows.close()
     names = blocks.feature_names
-    return replace(model, feature_names=None if names is None else list(names), label=blocks.label)
+    return replace(
+        model,
+        feature_names=None if names is None else list(names),
+        label=blocks.label,
+        encoding=blocks.encoding,
+    )
+
+
+def _blocks_of(source: DaskBlocks | ParquetData, client: Any) -> DaskBlocks:
+    if isinstance(source, DaskBlocks):
+        return source
+    from maxmargin.inputs.parquet_blocks import parquet_blocks  # with pyarrow
+
+    return parquet_blocks(source, client)

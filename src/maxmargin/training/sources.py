@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.errors import InvalidParameter
+from maxmargin.inputs.parquet_data import ParquetData
 from maxmargin.inputs.row_store import RowStore, is_row_store, open_store
 from maxmargin.results.data import Data
 from maxmargin.training.model import LinearModel
@@ -29,7 +30,7 @@ class Given:
 
 def is_source(X: Any) -> bool:
     """Whether X is no table itself but says where one is."""
-    return isinstance(X, str | os.PathLike | Data | RowStore) or _is_dask(X)
+    return isinstance(X, str | os.PathLike | Data | RowStore | ParquetData) or _is_dask(X)
 
 
 def _is_dask(X: Any) -> bool:
@@ -37,16 +38,25 @@ def _is_dask(X: Any) -> bool:
     return hasattr(X, "__dask_graph__") and type(X).__module__.split(".")[0] == "dask"
 
 
-def given(X: Any, y: Any, sample_weight: Any) -> Given | RowStore | DaskBlocks:
+def given(
+    X: Any, y: Any, sample_weight: Any, client: Any = None
+) -> Given | RowStore | DaskBlocks | ParquetData:
     """Return what there is to fit to.
 
     Parameters
     ----------
-    X : table of numbers, path, Data, RowStore or Dask collection
+    X : table of numbers, path, Data, RowStore, ParquetData or Dask collection
     y, sample_weight
         Labels and weights for a table or a Dask array, names of columns for a Dask data frame; other sources
         have their own.
+    client : distributed.Client, optional
+        For rows on a cluster only.
     """
+    if client is not None and not (_is_dask(X) or isinstance(X, ParquetData)):
+        how = ": ParquetData(path, label=…) is a data set that it reads" if isinstance(X, str) else ""
+        raise InvalidParameter(
+            f"client is for rows on a Dask cluster, and X is a {type(X).__name__}; leave it out{how}"
+        )
     if _is_dask(X):
         from maxmargin.inputs.dask_blocks import dask_blocks
 
@@ -56,7 +66,7 @@ def given(X: Any, y: Any, sample_weight: Any) -> Given | RowStore | DaskBlocks:
     for name, value in (("y", y), ("sample_weight", sample_weight)):
         if value is not None:
             raise InvalidParameter(f"{name} comes with the rows of a {type(X).__name__}; leave it out")
-    if isinstance(X, RowStore):
+    if isinstance(X, RowStore | ParquetData):
         return X
     if not isinstance(X, Data):
         if is_row_store(X):

@@ -35,6 +35,7 @@ def train(X: Any, y: Any = None, **settings: Any) -> LinearModel:
     Parameters
     ----------
     X : array, data frame or sparse matrix of shape (n_rows, n_columns)
+        Or a path, `Data`, `RowStore`, `ParquetData`, Dask array or data frame, as in `LinearClassifier.fit`.
     y : array of shape (n_rows,)
         Labels of any kind; two classes make one problem, more are fitted one against the rest.
     **settings
@@ -42,7 +43,8 @@ def train(X: Any, y: Any = None, **settings: Any) -> LinearModel:
         ``penalize_intercept``, ``intercept_scaling``, ``tol``, ``solver``, ``class_weight``,
         ``sample_weight``, ``max_iter``, ``max_time``, ``n_jobs``, ``random_state``, ``verbose``, ``watch``
         and ``calibrate``, as in `LinearClassifier`; ``announce``, called with the `Plan` before the first
-        step, and ``start``, a model of the same rows to continue from.
+        step, ``start``, a model of the same rows to continue from, and ``client``, for rows on a Dask
+        cluster.
 
     Returns
     -------
@@ -93,6 +95,7 @@ def fit_linear(
     calibrate: str | None = None,
     announce: Callable[[Plan], Any] | None = None,
     start: LinearModel | None = None,
+    client: Any = None,
 ) -> LinearModel:
     """Fit without warning or raising at the end; `train` and the estimators do that.
 
@@ -127,8 +130,10 @@ def fit_linear(
         Called with the `Plan` before the first step.
     start : LinearModel
         Continue from this model of the same rows.
+    client : distributed.Client
+        For rows on a Dask cluster; None takes the one that is current.
     """
-    source = given(X, y, sample_weight)
+    source = given(X, y, sample_weight, client)
     loss = check_choice("loss", loss, DUAL_LOSSES)
     offset = offset_from(fit_intercept, penalize_intercept, intercept_scaling)
     limits = limits_from(tol, max_iter, max_time)
@@ -158,7 +163,7 @@ def fit_linear(
                 return fit_stored(source, settings, costs=costs, memories=memories)
             from maxmargin.training.dask_fit import fit_on_dask
 
-            return fit_on_dask(source, settings, costs)
+            return fit_on_dask(source, settings, costs, client=client)
         model = _fit_in_memory(source, settings, costs, memories, calibrate)
     finally:
         if ticker is not None:

@@ -1,0 +1,97 @@
+"""What a Dask cluster is: its client, whether its workers are alike, and small errands for any of them."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import cloudpickle
+
+from maxmargin.errors import InvalidParameter, MaxMarginError
+from maxmargin.inputs.dask_worker import Failed, pickled, versions
+
+__all__ = ["client_of", "errands", "refuse_other_versions"]
+
+PATIENCE = 0.2  # seconds between two looks for Ctrl-C and for workers that are gone
+
+
+def client_of(given: Any) -> Any:
+    """Return the Dask client that was given, or else the one that is current here."""
+    try:
+        import distributed
+    except ImportError as error:
+        raise InvalidParameter(
+            'fitting on a Dask cluster needs dask.distributed: pip install "maxmargin[dask]"'
+        ) from error
+    if given is not None:
+        if not isinstance(given, distributed.Client):
+            raise InvalidParameter(f"client must be a dask.distributed.Client; got {type(given).__name__}")
+        if given.asynchronous:
+            raise InvalidParameter("client is asynchronous; a fit needs one made with asynchronous=False")
+        return given
+    find: Any = distributed.default_client
+    try:
+        return find()
+    except ValueError as error:
+        raise InvalidParameter(
+            "the rows are for a Dask cluster, and there is no Dask client: make one first, as in "
+            "dask.distributed.Client(address). What fits into memory needs none: X.compute() of a Dask "
+            "collection, load_data(path) of a file"
+        ) from error
+
+
+def refuse_other_versions(client: Any, addresses: Sequence[str]) -> list[str]:
+    """Return those workers that run what is running here; refuse one that runs something else."""
+    here = versions()
+    try:
+        found = client.run(versions, workers=list(addresses), on_error="return")
+    except (OSError, TimeoutError):  # gone again
+        return []
+    alike = []
+    for address, there in found.items():
+        if isinstance(there, OSError):
+            continue
+        if isinstance(there, BaseException):
+            raise MaxMarginError(f"worker {address} cannot run maxmargin: {there}") from there
+        for name, ours, theirs in zip(("maxmargin", "NumPy"), here, there, strict=False):
+            if ours != theirs:
+                raise MaxMarginError(
+                    f"worker {address} has {name} {theirs}, here it is {ours}; "
+                    "install the same release on all of them"
+                )
+        alike.append(address)
+    return alike
+
+
+def errands(client: Any, what: Callable[..., Any], each: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """Have workers call a function with each of some arguments, wherever there is room; return all answers.
+
+    What the function raises is raised here. Nothing goes on when this ends.
+    """
+    done: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    futures = [client.submit(_tried, what, arguments, pure=False) for arguments in each]
+    try:
+        for future in futures:
+            future.add_done_callback(done.put)
+        while not all(future.done() for future in futures):
+            try:
+                done.get(timeout=PATIENCE)
+            except queue.Empty:
+                if not client.ncores():
+                    raise MaxMarginError("no Dask worker is left; start some, then fit") from None
+        answers = client.gather(futures)
+    finally:
+        client.cancel(futures, force=True)
+    for answer in answers:
+        if isinstance(answer, Failed):
+            raise cloudpickle.loads(answer.error)
+    return list(answers)
+
+
+def _tried(what: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """Call it; an error is an answer, too, so that the worker's log is not full of bad file names."""
+    try:
+        return what(*arguments)
+    except Exception as error:
+        return Failed(0, pickled(error))
