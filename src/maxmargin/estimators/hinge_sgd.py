@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from maxmargin.estimators.online import OnlineMinimizer
 from maxmargin.estimators.online_text import with_online_text
+from maxmargin.learners.batch_course import Measured
 from maxmargin.learners.hinge_sgd import HingeSGDMethod
 from maxmargin.learners.online import Limits, Outcome
-from maxmargin.rows import MemoryRows
 from maxmargin.solvers.step_rules import named_rule
 from maxmargin.validation import check_choice, check_positive
 
@@ -54,8 +54,8 @@ class HingeSGD(OnlineMinimizer):
     Attributes
     ----------
     best_risk_ : float, or array with one per class for more than two
-        The smallest mean hinge loss that was measured: that of ``coef_``. Not after ``partial_fit``, which
-        never sees all rows and keeps the last weights.
+        The smallest mean hinge loss that was measured: that of ``coef_``. Not after ``partial_fit`` or a
+        generator of batches, which never see all rows and keep the last weights.
     converged_ : bool
         Whether it ended at zero risk or by `min_improvement`, for every class.
     {attributes}
@@ -121,7 +121,7 @@ class HingeSGD(OnlineMinimizer):
         least = check_positive("min_improvement", self.min_improvement, or_none=True)
         return Limits(evaluate_every=every or n_rows, keeps_best=True, min_improvement=least, **shared)
 
-    def _keep_details(self, outcomes: list[Outcome], rows: MemoryRows, signs: list[NDArray[np.int8]]) -> None:
+    def _keep_details(self, outcomes: list[Outcome], found: list[Measured] | None) -> None:
         self.__dict__.pop("best_risk_", None)
         risks = [outcome.best_risk for outcome in outcomes if outcome.best_risk is not None]
         if risks:

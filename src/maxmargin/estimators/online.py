@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
+from copy import copy
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +16,10 @@ from maxmargin._core import StopToken
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, NoFiniteOptimum
 from maxmargin.estimators.base import LinearEstimator
 from maxmargin.estimators.labels import checked_labels
+from maxmargin.estimators.online_batches import limits_over_batches, refuse_weights, signs_of, walk_batches
+from maxmargin.estimators.stream_classes import classes_of_the_stream
+from maxmargin.inputs.batch_source import batch_source, is_batches
+from maxmargin.learners.batch_course import Batch, Measured, measured
 from maxmargin.learners.online import Limits, Outcome, learn
 from maxmargin.learners.online_method import OnlineMethod, arrangement_of
 from maxmargin.learners.walk import Walk
@@ -26,6 +32,7 @@ from maxmargin.training.certify import certify
 from maxmargin.training.model import LinearModel
 from maxmargin.training.model_card import with_counts
 from maxmargin.training.settings import seed_from
+from maxmargin.training.sources import Given, given, is_source, with_provenance
 from maxmargin.validation import check_labels, check_matrix, check_positive
 
 __all__ = ["OnlineEstimator", "OnlineMinimizer"]
@@ -45,6 +52,7 @@ class OnlineEstimator(LinearEstimator, ABC):
     """Fit of every online learner; a subclass says how it steps (`_method`) and when it ends (`_limits`)."""
 
     _loss: ClassVar[str]
+    _states_separation: ClassVar[bool] = False  # whether the answer is measured on all rows
 
     n_draws_: int
     n_updates_: int
@@ -78,25 +86,54 @@ class OnlineEstimator(LinearEstimator, ABC):
         """Return C of the objective that is approached; inf without a regulariser."""
         return np.inf
 
-    def _keep_details(self, outcomes: list[Outcome], rows: MemoryRows, signs: list[NDArray[np.int8]]) -> None:
-        """Set fitted attributes of one learner only."""
+    def _keep_details(self, outcomes: list[Outcome], found: list[Measured] | None) -> None:
+        """Set fitted attributes of one learner only; `found` is what all rows say, where they were asked."""
 
     # ------------------------------------------------------------ fit and partial_fit
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, *, classes: Any = None) -> Self:
         """Learn from the rows, one at a time, from θ = 0.
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_rows, d)
-            Read where it is; no copy is made of arrays and CSR matrices.
+        X : array, data frame or sparse matrix of shape (n_rows, d); or batches; or path, Data or RowStore
+            Read where it is; no copy is made of arrays and CSR matrices. Without y: batches, each (X, y), in
+            a list or anything else that can be gone through, or a function that returns such a thing anew
+            for every pass; or a file that `load_data` reads; or rows on disk (`store_data`), which are taken
+            in batches. A generator is read only once, which makes one pass.
         y : array of shape (n_rows,)
             Labels of any kind; more than two classes are learned one against the rest.
+        classes : array, optional
+            For batches: all classes that will come. Without it a first reading finds them; of a generator
+            they are those of its first batch.
 
         Returns
         -------
-        The estimator. Ctrl-C raises KeyboardInterrupt after keeping what was learned so far.
+        The estimator. Ctrl-C raises KeyboardInterrupt after keeping what was learned so far. A batch that is
+        refused leaves the estimator as it was.
+
+        Examples
+        --------
+        Batches, of which only one is in memory at a time; each pass calls the function again:
+
+        >>> import numpy as np
+        >>> from maxmargin import Pegasos
+        >>> def batches():
+        ...     random = np.random.default_rng(0)
+        ...     for _ in range(4):
+        ...         X = random.normal(size=(50, 2))
+        ...         yield X, np.where(X[:, 0] > X[:, 1], "left", "right")
+        >>> model = Pegasos(lam=0.1, max_passes=5).fit(batches, classes=["left", "right"])
+        >>> model.n_draws_, model.predict([[1.0, 0.0], [0.0, 1.0]])
+        (1000, array(['left', 'right'], dtype='<U5'))
         """
+        if y is None and (is_source(X) or is_batches(X)):
+            return self._fit_source(X, classes)
+        if classes is not None:
+            raise InvalidParameter("classes is for batches of rows; with X and y they are those of y")
+        return self._fit_table(X, y)
+
+    def _fit_table(self, X: Any, y: Any) -> Self:
         method = self._method()
         validate_data(self, X, y, skip_check_array=True)
         checked, labels = _rows_and_labels(X, y)
@@ -105,6 +142,35 @@ class OnlineEstimator(LinearEstimator, ABC):
             raise InvalidInput(f"y holds only one class, {classes[0]!s}; a classifier needs two.")
         walks = [Walk(method, checked.shape[1]) for _ in range(_n_problems(classes))]
         return self._learn(checked, labels, classes, walks, self._limits(checked.shape[0]))
+
+    def _fit_source(self, X: Any, classes: Any) -> Self:
+        """Fit to batches, or to what a path or a data set holds."""
+        source = given(X, None, None) if is_source(X) else X
+        if isinstance(source, Given):
+            refuse_weights(source.sample_weight, np.shape(source.X)[0])
+            self._fit_table(source.X, source.y)
+            self._model = with_provenance(self._model, source)
+            if self._model.feature_names is not None:
+                self.feature_names_in_ = np.array(self._model.feature_names, dtype=object)
+            return self
+        method, batches = self._method(), batch_source(source)
+        parameters = self.get_params(deep=False)
+        limits = limits_over_batches(self._limits(1), parameters, repeats=batches.repeats)
+        fresh = copy(self)  # a batch that is refused, however late, changes nothing
+        fresh.__dict__.pop("feature_names_in_", None)
+        walked = walk_batches(
+            fresh, batches, method, limits, classes=classes, states_separation=self._states_separation
+        )
+        fresh._walks, fresh._seen = walked.walks, walked.n_rows
+        names = batches.feature_names
+        model = fresh._model_of(walked.outcomes, walked.classes)
+        model = replace(
+            model, feature_names=None if names is None else list(names), encoding=batches.encoding
+        )
+        fresh._keep_all(model, walked.outcomes, walked.measured)
+        self.__dict__ = fresh.__dict__
+        self._tell_of_interrupt(walked.outcomes)
+        return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Go on from where the last call ended, with one pass over further rows.
@@ -131,7 +197,7 @@ class OnlineEstimator(LinearEstimator, ABC):
         method = self._method()
         validate_data(self, X, y, reset=is_first, skip_check_array=True)
         checked, labels = _rows_and_labels(X, y)
-        known = _classes_of_the_stream(None if is_first else self.classes_, classes, labels)
+        known = classes_of_the_stream(None if is_first else self.classes_, classes, labels)
         if is_first:
             walks, seen = [Walk(method, checked.shape[1]) for _ in range(_n_problems(known))], 0
         else:
@@ -153,29 +219,34 @@ class OnlineEstimator(LinearEstimator, ABC):
         # A trace reads its rows again later, when the user's array may hold something else.
         rows = MemoryRows(X.copy() if limits.traces else X, threads=resolve_jobs(None))
         token = StopToken(None, threading.current_thread() is threading.main_thread())
-        positives = classes[1:] if len(classes) == 2 else classes
-        signs = [np.where(labels == label, 1, -1).astype(np.int8) for label in positives]
+        signs = signs_of(labels, classes)
         outcomes: list[Outcome] = []
         for walk, sign in zip(walks, signs, strict=True):
             stop = any(outcome.interrupted for outcome in outcomes)
             outcomes.append(learn(walk, rows, sign, _NOTHING if stop else limits, token))
         self._walks, self._seen = walks, seen + rows.n_rows
-        self._keep(self._model_of(outcomes, classes, rows, signs))
-        self._keep_course(outcomes)
-        self._keep_details(outcomes, rows, signs)
-        if any(outcome.interrupted for outcome in outcomes):
-            raise Interrupted("the fit was interrupted; it keeps what was learned so far", self._model)
+        codes = np.argmax(signs, axis=0) if len(signs) > 1 else (signs[0] > 0).astype(np.intp)
+        found = None
+        if self._states_separation:
+            method, batch = walks[0].method, Batch(0, rows, signs)
+            points = {k: (outcome.coef, outcome.intercept) for k, outcome in enumerate(outcomes)}
+            found = list(measured(lambda: iter([batch]), method, points).values())
+        self._keep_all(with_counts(self._model_of(outcomes, classes), rows.X, codes), outcomes, found)
+        self._tell_of_interrupt(outcomes)
         return self
 
-    def _model_of(
-        self,
-        outcomes: list[Outcome],
-        classes: NDArray[Any],
-        rows: MemoryRows,
-        signs: list[NDArray[np.int8]],
-    ) -> LinearModel:
+    def _keep_all(self, model: LinearModel, outcomes: list[Outcome], found: list[Measured] | None) -> None:
+        self._keep(model)
+        self._keep_course(outcomes)
+        self._keep_details(outcomes, found)
+
+    def _tell_of_interrupt(self, outcomes: list[Outcome]) -> None:
+        if any(outcome.interrupted for outcome in outcomes):
+            raise Interrupted("the fit was interrupted; it keeps what was learned so far", self._model)
+
+    def _model_of(self, outcomes: list[Outcome], classes: NDArray[Any]) -> LinearModel:
         offsets = [outcome.intercept for outcome in outcomes]
-        model = LinearModel(
+        return LinearModel(
             coef=np.array([outcome.coef for outcome in outcomes]),
             intercept=np.array(offsets),
             classes=classes,
@@ -184,8 +255,6 @@ class OnlineEstimator(LinearEstimator, ABC):
             offset="free" if self.fit_intercept else "none",
             intercept_intervals=[(offset, offset) for offset in offsets],
         )
-        codes = np.argmax(signs, axis=0) if len(signs) > 1 else (signs[0] > 0).astype(np.intp)
-        return with_counts(model, rows.X, codes)
 
     def _keep_course(self, outcomes: list[Outcome]) -> None:
         for name in (*_OF_A_WALK, "trace_"):
@@ -306,27 +375,3 @@ def _rows_and_labels(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
 
 def _n_problems(classes: NDArray[Any]) -> int:
     return 1 if len(classes) == 2 else len(classes)
-
-
-def _classes_of_the_stream(known: Any, given: Any, labels: NDArray[Any]) -> NDArray[Any]:
-    """Return the classes of all calls of `partial_fit`, and refuse labels that are none of them."""
-    named = None if given is None else np.unique(np.asarray(given))
-    if known is not None and named is not None and not np.array_equal(known, named):
-        raise InvalidInput(
-            f"classes={named.tolist()} is not the same as on the last call to partial_fit, which was "
-            f"{known.tolist()}: they are fixed by the first call."
-        )
-    classes = known if known is not None else named if named is not None else np.unique(labels)
-    if len(classes) < 2:
-        raise InvalidInput(
-            f"y holds only one class, {classes[0]!s}, and a classifier needs two: name all classes that will "
-            "come with classes=… at the first call of partial_fit."
-        )
-    unknown = ~np.isin(labels, classes)
-    if unknown.any():
-        where = int(np.flatnonzero(unknown)[0])
-        raise InvalidInput(
-            f"y[{where}] is {labels[where]!s}, which is none of the classes {', '.join(map(str, classes))} "
-            "of the first call of partial_fit. Name all classes that will come with classes=… at that call."
-        )
-    return np.asarray(classes)

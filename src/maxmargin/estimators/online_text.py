@@ -47,6 +47,10 @@ feature_names_in_ : array of str
 ``partial_fit`` makes one pass over the rows that it is given and goes on from the weights, the step count and
 the averages of the call before. The classes are fixed by its first call.
 
+``fit`` over batches is just that, pass after pass; the order of examples is that of `shuffle` within each
+batch. What takes all rows (the best weights so far, a certificate) reads the batches once more, and is not
+there for a generator, which is read only once.
+
 There is no ``sample_weight`` and no ``class_weight``: a weight means repetition here, and what repeating an
 example does depends on when the repetitions come. Repeat the rows instead.
 """,

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from maxmargin.errors import InvalidParameter
 from maxmargin.estimators.online import OnlineEstimator
 from maxmargin.estimators.online_text import with_online_text
-from maxmargin.learners.online import Limits, Outcome, agreements
+from maxmargin.learners.batch_course import Measured
+from maxmargin.learners.online import Limits, Outcome
 from maxmargin.learners.perceptron import PerceptronMethod
 from maxmargin.results.certificate import Certificate
-from maxmargin.rows import MemoryRows
 from maxmargin.solvers.step_rules import named_rule
 from maxmargin.validation import check_positive
 
@@ -64,7 +64,7 @@ class Perceptron(OnlineEstimator):
         Whether it ended because the training error is 0, for every class.
     certificate_ : Certificate
         Of kind "separation": the smallest agreement of all rows, and how many are errors; the worst of the
-        classes.
+        classes. Not after a generator of batches, whose rows are gone.
     certificates_ : list of Certificate
     {attributes}
 
@@ -85,6 +85,7 @@ class Perceptron(OnlineEstimator):
     """
 
     _loss: ClassVar[str] = "zero_one"
+    _states_separation: ClassVar[bool] = True
 
     mistakes_: int
     mistake_indices_: NDArray[np.uint32] | list[NDArray[np.uint32]]
@@ -147,15 +148,23 @@ class Perceptron(OnlineEstimator):
             )
         return Limits(max_passes=1, lists_updates=True, traces=self.trace)
 
-    def _keep_details(self, outcomes: list[Outcome], rows: MemoryRows, signs: list[NDArray[np.int8]]) -> None:
+    def _keep_details(self, outcomes: list[Outcome], found: list[Measured] | None) -> None:
         self.mistakes_ = self.n_updates_
         listed = [outcome.updated_rows for outcome in outcomes if outcome.updated_rows is not None]
         self.mistake_indices_ = listed[0] if len(outcomes) == 1 else listed
-        self.certificates_ = [
-            _separation(agreements(rows, sign, outcome.coef, outcome.intercept))
-            for outcome, sign in zip(outcomes, signs, strict=True)
-        ]
-        self.certificate_ = max(self.certificates_, key=lambda proof: proof.relative_gap)
+        if found is not None:
+            self.certificates_ = [
+                Certificate.separation(one.smallest, one.n_errors, one.n_rows) for one in found
+            ]
+            self.certificate_ = max(self.certificates_, key=lambda proof: proof.relative_gap)
+
+    def _why_missing(self, name: str) -> str:
+        if name in ("certificate_", "certificates_") and "_model" in self.__dict__:
+            return (
+                f"{type(self).__name__!r} object has no attribute {name!r}: batches that are read only once "
+                "cannot be measured in the end; certify(X, y) tells whether it separates"
+            )
+        return super()._why_missing(name)
 
     def certify(self, X: Any, y: Any) -> Certificate:
         """State whether the model separates these rows: the smallest agreement, and the number of errors.

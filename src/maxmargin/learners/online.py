@@ -15,15 +15,27 @@ from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
 from maxmargin.errors import InvalidInput, InvalidParameter
+from maxmargin.learners.best_weights import BestWeights
 from maxmargin.learners.walk import Examples, Segment, Steps, Walk, WalkReplay
 from maxmargin.results.trace import Trace
 from maxmargin.rows import Array, MemoryRows
 from maxmargin.rows.kernels import Scores
 
-__all__ = ["Limits", "Outcome", "agreements", "learn"]
+__all__ = [
+    "CLEAN_PASS",
+    "Limits",
+    "Outcome",
+    "agreements",
+    "draws_made",
+    "learn",
+    "passes_made",
+    "updates_made",
+]
 
 _LONGEST_TRACE = 20_000_000  # steps: 420 MB
 _NO_LIMIT = 2**62
+
+CLEAN_PASS = "a whole pass without a mistake: the training error is 0"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +117,21 @@ def learn(walk: Walk, rows: MemoryRows, sign: NDArray[np.int8], limits: Limits, 
     return course.outcome(interrupted)
 
 
+def passes_made(most: int) -> str:
+    """Say that the passes were made."""
+    return f"it made the {most:,} pass{'es' if most > 1 else ''} asked for"
+
+
+def draws_made(most: int) -> str:
+    """Say that so many examples were looked at."""
+    return f"it looked at the {most:,} examples asked for"
+
+
+def updates_made(most: int) -> str:
+    """Say that so many updates were made."""
+    return f"it made the {most:,} update{'s' if most > 1 else ''} asked for"
+
+
 def agreements(rows: MemoryRows, sign: NDArray[np.int8], theta: Array, offset: float) -> Array:
     """Return y(θ·x + θ₀) of all rows."""
     scores = rows.zeros()
@@ -132,10 +159,9 @@ class _Course:
     updated: list[NDArray[np.uint32]] = field(default_factory=lambda: [np.empty(0, dtype=np.uint32)])
     evaluated: list[int] = field(default_factory=list)
     risks: list[float] = field(default_factory=list)
-    best: tuple[Array, float] | None = None
-    best_risk: float = math.inf
 
     def __post_init__(self) -> None:
+        self.best = BestWeights(self.limits.min_improvement)
         self.first_visit, self.first_update = self.walk.visits, self.walk.updates
         rows = self.examples.rows
         assert isinstance(rows, MemoryRows)
@@ -164,7 +190,7 @@ class _Course:
     def _begin_pass(self) -> bool:
         most = self.limits.max_passes
         if most is not None and self.n_passes == most:
-            self._end(f"it made the {most:,} pass{'es' if most > 1 else ''} asked for")
+            self._end(passes_made(most))
             return False
         self.n_passes += 1
         self.walk.n_passes += 1
@@ -211,7 +237,7 @@ class _Course:
             return
         # A pass over all rows has seen them all under the same weights; draws at random may have missed some.
         if self.walk.method.arrangement != "drawn" or self._has_no_error():
-            self._end("a whole pass without a mistake: the training error is 0", converged=True)
+            self._end(CLEAN_PASS, converged=True)
 
     def _has_no_error(self) -> bool:
         return bool((agreements(self.rows, self.examples.sign, *self.walk.weights()) > 0).all())
@@ -219,9 +245,9 @@ class _Course:
     def _look_at_limits(self) -> None:
         draws, updates = self.limits.max_draws, self.limits.max_updates
         if draws is not None and self._draws() >= draws:
-            self._end(f"it looked at the {draws:,} examples asked for")
+            self._end(draws_made(draws))
         elif updates is not None and self._updates() >= updates:
-            self._end(f"it made the {updates:,} update{'s' if updates > 1 else ''} asked for")
+            self._end(updates_made(updates))
 
     def _end(self, reason: str, *, converged: bool = False) -> None:
         if not self.reason:
@@ -234,16 +260,9 @@ class _Course:
         risk = self.walk.method.risk(agreements(self.rows, self.examples.sign, theta, offset), theta)
         self.evaluated.append(self.walk.visits)
         self.risks.append(risk)
-        if not self.limits.keeps_best:
-            return
-        gain = self.best_risk - risk
-        if gain > 0:
-            self.best, self.best_risk = (theta, offset), risk
-        least = self.limits.min_improvement
-        if risk == 0:
-            self._end("the risk is 0: no better weights exist", converged=True)
-        elif least is not None and len(self.risks) > 1 and max(gain, 0.0) < least:
-            self._end(f"the best risk fell by less than min_improvement={least:g}", converged=True)
+        reason = self.best.offer((theta, offset), risk) if self.limits.keeps_best else ""
+        if reason:
+            self._end(reason, converged=True)
 
     def measure_the_end(self) -> None:
         """Measure the last weights too, where risks are measured at all."""
@@ -254,7 +273,7 @@ class _Course:
 
     def outcome(self, interrupted: bool) -> Outcome:
         averaged = self.walk.method.averaged
-        theta, offset = self.walk.weights(averaged=averaged) if self.best is None else self.best
+        theta, offset = self.best.weights or self.walk.weights(averaged=averaged)
         if not (np.isfinite(theta).all() and math.isfinite(offset)):
             raise InvalidInput(
                 "the weights overflow: the steps are too long for these rows. Scale the columns, say to the "
@@ -269,7 +288,7 @@ class _Course:
             updated_rows=np.concatenate(self.updated) if self.limits.lists_updates else None,
             converged=self.converged,
             reason=self.reason,
-            best_risk=self.best_risk if self.best is not None else None,
+            best_risk=None if self.best.weights is None else self.best.risk,
             trace=self._trace() if self.limits.traces else None,
             interrupted=interrupted,
         )
