@@ -1,7 +1,8 @@
 """Which Dask worker has which blocks, and who gets them when it is gone.
 
-Tasks are pinned to the worker that holds their blocks. Dask would let a task wait for ever for a worker that
-will not come back, so this watches the workers and finds the blocks another home.
+Passes are calls to the workers that have the blocks. Loading a block is a task, since it waits for others,
+and pinned to the worker that will have the block. Dask would let that wait for ever for a worker that will
+not come back, so this watches the workers and finds the blocks another home.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import itertools
 import queue
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
@@ -17,14 +19,14 @@ from typing import Any
 
 from maxmargin._core import Stopped, StopToken
 from maxmargin.errors import InvalidInput, MaxMarginError
+from maxmargin.inputs.dask_calls import LOST, POLL, Calls, shared_out
 from maxmargin.inputs.dask_cluster import refuse_other_versions
-from maxmargin.inputs.dask_worker import drop_fit, stop_fit
+from maxmargin.inputs.dask_worker import Place, drop_fit, end_passes, stop_fit
 
 __all__ = ["Homes", "Job"]
 
-TASKS_PER_THREAD = 2  # so that one slow worker does not keep the others waiting for long
-POLL = 0.5  # seconds between two looks at the workers
-MOST_LOSSES = 3  # workers that a job may take with it
+MOST_LOSSES = 3  # workers that a block may take with it
+BETWEEN_SIGNS_OF_LIFE = 60.0  # seconds
 NOWHERE = ""  # the home of a job whose result was lost or cancelled: it is sent again
 
 
@@ -36,7 +38,6 @@ class Job:
     send: Callable[[str, list[str]], Any]
     future: Any = None
     home: str = ""
-    losses: int = 0
 
 
 class Homes:
@@ -48,12 +49,6 @@ class Homes:
     n_blocks : int
     worker_timeout : float
         Seconds to wait for a worker when there is none.
-
-    Attributes
-    ----------
-    group_size : int
-        How many neighbouring blocks live together and share a task: a power of two, so that a group is a
-        whole branch of the tree of sums.
     """
 
     def __init__(self, client: Any, n_blocks: int, worker_timeout: float = 60.0) -> None:
@@ -62,17 +57,16 @@ class Homes:
         self._timeout = worker_timeout
         self._attempts = itertools.count()
         self._alone_since: float | None = None
+        self._next_life = time.monotonic() + BETWEEN_SIGNS_OF_LIFE
+        self._losses: Counter[int] = Counter()
         self._alike: set[str] = set()
         self._is_open = True
         workers = self._workers()
         if not workers:
             raise MaxMarginError("the Dask client has no workers; start some, then fit")
         slots = [address for address, threads in sorted(workers.items()) for _ in range(threads)]
-        self.group_size = 1
-        while n_blocks >= 2 * self.group_size * TASKS_PER_THREAD * len(slots):
-            self.group_size *= 2
-        leaders = [block - block % self.group_size for block in range(n_blocks)]
-        self._home = [slots[leader * len(slots) // n_blocks] for leader in leaders]
+        # Neighbours live together: of their records much can be joined where they are.
+        self._home = [slots[block * len(slots) // n_blocks] for block in range(n_blocks)]
 
     def _workers(self) -> dict[str, int]:
         """Return the workers that are there, with their threads; refuse one that runs another version."""
@@ -84,6 +78,53 @@ class Homes:
         if new:
             self._alike.update(refuse_other_versions(self.client, new))
         return found
+
+    # ------------------------------------------------------------ calls
+
+    def ask(
+        self,
+        places: list[Place],
+        question: Callable[[dict[str, tuple[Place, ...]]], tuple[Any, ...]],
+        token: StopToken,
+    ) -> Iterator[tuple[tuple[Place, ...], Any]]:
+        """Ask the workers that have some blocks; yield these, by worker, with the answer, as it comes.
+
+        However this ends, nothing that it has begun goes on. The answer is LOST where a worker was lost on
+        the way; its blocks have another home then.
+
+        Parameters
+        ----------
+        question : callable
+            Takes the blocks of some workers by address, and returns a function and its arguments: workers
+            call it.
+        """
+        self._show_life()
+        of_workers = self._by_home(places)
+        calls = Calls(self.client, token)
+        try:
+            for some in shared_out(of_workers):
+                function, *arguments = question(some)
+                calls.make(list(some), function, tuple(arguments))
+            for address, answer in calls.answers(self._workers):
+                if answer is LOST:
+                    self._move_from(address, of_workers[address], token)
+                yield of_workers[address], answer
+        finally:
+            if calls.are_open():
+                self._tell_workers(end_passes)
+
+    def _by_home(self, places: list[Place]) -> dict[str, tuple[Place, ...]]:
+        by_home: dict[str, list[Place]] = {}
+        for place in places:
+            by_home.setdefault(self._home[place.number], []).append(place)
+        return {address: tuple(some) for address, some in by_home.items()}
+
+    def _show_life(self) -> None:
+        """Let the scheduler see a task now and then: it may be set to close when it sees none for long."""
+        now = time.monotonic()
+        if now >= self._next_life:
+            self._next_life = now + BETWEEN_SIGNS_OF_LIFE
+            self.client.submit(int, key=f"{self.fit}-alive-{next(self._attempts)}")
 
     # ------------------------------------------------------------ jobs
 
@@ -156,34 +197,62 @@ class Homes:
 
     def _move(self, waiting: dict[str, Job], answers: queue.SimpleQueue[Any]) -> None:
         """Find new homes for the blocks of workers that are gone, and send what was waiting there again."""
-        workers = self._workers()
+        workers = self._workers_in_time()
         if not workers:
-            now = time.monotonic()
-            self._alone_since = now if self._alone_since is None else self._alone_since
-            if now - self._alone_since > self._timeout:
-                raise MaxMarginError(
-                    f"no Dask worker is left, and none came within {self._timeout:g} s; the fit was given up"
-                )
             return
-        self._alone_since = None
-        for first in range(0, len(self._home), self.group_size):
-            if self._home[first] not in workers:
-                # All threads count alike; of equals, the first by address.
-                load = {address: self._home.count(address) / workers[address] for address in sorted(workers)}
-                group = slice(first, min(first + self.group_size, len(self._home)))
-                self._home[group] = [min(load, key=lambda address: load[address])] * (group.stop - first)
+        self._find_homes(workers)
         for key, job in list(waiting.items()):
             if job.home in workers:
                 continue
-            job.losses += 1
-            if job.losses >= MOST_LOSSES:
-                raise MaxMarginError(
-                    f"{job.losses} workers died while they were at block {job.block} (counted from 0) or its "
-                    "neighbours, probably for want of memory. Use smaller blocks or workers with more memory"
-                )
+            self._count_loss(job.block)
             del waiting[key]
             self.client.cancel([job.future], force=True)
             self._send(job, waiting, answers)
+
+    def _move_from(self, address: str, places: tuple[Place, ...], token: StopToken) -> None:
+        """Find new homes for blocks of a worker that is gone, as soon as there is one."""
+        workers = self._workers_in_time()
+        if address in workers:  # it could not be reached: it is asked again, or will be gone
+            time.sleep(POLL / 5)
+            return
+        for place in places:
+            self._count_loss(place.number)
+        while not workers:
+            if token.poll():
+                raise Stopped
+            time.sleep(POLL / 5)
+            workers = self._workers_in_time()
+        self._find_homes(workers)
+
+    def _workers_in_time(self) -> dict[str, int]:
+        """Return the workers that are there; give up when there has been none for long."""
+        workers = self._workers()
+        now = time.monotonic()
+        if workers:
+            self._alone_since = None
+        elif self._alone_since is None:
+            self._alone_since = now
+        elif now - self._alone_since > self._timeout:
+            raise MaxMarginError(
+                f"no Dask worker is left, and none came within {self._timeout:g} s; the fit was given up"
+            )
+        return workers
+
+    def _find_homes(self, workers: dict[str, int]) -> None:
+        load = {address: self._home.count(address) / workers[address] for address in sorted(workers)}
+        for block, home in enumerate(self._home):
+            if home not in workers:
+                # All threads count alike; of equals, the first by address.
+                self._home[block] = min(load, key=lambda address: load[address])
+                load[self._home[block]] += 1 / workers[self._home[block]]
+
+    def _count_loss(self, block: int) -> None:
+        self._losses[block] += 1
+        if self._losses[block] >= MOST_LOSSES:
+            raise MaxMarginError(
+                f"{MOST_LOSSES} workers died while they were at block {block} (counted from 0) or its "
+                "neighbours, probably for want of memory. Use smaller blocks or workers with more memory"
+            )
 
     # ------------------------------------------------------------ the end
 

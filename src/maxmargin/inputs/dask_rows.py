@@ -6,9 +6,9 @@ import itertools
 import threading
 import weakref
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import cloudpickle
 import numpy as np
@@ -21,6 +21,7 @@ from maxmargin.inputs.dask_homes import Homes, Job
 from maxmargin.inputs.dask_worker import (
     LABELS,
     WEIGHTS,
+    Done,
     Failed,
     Loaded,
     Pass,
@@ -28,7 +29,7 @@ from maxmargin.inputs.dask_worker import (
     Wanting,
     load_block,
     part_of,
-    run_group,
+    run_passes,
 )
 from maxmargin.rows import MemoryRows
 from maxmargin.rows.base import ReduceKernel, Rows, RowVector, SweepKernel, Tree, written_by
@@ -49,11 +50,20 @@ class FarVector:
         self.fit, self.number, self.dtype = fit, number, np.dtype(dtype)
 
 
-class DaskRows(Rows):
-    """Rows in blocks on Dask workers; a pass is a task for each group of neighbouring blocks.
+@dataclass(eq=False)
+class _Log:
+    """The passes that wrote, and their kernels where these have parts; how many all blocks have seen."""
 
-    Records are joined in the tree over block numbers that `MemoryRows` uses, and groups are whole branches of
-    it: equal blocks give equal bits, whatever the number of workers, and when some of them die on the way.
+    entries: list[tuple[Pass, Any]] = field(default_factory=list)
+    n_done: int = 0
+
+
+class DaskRows(Rows):
+    """Rows in blocks on Dask workers; a pass is a call to each worker.
+
+    Records are joined in the tree over block numbers that `MemoryRows` uses, and workers join whole branches
+    of it: equal blocks give equal bits, whatever the number of workers, and when some of them die on the way.
+    Passes that only write wait for the next one that has a record.
 
     Parameters
     ----------
@@ -77,7 +87,7 @@ class DaskRows(Rows):
         self._block_rows = block_rows
         self._homes = Homes(client, len(self._parts), worker_timeout)
         self._condensed = False
-        self._log: list[tuple[Pass, Any]] = []  # passes that wrote, and their kernels where these have parts
+        self._log = _Log()
         self._numbers = itertools.count(1)
         self._alive: weakref.WeakValueDictionary[int, FarVector] = weakref.WeakValueDictionary()
         self._known_norms: list[tuple[FarVector, float]] = []
@@ -98,7 +108,7 @@ class DaskRows(Rows):
                 )
         filled = [number for number in sorted(loaded) if loaded[number].n_rows > 0] or [0]
         ends = np.cumsum([0, *(loaded[number].n_rows for number in filled)]).tolist()
-        self._places = [Place(number, ends[k], ends[k + 1]) for k, number in enumerate(filled)]
+        self._places = [Place(number, k, ends[k], ends[k + 1]) for k, number in enumerate(filled)]
         self.n_rows, self.n_columns = ends[-1], first.n_columns
         self.n_values = sum(loaded[number].n_values for number in filled)
         kinds = {loaded[number].labels.dtype.kind in "US" for number in filled}
@@ -169,68 +179,57 @@ class DaskRows(Rows):
             self._condensed,
         )
         entry = (step, kernel if has_parts else None)
-        after = self._log[-1][0].number if self._log else 0
-        size = self._homes.group_size
-        groups = [tuple(self._places[k : k + size]) for k in range(0, len(self._places), size)]
-        tree: Tree[R] = Tree(len(groups), kernel)
-        # On a second round are those whose worker had to be sent blocks, or all earlier passes.
-        round_ = {k: self._job(places, after, entry, with_log=False) for k, places in enumerate(groups)}
-        while round_:
-            number_of = {id(job): k for k, job in round_.items()}
-            again: dict[int, tuple[int, ...]] = {}
-            for job, answer in self._homes.results(list(round_.values()), asked):
-                k = number_of[id(job)]
-                if isinstance(answer, Wanting):
-                    again[k] = answer.blocks
-                elif isinstance(answer, Failed):
-                    raise _error_of(answer)
-                else:
-                    tree.put(k, cloudpickle.loads(answer.record))
-            self._load([block for blocks in again.values() for block in blocks], asked, near=groups)
-            round_ = {k: self._job(groups[k], after, entry, with_log=True) for k in again}
+        if _only_writes(kernel) and not has_parts:
+            # Nobody waits for it: it goes along with the next pass that has something to tell.
+            if asked.poll():
+                raise Stopped
+            self._log.entries.append(entry)
+            return cast(R, None)
+        record = self._carried_out(entry, kernel, asked)
         if written_by(kernel):
-            self._log.append(entry)
+            self._log.entries.append(entry)
+        self._log.n_done = len(self._log.entries)
+        return record
+
+    def _carried_out(self, entry: tuple[Pass, Any], kernel: ReduceKernel[R], token: StopToken) -> R:
+        tree: Tree[R] = Tree(len(self._places), kernel)
+        question = partial(self._question, entry, self._log.n_done)
+        todo = self._places
+        while todo:
+            again: list[Place] = []
+            missing: list[int] = []
+            for places, answer in self._homes.ask(todo, question, token):
+                if isinstance(answer, Failed):
+                    raise _error_of(answer)
+                if isinstance(answer, Done):
+                    for number, level, record in cloudpickle.loads(answer.branches):
+                        tree.put(number, record, level)
+                else:  # the worker is lost, or has to be sent blocks or earlier passes
+                    again += places
+                    missing += answer.blocks if isinstance(answer, Wanting) else ()
+            self._load(missing, token)
+            todo, question = again, partial(self._question, entry, 0)
         return tree.root()
 
-    def _job(self, places: tuple[Place, ...], after: int, entry: tuple[Pass, Any], *, with_log: bool) -> Job:
-        first, end = places[0].first, places[-1].end
-        step = _cut(entry, first, end)
-        log = tuple(_cut(earlier, first, end) for earlier in self._log) if with_log else None
-        alive = frozenset(self._alive)
+    def _question(
+        self, entry: tuple[Pass, Any], n_done: int, homes: dict[str, tuple[Place, ...]]
+    ) -> tuple[Any, ...]:
+        """Return what some workers shall call: this pass, after those that they have not seen yet."""
+        first = min(places[0].first for places in homes.values())
+        end = max(places[-1].end for places in homes.values())
+        entries = self._log.entries
+        steps = tuple(_cut(earlier, first, end) for earlier in [*entries[n_done:], entry])
+        after = entries[n_done - 1][0].number if n_done else 0
+        return run_passes, self._homes.fit, homes, len(self._places), after, steps, frozenset(self._alive)
 
-        def send(key: str, workers: list[str]) -> Any:
-            # A worker that takes over has seen nothing of this fit: it will ask for what it needs.
-            return self._homes.client.submit(
-                run_group,
-                self._homes.fit,
-                places,
-                after,
-                step,
-                alive,
-                log,
-                key=key,
-                workers=workers,
-                allow_other_workers=False,
-                retries=0,
-            )
-
-        return Job(places[0].number, send)
-
-    def _load(
-        self, numbers: list[int], token: StopToken, near: list[tuple[Place, ...]] | None = None
-    ) -> dict[int, Loaded]:
-        """Have blocks computed and kept at their homes: at that of the first block of their group."""
-        leader = {place.number: places[0].number for places in near or [] for place in places}
-        jobs = []
-        for number in numbers:
-            send = partial(self._send_block, number)
-            jobs.append((number, Job(leader.get(number, number), send)))
-        number_of = {id(job): number for number, job in jobs}
+    def _load(self, numbers: list[int], token: StopToken) -> dict[int, Loaded]:
+        """Have blocks computed and kept at their homes."""
+        jobs = {number: Job(number, partial(self._send_block, number)) for number in numbers}
         loaded = {}
-        for job, answer in self._homes.results([job for _, job in jobs], token):
+        for job, answer in self._homes.results(list(jobs.values()), token):
             if isinstance(answer, Failed):
                 raise _error_of(answer)
-            loaded[number_of[id(job)]] = answer
+            loaded[job.block] = answer
         return loaded
 
     def _send_block(self, number: int, key: str, workers: list[str]) -> Any:
@@ -278,8 +277,12 @@ class DaskRows(Rows):
         return other
 
 
+def _only_writes(kernel: Any) -> bool:
+    return bool(written_by(kernel)) and isinstance(kernel, JoinsNothing)
+
+
 def _cut(entry: tuple[Pass, Any], first: int, end: int) -> Pass:
-    """Return a pass as the rows of one group need it."""
+    """Return a pass as some of the rows need it."""
     step, kernel = entry
     if kernel is None:
         return step

@@ -6,10 +6,11 @@ them between passes, in this module; where it does not have them it says so, and
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 import maxmargin
-from maxmargin._core import Block, StopToken, cpu
+from maxmargin._core import Block, Stopped, StopToken, cpu
 from maxmargin.rows.base import Tree, looks_at_rows, written_by
 from maxmargin.validation import check_labels, check_matrix, check_weights
 
@@ -33,10 +34,11 @@ __all__ = [
     "Place",
     "Wanting",
     "drop_fit",
+    "end_passes",
     "load_block",
     "part_of",
     "pickled",
-    "run_group",
+    "run_passes",
     "stop_fit",
     "versions",
 ]
@@ -46,9 +48,10 @@ LABELS, WEIGHTS = -1, -2  # the vectors that come with the rows
 
 @dataclass(frozen=True)
 class Place:
-    """Which block it is, and which of all rows are its own."""
+    """Which block it is, where it stands among those that have rows, and which of all rows are its own."""
 
     number: int
+    position: int
     first: int
     end: int
 
@@ -76,9 +79,9 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Done:
-    """The record of a group of blocks, pickled."""
+    """The records of the branches of the tree of sums that a worker could join, pickled."""
 
-    record: bytes
+    branches: bytes
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,6 @@ class _Held:
     given: dict[int, NDArray[Any]]
     vectors: dict[int, NDArray[Any]] = field(default_factory=dict)
     last: int | None = 0
-    lock: threading.Lock = field(default_factory=threading.Lock)
     condensed: Block | None = None
 
     def __post_init__(self) -> None:
@@ -136,6 +138,7 @@ class _Held:
 _held: dict[tuple[str, int], _Held] = {}
 _running: dict[str, set[StopToken]] = {}
 _last_asked: dict[str, float] = {}
+_turns: dict[tuple[str, str], asyncio.Lock] = {}
 _lock = threading.Lock()
 
 # Seconds after which a fit that asks for nothing is taken for dead, its driver having been killed. One that
@@ -175,6 +178,8 @@ def drop_fit(fit: str) -> int:
         mine = [key for key in _held if key[0] == fit]
         for key in mine:
             del _held[key]
+        for turn in [turn for turn in _turns if turn[0] == fit]:
+            del _turns[turn]
         _last_asked.pop(fit, None)
     return len(mine)
 
@@ -194,6 +199,16 @@ def stop_fit(fit: str) -> None:
             token.stop()
 
 
+async def end_passes(fit: str) -> None:
+    """End the passes of a fit that are running here, and wait for their end."""
+    stop_fit(fit)
+    with _lock:
+        turns = [turn for key, turn in _turns.items() if key[0] == fit]
+    for turn in turns:
+        async with turn:
+            pass
+
+
 def versions() -> tuple[str, str, str]:
     """Return what the last digits depend on: this package, NumPy, and the instructions in use."""
     return maxmargin.__version__, np.__version__, cpu()
@@ -206,66 +221,105 @@ def _opened(X: Any) -> Block:
 # ---------------------------------------------------------------- passes
 
 
-def run_group(
+async def run_passes(
     fit: str,
-    places: tuple[Place, ...],
+    homes: dict[str, tuple[Place, ...]],
+    n_places: int,
     after: int,
-    step: Pass,
+    steps: tuple[Pass, ...],
     alive: frozenset[int],
-    log: tuple[Pass, ...] | None,
+    dask_worker: Any = None,
 ) -> Done | Wanting | Failed:
-    """Carry out a pass over neighbouring blocks, and join their records.
+    """Carry out passes over this worker's blocks; join their records of the last one as far as they go.
+
+    It is called, not scheduled as a task: a task costs Dask several times as much as a small pass. The work
+    is done by the threads that the worker has for tasks.
 
     Parameters
     ----------
+    homes : dict
+        The blocks of each worker that this question goes to.
+    n_places : int
+        The number of all blocks, for the tree of sums.
     after : int
-        The number of the last pass that wrote to any vector: this is the state that the blocks must be in.
+        The number of a pass that wrote: the state that the blocks must be in, if no step has left them in
+        its own. 0: the first of all steps comes first, so that blocks in any state can begin anew.
     alive : set of int
         The vectors that may be asked for again.
-    log : tuple of Pass, optional
-        All passes that wrote, for blocks that are in another state.
     """
+    address = dask_worker.contact_address
+    places = homes[address]
     with _lock:
-        found = [_held.get((fit, place.number)) for place in places]
-        if fit in _last_asked:
-            _last_asked[fit] = time.monotonic()
-    missing = tuple(place.number for place, held in zip(places, found, strict=True) if held is None)
-    if missing:
-        return Wanting(missing)
-    blocks = [held for held in found if held is not None]
-    with ExitStack() as stack:
-        for held in blocks:
-            stack.enter_context(held.lock)
-        if log is None and any(held.last != after for held in blocks):
-            return Wanting(())
-        token = stack.enter_context(_stoppable(fit))
-        stack.enter_context(_one_thread())
-        return _carried_out(blocks, places, after, step, alive, log or (), token)
+        turn = _turns.setdefault((fit, address), asyncio.Lock())
+    with _stoppable(fit) as token:
+        async with turn:  # a question that was given up may still be at work
+            with _lock:
+                held = {place: found for place in places if (found := _held.get((fit, place.number)))}
+                if fit in _last_asked:
+                    _last_asked[fit] = time.monotonic()
+            missing = tuple(place.number for place in places if place not in held)
+            if missing:
+                return Wanting(missing)
+            known = {after, *(step.number for step in steps[:-1])}
+            if after and any(block.last not in known for block in held.values()):
+                return Wanting(())
+            work = _Work(held, n_places, after, steps, alive, token)
+            threads = dask_worker.executors["default"]
+            n_threads = min(dask_worker.state.nthreads, len(places))
+            loop = asyncio.get_running_loop()
+            with _one_thread():
+                await asyncio.gather(*(loop.run_in_executor(threads, work) for _ in range(n_threads)))
+            return work.answer()
 
 
-def _carried_out(
-    blocks: list[_Held],
-    places: tuple[Place, ...],
-    after: int,
-    step: Pass,
-    alive: frozenset[int],
-    log: tuple[Pass, ...],
-    token: StopToken,
-) -> Done | Failed:
-    kernel = cloudpickle.loads(step.kernel)
-    tree: Tree[Any] = Tree(len(blocks), kernel)
-    for k, (held, place) in enumerate(zip(blocks, places, strict=True)):
-        try:
-            if held.last != after:
-                held.forget()
-                for earlier in log:
-                    _apply(cloudpickle.loads(earlier.kernel), earlier, held, place, token)
-            tree.put(k, _apply(kernel, step, held, place, token))
-        except Exception as error:
-            return Failed(place.number, pickled(error))
-        for number in held.vectors.keys() - alive:
+class _Work:
+    """What is to be done at some blocks; threads call it, each takes a block at a time."""
+
+    def __init__(
+        self,
+        held: dict[Place, _Held],
+        n_places: int,
+        after: int,
+        steps: tuple[Pass, ...],
+        alive: frozenset[int],
+        token: StopToken,
+    ) -> None:
+        self._todo = iter(list(held.items()))
+        self._steps = [(step, cloudpickle.loads(step.kernel)) for step in steps]
+        self._tree: Tree[Any] = Tree(n_places, self._steps[-1][1])
+        self._after, self._alive, self._token = after, alive, token
+        self._lock = threading.Lock()
+        self._failed: Failed | None = None
+
+    def __call__(self) -> None:
+        while self._failed is None:
+            with self._lock:
+                place, held = next(self._todo, (None, None))
+            if place is None or held is None:
+                return
+            try:
+                if self._token.stopped:
+                    raise Stopped
+                self._tree.put(place.position, self._carried_out(place, held))
+            except Exception as error:
+                self._failed = Failed(place.number, pickled(error))
+
+    def _carried_out(self, place: Place, held: _Held) -> Any:
+        *earlier, (last, kernel) = self._steps
+        numbers = [step.number for step, _ in earlier]
+        if held.last in numbers:
+            earlier = earlier[numbers.index(held.last) + 1 :]
+        elif held.last != self._after:
+            held.forget()
+        for step, its_kernel in earlier:
+            _apply(its_kernel, step, held, place, self._token)
+        record = _apply(kernel, last, held, place, self._token)
+        for number in held.vectors.keys() - self._alive:
             del held.vectors[number]
-    return Done(cloudpickle.dumps(tree.root()))
+        return record
+
+    def answer(self) -> Done | Failed:
+        return self._failed or Done(cloudpickle.dumps(self._tree.branches()))
 
 
 def _apply(kernel: Any, step: Pass, held: _Held, place: Place, token: StopToken) -> Any:

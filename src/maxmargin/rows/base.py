@@ -180,9 +180,9 @@ class Tree(Generic[R]):
         self._waiting: dict[tuple[int, int], R] = {}
         self._lock = threading.Lock()
 
-    def put(self, number: int, record: R) -> None:
-        """Take the record of one block, and join what can be joined."""
-        level, size = 0, self._count
+    def put(self, number: int, record: R, level: int = 0) -> None:
+        """Take the record of one block, or of a branch from `branches`, and join what can be joined."""
+        size = -(-self._count >> level)
         while size > 1:
             partner = number ^ 1
             if partner < size:
@@ -195,6 +195,10 @@ class Tree(Generic[R]):
                 record = merge(record, other) if number < partner else merge(other, record)
             level, number, size = level + 1, number // 2, (size + 1) // 2
         self._waiting[level, 0] = record
+
+    def branches(self) -> list[tuple[int, int, R]]:
+        """Return what is joined so far, as (number, level, record): another tree takes it from there."""
+        return [(number, level, record) for (level, number), record in self._waiting.items()]
 
     def root(self) -> R:
         """Return the one record that is left when all have come."""
