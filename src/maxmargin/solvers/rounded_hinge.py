@@ -163,9 +163,12 @@ class RoundedHinge:
         gradient[:d] = self._residual()
         self._pull = 0.0
         if offset.kind == "free":
-            # A little inertia of the offset, for when no row is free.
-            total = matrix[d, d] if self._found.free else self.stiffness * self._problem.class_costs.total
-            self._pull = 1e-6 * total
+            # A little inertia of the offset, for when no row is free. Next to none with free rows: where columns
+            # are far from zero, w does most of what b does, and little is left of its own curvature.
+            if self._found.free:
+                self._pull = 1e-12 * matrix[d, d]
+            else:
+                self._pull = 1e-6 * self.stiffness * self._problem.class_costs.total
             gradient[d] = self._pull * (self._beta() - self._center) - self._found.balance
             matrix[d, d] += self._pull
         elif offset.kind == "penalized":
