@@ -88,6 +88,12 @@ nb::tuple csv_field_position(nb::handle source, std::size_t start, char separato
     return nb::make_tuple(place.line, place.column);
 }
 
+std::size_t end_of_whole_csv_records(nb::handle source, char separator) {
+    const ByteView bytes(source);
+    const nb::gil_scoped_release released;
+    return read::end_of_whole_records(bytes.text(), separator);
+}
+
 }  // namespace
 
 void bind_readers(nb::module_& module) {
@@ -109,6 +115,10 @@ void bind_readers(nb::module_& module) {
         "records start, how many were left out and what is wrong with some of them. A letter says "
         "what each field is: - nothing, n a number, g a number unless many are text, t text, e numbers "
         "or text.");
+    module.def("end_of_whole_csv_records", &end_of_whole_csv_records, "source"_a, "separator"_a,
+               nb::sig("def end_of_whole_csv_records("
+                       "source: bytes | bytearray | memoryview, separator: str) -> int"),
+               "Where the last record ends that cannot go on behind the end of the text.");
     module.def("csv_field_position", &csv_field_position, "source"_a, "start"_a, "separator"_a, "field"_a,
                nb::sig("def csv_field_position("
                        "source: bytes | bytearray | memoryview, start: int, separator: str, field: int"

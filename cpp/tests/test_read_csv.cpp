@@ -196,3 +196,35 @@ TEST("no bytes make the reader do anything but read or refuse") {
     CHECK(n_read > 1000);
     CHECK(n_refused > 1000);
 }
+
+TEST("whole records end behind a line break outside quotes") {
+    CHECK(end_of_whole_records("", ',') == 0);
+    CHECK(end_of_whole_records("1,2", ',') == 0);
+    CHECK(end_of_whole_records("1,2\n", ',') == 4);
+    CHECK(end_of_whole_records("1,2\n3,", ',') == 4);
+    CHECK(end_of_whole_records("1,2\n\n  \n", ',') == 8);
+    CHECK(end_of_whole_records("1,2\n  ", ',') == 4);
+    CHECK(end_of_whole_records("1,\"a\nb\"\n2,\"c\n", ',') == 8);
+    CHECK(end_of_whole_records("1,\"a\"\"\n", ',') == 0);
+    // A quote inside a field opens nothing, and broken quotes end with their line.
+    CHECK(end_of_whole_records("1,5\"\n2,", ',') == 5);
+    CHECK(end_of_whole_records("\"a\"b,1\n2,", ',') == 7);
+    CHECK(end_of_whole_records("1;\"a,\n", ';') == 0);
+}
+
+TEST("a text cut into whole records anywhere has the rows of the whole") {
+    std::mt19937 random(7);
+    const std::string letters = "1,\"\n a";
+    for (int round = 0; round < 2000; ++round) {
+        std::string text;
+        for (int k = 0; k < 40; ++k) text.push_back(letters[random() % letters.size()]);
+        const std::size_t cut = random() % text.size();
+        const std::size_t end = end_of_whole_records(std::string_view(text).substr(0, cut), ',');
+        CHECK(end <= cut);
+        const CsvTable whole = table_of(text, "ge", ',', true);
+        const CsvTable first = table_of(text.substr(0, end), "gt", ',', true);
+        const CsvTable second = table_of(text.substr(end), "gt", ',', true);
+        CHECK(whole.n_rows == first.n_rows + second.n_rows);
+        CHECK(whole.n_skipped == first.n_skipped + second.n_skipped);
+    }
+}

@@ -608,6 +608,11 @@ def read_csv(source: bytes | bytearray | memoryview, start: int, separator: str,
     The records from start on: numbers, how many texts are among them, the other columns, where records start, how many were left out and what is wrong with some of them. A letter says what each field is: - nothing, n a number, g a number unless many are text, t text, e numbers or text.
     """
 
+def end_of_whole_csv_records(source: bytes | bytearray | memoryview, separator: str) -> int:
+    """
+    Where the last record ends that cannot go on behind the end of the text.
+    """
+
 def csv_field_position(source: bytes | bytearray | memoryview, start: int, separator: str, field: int) -> tuple[int, int]:
     """Line and column of a field of the record at start."""
 

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import maxmargin.inputs.parquet_batches as module
+import maxmargin.inputs.arrow_batches as module
 from maxmargin import load_data, open_store, store_data, train
-from maxmargin.errors import FileFormatError, InvalidParameter
+from maxmargin.errors import FileFormatError
 
 
 @pytest.fixture(autouse=True)
@@ -69,10 +69,16 @@ def test_errors_name_the_row_of_the_file(tmp_path):
     assert not (tmp_path / "stored").exists()
 
 
-def test_what_takes_the_whole_table_says_so(tmp_path):
-    people().to_parquet(tmp_path / "people.parquet")
-    with pytest.raises(InvalidParameter, match="read a part of it with load_data"):
-        store_data(tmp_path / "people.parquet", tmp_path / "stored", missing="mean")
+@pytest.mark.parametrize("missing", ["mean", "median", "most_frequent"])
+def test_missing_values_are_replaced_as_in_memory(tmp_path, missing):
+    frame = people()
+    frame.loc[5:70:3, "height"] = np.nan
+    frame.loc[7, "town"] = None
+    store, _ = check_same(frame, tmp_path, label="rich", missing=missing)
+    assert store.encoding.columns[3].fill is not None
+
+
+def test_names_are_no_categories(tmp_path):
     frame = people(3000).assign(name=[f"person {k}" for k in range(3000)])
     frame.to_parquet(tmp_path / "people.parquet")
     with pytest.raises(FileFormatError, match='the column "name" has 3,000 different texts'):

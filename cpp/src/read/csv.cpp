@@ -249,6 +249,16 @@ CsvRecord read_csv_record(std::string_view text, std::size_t start, char separat
     return record;
 }
 
+std::size_t end_of_whole_records(std::string_view text, char separator) {
+    CsvCursor cursor(text, 0, separator);
+    std::size_t end = 0;
+    while (cursor.find_record()) {
+        if (!cursor.pass_whole_record()) return end;
+        end = cursor.offset();
+    }
+    return text.ends_with('\n') ? text.size() : end;
+}
+
 CsvTable read_csv(std::string_view text, const CsvLayout& layout, StopToken& stop) {
     try {
         return CsvReader(text, layout, stop).read();

@@ -20,6 +20,9 @@ struct BadField {
     std::string message;
 };
 
+// … and that the rest of the text may still mend, where it is only a part.
+struct OpenQuote : BadField {};
+
 inline bool equals_ignoring_case(std::string_view text, std::string_view small) noexcept {
     return std::equal(text.begin(), text.end(), small.begin(), small.end(), [](char c, char wanted) {
         return (c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c) == wanted;
@@ -122,6 +125,26 @@ class CsvCursor {
         }
     }
 
+    // Behind the line break of the record at which it stands; one with broken quotes ends with its line.
+    // False if the record may go on behind the end of the text.
+    bool pass_whole_record() {
+        const char* const start = at_;
+        try {
+            for (bool has_more = true; has_more;) {
+                take_field();
+                has_more = is_at_separator();
+                if (has_more) pass();
+            }
+        } catch (const OpenQuote&) {
+            return false;
+        } catch (const BadField&) {
+            at_ = std::find(start, last_, '\n');
+        }
+        if (at_ == last_) return false;
+        ++at_;
+        return true;
+    }
+
   private:
     std::string_view text_;
     const char* at_;
@@ -140,7 +163,9 @@ class CsvCursor {
         bool has_doubled_quotes = false;
         for (;; ++at_) {
             at_ = std::find(at_, last_, '"');
-            if (at_ == last_) refuse_at(opening, "the quote that opens here is never closed");
+            if (at_ == last_)
+                throw OpenQuote{{static_cast<std::size_t>(opening - text_.data()),
+                                 "the quote that opens here is never closed"}};
             if (at_ + 1 == last_ || at_[1] != '"') break;
             has_doubled_quotes = true;
             ++at_;

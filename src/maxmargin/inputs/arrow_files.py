@@ -11,7 +11,7 @@ from maxmargin.inputs.arrow_table import data_from_arrow, first_line, import_pya
 from maxmargin.inputs.settings import ReadSettings
 from maxmargin.results.data import Data
 
-__all__ = ["read_arrow", "read_parquet"]
+__all__ = ["END_OF_STREAM", "FILE_MAGIC", "damage_named", "read_arrow", "read_parquet"]
 
 FILE_MAGIC = b"ARROW1"
 END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
@@ -52,6 +52,8 @@ def damage_named(kind: str, source: str) -> Iterator[None]:
     arrow_error = import_pyarrow().ArrowException
     try:
         yield
+    except FileFormatError:
+        raise
     except (arrow_error, OSError, ValueError, OverflowError) as error:
         raise FileFormatError(
             f"not a {kind} file, or one that is damaged or cut short ({first_line(error)})", source

@@ -18,7 +18,7 @@ from maxmargin.inputs.settings import ReadSettings
 from maxmargin.inputs.table_columns import FoundColumns, RowRefusal, TextColumn, category_text
 from maxmargin.results.data import Data
 
-__all__ = ["data_from_arrow", "import_pyarrow", "read_stream"]
+__all__ = ["ArrowColumns", "data_from_arrow", "import_pyarrow", "read_stream"]
 
 
 def import_pyarrow(part: str = "pyarrow.compute") -> Any:
@@ -61,33 +61,69 @@ def data_from_arrow(table: Any, source: str, settings: ReadSettings, scheme: str
     first_row : int
         Where the table begins if it is a part of another.
     """
-    about = about_table(table, source)
-    settings = by_memory(settings, about, table.column_names)
-    table = without_index(table, settings)
-    if table.num_columns == 0:
-        raise FileFormatError("the table has no columns", source)
-    header = Header(source, table.num_columns, tuple(table.column_names))
-    roles = assign_roles(header, settings)
-    refuse = RowRefusal(header, first_row)
-    kinds = {feature.place: kind_of(table, feature, source) for feature in roles.read}
-    number_places = tuple(place for place, kind in kinds.items() if kind == "number")
-    found = FoundColumns(
-        n_rows=table.num_rows,
-        numbers=numbers_of(table, number_places),
-        number_places=number_places,
-        texts={
-            place: text_column(table.column(place)) for place, kind in kinds.items() if kind == "categories"
-        },
-        label=None if roles.label is None else single_column(table, roles, roles.label),
-        weight=None if roles.weight is None else single_column(table, roles, roles.weight),
-    )
-    data = encode_table(roles, found, settings, refuse, scheme)
-    return data if about is None or data.label != about.label_column else remembered(data, about)
+    columns = ArrowColumns(table.schema, source, settings)
+    refuse = RowRefusal(columns.roles.header, first_row)
+    data = encode_table(columns.roles, columns.found_in(table), columns.settings, refuse, scheme)
+    return columns.remembered(data)
 
 
-def about_table(table: Any, source: str) -> About | None:
+class ArrowColumns:
+    """What the columns of Arrow tables with one schema are for.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        The columns; an index that pandas stored with them is none.
+    source : str
+        What error messages call the table.
+    settings : ReadSettings
+        What the user said.
+
+    Attributes
+    ----------
+    roles : Roles
+    settings : ReadSettings
+        With what the table itself says of label and weight.
+    """
+
+    def __init__(self, schema: Any, source: str, settings: ReadSettings) -> None:
+        self._about = about_table(schema, source)
+        self.settings = by_memory(settings, self._about, schema.names)
+        self._kept = without_index(schema, self.settings)
+        if not self._kept:
+            raise FileFormatError("the table has no columns", source)
+        shown = import_pyarrow().schema([schema.field(place) for place in self._kept])
+        self.roles = assign_roles(Header(source, len(shown.names), tuple(shown.names)), self.settings)
+        kinds = {feature.place: kind_of(shown, feature, source) for feature in self.roles.read}
+        self._numbers = tuple(place for place, kind in kinds.items() if kind == "number")
+        self._texts = tuple(place for place, kind in kinds.items() if kind == "categories")
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether any feature is text."""
+        return bool(self._texts)
+
+    def found_in(self, table: Any) -> FoundColumns:
+        """Return the columns of a table with this schema."""
+        table, roles = table.select(self._kept), self.roles
+        return FoundColumns(
+            n_rows=table.num_rows,
+            numbers=numbers_of(table, self._numbers),
+            number_places=self._numbers,
+            texts={place: text_column(table.column(place)) for place in self._texts},
+            label=None if roles.label is None else single_column(table, roles, roles.label),
+            weight=None if roles.weight is None else single_column(table, roles, roles.weight),
+        )
+
+    def remembered(self, data: Data) -> Data:
+        """Return what was read with what the table remembers of it."""
+        about = self._about
+        return data if about is None or data.label != about.label_column else remembered(data, about)
+
+
+def about_table(schema: Any, source: str) -> About | None:
     """Return what `save_data` said beside the columns; None if somebody else wrote the table."""
-    stored = (table.schema.metadata or {}).get(ABOUT.encode())
+    stored = (schema.metadata or {}).get(ABOUT.encode())
     return None if stored is None else about_from(stored, source)
 
 
@@ -100,26 +136,26 @@ def by_memory(settings: ReadSettings, about: About | None, names: list[str]) -> 
     return replace(settings, label=label, weight=about.weight_column if is_known else settings.weight)
 
 
-def without_index(table: Any, settings: ReadSettings) -> Any:
-    """Return the table without the columns that pandas made of an index, unless they are asked for."""
+def without_index(schema: Any, settings: ReadSettings) -> list[int]:
+    """Return the columns but those that pandas made of an index, unless they are asked for."""
     try:
-        stored = json.loads((table.schema.metadata or {})[b"pandas"])["index_columns"]
+        stored = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
         names = {name for name in stored if isinstance(name, str)}
     except (KeyError, TypeError, ValueError):
-        return table
+        names = set()
     names -= {settings.label, settings.weight}
     if settings.encoding is not None:
         names -= {column.name for column in settings.encoding.columns}
-    return table.select([place for place, name in enumerate(table.column_names) if name not in names])
+    return [place for place, name in enumerate(schema.names) if name not in names]
 
 
 # ---------------------------------------------------------------- types
 
 
-def kind_of(table: Any, feature: Feature, source: str) -> str:
+def kind_of(schema: Any, feature: Feature, source: str) -> str:
     """Return whether a feature is numbers or categories, by its type if nobody says so."""
     types = import_pyarrow().types
-    kind = table.schema.field(feature.place).type
+    kind = schema.field(feature.place).type
     if types.is_dictionary(kind):
         return "categories" if feature.kind != "number" else refuse_type(kind, feature, source)
     is_text = types.is_string(kind) or types.is_large_string(kind) or is_view(kind)

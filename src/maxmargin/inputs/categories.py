@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection
 
 import numpy as np
 
@@ -12,12 +13,13 @@ from maxmargin.inputs.column_roles import Feature, ways_out
 from maxmargin.inputs.settings import ReadSettings
 from maxmargin.inputs.table_columns import Refusal, TextColumn
 
-__all__ = ["part_of_text"]
+__all__ = ["TRUTHS", "are_truths", "part_of_text", "refuse_no_categories"]
 
 MOST_CATEGORIES = 1000
 # So few different texts are never too many, however few rows there are.
 FEW_CATEGORIES = 20
 TRUTHS = {"false": 0.0, "true": 1.0}
+MOST_TRUTHS = 2**4 + 2**5  # in whatever mixture of small and capital letters
 DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})([ T]\d.*)?")
 DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
 
@@ -43,16 +45,29 @@ def part_of_text(
     if feature.kind == "categories":
         known = feature.known
         return _stated(feature, column) if known is None else _known(feature, column, settings, refuse)
-    if {text.lower() for text in column.texts} <= TRUTHS.keys() and not column.is_stated:
+    if are_truths(column.texts) and not column.is_stated:
         numbers = np.array([*(TRUTHS[text.lower()] for text in column.texts), np.nan])
         return Part(feature, numbers[column.codes])
     if feature.kind == "number":
         row = int(np.argmax(column.codes >= 0))
         text = column.texts[column.codes[row]]
         raise refuse(f'expected a number, as in the earlier table; found "{text}"', row, feature.place)
-    if not column.is_stated:
-        _refuse_no_categories(feature, column, refuse, source)
+    if not column.is_stated and column.texts:
+        row = int(np.argmax(column.codes >= 0))
+        refuse_no_categories(
+            feature,
+            column.texts,
+            int(np.count_nonzero(column.codes >= 0)),
+            column.texts[column.codes[row]],
+            lambda message: refuse(message, row, feature.place),
+            source,
+        )
     return _stated(feature, column)
+
+
+def are_truths(texts: Collection[str]) -> bool:
+    """Tell whether there are no other texts than true and false."""
+    return len(texts) <= MOST_TRUTHS and {text.lower() for text in texts} <= TRUTHS.keys()
 
 
 def _stated(feature: Feature, column: TextColumn) -> Part:
@@ -83,20 +98,38 @@ def _known(feature: Feature, column: TextColumn, settings: ReadSettings, refuse:
     return Part(feature, values, categories=categories)
 
 
-def _refuse_no_categories(feature: Feature, column: TextColumn, refuse: Refusal, source: str) -> None:
-    """Refuse dates, numbers with a comma, and columns in which almost every text is another."""
-    if not column.texts:
-        return
+def refuse_no_categories(
+    feature: Feature,
+    texts: Collection[str],
+    n_present: int,
+    first: str,
+    refuse_first: Callable[[str], FileFormatError],
+    source: str,
+) -> None:
+    """Refuse dates, numbers with a comma, and columns in which almost every text is another.
+
+    Parameters
+    ----------
+    feature : Feature
+        The column.
+    texts : collection of str
+        The different texts in it.
+    n_present : int
+        In how many rows there is one.
+    first : str
+        The first of them.
+    refuse_first : callable
+        Makes an error about that one.
+    source : str
+        What an error about the whole column calls the table.
+    """
     for pattern, what in (
         (DATE, "a date; make numbers of it, such as days since another date"),
         (DECIMAL_COMMA, "a number with a decimal comma; write decimal points"),
     ):
-        if all(pattern.fullmatch(text) for text in column.texts):
-            row = int(np.argmax(column.codes >= 0))
-            text = column.texts[column.codes[row]]
-            raise refuse(f'"{text}" looks like {what}. Or {ways_out(feature.name)}', row, feature.place)
-    n_texts = len(column.texts)
-    n_present = int(np.count_nonzero(column.codes >= 0))
+        if all(pattern.fullmatch(text) for text in texts):
+            raise refuse_first(f'"{first}" looks like {what}. Or {ways_out(feature.name)}')
+    n_texts = len(texts)
     if n_texts > MOST_CATEGORIES or (n_texts > FEW_CATEGORIES and 2 * n_texts >= n_present):
         raise FileFormatError(
             f'the column "{feature.name}" has {n_texts:,} different texts in {n_present:,} rows: an '

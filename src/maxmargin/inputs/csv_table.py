@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,22 @@ from maxmargin.inputs.source import located_errors
 from maxmargin.inputs.table_columns import FoundColumns, TextColumn
 from maxmargin.results.data import Data
 
-__all__ = ["read_csv"]
+__all__ = [
+    "EITHER",
+    "GUESSED",
+    "NUMBER",
+    "TEXT",
+    "FieldCounts",
+    "LineRefusal",
+    "Parsed",
+    "counts_in_text",
+    "decided_kinds",
+    "found_columns",
+    "kinds_of",
+    "no_rows",
+    "parse",
+    "read_csv",
+]
 
 # What the core is told about a field.
 SKIPPED, NUMBER, GUESSED, TEXT, EITHER = "-ngte"
@@ -77,7 +93,7 @@ def read_csv(content: bytes, path: Path, settings: ReadSettings) -> Data:
     layout = find_layout(content, path, settings)
     roles = assign_roles(layout.header, settings)
     parsed = parse(content, path, layout, kinds_of(roles, layout), settings)
-    decided = decided_kinds(parsed, roles)
+    decided = decided_kinds(parsed.kinds, counts_of(parsed, roles), roles)
     if decided != parsed.kinds:
         parsed = parse(content, path, layout, decided, settings)
     first_error = None
@@ -85,9 +101,7 @@ def read_csv(content: bytes, path: Path, settings: ReadSettings) -> Data:
         message, line, column = parsed.skipped[0]
         first_error = FileFormatError(message, path, line, column)
     if len(parsed.starts) == 0:
-        rest = "a header but no rows" if layout.header.names else "no rows"
-        left_out = "" if first_error is None else f"; {skipped_lines_text(parsed.n_skipped, first_error)}"
-        raise FileFormatError(f"the file has {rest}{left_out}", path)
+        raise no_rows(path, layout, parsed.n_skipped, first_error)
     refuse = LineRefusal(content, path, layout, parsed.starts)
     data = encode_table(roles, found_columns(parsed, roles, path), settings, refuse, "csv")
     if first_error is None:
@@ -108,6 +122,13 @@ def parse(content: bytes, path: Path, layout: Layout, kinds: str, settings: Read
     return Parsed(kinds, *found)
 
 
+def no_rows(path: Path, layout: Layout, n_skipped: int, first: FileFormatError | None) -> FileFormatError:
+    """Return the error about a table without rows, some of which may have been left out."""
+    rest = "a header but no rows" if layout.header.names else "no rows"
+    left_out = "" if first is None else f"; {skipped_lines_text(n_skipped, first)}"
+    return FileFormatError(f"the file has {rest}{left_out}", path)
+
+
 # ---------------------------------------------------------------- which column is what
 
 
@@ -123,34 +144,52 @@ def kinds_of(roles: Roles, layout: Layout) -> str:
     return "".join(kinds)
 
 
-def decided_kinds(parsed: Parsed, roles: Roles) -> str:
+class FieldCounts(NamedTuple):
+    """How many fields of a column are text, and how many are numbers."""
+
+    n_texts: int
+    n_numbers: int
+
+
+def counts_of(parsed: Parsed, roles: Roles) -> dict[int, FieldCounts]:
+    """Return the counts, by place, of columns of which they may decide what they are."""
+    found = {}
+    for column, place in enumerate(parsed.places(NUMBER + GUESSED)):
+        n_texts = int(parsed.n_texts[column])
+        if n_texts > 0:
+            found[place] = FieldCounts(n_texts, int(np.count_nonzero(~np.isnan(parsed.numbers[:, column]))))
+    for place, (codes, texts) in zip(parsed.places(TEXT + EITHER), parsed.loose, strict=True):
+        if texts is not None:
+            found[place] = counts_in_text(codes, texts)
+    return found
+
+
+def counts_in_text(codes: NDArray[Any], texts: list[bytes]) -> FieldCounts:
+    """Return the counts of a column that was read as text."""
+    counts = np.bincount(codes[codes >= 0], minlength=len(texts))
+    n_numbers = sum(int(count) for count, text in zip(counts, texts, strict=True) if is_number(text))
+    return FieldCounts(int(counts.sum()) - n_numbers, n_numbers)
+
+
+def decided_kinds(kinds: str, counts: Mapping[int, FieldCounts], roles: Roles) -> str:
     """Return the kinds once it is known how many texts there are among the numbers.
 
     A column with more texts than numbers holds text. In any other a text is a mistake, which the second
     reading names with its line. Of a column that an earlier table had as numbers, only one without any
     number is looked at as text: it may hold truth values.
     """
-    kinds = list(parsed.kinds)
-    known = {feature.place for feature in roles.read if feature.known is not None}
-    for column, place in enumerate(parsed.places(NUMBER + GUESSED)):
-        n_texts = int(parsed.n_texts[column])
-        if n_texts == 0:
+    decided = list(kinds)
+    features = {feature.place: feature for feature in roles.read}
+    for place, (n_texts, n_numbers) in counts.items():
+        feature = features.get(place)
+        if feature is None:
             continue
-        n_numbers = int(np.count_nonzero(~np.isnan(parsed.numbers[:, column])))
-        is_text = n_numbers == 0 if place in known else n_texts > n_numbers
-        kinds[place] = TEXT if is_text else NUMBER
-    guessed = {feature.place for feature in roles.read if feature.kind == "guess"}
-    for place, (codes, texts) in zip(parsed.places(TEXT + EITHER), parsed.loose, strict=True):
-        if place in guessed and texts is not None and not has_more_texts(codes, texts):
-            kinds[place] = NUMBER
-    return "".join(kinds)
-
-
-def has_more_texts(codes: NDArray[Any], texts: list[bytes]) -> bool:
-    """Tell whether a column that was read as text holds more texts than numbers, or nothing at all."""
-    counts = np.bincount(codes[codes >= 0], minlength=len(texts))
-    n_numbers = sum(int(count) for count, text in zip(counts, texts, strict=True) if is_number(text))
-    return 2 * n_numbers < counts.sum() or len(texts) == 0
+        if kinds[place] in NUMBER + GUESSED and n_texts > 0:
+            is_text = n_numbers == 0 if feature.known is not None else n_texts > n_numbers
+            decided[place] = TEXT if is_text else NUMBER
+        elif kinds[place] == TEXT and feature.kind == "guess" and 0 < n_texts + n_numbers <= 2 * n_numbers:
+            decided[place] = NUMBER
+    return "".join(decided)
 
 
 def is_number(text: bytes) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,17 +11,38 @@ from maxmargin.errors import FileFormatError, InvalidInput
 from maxmargin.inputs.assemble_rows import Part, assemble
 from maxmargin.inputs.categories import part_of_text
 from maxmargin.inputs.column_roles import Roles
-from maxmargin.inputs.missing_values import fill_in, find_strange, refuse_missing, usual_value
+from maxmargin.inputs.missing_values import (
+    Strange,
+    fill_in,
+    find_strange,
+    refuse_missing,
+    usual_value,
+)
 from maxmargin.inputs.settings import ReadSettings
 from maxmargin.inputs.table_columns import FoundColumns, Refusal, TextColumn
 from maxmargin.results.data import Data
 from maxmargin.results.encoding import Encoding, SourceColumn
 
-__all__ = ["encode_table"]
+__all__ = [
+    "check_infinite",
+    "check_width",
+    "encode_table",
+    "encoding_of",
+    "labels_of",
+    "parts_of",
+    "refuse_no_weight",
+    "weights_of",
+]
 
 
 def encode_table(
-    roles: Roles, found: FoundColumns, settings: ReadSettings, refuse: Refusal, scheme: str
+    roles: Roles,
+    found: FoundColumns,
+    settings: ReadSettings,
+    refuse: Refusal,
+    scheme: str,
+    *,
+    is_batch: bool = False,
 ) -> Data:
     """Return the data set that a table holds.
 
@@ -37,6 +58,8 @@ def encode_table(
         Makes an error about one value, which says where it is.
     scheme : str
         What `Data` calls the format.
+    is_batch : bool
+        Whether these are some rows of a larger table.
     """
     if found.n_rows == 0:
         raise FileFormatError("there are columns but no rows", roles.header.source)
@@ -52,14 +75,15 @@ def encode_table(
     has_names = bool(roles.header.names) or encoding is not None
     names = tuple(name for part in parts for name in part.feature_names)
     X = assemble(found.numbers, parts)
-    if settings.n_columns is not None and settings.n_columns != X.shape[1]:
-        raise FileFormatError(
-            f"expected {settings.n_columns} columns beside the label, found {X.shape[1]}", roles.header.source
-        )
+    check_width(X.shape[1], settings, roles)
+    labels = labels_of(roles, found, settings, refuse)
+    weights = weights_of(roles, found, refuse)
+    if weights is not None and not is_batch and not weights.any():
+        refuse_no_weight(roles)
     return Data(
         X,
-        labels_of(roles, found, settings, refuse),
-        sample_weight=weights_of(roles, found, refuse),
+        labels,
+        sample_weight=weights,
         feature_names=names if has_names else None,
         scheme=scheme,
         label=None if roles.label is None else roles.header.given(roles.label),
@@ -70,11 +94,7 @@ def encode_table(
 def parts_of(roles: Roles, found: FoundColumns, settings: ReadSettings, refuse: Refusal) -> list[Part]:
     """Return the features' columns, each as numbers or as categories."""
     column_of = {place: column for column, place in enumerate(found.number_places)}
-    strange = find_strange(found.numbers)
-    if strange.infinite is not None:
-        value = found.numbers[strange.infinite]
-        row, column = strange.infinite
-        raise refuse(f"expected a finite number, found {value}", row, found.number_places[column])
+    strange = check_infinite(found, refuse)
     parts = []
     for feature in roles.read:
         if feature.place in column_of:
@@ -86,6 +106,24 @@ def parts_of(roles: Roles, found: FoundColumns, settings: ReadSettings, refuse: 
             part.fill = feature.known.fill
         parts.append(part)
     return parts
+
+
+def check_infinite(found: FoundColumns, refuse: Refusal) -> Strange:
+    """Refuse the first infinite number; return which columns have gaps."""
+    strange = find_strange(found.numbers)
+    if strange.infinite is not None:
+        value = found.numbers[strange.infinite]
+        row, column = strange.infinite
+        raise refuse(f"expected a finite number, found {value}", row, found.number_places[column])
+    return strange
+
+
+def check_width(width: int, settings: ReadSettings, roles: Roles) -> None:
+    """Refuse another number of features than was promised."""
+    if settings.n_columns is not None and settings.n_columns != width:
+        raise FileFormatError(
+            f"expected {settings.n_columns} columns beside the label, found {width}", roles.header.source
+        )
 
 
 def encoding_of(roles: Roles, parts: list[Part]) -> Encoding | None:
@@ -147,6 +185,8 @@ def weights_of(roles: Roles, found: FoundColumns, refuse: Refusal) -> NDArray[np
     if isinstance(weight, TextColumn):
         codes = weight.codes
         row = int(np.argmax(codes != -1))
+        if codes[row] == -1:
+            raise refuse("expected a weight (a finite number, 0 or larger), found nothing", row, roles.weight)
         raise refuse(f'expected a weight, found "{weight.texts[codes[row]]}"', row, roles.weight)
     numbers = as_numbers(weight)
     is_bad = ~(np.isfinite(numbers) & (numbers >= 0))
@@ -154,9 +194,12 @@ def weights_of(roles: Roles, found: FoundColumns, refuse: Refusal) -> NDArray[np
         row = int(np.argmax(is_bad))
         value = "nothing" if np.isnan(numbers[row]) else f"{numbers[row]:g}"
         raise refuse(f"expected a weight (a finite number, 0 or larger), found {value}", row, roles.weight)
-    if not numbers.any():
-        raise InvalidInput(f"{roles.header.source}: all weights are 0")
     return numbers
+
+
+def refuse_no_weight(roles: Roles) -> NoReturn:
+    """Say that there is no row to learn from."""
+    raise InvalidInput(f"{roles.header.source}: all weights are 0")
 
 
 def as_numbers(values: NDArray[Any]) -> NDArray[np.float64]:

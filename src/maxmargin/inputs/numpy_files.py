@@ -57,13 +57,21 @@ def read_npz(content: bytes, source: str, settings: ReadSettings) -> Data:
 
 def labels_in(arrays: Archive, settings: ReadSettings, source: str) -> NDArray[Any] | None:
     """Return the labels; None where nobody needs them."""
+    name = label_name_in(arrays, settings, source)
+    if name is None:
+        return None
+    y = arrays[name]
+    return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+
+
+def label_name_in(arrays: Archive, settings: ReadSettings, source: str) -> str | None:
+    """Return which array has the labels; None where nobody needs them."""
     if isinstance(settings.label, int):
         raise InvalidParameter(f"label={settings.label}: in {source} the label is an array; give its name")
     candidates = NAMES_OF_Y if settings.label is None else (settings.label,)
     found = [name for name in candidates if name in arrays]
     if found:
-        y = arrays[found[0]]
-        return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+        return found[0]
     if settings.label is None and settings.encoding is not None:
         return None
     wanted = f'"{candidates[0]}"' + (" with the labels" if settings.label is None else "")
@@ -74,9 +82,15 @@ def labels_in(arrays: Archive, settings: ReadSettings, source: str) -> NDArray[A
 
 def weights_in(arrays: Archive, settings: ReadSettings) -> NDArray[Any] | None:
     """Return the weights; None where every row counts once."""
+    name = weight_name_in(arrays, settings)
+    return None if name is None else arrays[name]
+
+
+def weight_name_in(arrays: Archive, settings: ReadSettings) -> str | None:
+    """Return which array has the weights; None where every row counts once."""
     name = WEIGHT if settings.weight is None else str(settings.weight)
     if name in arrays:
-        return arrays[name]
+        return name
     if settings.weight is not None:
         raise InvalidParameter(f"weight={settings.weight!r}: the arrays are {listed(arrays)}")
     return None
@@ -98,14 +112,18 @@ def listed(arrays: Archive) -> str:
 # ---------------------------------------------------------------- rows
 
 
-def checked_table(array: NDArray[Any], what: str, source: str) -> NDArray[Any]:
-    """Return a table of real numbers, or an error that says what it is instead."""
-    if array.ndim != 2 or array.dtype.kind not in "biuf" or array.shape[1] == 0:
+def check_is_table(shape: tuple[int, ...], dtype: np.dtype[Any], what: str, source: str) -> None:
+    """Refuse an array that is no table of real numbers, and say what it is."""
+    if len(shape) != 2 or dtype.kind not in "biuf" or shape[1] == 0:
         raise FileFormatError(
-            f"{what} must be a table of numbers (two dimensions); it has shape {array.shape} and holds "
-            f"{array.dtype}",
+            f"{what} must be a table of numbers (two dimensions); it has shape {shape} and holds {dtype}",
             source,
         )
+
+
+def checked_table(array: NDArray[Any], what: str, source: str) -> NDArray[Any]:
+    """Return a table of real numbers, or an error that says what it is instead."""
+    check_is_table(array.shape, array.dtype, what, source)
     is_usual = array.dtype.kind != "f" or array.dtype.itemsize in (4, 8)
     return array if is_usual else array.astype(np.float32 if array.dtype.itemsize == 2 else np.float64)
 
@@ -119,36 +137,55 @@ def dense_data(
     names: tuple[str, ...],
 ) -> Data:
     """Return dense rows, through the same checks as those of any table."""
+    name = name_of_x(arrays, source)
+    X = checked_table(arrays[name], f'"{name}"', source)
+    check_lengths(X.shape[0], shape_of(y), shape_of(weight), source)
+    roles = roles_beside(X.shape[1], y is not None, weight is not None, names, settings, source)
+    label = None if y is None else label_column(y)
+    found = columns_of(X, roles, label, weight)
+    return encode_table(roles, found, settings, RowRefusal(roles.header), "npz")
+
+
+def name_of_x(arrays: Archive, source: str) -> str:
+    """Return which array has the features."""
     named = [name for name in NAMES_OF_X if name in arrays]
     if not named:
         raise FileFormatError(f'there is no array "X"; its arrays are {listed(arrays)}', source)
-    X = checked_table(arrays[named[0]], f'"{named[0]}"', source)
-    n_rows, n_columns = X.shape
-    # Labels and weights are columns of their own, behind those of X.
-    beside = [array for array in (y, weight) if array is not None]
+    return named[0]
+
+
+def roles_beside(
+    n_columns: int,
+    has_label: bool,
+    has_weight: bool,
+    names: tuple[str, ...],
+    settings: ReadSettings,
+    source: str,
+) -> Roles:
+    """Return what columns are for; labels and weights are columns of their own, behind those of X."""
+    n_beside = has_label + has_weight
     if len(names) == n_columns:
-        names = (*names, *(f"array {number + 1} beside X" for number in range(len(beside))))
+        names = (*names, *(f"array {number + 1} beside X" for number in range(n_beside)))
     else:
         names = ()
-    header = Header(source, n_columns + len(beside), names)
-    check_lengths(n_rows, y, weight, source)
-    roles = assign_roles(
-        header,
-        replace(
-            settings,
-            label=None if y is None else n_columns,
-            weight=None if weight is None else header.n_fields - 1,
-        ),
-    )
-    label = None if y is None else label_column(y)
-    return encode_table(roles, columns_of(X, roles, label, weight), settings, RowRefusal(header), "npz")
+    label = n_columns if has_label else None
+    weight = n_columns + n_beside - 1 if has_weight else None
+    header = Header(source, n_columns + n_beside, names)
+    return assign_roles(header, replace(settings, label=label, weight=weight))
 
 
-def check_lengths(n_rows: int, y: NDArray[Any] | None, weight: NDArray[Any] | None, source: str) -> None:
-    """Refuse labels and weights that are not one for each row."""
-    for array, what in ((y, "labels"), (weight, "weights")):
-        if array is not None and array.shape != (n_rows,):
-            raise FileFormatError(f"X has {n_rows:,} rows and the {what} have shape {array.shape}", source)
+def shape_of(array: Any) -> tuple[int, ...] | None:
+    """Return the shape of an array, None where there is none."""
+    return None if array is None else array.shape
+
+
+def check_lengths(
+    n_rows: int, labels: tuple[int, ...] | None, weights: tuple[int, ...] | None, source: str
+) -> None:
+    """Refuse labels and weights of shapes that are not one for each row."""
+    for shape, what in ((labels, "labels"), (weights, "weights")):
+        if shape is not None and shape != (n_rows,):
+            raise FileFormatError(f"X has {n_rows:,} rows and the {what} have shape {shape}", source)
 
 
 def columns_of(
@@ -204,35 +241,68 @@ def sparse_data(
     names: tuple[str, ...],
 ) -> Data:
     """Return sparse rows, whose parts fit each other."""
+    check_is_sparse(settings, source)
+    X = sparse_rows(arrays, source)
+    check_lengths(X.shape[0], shape_of(y), shape_of(weight), source)
+    names = sparse_names(X.shape[1], names, settings, source)
+    checked = labels_alone(X.shape[0], y, weight, settings, source)
+    return replace(checked, X=X, feature_names=names or None, label=None)
+
+
+def check_is_sparse(settings: ReadSettings, source: str) -> None:
+    """Refuse settings that sparse rows do not have."""
     for setting in ("drop", "categories"):
         if getattr(settings, setting):
             raise InvalidParameter(f"{setting} is for tables; {source} holds sparse rows")
     if settings.missing != "refuse":
         raise InvalidParameter(f"missing is for tables; {source} holds sparse rows")
-    X = sparse_rows(arrays, source)
+
+
+def sparse_names(
+    n_columns: int, names: tuple[str, ...], settings: ReadSettings, source: str
+) -> tuple[str, ...]:
+    """Return the names of so many columns, none where there are none; refuse what was not expected."""
     wanted = settings.n_columns if settings.encoding is None else settings.encoding.n_features
-    if wanted is not None and X.shape[1] != wanted:
-        raise FileFormatError(f"expected {wanted} columns beside the label, found {X.shape[1]}", source)
-    header = Header(source, X.shape[1] + 2, names if len(names) == X.shape[1] else ())
-    if settings.encoding is not None and header.names and header.names != settings.encoding.feature_names:
+    if wanted is not None and n_columns != wanted:
+        raise FileFormatError(f"expected {wanted} columns beside the label, found {n_columns}", source)
+    names = names if len(names) == n_columns else ()
+    if settings.encoding is not None and names and names != settings.encoding.feature_names:
         raise FileFormatError("its columns have other names than the features of the encoding", source)
-    check_lengths(X.shape[0], y, weight, source)
-    # Rows without columns: labels and weights are checked as those of any table are.
+    return names
+
+
+def labels_alone(
+    n_rows: int,
+    y: NDArray[Any] | None,
+    weight: NDArray[Any] | None,
+    settings: ReadSettings,
+    source: str,
+    *,
+    first_row: int = 0,
+    is_batch: bool = False,
+) -> Data:
+    """Return rows without columns: labels and weights are checked as those of any table are."""
     bare = Header(source, 2, ("y", WEIGHT))
     roles = Roles(bare, (), None if y is None else 0, None if weight is None else 1)
     label = None if y is None else label_column(y)
-    found = FoundColumns(X.shape[0], np.empty((X.shape[0], 0)), (), {}, label, weight)
-    checked = encode_table(roles, found, replace(settings, n_columns=None), RowRefusal(bare), "npz")
-    return replace(checked, X=X, feature_names=header.names or None, label=None)
+    found = FoundColumns(n_rows, np.empty((n_rows, 0)), (), {}, label, weight)
+    any_width = replace(settings, n_columns=None)
+    return encode_table(roles, found, any_width, RowRefusal(bare, first_row), "npz", is_batch=is_batch)
+
+
+def kind_of_sparse(arrays: Archive, source: str) -> str:
+    """Return how a sparse matrix is stored: by rows or by columns."""
+    kind = str(as_text(arrays["format"]).item()) if "format" in arrays else "csr"
+    if kind not in ("csr", "csc"):
+        raise FileFormatError(f'a sparse matrix of kind "{kind}"; save it as CSR (matrix.tocsr())', source)
+    return kind
 
 
 def sparse_rows(arrays: Archive, source: str) -> Any:
     """Return the CSR array that SciPy's `save_npz` wrote."""
     from scipy.sparse import csc_array, csr_array
 
-    kind = as_text(arrays["format"]).item() if "format" in arrays else "csr"
-    if kind not in ("csr", "csc"):
-        raise FileFormatError(f'a sparse matrix of kind "{kind}"; save it as CSR (matrix.tocsr())', source)
+    kind = kind_of_sparse(arrays, source)
     values, indices, starts, shape = (arrays[name] for name in SPARSE)
     is_possible = shape.shape == (2,) and shape.dtype.kind in "iu" and values.dtype.kind in "biuf"
     if not is_possible or indices.dtype.kind not in "iu" or starts.dtype.kind not in "iu":

@@ -115,6 +115,15 @@ class OpenSource:
         with self._damages_told():
             return self._stream.readinto(buffer)
 
+    def read(self, size: int, /) -> bytes:
+        """Return so many of the next bytes, fewer at the end only."""
+        buffer = bytearray(size)
+        n = 0
+        with memoryview(buffer) as view:
+            while n < size and (n_read := self.readinto(view[n:])):
+                n += n_read
+        return bytes(buffer[:n])
+
     def read_all(self) -> bytes:
         """Return the whole content, of which nothing has been read."""
         if self.n_bytes is not None:

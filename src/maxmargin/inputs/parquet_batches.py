@@ -1,16 +1,13 @@
-"""A Parquet file in batches of rows, for one that is larger than memory."""
+"""The categories of Parquet files that are read in parts, found by reading their columns of text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from maxmargin.errors import FileFormatError, InvalidParameter
 from maxmargin.inputs.arrow_files import damage_named
 from maxmargin.inputs.arrow_table import data_from_arrow, import_pyarrow, is_view
-from maxmargin.inputs.open_source import open_source
 from maxmargin.inputs.settings import ReadSettings
 from maxmargin.results.data import Data
 
@@ -18,36 +15,11 @@ __all__ = [
     "columns_to_look_at",
     "distinct_values",
     "joined_values",
-    "look_at_parquet",
-    "parquet_batches",
-    "refuse_filling_in",
     "settings_for_parts",
 ]
 
 VALUES_AT_ONCE = 1 << 20  # of a batch: some megabytes
 OFTEN = 3  # a text that is there only once may be an identifier; each category stands so often
-
-
-def look_at_parquet(path: Path, settings: ReadSettings) -> tuple[Data, ReadSettings]:
-    """Find all categories; return rows with each of them, and settings that read any batch as a part.
-
-    The rows are made up: what is asked of them are names, label and encoding.
-    """
-    refuse_filling_in(settings)
-    with opened(path) as file:
-        schema = file.schema_arrow
-        texts = columns_to_look_at(schema, settings)
-        found = distinct_values(file, texts, settings, str(path))
-    return settings_for_parts(schema, found, str(path), settings)
-
-
-def refuse_filling_in(settings: ReadSettings) -> None:
-    """Refuse to replace missing values by what only the whole table tells."""
-    if settings.missing != "refuse":
-        raise InvalidParameter(
-            f"missing={settings.missing!r} takes a table that fits into memory: read a part of it with "
-            "load_data, and give that part's encoding"
-        )
 
 
 def columns_to_look_at(schema: Any, settings: ReadSettings) -> list[str]:
@@ -79,32 +51,6 @@ def settings_for_parts(
         return example, settings
     known = replace(settings, encoding=example.encoding, label=example.label, drop=(), categories=())
     return example, known
-
-
-def parquet_batches(path: Path, settings: ReadSettings) -> Iterator[tuple[Any, ...]]:
-    """Yield (X, y) or (X, y, weight), some thousand rows at a time."""
-    pyarrow = import_pyarrow("pyarrow.parquet")
-    with opened(path) as file:
-        n_rows, first = file.metadata.num_rows, 0
-        for batch in batches_of(file, str(path), settings):
-            table = pyarrow.Table.from_batches([batch])
-            data = data_from_arrow(table, str(path), settings, "parquet", first)
-            if data.y is None:
-                raise FileFormatError("there are no labels; give label= a column's name", path)
-            yield (data.X, data.y) if data.sample_weight is None else (data.X, data.y, data.sample_weight)
-            first += table.num_rows
-    if first != n_rows:
-        raise FileFormatError(f"the file promises {n_rows:,} rows and has {first:,}", path)
-
-
-def opened(path: Path) -> Any:
-    """Return the file as pyarrow reads it, page by page."""
-    with open_source(path) as source:  # whose errors say what is wrong with the file itself
-        if source.is_packed:
-            raise FileFormatError("a packed Parquet file is read whole: unpack it first", path)
-    pyarrow = import_pyarrow("pyarrow.parquet")
-    with damage_named("Parquet", str(path)):
-        return pyarrow.parquet.ParquetFile(path, memory_map=True, page_checksum_verification=True)
 
 
 def batches_of(

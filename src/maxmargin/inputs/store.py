@@ -7,13 +7,17 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from maxmargin.errors import InvalidParameter
+from maxmargin.errors import InvalidParameter, UnreadableFile
+from maxmargin.inputs.cache import state_of
+from maxmargin.inputs.csv_batches import CsvSource
 from maxmargin.inputs.libsvm_batches import libsvm_batches, look_at_libsvm
-from maxmargin.inputs.load import check_is_libsvm, check_is_table, find_format, load_data
+from maxmargin.inputs.libsvm_text import ZERO_BASED_SCHEME
+from maxmargin.inputs.load import check_is_libsvm, check_is_table, find_format
 from maxmargin.inputs.open_source import open_source
-from maxmargin.inputs.row_store import RowStore
+from maxmargin.inputs.row_store import RowStore, open_store
 from maxmargin.inputs.settings import ReadSettings
-from maxmargin.inputs.store_writer import store_batches
+from maxmargin.inputs.store_writer import StoreWriter, check_folder, store_batches
+from maxmargin.inputs.table_batches import Batches, table_batches
 from maxmargin.results.data import Data
 
 __all__ = ["store_data"]
@@ -29,10 +33,10 @@ def store_data(
     Parameters
     ----------
     source : path-like, Data, or iterable of (X, y) or (X, y, weight)
-        LIBSVM text, packed or not, and Parquet are read in pieces of a few megabytes, twice where only the
-        whole tells the width or the categories. Batches of rows with their labels may be of any size,
-        arrays or sparse matrices; one is in memory at a time. Other files are read whole, as `load_data`
-        does: for those larger than memory hand in batches.
+        Files are read in pieces of a few megabytes, twice where only the whole tells the width or the
+        categories, a third time where missing values are replaced. Text may be packed; of packed binary
+        files only Arrow streams and ``.npy`` files can be read piece by piece. Batches of rows with their
+        labels may be of any size, arrays or sparse matrices; one is in memory at a time.
     folder : path-like
         A new name, or that of rows stored before, which are then replaced. An error leaves nothing behind.
     **settings
@@ -78,33 +82,50 @@ def _store_file(path: Path, folder: str | os.PathLike[str], settings: dict[str, 
     checked = ReadSettings(**settings)
     with open_source(path) as opened:
         format = checked.format or find_format(opened.head, path)
-    if format == "parquet":
-        return _store_parquet(path, folder, checked)
-    if format != "libsvm":
-        return _store_whole(load_data(path, **settings), folder)
-    check_is_libsvm(checked, path)
-    layout = look_at_libsvm(path, checked)
-    return store_batches(
-        libsvm_batches(path, checked, layout), folder, n_columns=layout.n_columns, source={"file": path.name}
-    )
-
-
-def _store_parquet(path: Path, folder: str | os.PathLike[str], settings: ReadSettings) -> RowStore:
-    from maxmargin.inputs.parquet_batches import look_at_parquet, parquet_batches  # with pyarrow
-
-    check_is_table(settings, str(path))
-    example, known = look_at_parquet(path, settings)
-    return store_batches(
-        parquet_batches(path, known),
+    check_folder(Path(folder))
+    state = state_of(path)
+    batches = _batches_of(path, format, checked, Path(folder).absolute().parent)
+    with StoreWriter(
         folder,
-        feature_names=example.feature_names,
-        encoding=example.encoding,
-        source={"file": path.name},
-    )
+        n_columns=batches.n_columns,
+        feature_names=batches.feature_names,
+        encoding=batches.encoding,
+        source={"file": path.name, "scheme": batches.scheme, "label": batches.label},
+    ) as writer:
+        for batch in batches.rows:
+            writer.add(*batch)
+        if state_of(path) != state:  # between two readings
+            raise UnreadableFile(f"{path} was changed while it was being read; store it again")
+    return open_store(folder)
+
+
+def _batches_of(path: Path, format: str, settings: ReadSettings, scratch: Path) -> Batches:
+    """Return what is in a file, batch by batch."""
+    if format == "libsvm":
+        check_is_libsvm(settings, path)
+        layout = look_at_libsvm(path, settings)
+        scheme = ZERO_BASED_SCHEME if layout.zero_based else "libsvm"
+        return Batches(libsvm_batches(path, settings, layout), scheme=scheme, n_columns=layout.n_columns)
+    check_is_table(settings, str(path))
+    if format == "csv":
+        return table_batches(CsvSource(path, settings), scratch)
+    if settings.header != "auto":
+        raise InvalidParameter(f"header is for text tables; {path} is read as {format}")
+    if format in ("npz", "npy"):
+        from maxmargin.inputs.numpy_batches import numpy_batches
+
+        return numpy_batches(path, settings, format, scratch)
+    from maxmargin.inputs.arrow_batches import ArrowSource  # with pyarrow
+
+    return table_batches(ArrowSource(path, settings, format), scratch)
 
 
 def _store_whole(data: Data, folder: str | os.PathLike[str]) -> RowStore:
     weights = () if data.sample_weight is None else (data.sample_weight,)
     return store_batches(
-        [(data.X, data.y, *weights)], folder, feature_names=data.feature_names, encoding=data.encoding
+        [(data.X, data.y, *weights)],
+        folder,
+        feature_names=data.feature_names,
+        encoding=data.encoding,
+        source={"scheme": data.scheme, "label": data.label},
     )

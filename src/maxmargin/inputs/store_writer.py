@@ -21,7 +21,7 @@ from maxmargin.inputs.row_store import FORMAT, INDEX, VERSION, RowStore, is_row_
 from maxmargin.results.encoding import Encoding
 from maxmargin.validation import check_labels, check_matrix, check_weights
 
-__all__ = ["StoreWriter", "store_batches"]
+__all__ = ["StoreWriter", "check_folder", "store_batches"]
 
 ROWS_AT_ONCE = 1 << 20  # labels that are renumbered at once
 
@@ -62,15 +62,11 @@ class StoreWriter:
         self._draft = self._target.with_name(f".{self._target.name}.{secrets.token_hex(6)}.part")
 
     def __enter__(self) -> StoreWriter:
-        target = self._target
-        if target.exists() and not is_row_store(target) and (not target.is_dir() or any(target.iterdir())):
-            raise InvalidParameter(f"{target} exists and holds no stored rows; give the name of a new folder")
+        check_folder(self._target)
         try:
             self._draft.mkdir()
-        except FileNotFoundError:
-            raise MissingFile(f"{target} cannot be written: there is no folder {target.parent}") from None
         except OSError as error:
-            raise UnreadableFile(f"{target} cannot be written: {error.strerror or error}") from error
+            raise UnreadableFile(f"{self._target} cannot be written: {error.strerror or error}") from error
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
@@ -203,6 +199,14 @@ class StoreWriter:
             },
         }
         (self._draft / INDEX).write_text(json.dumps(fields, indent=1, allow_nan=False), encoding="utf-8")
+
+
+def check_folder(target: Path) -> None:
+    """Refuse a folder that is somebody's, or that cannot be made."""
+    if not target.parent.is_dir():
+        raise MissingFile(f"{target} cannot be written: there is no folder {target.parent}")
+    if target.exists() and not is_row_store(target) and (not target.is_dir() or any(target.iterdir())):
+        raise InvalidParameter(f"{target} exists and holds no stored rows; give the name of a new folder")
 
 
 def store_batches(batches: Iterable[Any], folder: str | os.PathLike[str], **kept: Any) -> RowStore:

@@ -48,7 +48,13 @@ def fit_stored(
     fit = _fit_by_descent if _may_descend(store, settings) else _fit_by_passes
     model = fit(store, settings, costs, memories)
     names = store.feature_names
-    return replace(model, feature_names=None if names is None else list(names), encoding=store.encoding)
+    return replace(
+        model,
+        feature_names=None if names is None else list(names),
+        scheme=str(store.source.get("scheme", model.scheme)),
+        label=store.source.get("label"),
+        encoding=store.encoding,
+    )
 
 
 def _may_descend(store: RowStore, settings: Settings) -> bool:

@@ -62,6 +62,10 @@ struct CsvTable {
     std::vector<ReadError> first_skipped;  // some of those that were left out
 };
 
+// Where the last record ends that is whole: behind its line break. What follows may go on behind the end of
+// the text, such as a record whose quote is still open; 0 if that is so of the first.
+std::size_t end_of_whole_records(std::string_view text, char separator);
+
 // Throws ReadError.
 CsvTable read_csv(std::string_view text, const CsvLayout& layout, StopToken& stop);
 
