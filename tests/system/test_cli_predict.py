@@ -171,3 +171,13 @@ def test_many_rows_come_out_in_order(said, folder):
     said("train", "many.csv")
     _, out, _ = said("predict", "many.csv", "many.model")
     assert np.array_equal([int(line) for line in out.split()], load_model("many.model").predict(X))
+
+
+def test_columns_of_one_name_must_keep_their_order(said, folder):
+    (folder / "same.csv").write_text("a,a,label\n1,2,0\n2,1,1\n")
+    said("train", "same.csv")
+    assert said("predict", "same.csv", "same.model")[:2] == (0, "0\n1\n")
+    (folder / "other.csv").write_text("label,a,a\n0,1,2\n1,2,1\n")
+    code, out, err = said("predict", "other.csv", "same.model")
+    assert (code, out) == (2, "")
+    assert 'column 1 is "label" and should be "a"' in err

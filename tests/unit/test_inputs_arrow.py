@@ -164,7 +164,7 @@ def test_tables_without_columns_or_rows():
 def test_other_sources_are_refused():
     with pytest.raises(InvalidParameter, match="must be a file, an open binary file or a table.*got list"):
         load_data([[1, 2]])
-    with pytest.raises(FileFormatError, match="the ChunkedArray: is no table"):
+    with pytest.raises(FileFormatError, match="the ChunkedArray: expected a table"):
         load_data(pa.chunked_array([[1, 2]]))
 
 
@@ -235,3 +235,16 @@ def test_without_pyarrow_the_error_says_what_to_install():
     assert out == (
         "InvalidParameter Parquet, Arrow and tables in memory need pyarrow: pip install 'maxmargin[files]'\n"
     )
+
+
+@pytest.mark.parametrize("kind", [pl.Categorical, pl.Enum(["no", "yes", "maybe"])])
+def test_categories_of_polars(kind):
+    frame = pl.DataFrame({"x": [1.0, 2.0, 3.0], "said": ["yes", "no", "yes"], "y": ["no", "yes", "no"]})
+    typed = frame.with_columns(pl.col("said", "y").cast(kind))
+    data, plain = load_data(typed), load_data(frame)
+    assert data.feature_names == plain.feature_names == ("x", "said=no", "said=yes")
+    np.testing.assert_array_equal(data.X, plain.X)
+    np.testing.assert_array_equal(data.y, plain.y)
+    missing = typed.with_columns(pl.Series("said", ["yes", None, "no"], dtype=kind))
+    with pytest.raises(FileFormatError, match='row 1 .counted from 0., column "said": the value is missing'):
+        load_data(missing)

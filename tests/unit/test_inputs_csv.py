@@ -278,3 +278,12 @@ def test_the_core_alone_reads_text_tables():
     )
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert out == '2 rows, 3 columns; label "y"; classes 0 (50 %), 1 (50 %)\n'
+
+
+def test_labels_that_would_run_together_are_refused(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text("x,y\n1,5\n2,90071992547409931\n3,90071992547409932\n")
+    with pytest.raises(FileFormatError, match="line 3, column 3: .* the label has so many digits"):
+        load_data(file)
+    file.write_text("x,y\n1,n5\n2,n90071992547409931\n3,n90071992547409932\n")
+    assert len(load_data(file).classes) == 3

@@ -56,5 +56,5 @@ def damage_named(kind: str, source: str) -> Iterator[None]:
         raise
     except (arrow_error, OSError, ValueError, OverflowError) as error:
         raise FileFormatError(
-            f"not a {kind} file, or one that is damaged or cut short ({first_line(error)})", source
+            f"not {kind} data, or damaged or cut short ({first_line(error)})", source
         ) from None

@@ -41,7 +41,7 @@ def read_stream(table: Any, settings: ReadSettings) -> Data:
     try:
         read = pyarrow.RecordBatchReader.from_stream(table).read_all()
     except (pyarrow.ArrowException, TypeError) as error:
-        raise FileFormatError(f"is no table: {first_line(error)}", name) from None
+        raise FileFormatError(f"expected a table ({first_line(error)})", name) from None
     return data_from_arrow(read, name, settings, "arrow")
 
 
@@ -227,7 +227,7 @@ def text_column(column: Any) -> TextColumn:
     pyarrow = import_pyarrow()
     is_stated = bool(pyarrow.types.is_dictionary(column.type))
     if is_stated:
-        column = column.cast(column.type.value_type)
+        column = without_dictionary(column)
     if pyarrow.types.is_string(column.type) or is_view(column.type):
         column = column.cast(pyarrow.large_string())  # whose pieces may be joined whatever their size
     chunks = column.chunks or [pyarrow.array([], column.type)]
@@ -241,13 +241,26 @@ def text_column(column: Any) -> TextColumn:
     return TextColumn(codes, texts, is_stated)
 
 
+def without_dictionary(column: Any) -> Any:
+    """Return a column of a dictionary type with its values in place of their numbers.
+
+    The dictionary is cast, not the column: pyarrow cannot cast one of the newer kind of text, polars's.
+    """
+    pyarrow = import_pyarrow()
+    kind = column.type.value_type
+    kind = pyarrow.large_string() if is_view(kind) else kind
+    return pyarrow.chunked_array(
+        [chunk.dictionary.cast(kind).take(chunk.indices) for chunk in column.chunks], type=kind
+    )
+
+
 def single_column(table: Any, roles: Roles, place: int) -> NDArray[Any] | TextColumn:
     """Return labels or weights: numbers and truth values as they are where none is missing, or text."""
     pyarrow = import_pyarrow()
     types, column = pyarrow.types, table.column(place)
     kind = column.type
     if types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
+        column = without_dictionary(column)
         kind = column.type
     if types.is_string(kind) or types.is_large_string(kind) or is_view(kind):
         return text_column(column)

@@ -171,6 +171,8 @@ def _by_encoding(header: Header, settings: ReadSettings, weight: int | None, enc
         if encoding.has_names and header.names
         else _places_by_order(header, encoding, {label, weight} - {None})
     )
+    if settings.earlier_names:
+        _check_same_names(header, places, settings.earlier_names)
     used = {place for place in places if place >= 0}
     left_out = {column.name for column in encoding.columns if column.kind == "dropped"}
     ignored = {place for place, name in enumerate(header.names) if name in left_out}
@@ -232,6 +234,20 @@ def _places_by_order(header: Header, encoding: Encoding, others: set[int | None]
             header.source,
         )
     return free[:n_columns]
+
+
+def _check_same_names(header: Header, places: Sequence[int], names: tuple[str, ...]) -> None:
+    """Refuse columns whose names differ from those of the earlier table, where names alone do not tell."""
+    if not header.names:
+        return
+    for place, name in zip(places, names, strict=True):
+        if header.names[place] != name:
+            repeated = next(name for name in names if names.count(name) > 1)
+            raise FileFormatError(
+                f'column {place + 1} is "{header.names[place]}" and should be "{name}": the earlier table '
+                f'had several columns "{repeated}", so their order must be the same',
+                header.source,
+            )
 
 
 def _label_by_order(header: Header, encoding: Encoding, earlier: int, weight: int | None) -> int | None:

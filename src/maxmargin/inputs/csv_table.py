@@ -20,7 +20,7 @@ from maxmargin.inputs.encode_table import encode_table
 from maxmargin.inputs.settings import ReadSettings
 from maxmargin.inputs.skipped_lines import skipped_lines_text, warn_of_skipped_lines
 from maxmargin.inputs.source import located_errors
-from maxmargin.inputs.table_columns import FoundColumns, TextColumn
+from maxmargin.inputs.table_columns import FoundColumns, Refusal, TextColumn
 from maxmargin.results.data import Data
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
 
 # What the core is told about a field.
 SKIPPED, NUMBER, GUESSED, TEXT, EITHER = "-ngte"
+EXACT = 2.0**53  # from here on not every whole number is a double
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,9 @@ def read_csv(content: bytes, path: Path, settings: ReadSettings) -> Data:
     if len(parsed.starts) == 0:
         raise no_rows(path, layout, parsed.n_skipped, first_error)
     refuse = LineRefusal(content, path, layout, parsed.starts)
-    data = encode_table(roles, found_columns(parsed, roles, path), settings, refuse, "csv")
+    found = found_columns(parsed, roles, path)
+    refuse_merged_labels(found.label, roles, refuse)
+    data = encode_table(roles, found, settings, refuse, "csv")
     if first_error is None:
         return data
     warn_of_skipped_lines(path, parsed.n_skipped, first_error)
@@ -198,6 +201,19 @@ def is_number(text: bytes) -> bool:
         return b"_" not in text and math.isfinite(float(text))
     except ValueError:
         return False
+
+
+def refuse_merged_labels(label: NDArray[Any] | TextColumn | None, roles: Roles, refuse: Refusal) -> None:
+    """Refuse labels of so many digits that two of them may have become one number."""
+    if roles.label is None or not isinstance(label, np.ndarray):
+        return
+    is_too_long = np.abs(label) >= EXACT
+    if is_too_long.any():
+        message = (
+            "the label has so many digits that, as a number, it cannot be told from its neighbours (from "
+            "9,007,199,254,740,992 on); put a letter before the labels, which makes them text"
+        )
+        raise refuse(message, int(np.argmax(is_too_long)), roles.label)
 
 
 def found_columns(parsed: Parsed, roles: Roles, path: Path) -> FoundColumns:

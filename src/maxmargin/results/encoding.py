@@ -166,5 +166,5 @@ class Encoding(Readable):
             parts.append(f"{kinds.count('dropped')} left out")
         filled = sum(column.fill is not None for column in self.columns)
         if filled:
-            parts.append(f"missing values replaced in {filled}")
+            parts.append(f"missing values, if any, replaced in {filled}")
         return ", ".join(parts)

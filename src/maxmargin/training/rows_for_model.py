@@ -52,6 +52,7 @@ def read_rows_for(
                 encoding=encoding_of(model),
                 unknown=unknown,
                 earlier_label=model.label,
+                earlier_names=repeated_names(model),
             )
         data = with_scipy(read_opened(opened, settings))
     return RowsForModel(data.X, data.y, data.sample_weight)
@@ -61,8 +62,13 @@ def encoding_of(model: LinearModel) -> Encoding:
     """Return how to read a table for the model: its encoding, or each feature as a column of numbers."""
     if model.encoding is not None:
         return model.encoding
-    names = model.feature_names
-    if names is not None and len(set(names)) == len(names):
-        return Encoding(tuple(SourceColumn(name) for name in names))
+    if model.feature_names is not None and not repeated_names(model):
+        return Encoding(tuple(SourceColumn(name) for name in model.feature_names))
     n_columns = model.coef.shape[1]
     return Encoding(tuple(SourceColumn(f"column {j + 1}") for j in range(n_columns)), has_names=False)
+
+
+def repeated_names(model: LinearModel) -> tuple[str, ...]:
+    """Return the names of the columns if two of them are the same: then only their order tells."""
+    names = model.feature_names or ()
+    return tuple(names) if len(set(names)) < len(names) else ()
