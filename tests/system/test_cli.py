@@ -216,7 +216,7 @@ def test_no_traceback_even_for_our_own_mistakes(said, monkeypatch):
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (MemoryError(), "not enough memory for these data"),
+        (MemoryError(), "not enough memory for these data; --memory SIZE reads them from disk"),
         (OSError(28, "No space left on device", "x.model"), "x.model: No space left on device"),
         (OSError("something else"), "something else"),
     ],

@@ -113,7 +113,7 @@ def convert_data(arguments: argparse.Namespace, voice: Voice) -> None:
         raise InvalidParameter(f"the name {arguments.out} tells no format; give --to {', '.join(FORMATS)}")
     data = read_data(arguments, arguments.data)
     voice.say(f"read {source_text(arguments.data)}: {data}")
-    guess = label_guess(data, arguments.label)
+    guess = label_guess(data.label, arguments.label)
     if guess:
         voice.say(guess)
     if arguments.number_labels:

@@ -158,7 +158,7 @@ def inspect_data(arguments: argparse.Namespace, voice: Voice) -> None:
 
     data = read_data(arguments, arguments.data)
     voice.say(f"{source_text(arguments.data)}: {data}")
-    guess = label_guess(data, arguments.label)
+    guess = label_guess(data.label, arguments.label)
     columns = summarise_columns(data.X)
     for line in ([guess] if guess else []) + data_lines(data, columns, arguments.rows):
         voice.say(f"  {line}")

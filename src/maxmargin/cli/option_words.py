@@ -18,6 +18,7 @@ OPTIONS = {
     "n_columns": "--n-columns",
     "zero_based": "--zero-based",
     "header": "--header",
+    "memory": "--memory",
 }
 SETTING = re.compile(
     rf"(?<![-\w])(?P<name>{'|'.join(OPTIONS)})=(?:\[(?P<listed>\"[^\"]*\")\]|\"(?P<word>[^\"]*)\"|(?P<open>…?))"

@@ -107,7 +107,9 @@ def run_command(chosen: argparse.Namespace, voice: Voice) -> int:
     except MaxMarginError as error:
         voice.refuse(as_options(str(error)), error)
     except MemoryError as error:
-        voice.refuse("not enough memory for these data", error)
+        has_memory = getattr(chosen, "memory", "") is None  # the option, which was not given
+        instead = "; --memory SIZE reads them from disk" if has_memory else ""
+        voice.refuse(f"not enough memory for these data{instead}", error)
     except OSError as error:
         voice.refuse(in_words(error), error)
     except Exception as error:

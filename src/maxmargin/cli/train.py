@@ -30,9 +30,11 @@ from maxmargin.cli.options import (
 )
 from maxmargin.cli.reading import read_classes
 from maxmargin.cli.search_for_c import add_search, check_search, search
+from maxmargin.cli.stored import check_memory, memory_size, train_stored
 
 if TYPE_CHECKING:
     from maxmargin.cli.voice import Voice
+    from maxmargin.inputs.row_store import RowStore
     from maxmargin.results.data import Data
     from maxmargin.results.solution import Plan
     from maxmargin.training.model import LinearModel
@@ -46,6 +48,7 @@ EXAMPLES = """\
   maxmargin train a9a.svm --loss logistic --C 0.1 --tol 1e-6 -o small.model
   maxmargin train a9a.svm --calibrate sigmoid  with probabilities for predict
   maxmargin train a9a.svm --max-time 60        the best model after a minute
+  maxmargin train cells.csv --memory 500MB     rows larger than memory
   zcat big.gz | maxmargin train - big.model    rows from another program
 """
 
@@ -82,6 +85,12 @@ def add_train(commands: Any) -> None:
     add_search(parser.add_argument_group("how --C auto chooses"))
     effort = parser.add_argument_group("the effort")
     add_effort(effort)
+    effort.add_argument(
+        "--memory",
+        metavar="SIZE",
+        type=memory_size,
+        help="hold no more than this, such as 500MB: rows are stored beside DATA once and read from disk",
+    )
     effort.add_argument("--max-iter", type=whole_number, help="stop after this many iterations of the solver")
     add_reading(parser)
     add_common(parser)
@@ -98,6 +107,8 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     target = target_of(arguments, voice)
     check_target(target, arguments.data)
     check_settings(arguments)
+    if arguments.memory is not None:
+        return train_stored(arguments, voice, target)
     is_search = arguments.C == "auto"
     data = read_classes(arguments, voice, for_a_fit=is_one_fit(arguments))
     model, is_missed = search(arguments, data, voice) if is_search else (fit(arguments, data, voice), False)
@@ -176,6 +187,8 @@ def default_target(data: Path) -> Path:
 def check_settings(arguments: argparse.Namespace) -> None:
     """Refuse wrong settings before a large file is read."""
     check_effort(arguments)
+    if arguments.memory is not None:
+        check_memory(arguments)
     check_search(arguments)
     if arguments.C != "auto":
         check_strength(arguments.C, arguments.lam, arguments.loss)
@@ -184,7 +197,7 @@ def check_settings(arguments: argparse.Namespace) -> None:
 # ---------------------------------------------------------------- what is said
 
 
-def plan_line(plan: Plan, arguments: argparse.Namespace, data: Data) -> str:
+def plan_line(plan: Plan, arguments: argparse.Namespace, data: Data | RowStore) -> str:
     """Say before the fit what will be done."""
     from maxmargin.results.wording import chosen_percent, short
 

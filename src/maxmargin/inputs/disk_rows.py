@@ -32,7 +32,7 @@ class DiskRows(MappedRows):
 
     Parameters
     ----------
-    store, threads, block_rows
+    store, threads, block_rows, condensed_bytes
         As `MappedRows` takes them.
     journal : PassJournal, optional
         Where passes are written down, so that a fit which is killed can go on; its folder holds the vectors
@@ -47,9 +47,10 @@ class DiskRows(MappedRows):
         *,
         threads: int = 1,
         block_rows: int | None = None,
+        condensed_bytes: int | None = None,
         journal: PassJournal | None = None,
     ) -> None:
-        super().__init__(store, threads=threads, block_rows=block_rows)
+        super().__init__(store, threads=threads, block_rows=block_rows, condensed_bytes=condensed_bytes)
         self._journal = journal
         self._numbers = count(1)  # shared with condensed rows, whose vectors are in the same folder
         if journal is None:

@@ -35,11 +35,21 @@ class MappedRows(RowsWithArrays):
         How many blocks a pass may read at once.
     block_rows : int, optional
         Rows per block; by default as `MemoryRows` would cut them.
+    condensed_bytes : int, optional
+        What condensed copies may take.
     """
 
-    def __init__(self, store: RowStore, *, threads: int = 1, block_rows: int | None = None) -> None:
+    def __init__(
+        self,
+        store: RowStore,
+        *,
+        threads: int = 1,
+        block_rows: int | None = None,
+        condensed_bytes: int | None = None,
+    ) -> None:
         super().__init__((store.n_rows, store.n_columns), store.n_values, threads, block_rows)
         self._store = store
+        self._most_condensed = MOST_CONDENSED_BYTES if condensed_bytes is None else condensed_bytes
         self._nothing = Block(np.zeros((0, store.n_columns)))
         self._condensed: dict[int, Block] | None = None  # copies of blocks, once they have been looked for
         self._shown: dict[int, Block] = {}  # those that passes over these rows read
@@ -104,7 +114,7 @@ class MappedRows(RowsWithArrays):
                 found.append(self._open(k).condensed(token))
                 self._release(k)
                 size += 0 if found[k] is None else found[k].owned_bytes  # type: ignore[union-attr]
-                if size > MOST_CONDENSED_BYTES:
+                if size > self._most_condensed:
                     found = []
                     break
             self._condensed = {k: block for k, block in enumerate(found) if block is not None}

@@ -191,7 +191,11 @@ def _store_from(fields: Any, place: Path, path: Path) -> RowStore:
             encoding=None if encoding is None else Encoding.from_fields(encoding),
             source=dict(fields["source"]),
             files={
-                str(name): {"bytes": int(file["bytes"]), "crc32": int(file["crc32"])}
+                str(name): {
+                    "bytes": int(file["bytes"]),
+                    "crc32": int(file["crc32"]),
+                    "mtime_ns": int(file.get("mtime_ns", 0)),
+                }
                 for name, file in fields["files"].items()
             },
         )

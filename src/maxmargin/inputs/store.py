@@ -18,9 +18,10 @@ from maxmargin.inputs.row_store import RowStore, open_store
 from maxmargin.inputs.settings import ReadSettings
 from maxmargin.inputs.store_writer import StoreWriter, check_folder, store_batches
 from maxmargin.inputs.table_batches import Batches, table_batches
+from maxmargin.inputs.untouched import running_system
 from maxmargin.results.data import Data
 
-__all__ = ["store_data"]
+__all__ = ["store_data", "store_file"]
 
 
 def store_data(
@@ -65,7 +66,7 @@ def store_data(
     True
     """
     if isinstance(source, str | os.PathLike):
-        return _store_file(Path(source), folder, settings)
+        return store_file(Path(source), folder, ReadSettings(**settings))
     names = settings.pop("feature_names", None) if not isinstance(source, Data) else source.feature_names
     if settings:
         raise InvalidParameter(f"{', '.join(settings)}: for files only")
@@ -78,19 +79,37 @@ def store_data(
     return store_batches(source, folder, feature_names=None if names is None else tuple(names))
 
 
-def _store_file(path: Path, folder: str | os.PathLike[str], settings: dict[str, Any]) -> RowStore:
-    checked = ReadSettings(**settings)
+def store_file(
+    path: Path, folder: str | os.PathLike[str], settings: ReadSettings, key: dict[str, Any] | None = None
+) -> RowStore:
+    """Store the rows of a file, with a key by which they are known again.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    folder : path-like
+        Where its rows go.
+    settings : ReadSettings
+        By which it is read.
+    key : dict, optional
+        What is kept in the description besides.
+    """
     with open_source(path) as opened:
-        format = checked.format or find_format(opened.head, path)
+        format = settings.format or find_format(opened.head, path)
     check_folder(Path(folder))
     state = state_of(path)
-    batches = _batches_of(path, format, checked, Path(folder).absolute().parent)
+    batches = _batches_of(path, format, settings, Path(folder).absolute().parent)
+    about: dict[str, Any] = {"file": path.name, "scheme": batches.scheme, "label": batches.label}
+    if key is not None:
+        about |= {"key": key, "system": running_system()}
     with StoreWriter(
         folder,
         n_columns=batches.n_columns,
         feature_names=batches.feature_names,
         encoding=batches.encoding,
-        source={"file": path.name, "scheme": batches.scheme, "label": batches.label},
+        source=about,
+        mode=path.stat().st_mode,
     ) as writer:
         for batch in batches.rows:
             writer.add(*batch)

@@ -39,6 +39,8 @@ class StoreWriter:
         The width of sparse batches, which may differ; by default the first batch's.
     feature_names, encoding, source
         What else is to be kept.
+    mode : int, optional
+        The permissions of a file: whoever may not read it may not look into the folder either.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class StoreWriter:
         feature_names: tuple[str, ...] | None = None,
         encoding: Encoding | None = None,
         source: Mapping[str, Any] | None = None,
+        mode: int = 0o644,
     ) -> None:
         self._target = Path(folder)
         self._n_columns = n_columns
@@ -59,12 +62,13 @@ class StoreWriter:
         self._codes: dict[Any, int] = {}  # in the order of their first appearance
         self._n_rows = 0
         self._n_values = 0
+        self._mode = 0o700 | (mode & 0o044) | (mode & 0o044) >> 2
         self._draft = self._target.with_name(f".{self._target.name}.{secrets.token_hex(6)}.part")
 
     def __enter__(self) -> StoreWriter:
         check_folder(self._target)
         try:
-            self._draft.mkdir()
+            self._draft.mkdir(self._mode)
         except OSError as error:
             raise UnreadableFile(f"{self._target} cannot be written: {error.strerror or error}") from error
         return self
@@ -194,11 +198,16 @@ class StoreWriter:
             "encoding": None if self._encoding is None else self._encoding.to_fields(),
             "source": self._source,
             "files": {
-                name: {"bytes": (self._draft / f"{name}.npy").stat().st_size, "crc32": file.checksum}
+                name: _described(self._draft / f"{name}.npy", file.checksum)
                 for name, file in self._files.items()
             },
         }
         (self._draft / INDEX).write_text(json.dumps(fields, indent=1, allow_nan=False), encoding="utf-8")
+
+
+def _described(path: Path, checksum: int) -> dict[str, int]:
+    found = path.stat()
+    return {"bytes": found.st_size, "crc32": checksum, "mtime_ns": found.st_mtime_ns}
 
 
 def check_folder(target: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TextIO
 from maxmargin.results.solution import Progress
 from maxmargin.results.wording import percent
 
-__all__ = ["Ticker", "watching"]
+__all__ = ["Ticker", "tell", "watching"]
 
 _BAR = 20  # letters
 
@@ -168,6 +168,11 @@ def _bar(line: str, share: float) -> str:
         f'<div style="{look}"><progress max="1" value="{share:.3f}" aria-label="digits gained"></progress>'
         f"<span>{escape(line.strip())}</span></div>"
     )
+
+
+def tell(line: str) -> None:
+    """Say before a fit what is done that takes long."""
+    print(line, file=sys.stderr, flush=True)
 
 
 def watching(

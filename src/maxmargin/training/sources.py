@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.errors import InvalidParameter
@@ -39,7 +41,13 @@ def _is_dask(X: Any) -> bool:
 
 
 def given(
-    X: Any, y: Any, sample_weight: Any, client: Any = None
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    client: Any = None,
+    *,
+    memory: int | None = None,
+    say: Callable[[str], Any] = lambda line: None,
 ) -> Given | RowStore | DaskBlocks | ParquetData:
     """Return what there is to fit to.
 
@@ -51,6 +59,11 @@ def given(
         have their own.
     client : distributed.Client, optional
         For rows on a cluster only.
+    memory : int, optional
+        How many bytes a fit may hold: then a file's rows are stored on disk. Without it they are where they
+        would not fit into memory.
+    say : callable
+        Is told what is done about a large file.
     """
     if client is not None and not (_is_dask(X) or isinstance(X, ParquetData)):
         how = ": ParquetData(path, label=…) is a data set that it reads" if isinstance(X, str) else ""
@@ -69,12 +82,32 @@ def given(
     if isinstance(X, RowStore | ParquetData):
         return X
     if not isinstance(X, Data):
-        if is_row_store(X):
-            return open_store(X)
-        from maxmargin.inputs.load import load_data  # with its formats
-
-        X = load_data(X)
+        return open_store(X) if is_row_store(X) else _from_file(Path(X), memory, say)
     return Given(X.X, X.y, X.sample_weight, X)
+
+
+def _from_file(path: Path, memory: int | None, say: Callable[[str], Any]) -> Given | RowStore:
+    """Read a file, or store its rows on disk where they are more than memory holds."""
+    from maxmargin.inputs.load import load_data  # with its formats
+    from maxmargin.inputs.memory_estimate import is_too_large, memory_to_fit
+    from maxmargin.inputs.memory_sizes import available_memory, memory_text
+    from maxmargin.inputs.settings import ReadSettings
+
+    available = available_memory()
+    if memory is None and not is_too_large(path, ReadSettings(), available):
+        data = load_data(path)
+        return Given(data.X, data.y, data.sample_weight, data)
+    from maxmargin.inputs.stored_copy import stored_copy
+    from maxmargin.training.memory_plan import check_storing
+
+    check_storing(path, True, ReadSettings(), memory)
+    if memory is None:
+        needed = memory_text(memory_to_fit(path, ReadSettings()))
+        say(f"{path} would take about {needed} of memory, and {memory_text(available)} are there")
+    store, is_old = stored_copy(path, ReadSettings(), say=say)
+    if is_old:
+        say(f"the rows of {path} are in {store.folder}, stored before")
+    return store
 
 
 def with_provenance(model: LinearModel, source: Given) -> LinearModel:

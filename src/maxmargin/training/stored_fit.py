@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,17 +11,20 @@ from typing import Any
 from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError
 from maxmargin.inputs.disk_rows import DiskRows
 from maxmargin.inputs.mapped_rows import MappedRows
-from maxmargin.inputs.pass_journal import OtherFit, PassJournal, open_journal
+from maxmargin.inputs.memory_sizes import held_memory
+from maxmargin.inputs.pass_journal import OtherFit, open_journal
 from maxmargin.inputs.row_store import RowStore
+from maxmargin.results.solution import Plan
 from maxmargin.solvers.choose import SOLVERS
 from maxmargin.training.checkpoints import Checkpoints
+from maxmargin.training.memory_plan import MemoryPlan, plan_memory
 from maxmargin.training.model import LinearModel
 from maxmargin.training.one_vs_rest import solve_all
 from maxmargin.training.settings import Settings
 from maxmargin.training.solved_model import model_of
 from maxmargin.training.stored_targets import stored_targets
 
-__all__ = ["fit_stored", "refuse_calibration"]
+__all__ = ["fit_stored", "memory_plan", "refuse_calibration"]
 
 
 # From so many columns of sparse rows on, descent over the rows is a method to consider: it needs an array of
@@ -29,7 +33,12 @@ _MANY_COLUMNS = 2_000
 
 
 def fit_stored(
-    store: RowStore, settings: Settings, *, costs: dict[str, Any], memories: list[Any] | None = None
+    store: RowStore,
+    settings: Settings,
+    *,
+    costs: dict[str, Any],
+    memories: list[Any] | None = None,
+    memory: MemoryPlan | None = None,
 ) -> LinearModel:
     """Fit to rows on disk; a fit of the same rows and settings that was killed goes on where it was.
 
@@ -41,15 +50,25 @@ def fit_stored(
         C, lam and class_weight, as the user gave them.
     memories : list, optional
         Of an earlier fit in this process.
+    memory : MemoryPlan, optional
+        What may be held in memory; by `memory_plan`.
     """
     if len(store.classes) < 2:
         raise InvalidInput(f"{store.folder} holds one class, {store.classes[0]!s}; a classifier needs two")
+    by_descent = _may_descend(store, settings.solver)
+    condensed = None
+    if memory is not None:
+        by_descent, condensed = memory.by_descent, memory.condensed_bytes
+        solver = "dual_descent" if by_descent and settings.solver == "auto" else settings.solver
+        settings = replace(settings, threads=memory.threads, solver=solver)
     # One class after the other: each pass has all threads, and their order is the journal's.
-    fit = _fit_by_descent if _may_descend(store, settings) else _fit_by_passes
-    model = fit(store, settings, costs, memories)
+    fit = _fit_by_descent if by_descent else _fit_by_passes
+    told = replace(settings, announce=_announcing(settings.announce))
+    model = fit(store, told, costs, memories, condensed)
     names = store.feature_names
     return replace(
         model,
+        plans=[_from_disk(plan) for plan in model.plans],
         feature_names=None if names is None else list(names),
         scheme=str(store.source.get("scheme", model.scheme)),
         label=store.source.get("label"),
@@ -57,25 +76,49 @@ def fit_stored(
     )
 
 
-def _may_descend(store: RowStore, settings: Settings) -> bool:
-    if settings.solver != "auto":
-        return settings.solver in SOLVERS and SOLVERS[settings.solver].needs.vectors_at_hand
+def memory_plan(store: RowStore, limit: int, *, solver: str, threads: int) -> MemoryPlan:
+    """Return how a fit to these rows keeps within so many bytes, or say what the least is."""
+    by_descent = _may_descend(store, solver)
+    ways = (by_descent, not by_descent) if solver == "auto" and store.is_sparse else (by_descent,)
+    return plan_memory(store, limit, held_memory(), threads=threads, ways=ways)
+
+
+def _from_disk(plan: Plan) -> Plan:
+    return replace(plan, reason=f"{plan.reason}; rows read from disk")
+
+
+def _announcing(announce: Callable[[Plan], Any] | None) -> Callable[[Plan], Any] | None:
+    return None if announce is None else lambda plan: announce(_from_disk(plan))
+
+
+def _may_descend(store: RowStore, solver: str) -> bool:
+    if solver != "auto":
+        return solver in SOLVERS and SOLVERS[solver].needs.vectors_at_hand
     return store.is_sparse and store.n_columns > _MANY_COLUMNS
 
 
 def _fit_by_passes(
-    store: RowStore, settings: Settings, costs: dict[str, Any], memories: list[Any] | None
+    store: RowStore,
+    settings: Settings,
+    costs: dict[str, Any],
+    memories: list[Any] | None,
+    condensed: int | None,
 ) -> LinearModel:
     """Fit with everything on disk, and a journal of the passes."""
     journal = None if memories else open_journal(_folder_of(store, settings, costs))
+
+    def fit() -> LinearModel:
+        rows = DiskRows(store, threads=settings.threads, condensed_bytes=condensed, journal=journal)
+        return _fit(rows, store, settings, costs, memories)
+
     if journal is None:
-        return _fit(DiskRows(store, threads=settings.threads), store, settings, costs, memories)
+        return fit()
     try:
         try:
-            model = _fit(_journalled(store, settings, journal), store, settings, costs, None)
+            model = fit()
         except OtherFit:  # say, the journal of another release: nothing is lost but time
             journal.clear()
-            model = _fit(_journalled(store, settings, journal), store, settings, costs, None)
+            model = fit()
     except MaxMarginError:
         journal.remove()
         raise
@@ -86,17 +129,17 @@ def _fit_by_passes(
     return model
 
 
-def _journalled(store: RowStore, settings: Settings, journal: PassJournal) -> DiskRows:
-    return DiskRows(store, threads=settings.threads, journal=journal)
-
-
 def _fit_by_descent(
-    store: RowStore, settings: Settings, costs: dict[str, Any], memories: list[Any] | None
+    store: RowStore,
+    settings: Settings,
+    costs: dict[str, Any],
+    memories: list[Any] | None,
+    condensed: int | None,
 ) -> LinearModel:
     """Fit with the features on disk and a few numbers for each row in memory, saved now and then."""
     saved = Checkpoints(_folder_of(store, settings, costs))
     n_problems = 1 if len(store.classes) == 2 else len(store.classes)
-    rows = MappedRows(store, threads=settings.threads)
+    rows = MappedRows(store, threads=settings.threads, condensed_bytes=condensed)
     model = _fit(
         rows,
         store,

@@ -9,6 +9,7 @@ from typing import Any
 
 from maxmargin._core import StopToken
 from maxmargin.errors import CalibrationWarning, ConvergenceWarning, Interrupted, InvalidParameter
+from maxmargin.inputs.memory_sizes import parse_memory
 from maxmargin.inputs.row_store import RowStore
 from maxmargin.losses.table import DUAL_LOSSES
 from maxmargin.results.calibration import CALIBRATIONS
@@ -19,7 +20,7 @@ from maxmargin.training.costs import make_targets
 from maxmargin.training.model import LinearModel
 from maxmargin.training.model_card import with_counts
 from maxmargin.training.one_vs_rest import solve_all
-from maxmargin.training.progress import Ticker, watching
+from maxmargin.training.progress import Ticker, tell, watching
 from maxmargin.training.settings import Settings, limits_from, offset_from, seed_from
 from maxmargin.training.solved_model import is_main_thread, model_of
 from maxmargin.training.sources import Given, given, with_provenance
@@ -96,6 +97,7 @@ def fit_linear(
     announce: Callable[[Plan], Any] | None = None,
     start: LinearModel | None = None,
     client: Any = None,
+    memory: str | int | None = None,
 ) -> LinearModel:
     """Fit without warning or raising at the end; `train` and the estimators do that.
 
@@ -132,8 +134,10 @@ def fit_linear(
         Continue from this model of the same rows.
     client : distributed.Client
         For rows on a Dask cluster; None takes the one that is current.
+    memory : str or int, optional
+        What the fit may hold in memory, such as "500MB": rows of a file are stored beside it, once, and read
+        from disk. Without it that is done for a file only that does not fit into memory.
     """
-    source = given(X, y, sample_weight, client)
     loss = check_choice("loss", loss, DUAL_LOSSES)
     offset = offset_from(fit_intercept, penalize_intercept, intercept_scaling)
     limits = limits_from(tol, max_iter, max_time)
@@ -152,15 +156,22 @@ def fit_linear(
         watching(watch, ticker),
         announce,
     )
+    limit = None if memory is None else parse_memory(memory)
+    source = given(X, y, sample_weight, client, memory=limit, say=tell if verbose else lambda line: None)
+    if limit is not None and not isinstance(source, RowStore):
+        raise InvalidParameter("memory is for rows on disk: give a file, or what store_data returns")
     costs = {"C": C, "lam": lam, "class_weight": class_weight}
     memories = None if start is None else start.memories
     try:
         if not isinstance(source, Given):
-            from maxmargin.training.stored_fit import fit_stored, refuse_calibration
+            from maxmargin.training.stored_fit import fit_stored, memory_plan, refuse_calibration
 
             refuse_calibration(calibrate)
             if isinstance(source, RowStore):
-                return fit_stored(source, settings, costs=costs, memories=memories)
+                plan = None
+                if limit is not None:
+                    plan = memory_plan(source, limit, solver=solver, threads=settings.threads)
+                return fit_stored(source, settings, costs=costs, memories=memories, memory=plan)
             from maxmargin.training.dask_fit import fit_on_dask
 
             return fit_on_dask(source, settings, costs, client=client)
