@@ -76,7 +76,7 @@ test: lint check-cpp $(VENV)/.built $(VENV)/.tools ## lint, C++ tests and Python
 
 .PHONY: test-all
 test-all: lint check-cpp $(VENV)/.built $(VENV)/.tools $(VENV)/.docs ## the same with the slow tests
-	$(PYTEST) -m "slow or not slow"
+	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-all} $(PYTEST) -m "slow or not slow"
 
 .PHONY: lint
 lint: $(VENV)/.built $(VENV)/.tools ## style, types, layers

@@ -1,6 +1,6 @@
 """Settings of the whole suite: property tests draw the same examples every time, however long it takes.
 
-New examples, and many more of them: ``HYPOTHESIS_PROFILE=thorough make test``.
+``make test-all`` draws more of them. New examples, and very many: ``HYPOTHESIS_PROFILE=thorough make test``.
 """
 
 import os
@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, settings
 
 # No time limits, which a busy machine would miss.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("maxmargin", patient, derandomize=True)
+settings.register_profile("maxmargin", patient, derandomize=True, max_examples=50)
+settings.register_profile("all", patient, derandomize=True)
 settings.register_profile("thorough", patient, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "maxmargin"))
 

@@ -161,7 +161,16 @@ def test_typed_parameters_are_compared(play):
     play.wait_for_function("() => document.querySelector('#hand-words').textContent.includes('within')")
 
 
-@pytest.mark.parametrize("method", ["perceptron", "pegasos", "hinge_sgd", "logistic_sgd", "descent"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "perceptron",
+        "pegasos",
+        pytest.param("hinge_sgd", marks=pytest.mark.slow),
+        pytest.param("logistic_sgd", marks=pytest.mark.slow),
+        "descent",
+    ],
+)
 def test_steps_lead_forth_and_back_to_the_same_place(play, method):
     play.click("#tab-steps")
     play.select_option("#method", method)

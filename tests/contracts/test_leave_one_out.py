@@ -49,7 +49,7 @@ def check_against_refits(problem, *, examples=None):
 def test_equals_brute_force(name, offset):
     X, sign = load(name)
     for C in (0.01, 1.0, 100.0):
-        examples = np.random.default_rng(0).choice(len(sign), 12, replace=False)
+        examples = np.random.default_rng(0).choice(len(sign), 6, replace=False)
         check_against_refits(problem_of(X, sign, C, offset), examples=examples)
 
 

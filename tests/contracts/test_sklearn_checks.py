@@ -65,7 +65,7 @@ ESTIMATORS = [
     Pegasos(),
     Pegasos(step="1/(lam t)", fit_intercept=True, averaged=True),
     Perceptron(),
-    Perceptron(normalize=True, shuffle=True, averaged=True, trace=True),
+    Perceptron(normalize=True, shuffle=True, averaged=True, trace=True, max_passes=20),
     ZeroOneClassifier(node_limit=1),
 ]
 
@@ -98,8 +98,18 @@ MANY_FITS = (
 )
 
 
+# Of an estimator that is there with other settings already.
+VARIATIONS = [
+    "ExponentialLossClassifier(max_iter=100, method='coordinate'",
+    "LinearSVM(C=inf)",
+    "LinearSVM(calibrate='sigmoid'",
+    "LinearClassifier(tol",
+]
+
+
 def marked(estimator, check):
     is_slow = isinstance(estimator, ZeroOneClassifier) and name_of(check) in MANY_FITS
+    is_slow = is_slow or any(str(estimator).startswith(name) for name in VARIATIONS)
     return pytest.param(estimator, check, marks=pytest.mark.slow if is_slow else ())
 
 

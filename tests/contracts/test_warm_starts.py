@@ -69,7 +69,7 @@ def wide_and_sparse(n_rows, n_columns):
         if loss in SOLVERS[name].needs.losses and name not in BASELINES
     ],
 )
-@pytest.mark.parametrize("ratio", [2.0, 0.5])
+@pytest.mark.parametrize("ratio", [2.0, pytest.param(0.5, marks=pytest.mark.slow)])
 def test_another_cost_is_cheaper_from_the_old_solution(made, loss, name, ratio):
     X, sign = made
     rows = MemoryRows(X)

@@ -221,7 +221,14 @@ INTERRUPTED_FIT = """
 """
 
 
-@pytest.mark.parametrize(("name", "n_classes", "n_jobs"), [("svm", 2, 1), ("svm", 4, 1), ("logistic", 4, 2)])
+@pytest.mark.parametrize(
+    ("name", "n_classes", "n_jobs"),
+    [
+        pytest.param("svm", 2, 1, marks=pytest.mark.slow),
+        pytest.param("svm", 4, 1, marks=pytest.mark.slow),
+        ("logistic", 4, 2),
+    ],
+)
 def test_ctrl_c_keeps_the_best_model(name, n_classes, n_jobs):
     command = [sys.executable, "-c", textwrap.dedent(INTERRUPTED_FIT), name, str(n_classes), str(n_jobs)]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -105,7 +105,15 @@ WRITERS = {
 }
 
 
-@pytest.fixture(params=WRITERS.values(), ids=WRITERS)
+FILMS = ("film", "film as a page")  # drawn for long, and written as any other file is
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(writer, id=name, marks=pytest.mark.slow if name in FILMS else ())
+        for name, writer in WRITERS.items()
+    ]
+)
 def writer(request, tmp_path, capsys):
     """The file, and what writes it."""
     name, write = request.param

@@ -154,7 +154,7 @@ INTERRUPTED_SEARCH = """
 @pytest.mark.parametrize(
     ("n_jobs", "refit"),
     [
-        (1, "refit"),
+        pytest.param(1, "refit", marks=pytest.mark.slow),
         (2, "loo"),
         pytest.param(2, "refit", marks=pytest.mark.slow),
         pytest.param(2, "no", marks=pytest.mark.slow),

@@ -74,7 +74,9 @@ def solved(optimum, groups, new_costs, *, token=None, threads=1, signs_only=Fals
 
 @pytest.mark.parametrize("offset", OFFSETS)
 @pytest.mark.parametrize("make", [text_like, whole_numbers, zeros_and_ones])
-@pytest.mark.parametrize(("C", "has_copies"), [(0.03, True), (0.3, False), (3.0, True)])
+@pytest.mark.parametrize(
+    ("C", "has_copies"), [(0.03, True), pytest.param(0.3, False, marks=pytest.mark.slow), (3.0, True)]
+)
 def test_agreements_are_those_of_fits_without_the_example(make, offset, C, has_copies):
     problem = problem_of(make, offset, C, has_copies=has_copies, weighted=has_copies)
     optimum, examples, groups, new_costs = support_of(problem)
@@ -88,7 +90,7 @@ def test_agreements_are_those_of_fits_without_the_example(make, offset, C, has_c
 
 
 @pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize("C", [1e-3, 1e-2, 30.0, 1e3])
+@pytest.mark.parametrize("C", [1e-3, *(pytest.param(C, marks=pytest.mark.slow) for C in (1e-2, 30.0)), 1e3])
 def test_no_agreement_is_further_from_the_truth_than_its_bound(offset, C):
     for make in (text_like, whole_numbers):
         problem = problem_of(make, offset, C, weighted=True, seed=3)

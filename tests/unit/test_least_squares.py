@@ -173,7 +173,7 @@ def test_bits_do_not_depend_on_the_threads_of_blas():
     """Two processes, one and two threads for NumPy's libraries, the same coefficients to the last bit."""
     code = (
         "import numpy as np; from maxmargin import LeastSquaresClassifier as L; r = np.random.default_rng(0);"
-        "X = r.normal(size=(30000, 40)); y = np.sign(X[:, 0] + r.normal(size=30000));"
+        "X = r.normal(size=(9000, 40)); y = np.sign(X[:, 0] + r.normal(size=9000));"
         "Z = r.normal(size=(60, 900)); Z[1] = Z[0]; u = np.sign(r.normal(size=60)); u[:2] = 1, -1;"
         "print(L().fit(X, y).coef_.tobytes().hex()[:2000], L().fit(Z, u).coef_.tobytes().hex()[:2000])"
     )

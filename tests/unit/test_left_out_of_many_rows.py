@@ -80,13 +80,13 @@ def test_many_support_vectors_are_decided_by_bands():
 @pytest.mark.parametrize("offset", OFFSETS)
 @pytest.mark.parametrize("tol", [0.3, 1e-2, 1e-4])
 def test_no_wrong_sign_is_certified_from_an_inexact_fit(offset, tol):
-    for seed in range(4):
+    for seed in range(2):
         problem = problem_of(offset, C=2.0, seed=seed)
         optimum, groups, new_costs = cases_of(problem, tol)
         exact, _, _ = cases_of(problem)
         decisions = decide_by_certificates(optimum, groups, new_costs, StopToken(), 1)
         near = np.flatnonzero((decisions > 0) & (np.abs(exact.agreements[groups]) < 1.5))
-        for case in near[:: max(1, near.size // 15)]:
+        for case in near[:: max(1, near.size // 10)]:
             assert refitted(exact, groups[case], new_costs[case]) > 0
 
 

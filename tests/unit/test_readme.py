@@ -63,6 +63,7 @@ def test_links_lead_somewhere():
     assert [target for target in here if not (ROOT / target).exists()] == []
 
 
+@pytest.mark.slow
 def test_picture_is_what_the_script_draws(tmp_path):
     spec = importlib.util.spec_from_file_location("script", ROOT / "scripts" / "make_readme_picture.py")
     script = importlib.util.module_from_spec(spec)
