@@ -182,17 +182,17 @@ def test_a_file_larger_than_memory_is_fitted_from_disk(path, monkeypatch, capsys
 
 
 def test_memory_is_a_parameter_of_train(path):
-    model = train(path, memory="1GB", loss="logistic")
+    model = train(path, memory="20GB", loss="logistic")
     np.testing.assert_array_equal(model.coef, train(path, loss="logistic").coef)
     assert model.label == "y"
     store = stored_copy(path, ReadSettings())
     assert store.is_old
     for source in (store.store, store.store.folder):
-        np.testing.assert_array_equal(train(source, memory=10**9, loss="logistic").coef, model.coef)
+        np.testing.assert_array_equal(train(source, memory=20 * 10**9, loss="logistic").coef, model.coef)
     with pytest.raises(InvalidParameter, match=r"memory=1.0 MB is too little for 200 rows of 3 columns"):
         train(path, memory="1MB")
     with pytest.raises(InvalidParameter, match="memory is for rows on disk"):
-        train(np.eye(2), [0, 1], memory="1GB")
+        train(np.eye(2), [0, 1], memory="20GB")
     with pytest.raises(InvalidParameter, match="such as 500MB"):
         train(path, memory="lots")
     (path.with_name("other.csv")).write_text(path.read_text())

@@ -48,7 +48,7 @@ EXAMPLES = """\
   maxmargin train a9a.svm --loss logistic --C 0.1 --tol 1e-6 -o small.model
   maxmargin train a9a.svm --calibrate sigmoid  with probabilities for predict
   maxmargin train a9a.svm --max-time 60        the best model after a minute
-  maxmargin train cells.csv --memory 500MB     rows larger than memory
+  maxmargin train cells.csv --memory 4GB       rows larger than memory
   zcat big.gz | maxmargin train - big.model    rows from another program
 """
 

@@ -163,8 +163,8 @@ class RoundedHinge:
         gradient[:d] = self._residual()
         self._pull = 0.0
         if offset.kind == "free":
-            # A little inertia of the offset, for when no row is free. Next to none with free rows: where columns
-            # are far from zero, w does most of what b does, and little is left of its own curvature.
+            # A little inertia of the offset, for when no row is free. Next to none with free rows: where
+            # columns are far from zero, w does most of what b does, and little is left of its own curvature.
             if self._found.free:
                 self._pull = 1e-12 * matrix[d, d]
             else:

@@ -37,6 +37,8 @@ class MemoryPlan:
         Whether a few numbers for each row are in memory, as descent wants them; else they are on disk.
     condensed_bytes : int
         What condensed copies of the rows may take.
+    has_room_for_system : bool
+        Whether a method may be chosen that solves a system as large as the rows are wide.
     """
 
     limit: int
@@ -44,6 +46,7 @@ class MemoryPlan:
     threads: int
     by_descent: bool
     condensed_bytes: int
+    has_room_for_system: bool
 
     def __str__(self) -> str:
         where = "in memory" if self.by_descent else "on disk"
@@ -70,7 +73,8 @@ def plan_memory(
         for fewer in range(threads, 0, -1):
             needed = held + fit_bytes(store, fewer, by_descent)
             if needed <= limit:
-                return MemoryPlan(limit, needed, fewer, by_descent, limit - needed)
+                is_roomy = not by_descent or needed + fit_bytes(store, fewer, by_descent=False) <= limit
+                return MemoryPlan(limit, needed, fewer, by_descent, limit - needed, is_roomy)
     least = held + min(fit_bytes(store, 1, by_descent) for by_descent in ways)
     raise InvalidParameter(
         f"memory={memory_text(limit)} is too little for {plural(store.n_rows, 'row')} of "

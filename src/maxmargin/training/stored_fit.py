@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -56,19 +55,22 @@ def fit_stored(
     if len(store.classes) < 2:
         raise InvalidInput(f"{store.folder} holds one class, {store.classes[0]!s}; a classifier needs two")
     by_descent = _may_descend(store, settings.solver)
-    condensed = None
+    condensed, why = None, ""
     if memory is not None:
         by_descent, condensed = memory.by_descent, memory.condensed_bytes
-        solver = "dual_descent" if by_descent and settings.solver == "auto" else settings.solver
-        settings = replace(settings, threads=memory.threads, solver=solver)
+        settings = replace(settings, threads=memory.threads)
+        if not memory.has_room_for_system and settings.solver == "auto":
+            settings = replace(settings, solver="dual_descent")
+            why = "in this memory there is no room for a system of as many equations as columns"
     # One class after the other: each pass has all threads, and their order is the journal's.
     fit = _fit_by_descent if by_descent else _fit_by_passes
-    told = replace(settings, announce=_announcing(settings.announce))
+    announce = settings.announce
+    told = replace(settings, announce=announce and (lambda plan: announce(_from_disk(plan, why))))
     model = fit(store, told, costs, memories, condensed)
     names = store.feature_names
     return replace(
         model,
-        plans=[_from_disk(plan) for plan in model.plans],
+        plans=[_from_disk(plan, why) for plan in model.plans],
         feature_names=None if names is None else list(names),
         scheme=str(store.source.get("scheme", model.scheme)),
         label=store.source.get("label"),
@@ -83,12 +85,9 @@ def memory_plan(store: RowStore, limit: int, *, solver: str, threads: int) -> Me
     return plan_memory(store, limit, held_memory(), threads=threads, ways=ways)
 
 
-def _from_disk(plan: Plan) -> Plan:
-    return replace(plan, reason=f"{plan.reason}; rows read from disk")
-
-
-def _announcing(announce: Callable[[Plan], Any] | None) -> Callable[[Plan], Any] | None:
-    return None if announce is None else lambda plan: announce(_from_disk(plan))
+def _from_disk(plan: Plan, why: str) -> Plan:
+    """Return the plan with where the rows are, and why it is this method if not for its speed."""
+    return replace(plan, reason=f"{why or plan.reason}; rows read from disk")
 
 
 def _may_descend(store: RowStore, solver: str) -> bool:
