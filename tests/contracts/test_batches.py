@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from interrupts import interrupt_when
 from sklearn.base import clone
 
-from maxmargin import HingeSGD, LogisticSGD, Pegasos, Perceptron, _core, load_data, store_data
+from maxmargin import HingeSGD, LogisticSGD, ParquetData, Pegasos, Perceptron, _core, load_data, store_data
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter
 from maxmargin.inputs import stored_batches
 
@@ -340,6 +340,8 @@ def test_what_takes_all_rows_at_once_is_refused():
         Pegasos().fit([[1.0, 2.0], [3.0, 4.0]])
     with pytest.raises(ValueError, match="y"):
         Pegasos().fit(X0)
+    with pytest.raises(InvalidParameter, match="a ParquetData is read by the workers of a cluster"):
+        Pegasos().fit(ParquetData("somewhere.parquet", label="y"))
 
 
 # ---------------------------------------------------------------- Ctrl-C

@@ -19,6 +19,7 @@ from maxmargin.estimators.labels import checked_labels
 from maxmargin.estimators.online_batches import limits_over_batches, refuse_weights, signs_of, walk_batches
 from maxmargin.estimators.stream_classes import classes_of_the_stream
 from maxmargin.inputs.batch_source import batch_source, is_batches
+from maxmargin.inputs.row_store import RowStore
 from maxmargin.learners.batch_course import Batch, Measured, measured
 from maxmargin.learners.online import Limits, Outcome, learn
 from maxmargin.learners.online_method import OnlineMethod, arrangement_of
@@ -153,6 +154,11 @@ class OnlineEstimator(LinearEstimator, ABC):
             if self._model.feature_names is not None:
                 self.feature_names_in_ = np.array(self._model.feature_names, dtype=object)
             return self
+        if is_source(X) and not isinstance(source, RowStore):
+            raise InvalidParameter(
+                f"a {type(X).__name__} is read by the workers of a cluster, and an online learner walks from "
+                "row to row in one process: hand in its parts as batches, or store_data(path, folder)"
+            )
         method, batches = self._method(), batch_source(source)
         parameters = self.get_params(deep=False)
         limits = limits_over_batches(self._limits(1), parameters, repeats=batches.repeats)
