@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from reference.on_dask import on_dask
 from reference.on_disk import on_disk
 from reference.opaque_rows import OpaqueRows
 from reference.oracles import Optimum, find_optimum
@@ -114,7 +116,10 @@ ROWS: dict[str, Callable[[Any], Rows]] = {
     "on disk": on_disk,
     "on disk, vectors in memory": lambda X: on_disk(X, kind=MappedRows),
     "on disk, 2 threads": lambda X: on_disk(X, threads=2),
+    "on a Dask cluster": on_dask,
 }
+if find_spec("distributed") is None:
+    del ROWS["on a Dask cluster"]
 
 
 def opened(rows: Rows, vector: Any) -> np.ndarray:

@@ -11,7 +11,8 @@
         │       └── ModelFileError         … and which should be a model
         ├── InvalidParameter (ValueError)  a setting outside its range, or two that exclude each other
         ├── NoFiniteOptimum (ValueError)   the objective has no minimum; carries the direction
-        └── NotSeparable (ValueError)      no hyperplane separates the classes; carries the proof
+        ├── NotSeparable (ValueError)      no hyperplane separates the classes; carries the proof
+        └── RowsLost                       rows on a cluster that nobody has any more; carries the best model
     KeyboardInterrupt
     └── Interrupted                        Ctrl-C during `train`; carries the best model so far
     Warning
@@ -31,6 +32,14 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from maxmargin.warning_kinds import (
+    CacheWarning,
+    CalibrationWarning,
+    ConvergenceWarning,
+    LeaveOneOutWarning,
+    SkippedLines,
+)
+
 __all__ = [
     "CacheWarning",
     "CalibrationWarning",
@@ -45,6 +54,7 @@ __all__ = [
     "ModelFileError",
     "NoFiniteOptimum",
     "NotSeparable",
+    "RowsLost",
     "SkippedLines",
     "UnreadableFile",
 ]
@@ -278,100 +288,30 @@ class NotSeparable(MaxMarginError, ValueError):
         return NotSeparable(f"{what}: {self.message}", self.separability)
 
 
-class CacheWarning(UserWarning):
-    r"""A binary copy of a file is damaged or could not be kept; the file itself was read instead.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> from maxmargin import CacheWarning, load_data
-    >>> with TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     source = Path(folder) / "two.svm"
-    ...     _ = source.write_text("+1 1:0.5\n-1 1:2\n")
-    ...     _ = Path(folder, "two.svm.maxmargin-cache").write_text("something else")
-    ...     data = load_data(source, cache=True)
-    >>> data.n_rows, [warning.category is CacheWarning for warning in caught]
-    (2, [True])
-    """
-
-
-class CalibrationWarning(UserWarning):
-    """Probabilities were asked for and could not be fitted; the model predicts without them.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from maxmargin import CalibrationWarning, LinearSVM
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     model = LinearSVM(calibrate="sigmoid").fit([[0.0], [1.0]], [-1, 1])
-    >>> issubclass(caught[0].category, CalibrationWarning), hasattr(model, "predict_proba")
-    (True, False)
-    """
-
-
-class ConvergenceWarning(UserWarning):
-    """The certified gap is above the tolerance asked for; the message says by how much.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from maxmargin import ConvergenceWarning, LinearSVM
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     model = LinearSVM(max_iter=1).fit([[0.0], [1.0], [2.0], [3.0]], [-1, 1, -1, 1])
-    >>> issubclass(caught[0].category, ConvergenceWarning), model.certificate_.relative_gap > model.tol
-    (True, True)
-    """
-
-
-class LeaveOneOutWarning(UserWarning):
-    """Leave-one-out errors say little about new examples; the message says why.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from maxmargin import LeaveOneOutWarning, LinearSVM, leave_one_out
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     found = leave_one_out(LinearSVM(C=1e-3), [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1])
-    >>> issubclass(caught[0].category, LeaveOneOutWarning), found.is_meaningful
-    (True, False)
-    """
-
-
-class SkippedLines(UserWarning):
-    r"""Lines of a file could not be read and were left out, as `skip_bad_lines` asks for.
+class RowsLost(MaxMarginError):
+    """The rows cannot be reached any more, say because all workers of a cluster are gone.
 
     Parameters
     ----------
     message : str
-        Which file, how many lines, and what is wrong with the first.
-    n_lines : int
-        How many lines.
+        What happened, and how good the model is.
+    model : LinearModel, optional
+        The best so far. Its certificates are those of the last complete certificate passes: an objective and
+        a bound that were proved while the rows were there. None if the fit had not begun.
 
     Examples
     --------
-    >>> import warnings
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> from maxmargin import load_data
-    >>> with TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     path = Path(folder) / "some.svm"
-    ...     _ = path.write_text("+1 1:0.5\n-1 1:?\n-1 2:1\n")
-    ...     data = load_data(path, skip_bad_lines=True)
-    >>> data.n_rows, caught[0].message.n_lines
-    (2, 1)
+    >>> try:
+    ...     raise RowsLost("no Dask worker is left", model=None)
+    ... except MaxMarginError as error:
+    ...     print(error, error.model)
+    no Dask worker is left None
     """
 
-    def __init__(self, message: str, n_lines: int = 0) -> None:
+    def __init__(self, message: str, model: Any = None) -> None:
         # Both are kept in `args`, which is what pickle hands back to this constructor.
-        super().__init__(message, n_lines)
-        self.n_lines = n_lines
+        super().__init__(message, model)
+        self.model = model
 
     def __str__(self) -> str:
         return str(self.args[0])

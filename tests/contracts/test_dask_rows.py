@@ -34,6 +34,7 @@ from maxmargin.inputs.dask_blocks import dask_blocks  # noqa: E402
 from maxmargin.inputs.dask_rows import DaskRows  # noqa: E402
 
 PLAN = Plan("any", "a test")
+pytestmark = pytest.mark.xdist_group("dask")
 ALONE = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
 CASES = [("interior_point", "hinge"), ("semismooth_newton", "hinge"), ("newton", "logistic")]
 

@@ -17,6 +17,7 @@ from maxmargin.cli.fitting import (
     settings_of,
     strength,
 )
+from maxmargin.cli.on_dask import add_dask, train_on_dask
 from maxmargin.cli.options import (
     STANDARD,
     add_command,
@@ -92,6 +93,7 @@ def add_train(commands: Any) -> None:
         help="hold no more than this, such as 500MB: rows are stored beside DATA once and read from disk",
     )
     effort.add_argument("--max-iter", type=whole_number, help="stop after this many iterations of the solver")
+    add_dask(effort)
     add_reading(parser)
     add_common(parser)
     parser.set_defaults(run=run)
@@ -109,6 +111,8 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     check_settings(arguments)
     if arguments.memory is not None:
         return train_stored(arguments, voice, target)
+    if arguments.dask is not None:
+        return train_on_dask(arguments, voice, target)
     is_search = arguments.C == "auto"
     data = read_classes(arguments, voice, for_a_fit=is_one_fit(arguments))
     model, is_missed = search(arguments, data, voice) if is_search else (fit(arguments, data, voice), False)

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from sklearn.utils.validation import validate_data
 
-from maxmargin.errors import InvalidInput, InvalidParameter
+from maxmargin.errors import InvalidInput, InvalidParameter, RowsLost
 from maxmargin.estimators.labels import checked_labels
 from maxmargin.estimators.with_loss import LossEstimator
 from maxmargin.results.assessment import Assessment
@@ -79,7 +79,8 @@ class ConvexEstimator(LossEstimator):
 
         Returns
         -------
-        The estimator. Ctrl-C raises KeyboardInterrupt after keeping the best model found.
+        The estimator. Ctrl-C raises KeyboardInterrupt after keeping the best model found, and so does
+        `RowsLost`, when all workers of a cluster are gone.
         """
         loss = self._checked_loss()
         if is_source(X):
@@ -87,15 +88,20 @@ class ConvexEstimator(LossEstimator):
         else:
             validate_data(self, X, y, skip_check_array=True)
             y = checked_labels(y)
-        model = fit_linear(
-            X,
-            y,
-            loss=loss,
-            sample_weight=sample_weight,
-            start=self._previous_model(loss),
-            client=client,
-            **self._settings(),
-        )
+        try:
+            model = fit_linear(
+                X,
+                y,
+                loss=loss,
+                sample_weight=sample_weight,
+                start=self._previous_model(loss),
+                client=client,
+                **self._settings(),
+            )
+        except RowsLost as error:
+            if error.model is not None:
+                self._keep(error.model, for_warm_start=self.warm_start)
+            raise
         _refuse_one_class(model)
         self._keep(model, for_warm_start=self.warm_start)
         self._tell_how_it_ended()

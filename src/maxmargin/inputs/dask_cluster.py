@@ -11,8 +11,9 @@ import cloudpickle
 from maxmargin.errors import InvalidParameter, MaxMarginError
 from maxmargin.inputs.dask_worker import Failed, pickled, versions
 
-__all__ = ["client_of", "errands", "refuse_other_versions"]
+__all__ = ["client_of", "connected", "errands", "refuse_other_versions"]
 
+CONNECT_TIMEOUT = 5.0  # seconds; whoever mistypes an address should not wait for Dask's half minute
 PATIENCE = 0.2  # seconds between two looks for Ctrl-C and for workers that are gone
 
 
@@ -39,6 +40,24 @@ def client_of(given: Any) -> Any:
             "dask.distributed.Client(address). What fits into memory needs none: X.compute() of a Dask "
             "collection, load_data(path) of a file"
         ) from error
+
+
+def connected(address: str) -> Any:
+    """Return a client of the scheduler at an address, or say that there is none."""
+    try:
+        import distributed
+    except ImportError:
+        raise InvalidParameter('Dask is not installed: pip install "maxmargin[dask]"') from None
+    make: Any = distributed.Client
+    try:
+        return make(address, timeout=CONNECT_TIMEOUT, set_as_default=False)
+    except (OSError, TimeoutError):
+        raise MaxMarginError(
+            f"no Dask scheduler answered at {address} within {CONNECT_TIMEOUT:g} s; start one with "
+            "`dask scheduler`, and workers with `dask worker ADDRESS`"
+        ) from None
+    except (ValueError, TypeError) as error:
+        raise InvalidParameter(f"{address} is no address such as tcp://host:8786: {error}") from None
 
 
 def refuse_other_versions(client: Any, addresses: Sequence[str]) -> list[str]:

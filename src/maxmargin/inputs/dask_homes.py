@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from maxmargin._core import Stopped, StopToken
-from maxmargin.errors import InvalidInput, MaxMarginError
+from maxmargin.errors import InvalidInput, MaxMarginError, RowsLost
 from maxmargin.inputs.dask_calls import LOST, POLL, Calls, shared_out
 from maxmargin.inputs.dask_cluster import refuse_other_versions
 from maxmargin.inputs.dask_worker import Place, drop_fit, end_passes, stop_fit
@@ -27,6 +27,7 @@ __all__ = ["Homes", "Job"]
 
 MOST_LOSSES = 3  # workers that a block may take with it
 BETWEEN_SIGNS_OF_LIFE = 60.0  # seconds
+WORKER_TIMEOUT = 60.0  # seconds to wait for a worker when there is none
 NOWHERE = ""  # the home of a job whose result was lost or cancelled: it is sent again
 
 
@@ -47,14 +48,14 @@ class Homes:
     ----------
     client : distributed.Client
     n_blocks : int
-    worker_timeout : float
+    worker_timeout : float, optional
         Seconds to wait for a worker when there is none.
     """
 
-    def __init__(self, client: Any, n_blocks: int, worker_timeout: float = 60.0) -> None:
+    def __init__(self, client: Any, n_blocks: int, worker_timeout: float | None = None) -> None:
         self.client = client
         self.fit = f"maxmargin-{uuid.uuid4().hex}"
-        self._timeout = worker_timeout
+        self._timeout = WORKER_TIMEOUT if worker_timeout is None else worker_timeout
         self._attempts = itertools.count()
         self._alone_since: float | None = None
         self._next_life = time.monotonic() + BETWEEN_SIGNS_OF_LIFE
@@ -73,7 +74,7 @@ class Homes:
         try:
             found: dict[str, int] = self.client.ncores()
         except (OSError, TimeoutError) as error:
-            raise MaxMarginError(f"the Dask scheduler does not answer: {error}") from error
+            raise RowsLost(f"the Dask scheduler does not answer: {error}") from error
         new = [address for address in found if address not in self._alike]
         if new:
             self._alike.update(refuse_other_versions(self.client, new))
@@ -233,7 +234,7 @@ class Homes:
         elif self._alone_since is None:
             self._alone_since = now
         elif now - self._alone_since > self._timeout:
-            raise MaxMarginError(
+            raise RowsLost(
                 f"no Dask worker is left, and none came within {self._timeout:g} s; the fit was given up"
             )
         return workers
@@ -249,7 +250,7 @@ class Homes:
     def _count_loss(self, block: int) -> None:
         self._losses[block] += 1
         if self._losses[block] >= MOST_LOSSES:
-            raise MaxMarginError(
+            raise RowsLost(
                 f"{MOST_LOSSES} workers died while they were at block {block} (counted from 0) or its "
                 "neighbours, probably for want of memory. Use smaller blocks or workers with more memory"
             )

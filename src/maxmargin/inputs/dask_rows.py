@@ -63,24 +63,27 @@ class DaskRows(Rows):
 
     Records are joined in the tree over block numbers that `MemoryRows` uses, and workers join whole branches
     of it: equal blocks give equal bits, whatever the number of workers, and when some of them die on the way.
-    Passes that only write wait for the next one that has a record.
+    Passes that only write wait for the next one that has a record. Rows are not swept: each would wait for
+    the one before it, on whichever worker that is.
 
     Parameters
     ----------
     blocks : DaskBlocks
     client : distributed.Client
-    worker_timeout : float
+    worker_timeout : float, optional
         Seconds to wait for a worker when none is left.
     block_rows : int, optional
         Rows per block of subsets; by default as `MemoryRows` cuts them.
     """
+
+    can_sweep = False
 
     def __init__(
         self,
         blocks: DaskBlocks,
         client: Any,
         *,
-        worker_timeout: float = 60.0,
+        worker_timeout: float | None = None,
         block_rows: int | None = None,
     ) -> None:
         self._parts = blocks.parts

@@ -25,6 +25,7 @@ class Status(Enum):
     INTERRUPTED = "it was interrupted"
     NODE_LIMIT = "the number of nodes reached node_limit"
     STALLED = "rounding errors leave nothing to gain"
+    LOST = "the rows could not be reached any more"
 
 
 @dataclass(frozen=True)

@@ -104,12 +104,15 @@ class Rows(ABC):
     ----------
     vectors_at_hand : bool
         Whether numbers beside the rows are NumPy arrays that anybody may look at and compute with.
+    can_sweep : bool
+        Whether rows can be visited one by one; where not, `sweep` refuses in words.
     """
 
     n_rows: int
     n_columns: int
     n_values: int  # stored numbers: n_rows · n_columns when dense
     vectors_at_hand = False
+    can_sweep = True
 
     @abstractmethod
     def zeros(self, dtype: Any = np.float64) -> RowVector:

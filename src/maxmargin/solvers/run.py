@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin._core import Stopped, StopToken
-from maxmargin.errors import InvalidParameter
+from maxmargin.errors import InvalidParameter, RowsLost
 from maxmargin.losses.table import LOSSES
 from maxmargin.problem import Examination, Problem, examine
 from maxmargin.problem.examination import value_at_zero
@@ -166,7 +166,8 @@ def run(
     `checkpoint` is handed, after every certificate, the memory from which a later fit could go on.
 
     Whatever ends it, the solution is the best point found, and its certificate is one fresh pass over it.
-    A Ctrl-C ends with `Status.INTERRUPTED`; the caller raises KeyboardInterrupt once all is kept.
+    A Ctrl-C ends with `Status.INTERRUPTED`; the caller raises KeyboardInterrupt once all is kept. Only where
+    the rows are lost there is no fresh pass: `RowsLost` has the solution as it was last certified.
     """
     if problem.loss not in solver.needs.losses:
         names = ", ".join(sorted(solver.needs.losses))
@@ -179,11 +180,20 @@ def run(
     loop = _Loop(problem, solver, limits, watch, token, label, checkpoint)
     if problem.rows.n_values <= _CHEAP_VALUES:
         loop.next_check = 1.0
+    try:
+        return _solve(loop, plan, announce, lambda: solver.start(problem, memory, seed, limits.tol, token))
+    except RowsLost as error:
+        raise RowsLost(str(error), _last_certified(loop, plan)) from error
+
+
+def _solve(
+    loop: _Loop, plan: Plan, announce: Callable[[Plan], Any] | None, start: Callable[[], Any]
+) -> Solution:
     state = None
     try:
         if announce is not None:
             announce(plan)  # in here: a Ctrl-C from the moment the plan is told keeps what there is
-        state = solver.start(problem, memory, seed, limits.tol, token)
+        state = start()
         status = _iterate(loop, state)
     except Stopped:
         status = Status.MAX_TIME
@@ -263,6 +273,31 @@ def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
         history=History.of(loop.course),
         plan=plan,
         memory=None if state is None else loop.solver.remember(state),
+    )
+
+
+def _last_certified(loop: _Loop, plan: Plan) -> Solution | None:
+    """Return the best weights with what was proved about them; None if nothing was.
+
+    The objective and the bound may come from two passes: each holds by itself.
+    """
+    best = loop.best
+    if best.primal is None or best.dual is None:
+        return None
+    certificate = best.primal.certificate
+    if best.primal is not best.dual:
+        gap = max(best.objective - best.bound, 0.0)
+        certificate = replace(certificate, bound=best.bound, gap=gap, relative_gap=best.relative_gap())
+    return Solution(
+        coef=best.primal.w,
+        intercept=best.primal.b,
+        intercept_interval=best.primal.interval,
+        alpha=_NOTHING,
+        certificate=certificate,
+        status=Status.LOST,
+        n_iter=loop.iterations,
+        history=History.of(loop.course),
+        plan=plan,
     )
 
 

@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from maxmargin.errors import InvalidInput
+import numpy as np
+
+from maxmargin.errors import InvalidInput, InvalidParameter, RowsLost
 from maxmargin.inputs.dask_blocks import DaskBlocks
 from maxmargin.inputs.parquet_data import ParquetData
+from maxmargin.losses.table import LOSSES
+from maxmargin.results.certificate import Certificate
+from maxmargin.results.solution import History, Plan, Solution, Status
 from maxmargin.training.model import LinearModel
 from maxmargin.training.one_vs_rest import solve_all
 from maxmargin.training.settings import Settings
 from maxmargin.training.solved_model import model_of
-from maxmargin.training.stored_targets import stored_targets
+from maxmargin.training.stored_targets import StoredTargets, stored_targets
+
+if TYPE_CHECKING:
+    from maxmargin.inputs.dask_rows import DaskRows
 
 __all__ = ["fit_on_dask"]
 
 
 def fit_on_dask(
-    source: DaskBlocks | ParquetData, settings: Settings, costs: dict[str, Any], *, client: Any = None
+    source: DaskBlocks | ParquetData,
+    settings: Settings,
+    costs: dict[str, Any],
+    *,
+    client: Any = None,
+    start: LinearModel | None = None,
 ) -> LinearModel:
     """Fit on the workers of a Dask client.
 
@@ -32,26 +45,83 @@ def fit_on_dask(
         C, lam and class_weight, as the user gave them.
     client : distributed.Client, optional
         By default the one that is current here.
+    start : LinearModel, optional
+        Continue from its weights.
     """
     from maxmargin.inputs.dask_cluster import client_of  # with what Dask brings along
     from maxmargin.inputs.dask_rows import DaskRows
 
+    _refuse_to_continue(start, settings)
     client = client_of(client)
     blocks = _blocks_of(source, client)
     rows = DaskRows(blocks, client)
     try:
-        if rows.n_rows == 0:
-            raise InvalidInput("there is no row to learn from: all blocks are empty")
-        if len(rows.classes) < 2:
-            raise InvalidInput(f"y holds one class, {rows.classes[0]!s}; a classifier needs two")
-        rows.norms()  # finds values that are not finite before anything else is done
-        targets = stored_targets(rows, rows.classes, loss=settings.loss, **costs)
-        # One class after the other: each pass has all workers.
-        solutions = solve_all(rows, targets, replace(settings, threads=1))
-        # Nothing to start from again: the numbers beside the rows go when the workers are freed.
-        model = replace(model_of(solutions, targets, settings, rows), memories=[None] * len(solutions))
+        model = _fitted(rows, settings, costs, None if start is None else start.memories)
+    except RowsLost as error:
+        if error.model is None:
+            raise
+        best = _named(error.model, blocks)
+        told = f"{str(error).rstrip(chr(46))}. The exception's `model` is the best so far, {best.certificate}"
+        raise RowsLost(told, best) from error
     finally:
         rows.close()
+    return _named(model, blocks)
+
+
+def _refuse_to_continue(start: LinearModel | None, settings: Settings) -> None:
+    if start is not None and settings.loss == "hinge":
+        raise InvalidParameter(
+            "with the hinge loss a fit on a Dask cluster cannot continue an earlier one: the dual numbers "
+            "that it would need went with the workers. Leave out warm_start (start), or take "
+            'loss="squared_hinge" or "logistic", which continue from their weights'
+        )
+
+
+def _fitted(
+    rows: DaskRows, settings: Settings, costs: dict[str, Any], memories: list[Any] | None
+) -> LinearModel:
+    if rows.n_rows == 0:
+        raise InvalidInput("there is no row to learn from: all blocks are empty")
+    if len(rows.classes) < 2:
+        raise InvalidInput(f"y holds one class, {rows.classes[0]!s}; a classifier needs two")
+    rows.norms()  # finds values that are not finite before anything else is done
+    targets = stored_targets(rows, rows.classes, loss=settings.loss, **costs)
+    try:
+        # One class after the other: each pass has all workers.
+        solutions = solve_all(rows, targets, replace(settings, threads=1), memories)
+    except RowsLost as error:
+        found = [solution or _nothing_done(targets, settings, rows) for solution in error.model]
+        raise RowsLost(str(error), _without_vectors(model_of(found, targets, settings, rows))) from error
+    return _without_vectors(model_of(solutions, targets, settings, rows))
+
+
+def _nothing_done(targets: StoredTargets, settings: Settings, rows: DaskRows) -> Solution:
+    """Return the solution of a class of which nothing is certified: θ = 0, whose objective needs no rows."""
+    objective = targets.total_cost * float(LOSSES[settings.loss].value(0.0))
+    return Solution(
+        coef=np.zeros(rows.n_columns),
+        intercept=0.0,
+        intercept_interval=(0.0, 0.0),
+        alpha=np.zeros(0),
+        certificate=Certificate("duality", objective, 0.0, objective, 2.0**52),
+        status=Status.LOST,
+        n_iter=0,
+        history=History.of([]),
+        plan=Plan("none", "the rows were lost before it began"),
+    )
+
+
+def _without_vectors(model: LinearModel) -> LinearModel:
+    """Return the model without names of numbers that go when the workers are freed."""
+    kept = ("w", "offset")
+    memories = [
+        None if memory is None else {name: memory[name] for name in kept if name in memory}
+        for memory in model.memories
+    ]
+    return replace(model, memories=memories)
+
+
+def _named(model: LinearModel, blocks: DaskBlocks) -> LinearModel:
     names = blocks.feature_names
     return replace(
         model,

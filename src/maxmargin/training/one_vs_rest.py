@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from maxmargin._core import StopToken
-from maxmargin.errors import NoFiniteOptimum
+from maxmargin.errors import NoFiniteOptimum, RowsLost
 from maxmargin.problem import Problem
 from maxmargin.results.solution import Solution, Status
 from maxmargin.rows import Rows
@@ -33,7 +33,8 @@ def solve_all(
 ) -> list[Solution]:
     """Solve for every class against the rest; two classes make one problem, with the second positive.
 
-    Ctrl-C ends all of them with what they have; the solutions then say INTERRUPTED.
+    Ctrl-C ends all of them with what they have; the solutions then say INTERRUPTED. `RowsLost` carries a list
+    with a solution, or None, for each class.
     """
     positives = targets.positives
     if memories is None or len(memories) != len(positives):
@@ -104,9 +105,13 @@ class _Tokens:
 
 
 def _one_by_one(solve: Callable[[int], Solution], count: int, tokens: _Tokens) -> list[Solution]:
-    solutions = []
+    solutions: list[Solution] = []
     for k in range(count):
-        solutions.append(solve(k))
+        try:
+            solutions.append(solve(k))
+        except RowsLost as error:
+            waiting = count - k - 1
+            raise RowsLost(str(error), [*solutions, error.model, *[None] * waiting]) from error
         if solutions[-1].status is Status.INTERRUPTED:
             tokens.stop()  # the classes that are left only certify what doing nothing is worth
     if any(solution.status is Status.INTERRUPTED for solution in solutions):

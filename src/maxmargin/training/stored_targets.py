@@ -36,6 +36,7 @@ class StoredTargets(ClassesAndCosts):
     cost: RowVector
     C: float
     class_weight: str | dict[Any, float] | None = None
+    total_cost: float = 0.0  # of all rows
 
     def sign(self, positive: int) -> RowVector:
         """Return +1 for the rows of one class and −1 for the rest."""
@@ -64,7 +65,7 @@ def stored_targets(
     if not math.isfinite(largest):
         raise InvalidInput("C times the weights overflows: scale the weights down.")
     stated = stated_class_weight(class_weight, classes[places], per_class)
-    return StoredTargets(rows, classes[places], places, cost, value, stated)
+    return StoredTargets(rows, classes[places], places, cost, value, stated, float(costs @ totals))
 
 
 @dataclass(frozen=True)

@@ -174,7 +174,7 @@ def fit_linear(
                 return fit_stored(source, settings, costs=costs, memories=memories, memory=plan)
             from maxmargin.training.dask_fit import fit_on_dask
 
-            return fit_on_dask(source, settings, costs, client=client)
+            return fit_on_dask(source, settings, costs, client=client, start=start)
         model = _fit_in_memory(source, settings, costs, memories, calibrate)
     finally:
         if ticker is not None:

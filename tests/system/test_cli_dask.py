@@ -1,0 +1,122 @@
+"""``maxmargin train --dask``: a running scheduler, a Parquet data set, and what happens without them."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from reference.clusters import processes
+
+from maxmargin import load_model
+
+pytest.importorskip("distributed")
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+from maxmargin.inputs import dask_worker  # noqa: E402
+
+pytestmark = pytest.mark.xdist_group("dask")
+
+
+@pytest.fixture(scope="module")
+def client():
+    with processes(2) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    random = np.random.default_rng(3)
+    X = random.normal(size=(2000, 3))
+    kind = np.where(X[:, 0] + random.normal(size=2000) > 0, "in", "out")
+    folder = tmp_path_factory.mktemp("rows")
+    columns = {"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "kind": kind}
+    pq.write_table(pa.table(columns), folder / "part-0.parquet", row_group_size=500)
+    return folder
+
+
+def command(*words):
+    return [sys.executable, "-m", "maxmargin", "train", *map(str, words)]
+
+
+def run(*words, cwd=None):
+    return subprocess.run(command(*words), capture_output=True, text=True, timeout=120, check=False, cwd=cwd)
+
+
+def test_a_model_is_trained_on_the_cluster_and_written(client, rows, tmp_path):
+    address = client.scheduler.address
+    done = run(rows, "--dask", address, "--label", "kind", "--loss", "logistic", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.splitlines()
+    assert said[0] == f"connected to {address}: workers 2, threads 2"
+    assert said[1].startswith("plan: ")
+    assert "to 0.01 % of the optimum" in said[1]
+    assert said[2].startswith("certified within ")
+    model = load_model(tmp_path / f"{rows.name}.model")
+    assert list(model.feature_names) == ["a", "b", "c"]
+    assert model.certificate.relative_gap <= 1e-4
+    assert set(client.run(lambda: len(dask_worker._held)).values()) == {0}
+
+
+def test_machines_are_told_and_a_missed_goal_has_its_code(client, rows, tmp_path):
+    words = ("--dask", client.scheduler.address, "--label", "kind", "--max-time", "1e-9", "--json")
+    done = run(rows, *words, "-o", tmp_path / "one.model")
+    assert done.returncode == 1
+    told = json.loads(done.stdout)
+    assert told["dask"]["workers"] == 2
+    assert told["out"] == str(tmp_path / "one.model")
+    assert "--max-time" in done.stderr
+
+
+def test_ctrl_c_keeps_the_best_model_and_leaves_nothing_running(client, rows, tmp_path):
+    words = ("--dask", client.scheduler.address, "--label", "kind", "--tol", "1e-13", "-o", "best.model")
+    process = subprocess.Popen(command(rows, *words), stdout=subprocess.PIPE, text=True, cwd=tmp_path)
+    assert process.stdout is not None
+    while not process.stdout.readline().startswith("plan: "):
+        assert process.poll() is None
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert load_model(tmp_path / "best.model").certificate.gap >= 0
+    held = client.run(lambda: (len(dask_worker._held), len(dask_worker._running)))
+    assert set(held.values()) == {(0, 0)}
+
+
+def test_without_a_scheduler_it_says_so(rows, tmp_path):
+    done = run(rows, "--dask", "tcp://127.0.0.1:9", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "no Dask scheduler answered at tcp://127.0.0.1:9 within 5 s" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("-", "-o", "a.model"), "the standard input (-) is none"),
+        (("rows", "--format", "csv"), "reads Parquet only"),
+        (("rows", "--missing", "mean"), "--missing is for files that are read here"),
+        (("rows", "--C", "auto"), "--C auto leaves rows out"),
+        (("rows", "--calibrate", "sigmoid"), "--calibrate leaves rows out"),
+        (("rows", "--class-weight", "1=2"), "--class-weight takes balanced"),
+    ],
+)
+def test_what_a_cluster_cannot_do_is_refused_before_it_is_asked(words, message, capsys):
+    from maxmargin.cli import main
+
+    assert main(["train", *words, "--dask", "tcp://127.0.0.1:9"]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_urls_stay_urls():
+    from pathlib import Path
+
+    from maxmargin.cli.on_dask import url_of
+
+    assert url_of(Path("s3://bucket/rows")) == "s3://bucket/rows"
+    assert url_of(Path("file:///tmp/rows")) == "file:///tmp/rows"
+    assert url_of(Path("/tmp/rows")) == "/tmp/rows"
