@@ -13,6 +13,8 @@ import maxmargin
 import maxmargin.training.train as training
 from maxmargin import load_data, load_model
 from maxmargin.cli.fitting import CALIBRATIONS, LOSSES, RULES
+from maxmargin.cli.options import check_target
+from maxmargin.errors import UnreadableFile
 from maxmargin.losses.table import DUAL_LOSSES
 from maxmargin.results import calibration, cross_validation
 
@@ -159,22 +161,33 @@ def test_losses_are_those_of_the_library():
         ("train none.svm", "none.svm: no such file"),
         ("train empt.svm", "empt.svm: no such file; did you mean empty.svm?"),
         ("train .", ". is a folder; a file is expected"),
-        ("train a.svm --C -1", "C must be a positive number; got C=-1.0"),
+        ("train a.svm --C -1", "--C must be a positive number; got -1.0"),
         ("train a.svm --C x", 'argument -c/--C: expected a number or auto, found "x" (see maxmargin train'),
         (
             "train a.svm --C 1 --lam 1",
             "argument --lam: not allowed with argument -c/--C (see maxmargin train --help)",
         ),
-        ("train a.svm --loss squared_hinge --lam 0", "lam=0 asks for the smallest mean squared hinge loss"),
-        ("train a.svm --loss squared_hinge --C inf", "C=inf asks for the smallest mean squared hinge loss"),
-        ("train a.svm --tol 0", "tol must be a positive number; got tol=0.0"),
-        ("train a.svm --max-iter 0", "max_iter must be a positive whole number or None; got max_iter=0"),
+        ("train a.svm --loss squared_hinge --lam 0", "--lam 0 asks for the smallest mean squared hinge loss"),
+        ("train a.svm --loss squared_hinge --C inf", "--C inf asks for the smallest mean squared hinge loss"),
+        ("train a.svm --tol 0", "--tol must be a positive number; got 0.0"),
+        ("train a.svm --max-iter 0", "--max-iter must be a positive whole number; got 0"),
         ("train a.svm --max-iter 1.5", 'argument --max-iter: expected a whole number, found "1.5"'),
-        ("train a.svm --max-time -2", "max_time must be a positive number or None; got max_time=-2.0"),
-        ("train a.svm --solver magic", "solver must be one of 'auto', 'dual_descent'"),
+        ("train a.svm --max-time -2", "--max-time must be a positive number; got -2.0"),
+        ("train a.svm --solver magic", "--solver must be one of 'auto', 'dual_descent'"),
         ("train a.svm --loss zero_one", "argument --loss: invalid choice: 'zero_one'"),
         ("train a.svm --los hinge", "unrecognized arguments: --los hinge; did you mean --loss?"),
-        ("train a.svm --label 1", "label is for tables; a.svm is read as LIBSVM text, where it comes first"),
+        ("train a.svm --jobs 0", "--jobs must be a whole number other than 0 (-1: all cores); got 0"),
+        ("train a.svm --header yes", "--header is for tables; a.svm is read as LIBSVM text"),
+        ("train a.svm --zero-based no --n-columns 0", "--n-columns must be a positive whole number; got 0"),
+        (
+            "train zero.svm --zero-based no",
+            "zero.svm, line 1, column 3: index 0, but columns count from 1 (--zero-based no)",
+        ),
+        ("train a.svm --cache-folder none", "--cache-folder none: there is no such folder; make it first"),
+        ("train - --cache -o b.model", "--cache is for files that have a name"),
+        ("train a.svm --class-weight 1=-2", "--class-weight must be finite and not negative; class 1"),
+        ("train a.svm --intercept-scaling 2", "--intercept-scaling goes with --penalize-intercept"),
+        ("train a.svm --label 1", "--label is for tables; a.svm is read as LIBSVM text, where it"),
         ("train a.svm nowhere/a.model", "nowhere/a.model cannot be written: there is no folder nowhere"),
         ("train a.svm a.svm", "a.svm is read by this command and cannot be written by it as well"),
         ("train bad.svm", 'bad.svm, line 2, column 4: expected index:value, found "3:x"'),
@@ -192,6 +205,7 @@ def test_an_error_is_one_line_and_exit_code_2(said, folder, command, message):
     (folder / "bad.svm").write_text("+1 1:1\n-1 3:x\n")
     (folder / "one.svm").write_text("1 1:1\n1 1:2\n")
     (folder / "empty.svm").write_text("\n")
+    (folder / "zero.svm").write_text("1 0:1\n-1 1:1\n")
     before = sorted(os.listdir(folder))
     code, out, err = said(*command.split())
     assert code == 2
@@ -296,3 +310,12 @@ def test_every_command_has_help(said, command):
     code, out, err = said(command, "--help")
     assert (code, err) == (0, "")
     assert out.startswith(f"usage: maxmargin {command} ")
+
+
+def test_a_device_in_a_protected_folder_is_written(said, folder, monkeypatch):
+    os.mkfifo(folder / "pipe")
+    allowed = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != Path() and allowed(path, mode))
+    check_target(Path("pipe"))
+    with pytest.raises(UnreadableFile, match="b.model cannot be written: no permission to write in"):
+        check_target(Path("b.model"))

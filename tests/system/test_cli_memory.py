@@ -90,7 +90,7 @@ def test_tables_with_text_and_a_folder_for_the_rows(said, folder):
         (["--memory", "20GB", "--C", "inf"], "a fit without a regulariser"),
         (["--memory", "20GB", "--lam", "0"], "a fit without a regulariser"),
         (["--memory", "1MB"], "--memory 1.0 MB is too little: storing rows takes"),
-        (["--memory", "20GB", "--cache-folder", "nowhere"], "a folder that exists"),
+        (["--memory", "20GB", "--cache-folder", "nowhere"], "there is no such folder"),
         (["--memory", "20GB", "--label", "diagnosys"], 'did you mean "diagnosis"?'),
     ],
 )

@@ -265,3 +265,31 @@ def test_a_terminal_shows_the_live_gap():
         shown = read_to_the_end(ours).decode()
     assert process.returncode == 0
     assert re.search(r"\r[█░]+ +[\d.]+ s, \d+ passes: within .* of the optimum \(goal 0.01", shown)
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("out", ["-", "/dev/stdout"])
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="there is no /dev/stdout")
+def test_whoever_reads_a_little_of_what_is_converted_is_noticed(folder, unbuffered, out):
+    save_data(Data(np.ones((20_000, 10)), np.arange(20_000) % 2), folder / "long.npz")
+    command = [sys.executable, "-m", "maxmargin", "convert", "long.npz", out, "--to", "csv", "-q"]
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, env=environment, **pipes) as process:
+        process.stdout.read(3)
+        process.stdout.close()
+        assert process.wait(timeout=300) == 141
+        assert process.stderr.read() == b""
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="there is no /dev/stdout")
+def test_dev_stdout_is_the_output_also_where_it_is_a_pipe(folder):
+    assert python("-m", "maxmargin", "train", "a.svm", "/dev/null").returncode == 0
+    assert python("-m", "maxmargin", "liblinear-train", "-q", "a.svm").returncode == 0
+    done = python("-m", "maxmargin", "liblinear-predict", "-q", "a.svm", "a.svm.model", "/dev/stdout")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1\n-1\n1\n-1\n", "")
+    with open("said", "w") as file:
+        words = ["-m", "maxmargin", "liblinear-predict", "-q", "a.svm", "a.svm.model", "/dev/stdout"]
+        subprocess.run([sys.executable, *words], stdout=file, timeout=300, check=True)
+    assert Path("said").read_text() == "1\n-1\n1\n-1\n"
+    assert not list(Path().glob(".*.part"))

@@ -1,5 +1,6 @@
 """Tables with categories, gaps and weights, from training to prediction; messages that name options."""
 
+import inspect
 import os
 import time
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from maxmargin import load_model
+from maxmargin import LinearSVM, load_model
 from maxmargin.cli.option_words import OPTIONS, as_options
 from maxmargin.cli.options import UNKNOWN_RULES
 from maxmargin.cli.program import build_parser
@@ -61,7 +62,7 @@ def test_categories_that_training_did_not_see(said, shop):
     (shop / "pink.csv").write_text("age,colour,bought\n33,pink,no\n")
     code, _, err = said("evaluate", "shop.model", "pink.csv")
     assert code == 2
-    assert 'the category "pink" was not in the earlier table; --unknown zeros gives it no feature' in err
+    assert 'the category "pink" was not in the training table; --unknown zeros gives it no feature' in err
     for command in (("evaluate", "shop.model", "pink.csv"), ("predict", "pink.csv", "shop.model")):
         assert said(*command, "--unknown", "zeros")[0] == 0
 
@@ -144,7 +145,8 @@ def test_options_in_messages_are_options():
     choices = build_parser()._subparsers._group_actions[0].choices
     known = {name for one in choices.values() for action in one._actions for name in action.option_strings}
     assert set(OPTIONS.values()) <= known
-    assert set(OPTIONS) <= set(ReadSettings.__dataclass_fields__)
+    settings = {*ReadSettings.__dataclass_fields__, *inspect.signature(LinearSVM).parameters}
+    assert set(OPTIONS) - {"cache", "Cs", "memory"} <= settings
     assert as_options("the label=… of xlabel=3") == "the --label of xlabel=3"
     for rule in UNKNOWN_RULES:
         ReadSettings(unknown=rule)

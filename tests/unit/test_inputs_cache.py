@@ -239,6 +239,7 @@ def test_every_setting_but_the_threads_counts():
         "skip_bad_lines": True,
         "n_jobs": 2,
         "earlier_label": "kind",
+        "earlier_names": ("a", "a"),
     }
     assert given.keys() == {field.name for field in dataclasses.fields(ReadSettings)}
     usual = cache_module.settings_to(ReadSettings())
@@ -277,7 +278,7 @@ def test_a_folder_keeps_copies_of_files_of_the_same_name_apart(tmp_path, reads):
 def test_what_a_copy_cannot_be_made_of_is_refused(source):
     with source.open("rb") as file, pytest.raises(InvalidParameter, match="files that have a name"):
         load_data(file, format="libsvm", cache=True)
-    with pytest.raises(InvalidParameter, match="a folder that exists"):
+    with pytest.raises(InvalidParameter, match="there is no such folder"):
         load_data(source, cache=source.with_name("nowhere"))
     with pytest.raises(InvalidParameter, match="True, False or a folder; got cache=3"):
         load_data(source, cache=3)

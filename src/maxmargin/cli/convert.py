@@ -199,8 +199,7 @@ def write_json(model: LinearModel, path: Path) -> None:
 
 def write_as(target: Path, suffix: str, write: Callable[[Path], None]) -> None:
     """Have a file written by a function that goes by the suffix of a name, whatever the target's name is."""
-    import sys
-
+    from maxmargin.cli.streams import write_out
     from maxmargin.inputs.atomic_file import replacing
 
     if target != STANDARD and target.name.lower().endswith(suffix):
@@ -210,8 +209,7 @@ def write_as(target: Path, suffix: str, write: Callable[[Path], None]) -> None:
         copy = Path(folder) / f"copy{suffix}"
         write(copy)
         if target == STANDARD:
-            sys.stdout.buffer.write(copy.read_bytes())
-            sys.stdout.buffer.flush()
+            write_out(copy)
             return
         with replacing(target) as file:
             file.write(copy.read_bytes())

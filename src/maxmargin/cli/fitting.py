@@ -140,6 +140,8 @@ def check_effort(arguments: argparse.Namespace) -> None:
     from maxmargin.training.settings import offset_from
     from maxmargin.validation import check_choice, check_positive
 
+    if arguments.intercept_scaling != 1 and not arguments.penalize_intercept:
+        raise InvalidParameter("--intercept-scaling goes with --penalize-intercept, or not at all")
     check_choice("solver", arguments.solver, ("auto", *SOLVERS))
     check_positive("tol", arguments.tol)
     check_positive("max_iter", getattr(arguments, "max_iter", None), or_none=True, integer=True)

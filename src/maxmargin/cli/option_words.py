@@ -6,7 +6,7 @@ import re
 
 __all__ = ["as_options"]
 
-# Settings of `load_data` that messages name, and the options that set them.
+# Settings of the library that messages name, and the options that set them.
 OPTIONS = {
     "label": "--label",
     "weight": "--weight",
@@ -19,14 +19,28 @@ OPTIONS = {
     "zero_based": "--zero-based",
     "header": "--header",
     "memory": "--memory",
+    "cache": "--cache-folder",
+    "C": "--C",
+    "Cs": "--Cs",
+    "lam": "--lam",
+    "tol": "--tol",
+    "solver": "--solver",
+    "max_iter": "--max-iter",
+    "max_time": "--max-time",
+    "n_jobs": "--jobs",
+    "class_weight": "--class-weight",
+    "intercept_scaling": "--intercept-scaling",
 }
+NAMES = "|".join(OPTIONS)
 SETTING = re.compile(
-    rf"(?<![-\w])(?P<name>{'|'.join(OPTIONS)})=(?:\[(?P<listed>\"[^\"]*\")\]|\"(?P<word>[^\"]*)\"|(?P<open>…?))"
+    rf"(?<![-\w])(?P<name>{NAMES})="
+    r"(?:\[(?P<listed>\"[^\"]*\")\]|\"(?P<word>[^\"]*)\"|(?P<truth>True|False)\b|(?P<open>…?))"
 )
+RULE = re.compile(rf"(?P<name>{NAMES}) (?P<rule>(?:must|cannot) be .*|is for .*)", re.DOTALL)
 
 
 def as_options(message: str) -> str:
-    """Return a message with the settings of `load_data` written as options.
+    """Return a message with the library's settings written as options.
 
     Examples
     --------
@@ -38,12 +52,23 @@ def as_options(message: str) -> str:
     '--missing median replaces it'
     >>> as_options("label=7: t.csv has the columns 0 to 2")
     '--label 7: t.csv has the columns 0 to 2'
+    >>> as_options("max_time must be a positive number or None; got max_time=-1.0")
+    '--max-time must be a positive number; got -1.0'
     """
+    rule = RULE.fullmatch(message)
+    if rule is not None:
+        told = rule["rule"].replace(f"got {rule['name']}=", "got ")
+        told = told.replace(" or None", "").replace("be None or ", "be ")
+        option = "--cache" if message.startswith("cache is for") else OPTIONS[rule["name"]]
+        message = f"{option} {told}"
+    # In the library the table may be any; here it is always the one that a model was trained on.
+    return SETTING.sub(_option, message.replace("the earlier table", "the training table"))
 
-    def option(found: re.Match[str]) -> str:
-        value = found["listed"] or found["word"] or ""
-        follows = message[found.end() : found.end() + 1]
-        gap = " " if value or follows.isalnum() or follows == "-" else ""
-        return f"{OPTIONS[found['name']]}{gap}{value}"
 
-    return SETTING.sub(option, message)
+def _option(found: re.Match[str]) -> str:
+    value = found["listed"] or found["word"] or ""
+    if found["truth"]:
+        value = "yes" if found["truth"] == "True" else "no"
+    follows = found.string[found.end() : found.end() + 1]
+    gap = " " if value or follows.isalnum() or follows == "-" else ""
+    return f"{OPTIONS[found['name']]}{gap}{value}"

@@ -188,8 +188,11 @@ def check_target(path: Path, *sources: Path | None) -> None:
         raise UnreadableFile(f"{path} is a folder; a file is expected")
     if not path.parent.is_dir():
         raise MissingFile(f"{path} cannot be written: there is no folder {path.parent}")
-    if not os.access(path.parent, os.W_OK):
-        raise UnreadableFile(f"{path} cannot be written: no permission to write in {path.parent}")
+    is_special = path.exists() and not path.is_file()  # a pipe or a device, which is opened and not replaced
+    folder = Path(os.path.realpath(path)).parent if path.is_symlink() else path.parent
+    if not os.access(path if is_special else folder, os.W_OK):
+        where = "" if is_special else f" to write in {path.parent}"
+        raise UnreadableFile(f"{path} cannot be written: no permission{where}")
     for source in sources:
         if source is not None and path.exists() and source.exists() and path.samefile(source):
             raise InvalidParameter(f"{path} is read by this command and cannot be written by it as well")

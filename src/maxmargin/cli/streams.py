@@ -24,11 +24,13 @@ __all__ = [
     "read_rows",
     "read_through",
     "write_model",
+    "write_out",
     "write_text",
     "write_through",
 ]
 
 Read = TypeVar("Read")
+PIECE = 1 << 20  # bytes
 
 
 # ---------------------------------------------------------------- models
@@ -117,8 +119,21 @@ def write_through(target: Path, write: Callable[[Path], None]) -> None:
     with TemporaryDirectory() as folder:
         copy = Path(folder) / "standard output"
         write(copy)
-        sys.stdout.buffer.write(copy.read_bytes())
-        sys.stdout.buffer.flush()
+        write_out(copy)
+
+
+def write_out(copy: Path) -> None:
+    """Write a file's bytes to the standard output, all of them.
+
+    Where Python does not buffer it (PYTHONUNBUFFERED), a write may take only a part of what it is given.
+    """
+    sys.stdout.flush()
+    with copy.open("rb") as file:
+        while piece := file.read(PIECE):
+            left = memoryview(piece)
+            while left:
+                left = left[sys.stdout.buffer.write(left) :]
+    sys.stdout.buffer.flush()
 
 
 # ---------------------------------------------------------------- rows

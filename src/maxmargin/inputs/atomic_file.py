@@ -45,7 +45,7 @@ def replacing(
     """
     target = path
     try:
-        target = resolved(path) if follow_link else path
+        target = resolved(path) if follow_link and not is_stream(path) else path
         if is_written_directly(target, path, follow_link):
             with target.open("wb") as special:
                 yield special
@@ -67,14 +67,23 @@ def replacing(
             with suppress(OSError):
                 draft.unlink()
             raise
-    except UnreadableFile:
-        raise
+    except (UnreadableFile, BrokenPipeError):
+        raise  # a pipe that its reader closed is not to be blamed on a file
     except FileNotFoundError as error:
         raise MissingFile(f"{path} cannot be written: there is no folder {target.parent}") from error
     except PermissionError as error:
         raise UnreadableFile(f"{path} cannot be written: no permission for {target.parent}") from error
     except OSError as error:
         raise UnreadableFile(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def is_stream(path: Path) -> bool:
+    """Return whether a name such as ``/dev/stdout`` leads to a pipe: its links name no file, but open it."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 def resolved(path: Path) -> Path:
@@ -89,7 +98,7 @@ def resolved(path: Path) -> Path:
 
 def is_written_directly(target: Path, path: Path, follow_link: bool) -> bool:
     """Return whether the target is a pipe or a device; a folder is refused."""
-    is_link = target.is_symlink()
+    is_link = target.is_symlink() and not (follow_link and is_stream(target))
     if target.is_dir() and not is_link:
         raise UnreadableFile(f"{path} is a folder; a file is expected")
     is_special = target.exists() and not target.is_file() and not is_link

@@ -95,7 +95,7 @@ def cache_path(source: Path, place: bool | str | os.PathLike[str]) -> Path:
         raise InvalidParameter(f"cache must be True, False or a folder; got cache={place!r}")
     folder = Path(place)
     if not folder.is_dir():
-        raise InvalidParameter(f"cache must be True, False or a folder that exists; got cache={str(place)!r}")
+        raise InvalidParameter(f'cache="{place}": there is no such folder; make it first')
     # Sources in different folders may have the same name.
     place_of_source = hashlib.sha256(os.fsencode(os.path.realpath(source))).hexdigest()[:16]
     return folder / f"{source.name[:50]}-{place_of_source}{SUFFIX}"

@@ -53,7 +53,7 @@ def refuse_missing(parts: list[Part], refuse: Refusal) -> None:
     row, number = min(found)
     feature = parts[number].feature
     advice = (
-        "the earlier table had none there, so nothing stands for it"
+        "the earlier table had none there and was not read with missing=…, so nothing stands for it"
         if feature.known is not None
         else 'missing="median" replaces it (or "mean", "most_frequent")'
     )
