@@ -244,6 +244,11 @@ def npy(array, **settings):
         (npy(np.array(["é"])).replace("é".encode("utf-32-le"), b"\0\0\x11\0"), "something in it that is no"),
         (npy(np.array(["é"])).replace("é".encode("utf-32-le"), b"\0\xd8\0\0"), "something in it that is no"),
         (npy(np.ones(3), version=(2, 0)), "unknown version"),
+        (
+            npy(np.ones(3)).replace(b"(3,), } ", b"(3L,), }"),
+            "invalid decimal literal",
+        ),  # as Python 2 wrote it
+        (npy(np.ones(3)).replace(b"{'descr'", b"\n {'desc'"), "unexpected indent"),
         (b"no array", ""),
         (b"", ""),
     ],

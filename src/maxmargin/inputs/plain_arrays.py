@@ -6,6 +6,7 @@ nothing.
 
 from __future__ import annotations
 
+import ast
 import io
 import math
 import struct
@@ -64,6 +65,7 @@ def array_in(content: NDArray[np.uint8]) -> NDArray[Any]:
     try:
         if np.lib.format.read_magic(file) != (1, 0):
             raise ValueError("unknown version of NumPy's format")
+        _check_header(file)
         shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
     except (TypeError, SyntaxError, TokenError, MemoryError, RecursionError, OverflowError) as error:
         raise ValueError(str(error) or type(error).__name__) from None
@@ -78,6 +80,14 @@ def array_in(content: NDArray[np.uint8]) -> NDArray[Any]:
     if dtype.kind == "U" and not has_only_letters(array):
         raise ValueError("its text has something in it that is no letter")
     return array
+
+
+def _check_header(file: io.BytesIO) -> None:
+    """Refuse a header that NumPy would mend with a warning, as it does those that Python 2 wrote."""
+    start = file.tell()
+    n_bytes = int.from_bytes(file.read(2), "little")
+    ast.literal_eval(file.read(n_bytes).decode("latin-1"))
+    file.seek(start)
 
 
 def shape_in_words(shape: tuple[int, ...]) -> str:
