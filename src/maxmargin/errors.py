@@ -19,6 +19,7 @@
     └── UserWarning
         ├── CacheWarning                   a binary copy of a file could not be used or kept
         ├── CalibrationWarning             probabilities were asked for and could not be fitted
+        ├── ClusterWarning                 little memory, different processors, a slow worker
         ├── ConvergenceWarning             the certified gap is above the tolerance asked for
         ├── LeaveOneOutWarning             leave-one-out says little about new examples here
         └── SkippedLines                   lines of a file were left out, as was asked for
@@ -35,6 +36,7 @@ from typing import Any
 from maxmargin.warning_kinds import (
     CacheWarning,
     CalibrationWarning,
+    ClusterWarning,
     ConvergenceWarning,
     LeaveOneOutWarning,
     SkippedLines,
@@ -43,6 +45,7 @@ from maxmargin.warning_kinds import (
 __all__ = [
     "CacheWarning",
     "CalibrationWarning",
+    "ClusterWarning",
     "ConvergenceWarning",
     "FileFormatError",
     "Interrupted",

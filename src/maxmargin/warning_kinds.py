@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = [
     "CacheWarning",
     "CalibrationWarning",
+    "ClusterWarning",
     "ConvergenceWarning",
     "LeaveOneOutWarning",
     "SkippedLines",
@@ -43,6 +44,17 @@ class CalibrationWarning(UserWarning):
     ...     model = LinearSVM(calibrate="sigmoid").fit([[0.0], [1.0]], [-1, 1])
     >>> issubclass(caught[0].category, CalibrationWarning), hasattr(model, "predict_proba")
     (True, False)
+    """
+
+
+class ClusterWarning(UserWarning):
+    """Something about the workers of a cluster: little memory, different processors, one that is slow.
+
+    Examples
+    --------
+    >>> from maxmargin import errors
+    >>> issubclass(errors.ClusterWarning, UserWarning)
+    True
     """
 
 

@@ -168,9 +168,9 @@ def partitioned(folder):
         (with_gap, InvalidInput, r"block 4 .*part-9.parquet.*row 40.*missing"),
         (with_infinity, InvalidInput, r"block 4 .*part-9.parquet.*found inf"),
         (lambda folder: changed(folder, a=list(range(100))), FileFormatError, '"a" is of type int64, in'),
-        (cut_short, FileFormatError, "part-1.parquet: not a Parquet file"),
+        (cut_short, FileFormatError, "part-1.parquet: not Parquet data"),
         (partitioned, InvalidInput, "partitioned: the column 'year'"),
-        (lambda folder: (folder / "notes.txt").write_text("hello"), FileFormatError, "notes.txt: not a Parq"),
+        (lambda folder: (folder / "notes.txt").write_text("hello"), FileFormatError, "notes.txt: not Parq"),
     ],
 )
 def test_trouble_is_named_with_its_file(client, tmp_path, spoil, error, message):

@@ -26,12 +26,15 @@ class DaskBlocks:
     parts : list
         The blocks in order: Dask's delayed values, or functions that a worker calls, of which each gives
         (X, labels, weights or None).
+    size : (int, int), optional
+        Rows, and the bytes that they take as numbers, where that is known beforehand.
     """
 
     parts: list[Any]
     feature_names: list[str] | None = None
     label: str | int | None = None
     encoding: Encoding | None = None
+    size: tuple[int, int] | None = None
 
 
 def dask_blocks(X: Any, y: Any, sample_weight: Any) -> DaskBlocks:
@@ -80,7 +83,8 @@ def _of_arrays(X: Any, y: Any, sample_weight: Any) -> DaskBlocks:
         block(rows, labels[k], None if weights is None else weights[k])
         for k, rows in enumerate(X.to_delayed().ravel())
     ]
-    return DaskBlocks(parts)
+    is_dense = isinstance(X._meta, np.ndarray)
+    return DaskBlocks(parts, size=(int(X.shape[0]), int(X.nbytes)) if is_dense else None)
 
 
 def _beside(X: Any, numbers: Any, name: str) -> list[Any]:

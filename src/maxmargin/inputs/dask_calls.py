@@ -56,6 +56,10 @@ class Calls:
     def are_open(self) -> bool:
         return bool(self._open)
 
+    def waiting(self) -> list[str]:
+        """Return the workers that have not answered yet."""
+        return list(self._open)
+
     def answers(self, workers: Callable[[], Container[str]]) -> Iterator[tuple[str, Any]]:
         """Yield each worker's address with its answer, or LOST where there will be none.
 

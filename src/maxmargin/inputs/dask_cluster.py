@@ -60,14 +60,14 @@ def connected(address: str) -> Any:
         raise InvalidParameter(f"{address} is no address such as tcp://host:8786: {error}") from None
 
 
-def refuse_other_versions(client: Any, addresses: Sequence[str]) -> list[str]:
-    """Return those workers that run what is running here; refuse one that runs something else."""
+def refuse_other_versions(client: Any, addresses: Sequence[str]) -> dict[str, str]:
+    """Return the instructions in use on workers that run what is running here; refuse any other worker."""
     here = versions()
     try:
         found = client.run(versions, workers=list(addresses), on_error="return")
     except (OSError, TimeoutError):  # gone again
-        return []
-    alike = []
+        return {}
+    alike: dict[str, str] = {}
     for address, there in found.items():
         if isinstance(there, OSError):
             continue
@@ -79,7 +79,7 @@ def refuse_other_versions(client: Any, addresses: Sequence[str]) -> list[str]:
                     f"worker {address} has {name} {theirs}, here it is {ours}; "
                     "install the same release on all of them"
                 )
-        alike.append(address)
+        alike[address] = there[2]
     return alike
 
 

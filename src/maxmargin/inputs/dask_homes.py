@@ -20,6 +20,7 @@ from typing import Any
 from maxmargin._core import Stopped, StopToken
 from maxmargin.errors import InvalidInput, MaxMarginError, RowsLost
 from maxmargin.inputs.dask_calls import LOST, POLL, Calls, shared_out
+from maxmargin.inputs.dask_checks import Pace, warn_of_other_processors
 from maxmargin.inputs.dask_cluster import refuse_other_versions
 from maxmargin.inputs.dask_worker import Place, drop_fit, end_passes, stop_fit
 
@@ -60,7 +61,8 @@ class Homes:
         self._alone_since: float | None = None
         self._next_life = time.monotonic() + BETWEEN_SIGNS_OF_LIFE
         self._losses: Counter[int] = Counter()
-        self._alike: set[str] = set()
+        self._alike: dict[str, str] = {}  # workers that may be used, and their instructions
+        self._pace = Pace()
         self._is_open = True
         workers = self._workers()
         if not workers:
@@ -77,7 +79,10 @@ class Homes:
             raise RowsLost(f"the Dask scheduler does not answer: {error}") from error
         new = [address for address in found if address not in self._alike]
         if new:
+            before = set(self._alike.values())
             self._alike.update(refuse_other_versions(self.client, new))
+            if set(self._alike.values()) != before:
+                warn_of_other_processors(self._alike.values())
         return found
 
     # ------------------------------------------------------------ calls
@@ -102,14 +107,20 @@ class Homes:
         self._show_life()
         of_workers = self._by_home(places)
         calls = Calls(self.client, token)
+
+        def look() -> dict[str, int]:
+            self._pace.look(calls.waiting())
+            return self._workers()
+
         try:
-            for some in shared_out(of_workers):
-                function, *arguments = question(some)
-                calls.make(list(some), function, tuple(arguments))
-            for address, answer in calls.answers(self._workers):
-                if answer is LOST:
-                    self._move_from(address, of_workers[address], token)
-                yield of_workers[address], answer
+            with self._pace.of_a_pass():
+                for some in shared_out(of_workers):
+                    function, *arguments = question(some)
+                    calls.make(list(some), function, tuple(arguments))
+                for address, answer in calls.answers(look):
+                    if answer is LOST:
+                        self._move_from(address, of_workers[address], token)
+                    yield of_workers[address], answer
         finally:
             if calls.are_open():
                 self._tell_workers(end_passes)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from maxmargin._core import Block, Stopped, StopToken
 from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError
 from maxmargin.inputs.dask_blocks import DaskBlocks
+from maxmargin.inputs.dask_checks import check_memory
 from maxmargin.inputs.dask_homes import Homes, Job
 from maxmargin.inputs.dask_worker import (
     LABELS,
@@ -89,6 +90,8 @@ class DaskRows(Rows):
         self._parts = blocks.parts
         self._block_rows = block_rows
         self._homes = Homes(client, len(self._parts), worker_timeout)
+        if blocks.size is not None:
+            check_memory(client, *blocks.size)
         self._condensed = False
         self._log = _Log()
         self._numbers = itertools.count(1)

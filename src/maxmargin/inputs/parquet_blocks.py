@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from maxmargin.errors import FileFormatError, InvalidInput, MaxMarginError
 from maxmargin.inputs.dask_blocks import DaskBlocks
 from maxmargin.inputs.dask_cluster import errands, refuse_other_versions
@@ -20,6 +22,7 @@ from maxmargin.inputs.parquet_files import (
     refuse_too_many,
 )
 from maxmargin.inputs.settings import ReadSettings
+from maxmargin.results.data import Data
 
 __all__ = ["parquet_blocks"]
 
@@ -60,8 +63,22 @@ def parquet_blocks(source: ParquetData, client: Any) -> DaskBlocks:
         raise InvalidInput(f"{source} holds columns but no rows.")
     names = example.feature_names
     return DaskBlocks(
-        parts, None if names is None else list(names), label=example.label, encoding=example.encoding
+        parts,
+        None if names is None else list(names),
+        label=example.label,
+        encoding=example.encoding,
+        size=_size(example, sum(part.n_rows for part in parts)),
     )
+
+
+def _size(example: Data, n_rows: int) -> tuple[int, int]:
+    """Return the rows and their bytes, by rows that have the same columns."""
+    X = example.X
+    if isinstance(X, np.ndarray):
+        return n_rows, n_rows * X.shape[1] * X.itemsize
+    return n_rows, n_rows * X.nnz * (X.data.itemsize + X.indices.itemsize) // X.shape[0]
+
+
 
 
 def _portions(files: list[str], count: int) -> Iterator[list[str]]:
