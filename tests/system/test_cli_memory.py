@@ -89,6 +89,7 @@ def test_tables_with_text_and_a_folder_for_the_rows(said, folder):
         (["--memory", "20GB", "--calibrate", "sigmoid"], "--loss logistic has probabilities of its own"),
         (["--memory", "20GB", "--C", "inf"], "a fit without a regulariser"),
         (["--memory", "20GB", "--lam", "0"], "a fit without a regulariser"),
+        (["--memory", "20GB", "--dask", "tcp://127.0.0.1:1"], "leave one of them out"),
         (["--memory", "1MB"], "--memory 1.0 MB is too little: storing rows takes"),
         (["--memory", "20GB", "--cache-folder", "nowhere"], "there is no such folder"),
         (["--memory", "20GB", "--label", "diagnosys"], 'did you mean "diagnosis"?'),

@@ -66,7 +66,7 @@ def test_rows_may_be_in_a_folder(path, tmp_path):
     found = stored_copy(path, ReadSettings(), tmp_path / "copies").store
     assert found.folder.parent == tmp_path / "copies"
     assert found.folder.name.startswith("t.csv-")
-    with pytest.raises(InvalidParameter, match="a folder that exists"):
+    with pytest.raises(InvalidParameter, match="there is no such folder"):
         stored_copy(path, ReadSettings(), tmp_path / "nowhere")
 
 

@@ -36,6 +36,8 @@ def check_memory(arguments: argparse.Namespace) -> None:
     """Refuse what does not go with --memory, before a large file is read."""
     from maxmargin.errors import InvalidParameter
 
+    if arguments.dask is not None:
+        raise InvalidParameter("--memory is for one machine and --dask for a cluster: leave one of them out")
     without_regulariser = arguments.lam == 0 or (isinstance(arguments.C, float) and math.isinf(arguments.C))
     for is_asked, what, instead in (
         (arguments.data == STANDARD, "the standard input", "name a file"),
