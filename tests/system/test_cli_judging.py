@@ -175,7 +175,10 @@ def test_several_classes_have_a_table(said, folder):
         ("evaluate a.model none.svm", "none.svm: no such file"),
         ("evaluate none.model a.svm", "none.model: no such file"),
         ("evaluate a.model bare.csv", "bare.csv has no labels: it has as many columns as the model"),
-        ("evaluate a.model strange.svm", "no label of these rows is a class of the model: they have 5.0"),
+        (
+            "evaluate a.model strange.svm",
+            "no label of these rows is a class of the model: they have 5, the model −1, 1",
+        ),
         ("evaluate a.model a.svm --confidence 95", "confidence must lie between 0 and 1"),
         ("evaluate - -", "the standard input (-) can be read once only"),
         ("certify a.model a.svm --C 1", "a.model says itself what it minimises; leave --C away"),

@@ -5,6 +5,7 @@ import pytest
 
 import maxmargin.training.costs as module
 from maxmargin.errors import InvalidInput
+from maxmargin.results.data import label_text
 from maxmargin.training.costs import make_targets
 
 N = 30_000  # more than are simply sorted
@@ -95,3 +96,11 @@ def test_many_labels_of_few_classes_are_not_sorted(monkeypatch):
 def test_an_overflow_is_named():
     with pytest.raises(InvalidInput, match="overflows"):
         targets_of(draws(2), np.full(N, 1e300), C=1e300)
+
+
+def test_long_whole_numbers_are_shown_whole():
+    assert label_text(12345678901, is_signed=False) == "12345678901"
+    assert label_text(np.int64(90071992547409931), is_signed=True) == "+90071992547409931"
+    assert label_text(-12345678901.0, is_signed=True) == "−12345678901"
+    assert label_text(0.1 + 0.2, is_signed=False) == "0.3"
+    assert (label_text(1e300, is_signed=False), label_text(-0.0, is_signed=True)) == ("1e+300", "0")

@@ -38,9 +38,10 @@ def open_source(source: Any) -> Iterator[OpenSource]:
         yield OpenSource(source, Path(str(getattr(source, "name", "the open file"))))
         return
     if not isinstance(source, str | os.PathLike):
+        hint = "; collect() makes a table of it" if hasattr(source, "collect") else ""
         raise InvalidParameter(
             "the source must be a file, an open binary file or a table with __arrow_c_stream__; "
-            f"got {type(source).__name__}"
+            f"got {type(source).__name__}{hint}"
         )
     path = Path(source)
     with reading(path, beside=tuple(COMPRESSIONS)) as file:

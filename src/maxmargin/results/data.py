@@ -132,7 +132,12 @@ def label_text(label: Any, is_signed: bool) -> str:
     """Return a label as one writes it; with negative ones beside it a positive number shows its sign."""
     if not isinstance(label, int | float | np.integer | np.floating) or isinstance(label, bool):
         return str(label)
-    return f"{label:{'+' if is_signed and label > 0 else ''}.10g}".replace("-", "−")
+    number = float(label)
+    sign = "+" if is_signed and number > 0 else ""
+    is_float = isinstance(label, float | np.floating)
+    is_whole = not is_float or (number.is_integer() and abs(number) < 2**53)
+    text = f"{int(label):{sign}d}" if is_whole else f"{number:{sign}.10g}"
+    return text.replace("-", "−")
 
 
 def share_of_rows(part: int, whole: int) -> str:

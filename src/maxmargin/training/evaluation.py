@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidInput, InvalidParameter
+from maxmargin.results.data import label_text
 from maxmargin.results.evaluation import Evaluation
 from maxmargin.results.reliability import WithInterval
 from maxmargin.selection.error_rates import clopper_pearson
@@ -88,5 +89,5 @@ def _area(scores: NDArray[np.float64], is_positive: NDArray[np.bool_]) -> float 
 
 
 def _listed(labels: NDArray[Any]) -> str:
-    shown = ", ".join(str(label) for label in labels[:5].tolist())
+    shown = ", ".join(label_text(label, is_signed=False) for label in labels[:5].tolist())
     return f"{shown}, …" if len(labels) > 5 else shown

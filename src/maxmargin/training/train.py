@@ -25,6 +25,7 @@ from maxmargin.training.settings import Settings, limits_from, offset_from, seed
 from maxmargin.training.solved_model import is_main_thread, model_of
 from maxmargin.training.sources import Given, given, with_provenance
 from maxmargin.training.undetermined import is_undetermined, undetermined_model
+from maxmargin.training.weights_memory import check_weights_fit
 from maxmargin.validation import check_choice, check_labels, check_matrix, check_weights
 
 __all__ = ["fit_linear", "train"]
@@ -194,6 +195,7 @@ def _fit_in_memory(
     labels = check_labels(source.y, checked.shape[0])
     weights = check_weights(source.sample_weight, checked.shape[0])
     targets = make_targets(labels, weights, loss=settings.loss, **costs)
+    check_weights_fit(checked.shape[1], len(targets.classes))
     # Several classes are fitted side by side; two share the threads within each pass.
     rows = MemoryRows(checked, threads=1 if len(targets.classes) > 2 else settings.threads)
     rows.norms()  # finds values that are not finite before anything else is done
