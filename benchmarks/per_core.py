@@ -100,7 +100,7 @@ def measure(loss: str, solver: str, X: np.ndarray, y: np.ndarray) -> dict[str, A
         "rows": n,
         "round_trips": watch.round_trips,
         "gram_passes": len(watch.grams),
-        "gram_ns_per_row": 1e9 * float(np.median(watch.grams)) / n,
+        "gram_ns_per_row": 1e9 * float(np.median(watch.grams)) / n if watch.grams else None,
         "ns_per_row": 1e9 * sum(watch.seconds) / n,
         "bytes_per_row": X.itemsize * d + watch.most,
         "gap": model.certificate.relative_gap,
@@ -123,7 +123,9 @@ def draw(measured: dict[str, Any], path: Path) -> None:
         columns = [line["columns"] for line in own]
         label = f"{loss}, {solver}".replace("_", " ")
         axis.plot(columns, [line["ns_per_row"] for line in own], "o-", color=colour, label=label)
-        axis.plot(columns, [line["gram_ns_per_row"] for line in own], ":", color=colour)
+        with_gram = [line for line in own if line["gram_ns_per_row"] is not None]
+        times = [line["gram_ns_per_row"] for line in with_gram]
+        axis.plot([line["columns"] for line in with_gram], times, ":", color=colour)
     axis.set(xscale="log", yscale="log", xlabel="columns", ylabel="nanoseconds for a row")
     axis.set_xticks(list(SHAPES), [f"{d:,}" for d in SHAPES])
     axis.minorticks_off()

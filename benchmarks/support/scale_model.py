@@ -95,7 +95,7 @@ def measured_table(measured: dict[str, Any]) -> str:
             line["solver"].replace("_", " "),
             str(line["round_trips"]),
             str(line["gram_passes"]),
-            f"{line['gram_ns_per_row']:,.0f}",
+            "–" if line["gram_ns_per_row"] is None else f"{line['gram_ns_per_row']:,.0f}",
             f"{line['ns_per_row']:,.0f}",
             f"{line['bytes_per_row']:,.0f}",
         ]
