@@ -79,8 +79,6 @@ def _size(example: Data, n_rows: int) -> tuple[int, int]:
     return n_rows, n_rows * X.nnz * (X.data.itemsize + X.indices.itemsize) // X.shape[0]
 
 
-
-
 def _portions(files: list[str], count: int) -> Iterator[list[str]]:
     size = -(-len(files) // count)
     for first in range(0, len(files), size):
