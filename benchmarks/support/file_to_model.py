@@ -7,10 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -45,20 +43,15 @@ print(json.dumps({**spent, "main": time.perf_counter() - began}))
 
 
 class Programs:
-    """Commands for one file, loss and accuracy; a temporary folder takes models and bytecode."""
+    """Commands for one file, loss and accuracy; models and bytecode lie beside the file."""
 
     def __init__(self, path: Path, loss: str, target: float, cap: float) -> None:
         self.path, self.loss, self.target, self.cap = path, loss, target, cap
-        self._folder = tempfile.TemporaryDirectory()
-        self._model = str(Path(self._folder.name) / "out.model")
-
-    def __enter__(self) -> Programs:
-        self.first_seconds = self.seconds(self.ours())  # leaves bytecode and the libraries in the cache
+        self._model, self._bytecode = str(path.with_name("out.model")), path.with_name("bytecode")
+        if not self._bytecode.exists():
+            self.seconds(self.ours())  # leaves bytecode and the libraries in the cache
+        self.first_seconds = self.seconds(self.ours())
         self.gap = self._certified_gap()
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self._folder.cleanup()
 
     # ------------------------------------------------------------ commands
 
@@ -81,7 +74,7 @@ class Programs:
         return self._run(command, limit)[0]
 
     def _run(self, command: list[str], limit: float | None = None) -> tuple[float, str]:
-        environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(Path(self._folder.name) / "bytecode")}
+        environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(self._bytecode)}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         forget(self.path)
         began = time.perf_counter()
