@@ -129,13 +129,14 @@ def quickest_peer(programs: Programs, judge: Judge, target: float, known: Known)
     found: list[tuple[float, int, float]] = []
     for s in SOLVERS[programs.loss]:
         for e in LADDER:
-            if (s, e) not in known:
-                ran = programs.try_liblinear(s, e, limit)  # None: not there, or too slow already
-                known[s, e] = (np.inf, np.inf) if ran is None else (ran[0], judge.excess(ran[1], 0.0, "none"))
+            seconds, excess = known.get((s, e), (0.0, np.inf))
+            if np.isinf(excess) and seconds < limit:  # not run yet, or not given as much time
+                ran = programs.try_liblinear(s, e, limit)
+                known[s, e] = (limit, np.inf) if ran is None else (ran[0], judge.excess(ran[1], 0.0, "none"))
             seconds, excess = known[s, e]
             if excess <= target:
                 found.append((seconds, s, e))
-            if excess <= target or seconds > min(found, default=(limit,))[0]:
+            if excess <= target or np.isinf(excess) or seconds > min(found, default=(limit,))[0]:
                 break  # a smaller -e takes no less time
     return min(found)[1:] if found else None
 
