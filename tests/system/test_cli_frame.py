@@ -136,6 +136,7 @@ def test_streams_that_cannot_be(said):
     for words, message in {
         "train -": "say where the model goes, -o MODEL",
         "train a.svm - --json": "cannot both go to the standard output",
+        "train a.svm a.onnx": "then maxmargin convert MODEL a.onnx",
         "predict - -": "the standard input (-) can be read once only",
     }.items():
         code, _, err = said(*words.split())

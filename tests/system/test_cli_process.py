@@ -197,7 +197,7 @@ def test_ctrl_c_keeps_the_best_model(folder):
     out, err = process.communicate(timeout=300)
     assert process.returncode == 130
     assert err == "interrupted: this is the best model so far\n"
-    assert re.search(r"certified (within|no bound|at) .*after [\d,]+ iterations?\n", out)
+    assert re.search(r"(certified (within|at)|no bound above 0) .*after [\d,]+ iterations?\n", out)
     assert out.endswith("wrote breast_cancer.model\n")
     assert load_model(folder / "breast_cancer.model").interrupted
     assert sorted(os.listdir(folder)) == ["a.svm", "breast_cancer.model", "t.csv"]

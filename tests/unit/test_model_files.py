@@ -116,6 +116,12 @@ def test_only_models_are_saved(tmp_path):
         save_model({}, tmp_path / "a.model")
 
 
+def test_a_model_is_not_called_onnx(tmp_path):
+    with pytest.raises(InvalidInput, match="export_onnx"):
+        save_model(train(X, TWO), tmp_path / "a.ONNX")
+    assert not list(tmp_path.iterdir())
+
+
 def test_an_estimator_is_saved_as_its_model(tmp_path):
     from maxmargin import LinearSVM
 

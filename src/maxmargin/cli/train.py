@@ -177,6 +177,8 @@ def target_of(arguments: argparse.Namespace, voice: Voice) -> Path:
                 "--json and a model (-) cannot both go to the standard output; name a file"
             )
         voice.step_aside()
+    if Path(target).suffix.lower() == ".onnx":
+        raise InvalidParameter(f"{target}: train writes models; then maxmargin convert MODEL {target}")
     return Path(target)
 
 
@@ -221,7 +223,9 @@ def certificate_line(model: LinearModel) -> str:
 
     several = f" (the worst of {len(model.classes)} classes)" if len(model.certificates) > 1 else ""
     iterations = plural(sum(model.n_iter), "iteration")
-    return f"certified {distance(model)}{several} after {iterations}"
+    proved = distance(model)
+    verdict = proved if proved.startswith("no bound") else f"certified {proved}"
+    return f"{verdict}{several} after {iterations}"
 
 
 def distance(model: LinearModel) -> str:

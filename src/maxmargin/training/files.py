@@ -51,7 +51,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     InvalidInput
-        For labels that are neither numbers nor text.
+        For labels that are neither numbers nor text, and for a name that ends in ``.onnx``.
     UnreadableFile, MissingFile
         For a path that cannot be written.
 
@@ -67,6 +67,8 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     ['low', 'high']
     """
     linear = linear_model(model, "save_model")
+    if os.fspath(path).lower().endswith(".onnx"):
+        raise InvalidInput(f"{path}: this would not be an ONNX file; export_onnx writes one")
     header: dict[str, Any] = {
         "kind": KIND,
         "written_by": f"maxmargin {__version__}",
