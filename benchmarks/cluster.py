@@ -135,7 +135,7 @@ def main() -> None:
     options = options_of(__doc__)
     sizes = (50_000,) if options.short else (2_000_000, 8_000_000)
     contest_rows = 20_000 if options.short else 500_000
-    repeats = options.rounds or (3 if options.short else 7)
+    repeats = options.rounds or (3 if options.short else 5)
     cap = options.cap or (10.0 if options.short else 100.0)
     if options.short:
         print("short version: few rows; the published figures come from the full one")
