@@ -82,7 +82,7 @@ def test_one_class_alone_has_no_area():
 
 def test_what_cannot_be_judged_is_refused():
     model = train([[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1])
-    with pytest.raises(InvalidInput, match="they have 3, 4, the model -1, 1"):
+    with pytest.raises(InvalidInput, match="they have 3, 4, the model −1, 1"):
         evaluate(model, [[0.0], [1.0]], [3, 4])
     with pytest.raises(InvalidInput, match="no rows"):
         evaluate(model, np.empty((0, 1)), [])

@@ -89,7 +89,7 @@ def test_damage_is_named(tmp_path):
     path = tmp_path / "people.parquet"
     people().to_parquet(path)
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(FileFormatError, match="not a Parquet file, or one that is damaged or cut short"):
+    with pytest.raises(FileFormatError, match="not Parquet data, or damaged or cut short"):
         store_data(path, tmp_path / "stored")
     assert not (tmp_path / "stored").exists()
     people().to_parquet(path)
