@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from maxmargin._core import Block, StopToken
 from maxmargin.inputs.row_store import RowStore
+from maxmargin.inputs.stored_csr import csr_parts, gathered_rows, stretch_of
 from maxmargin.rows import MemoryRows
 from maxmargin.rows.array_vectors import RowsWithArrays
 from maxmargin.rows.base import ReduceKernel, RowVector, SweepKernel, Tree, looks_at_rows, will_visit
@@ -53,6 +54,7 @@ class MappedRows(RowsWithArrays):
         self._nothing = Block(np.zeros((0, store.n_columns)))
         self._condensed: dict[int, Block] | None = None  # copies of blocks, once they have been looked for
         self._shown: dict[int, Block] = {}  # those that passes over these rows read
+        self._trusted: set[int] = set()  # sparse blocks that were looked at; shared with condensed rows
 
     # ------------------------------------------------------------ labels
 
@@ -131,17 +133,12 @@ class MappedRows(RowsWithArrays):
     def _open(self, k: int) -> Block:
         if k in self._shown:
             return self._shown[k]
-        piece, arrays = self._ranges[k], self._store.arrays
+        piece = self._ranges[k]
         if not self._store.is_sparse:
-            return Block(arrays["X"][piece])
-        inside, columns = self._inside(piece), arrays["columns"]
-        starts = arrays["starts"][piece.start : piece.stop + 1] - inside.start
-        return Block(arrays["values"][inside], columns[inside], starts.astype(columns.dtype), self.n_columns)
-
-    def _inside(self, piece: slice) -> slice:
-        """Return where the values of some sparse rows are."""
-        starts = self._store.arrays["starts"]
-        return slice(int(starts[piece.start]), int(starts[piece.stop]))
+            return Block(self._store.arrays["X"][piece])
+        parts = csr_parts(self._store, piece, is_trusted=k in self._trusted)
+        self._trusted.add(k)
+        return Block(*parts, self.n_columns)
 
     def _announce(self, k: int) -> None:
         """Let the system read a block while another one is computed."""
@@ -161,19 +158,17 @@ class MappedRows(RowsWithArrays):
         piece = self._ranges[k]
         if not self._store.is_sparse:
             return [("X", piece)]
-        inside = self._inside(piece)
+        inside = stretch_of(self._store, piece)
         return [("values", inside), ("columns", inside), ("starts", piece)]
 
     def subset(self, indices: NDArray[np.intp]) -> MemoryRows:
-        arrays = self._store.arrays
         if not self._store.is_sparse:
-            chosen: Any = arrays["X"][indices]
+            chosen: Any = self._store.arrays["X"][indices]
         else:
             from scipy.sparse import csr_array
 
-            X = csr_array((self.n_rows, self.n_columns), dtype=arrays["values"].dtype)
-            X.data, X.indices, X.indptr = arrays["values"], arrays["columns"], arrays["starts"]
-            chosen = X[indices]
+            parts = gathered_rows(self._store, np.asarray(indices))
+            chosen = csr_array(parts, shape=(len(indices), self.n_columns))
         for k in range(len(self._ranges)):
             self._release(k)
         return MemoryRows(chosen, threads=self._threads, block_rows=self._block_rows)
