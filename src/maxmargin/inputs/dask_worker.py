@@ -17,10 +17,11 @@ from typing import Any
 import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 import maxmargin
 from maxmargin._core import Block, Stopped, StopToken, cpu
+from maxmargin.errors import MaxMarginError
+from maxmargin.inputs.one_blas_thread import one_blas_thread
 from maxmargin.rows.base import Tree, looks_at_rows, written_by
 from maxmargin.validation import check_labels, check_matrix, check_weights
 
@@ -139,11 +140,13 @@ _held: dict[tuple[str, int], _Held] = {}
 _running: dict[str, set[StopToken]] = {}
 _last_asked: dict[str, float] = {}
 _turns: dict[tuple[str, str], asyncio.Lock] = {}
+_over: dict[str, None] = {}  # fits that have ended, the oldest first
 _lock = threading.Lock()
 
 # Seconds after which a fit that asks for nothing is taken for dead, its driver having been killed. One that
 # was only slow is sent its blocks again.
 LONGEST_SILENCE = 3600.0
+MOST_OVER = 1000  # fits to be known as ended: tasks that load blocks may come after the end
 
 
 # ---------------------------------------------------------------- blocks
@@ -152,6 +155,7 @@ LONGEST_SILENCE = 3600.0
 def load_block(fit: str, number: int, part: Any) -> Loaded | Failed:
     """Keep a block of rows with its labels and weights, until `drop_fit`; `part` may be how to get them."""
     try:
+        _refuse_if_over(fit)
         X, labels, weights = part() if callable(part) else part
         X = check_matrix(X, allow_no_rows=True)
         n_rows = X.shape[0]
@@ -161,35 +165,47 @@ def load_block(fit: str, number: int, part: Any) -> Loaded | Failed:
             labels = labels.astype(str)
         given = {LABELS: labels} if weights is None else {LABELS: labels, WEIGHTS: weights}
         held = _Held(X, given)
+        _forget_silent_fits()
+        with _lock:
+            _refuse_if_over(fit)
+            _held[fit, number] = held
+            _last_asked[fit] = time.monotonic()
     except Exception as error:
         return Failed(number, pickled(error))
-    _drop_silent_fits()
-    with _lock:
-        _held[fit, number] = held
-        _last_asked[fit] = time.monotonic()
     n_values = X.size if isinstance(X, np.ndarray) else X.indptr[-1]
     return Loaded(n_rows, X.shape[1], int(n_values), np.unique(labels), weights is not None)
 
 
-def drop_fit(fit: str) -> int:
-    """End what runs and forget all blocks of a fit; return how many there were."""
+def _refuse_if_over(fit: str) -> None:
+    if fit in _over:
+        raise MaxMarginError("the fit that this block was for has ended")
+
+
+def drop_fit(fit: str) -> None:
+    """End what runs and forget all blocks of a fit, also those that are still being loaded."""
+    with _lock:
+        _over[fit] = None
+        while len(_over) > MOST_OVER:
+            del _over[next(iter(_over))]
+    _forget(fit)
+
+
+def _forget(fit: str) -> None:
     stop_fit(fit)
     with _lock:
-        mine = [key for key in _held if key[0] == fit]
-        for key in mine:
-            del _held[key]
+        for block in [block for block in _held if block[0] == fit]:
+            del _held[block]
         for turn in [turn for turn in _turns if turn[0] == fit]:
             del _turns[turn]
         _last_asked.pop(fit, None)
-    return len(mine)
 
 
-def _drop_silent_fits() -> None:
+def _forget_silent_fits() -> None:
     with _lock:
         now = time.monotonic()
         silent = [fit for fit, asked in _last_asked.items() if now - asked > LONGEST_SILENCE]
     for fit in silent:
-        drop_fit(fit)
+        _forget(fit)
 
 
 def stop_fit(fit: str) -> None:
@@ -267,7 +283,7 @@ async def run_passes(
             threads = dask_worker.executors["default"]
             n_threads = min(dask_worker.state.nthreads, len(places))
             loop = asyncio.get_running_loop()
-            with _one_thread():
+            with one_blas_thread():
                 await asyncio.gather(*(loop.run_in_executor(threads, work) for _ in range(n_threads)))
             return work.answer()
 
@@ -365,26 +381,3 @@ def _stoppable(fit: str) -> Iterator[StopToken]:
             _running[fit].discard(token)
             if not _running[fit]:
                 del _running[fit]
-
-
-# Sums by BLAS depend on its threads. The limit belongs to the process, so the last task to end lifts it.
-_limits: list[Any] = []
-_n_limited = 0
-_limit_lock = threading.Lock()
-_libraries = ThreadpoolController()  # finding them takes longer than a small pass
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    global _n_limited
-    with _limit_lock:
-        if _n_limited == 0:
-            _limits.append(_libraries.limit(limits=1))
-        _n_limited += 1
-    try:
-        yield
-    finally:
-        with _limit_lock:
-            _n_limited -= 1
-            if _n_limited == 0:
-                _limits.pop().restore_original_limits()
