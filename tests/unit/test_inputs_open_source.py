@@ -144,3 +144,52 @@ def test_a_small_file_that_unpacks_to_a_large_one_takes_little_memory(tmp_path, 
 def written(path, content):
     path.write_bytes(content)
     return path
+
+
+# ---------------------------------------------------------------- several packed streams in one file
+
+TWICE = b"1 1:1 2:2\n" * 9_000
+
+
+@pytest.mark.parametrize("name", PACKERS)
+@pytest.mark.parametrize("n_rows", [0, 1, 9_000, 100_000])
+def test_streams_one_behind_the_other_are_all_read(name, n_rows):
+    packed = PACKERS[name](TWICE) + PACKERS[name](b"") + PACKERS[name](b"2 1:1 2:2\n" * n_rows)
+    expected = TWICE + b"2 1:1 2:2\n" * n_rows
+    assert OpenSource(OnlyRead(packed), "rows.svm").read_all() == expected
+    assert b"".join(pieces_of(OpenSource(io.BytesIO(packed), "rows.svm"), 7777)) == expected
+
+
+@pytest.mark.parametrize("name", PACKERS)
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_a_damaged_second_stream_does_not_make_the_file_shorter(name, position):
+    spoiled = bytearray(PACKERS[name](TWICE))
+    spoiled[position] ^= 255
+    assert_damaged(name, PACKERS[name](TWICE) + spoiled)
+
+
+@pytest.mark.parametrize("name", PACKERS)
+@pytest.mark.parametrize("behind", [b"x", b"\n", b"BZ", b"garbage" * 20_000, b"\0\0\0\0x"])
+def test_what_is_behind_a_stream_and_none_is_damage(name, behind):
+    assert_damaged(name, PACKERS[name](TWICE) + behind)
+
+
+def test_another_packing_behind_a_stream_is_damage():
+    assert_damaged("xz", lzma.compress(TWICE) + lzma.compress(TWICE, lzma.FORMAT_ALONE))
+    assert_damaged("bzip2", bz2.compress(TWICE) + lzma.compress(TWICE))
+
+
+@pytest.mark.parametrize("n_zeros", [4, 8, 65536, 200_000])
+def test_xz_may_be_padded_with_zeros_in_fours(n_zeros):
+    padded = lzma.compress(TWICE) + bytes(n_zeros)
+    assert OpenSource(io.BytesIO(padded), "rows.svm").read_all() == TWICE
+    assert OpenSource(OnlyRead(padded + lzma.compress(b"3\n")), "rows.svm").read_all() == TWICE + b"3\n"
+    assert_damaged("xz", padded + b"\0")
+    assert_damaged("xz", padded + b"\0\0" + lzma.compress(TWICE))
+
+
+def assert_damaged(name, packed):
+    """All ways to read it say so."""
+    for read in (OpenSource.read_all, OpenSource.look_for_damage, lambda source: list(pieces_of(source, 99))):
+        with pytest.raises(FileFormatError, match=f"the {name} file is damaged or cut short"):
+            read(OpenSource(OnlyRead(bytes(packed)), "rows.svm"))

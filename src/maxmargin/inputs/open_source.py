@@ -13,6 +13,7 @@ from typing import Any
 
 from maxmargin.errors import FileFormatError, InvalidParameter
 from maxmargin.inputs.open_file import reading
+from maxmargin.inputs.packed_streams import unpacked_streams
 from maxmargin.inputs.source import COMPRESSIONS, Compression, compression_of
 
 __all__ = ["OpenSource", "open_source", "read_source"]
@@ -210,10 +211,9 @@ def _read_at_most(file: Any, size: int) -> bytes:
 
 def _unpacking(packing: Compression, packed: Rejoined) -> Any:
     """Return a stream of the unpacked content."""
-    module = importlib.import_module(packing.module)
     if packing.module == "gzip":
-        return module.GzipFile(fileobj=packed, mode="rb")
-    return module.open(packed, "rb")
+        return importlib.import_module("gzip").GzipFile(fileobj=packed, mode="rb")
+    return unpacked_streams(packing, packed)
 
 
 def _damages_of(packing: Compression) -> tuple[type[Exception], ...]:
