@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +53,54 @@ def test_inspect_data_for_machines(told):
     assert (found["kind"], found["rows"], found["values"]) == ("data", 4, 7)
     assert found["features"]["zeros"] == [0, 3, 2]
     assert found["features"]["largest"] == [2.0, 0.5, 1.0]
+
+
+def test_inspect_lists_the_same_rows_for_machines(told, said, trained):
+    _, found = told("inspect", CELLS, "--rows", 2)
+    assert (found["columns"], found["features"]["listed"]) == (30, 2)
+    assert found["features"]["names"] == list(breast_cancer().feature_names[:2])
+    assert all(len(found["features"][name]) == 2 for name in ("least", "mean", "largest", "zeros"))
+    _, found = told("inspect", CELLS)
+    assert found["features"]["listed"] == len(found["features"]["mean"]) == 30
+    _, found = told("inspect", "l.model", "--rows", 2)
+    model = load_model("l.model")
+    order = np.argsort(-np.abs(model.coef[0]))[:2]
+    assert found["scores"][0]["columns"] == [model.feature_names[j] for j in order]
+    assert found["scores"][0]["weights"] == model.coef[0][order].tolist()
+    assert "features" not in found
+    _, found = told("inspect", "l.model")
+    assert found["scores"][0]["weights"] == model.coef[0].tolist()
+    assert found["features"] == model.feature_names
+
+
+@pytest.mark.parametrize("words", ["", "--rows 3", "--json"])
+def test_columns_that_hold_nothing_take_no_memory(folder, words):
+    (folder / "wide.svm").write_text("1 1:1\n-1 2000000000:1\n")
+    program = "import resource, sys; from maxmargin.cli import main\nresource.setrlimit("
+    program += "resource.RLIMIT_AS, (4 << 30, 4 << 30)); sys.exit(main(sys.argv[1:]))"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "inspect", "wide.svm", *words.split()],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    out = done.stderr if words == "--json" else done.stdout
+    assert "1,999,999,998 columns with one value only" in out
+    if words == "--json":
+        assert json.loads(done.stdout)["features"]["zeros"] == [1, *[2] * 19]
+
+
+def test_a_line_break_in_a_name_stays_on_its_line(said, folder):
+    (folder / "b.csv").write_text('town,x,y\n"New\nYork",1,"a\nb"\nRome,2,c\n"New\nYork",3,c\n')
+    said("train", "b.csv")
+    for words in (["b.csv"], ["b.model"]):
+        code, out, _ = said("inspect", *words)
+        assert code == 0
+        assert "New\\nYork" in out
+        assert "York" not in [line.strip().split(" ")[0] for line in out.splitlines()]
+        assert "a\\nb" in out
 
 
 def test_inspect_says_what_tells_nothing(said, folder):

@@ -17,6 +17,7 @@ from maxmargin.cli.options import (
     whole_number,
 )
 from maxmargin.cli.reading import label_guess, source_text
+from maxmargin.cli.text_table import on_one_line
 
 if TYPE_CHECKING:
     from maxmargin.cli.voice import Voice
@@ -33,6 +34,8 @@ EXAMPLES = """\
   maxmargin inspect liblinear.model        LIBLINEAR's, too
 """
 
+USUAL_ROWS = 20
+MANY_COLUMNS = 100_000  # of which --json lists all only if there are as many values
 FAR_APART = 100.0  # deviations of columns between which a regulariser chooses, not the data
 
 
@@ -48,7 +51,7 @@ def add_inspect(commands: Any) -> None:
     )
     parser.add_argument("data", metavar="FILE", type=file_name, help="a model or data; - for stdin (data)")
     parser.add_argument(
-        "--rows", type=whole_number, default=20, metavar="N", help="of weights or columns to list (20)"
+        "--rows", type=whole_number, metavar="N", help="of weights or columns to list (20; with --json all)"
     )
     add_reading(parser)
     add_common(parser)
@@ -60,7 +63,8 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     from maxmargin.cli.streams import is_model
     from maxmargin.validation import check_positive
 
-    check_positive("rows", arguments.rows, integer=True)
+    if arguments.rows is not None:
+        check_positive("rows", arguments.rows, integer=True)
     if arguments.data != STANDARD and is_model(arguments.data):
         inspect_model(arguments, voice)
     else:
@@ -79,9 +83,11 @@ def inspect_model(arguments: argparse.Namespace, voice: Voice) -> None:
 
     model, origin = read_model(arguments.data), origin_of(arguments.data)
     voice.say(f"{arguments.data}: {origin}")
-    for line in (*model_lines(model), *weight_lines(model, arguments.rows)):
-        voice.say(f"  {line}")
+    for line in (*model_lines(model), *weight_lines(model, arguments.rows or USUAL_ROWS)):
+        voice.say(f"  {on_one_line(line)}")
     about = readable_model(model)
+    if arguments.rows is not None:
+        about = with_largest_weights(about, model, arguments.rows)
     voice.result({"kind": "model", "origin": origin, **model_fields(model), **about})
 
 
@@ -133,12 +139,10 @@ def weight_lines(model: LinearModel, n_rows: int) -> list[str]:
     from maxmargin.cli.described import plain_labels
     from maxmargin.cli.text_table import aligned
 
-    names = model.feature_names or [f"column {j + 1}" for j in range(model.coef.shape[1])]
     labels, lines = plain_labels(model.classes), []
     for k, weights in enumerate(model.coef):
         label = labels[-1] if len(model.coef) == 1 else labels[k]
-        order = np.argsort(-np.abs(weights), kind="stable")[:n_rows]
-        rows = [[names[j], f"{weights[j]:+.4g}"] for j in order if weights[j]]
+        rows = [[name, f"{weight:+.4g}"] for name, weight in largest_weights(model, k, n_rows)]
         zeros = int(np.count_nonzero(weights == 0))
         rows.append(["intercept", f"{model.intercept[k]:+.4g}"])
         lines += aligned([f"for {label!s}", "weight"], rows, indent="")
@@ -146,6 +150,25 @@ def weight_lines(model: LinearModel, n_rows: int) -> list[str]:
         if left or zeros:
             lines.append(f"({left:,} smaller ones, {zeros:,} zeros)")
     return lines
+
+
+def largest_weights(model: LinearModel, k: int, n_rows: int) -> list[tuple[str, float]]:
+    """Return the largest weights of a score that are not 0, the largest first, with their columns' names."""
+    import numpy as np
+
+    names, weights = model.feature_names, model.coef[k]
+    order = np.argsort(-np.abs(weights), kind="stable")[:n_rows].tolist()
+    return [(names[j] if names else f"column {j + 1}", float(weights[j])) for j in order if weights[j]]
+
+
+def with_largest_weights(about: dict[str, Any], model: LinearModel, n_rows: int) -> dict[str, Any]:
+    """Return what machines are told of a model with its largest weights only, as people are told them."""
+    scores = []
+    for k, score in enumerate(about["scores"]):
+        pairs = largest_weights(model, k, n_rows)
+        listed = {"columns": [name for name, _ in pairs], "weights": [weight for _, weight in pairs]}
+        scores.append({**score, **listed})
+    return {**{name: about[name] for name in about if name != "features"}, "scores": scores}
 
 
 # ---------------------------------------------------------------- data
@@ -157,13 +180,21 @@ def inspect_data(arguments: argparse.Namespace, voice: Voice) -> None:
     from maxmargin.training.column_summary import summarise_columns
 
     data = read_data(arguments, arguments.data)
-    voice.say(f"{source_text(arguments.data)}: {data}")
+    voice.say(on_one_line(f"{source_text(arguments.data)}: {data}"))
     guess = label_guess(data.label, arguments.label)
-    columns = summarise_columns(data.X)
-    for line in ([guess] if guess else []) + data_lines(data, columns, arguments.rows):
-        voice.say(f"  {line}")
+    n_rows = arguments.rows or USUAL_ROWS
+    n_listed = arguments.rows or (n_for_machines(data) if voice.json else USUAL_ROWS)
+    columns = summarise_columns(data.X, n_listed)
+    for line in ([guess] if guess else []) + data_lines(data, columns, n_rows):
+        voice.say(f"  {on_one_line(line)}")
     voice.result({"kind": "data", **data_fields(data, arguments.data)})
     voice.result({"features": feature_fields(data, columns)})
+
+
+def n_for_machines(data: Data) -> int:
+    """Return how many columns are listed where nobody said: all, unless nearly all of very many are empty."""
+    n_values = int(data.X.nnz) if hasattr(data.X, "nnz") else data.n_rows * data.n_columns
+    return data.n_columns if data.n_columns <= max(n_values, MANY_COLUMNS) else USUAL_ROWS
 
 
 def data_lines(data: Data, columns: ColumnSummary, n_rows: int) -> list[str]:
@@ -174,9 +205,8 @@ def data_lines(data: Data, columns: ColumnSummary, n_rows: int) -> list[str]:
     from maxmargin.cli.text_table import aligned
     from maxmargin.results.wording import percent, plural
 
-    share = float(columns.n_zeros.sum() / max(data.n_rows * data.n_columns, 1))
     kind = "sparse" if hasattr(data.X, "nnz") else "dense"
-    lines = [f"{kind}, {data.X.dtype}, {percent(share)} of the values are 0"]
+    lines = [f"{kind}, {data.X.dtype}, {percent(columns.share_of_zeros)} of the values are 0"]
     if data.encoding is not None:
         lines.append(f"encoding: {data.encoding}")
     if data.sample_weight is not None:
@@ -188,9 +218,8 @@ def data_lines(data: Data, columns: ColumnSummary, n_rows: int) -> list[str]:
     if len(rows) > n_rows:
         lines.append(f"({len(rows) - n_rows:,} further classes)")
     lines += column_lines(data, columns, n_rows)
-    constant = int(columns.is_constant.sum())
-    if constant:
-        lines.append(f"{plural(constant, 'column')} with one value only, which tell nothing apart")
+    if columns.n_constant:
+        lines.append(f"{plural(columns.n_constant, 'column')} with one value only, which tell nothing apart")
     if columns.spread > FAR_APART:
         lines.append(
             f"the columns' deviations differ by a factor of {columns.spread:,.0f}: C weighs small ones more "
@@ -203,11 +232,11 @@ def column_lines(data: Data, columns: ColumnSummary, n_rows: int) -> list[str]:
     """Return a line for each of the first columns."""
     from maxmargin.cli.text_table import aligned
 
-    names = feature_names(data)
+    names = feature_names(data, min(n_rows, data.n_columns))
     numbers = zip(columns.least, columns.mean, columns.largest, columns.deviation, strict=True)
     rows = [
         [name, *(f"{value:.4g}" for value in four), f"{zeros:,}"]
-        for name, four, zeros, _ in zip(names, numbers, columns.n_zeros, range(n_rows), strict=False)
+        for name, four, zeros in zip(names, numbers, columns.n_zeros, strict=False)
     ]
     lines = aligned(["column", "least", "mean", "largest", "deviation", "zeros"], rows, indent="")
     if data.n_columns > n_rows:
@@ -215,18 +244,20 @@ def column_lines(data: Data, columns: ColumnSummary, n_rows: int) -> list[str]:
     return lines
 
 
-def feature_names(data: Data) -> list[str]:
-    """Return the names of the columns, or their numbers, counted as LIBSVM text does."""
+def feature_names(data: Data, n_listed: int) -> list[str]:
+    """Return the names of the first columns, or their numbers, counted as LIBSVM text does."""
     if data.feature_names is not None:
-        return list(data.feature_names)
+        return list(data.feature_names[:n_listed])
     first = 0 if data.scheme == "libsvm-zero-based" else 1
-    return [f"column {j + first}" for j in range(data.n_columns)]
+    return [f"column {j + first}" for j in range(n_listed)]
 
 
 def feature_fields(data: Data, columns: ColumnSummary) -> dict[str, Any]:
-    """Return the columns for machines, each property as a list."""
+    """Return the columns that are listed for machines, each property as a list."""
+    n_listed = len(columns.least)
     return {
-        "names": data.feature_names,
+        "listed": n_listed,
+        "names": None if data.feature_names is None else data.feature_names[:n_listed],
         "least": columns.least,
         "mean": columns.mean,
         "largest": columns.largest,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +15,51 @@ __all__ = ["ColumnSummary", "summarise_columns"]
 Array = NDArray[np.float64]
 
 
+# Columns that may be counted one by one however few of them hold something.
+FEW_COLUMNS = 1 << 16
+
+
 @dataclass(frozen=True, eq=False)
 class ColumnSummary:
-    """Least and largest value, mean, standard deviation and number of zeros of each column.
+    """What the first columns are like, and counts of all.
+
+    Attributes
+    ----------
+    least, largest, mean, deviation, n_zeros : array
+        Of the columns that are listed, from the first on.
+    n_constant : int
+        How many of all columns have one value only.
+    spread : float
+        The largest deviation over the smallest, of all columns that are not constant.
+    share_of_zeros : float
+        Among all values.
 
     Examples
     --------
     >>> found = summarise_columns([[0.0, 1.0], [2.0, 1.0], [4.0, 1.0]])
     >>> found.mean, found.n_zeros, found.is_constant
     (array([2., 1.]), array([1, 0]), array([False,  True]))
+    >>> found.n_constant, round(found.share_of_zeros, 3)
+    (1, 0.167)
     """
+
+    least: Array
+    largest: Array
+    mean: Array
+    deviation: Array
+    n_zeros: NDArray[np.intp]
+    n_constant: int
+    spread: float
+    share_of_zeros: float
+
+    @property
+    def is_constant(self) -> NDArray[np.bool_]:
+        """Which of the listed columns have one value only."""
+        return np.asarray(self.least == self.largest)
+
+
+class Moments(NamedTuple):
+    """What some columns are like, each array in their order."""
 
     least: Array
     largest: Array
@@ -33,45 +68,94 @@ class ColumnSummary:
     n_zeros: NDArray[np.intp]
 
     @property
-    def is_constant(self) -> NDArray[np.bool_]:
-        """Which columns have one value only."""
-        return np.asarray(self.least == self.largest)
+    def n_constant(self) -> int:
+        """How many have one value only."""
+        return int(np.count_nonzero(self.least == self.largest))
 
     @property
     def spread(self) -> float:
         """The largest deviation over the smallest, of the columns that are not constant."""
-        deviations = self.deviation[~self.is_constant]
+        deviations = self.deviation[self.least != self.largest]
         smallest = deviations.min(initial=np.inf)
         return float(deviations.max() / smallest) if deviations.size and smallest > 0 else 1.0
 
 
-def summarise_columns(X: Any) -> ColumnSummary:
-    """Return what each column is like.
+def summarise_columns(X: Any, n_listed: int | None = None) -> ColumnSummary:
+    """Return what the columns are like; of sparse rows in memory for what is stored, however wide they are.
 
     Parameters
     ----------
     X : array or sparse array with at least one row
+    n_listed : int, optional
+        How many columns to list, all by default.
     """
     matrix = check_matrix(X)
-    n_rows = matrix.shape[0]
-    if not hasattr(matrix, "nnz"):
-        dense = np.asarray(matrix)
-        return ColumnSummary(
-            dense.min(axis=0).astype(np.float64),
-            dense.max(axis=0).astype(np.float64),
-            dense.mean(axis=0, dtype=np.float64),
-            dense.std(axis=0, dtype=np.float64),
-            np.asarray(n_rows - np.count_nonzero(dense, axis=0), dtype=np.intp),
-        )
+    n_rows, width = matrix.shape
+    n_listed = width if n_listed is None else min(n_listed, width)
+    if hasattr(matrix, "nnz"):
+        return summary_of_sparse(matrix, n_listed)
+    found = moments_of_dense(np.asarray(matrix))
+    share = float(found.n_zeros.sum() / max(n_rows * width, 1))
+    return ColumnSummary(
+        found.least[:n_listed],
+        found.largest[:n_listed],
+        found.mean[:n_listed],
+        found.deviation[:n_listed],
+        found.n_zeros[:n_listed],
+        found.n_constant,
+        found.spread,
+        share,
+    )
+
+
+def moments_of_dense(dense: NDArray[Any]) -> Moments:
+    """Return what the columns of a table are like."""
+    return Moments(
+        dense.min(axis=0).astype(np.float64),
+        dense.max(axis=0).astype(np.float64),
+        dense.mean(axis=0, dtype=np.float64),
+        dense.std(axis=0, dtype=np.float64),
+        np.asarray(dense.shape[0] - np.count_nonzero(dense, axis=0), dtype=np.intp),
+    )
+
+
+def summary_of_sparse(matrix: Any, n_listed: int) -> ColumnSummary:
+    """Return what the columns of sparse rows are like: those that hold nothing are counted, not visited."""
+    n_rows, width = matrix.shape
     columns, values = np.asarray(matrix.indices), np.asarray(matrix.data, dtype=np.float64)
-    width = matrix.shape[1]
+    if width <= max(FEW_COLUMNS, len(values)):
+        used = np.arange(width)
+    else:
+        used, columns = np.unique(columns, return_inverse=True)
+    found = moments_of_sparse(columns, values, n_rows, len(used))
+    shown = used < n_listed
+
+    def listed(part: NDArray[Any], of_empty: int = 0) -> NDArray[Any]:
+        whole = np.full(n_listed, of_empty, dtype=part.dtype)
+        whole[used[shown]] = part[shown]
+        return whole
+
+    return ColumnSummary(
+        listed(found.least),
+        listed(found.largest),
+        listed(found.mean),
+        listed(found.deviation),
+        listed(found.n_zeros, of_empty=n_rows),
+        found.n_constant + width - len(used),
+        found.spread,
+        1 - np.count_nonzero(values) / max(n_rows * width, 1),
+    )
+
+
+def moments_of_sparse(columns: NDArray[Any], values: Array, n_rows: int, width: int) -> Moments:
+    """Return what columns are like that have these values, each with its column's number, and else zeros."""
     stored = np.bincount(columns, minlength=width)
     mean = np.bincount(columns, weights=values, minlength=width) / n_rows
     squares = np.bincount(columns, weights=(values - mean[columns]) ** 2, minlength=width)
-    squares = squares + (n_rows - stored) * mean**2
+    deviation = np.sqrt((squares + (n_rows - stored) * mean**2) / n_rows)
     # A value that is not stored is 0.
     least, largest = (np.where(stored < n_rows, 0.0, end) for end in (np.inf, -np.inf))
     np.minimum.at(least, columns, values)
     np.maximum.at(largest, columns, values)
     filled = np.bincount(columns[values != 0], minlength=width)
-    return ColumnSummary(least, largest, mean, np.sqrt(squares / n_rows), (n_rows - filled).astype(np.intp))
+    return Moments(least, largest, mean, deviation, (n_rows - filled).astype(np.intp))
