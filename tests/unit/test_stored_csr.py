@@ -1,5 +1,6 @@
 """Sparse rows of a store: some of them in little memory, and damaged files are errors, not crashes."""
 
+import os
 import tracemalloc
 
 import numpy as np
@@ -7,9 +8,12 @@ import pytest
 import scipy.sparse as sp
 
 import maxmargin.inputs.stored_csr as module
+from maxmargin import LinearClassifier, Perceptron
+from maxmargin.errors import FileFormatError
 from maxmargin.inputs.mapped_rows import MappedRows
+from maxmargin.inputs.row_store import open_store
 from maxmargin.inputs.store_writer import store_batches
-from maxmargin.inputs.stored_csr import gathered_rows
+from maxmargin.inputs.stored_csr import csr_parts, gathered_rows
 
 X = sp.random_array((300, 40), density=0.1, format="csr", rng=np.random.default_rng(4))
 Y = np.arange(300) % 2
@@ -47,3 +51,83 @@ def test_the_memory_is_that_of_the_chosen_rows(tmp_path):
     finally:
         tracemalloc.stop()
     assert chosen.n_values == 10 * per_row
+
+
+# ---------------------------------------------------------------- damage
+
+FAR = 1 << 40  # beyond what 32 bits hold: it must not be taken for 0
+DAMAGE = [
+    ("columns", 100, 40, r"columns\.npy: row \d+ .* names column 40, and there are 40 \(0 to 39\)"),
+    ("columns", 100, -1, r"columns\.npy: row \d+ .* names column -1"),
+    ("columns", 100, 2**31 - 1, r"columns\.npy: row \d+ .* names column 2147483647"),
+    ("starts", 123, 5, r"starts\.npy: row 122 .* ends before it begins"),
+    ("starts", 123, FAR, r"starts\.npy: row 12[23] .* (ends before it begins|lies outside)"),
+    ("starts", 123, -FAR, r"starts\.npy: row 12[23] .* (ends before it begins|lies outside)"),
+    ("starts", 0, -1, r"starts\.npy: row"),
+    ("starts", 300, FAR, r"starts\.npy: row"),
+]
+
+
+def damage(store, name, place, value, *, in_secret=True):
+    """Change a number of a file; in secret, its time of writing stays as it was."""
+    path = store.folder / f"{name}.npy"
+    before = path.stat()
+    numbers = np.load(path, mmap_mode="r+")
+    numbers[place] = value
+    numbers.flush()
+    del numbers
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + (0 if in_secret else 1)))
+    return open_store(store.folder)
+
+
+@pytest.mark.parametrize(("name", "place", "value", "message"), DAMAGE)
+def test_what_would_lead_outside_is_named(store, name, place, value, message):
+    damaged = damage(store, name, place, value)
+    with pytest.raises(FileFormatError, match=message) as told:
+        csr_parts(damaged, slice(0, 300))
+    assert str(told.value).endswith("the file is damaged; store the rows again")
+    with pytest.raises(FileFormatError, match=message):
+        gathered_rows(damaged, np.arange(300))
+    for learner in (LinearClassifier(), LinearClassifier(loss="logistic"), Perceptron()):
+        with pytest.raises(ValueError, match=message):
+            learner.fit(store.folder)
+
+
+def test_a_column_that_is_named_twice_is_damage(store):
+    first = int(np.argmax(np.diff(X.indptr) > 1))
+    place = int(X.indptr[first])
+    damaged = damage(store, "columns", place + 1, X.indices[place])
+    with pytest.raises(FileFormatError, match="a row between 0 and 299 .* names a column twice"):
+        csr_parts(damaged, slice(0, 300))
+
+
+def test_labels_of_no_class_are_damage(store):
+    for value in (2, -1):
+        damage(store, "labels", 17, value)
+        with pytest.raises(ValueError, match="the label of row 17 .* is none of the classes"):
+            Perceptron().fit(store.folder)
+
+
+def test_a_block_is_looked_at_once(store, monkeypatch):
+    asked = []
+    check = module.check_csr
+    monkeypatch.setattr(module, "check_csr", lambda *parts: asked.append(1) or check(*parts))
+    rows = MappedRows(store, block_rows=100, threads=2)
+    for _ in range(3):
+        rows.__dict__.pop("_norms", None)
+        rows.norms()
+    assert len(asked) == 3
+
+
+@pytest.mark.parametrize("learner", [LinearClassifier(), Perceptron()])
+@pytest.mark.parametrize(("name", "value"), [("values", 3.0), ("labels", 1), ("columns", 39), ("starts", 7)])
+def test_files_that_were_written_to_are_compared_with_their_checksums(store, learner, name, value):
+    """Also where the numbers are possible ones."""
+    fine = learner.fit(store.folder).coef_
+    os.utime(store.folder / f"{name}.npy")  # as after a copy
+    np.testing.assert_array_equal(learner.fit(store.folder).coef_, fine)
+    place = 1 if name == "starts" else int(np.argmax(np.asarray(store.arrays[name]) != value))
+    damaged = damage(store, name, place, value, in_secret=False)
+    for source in (store.folder, damaged):
+        with pytest.raises(FileFormatError, match=rf"{name}\.npy: the file does not have its checksum"):
+            learner.fit(source)

@@ -118,7 +118,21 @@ class RowStore(Readable):
         for name, file in self.files.items():
             content = self.arrays[name].reshape(-1).view(np.uint8)
             if crc32_of(content, resolve_jobs(None)) != file["crc32"]:
-                raise FileFormatError("the file does not have its checksum", self.folder / f"{name}.npy")
+                raise FileFormatError(
+                    "the file does not have its checksum: it was changed since it was written; store the "
+                    "rows again",
+                    self.folder / f"{name}.npy",
+                )
+
+    def has_its_times(self) -> bool:
+        """Whether every file still has the time at which it was written; a copy has another one."""
+        try:
+            return all(
+                (self.folder / f"{name}.npy").stat().st_mtime_ns == file["mtime_ns"]
+                for name, file in self.files.items()
+            )
+        except OSError:
+            return False
 
     def __str__(self) -> str:
         size = [plural(self.n_rows, "row"), plural(self.n_columns, "column")]

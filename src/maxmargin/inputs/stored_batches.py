@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from maxmargin.errors import FileFormatError
 from maxmargin.inputs.mapped_rows import advise
 from maxmargin.inputs.row_store import RowStore
+from maxmargin.inputs.stored_csr import csr_parts, stretch_of
 
 __all__ = ["stored_batches"]
 
@@ -28,7 +31,7 @@ def stored_batches(store: RowStore) -> Iterator[tuple[Any, ...]]:
     for start in range(0, store.n_rows, step):
         piece = slice(start, min(start + step, store.n_rows))
         _advise(store, slice(piece.stop, min(piece.stop + step, store.n_rows)), mmap.MADV_WILLNEED)
-        labels = store.classes[store.arrays["labels"][piece]]
+        labels = _labels(store, piece)
         X = _rows(store, piece)
         yield (X, labels) if weights is None else (X, labels, np.asarray(weights[piece]))
         _advise(store, piece, mmap.MADV_DONTNEED)
@@ -40,16 +43,22 @@ def _rows(store: RowStore, piece: slice) -> Any:
         return np.asarray(arrays["X"][piece])
     from scipy.sparse import csr_array
 
-    inside, columns = _inside(store, piece), arrays["columns"]
-    starts = arrays["starts"][piece.start : piece.stop + 1] - inside.start
-    parts = np.asarray(arrays["values"][inside]), np.asarray(columns[inside]), starts.astype(columns.dtype)
+    values, columns, starts = csr_parts(store, piece)
+    parts = np.asarray(values), np.asarray(columns), starts
     return csr_array(parts, shape=(piece.stop - piece.start, store.n_columns))
 
 
-def _inside(store: RowStore, piece: slice) -> slice:
-    """Return where the values of some sparse rows are."""
-    starts = store.arrays["starts"]
-    return slice(int(starts[piece.start]), int(starts[piece.stop]))
+def _labels(store: RowStore, piece: slice) -> NDArray[Any]:
+    places = np.asarray(store.arrays["labels"][piece])
+    outside = (places < 0) | (places >= len(store.classes))
+    if outside.any():
+        row = piece.start + int(np.argmax(outside))
+        raise FileFormatError(
+            f"the label of row {row} (counted from 0) is none of the classes: the file is damaged; store the "
+            "rows again",
+            store.folder / "labels.npy",
+        )
+    return np.asarray(store.classes[places])
 
 
 def _advise(store: RowStore, piece: slice, advice: int) -> None:
@@ -58,6 +67,6 @@ def _advise(store: RowStore, piece: slice, advice: int) -> None:
     if not store.is_sparse:
         advise(store.arrays["X"], piece, advice)
         return
-    inside = _inside(store, piece)
+    inside = stretch_of(store, piece)
     advise(store.arrays["values"], inside, advice)
     advise(store.arrays["columns"], inside, advice)

@@ -127,14 +127,7 @@ def _look_up(folder: Path, key: dict[str, Any]) -> RowStore | None:
 def _is_untouched(store: RowStore) -> bool:
     """Tell whether no file was written to since, and the system was not started anew, which may lose some."""
     system = running_system()
-    return (
-        system != ""
-        and store.source.get("system") == system
-        and all(
-            (store.folder / f"{name}.npy").stat().st_mtime_ns == file.get("mtime_ns")
-            for name, file in store.files.items()
-        )
-    )
+    return system != "" and store.source.get("system") == system and store.has_its_times()
 
 
 def _remove_drafts(folder: Path) -> None:

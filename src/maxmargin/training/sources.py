@@ -79,11 +79,20 @@ def given(
     for name, value in (("y", y), ("sample_weight", sample_weight)):
         if value is not None:
             raise InvalidParameter(f"{name} comes with the rows of a {type(X).__name__}; leave it out")
-    if isinstance(X, RowStore | ParquetData):
+    if isinstance(X, ParquetData):
         return X
+    if isinstance(X, RowStore):
+        return _as_written(X)
     if not isinstance(X, Data):
-        return open_store(X) if is_row_store(X) else _from_file(Path(X), memory, say)
+        return _as_written(open_store(X)) if is_row_store(X) else _from_file(Path(X), memory, say)
     return Given(X.X, X.y, X.sample_weight, X)
+
+
+def _as_written(store: RowStore) -> RowStore:
+    """Return the rows; where somebody may have written to the files, their checksums are compared first."""
+    if not store.has_its_times():
+        store.check()
+    return store
 
 
 def _from_file(path: Path, memory: int | None, say: Callable[[str], Any]) -> Given | RowStore:
