@@ -1,7 +1,11 @@
 """Rows on disk: what is written comes back, whole or not at all, and damage is named."""
 
+import fcntl
 import json
 import os
+import subprocess
+import sys
+import textwrap
 
 import numpy as np
 import pytest
@@ -12,6 +16,7 @@ from hypothesis import strategies as st
 from maxmargin.errors import FileFormatError, InvalidInput, InvalidParameter, MissingFile, UnreadableFile
 from maxmargin.inputs.growing_array import GrowingArray
 from maxmargin.inputs.row_store import is_row_store, open_store
+from maxmargin.inputs.store_drafts import remove_dead_drafts
 from maxmargin.inputs.store_writer import StoreWriter, store_batches
 
 RANDOM = np.random.default_rng(1)
@@ -135,6 +140,62 @@ def test_a_full_disk_leaves_nothing(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)
     assert names_in(tmp_path) == []
+
+
+STORE_SLOWLY = """
+    import sys, time
+    import numpy as np
+    from maxmargin import store_data
+
+    def batches():
+        yield np.eye(2), [0, 1]
+        print("begun", flush=True)
+        sys.stdin.readline()
+        yield np.eye(2), [0, 1]
+
+    store_data(batches(), sys.argv[1])
+"""
+
+
+def storing_slowly(folder):
+    """Return a process that has stored one of two batches."""
+    command = [sys.executable, "-c", textwrap.dedent(STORE_SLOWLY), str(folder)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "begun\n"
+    return process
+
+
+def test_what_a_killed_process_left_goes_with_the_next_one(tmp_path):
+    dead, alive = storing_slowly(tmp_path / "rows"), storing_slowly(tmp_path / "rows")
+    dead.kill()
+    dead.communicate()
+    mine = [".rows.mine.part", ".rows.0123456789ab.party", ".rows2.0123456789ab.part"]
+    for name in mine:
+        (tmp_path / name).mkdir()
+    (tmp_path / ".rows.0123456789ab.part.old").mkdir()
+    assert len(list(tmp_path.glob(".rows.*.part"))) == 3
+    assert store_batches(batches(X, Y, 4), tmp_path / "rows").n_rows == 10
+    (left,) = set(tmp_path.glob(".rows.*.part")) - {tmp_path / mine[0]}  # of a process that is at work
+    assert names_in(tmp_path) == sorted([*mine, left.name, "rows"])
+    alive.communicate("go on\n")
+    assert alive.returncode == 0
+    assert open_store(tmp_path / "rows").n_rows == 4
+    assert names_in(tmp_path) == sorted([*mine, "rows"])
+
+
+def test_a_folder_that_was_taken_for_a_dead_one_is_made_again(tmp_path, monkeypatch):
+    """Between making it and locking it, it looks as if nobody were at work."""
+    flock, swept = fcntl.flock, []
+
+    def late(descriptor, how):
+        if not swept:
+            swept.append(True)
+            remove_dead_drafts(tmp_path / "rows")
+        flock(descriptor, how)
+
+    monkeypatch.setattr("maxmargin.inputs.store_drafts.fcntl.flock", late)
+    assert store_batches(batches(X, Y, 4), tmp_path / "rows").n_rows == 10
+    assert names_in(tmp_path) == ["rows"]
 
 
 def test_other_folders_and_files_are_not_touched(tmp_path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import shutil
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -18,6 +17,7 @@ from maxmargin import __version__
 from maxmargin.errors import InvalidInput, InvalidParameter, MissingFile, UnreadableFile
 from maxmargin.inputs.growing_array import GrowingArray
 from maxmargin.inputs.row_store import FORMAT, INDEX, VERSION, RowStore, is_row_store, open_store
+from maxmargin.inputs.store_drafts import Draft, remove_dead_drafts
 from maxmargin.results.encoding import Encoding
 from maxmargin.validation import check_labels, check_matrix, check_weights
 
@@ -63,14 +63,15 @@ class StoreWriter:
         self._n_rows = 0
         self._n_values = 0
         self._mode = 0o700 | (mode & 0o044) | (mode & 0o044) >> 2
-        self._draft = self._target.with_name(f".{self._target.name}.{secrets.token_hex(6)}.part")
 
     def __enter__(self) -> StoreWriter:
         check_folder(self._target)
+        remove_dead_drafts(self._target)
         try:
-            self._draft.mkdir(self._mode)
+            self._locked = Draft(self._target, self._mode)
         except OSError as error:
             raise UnreadableFile(f"{self._target} cannot be written: {error.strerror or error}") from error
+        self._draft = self._locked.folder
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
@@ -86,6 +87,7 @@ class StoreWriter:
                 with suppress(OSError):
                     file.abandon()
             shutil.rmtree(self._draft, ignore_errors=True)
+            self._locked.close()
         if isinstance(error, OSError) and not isinstance(error, InvalidInput):
             raise UnreadableFile(f"{self._target} cannot be written: {error.strerror or error}") from error
 

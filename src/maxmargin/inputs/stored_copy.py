@@ -12,7 +12,6 @@ import fcntl
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -84,7 +83,6 @@ def stored_copy(
                 return StoredCopy(found, True)
         if folder.exists() and not is_row_store(folder):
             raise InvalidParameter(f"{folder} is in the way: it holds no stored rows")
-        _remove_drafts(folder)
         say(f"storing the rows of {source} in {folder}")
         return StoredCopy(store_file(source, folder, settings, {**key, "state": state}), False)
 
@@ -128,13 +126,3 @@ def _is_untouched(store: RowStore) -> bool:
     """Tell whether no file was written to since, and the system was not started anew, which may lose some."""
     system = running_system()
     return system != "" and store.source.get("system") == system and store.has_its_times()
-
-
-def _remove_drafts(folder: Path) -> None:
-    """Remove what a process left that was killed while it stored the same rows."""
-    for draft in folder.parent.glob(f".{_literally(folder.name)}.*.part*"):
-        shutil.rmtree(draft, ignore_errors=True)
-
-
-def _literally(name: str) -> str:
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
