@@ -230,6 +230,32 @@ def test_batches_that_differ_are_refused(tmp_path, second, message):
     assert names_in(tmp_path) == []
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        (
+            [True, False],
+            [1, 0],
+            "begins at row 2 .* labelled by numbers, and those before it by truth values",
+        ),
+        ([1.0, 0.0], [True, False], "labelled by truth values, and those before it by numbers"),
+        ([1, 0], ["1", "0"], "labelled by text, and those before it by numbers: this mixes labels"),
+        (np.array(["a", "b"], dtype=object), [True, False], "truth values, and those before it by text"),
+    ],
+)
+def test_labels_of_another_kind_are_refused(tmp_path, first, second, message):
+    with pytest.raises(InvalidInput, match=message):
+        store_batches([(np.eye(2), first), (np.eye(2), second)], tmp_path / "rows")
+
+
+def test_labels_may_be_whole_numbers_and_others(tmp_path):
+    store = store_batches([(np.eye(2), [1, 0]), (np.eye(2), [0.5, 1.0])], tmp_path / "rows")
+    assert store.classes.tolist() == [0.0, 0.5, 1.0]
+    assert store.arrays["labels"].tolist() == [2, 0, 1, 2]
+    text = store_batches([(np.eye(2), ["a", "b"]), (np.eye(2), np.array(["c", "a"], object))], tmp_path / "t")
+    assert text.classes.tolist() == ["a", "b", "c"]
+
+
 def test_numbers_are_never_rounded_in_silence(tmp_path):
     with pytest.raises(InvalidInput, match="would round them"):
         store_batches([(X.astype(np.float32), Y), (X, Y)], tmp_path / "rows")

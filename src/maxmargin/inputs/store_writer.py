@@ -24,6 +24,7 @@ from maxmargin.validation import check_labels, check_matrix, check_weights
 __all__ = ["StoreWriter", "check_folder", "store_batches"]
 
 ROWS_AT_ONCE = 1 << 20  # labels that are renumbered at once
+_LABEL_KINDS = {"b": "truth values", "i": "numbers", "u": "numbers", "f": "numbers"}
 
 
 class StoreWriter:
@@ -60,6 +61,7 @@ class StoreWriter:
         self._source = dict(source or {})
         self._files: dict[str, GrowingArray] = {}
         self._codes: dict[Any, int] = {}  # in the order of their first appearance
+        self._label_kind = ""  # of the first batch
         self._n_rows = 0
         self._n_values = 0
         self._mode = 0o700 | (mode & 0o044) | (mode & 0o044) >> 2
@@ -104,6 +106,7 @@ class StoreWriter:
         if not self._files:
             self._begin(rows, is_sparse, weights is not None)
         self._check_batch(rows, is_sparse, weights)
+        self._check_label_kind(labels)
         self._files["labels"].append(self._codes_of(labels))
         if weights is not None:
             self._files["weights"].append(weights)
@@ -146,6 +149,16 @@ class StoreWriter:
             raise InvalidInput(
                 f"{where} holds {rows.dtype} numbers and the first one float32, which would round them: "
                 "give all batches one type"
+            )
+
+    def _check_label_kind(self, labels: NDArray[Any]) -> None:
+        """Refuse labels that would be taken for others: True is 1 to whoever compares them."""
+        kind = _LABEL_KINDS.get(labels.dtype.kind, "text")
+        self._label_kind = self._label_kind or kind
+        if kind != self._label_kind:
+            raise InvalidInput(
+                f"the batch that begins at row {self._n_rows} (counted from 0) is labelled by {kind}, and "
+                f"those before it by {self._label_kind}: this mixes labels of two kinds. Use one kind"
             )
 
     def _codes_of(self, labels: NDArray[Any]) -> NDArray[np.int32]:
