@@ -16,6 +16,7 @@ from scipy import sparse
 
 from maxmargin import load_data, save_data
 from maxmargin.errors import InvalidInput, InvalidParameter
+from maxmargin.inputs.csv_text import table_lines
 from maxmargin.results.data import Data
 
 X = np.array([[0.1, 0, -3], [1e-300, 5, 0], [0, 0, 7]])
@@ -201,6 +202,15 @@ HUGE = sparse.csr_array((3, 2**40))
         ((X, Y.astype(complex)), "t.npz", InvalidInput, "labels must be numbers, truth values or text"),
         ((Data(X, None), None), "t.npz", InvalidInput, "there are no labels to write"),
         ((WIDE, Y), "t.parquet", InvalidInput, "a table of 20,000 columns, most of them zero; write sparse"),
+        *(
+            (
+                (HUGE, Y),
+                f"t.{suffix}",
+                InvalidInput,
+                "a table of 1,099,511,627,776 columns, most of them zero",
+            )
+            for suffix in ("csv", "tsv.gz", "parquet", "arrow", "arrows")
+        ),
         ((HUGE, Y), "t.npy", InvalidInput, "too large as a table; write an .npz file"),
         ((X, Y), "t.xlsx", InvalidParameter, r"must end in one of \.svm.*\.npy; got "),
     ],
@@ -210,6 +220,12 @@ def test_what_cannot_be_written_is_refused_and_leaves_nothing(tmp_path, data, na
     with pytest.raises(error, match=message):
         save_data(rows, tmp_path / name, y=y)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_wide_sparse_rows_become_text_a_few_at_a_time():
+    X = sparse.csr_array((np.ones(20), np.arange(20) * 2000, np.arange(21)), shape=(20, 60_000))
+    n_lines = [piece.count(b"\n") for piece in table_lines(Data(X, np.arange(20) % 2), ",")]
+    assert n_lines == [1, 17, 3]  # the header, a million values, the rest
 
 
 def test_a_file_that_says_nonsense_about_itself(tmp_path):

@@ -8,9 +8,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.errors import InvalidInput
 from maxmargin.inputs.arrow_table import import_pyarrow
-from maxmargin.inputs.saved_columns import ABOUT, about_to, column_names, label_array
+from maxmargin.inputs.saved_columns import ABOUT, about_to, check_width, column_names, label_array
 from maxmargin.results.data import Data
 
 __all__ = ["write_arrow", "write_parquet"]
@@ -36,6 +35,7 @@ def write_arrow(data: Data, file: IO[bytes], *, as_stream: bool) -> None:
 
 def table_of(data: Data) -> Any:
     """Return the data set as a pyarrow table: features, weight if there is one, label."""
+    check_width(data, MOST_SPARSE_COLUMNS)
     pyarrow = import_pyarrow()
     names, label, weight = column_names(data)
     has_weight = data.sample_weight is not None
@@ -51,10 +51,6 @@ def table_of(data: Data) -> Any:
 def columns_of(data: Data) -> Iterator[NDArray[Any]]:
     """Yield the features, column by column."""
     if hasattr(data.X, "tocsc"):
-        if data.n_columns > MOST_SPARSE_COLUMNS:
-            raise InvalidInput(
-                f"a table of {data.n_columns:,} columns, most of them zero; write sparse rows as .npz or .svm"
-            )
         by_columns = data.X.tocsc()
         for column in range(data.n_columns):
             yield as_written(by_columns[:, [column]].toarray()[:, 0])

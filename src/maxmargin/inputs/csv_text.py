@@ -8,12 +8,14 @@ import numpy as np
 
 from maxmargin.errors import InvalidInput
 from maxmargin.inputs.csv_layout import SEPARATORS, is_missing
-from maxmargin.inputs.saved_columns import column_names, label_array
+from maxmargin.inputs.saved_columns import check_width, column_names, label_array
 from maxmargin.results.data import Data
 
 __all__ = ["table_lines"]
 
 ROWS_AT_ONCE = 1024
+VALUES_AT_ONCE = 1 << 20  # fewer rows if they are wide
+MOST_SPARSE_COLUMNS = 100_000  # beyond, a table is zeros for pages and nobody reads it
 
 
 def table_lines(data: Data, separator: str) -> Iterator[bytes]:
@@ -22,17 +24,19 @@ def table_lines(data: Data, separator: str) -> Iterator[bytes]:
     Numbers are written with as many digits as it takes to read the same ones back. Labels that are text
     but look like numbers come back as numbers. A column ``sample_weight`` before the label has the weights.
     """
+    check_width(data, MOST_SPARSE_COLUMNS)
     names, label_name, weight_name = column_names(data)
     y, weights = label_array(data), data.sample_weight
     if y.dtype.kind == "U" and (y == "").any():
         raise InvalidInput("an empty label, in a text table, would be a missing one")
     yield record([*names, *([] if weights is None else [weight_name]), label_name], separator).encode()
-    for first in range(0, data.n_rows, ROWS_AT_ONCE):
-        rows = data.X[first : first + ROWS_AT_ONCE]
+    n_at_once = min(ROWS_AT_ONCE, max(1, VALUES_AT_ONCE // max(data.n_columns, 1)))
+    for first in range(0, data.n_rows, n_at_once):
+        rows = data.X[first : first + n_at_once]
         dense = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
         if weights is not None:
-            dense = np.column_stack([dense, weights[first : first + ROWS_AT_ONCE]])
-        labels = y[first : first + ROWS_AT_ONCE].tolist()
+            dense = np.column_stack([dense, weights[first : first + n_at_once]])
+        labels = y[first : first + n_at_once].tolist()
         records = (
             record([*row, label], separator) for row, label in zip(dense.tolist(), labels, strict=True)
         )

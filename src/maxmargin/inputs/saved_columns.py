@@ -19,6 +19,7 @@ __all__ = [
     "about_from",
     "about_to",
     "check_text",
+    "check_width",
     "column_names",
     "label_array",
     "remembered",
@@ -94,6 +95,14 @@ def column_names(data: Data) -> tuple[list[str], str, str]:
     while weight in taken or weight == label:
         weight += "_"
     return names, label, weight
+
+
+def check_width(data: Data, most_columns: int) -> None:
+    """Refuse sparse rows that would be a table of more columns than these, before any work is done."""
+    if hasattr(data.X, "nnz") and data.n_columns > most_columns:
+        raise InvalidInput(
+            f"a table of {data.n_columns:,} columns, most of them zero; write sparse rows as .npz or .svm"
+        )
 
 
 def check_text(y: NDArray[Any]) -> None:
