@@ -100,7 +100,7 @@ def test_the_same_numbers_come_back(tmp_path_factory, values, labels, bias, solv
         ("nr_class 2\n", "", "line 5: nr_class is missing above this line"),
         ("nr_class 2", "nr_class 2\nnr_class 2", "line 3: nr_class is there for the second time"),
         ("nr_class 2", "nr_class", "line 2: expected one value after nr_class, found 0"),
-        ("label 1 -1", "label 1 1", "line 6: a label is there for the second time"),
+        ("label 1 -1", "label 1 1", "line 3: a label is there for the second time"),
         ("label 1 -1", "label 1 0.5", 'line 3: expected a whole number of 32 bits after label, found "0.5"'),
         ("label 1 -1", "label 1 3000000000", "line 3: expected a whole number of 32 bits after label, found"),
         ("bias 2", "bias nan", 'line 5: expected a finite number after bias, found "nan"'),

@@ -255,7 +255,10 @@ class Heading:
         if name in self.found:
             raise self._wrong(f"{name} is there for the second time", line)
         if name == "label":
-            self.found[name] = tuple(self._whole(value, name, line) for value in values)
+            labels = tuple(self._whole(value, name, line) for value in values)
+            if len(set(labels)) != len(labels):
+                raise self._wrong("a label is there for the second time", line)
+            self.found[name] = labels
             return
         if len(values) != 1:
             raise self._wrong(f"expected one value after {name}, found {len(values)}", line)
@@ -269,8 +272,6 @@ class Heading:
             raise self._wrong(f"{missing[0]} is missing above this line", line)
         if len(self.labels) != self.found["nr_class"]:
             raise self._wrong(f"nr_class is {self.found['nr_class']}, with {len(self.labels)} labels", line)
-        if len(set(self.labels)) != len(self.labels):
-            raise self._wrong("a label is there for the second time", line)
         n_lines = self.found["nr_feature"] + (self.bias >= 0)
         return n_lines, n_scores_of(self.solver_type, len(self.labels))
 
