@@ -51,6 +51,7 @@ class MappedRows(RowsWithArrays):
         super().__init__((store.n_rows, store.n_columns), store.n_values, threads, block_rows)
         self._store = store
         self._most_condensed = MOST_CONDENSED_BYTES if condensed_bytes is None else condensed_bytes
+        self.swept_together = 1 if len(self._ranges) == 1 else self._ranges[0].stop
         self._nothing = Block(np.zeros((0, store.n_columns)))
         self._condensed: dict[int, Block] | None = None  # copies of blocks, once they have been looked for
         self._shown: dict[int, Block] = {}  # those that passes over these rows read

@@ -113,6 +113,10 @@ class PassJournal:
         self._file.write(ENTRY.pack(len(content), zlib.crc32(content)) + content)
         self._file.flush()
 
+    def rewind(self) -> None:
+        """Begin again with the first pass that is known."""
+        self._next = 0
+
     def clear(self) -> None:
         """Forget all passes, and begin with none."""
         self._file.truncate(0)

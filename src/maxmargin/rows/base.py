@@ -106,6 +106,8 @@ class Rows(ABC):
         Whether numbers beside the rows are NumPy arrays that anybody may look at and compute with.
     can_sweep : bool
         Whether rows can be visited one by one; where not, `sweep` refuses in words.
+    swept_together : int
+        How many neighbours a sweep visits before it goes to others; 1 where its order is drawn over all rows.
     """
 
     n_rows: int
@@ -113,6 +115,7 @@ class Rows(ABC):
     n_values: int  # stored numbers: n_rows · n_columns when dense
     vectors_at_hand = False
     can_sweep = True
+    swept_together = 1
 
     @abstractmethod
     def zeros(self, dtype: Any = np.float64) -> RowVector:

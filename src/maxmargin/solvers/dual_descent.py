@@ -41,6 +41,7 @@ _FIRST_FINISH = 40  # sweeps before the free rows are first solved for
 _FIRST_SMALL_FINISH = 6  # the same where passes cost nothing
 _FAR = 100.0  # ‖mean‖² beyond this many times the largest ‖x − mean‖²
 _CENTRE_ABOVE = 0.25  # centre when ‖mean‖² exceeds this share of the mean ‖x‖²
+_SHARED_STICKINESS = 4.0  # all that rows which are visited together may have of `stickiness`
 _LOST_TO_CENTRING = 8 * 2.0**-52  # a spread below this share of ‖mean‖² is rounding: sweeps would run away
 
 
@@ -133,7 +134,9 @@ class DualDescent:
     ----------
     stickiness : float
         γ as a share of the mean ‖x‖² plus the loss's own curvature: how strongly the free offset follows
-        the rows within a sweep.
+        the rows within a sweep. Neighbours that are visited together pull it together, each time to where
+        they want it: they share what a few rows would have, or the next ones would spend their visits on
+        pulling it back.
     """
 
     stickiness: float = 0.1
@@ -205,7 +208,8 @@ class DualDescent:
             # The rows' own curvature keeps them independent too; with small costs it is nearly all there is.
             typical += problem.dual.least_curvature * costs.n_live / costs.total
         center = chosen_from(best_offset(problem, problem.rows.zeros()))
-        return self.stickiness * (typical if typical > 0 else 1.0), center if np.isfinite(center) else 0.0
+        share = min(self.stickiness, _SHARED_STICKINESS / problem.rows.swept_together)
+        return share * (typical if typical > 0 else 1.0), center if np.isfinite(center) else 0.0
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
         """Sweep once; then move the offset, wake the rows that rest, or finish."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,9 @@ from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError
 from maxmargin.inputs.disk_rows import DiskRows
 from maxmargin.inputs.mapped_rows import MappedRows
 from maxmargin.inputs.memory_sizes import held_memory
-from maxmargin.inputs.pass_journal import OtherFit, open_journal
+from maxmargin.inputs.pass_journal import OtherFit, PassJournal, open_journal
 from maxmargin.inputs.row_store import RowStore
-from maxmargin.results.solution import Plan
+from maxmargin.results.solution import Plan, Status
 from maxmargin.solvers.choose import SOLVERS
 from maxmargin.training.checkpoints import Checkpoints
 from maxmargin.training.memory_plan import MemoryPlan, plan_memory
@@ -26,9 +28,10 @@ from maxmargin.training.stored_targets import stored_targets
 __all__ = ["fit_stored", "memory_plan", "refuse_calibration"]
 
 
-# From so many columns of sparse rows on, descent over the rows is a method to consider: it needs an array of
-# numbers for each row, and no system of as many equations as there are columns.
+# From so many columns on, if rows are sparse or few, descent over the rows is a method to consider: it needs an
+# array of numbers for each row, and no system of as many equations as there are columns.
 _MANY_COLUMNS = 2_000
+_FEW_ROWS_A_COLUMN = 4
 
 
 def fit_stored(
@@ -81,7 +84,7 @@ def fit_stored(
 def memory_plan(store: RowStore, limit: int, *, solver: str, threads: int) -> MemoryPlan:
     """Return how a fit to these rows keeps within so many bytes, or say what the least is."""
     by_descent = _may_descend(store, solver)
-    ways = (by_descent, not by_descent) if solver == "auto" and store.is_sparse else (by_descent,)
+    ways = (by_descent, not by_descent) if solver == "auto" else (by_descent,)
     return plan_memory(store, limit, held_memory(), threads=threads, ways=ways)
 
 
@@ -93,7 +96,8 @@ def _from_disk(plan: Plan, why: str) -> Plan:
 def _may_descend(store: RowStore, solver: str) -> bool:
     if solver != "auto":
         return solver in SOLVERS and SOLVERS[solver].needs.vectors_at_hand
-    return store.is_sparse and store.n_columns > _MANY_COLUMNS
+    is_wide = store.is_sparse or store.n_rows < _FEW_ROWS_A_COLUMN * store.n_columns
+    return is_wide and store.n_columns > _MANY_COLUMNS
 
 
 def _fit_by_passes(
@@ -106,18 +110,14 @@ def _fit_by_passes(
     """Fit with everything on disk, and a journal of the passes."""
     journal = None if memories else open_journal(_folder_of(store, settings, costs))
 
-    def fit() -> LinearModel:
+    def fit(settings: Settings) -> LinearModel:
         rows = DiskRows(store, threads=settings.threads, condensed_bytes=condensed, journal=journal)
         return _fit(rows, store, settings, costs, memories)
 
     if journal is None:
-        return fit()
+        return fit(settings)
     try:
-        try:
-            model = fit()
-        except OtherFit:  # say, the journal of another release: nothing is lost but time
-            journal.clear()
-            model = fit()
+        model = _repeated(fit, settings, journal)
     except MaxMarginError:
         journal.remove()
         raise
@@ -128,6 +128,23 @@ def _fit_by_passes(
     return model
 
 
+def _repeated(
+    fit: Callable[[Settings], LinearModel], settings: Settings, journal: PassJournal
+) -> LinearModel:
+    """Fit with what the journal knows; the time that it takes to repeat that is not counted."""
+    while True:
+        began = time.perf_counter()
+        try:
+            return fit(settings)
+        except OtherFit:
+            took, limits = time.perf_counter() - began, settings.limits
+            if limits.max_time is None or took < limits.max_time:
+                journal.clear()  # say, of another release: nothing is lost but time
+            else:  # it was over before all was repeated
+                settings = replace(settings, limits=replace(limits, max_time=limits.max_time + 2 * took))
+                journal.rewind()
+
+
 def _fit_by_descent(
     store: RowStore,
     settings: Settings,
@@ -135,7 +152,10 @@ def _fit_by_descent(
     memories: list[Any] | None,
     condensed: int | None,
 ) -> LinearModel:
-    """Fit with the features on disk and a few numbers for each row in memory, saved now and then."""
+    """Fit with the features on disk and a few numbers for each row in memory, saved now and then.
+
+    What was saved stays where the time was up, so that the same fit goes on from there another time.
+    """
     saved = Checkpoints(_folder_of(store, settings, costs))
     n_problems = 1 if len(store.classes) == 2 else len(store.classes)
     rows = MappedRows(store, threads=settings.threads, condensed_bytes=condensed)
@@ -146,7 +166,8 @@ def _fit_by_descent(
         costs,
         memories or saved.memories(n_problems),
     )
-    saved.remove()
+    if not {Status.MAX_TIME, Status.INTERRUPTED} & set(model.statuses):
+        saved.remove()
     return model
 
 
