@@ -13,7 +13,9 @@ from maxmargin.inputs.store_writer import store_batches
 def wide_rows(sort=False, n=12_000, d=6_000, per_row=15):
     random = np.random.default_rng(3)
     places = random.integers(0, d, n * per_row)
-    X = sp.csr_array((random.normal(size=n * per_row), places, np.arange(0, n * per_row + 1, per_row)), (n, d))
+    X = sp.csr_array(
+        (random.normal(size=n * per_row), places, np.arange(0, n * per_row + 1, per_row)), (n, d)
+    )
     X.sum_duplicates()
     y = (X @ random.normal(size=d) + random.normal(size=n) > 0.5).astype(int)
     order = np.argsort(y, kind="stable") if sort else np.arange(n)

@@ -28,8 +28,8 @@ from maxmargin.training.stored_targets import stored_targets
 __all__ = ["fit_stored", "memory_plan", "refuse_calibration"]
 
 
-# From so many columns on, if rows are sparse or few, descent over the rows is a method to consider: it needs an
-# array of numbers for each row, and no system of as many equations as there are columns.
+# From so many columns on, if rows are sparse or few, descent over the rows is a method to consider: it needs
+# an array of numbers for each row, and no system of as many equations as there are columns.
 _MANY_COLUMNS = 2_000
 _FEW_ROWS_A_COLUMN = 4
 
