@@ -239,6 +239,16 @@ def test_json_holds_all_that_it_takes_to_predict(said, trained, n_classes):
     assert found["features"] == list(data.feature_names)
 
 
+def test_a_calibration_that_liblinear_has_no_place_for_is_told(said, told, trained):
+    said("train", "n.svm", "c.model", "--calibrate", "isotonic")
+    code, found = told("convert", "c.model", "c.liblinear")
+    expected = "the calibration of probabilities is left out: LIBLINEAR's files have no place for it; c.model"
+    assert (code, found["warnings"]) == (0, [f"{expected} keeps it"])
+    assert said("convert", "c.model", "c.liblinear")[2] == f"maxmargin: warning: {expected} keeps it\n"
+    for words in (["n.model", "n.liblinear"], ["c.model", "c.onnx"], ["c.model", "c.json"]):
+        assert said("convert", *words)[2] == ""
+
+
 def test_a_model_stays_the_same_model(said, trained):
     said("convert", "t.model", "copy.model")
     assert Path("copy.model").read_bytes() == Path("t.model").read_bytes()
@@ -259,6 +269,8 @@ def test_a_model_stays_the_same_model(said, trained):
         ("convert t.model x.csv", "t.model holds a model, and the name x.csv tells no format; give --to"),
         ("convert t.model x --to csv", "t.model holds a model, and csv is for data; give --to model, onnx"),
         ("convert t.model x.liblinear", 'LIBLINEAR has whole numbers as labels; got "small"'),
+        ("convert none.model x.onnx", "none.model: no such file"),
+        ("convert . x.onnx", ". is a folder; a file is expected"),
         ("convert t.csv nowhere/x.svm", "nowhere/x.svm cannot be written: there is no folder nowhere"),
         ("convert none.csv x.svm", "none.csv: no such file"),
         ("convert t.csv - --to csv --json", "--json and OUT cannot both go to the standard output"),

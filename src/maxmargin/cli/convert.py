@@ -100,12 +100,15 @@ def convert_data(arguments: argparse.Namespace, voice: Voice) -> None:
     """Write a data set in another format."""
     from maxmargin.cli.described import data_fields
     from maxmargin.inputs.load import format_by_suffix
+    from maxmargin.inputs.open_file import check_readable
     from maxmargin.inputs.save import save_data
     from maxmargin.inputs.settings import FORMATS as SUFFIXES
 
     by_name = format_by_suffix(arguments.out)
     wanted = arguments.to or by_name
     if wanted in MODEL_FORMATS or (wanted is None and arguments.out.suffix in MODEL_FORMATS.values()):
+        if arguments.data != STANDARD:
+            check_readable(arguments.data)
         raise InvalidParameter(
             f"{source_text(arguments.data)} holds data, not a model; maxmargin train makes one of it"
         )
@@ -161,6 +164,11 @@ def convert_model(arguments: argparse.Namespace, voice: Voice) -> None:
     voice.say(f"read {arguments.data}: {repr(model).strip('<>')}")
     writer = writer_of(wanted, model, arguments)
     write_as(arguments.out, "", writer)
+    if wanted == "liblinear" and model.calibration is not None:
+        voice.warn(
+            "the calibration of probabilities is left out: LIBLINEAR's files have no place for it; "
+            f"{arguments.data} keeps it"
+        )
     voice.result({"kind": "model", "to": wanted})
 
 

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from maxmargin.errors import FileFormatError, InvalidParameter, MissingFile, UnreadableFile
 
-__all__ = ["reading"]
+__all__ = ["check_readable", "reading"]
 
 
 @contextmanager
@@ -50,6 +50,13 @@ def reading(path: Path, *, beside: tuple[str, ...] = ()) -> Iterator[BinaryIO]:
         raise UnreadableFile(f"{path} is a folder; a file is expected") from None
     except OSError as error:
         raise UnreadableFile(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def check_readable(path: Path) -> None:
+    """Refuse a file that cannot be opened for reading; a pipe, which can be opened once, is left alone."""
+    if not path.is_fifo():
+        with reading(path):
+            pass
 
 
 def refuse_devices(path: Path) -> None:
