@@ -144,6 +144,34 @@ def test_liblinear_does_not_say_its_c(said, tumours):
     assert "theirs.model is LIBLINEAR's and does not say its C: give --C, its -c" in err
 
 
+def test_liblinears_as_one_of_ours_is_certified_the_same(said, tumours):
+    expected = said("certify", "theirs.model", "t.svm", "--C", 1)
+    assert said("convert", "theirs.model", "ours.model", "-q")[0] == 0
+    assert said("certify", "ours.model", "t.svm", "--C", 1) == expected
+    _, out, _ = said("certify", "ours.model", "t.svm", "--lam", 1 / 569)
+    assert out.splitlines()[1] == expected[1].splitlines()[1]
+    assert said("certify", "theirs.model", "t.svm", "--lam", 1 / 569)[1] == out
+    _, out, _ = said("certify", "ours.model", "t.svm", "--C", 1, "--loss", "logistic")
+    assert "(logistic, C = 1, penalised offset)" in out
+    _, out, _ = said("certify", "ours.model", "t.svm", "--C", 1, "--free-bias")
+    assert "(hinge, C = 1, unpenalised offset)" in out
+    code, _, err = said("certify", "ours.model", "t.svm")
+    assert code == 2
+    assert (
+        "does not say what it minimises: give --C or --lam (hinge loss, unless --loss names another)" in err
+    )
+
+
+def test_class_weights_of_several_given_classes_are_ambiguous(said, folder):
+    (folder / "three.svm").write_text("1 1:1\n2 2:1\n3 1:-1 2:-1\n1 1:2\n2 2:2\n3 1:-2 2:-2\n")
+    said("liblinear-train", "-q", "three.svm", "theirs.model")
+    said("convert", "theirs.model", "ours.model", "-q")
+    assert said("certify", "ours.model", "three.svm", "--C", 1)[0] == 0
+    code, _, err = said("certify", "ours.model", "three.svm", "--C", 1, "--class-weight", "balanced")
+    assert code == 2
+    assert "certify the LIBLINEAR file itself, or leave --class-weight away" in err
+
+
 def test_a_goal_may_be_set(said, told):
     said("train", CELLS, "c.model", "--max-iter", 2)
     code, found = told("certify", "c.model", CELLS, "--within", "1e-3")

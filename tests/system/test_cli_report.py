@@ -50,6 +50,23 @@ def test_every_option(said, noisy):
     assert "wave number" not in (noisy / "closed.html").read_text(encoding="utf-8")
 
 
+def test_the_page_may_go_to_the_standard_output(said, noisy, standard_input):
+    said("train", "noisy.csv")
+    code, out, err = said("report", "noisy.model", "noisy.csv", "-o", "-", "-q")
+    assert (code, err) == (0, "")
+    assert out.startswith("<!doctype html>")
+    assert out.rstrip().endswith("</html>")
+    assert not (noisy / "-").exists()
+    standard_input((noisy / "noisy.csv").read_bytes())
+    code, out, err = said("report", "noisy.model", "-", "-o", "-")
+    assert code == 0
+    assert out.startswith("<!doctype html>")
+    assert err.startswith("report: ")
+    code, _, err = said("report", "noisy.model", "noisy.csv", "-o", "-", "--json")
+    assert code == 2
+    assert "--json and the page (-) cannot both go to the standard output; name a file" in err
+
+
 def test_what_cannot_be_done_is_said_in_one_line(said, noisy):
     said("train", "noisy.csv")
     code, _, err = said("report", "noisy.model", "noisy.csv", "-o", "noisy.csv")

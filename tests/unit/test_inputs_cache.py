@@ -109,6 +109,7 @@ FULL = {
     "classes": np.array(["ja", "nein", "vielleicht", "nie"]),
     "scheme": "parquet",
     "label": "antwort",
+    "weight": "gewicht",
     "encoding": ENCODING,
     "skipped": ("line 7: expected a number",),
     "n_skipped": 12,
@@ -239,6 +240,7 @@ def test_every_setting_but_the_threads_counts():
         "skip_bad_lines": True,
         "n_jobs": 2,
         "earlier_label": "kind",
+        "earlier_weight": "hours",
         "earlier_names": ("a", "a"),
     }
     assert given.keys() == {field.name for field in dataclasses.fields(ReadSettings)}

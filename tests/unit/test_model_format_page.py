@@ -24,7 +24,7 @@ SIZES = Encoding((SourceColumn("size", "categories", ("large", "small")),))
 @pytest.fixture
 def description(tmp_path):
     """The description of a model that has everything a model can have."""
-    model = train(X, Y, calibrate="sigmoid", class_weight={1: 2.0})
+    model = train(X, Y, calibrate="sigmoid", class_weight={1: 2.0}, sample_weight=[1, 1, 2, 1, 1, 1])
     save_model(replace(model, encoding=SIZES), tmp_path / "a.model")
     with zipfile.ZipFile(tmp_path / "a.model") as archive:
         return json.loads(archive.read("model.json"))

@@ -6,17 +6,17 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.cli.codes import DONE, MISSED
-from maxmargin.cli.fitting import add_weights, class_weight_of
+from maxmargin.cli.fitting import LOSSES, add_weights, check_strength, class_weight_of
 from maxmargin.cli.options import (
     add_command,
     add_common,
     add_rows,
     check_sources,
-    column,
     file_name,
     number,
     whole_number,
 )
+from maxmargin.cli.own_weights import add_own_weight, read_weighted_rows
 
 if TYPE_CHECKING:
     from maxmargin.cli.voice import Voice
@@ -47,17 +47,18 @@ def add_certify(commands: Any) -> None:
         "model", metavar="MODEL", type=file_name, help="what maxmargin train, or LIBLINEAR, wrote"
     )
     add_rows(parser)
-    parser.add_argument(
-        "--weight", metavar="COLUMN", type=column, help="with the weights of the rows, as in training"
-    )
+    add_own_weight(parser)
     parser.add_argument(
         "--within",
         type=number,
         metavar="SHARE",
         help="end with code 1 if the model may be farther above the optimum, such as 0.001",
     )
-    group = parser.add_argument_group("what a LIBLINEAR model does not say")
-    group.add_argument("-c", "--C", type=number, help="its -c")
+    group = parser.add_argument_group("what a LIBLINEAR model, or one that was given, does not say")
+    strength = group.add_mutually_exclusive_group()
+    strength.add_argument("-c", "--C", type=number, help="½‖θ‖² + C Σ loss, LIBLINEAR's -c")
+    strength.add_argument("--lam", type=number, help="the same as λ/2 ‖θ‖² + mean loss, C = 1/(λ n)")
+    group.add_argument("--loss", choices=LOSSES, help="of one that was given (as its file says)")
     add_weights(group)
     group.add_argument("--free-bias", action="store_true", help="its -R: the bias was not penalised")
     effort = parser.add_argument_group("the effort")
@@ -71,7 +72,7 @@ def add_certify(commands: Any) -> None:
 def run(arguments: argparse.Namespace, voice: Voice) -> int:
     """Read, prove, say."""
     from maxmargin.cli.described import assessment_fields
-    from maxmargin.cli.streams import read_either_model, read_labelled_rows
+    from maxmargin.cli.streams import read_either_model
     from maxmargin.training.certify import certify
     from maxmargin.training.liblinear import from_liblinear
     from maxmargin.training.model import LinearModel
@@ -80,15 +81,18 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     check_positive("within", arguments.within, or_none=True)
     check_sources(arguments.data, arguments.model)
     found = read_either_model(arguments.model, arguments.data)
+    model = found if isinstance(found, LinearModel) else from_liblinear(found)
+    class_weight = class_weight_of(arguments.class_weight, model.classes)
+    claim: Any = model
     weights: dict[str, Any] = {}
-    if isinstance(found, LinearModel):
-        model = own_model(found, arguments)
-        claim: Any = model
-        weights["class_weight"] = class_weight_of(arguments.class_weight, model.classes)
+    if not isinstance(found, LinearModel):
+        claim = liblinear_claim(found, class_weight, arguments)
+    elif model.C is None:
+        claim = given_claim(model, class_weight, arguments)
     else:
-        model = from_liblinear(found)
-        claim = liblinear_claim(found, model, arguments)
-    X, y, weights["sample_weight"] = read_labelled_rows(model, arguments)
+        refuse_what_is_known(arguments)
+        weights["class_weight"] = class_weight
+    X, y, weights["sample_weight"] = read_weighted_rows(model, arguments, voice)
     effort = {"tol": arguments.tol, "max_time": arguments.max_time, "n_jobs": arguments.jobs}
     assessment = certify(claim, X, y, **weights, **effort)
     for line in lines_of(assessment):
@@ -97,31 +101,65 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     return verdict(assessment, arguments, voice)
 
 
-def liblinear_claim(found: LiblinearModel, model: LinearModel, arguments: argparse.Namespace) -> Any:
+def liblinear_claim(found: LiblinearModel, class_weight: Any, arguments: argparse.Namespace) -> Any:
     """Return a LIBLINEAR model with the problem that it was meant to solve."""
+    from dataclasses import replace
+
     from maxmargin.errors import InvalidParameter
     from maxmargin.training.liblinear import claim_of_liblinear
-    from maxmargin.validation import check_positive
 
-    if arguments.C is None:
+    if arguments.C is None and arguments.lam is None:
         raise InvalidParameter(f"{arguments.model} is LIBLINEAR's and does not say its C: give --C, its -c")
-    check_positive("C", arguments.C)
-    weights = class_weight_of(arguments.class_weight, model.classes)
-    return claim_of_liblinear(found, arguments.C, weights, free_bias=arguments.free_bias)
+    if arguments.loss is not None:
+        raise InvalidParameter(f"{arguments.model} is LIBLINEAR's and says its loss; leave --loss away")
+    claim = claim_of_liblinear(found, 1.0, class_weight, free_bias=arguments.free_bias)
+    strength, value = strength_of(arguments, claim.loss)
+    return replace(claim, strength=strength, value=value)
 
 
-def own_model(model: LinearModel, arguments: argparse.Namespace) -> LinearModel:
-    """Return a model of ours, which says everything itself; refuse what it says or cannot say."""
+def given_claim(model: LinearModel, class_weight: Any, arguments: argparse.Namespace) -> Any:
+    """Return a model that was given, such as LIBLINEAR's as one of ours, with the problem that is named."""
+    from maxmargin.errors import InvalidParameter
+    from maxmargin.problem import Offset
+    from maxmargin.training.foreign_models import Claim
+
+    loss = arguments.loss or model.loss
+    if arguments.C is None and arguments.lam is None:
+        raise InvalidParameter(
+            f"{arguments.model} holds a classifier that was given, not fitted, and does not say what it "
+            f"minimises: give --C or --lam ({loss.replace('_', ' ')} loss, unless --loss names another)"
+        )
+    if class_weight is not None and len(model.classes) > 2:
+        raise InvalidParameter(
+            f"{arguments.model} has {len(model.classes)} classes and does not say whether a class's weight "
+            "counts in the problems of the others: certify the LIBLINEAR file itself, or leave "
+            "--class-weight away"
+        )
+    is_free = model.offset == "free" or (model.offset == "penalized" and arguments.free_bias)
+    offset = Offset("free") if is_free else Offset(model.offset, model.intercept_scaling)  # type: ignore[arg-type]
+    known = (model.coef, model.intercept, model.classes, loss)
+    return Claim(*known, *strength_of(arguments, loss), offset, class_weight)
+
+
+def strength_of(arguments: argparse.Namespace, loss: str) -> tuple[str, float]:
+    """Return whether C or λ is given, and its value."""
+    check_strength(arguments.C, arguments.lam, loss)
+    return ("C", arguments.C) if arguments.lam is None else ("lam", arguments.lam)
+
+
+def refuse_what_is_known(arguments: argparse.Namespace) -> None:
+    """Refuse options that would contradict a model which says itself what it minimises."""
     from maxmargin.errors import InvalidParameter
 
-    for option, value in (("--C", arguments.C), ("--free-bias", arguments.free_bias or None)):
+    given = {
+        "--C": arguments.C,
+        "--lam": arguments.lam,
+        "--loss": arguments.loss,
+        "--free-bias": arguments.free_bias or None,
+    }
+    for option, value in given.items():
         if value is not None:
             raise InvalidParameter(f"{arguments.model} says itself what it minimises; leave {option} away")
-    if model.C is None:
-        raise InvalidParameter(
-            f"{arguments.model} holds a classifier that was given, not fitted: it minimises nothing"
-        )
-    return model
 
 
 def lines_of(found: Assessment) -> list[str]:

@@ -14,6 +14,7 @@ from maxmargin.cli.options import (
     file_name,
     number,
 )
+from maxmargin.cli.own_weights import add_own_weight, read_weighted_rows
 
 if TYPE_CHECKING:
     from maxmargin.cli.voice import Voice
@@ -55,6 +56,7 @@ def add_evaluate(commands: Any) -> None:
         action="store_true",
         help="also how far the model is above the optimum that these rows would have",
     )
+    add_own_weight(parser, "for --certify: ")
     add_common(parser)
     parser.set_defaults(run=run)
 
@@ -68,13 +70,16 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
 
     check_sources(arguments.data, arguments.model)
     model = read_model(arguments.model, arguments.data)
-    X, y, _ = read_labelled_rows(model, arguments)
+    if arguments.certify:
+        X, y, weights = read_weighted_rows(model, arguments, voice)
+    else:
+        X, y, weights = read_labelled_rows(model, arguments)
     found = evaluate(model, X, y, confidence=arguments.confidence)
     for line in lines_of(found, model):
         voice.say(line)
     voice.result(fields_of(found))
     if arguments.certify:
-        assessment = certify(model, X, y)
+        assessment = certify(model, X, y, sample_weight=weights)
         voice.say(f"certificate on these rows: {assessment}")
         voice.result({"certificate": assessment_fields(assessment)})
     return DONE

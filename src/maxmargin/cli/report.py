@@ -8,7 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.cli.codes import DONE, INTERRUPTED
-from maxmargin.cli.options import add_command, add_common, add_row_options, check_target, number, whole_number
+from maxmargin.cli.options import (
+    STANDARD,
+    add_command,
+    add_common,
+    add_row_options,
+    check_sources,
+    check_target,
+    file_name,
+    number,
+    whole_number,
+)
+from maxmargin.cli.own_weights import add_own_weight, read_weighted_rows
 
 if TYPE_CHECKING:
     from maxmargin.cli.voice import Voice
@@ -32,12 +43,16 @@ def add_report(commands: Any) -> None:
         "without a network.",
         examples=EXAMPLES,
     )
-    parser.add_argument("model", metavar="MODEL", type=Path, help="what maxmargin train wrote")
-    parser.add_argument("data", metavar="DATA", type=Path, help="the file that it was trained on")
+    parser.add_argument("model", metavar="MODEL", type=file_name, help="what maxmargin train wrote")
+    parser.add_argument("data", metavar="DATA", type=file_name, help="the file that it was trained on")
     parser.add_argument(
-        "-o", "--out", type=Path, default=Path("report.html"), help="where to write (report.html)"
+        "-o",
+        "--out",
+        type=file_name,
+        default=Path("report.html"),
+        help="where to write (report.html); - for stdout",
     )
-    parser.add_argument("--test", metavar="FILE", type=Path, help="rows that had no part in training")
+    parser.add_argument("--test", metavar="FILE", type=file_name, help="rows that had no part in training")
     parser.add_argument("--texts", metavar="FILE", type=Path, help="what each row was as text, one a line")
     parser.add_argument("--title", help="the page's heading")
     parser.add_argument("--redact", action="store_true", help="leave out the rows' values and texts")
@@ -47,6 +62,7 @@ def add_report(commands: Any) -> None:
         help="as in training; for older model files",
     )
     add_row_options(parser)
+    add_own_weight(parser)
     parser.add_argument(
         "--suspects", type=whole_number, default=25, help="how many suspicious labels to list at most (25)"
     )
@@ -59,39 +75,61 @@ def add_report(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace, voice: Voice) -> int:
     """Read, find out, write."""
-    from maxmargin.cli.streams import read_labelled_rows, read_model
+    from maxmargin.cli.streams import read_labelled_rows, read_model, write_through
     from maxmargin.errors import Interrupted
     from maxmargin.reporting.build import report
 
-    sources = [path for path in (arguments.model, arguments.data, arguments.test, arguments.texts) if path]
-    check_target(arguments.out, *sources)
+    check_files(arguments, voice)
     model = read_model(arguments.model, arguments.data)
-    X, y, _ = read_labelled_rows(model, arguments)
+    X, y, weights = read_weighted_rows(model, arguments, voice)
     test = None if arguments.test is None else read_labelled_rows(model, arguments, arguments.test)[:2]
     texts = None if arguments.texts is None else read_texts(arguments.texts)
-    try:
-        report(
-            model,
-            X,
-            y,
-            test=test,
-            path=arguments.out,
-            title=arguments.title,
-            texts=texts,
-            redact=arguments.redact,
-            class_weight=arguments.class_weight,
-            n_suspects=arguments.suspects,
-            max_time=arguments.max_time,
-            command=command_line(arguments),
-            verbose=int(not arguments.quiet),
-        )
-    except Interrupted:
-        voice.note(f"interrupted: {arguments.out} holds what was known by then")
-        voice.result({"out": arguments.out})
-        return INTERRUPTED
-    voice.say(f"wrote {arguments.out}")
+    cut_short = []
+
+    def write(path: Path) -> None:
+        try:
+            report(
+                model,
+                X,
+                y,
+                test=test,
+                path=path,
+                title=arguments.title,
+                texts=texts,
+                redact=arguments.redact,
+                sample_weight=weights,
+                class_weight=arguments.class_weight,
+                n_suspects=arguments.suspects,
+                max_time=arguments.max_time,
+                command=command_line(arguments),
+                verbose=int(not arguments.quiet),
+            )
+        except Interrupted as error:  # the page is there
+            cut_short.append(error)
+
+    write_through(arguments.out, write)
     voice.result({"out": arguments.out})
+    if cut_short:
+        page = "the page" if arguments.out == STANDARD else arguments.out
+        voice.note(f"interrupted: {page} holds what was known by then")
+        return INTERRUPTED
+    if arguments.out != STANDARD:
+        voice.say(f"wrote {arguments.out}")
     return DONE
+
+
+def check_files(arguments: argparse.Namespace, voice: Voice) -> None:
+    """Refuse files that cannot be read or written together, before any work is done."""
+    from maxmargin.errors import InvalidParameter
+
+    if arguments.out == STANDARD:
+        if voice.json:
+            raise InvalidParameter(
+                "--json and the page (-) cannot both go to the standard output; name a file"
+            )
+        voice.step_aside()
+    check_sources(arguments.model, arguments.data, arguments.test)
+    check_target(arguments.out, arguments.model, arguments.data, arguments.test, arguments.texts)
 
 
 def read_texts(path: Path) -> list[str]:
@@ -112,7 +150,7 @@ def command_line(arguments: argparse.Namespace) -> str:
     for option in ("test", "texts"):
         if getattr(arguments, option) is not None:
             words += [f"--{option}", getattr(arguments, option).name]
-    for option in ("title", "label", "class_weight"):
+    for option in ("title", "label", "weight", "class_weight"):
         if getattr(arguments, option) is not None:
             words += [f"--{option.replace('_', '-')}", str(getattr(arguments, option))]
     return shlex.join([*words, *(["--redact"] if arguments.redact else [])])

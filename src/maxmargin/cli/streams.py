@@ -139,7 +139,13 @@ def write_out(copy: Path) -> None:
 # ---------------------------------------------------------------- rows
 
 
-def read_rows(model: LinearModel, arguments: argparse.Namespace, source: Path | None = None) -> RowsForModel:
+def read_rows(
+    model: LinearModel,
+    arguments: argparse.Namespace,
+    source: Path | None = None,
+    *,
+    own_weights: bool = False,
+) -> RowsForModel:
     """Read rows for a model from a file or the standard input, as the options of `add_rows` say.
 
     Parameters
@@ -148,22 +154,30 @@ def read_rows(model: LinearModel, arguments: argparse.Namespace, source: Path | 
     arguments : argparse.Namespace
     source : Path, optional
         Another file than the command's own.
+    own_weights : bool
+        Whether to take weights from the column that had them in training, if it is there.
     """
     from maxmargin.training.rows_for_model import read_rows_for
 
     file = source or arguments.data
     opened: Any = sys.stdin.buffer if file == STANDARD else file
-    weight = getattr(arguments, "weight", None)
-    return read_rows_for(model, opened, arguments.label, arguments.unknown, weight)
+    weight = getattr(arguments, "weight", None) if source is None else None
+    how = (arguments.label, arguments.unknown, weight)
+    return read_rows_for(model, opened, *how, own_weights=own_weights)
 
 
 def read_labelled_rows(
-    model: LinearModel, arguments: argparse.Namespace, source: Path | None = None
+    model: LinearModel,
+    arguments: argparse.Namespace,
+    source: Path | None = None,
+    *,
+    own_weights: bool = False,
 ) -> RowsForModel:
     """Read rows with their labels, for those who have nothing to say without."""
     from maxmargin.errors import InvalidInput
 
-    rows, file = read_rows(model, arguments, source), source or arguments.data
+    file = source or arguments.data
+    rows = read_rows(model, arguments, source, own_weights=own_weights)
     if rows.y is None:
         name = "standard input" if file == STANDARD else file
         raise InvalidInput(f"{name} has no labels: it has as many columns as the model, and no more")

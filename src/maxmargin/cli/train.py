@@ -101,10 +101,9 @@ def add_train(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace, voice: Voice) -> int:
     """Read, train, report, write."""
-    from dataclasses import replace
-
     from maxmargin.cli.described import model_fields
     from maxmargin.cli.streams import write_model
+    from maxmargin.training.sources import Given, with_provenance
 
     target = target_of(arguments, voice)
     check_target(target, arguments.data)
@@ -116,8 +115,7 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     is_search = arguments.C == "auto"
     data = read_classes(arguments, voice, for_a_fit=is_one_fit(arguments))
     model, is_missed = search(arguments, data, voice) if is_search else (fit(arguments, data, voice), False)
-    names = None if data.feature_names is None else list(data.feature_names)
-    model = replace(model, feature_names=names, scheme=data.scheme, label=data.label, encoding=data.encoding)
+    model = with_provenance(model, Given(data.X, data.y, data.sample_weight, data))
     if model.interrupted:
         voice.note("interrupted: this is the best model so far")
     voice.say(certificate_line(model))

@@ -36,7 +36,7 @@ from maxmargin.rows.cores import resolve_jobs
 __all__ = ["SUFFIX", "cache_path", "cached"]
 
 FORMAT = "maxmargin-cache"
-VERSION = 1
+VERSION = 2
 SUFFIX = ".maxmargin-cache"
 
 # Times of files have a grain. A source that was changed so lately could be changed again without a
@@ -207,7 +207,7 @@ def data_to(data: Data) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     header["feature_names"] = None if data.feature_names is None else list(data.feature_names)
     header["encoding"] = None if data.encoding is None else data.encoding.to_fields()
     header["skipped"] = list(data.skipped)
-    for name in ("scheme", "label", "n_skipped"):
+    for name in ("scheme", "label", "weight", "n_skipped"):
         header[name] = getattr(data, name)
     return header, arrays
 
@@ -227,6 +227,7 @@ def as_text(array: NDArray[Any], name: str) -> tuple[NDArray[Any], bool]:
 FIELD_KINDS: dict[str, set[type]] = {
     "scheme": {str},
     "label": {str, int, type(None)},
+    "weight": {str, int, type(None)},
     "n_skipped": {int},
     "skipped": {list},
     "feature_names": {list, type(None)},
@@ -259,6 +260,7 @@ def data_from(header: Fields, arrays: Mapping[str, NDArray[Any]]) -> Data:
         skipped=tuple(header["skipped"]),
         scheme=header["scheme"],
         label=header["label"],
+        weight=header["weight"],
         n_skipped=header["n_skipped"],
         **found,
     )

@@ -159,6 +159,8 @@ def _find_label(header: Header, label: str | int | None, weight: int | None) -> 
 
 
 def _by_encoding(header: Header, settings: ReadSettings, weight: int | None, encoding: Encoding) -> Roles:
+    if weight is None and settings.earlier_weight is not None:
+        weight = _earlier_weight(header, encoding, settings.earlier_weight)
     label = None if settings.label is None else find_column(header, "label", settings.label)
     if label is None and isinstance(settings.earlier_label, int):
         label = _label_by_order(header, encoding, settings.earlier_label, weight)
@@ -261,6 +263,16 @@ def _earlier_label(header: Header, name: str | int | None, used: set[int], weigh
     """Return the column with the label's name in the earlier table, if it is there."""
     places = [place for place, found in enumerate(header.names) if found == name]
     return places[0] if len(places) == 1 and places[0] not in {*used, weight} else None
+
+
+def _earlier_weight(header: Header, encoding: Encoding, earlier: str | int) -> int | None:
+    """Return the column that had the weights in the earlier table, if it is there and is no feature."""
+    if isinstance(earlier, int):
+        is_as_wide = header.n_fields == len(encoding.columns) + 2
+        return earlier if is_as_wide and earlier < header.n_fields else None
+    places = [place for place, name in enumerate(header.names) if name == earlier]
+    is_feature = any(column.name == earlier and column.kind != "dropped" for column in encoding.columns)
+    return places[0] if len(places) == 1 and not is_feature else None
 
 
 def _label_beside(header: Header, used: set[int | None]) -> int | None:

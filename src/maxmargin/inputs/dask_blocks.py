@@ -33,6 +33,7 @@ class DaskBlocks:
     parts: list[Any]
     feature_names: list[str] | None = None
     label: str | int | None = None
+    weight: str | int | None = None
     encoding: Encoding | None = None
     size: tuple[int, int] | None = None
 
@@ -134,9 +135,8 @@ def _of_frame(frame: Any, y: Any, sample_weight: Any) -> DaskBlocks:
     if not features:
         raise InvalidInput("the data frame has no column besides labels and weights.")
     block = delayed(_split, pure=False)
-    return DaskBlocks(
-        [block(part, label, weight, features) for part in frame.to_delayed()], features, label=label
-    )
+    parts = [block(part, label, weight, features) for part in frame.to_delayed()]
+    return DaskBlocks(parts, features, label=label, weight=weight)
 
 
 def _column(name: str, value: Any, names: list[str]) -> str:

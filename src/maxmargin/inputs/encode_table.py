@@ -87,6 +87,7 @@ def encode_table(
         feature_names=names if has_names else None,
         scheme=scheme,
         label=None if roles.label is None else roles.header.given(roles.label),
+        weight=None if roles.weight is None else roles.header.given(roles.weight),
         encoding=None if encoding is None or encoding.is_plain else encoding,
     )
 

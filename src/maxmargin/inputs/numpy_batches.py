@@ -153,7 +153,7 @@ class NpzSource:
 
     def remembered(self, data: Data) -> Data:
         """Return some rows with what `save_data` wrote beside them."""
-        return remembered(replace(data, label=self._about.label), self._about)
+        return remembered(replace(data, label=self._about.label, weight=None), self._about)
 
     def read(self) -> Iterator[tuple[FoundColumns, Refusal]]:
         """Yield batches."""

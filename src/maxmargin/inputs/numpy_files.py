@@ -49,7 +49,7 @@ def read_npz(content: bytes, source: str, settings: ReadSettings) -> Data:
         data = sparse_data(arrays, settings, source, y, weight, names)
     else:
         data = dense_data(arrays, settings, source, y, weight, names)
-    return remembered(replace(data, label=about.label), about)
+    return remembered(replace(data, label=about.label, weight=None), about)
 
 
 # ---------------------------------------------------------------- what is in an archive

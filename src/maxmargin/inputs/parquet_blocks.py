@@ -66,6 +66,7 @@ def parquet_blocks(source: ParquetData, client: Any) -> DaskBlocks:
         parts,
         None if names is None else list(names),
         label=example.label,
+        weight=example.weight,
         encoding=example.encoding,
         size=_size(example, sum(part.n_rows for part in parts)),
     )

@@ -42,6 +42,8 @@ class ReadSettings:
     n_jobs: int | None = None
     # With an encoding: where the earlier table had its label. A table without it is read as well.
     earlier_label: str | int | None = None
+    # … and its weights, for those who want them where they are there
+    earlier_weight: str | int | None = None
     # … and its names where several columns share one, so that only their order tells them apart.
     earlier_names: tuple[str, ...] = ()
 

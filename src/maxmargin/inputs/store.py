@@ -101,6 +101,8 @@ def store_file(
     state = state_of(path)
     batches = _batches_of(path, format, settings, Path(folder).absolute().parent)
     about: dict[str, Any] = {"file": path.name, "scheme": batches.scheme, "label": batches.label}
+    if batches.weight is not None:
+        about["weight"] = batches.weight
     if key is not None:
         about |= {"key": key, "system": running_system()}
     with StoreWriter(
@@ -146,5 +148,5 @@ def _store_whole(data: Data, folder: str | os.PathLike[str]) -> RowStore:
         folder,
         feature_names=data.feature_names,
         encoding=data.encoding,
-        source={"scheme": data.scheme, "label": data.label},
+        source={"scheme": data.scheme, "label": data.label, "weight": data.weight},
     )

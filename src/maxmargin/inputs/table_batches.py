@@ -29,6 +29,7 @@ class Batches:
     feature_names: tuple[str, ...] | None = None
     encoding: Encoding | None = None
     label: str | int | None = None
+    weight: str | int | None = None
     scheme: str = "arrays"
     n_columns: int | None = None
 
@@ -86,6 +87,7 @@ def table_batches(source: TableSource, scratch: Path) -> Batches:
         feature_names=example.feature_names,
         encoding=example.encoding,
         label=example.label,
+        weight=example.weight,
         scheme=example.scheme,
     )
 

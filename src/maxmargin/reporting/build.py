@@ -82,7 +82,7 @@ def report(
         Leave out what is in the rows: values, texts, and single rows in pictures. The model itself stays,
         coefficients and names of columns, as do row numbers, labels and agreements.
     sample_weight : array, optional
-        As given to the model's `fit`.
+        As given to the model's `fit`, if there were any.
     class_weight : "balanced" or mapping, optional
         For a LinearModel of an older file that was fitted with class weights; newer ones keep them.
     confidence : float, default 0.95

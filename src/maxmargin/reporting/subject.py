@@ -15,6 +15,7 @@ from maxmargin.results.data import label_text
 from maxmargin.training.costs import class_weights
 from maxmargin.training.examined import Examined, examine_model
 from maxmargin.training.model import LinearModel
+from maxmargin.training.untold_weights import refuse_untold_weights
 
 __all__ = ["Subject", "subject_of"]
 
@@ -119,6 +120,7 @@ def subject_of(
         model = given_model(*model, np.unique(np.asarray(y)), None, "hinge")
     examined = examine_model(model, X, y, sample_weight)
     examined.check_support()
+    refuse_untold_weights(examined.estimator, sample_weight)
     if class_weight is not None:
         class_weight = _untold(class_weight, examined.estimator)
     n_rows, n_columns = examined.X.shape

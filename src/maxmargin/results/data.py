@@ -41,6 +41,8 @@ class Data:
     label : str or int, optional
         The column of the table that held the labels, by name or by number from 0: what ``load_data``
         takes as ``label`` for a further file of the same kind.
+    weight : str or int, optional
+        The column that held the weights, in the same way.
     encoding : Encoding, optional
         How the columns of the source became features; None where each feature is a column of numbers as
         it is.
@@ -65,6 +67,7 @@ class Data:
     classes: NDArray[Any] = field(default_factory=lambda: np.empty(0))
     scheme: str = "arrays"
     label: str | int | None = None
+    weight: str | int | None = None
     encoding: Encoding | None = None
     skipped: tuple[str, ...] = ()
     n_skipped: int = 0

@@ -39,6 +39,7 @@ from maxmargin.training.model import LinearModel
 from maxmargin.training.named_files import model_from, rows_from
 from maxmargin.training.named_problem import names_of, problems_of, targets_of
 from maxmargin.training.settings import limits_from, offset_from
+from maxmargin.training.untold_weights import refuse_untold_weights
 from maxmargin.validation import check_choice, check_labels, check_matrix, check_weights
 
 __all__ = ["certify"]
@@ -115,7 +116,8 @@ def certify(
         Whether the offset is free, penalised as LIBLINEAR does, or absent.
     class_weight : None, "balanced" or mapping
     sample_weight : array
-        As given to the model's `fit`; models do not keep it.
+        As given to the model's `fit`; models do not keep it. One of this package knows that there were some
+        and is refused without; a file's are taken from the column that they came from.
     tol : float
         How tightly to solve: the width of the interval that is stated, as a share of the optimum.
     max_time : float
@@ -143,7 +145,7 @@ def certify(
     )
     model = model_from(model_or_coef)
     X, y, sample_weight = rows_from(model, X, y, sample_weight)
-    claim, X = _claim(model, X, named)
+    claim, X = _claim(model, X, named, sample_weight)
     checked = check_matrix(X)
     labels = check_labels(y, checked.shape[0])
     weights = check_weights(sample_weight, checked.shape[0])
@@ -174,13 +176,14 @@ def certify(
 # ---------------------------------------------------------------- what is claimed
 
 
-def _claim(given: Any, X: Any, named: _Named) -> tuple[Claim, Any]:
+def _claim(given: Any, X: Any, named: _Named, sample_weight: Any) -> tuple[Claim, Any]:
     """Return the coefficients with their problem, and X as they see it."""
     if isinstance(given, Claim):
         return given, X  # somebody else's file, read with what it does not say
     if isinstance(given, LiblinearModel):
         return _claim_of_liblinear(given, named), X
     model, X = unwrap(given, X)
+    refuse_untold_weights(model, sample_weight)
     if is_fitted_by_us(model) and (not is_ours(model) or model.to_model().C is None):
         model = model.to_model()  # exact learners' say what they minimise; given ones' settings are nobody's
     if isinstance(model, LinearModel) and model.C is not None:

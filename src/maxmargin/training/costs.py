@@ -33,6 +33,7 @@ class ClassesAndCosts:
 
     classes: NDArray[Any]
     C: float
+    is_weighted: bool  # whether some row counts other than once, by itself
 
     @property
     def ridge(self) -> float:
@@ -58,6 +59,7 @@ class Targets(ClassesAndCosts):
     cost: NDArray[np.float64]
     C: float
     class_weight: str | dict[Any, float] | None = None
+    is_weighted: bool = False
 
     def sign(self, positive: int) -> NDArray[np.int8]:
         """Return +1 for the rows of one class and −1 for the rest."""
@@ -94,7 +96,9 @@ def make_targets(
             cost *= weights
     if not math.isfinite(float(cost.max(initial=0.0))):
         raise InvalidInput("C times the weights overflows: scale the weights down.")
-    return Targets(classes, codes, cost, value, stated_class_weight(class_weight, classes, per_class))
+    stated = stated_class_weight(class_weight, classes, per_class)
+    is_weighted = weights is not None and bool((weights != 1).any())
+    return Targets(classes, codes, cost, value, stated, is_weighted)
 
 
 def _classes_of(labels: NDArray[Any]) -> NDArray[Any]:

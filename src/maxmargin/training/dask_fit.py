@@ -127,6 +127,7 @@ def _named(model: LinearModel, blocks: DaskBlocks) -> LinearModel:
         model,
         feature_names=None if names is None else list(names),
         label=blocks.label,
+        weight=blocks.weight,
         encoding=blocks.encoding,
     )
 

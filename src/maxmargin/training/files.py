@@ -95,6 +95,8 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
         arrays["support_n_free"] = linear.support.n_free.astype(np.int64)
     if linear.class_weight is not None:
         header["class_weight"] = _class_weight_fields(linear)
+    if linear.is_weighted:
+        header["sample_weight"] = {"column": linear.weight}
     version = 1
     # Who cannot read these should say so, not forget the probabilities or take other columns.
     if linear.calibration is not None:
@@ -229,6 +231,7 @@ def _model(header: Header, arrays: Arrays) -> LinearModel:
         intercept_scaling=_above_zero(header, "intercept_scaling"),
         tol=_above_zero(header, "tol"),
         class_weight=_class_weight(header, classes),
+        is_weighted=_sample_weight(header) is not None,
         intercept_intervals=each("intercept_intervals", _interval),
         certificates=each("certificates", _certificate),
         statuses=each("statuses", _status),
@@ -239,6 +242,7 @@ def _model(header: Header, arrays: Arrays) -> LinearModel:
         feature_names=_names(header, coef.shape[1]),
         scheme=_optional(header, "scheme", str),
         label=_optional(header, "label", str | int),
+        weight=_optional(_sample_weight(header) or {}, "column", str | int),
         encoding=_encoding(header, coef.shape[1]),
     )
 
@@ -324,6 +328,12 @@ def _class_weight(header: Header, classes: NDArray[Any]) -> str | dict[Any, floa
     if len(weights) != len(classes) or not all(0 <= weight < math.inf for weight in weights):
         raise ValueError(f"class_weight must be 'balanced' or a weight for each of {len(classes)} classes")
     return dict(zip(classes.tolist(), weights, strict=True))
+
+
+def _sample_weight(header: Header) -> Header | None:
+    """Return what is known of the rows' weights; None where each row counted once."""
+    weights: Header | None = _optional(header, "sample_weight", dict)
+    return weights
 
 
 def _encoding(header: Header, n_columns: int) -> Encoding | None:

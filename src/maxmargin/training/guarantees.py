@@ -29,6 +29,7 @@ from maxmargin.selection.repeated_rows import repeated_rows
 from maxmargin.training.examined import Examined, examine_model
 from maxmargin.training.leave_one_out import leave_one_out
 from maxmargin.training.named_problem import NamedProblem, named_problem
+from maxmargin.training.untold_weights import refuse_untold_weights
 from maxmargin.validation import check_choice, check_positive
 
 __all__ = ["guarantees"]
@@ -81,7 +82,7 @@ def guarantees(
         The result of `leave_one_out` for this model and these examples; True finds it, at the cost of some
         fits; False goes without.
     sample_weight : array, optional
-        As given to the model's `fit`. Examples of weight 0 are not counted, all others once.
+        As given to the model's `fit`, if any. Examples of weight 0 are not counted, all others once.
     max_time : float, optional
         Seconds for everything. Leave-one-out gets three quarters of them, and examples that are undecided
         then count as errors; a bound that there was no time for is not claimed.
@@ -110,6 +111,7 @@ def guarantees(
     clock = _Clock(check_positive("max_time", max_time, or_none=True))
     examined = examine_model(model, X, y, sample_weight)
     examined.check_support()
+    refuse_untold_weights(examined.estimator, sample_weight)
     examined = _without_absent(examined)
     about = Circumstances(
         n=len(examined.labels),

@@ -64,6 +64,8 @@ class LinearModel:
         The scale of a penalised offset.
     tol : float
     class_weight : None, "balanced" or mapping of class to weight
+    is_weighted : bool
+        Whether the rows had sample weights, without which the objective is another one.
     intercept_intervals : list of (low, high)
         All offsets that are best for the weights, per class.
     certificates, statuses, plans, histories, n_iter : one entry per class
@@ -76,9 +78,9 @@ class LinearModel:
     uncalibrated : str
         Why there is none although it was asked for; else empty.
     feature_names : list of str or None
-    scheme, label : str or int or None
-        How the file with the rows was written and which column held the labels, as `Data` has them; what it
-        takes to read a further file of the same kind.
+    scheme, label, weight : str or int or None
+        How the file with the rows was written and which columns held labels and weights, as `Data` has them;
+        what it takes to read a further file of the same kind.
     encoding : Encoding or None
         How the columns of a table became features, where they are more than columns of numbers.
     agreement_counts : AgreementCounts or None
@@ -121,6 +123,7 @@ class LinearModel:
     intercept_scaling: float = 1.0
     tol: float = 1e-4
     class_weight: str | dict[Any, float] | None = None
+    is_weighted: bool = False
     intercept_intervals: list[tuple[float, float]] = field(default_factory=list)
     certificates: list[Certificate] = field(default_factory=list)
     statuses: list[Status] = field(default_factory=list)
@@ -134,6 +137,7 @@ class LinearModel:
     feature_names: list[str] | None = None
     scheme: str | None = None
     label: str | int | None = None
+    weight: str | int | None = None
     encoding: Encoding | None = None
     memories: list[Any] = field(default_factory=list, repr=False)
     agreement_counts: AgreementCounts | None = None

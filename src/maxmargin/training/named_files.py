@@ -50,7 +50,7 @@ def _read(model: Any, path: Path) -> Data:
         return load_data(path, n_columns=model.n_columns, zero_based=False)
     if not isinstance(model, LinearModel):
         return load_data(path)
-    rows = read_rows_for(model, path)
+    rows = read_rows_for(model, path, own_weights=True)
     if rows.y is None:
         raise InvalidInput(f"{path} has no labels: it has as many columns as the model, and no more")
     return Data(rows.X, rows.y, sample_weight=rows.sample_weight)

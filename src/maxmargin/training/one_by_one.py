@@ -109,6 +109,7 @@ def _model_of(
         offset=offset,
         tol=tol,
         class_weight=targets.class_weight,
+        is_weighted=targets.is_weighted,
         intercept_intervals=[
             solution.intercept_interval or (solution.intercept, solution.intercept) for solution in solutions
         ],

@@ -31,12 +31,15 @@ def read_rows_for(
     label: str | int | None = None,
     unknown: Literal["refuse", "zeros"] = "refuse",
     weight: str | int | None = None,
+    *,
+    own_weights: bool = False,
 ) -> RowsForModel:
     """Read a file, or an open one such as ``sys.stdin.buffer``, for a model.
 
     LIBSVM text counts its columns as the training file did and may leave the last ones unused. A table is
     read by the model's encoding: its columns may be in another order, if both have names, and there may be
-    more of them; it may lack the label.
+    more of them; it may lack the label. With ``own_weights`` the column that had the weights in training has
+    them here too, if it is there.
     """
     with open_source(source) as opened:
         if find_format(opened.head, opened.path) == "libsvm":
@@ -52,6 +55,7 @@ def read_rows_for(
                 encoding=encoding_of(model),
                 unknown=unknown,
                 earlier_label=model.label,
+                earlier_weight=model.weight if own_weights else None,
                 earlier_names=repeated_names(model),
             )
         data = with_scipy(read_opened(opened, settings))

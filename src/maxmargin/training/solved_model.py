@@ -55,6 +55,7 @@ def model_of(
         intercept_scaling=settings.offset.scale,
         tol=settings.limits.tol,
         class_weight=targets.class_weight,
+        is_weighted=targets.is_weighted,
         intercept_intervals=[solution.intercept_interval for solution in solutions],
         certificates=[solution.certificate for solution in solutions],
         statuses=[solution.status for solution in solutions],

@@ -130,5 +130,6 @@ def with_provenance(model: LinearModel, source: Given) -> LinearModel:
         feature_names=None if names is None else list(names),
         scheme=data.scheme,
         label=data.label,
+        weight=data.weight,
         encoding=data.encoding,
     )

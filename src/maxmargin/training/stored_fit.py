@@ -77,6 +77,7 @@ def fit_stored(
         feature_names=None if names is None else list(names),
         scheme=str(store.source.get("scheme", model.scheme)),
         label=store.source.get("label"),
+        weight=store.source.get("weight"),
         encoding=store.encoding,
     )
 

@@ -37,6 +37,7 @@ class StoredTargets(ClassesAndCosts):
     C: float
     class_weight: str | dict[Any, float] | None = None
     total_cost: float = 0.0  # of all rows
+    is_weighted: bool = False
 
     def sign(self, positive: int) -> RowVector:
         """Return +1 for the rows of one class and −1 for the rest."""
@@ -65,7 +66,9 @@ def stored_targets(
     if not math.isfinite(largest):
         raise InvalidInput("C times the weights overflows: scale the weights down.")
     stated = stated_class_weight(class_weight, classes[places], per_class)
-    return StoredTargets(rows, classes[places], places, cost, value, stated, float(costs @ totals))
+    is_weighted = rows.weights is not None
+    known = (classes[places], places, cost, value, stated, float(costs @ totals), is_weighted)
+    return StoredTargets(rows, *known)
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,7 @@ def undetermined_model(targets: Targets, n_columns: int, loss: str, tol: float) 
         C=targets.C,
         tol=tol,
         class_weight=targets.class_weight,
+        is_weighted=targets.is_weighted,
         intercept_intervals=[(1.0 if one else -np.inf, np.inf)],
         certificates=[Certificate("duality", 0.0, 0.0, 0.0, 0.0)],
         statuses=[Status.SOLVED],
