@@ -68,6 +68,10 @@ class VectorFile:
         """Make the other copy the valid one."""
         self.version = 1 - self.version
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Make copies, and what other processes get, arrays: the files are open here only."""
+        return np.asarray, (self.read(slice(0, self.n_rows)),)
+
 
 class StoredVector:
     """Numbers that belong to the rows themselves, such as their labels: passes may read them only."""

@@ -20,6 +20,7 @@ from maxmargin.rows.waiting import results_of
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import run
 from maxmargin.training.costs import Targets
+from maxmargin.training.remembered import remembered_beside
 from maxmargin.training.settings import Settings
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def solve_all(
                 token=tokens.next(),
                 watch=settings.watch,
                 announce=settings.announce if k == 0 else None,
-                memory=memories[k],
+                memory=remembered_beside(rows, memories[k]),
                 seed=settings.seed,
                 label=label,
                 checkpoint=None if settings.checkpoint is None else partial(settings.checkpoint, k),
