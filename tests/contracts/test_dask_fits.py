@@ -7,6 +7,7 @@ import itertools
 import os
 import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -177,10 +178,19 @@ def test_without_a_worker_from_the_start_there_is_no_model(leaving):
 # ---------------------------------------------------------------- limits, warm starts, progress
 
 
-def test_time_is_kept_and_the_model_certified():
+def test_time_is_kept_and_the_model_certified(monkeypatch):
+    """As if loading had taken all of the time but nearly nothing."""
     X, y, _ = example("dense")
+    load = DaskRows._load
+
+    def slowly(self, *arguments):
+        loaded = load(self, *arguments)
+        time.sleep(self._homes.patience.seconds_left())
+        return loaded
+
+    monkeypatch.setattr(DaskRows, "_load", slowly)
     with pytest.warns(ConvergenceWarning, match="max_time"):
-        model = train(lazy(X, 400), y, tol=1e-15, max_time=1e-9, client=client_here())
+        model = train(lazy(X, 400), y, tol=1e-15, max_time=2, client=client_here())
     assert model.statuses == [Status.MAX_TIME]
     assert 0 <= model.certificate.bound <= model.certificate.objective
 

@@ -28,7 +28,8 @@ class_weight : mapping or "balanced", optional
 max_iter : int, optional
     The most iterations; by default as many as can help.
 max_time : float, optional
-    The most seconds. Whatever ends a fit, it keeps the best model found and its certificate.
+    The most seconds; on a Dask cluster with loading. Whatever ends a fit, it keeps the best model found and
+    its certificate.
 warm_start : bool, default False
     Continue from the previous fit of the same rows.
 n_jobs : int, optional

@@ -14,7 +14,7 @@ from typing import Any, Final
 from maxmargin._core import Stopped, StopToken
 from maxmargin.errors import MaxMarginError
 
-__all__ = ["LOST", "POLL", "Calls", "shared_out"]
+__all__ = ["LOST", "POLL", "Calls", "answers_within", "shared_out"]
 
 POLL = 0.5  # seconds between two looks at the workers
 MOST_CALLS = 16  # at a time; those of large clusters go to several workers each
@@ -27,6 +27,28 @@ def shared_out(of_workers: dict[str, Any]) -> list[dict[str, Any]]:
     items = list(of_workers.items())
     size = -(-len(items) // MOST_CALLS) or 1
     return [dict(items[k : k + size]) for k in range(0, len(items), size)]
+
+
+def answers_within(
+    seconds: float | None, client: Any, function: Callable[..., Any], *arguments: Any, **settings: Any
+) -> dict[str, Any] | None:
+    """Return what workers answer to `client.run` of a function, or None if they do not in that time."""
+    found: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    async def ask() -> None:
+        try:
+            found.put(await client.run(function, *arguments, **settings))
+        except BaseException as error:
+            found.put(error)
+
+    client.loop.add_callback(ask)
+    try:
+        answers = found.get(timeout=seconds)
+    except queue.Empty:
+        return None
+    if isinstance(answers, BaseException):
+        raise answers
+    return dict(answers)
 
 
 class Calls:

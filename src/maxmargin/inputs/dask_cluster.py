@@ -8,7 +8,9 @@ from typing import Any
 
 import cloudpickle
 
+from maxmargin._core import Stopped, StopToken
 from maxmargin.errors import InvalidParameter, MaxMarginError
+from maxmargin.inputs.dask_calls import answers_within
 from maxmargin.inputs.dask_worker import Failed, pickled, versions
 
 __all__ = ["client_of", "connected", "errands", "refuse_other_versions"]
@@ -60,12 +62,19 @@ def connected(address: str) -> Any:
         raise InvalidParameter(f"{address} is no address such as tcp://host:8786: {error}") from None
 
 
-def refuse_other_versions(client: Any, addresses: Sequence[str]) -> dict[str, str]:
-    """Return the instructions in use on workers that run what is running here; refuse any other worker."""
+def refuse_other_versions(
+    client: Any, addresses: Sequence[str], seconds: float | None = None
+) -> dict[str, str]:
+    """Return the instructions in use on workers that run what is running here; refuse any other worker.
+
+    If some do not answer in so many seconds, nothing is known of any.
+    """
     here = versions()
     try:
-        found = client.run(versions, workers=list(addresses), on_error="return")
+        found = answers_within(seconds, client, versions, workers=list(addresses), on_error="return")
     except (OSError, TimeoutError):  # gone again
+        return {}
+    if found is None:
         return {}
     alike: dict[str, str] = {}
     for address, there in found.items():
@@ -83,7 +92,9 @@ def refuse_other_versions(client: Any, addresses: Sequence[str]) -> dict[str, st
     return alike
 
 
-def errands(client: Any, what: Callable[..., Any], each: Sequence[tuple[Any, ...]]) -> list[Any]:
+def errands(
+    client: Any, what: Callable[..., Any], each: Sequence[tuple[Any, ...]], token: StopToken
+) -> list[Any]:
     """Have workers call a function with each of some arguments, wherever there is room; return all answers.
 
     What the function raises is raised here. Nothing goes on when this ends.
@@ -94,6 +105,8 @@ def errands(client: Any, what: Callable[..., Any], each: Sequence[tuple[Any, ...
         for future in futures:
             future.add_done_callback(done.put)
         while not all(future.done() for future in futures):
+            if token.poll():
+                raise Stopped
             try:
                 done.get(timeout=PATIENCE)
             except queue.Empty:

@@ -22,7 +22,8 @@ from maxmargin.errors import InvalidInput, MaxMarginError, RowsLost
 from maxmargin.inputs.dask_calls import LOST, POLL, Calls, shared_out
 from maxmargin.inputs.dask_checks import Pace, warn_of_other_processors
 from maxmargin.inputs.dask_cluster import refuse_other_versions
-from maxmargin.inputs.dask_worker import Place, drop_fit, end_passes, stop_fit
+from maxmargin.inputs.dask_patience import Patience
+from maxmargin.inputs.dask_worker import Place, drop_fit, end_passes
 
 __all__ = ["Homes", "Job"]
 
@@ -51,10 +52,20 @@ class Homes:
     n_blocks : int
     worker_timeout : float, optional
         Seconds to wait for a worker when there is none.
+    deadline : float, optional
+        When the fit should be over, by `time.monotonic`: then workers that do not answer are waited for no
+        longer.
     """
 
-    def __init__(self, client: Any, n_blocks: int, worker_timeout: float | None = None) -> None:
+    def __init__(
+        self,
+        client: Any,
+        n_blocks: int,
+        worker_timeout: float | None = None,
+        deadline: float | None = None,
+    ) -> None:
         self.client = client
+        self.patience = Patience(client, deadline)
         self.fit = f"maxmargin-{uuid.uuid4().hex}"
         self._timeout = WORKER_TIMEOUT if worker_timeout is None else worker_timeout
         self._attempts = itertools.count()
@@ -80,7 +91,8 @@ class Homes:
         new = [address for address in found if address not in self._alike]
         if new:
             before = set(self._alike.values())
-            self._alike.update(refuse_other_versions(self.client, new))
+            seconds = self.patience.seconds_to_answer()
+            self._alike.update(refuse_other_versions(self.client, new, seconds))
             if set(self._alike.values()) != before:
                 warn_of_other_processors(self._alike.values())
         return found
@@ -92,6 +104,7 @@ class Homes:
         places: list[Place],
         question: Callable[[dict[str, tuple[Place, ...]]], tuple[Any, ...]],
         token: StopToken,
+        number: int,
     ) -> Iterator[tuple[tuple[Place, ...], Any]]:
         """Ask the workers that have some blocks; yield these, by worker, with the answer, as it comes.
 
@@ -103,6 +116,8 @@ class Homes:
         question : callable
             Takes the blocks of some workers by address, and returns a function and its arguments: workers
             call it.
+        number : int
+            Of the pass that is asked for.
         """
         self._show_life()
         of_workers = self._by_home(places)
@@ -110,6 +125,7 @@ class Homes:
 
         def look() -> dict[str, int]:
             self._pace.look(calls.waiting())
+            self.patience.look(calls.waiting())
             return self._workers()
 
         try:
@@ -121,9 +137,12 @@ class Homes:
                     if answer is LOST:
                         self._move_from(address, of_workers[address], token)
                     yield of_workers[address], answer
+        except KeyboardInterrupt:
+            self.patience.interrupt()
+            raise
         finally:
             if calls.are_open():
-                self._tell_workers(end_passes)
+                self.patience.tell(end_passes, self.fit, number)
 
     def _by_home(self, places: list[Place]) -> dict[str, tuple[Place, ...]]:
         by_home: dict[str, list[Place]] = {}
@@ -143,7 +162,7 @@ class Homes:
     def results(self, jobs: list[Job], token: StopToken) -> Iterator[tuple[Job, Any]]:
         """Carry out jobs where their blocks live; yield each with its result, as they come.
 
-        However this ends, nothing that it has begun goes on.
+        However this ends, no job is begun any more.
         """
         answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
         waiting: dict[str, Job] = {}
@@ -156,6 +175,7 @@ class Homes:
                     raise Stopped
                 if time.monotonic() >= next_look:
                     self._move(waiting, answers)
+                    self.patience.look({job.home for job in waiting.values()})
                     next_look = time.monotonic() + POLL
                 try:
                     future = answers.get(timeout=POLL / 5)
@@ -164,16 +184,18 @@ class Homes:
                 asked = waiting.get(future.key)
                 if asked is None:
                     continue
-                result = self._result(future, asked) if self._is_there(future, asked) else None
+                result = self._result(future, asked, token) if self._is_there(future, asked) else None
                 if result is None:
                     asked.home = NOWHERE
                 else:
                     del waiting[future.key]
                     yield asked, result[0]
+        except KeyboardInterrupt:
+            self.patience.interrupt()
+            raise
         finally:
             if waiting:
                 self.client.cancel([job.future for job in waiting.values()], force=True)
-                self._tell_workers(stop_fit)
 
     def _send(self, job: Job, waiting: dict[str, Job], answers: queue.SimpleQueue[Any]) -> None:
         job.home = self._home[job.block]
@@ -196,12 +218,14 @@ class Homes:
             f"block {job.block} (counted from 0): {type(error).__name__} on its worker: {error}"
         ) from error
 
-    def _result(self, future: Any, job: Job) -> tuple[Any] | None:
+    def _result(self, future: Any, job: Job, token: StopToken) -> tuple[Any] | None:
         """Return the result of a finished future; None if it was lost before it could be fetched."""
         while True:
             try:
                 return (future.result(timeout=4 * POLL),)
             except TimeoutError:
+                if token.poll():
+                    raise Stopped from None
                 if job.home not in self._workers():
                     return None
             except CancelledError:
@@ -268,14 +292,8 @@ class Homes:
 
     # ------------------------------------------------------------ the end
 
-    def _tell_workers(self, what: Callable[[str], Any]) -> None:
-        try:
-            self.client.run(what, self.fit, on_error="ignore")
-        except Exception:  # there is nobody to be told
-            return
-
     def close(self) -> None:
         """Have the workers forget the fit."""
         if self._is_open:
             self._is_open = False
-            self._tell_workers(drop_fit)
+            self.patience.tell(drop_fit, self.fit)

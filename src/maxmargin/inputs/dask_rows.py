@@ -75,6 +75,9 @@ class DaskRows(Rows):
         Seconds to wait for a worker when none is left.
     block_rows : int, optional
         Rows per block of subsets; by default as `MemoryRows` cuts them.
+    deadline : float, optional
+        When the fit should be over, by `time.monotonic`. `Stopped` is raised if the rows are not loaded by
+        then; later on, workers that do not answer at all are waited for no longer.
     """
 
     can_sweep = False
@@ -86,10 +89,11 @@ class DaskRows(Rows):
         *,
         worker_timeout: float | None = None,
         block_rows: int | None = None,
+        deadline: float | None = None,
     ) -> None:
         self._parts = blocks.parts
         self._block_rows = block_rows
-        self._homes = Homes(client, len(self._parts), worker_timeout)
+        self._homes = Homes(client, len(self._parts), worker_timeout, deadline)
         if blocks.size is not None:
             check_memory(client, *blocks.size)
         self._condensed = False
@@ -98,7 +102,8 @@ class DaskRows(Rows):
         self._alive: weakref.WeakValueDictionary[int, FarVector] = weakref.WeakValueDictionary()
         self._known_norms: list[tuple[FarVector, float]] = []
         try:
-            loaded = self._load(list(range(len(self._parts))), StopToken(None, _hears_ctrl_c()))
+            token = StopToken(self._homes.patience.seconds_left(), _hears_ctrl_c())
+            loaded = self._load(list(range(len(self._parts))), token)
             self._take_note(loaded)
         except BaseException:
             self.close()
@@ -204,7 +209,7 @@ class DaskRows(Rows):
         while todo:
             again: list[Place] = []
             missing: list[int] = []
-            for places, answer in self._homes.ask(todo, question, token):
+            for places, answer in self._homes.ask(todo, question, token, entry[0].number):
                 if isinstance(answer, Failed):
                     raise _error_of(answer)
                 if isinstance(answer, Done):

@@ -7,6 +7,7 @@ them between passes, in this module; where it does not have them it says so, and
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -137,7 +138,7 @@ class _Held:
 
 
 _held: dict[tuple[str, int], _Held] = {}
-_running: dict[str, set[StopToken]] = {}
+_running: dict[str, dict[StopToken, int]] = {}  # of a fit: what ends a pass, and its number
 _last_asked: dict[str, float] = {}
 _turns: dict[tuple[str, str], asyncio.Lock] = {}
 _over: dict[str, None] = {}  # fits that have ended, the oldest first
@@ -208,16 +209,20 @@ def _forget_silent_fits() -> None:
         _forget(fit)
 
 
-def stop_fit(fit: str) -> None:
-    """End the passes of a fit that are running here."""
+def stop_fit(fit: str, last: float = math.inf) -> None:
+    """End the passes of a fit that are running here, up to the one of some number."""
     with _lock:
-        for token in _running.get(fit, ()):
-            token.stop()
+        for token, number in _running.get(fit, {}).items():
+            if number <= last:
+                token.stop()
 
 
-async def end_passes(fit: str) -> None:
-    """End the passes of a fit that are running here, and wait for their end."""
-    stop_fit(fit)
+async def end_passes(fit: str, last: int) -> None:
+    """End the passes of a fit that are running here, and wait for their end; `last` is of the latest.
+
+    A worker that was out of reach may hear of the next pass before it hears this.
+    """
+    stop_fit(fit, last)
     with _lock:
         turns = [turn for key, turn in _turns.items() if key[0] == fit]
     for turn in turns:
@@ -267,7 +272,7 @@ async def run_passes(
     places = homes[address]
     with _lock:
         turn = _turns.setdefault((fit, address), asyncio.Lock())
-    with _stoppable(fit) as token:
+    with _stoppable(fit, steps[-1].number if steps else 0) as token:
         async with turn:  # a question that was given up may still be at work
             with _lock:
                 held = {place: found for place in places if (found := _held.get((fit, place.number)))}
@@ -370,14 +375,14 @@ def pickled(error: Exception) -> bytes:
 
 
 @contextmanager
-def _stoppable(fit: str) -> Iterator[StopToken]:
+def _stoppable(fit: str, number: int) -> Iterator[StopToken]:
     token = StopToken()
     with _lock:
-        _running.setdefault(fit, set()).add(token)
+        _running.setdefault(fit, {})[token] = number
     try:
         yield token
     finally:
         with _lock:
-            _running[fit].discard(token)
+            del _running[fit][token]
             if not _running[fit]:
                 del _running[fit]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from maxmargin._core import StopToken
 from maxmargin.errors import FileFormatError, InvalidInput, MaxMarginError
 from maxmargin.inputs.dask_blocks import DaskBlocks
 from maxmargin.inputs.dask_cluster import errands, refuse_other_versions
@@ -29,22 +32,29 @@ __all__ = ["parquet_blocks"]
 ERRANDS_PER_THREAD = 4  # so that one large file does not keep the others waiting
 
 
-def parquet_blocks(source: ParquetData, client: Any) -> DaskBlocks:
-    """Return the blocks of a data set: some row groups of a file each, in order."""
+def parquet_blocks(source: ParquetData, client: Any, deadline: float | None = None) -> DaskBlocks:
+    """Return the blocks of a data set: some row groups of a file each, in order.
+
+    `Stopped` is raised if that is not done by the deadline, a time of `time.monotonic`.
+    """
     workers = client.ncores()
     if not workers:
         raise MaxMarginError("the Dask client has no workers; start some, then fit")
-    refuse_other_versions(client, list(workers))
+    seconds = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+    token = StopToken(seconds, threading.current_thread() is threading.main_thread())
+    refuse_other_versions(client, list(workers), seconds)
     system, settings = source.filesystem, source.settings()
-    (files,) = errands(client, files_of, [(source.paths, system)])
+    (files,) = errands(client, files_of, [(source.paths, system)], token)
     portions = list(_portions(files, ERRANDS_PER_THREAD * sum(workers.values())))
-    looks = [look for part in errands(client, look_at, [(p, system) for p in portions]) for look in part]
+    looked = errands(client, look_at, [(p, system) for p in portions], token)
+    looks = [look for part in looked for look in part]
     _refuse_other_columns(looks)
     schema = looks[0].schema
     texts = columns_to_look_at(schema, settings)
     found: dict[str, Any] = {}
     if texts:
-        for part in errands(client, categories_of, [(p, system, texts, settings) for p in portions]):
+        asked = [(p, system, texts, settings) for p in portions]
+        for part in errands(client, categories_of, asked, token):
             for name, values in part.items():
                 found[name] = joined_values([found[name], values] if name in found else [values])
                 refuse_too_many(name, found[name])

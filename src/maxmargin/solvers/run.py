@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,6 +19,7 @@ from maxmargin.problem.optimality import stationarity
 from maxmargin.results.certificate import ROUNDING
 from maxmargin.results.solution import History, Plan, Progress, Solution, Status
 from maxmargin.solvers.base import Solver, Step
+from maxmargin.warning_kinds import ClusterWarning
 
 __all__ = ["Limits", "run"]
 
@@ -167,7 +169,8 @@ def run(
 
     Whatever ends it, the solution is the best point found, and its certificate is one fresh pass over it.
     A Ctrl-C ends with `Status.INTERRUPTED`; the caller raises KeyboardInterrupt once all is kept. Only where
-    the rows are lost there is no fresh pass: `RowsLost` has the solution as it was last certified.
+    the rows are lost there is no fresh pass: `RowsLost` has the solution as it was last certified, and where
+    the time is up or Ctrl-C was pressed that is the solution.
     """
     if problem.loss not in solver.needs.losses:
         names = ", ".join(sorted(solver.needs.losses))
@@ -200,9 +203,9 @@ def _solve(
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     try:
-        return _finish(loop, state, plan, status)
+        return _finish_or_stop(loop, state, plan, status)
     except KeyboardInterrupt:  # while the last certificate was made: make it after all; a second one gives up
-        return _finish(loop, state, plan, Status.INTERRUPTED)
+        return _finish_or_stop(loop, state, plan, Status.INTERRUPTED)
 
 
 def _iterate(loop: _Loop, state: Any) -> Status:
@@ -235,6 +238,22 @@ def _most_iterations(loop: _Loop) -> float:
     if limits.max_iter is not None:
         return limits.max_iter
     return loop.solver.default_max_iter(loop.problem) if limits.max_time is None else float("inf")
+
+
+def _finish_or_stop(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
+    """Finish; if the fit should be over and the rows are out of reach, keep what was certified before."""
+    try:
+        return _finish(loop, state, plan, status)
+    except RowsLost as error:
+        found = _last_certified(loop, plan)
+        if found is None or status not in (Status.MAX_TIME, Status.INTERRUPTED):
+            raise
+        warnings.warn(
+            f"{error}. The model is the best so far, with the certificate that was proved last",
+            ClusterWarning,
+            stacklevel=2,
+        )
+        return replace(found, status=status)
 
 
 def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from maxmargin.errors import InvalidInput, InvalidParameter, RowsLost
+from maxmargin._core import Stopped
+from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError, RowsLost
 from maxmargin.inputs.dask_blocks import DaskBlocks
 from maxmargin.inputs.parquet_data import ParquetData
 from maxmargin.losses.table import LOSSES
@@ -53,10 +55,20 @@ def fit_on_dask(
 
     _refuse_to_continue(start, settings)
     client = client_of(client)
-    blocks = _blocks_of(source, client)
-    rows = DaskRows(blocks, client)
+    max_time = settings.limits.max_time
+    deadline = None if max_time is None else time.monotonic() + max_time
     try:
-        model = _fitted(rows, settings, costs, None if start is None else start.memories)
+        blocks = _blocks_of(source, client, deadline)
+        rows = DaskRows(blocks, client, deadline=deadline)
+    except Stopped:
+        raise MaxMarginError(
+            f"the rows were not loaded within max_time={max_time:g} s, so that there is no model. Raise "
+            "max_time: on a cluster it counts from the beginning of the fit"
+        ) from None
+    try:
+        model = _fitted(
+            rows, _with_time_left(settings, deadline), costs, None if start is None else start.memories
+        )
     except RowsLost as error:
         if error.model is None:
             raise
@@ -66,6 +78,13 @@ def fit_on_dask(
     finally:
         rows.close()
     return _named(model, blocks)
+
+
+def _with_time_left(settings: Settings, deadline: float | None) -> Settings:
+    if deadline is None:
+        return settings
+    left = max(deadline - time.monotonic(), 0.0)
+    return replace(settings, limits=replace(settings.limits, max_time=left))
 
 
 def _refuse_to_continue(start: LinearModel | None, settings: Settings) -> None:
@@ -91,6 +110,9 @@ def _fitted(
         solutions = solve_all(rows, targets, replace(settings, threads=1), memories)
     except RowsLost as error:
         found = [solution or _nothing_done(targets, settings, rows) for solution in error.model]
+        if any(solution.status is Status.INTERRUPTED for solution in found):
+            solutions = [replace(solution, status=Status.INTERRUPTED) for solution in found]
+            return _without_vectors(model_of(solutions, targets, settings, rows))
         raise RowsLost(str(error), _without_vectors(model_of(found, targets, settings, rows))) from error
     return _without_vectors(model_of(solutions, targets, settings, rows))
 
@@ -132,9 +154,9 @@ def _named(model: LinearModel, blocks: DaskBlocks) -> LinearModel:
     )
 
 
-def _blocks_of(source: DaskBlocks | ParquetData, client: Any) -> DaskBlocks:
+def _blocks_of(source: DaskBlocks | ParquetData, client: Any, deadline: float | None) -> DaskBlocks:
     if isinstance(source, DaskBlocks):
         return source
     from maxmargin.inputs.parquet_blocks import parquet_blocks  # with pyarrow
 
-    return parquet_blocks(source, client)
+    return parquet_blocks(source, client, deadline)

@@ -118,7 +118,8 @@ def fit_linear(
     sample_weight : array
         A weight means repetition: 3 is the row three times, 0 its absence.
     max_iter, max_time
-        Stop there, with the best model so far and its certificate.
+        Stop there, with the best model so far and its certificate. On a Dask cluster the time of loading
+        counts, too.
     n_jobs : int or None
         Threads; None takes all cores. The result does not depend on it.
     random_state : int, Generator, RandomState or None
