@@ -34,6 +34,16 @@ def trained(said, folder):
 # ---------------------------------------------------------------- inspect
 
 
+def test_classes_are_the_same_numbers_wherever_they_are_told(told):
+    _, trained = told("train", "a.svm")
+    _, model = told("inspect", "a.model")
+    _, data = told("inspect", "a.svm")
+    assert [trained["classes"], model["classes"]] == [[-1, 1], [-1, 1]]
+    found = [*trained["classes"], *model["classes"], model["scores"][0]["class"]]
+    found += [entry["label"] for entry in data["classes"]]
+    assert {type(label) for label in found} == {int}
+
+
 def test_inspect_data(said):
     code, out, err = said("inspect", CELLS, "--rows", 3)
     assert (code, err) == (0, "")

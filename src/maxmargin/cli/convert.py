@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     else:
         convert_data(arguments, voice)
     if arguments.out != STANDARD:
-        voice.say(f"wrote {arguments.out}")
+        voice.wrote(arguments.out)
     voice.result({"out": arguments.out})
     return DONE
 

@@ -215,7 +215,7 @@ def write(found: LeaveOneOut, data: Data, arguments: argparse.Namespace, voice: 
     separator = "," if arguments.out.suffix.lower() == ".csv" else "\t"
     write_text(separated(heading, rows(), separator), arguments.out)
     if arguments.out != STANDARD:
-        voice.say(f"wrote {arguments.out}")
+        voice.wrote(arguments.out)
 
 
 # ---------------------------------------------------------------- at several

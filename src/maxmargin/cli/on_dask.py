@@ -135,7 +135,7 @@ def tell(model: LinearModel, target: Path, voice: Voice, on: dict[str, Any]) -> 
     voice.result({**model_fields(model), "dask": on, "out": target})
     write_model(model, target)
     if target != STANDARD:
-        voice.say(f"wrote {target}")
+        voice.wrote(target)
     if model.interrupted:
         return INTERRUPTED
     return MISSED if Status.LOST in model.statuses else warn(model, voice)

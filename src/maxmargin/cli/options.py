@@ -107,7 +107,9 @@ def add_reading(parser: Any) -> None:
         "--n-columns", metavar="N", type=whole_number, help="of LIBSVM text whose last ones may be unused"
     )
     group.add_argument(
-        "--skip-bad-lines", action="store_true", help="leave lines out that cannot be read, and count them"
+        "--skip-bad-lines",
+        action="store_true",
+        help="leave lines out that cannot be read, and count them; missing values are --missing's business",
     )
     group.add_argument(
         "--cache", action="store_true", help="keep a binary copy beside the file; read it if new"

@@ -201,10 +201,10 @@ def write(
         rows = rows_of(path, with_weights=arguments.weights)
         write_text(separated(names, rows, separator), arguments.out)
         if arguments.out != STANDARD:
-            voice.say(f"wrote {arguments.out}")
+            voice.wrote(arguments.out)
     if arguments.plot is not None:
         draw(path, selected, arguments.plot)
-        voice.say(f"wrote {arguments.plot}")
+        voice.wrote(arguments.plot)
 
 
 def columns_of(path: Path, data: Data, *, with_weights: bool) -> Iterator[str]:

@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
         write_text(lines(labels, beside, heading(model, arguments)), target)
     voice.say(verdict(model, rows, labels))
     if target not in (None, STANDARD):
-        voice.say(f"wrote {target}")
+        voice.wrote(target)
     in_json = target is None
     voice.result(
         {

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from maxmargin import __version__
-from maxmargin.cli.codes import BROKEN_PIPE, EXIT_CODES, INTERRUPTED, OUR_MISTAKE, REFUSED
+from maxmargin.cli.codes import BROKEN_PIPE, EXIT_CODES, INTERRUPTED, OUR_MISTAKE, REFUSED, UNTOLD
 from maxmargin.cli.option_words import as_options
 from maxmargin.cli.voice import Voice
 from maxmargin.errors import MaxMarginError
@@ -70,9 +70,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         give_up_output()
         return BROKEN_PIPE
     except OSError as error:
-        voice.note(f"maxmargin: error: {in_words(error)}")
+        voice.note(f"maxmargin: error: {in_words(error)}{what_is_there(voice)}")
         give_up_output()
-        return REFUSED
+        return UNTOLD if voice.written else REFUSED
 
 
 def prepare_streams() -> None:
@@ -111,12 +111,19 @@ def run_command(chosen: argparse.Namespace, voice: Voice) -> int:
         instead = "; --memory SIZE reads them from disk" if has_memory else ""
         voice.refuse(f"not enough memory for these data{instead}", error)
     except OSError as error:
-        voice.refuse(in_words(error), error)
+        voice.refuse(in_words(error) + what_is_there(voice), error)
+        return UNTOLD if voice.written else REFUSED
     except Exception as error:
         told = f"this is a mistake in maxmargin, please report it: {type(error).__name__}: {error}"
         voice.refuse(told, error)
         return OUR_MISTAKE
     return REFUSED
+
+
+def what_is_there(voice: Voice) -> str:
+    """Say which files were written before the output failed."""
+    names = " and ".join(voice.written)
+    return f"; {names} {'was' if len(voice.written) == 1 else 'were'} written before" if names else ""
 
 
 def in_words(error: OSError) -> str:

@@ -114,7 +114,7 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
         voice.note(f"interrupted: {page} holds what was known by then")
         return INTERRUPTED
     if arguments.out != STANDARD:
-        voice.say(f"wrote {arguments.out}")
+        voice.wrote(arguments.out)
     return DONE
 
 

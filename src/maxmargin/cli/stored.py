@@ -73,7 +73,7 @@ def train_stored(arguments: argparse.Namespace, voice: Voice, target: Path) -> i
     voice.result({**model_fields(model), "training": training, "out": target})
     write_model(model, target)
     if target != STANDARD:
-        voice.say(f"wrote {target}")
+        voice.wrote(target)
     return INTERRUPTED if model.interrupted else warn(model, voice)
 
 

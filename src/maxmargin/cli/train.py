@@ -61,7 +61,8 @@ def add_train(commands: Any) -> None:
         "train",
         help="fit a model to a data file and certify it",
         description="Fit a linear classifier to a data file and certify it. Whatever is not said is chosen, "
-        "and what was chosen is said. Ctrl-C ends the fit and keeps the best model so far.",
+        "and what was chosen is said. Ctrl-C ends the fit and keeps the best model so far, once there is "
+        "one; before that nothing is written.",
         examples=EXAMPLES,
     )
     add_data(parser)
@@ -125,7 +126,7 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     voice.result({**model_fields(model), "training": training_fields(model, data), "out": target})
     write_model(model, target)
     if target != STANDARD:
-        voice.say(f"wrote {target}")
+        voice.wrote(target)
     if model.interrupted:
         return INTERRUPTED
     return max(warn(model, voice), MISSED if is_missed else DONE)

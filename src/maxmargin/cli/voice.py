@@ -35,6 +35,7 @@ class Voice:
         self.json = json
         self.command = command
         self.warnings: list[str] = []
+        self.written: list[str] = []
         self._is_aside = json
         self._is_finished = False
         self._found: dict[str, Any] = {}
@@ -52,6 +53,11 @@ class Voice:
         """Say a line at once, also where a log or another program is listening."""
         if not self.quiet:
             print(line, file=sys.stderr if self._is_aside else sys.stdout, flush=True)
+
+    def wrote(self, path: PurePath) -> None:
+        """Say that a file was written, and keep it in mind should the output fail later."""
+        self.written.append(str(path))
+        self.say(f"wrote {path}")
 
     def answer(self, line: str) -> None:
         """Say what was asked for, which even a quiet command does."""

@@ -24,7 +24,10 @@ def readable_model(model: LinearModel) -> dict[str, Any]:
     >>> found["scores"], found["classes"]
     ([{'class': 'top', 'intercept': -2.0, 'weights': [1.0]}], ['low', 'top'])
     """
-    classes = model.classes.tolist()
+    # As files have them: 1, not 1.0.
+    classes = [
+        int(one) if isinstance(one, float) and one.is_integer() else one for one in model.classes.tolist()
+    ]
     scored = classes[-1:] if model.coef.shape[0] == 1 else classes
     return {
         "rule": _RULE[1 if model.coef.shape[0] == 1 else 2],
