@@ -1,7 +1,6 @@
 """Fits to rows on disk: the bits of a fit in memory, in little memory, and again after a kill."""
 
 import os
-import pickle
 
 import numpy as np
 import pytest
@@ -224,33 +223,6 @@ def test_descent_goes_on_from_what_was_saved(tmp_path):
     assert model.certificate.relative_gap <= 1e-6
     assert model.histories[0].gap[0] < 0.1 * calm.gap[0]
     assert not any((tmp_path / "rows" / "fits").iterdir())
-
-
-@pytest.mark.parametrize("solver", ["semismooth_newton", "interior_point", "dual_descent"])
-def test_a_warm_start_goes_from_disk_to_memory_and_back(tmp_path, solver):
-    """The duals go along, so the second fit has nothing left to do, wherever the rows are then."""
-    X, y, _ = table(2000)
-    store = stored(tmp_path, X, y)
-    sources = {"disk": (store,), "memory": (X, y)}
-    for first, second in (("disk", "memory"), ("memory", "disk"), ("disk", "disk")):
-        model = LinearClassifier(C=0.1, tol=1e-6, solver=solver, warm_start=True).fit(*sources[first])
-        effort, objective = model.history_.passes[-1], model.certificate_.objective
-        again = pickle.loads(pickle.dumps(model)).fit(*sources[second])  # which takes them to another process
-        model.fit(*sources[second])
-        for found in (model, again):
-            assert found.certificate_.relative_gap <= 1e-6
-            assert found.certificate_.bound <= objective * (1 + 1e-12)
-            assert found.history_.passes[-1] < 0.5 * effort
-
-
-def test_a_warm_start_may_take_another_solver(tmp_path):
-    X, y, _ = table(2000)
-    model = LinearClassifier(C=0.1, tol=1e-6, solver="semismooth_newton", warm_start=True)
-    model.fit(stored(tmp_path, X, y))
-    for solver in ("dual_descent", "interior_point"):
-        assert model.set_params(solver=solver).fit(X, y).certificate_.relative_gap <= 1e-6
-    with pytest.warns(match="max_iter"):  # other rows: nothing to go on from
-        model.set_params(max_iter=1, tol=1e-12).fit(X[:900], y[:900])
 
 
 # ---------------------------------------------------------------- after a kill

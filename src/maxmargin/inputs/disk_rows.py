@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,6 +13,7 @@ from maxmargin._core import StopToken
 from maxmargin.inputs.mapped_rows import MappedRows
 from maxmargin.inputs.pass_journal import PassJournal
 from maxmargin.inputs.row_store import RowStore
+from maxmargin.inputs.scratch_folder import ScratchFolder
 from maxmargin.inputs.vector_files import StoredVector, VectorFile
 from maxmargin.rows.base import ReduceKernel, RowVector, SweepKernel, written_by
 from maxmargin.rows.vectors import Copy, Fill
@@ -36,7 +35,7 @@ class DiskRows(MappedRows):
         As `MappedRows` takes them.
     journal : PassJournal, optional
         Where passes are written down, so that a fit which is killed can go on; its folder holds the vectors
-        too. Without one they are in a temporary folder.
+        too. Without one they are in a folder of their own, which goes with these rows.
     """
 
     vectors_at_hand = False
@@ -54,8 +53,8 @@ class DiskRows(MappedRows):
         self._journal = journal
         self._numbers = count(1)  # shared with condensed rows, whose vectors are in the same folder
         if journal is None:
-            self._temporary = tempfile.TemporaryDirectory(prefix="maxmargin-", ignore_cleanup_errors=True)
-            self._folder = Path(self._temporary.name)
+            self._scratch = ScratchFolder(store.folder / "fits")
+            self._folder = self._scratch.path
         else:
             self._folder = journal.folder
 

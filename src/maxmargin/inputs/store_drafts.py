@@ -1,4 +1,4 @@
-"""Folders of rows on their way: whose writer is at work, and which were left by one that was killed.
+"""Folders on their way: whose writer is at work, and which were left by one that was killed.
 
 A writer holds a lock on its folder, which the system takes back however the process ends. A folder on which
 nobody holds one is of use to nobody.
@@ -54,7 +54,7 @@ def _locked(folder: Path) -> int:
 
 
 def remove_dead_drafts(target: Path) -> None:
-    """Remove what processes left that were killed while they stored rows under the same name."""
+    """Remove what processes left that were killed on their way to the same name."""
     begin = f".{target.name}."
     with suppress(OSError):
         for entry in list(target.parent.iterdir()):
