@@ -1,6 +1,9 @@
 """Numbers beside rows on disk: where their files are, when they go, and how a warm start takes them along."""
 
+import os
 import pickle
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -51,6 +54,28 @@ def test_a_warm_start_may_take_another_solver(tmp_path):
 
 
 # ---------------------------------------------------------------- where files are
+
+
+def open_files(folder):
+    """Return the sizes of this process's files that are, or were, in a folder."""
+    links = [Path("/proc/self/fd", name) for name in os.listdir("/proc/self/fd")]
+    return [link.stat().st_size for link in links if link.is_symlink() and str(folder) in os.readlink(link)]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc is Linux's")
+def test_only_what_a_warm_start_needs_outlives_a_fit(tmp_path):
+    X, y = table(2000)
+    fits = stored(tmp_path, X, y).folder / "fits"
+    model = LinearClassifier(C=0.1).fit(tmp_path / "rows")
+    assert open_files(fits) == []
+    model.set_params(warm_start=True).fit(tmp_path / "rows")
+    assert sorted(open_files(fits)) == [0, 0, 16_000, 16_000]  # two vectors, and no second copies
+    effort = model.history_.passes[-1]
+    assert model.fit(tmp_path / "rows").history_.passes[-1] < 0.5 * effort
+    assert sorted(open_files(fits)) == [0, 0, 16_000, 16_000]
+    assert not any(fits.iterdir())
+    del model
+    assert open_files(fits) == []
 
 
 def test_two_at_the_same_fit_have_vectors_beside_the_rows_each(tmp_path, monkeypatch):

@@ -68,6 +68,10 @@ class VectorFile:
         """Make the other copy the valid one."""
         self.version = 1 - self.version
 
+    def settle(self) -> None:
+        """Give back the room of the copy that is not valid; a later pass may still write it."""
+        os.ftruncate(self._descriptors[1 - self.version], 0)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Make copies, and what other processes get, arrays: the files are open here only."""
         return np.asarray, (self.read(slice(0, self.n_rows)),)

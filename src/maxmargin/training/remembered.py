@@ -8,7 +8,7 @@ import numpy as np
 
 from maxmargin.rows import Rows, RowVector
 
-__all__ = ["remembered_beside"]
+__all__ = ["remembered_beside", "settle"]
 
 _OF_EACH_ROW = ("alpha", "anchor")
 
@@ -40,3 +40,13 @@ def _moved(rows: Rows, vector: RowVector) -> RowVector | None:
     if isinstance(rows, DiskRows) and np.shape(vector) == (rows.n_rows,):
         return rows.keep(vector)
     return None
+
+
+def settle(memories: list[Any]) -> None:
+    """Have memories take no more room on disk than a later fit reads."""
+    from maxmargin.inputs.vector_files import VectorFile
+
+    for memory in memories:
+        for part in (memory or {}).values():
+            if isinstance(part, VectorFile):
+                part.settle()

@@ -21,6 +21,7 @@ from maxmargin.training.checkpoints import Checkpoints
 from maxmargin.training.memory_plan import MemoryPlan, plan_memory
 from maxmargin.training.model import LinearModel
 from maxmargin.training.one_vs_rest import solve_all
+from maxmargin.training.remembered import settle
 from maxmargin.training.settings import Settings
 from maxmargin.training.solved_model import model_of
 from maxmargin.training.stored_targets import stored_targets
@@ -70,6 +71,7 @@ def fit_stored(
     announce = settings.announce
     told = replace(settings, announce=announce and (lambda plan: announce(_from_disk(plan, why))))
     model = fit(store, told, costs, memories, condensed)
+    settle(model.memories)
     names = store.feature_names
     return replace(
         model,
