@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from maxmargin.errors import FileFormatError, InvalidInput, InvalidParameter
+from maxmargin import store_data
+from maxmargin.errors import FileFormatError, InvalidInput, InvalidParameter, SkippedLines
 from maxmargin.inputs import load_data, save_data
 from maxmargin.results.data import Data
 
@@ -94,6 +95,7 @@ def test_text_labels_are_sorted_into_classes(written):
     assert data.y.tolist() == ["b", "a", "é", "a"]
 
 
+ICONV = "convert the file, such as by iconv -f LATIN1 -t UTF-8"
 MISSING = 'the value is missing; missing="median" replaces it (or "mean", "most_frequent")'
 
 
@@ -124,8 +126,12 @@ MISSING = 'the value is missing; missing="median" replaces it (or "mean", "most_
         ("", ": the file has no rows"),
         ("a,b\n", ": the file has a header but no rows"),
         ("\ufefflabel,b\n1,2\n".encode("utf-16"), ": the text is in UTF-16; save it as UTF-8"),
-        (b"\xe9t\xe9,b\n1,2\n", ': expected UTF-8 text, found "\\xe9t\\xe9"'),
-        (b"1,\xe9\n", ': expected UTF-8 text, found "\\xe9"'),
+        (b"\xe9t\xe9,b\n1,2\n", f', line 1, column 1: expected UTF-8 text, found "\\xe9t\\xe9"; {ICONV}'),
+        (b"1,\xe9\n", f', line 1, column 3: expected UTF-8 text in field 2, found "\\xe9"; {ICONV}'),
+        (
+            b"a,y\nb,1\ncaf\xe9,0\n",
+            f', line 3, column 1: expected UTF-8 text in "a" (field 1), found "caf\\xe9"; {ICONV}',
+        ),
     ],
 )
 def test_errors_name_file_line_column_and_field(written, text, message):
@@ -227,3 +233,17 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory, content):
     with suppress(FileFormatError, InvalidParameter):
         data = load_data(path)
         assert np.all(np.isfinite(data.X))
+
+
+@pytest.mark.parametrize("read", [load_data, lambda path, **how: store_data(path, f"{path}.rows", **how)])
+def test_lines_that_are_no_utf8_are_skipped_like_others(written, read):
+    path = written(b"a,y\ncaf\xe9,0\nb,1\nc,0\n\xe9,2\n1,2,3\nb,\xe9\n")
+    with pytest.warns(SkippedLines) as told:
+        data = read(path, skip_bad_lines=True)
+    assert str(told[0].message) == (
+        f"{path}: 4 lines were left out; the first is line 2, column 1: expected UTF-8 text in "
+        f'"a" (field 1), found "caf\\xe9"; {ICONV}'
+    )
+    assert data.n_rows == 2
+    assert data.feature_names == ("a=b", "a=c")
+    assert data.classes.tolist() == [0, 1]

@@ -9,10 +9,11 @@ from pathlib import Path
 import maxmargin._core as _core
 from maxmargin.errors import FileFormatError
 from maxmargin.inputs.column_roles import LABEL_NAMES, Header
+from maxmargin.inputs.csv_unreadable import is_utf8, not_utf8_text
 from maxmargin.inputs.settings import ReadSettings
 from maxmargin.inputs.source import located_errors
 
-__all__ = ["SEPARATORS", "Layout", "decoded", "find_layout", "is_missing"]
+__all__ = ["SEPARATORS", "Layout", "find_layout", "is_missing"]
 
 SEPARATORS = "\t;,"
 # Of the first records, to tell names from rows and text from numbers.
@@ -52,7 +53,7 @@ def find_layout(content: bytes, path: Path, settings: ReadSettings) -> Layout:
     separator = find_separator(content, path, settings)
     with located_errors(path):
         first, start = _core.read_csv_record(content, 0, separator)
-    names = tuple(decoded(field, path) for field in first)
+    names = tuple(field.decode(errors="backslashreplace") for field in first)
     rows = following(content, start, separator)
     columns = [
         [row[place] for row in rows if place < len(row) and not is_missing(row[place])]
@@ -61,6 +62,8 @@ def find_layout(content: bytes, path: Path, settings: ReadSettings) -> Layout:
     has_header = settings.header
     if has_header == "auto":
         has_header = is_header(names, columns, settings)
+    if has_header:
+        refuse_unreadable_names(first, content, path, separator)
     header = Header(str(path), len(names), names if has_header else ())
     looks_like_text = tuple(2 * sum(map(is_text, column)) > len(column) for column in columns)
     return Layout(separator, start if has_header else 0, header, looks_like_text)
@@ -147,10 +150,9 @@ def is_text(field: str) -> bool:
     return False
 
 
-def decoded(field: bytes, path: Path) -> str:
-    """Return a field as text."""
-    try:
-        return field.decode()
-    except UnicodeDecodeError:
-        shown = field[:40].decode(errors="backslashreplace")
-        raise FileFormatError(f'expected UTF-8 text, found "{shown}"', path) from None
+def refuse_unreadable_names(names: list[bytes], content: bytes, path: Path, separator: str) -> None:
+    """Refuse names that are no UTF-8, with their place."""
+    for place, name in enumerate(names):
+        if not is_utf8(name):
+            line, column = _core.csv_field_position(content, 0, separator, place)
+            raise FileFormatError(not_utf8_text(name), path, line, column)

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 import maxmargin._core as _core
 from maxmargin.errors import FileFormatError
 from maxmargin.inputs.column_roles import Roles, assign_roles
-from maxmargin.inputs.csv_layout import Layout, decoded, find_layout
+from maxmargin.inputs.csv_layout import Layout, find_layout
+from maxmargin.inputs.csv_unreadable import Loose, not_utf8_text, unreadable_fields, without_rows
 from maxmargin.inputs.encode_table import encode_table
 from maxmargin.inputs.settings import ReadSettings
 from maxmargin.inputs.skipped_lines import skipped_lines_text, warn_of_skipped_lines
@@ -42,6 +43,7 @@ __all__ = [
 
 # What the core is told about a field.
 SKIPPED, NUMBER, GUESSED, TEXT, EITHER = "-ngte"
+KEPT_ERRORS = 5  # as many as the core keeps
 EXACT = 2.0**53  # from here on not every whole number is a double
 
 
@@ -122,7 +124,46 @@ def parse(content: bytes, path: Path, layout: Layout, kinds: str, settings: Read
         found = _core.read_csv(
             content, layout.start, layout.separator, kinds, names, settings.skip_bad_lines, token
         )
-    return Parsed(kinds, *found)
+    return readable(Parsed(kinds, *found), content, path, layout, skip=settings.skip_bad_lines)
+
+
+def readable(parsed: Parsed, content: bytes, path: Path, layout: Layout, *, skip: bool) -> Parsed:
+    """Return the rows if all text is UTF-8; else refuse the first that is not, or leave such rows out."""
+    places = parsed.places(TEXT + EITHER)
+    bad = unreadable_fields(list(zip(places, parsed.loose, strict=True)))
+    if not bad:
+        return parsed
+    errors = []
+    for row, (place, text) in list(bad.items())[:KEPT_ERRORS]:
+        names = layout.header.names
+        where = f' in "{names[place]}" (field {place + 1})' if names else f" in field {place + 1}"
+        start = int(parsed.starts[row])
+        position = _core.csv_field_position(content, start, layout.separator, place)
+        errors.append((not_utf8_text(text, where), *position))
+    if not skip:
+        raise FileFormatError(errors[0][0], path, *errors[0][1:])
+    is_kept = np.ones(len(parsed.starts), dtype=bool)
+    is_kept[list(bad)] = False
+    loose = [without_rows(column, is_kept) for column in parsed.loose]
+    return replace(
+        parsed,
+        numbers=parsed.numbers[is_kept],
+        loose=[
+            as_numbers(column) if parsed.kinds[place] == EITHER else column
+            for place, column in zip(places, loose, strict=True)
+        ],
+        starts=parsed.starts[is_kept],
+        n_skipped=parsed.n_skipped + len(bad),
+        skipped=sorted([*parsed.skipped, *errors], key=lambda error: error[1:])[:KEPT_ERRORS],
+    )
+
+
+def as_numbers(column: Loose) -> Loose:
+    """Return labels or weights as numbers if all that is left are numbers."""
+    codes, texts = column
+    if not texts or not all(is_number(text) for text in texts):
+        return column
+    return np.array([*(float(text) for text in texts), np.nan])[codes], None
 
 
 def no_rows(path: Path, layout: Layout, n_skipped: int, first: FileFormatError | None) -> FileFormatError:
@@ -219,7 +260,7 @@ def refuse_merged_labels(label: NDArray[Any] | TextColumn | None, roles: Roles, 
 def found_columns(parsed: Parsed, roles: Roles, path: Path) -> FoundColumns:
     """Return the columns in the order of the features."""
     loose = {
-        place: values if texts is None else TextColumn(values, [decoded(text, path) for text in texts])
+        place: values if texts is None else TextColumn(values, [text.decode() for text in texts])
         for place, (values, texts) in zip(parsed.places(TEXT + EITHER), parsed.loose, strict=True)
     }
     column_of = {place: column for column, place in enumerate(parsed.places(NUMBER + GUESSED))}
