@@ -14,12 +14,23 @@ import pytest
 
 import maxmargin
 from maxmargin import load_model, save_data
+from maxmargin.errors import InvalidInput
 from maxmargin.results.data import Data
 from maxmargin.solvers.choose import SOLVERS
 
 pytestmark = pytest.mark.usefixtures("folder")
 
 CELLS = Path(maxmargin.__file__).parent / "datasets" / "breast_cancer.csv"
+ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+@pytest.fixture
+def usual_signals():
+    """Signals that end a program do so, also where the tests were started to outlive them."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in ENDING}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def python(*arguments, **settings):
@@ -203,6 +214,57 @@ def test_ctrl_c_keeps_the_best_model(folder):
     assert out.endswith("wrote breast_cancer.model\n")
     assert load_model(folder / "breast_cancer.model").interrupted
     assert sorted(os.listdir(folder)) == ["a.svm", "breast_cancer.model", "t.csv"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+@pytest.mark.usefixtures("usual_signals")
+@pytest.mark.parametrize("number", ENDING)
+def test_other_signals_keep_the_best_model_too(folder, number):
+    process = start_endless_training()
+    process.send_signal(number)
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 128 + number
+    assert err == "interrupted: this is the best model so far\n"
+    assert load_model(folder / "breast_cancer.model").interrupted
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+@pytest.mark.usefixtures("usual_signals")
+@pytest.mark.parametrize("number", ENDING)
+@pytest.mark.parametrize("times", [1, 5])
+def test_a_signal_leaves_nothing_half_written(folder, number, times):
+    save_data(Data(np.ones((200_000, 10)), np.arange(200_000) % 2), folder / "long.npz")
+    before = sorted(os.listdir(folder))
+    command = [sys.executable, "-m", "maxmargin", "convert", "long.npz", "long.csv.xz", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        while not list(folder.glob(".*.part")):
+            assert process.poll() is None
+        for _ in range(times):
+            process.send_signal(number)
+        out, err = process.communicate(timeout=300)
+    assert process.returncode == 128 + number
+    assert err.endswith("\nmaxmargin: interrupted; nothing was written\n")
+    assert json.loads(out)["exit_code"] == 128 + number
+    assert sorted(os.listdir(folder)) == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+@pytest.mark.usefixtures("usual_signals")
+def test_signals_are_taken_while_a_command_runs_unless_somebody_else_does(said, monkeypatch):
+    seen = []
+
+    def look(*_, **__):
+        seen.append([signal.getsignal(number) for number in ENDING])
+        raise InvalidInput("seen enough")
+
+    monkeypatch.setattr("maxmargin.inputs.load.load_data", look)
+    assert said("inspect", "a.svm")[0] == 2
+    assert all(callable(handler) for handler in seen[0])
+    assert [signal.getsignal(number) for number in ENDING] == [signal.SIG_DFL] * 2
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    assert said("inspect", "a.svm")[0] == 2
+    assert callable(seen[1][0])
+    assert seen[1][1] == signal.SIG_IGN == signal.getsignal(signal.SIGHUP)
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")

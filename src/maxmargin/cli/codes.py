@@ -31,6 +31,7 @@ exit codes:
   74   a file was written, as a line says, but the standard output cannot be
   130  interrupted by Ctrl-C; a command that keeps what it has says so
   141  whoever read the output closed it
+  143  ended by SIGTERM, or 129 by SIGHUP: as by Ctrl-C
 """
 
 IN_SHORT = "exit codes: 0 done, 1 a goal was missed, 2 refused, 130 interrupted"

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 from maxmargin import __version__
 from maxmargin.cli.codes import BROKEN_PIPE, EXIT_CODES, INTERRUPTED, OUR_MISTAKE, REFUSED, UNTOLD
+from maxmargin.cli.ending_signals import ending_as_ctrl_c
 from maxmargin.cli.option_words import as_options
 from maxmargin.cli.voice import Voice
 from maxmargin.errors import MaxMarginError
@@ -57,7 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         chosen = read_words(words)
         voice.quiet, voice.json = getattr(chosen, "quiet", False), getattr(chosen, "json", False)
-        code = run_command(chosen, voice)
+        with ending_as_ctrl_c() as signals:
+            code = signals.code(run_command(chosen, voice))
         voice.finish(code)
         sys.stdout.flush()
         return code

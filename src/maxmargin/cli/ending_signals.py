@@ -1,0 +1,49 @@
+"""Signals that end a program: a command ends by them as it does by Ctrl-C, with nothing half-written left."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from maxmargin.cli.codes import INTERRUPTED
+
+__all__ = ["EndingSignals", "ending_as_ctrl_c"]
+
+NAMES = ("SIGTERM", "SIGHUP")  # by kill, and by a terminal that is closed
+
+
+class EndingSignals:
+    """Which signal came first, if any did."""
+
+    def __init__(self) -> None:
+        self.came: int | None = None
+
+    def take(self, number: int, frame: FrameType | None) -> None:
+        """Do what Ctrl-C does; a second signal must not disturb the tidying up after the first."""
+        if self.came is None:
+            self.came = number
+            raise KeyboardInterrupt
+
+    def code(self, code: int) -> int:
+        """Return the exit code of a command, which names the signal if it was one that ended it."""
+        return 128 + self.came if code == INTERRUPTED and self.came is not None else code
+
+
+@contextmanager
+def ending_as_ctrl_c() -> Iterator[EndingSignals]:
+    """Take signals while a command runs; one that is taken or ignored already (nohup) stays so."""
+    signals = EndingSignals()
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():  # in others Python takes none
+        for number in (getattr(signal, name) for name in NAMES if hasattr(signal, name)):
+            if signal.getsignal(number) is signal.SIG_DFL:
+                before[number] = signal.signal(number, signals.take)
+    try:
+        yield signals
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
