@@ -175,6 +175,9 @@ def test_the_demo_keeps_only_whole_files(tmp_path, capsys):
         assert main(["demo", "--folder", str(tmp_path), "--quiet"]) == 2
     assert list(tmp_path.iterdir()) == []
     assert "cannot be written: File too large" in capsys.readouterr().err
+    with little_room(ROOM):
+        assert main(["demo", "--folder", str(tmp_path / "new" / "folder"), "--quiet"]) == 2
+    assert list(tmp_path.iterdir()) == []
 
 
 # ---------------------------------------------------------------- there is one way to write

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -49,6 +51,13 @@ def add_demo(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace, voice: Voice) -> int:
+    """Make the folder first, which may be refused; then show everything."""
+    with made(arguments.folder):
+        show(arguments.folder, voice)
+    return DONE
+
+
+def show(folder: Path, voice: Voice) -> None:
     """Split, train, say, draw, save."""
     from dataclasses import replace
 
@@ -56,8 +65,6 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     from maxmargin.datasets import breast_cancer
     from maxmargin.training.train import fit_linear
 
-    folder: Path = arguments.folder
-    make_folder(folder)
     split = split_in_two(breast_cancer())
     for line in introduction(split):
         voice.say(line)
@@ -76,15 +83,29 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     voice.result(
         {**model_fields(model), "held_out": {"rows": len(predicted), "errors": errors}, "folder": folder}
     )
-    return DONE
 
 
-def make_folder(folder: Path) -> None:
-    """Make the folder for the results, if it is not there."""
+@contextmanager
+def made(folder: Path) -> Iterator[None]:
+    """Make the folder for the results, if it is not there; unmake it where nothing came into it."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
+        remove_empty(missing)
         raise UnreadableFile(f"{folder} cannot be made: {error.strerror or error}") from None
+    try:
+        yield
+    except BaseException:
+        remove_empty(missing)
+        raise
+
+
+def remove_empty(folders: Sequence[Path]) -> None:
+    """Remove folders, each before its parent, as far as they are empty."""
+    for folder in folders:
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def split_in_two(data: Data) -> Split:
