@@ -184,7 +184,12 @@ def test_losses_are_those_of_the_library():
             "zero.svm, line 1, column 3: index 0, but columns count from 1 (--zero-based no)",
         ),
         ("train a.svm --cache-folder none", "--cache-folder none: there is no such folder; make it first"),
-        ("train - --cache -o b.model", "--cache is for files that have a name"),
+        ("train - --cache -o b.model", "--cache is for files that have a name, not for the standard input\n"),
+        ("train - --cache-folder . -o b.model", "--cache-folder is for files that have a name, not for the"),
+        (
+            "train zeros.svm",
+            "zeros.svm: no row has an index:value pair; give --n-columns if that",
+        ),
         ("train a.svm --class-weight 1=-2", "--class-weight must be finite and not negative; class 1"),
         ("train a.svm --intercept-scaling 2", "--intercept-scaling goes with --penalize-intercept"),
         ("train a.svm --label 1", "--label is for tables; a.svm is read as LIBSVM text, where it"),
@@ -205,6 +210,7 @@ def test_an_error_is_one_line_and_exit_code_2(said, folder, command, message):
     (folder / "bad.svm").write_text("+1 1:1\n-1 3:x\n")
     (folder / "one.svm").write_text("1 1:1\n1 1:2\n")
     (folder / "empty.svm").write_text("\n")
+    (folder / "zeros.svm").write_text("1\n-1\n")
     (folder / "zero.svm").write_text("1 0:1\n-1 1:1\n")
     before = sorted(os.listdir(folder))
     code, out, err = said(*command.split())
@@ -213,6 +219,15 @@ def test_an_error_is_one_line_and_exit_code_2(said, folder, command, message):
     assert err.count("\n") == 1
     assert out == "" or out.startswith("read ")
     assert sorted(os.listdir(folder)) == before  # nothing was written
+
+
+@pytest.mark.parametrize(
+    "words", [["train", ""], ["inspect", ""], ["convert", "a.svm", ""], ["predict", "a.svm", ""]]
+)
+def test_a_file_without_a_name_is_no_folder(said, words):
+    code, out, err = said(*words)
+    assert (code, out) == (2, "")
+    assert "the name of a file is expected, found an empty one (see maxmargin " in err
 
 
 def test_no_traceback_even_for_our_own_mistakes(said, monkeypatch):

@@ -44,7 +44,10 @@ def test_probabilities(said):
     said("train", "t.csv")
     code, _, err = said("predict", "t.csv", "t.model", "--probabilities")
     assert code == 2
-    assert "this model has loss='hinge' and no calibration" in err
+    assert err == (
+        "maxmargin: error: probabilities need --loss logistic, or a fit with --calibrate sigmoid, "
+        "temperature or isotonic; this model has --loss hinge and no calibration.\n"
+    )
 
 
 def test_probabilities_of_a_calibrated_model(said, folder):

@@ -19,6 +19,8 @@ OPTIONS = {
     "zero_based": "--zero-based",
     "header": "--header",
     "memory": "--memory",
+    "loss": "--loss",
+    "calibrate": "--calibrate",
     "cache": "--cache-folder",
     "C": "--C",
     "Cs": "--Cs",
@@ -34,7 +36,8 @@ OPTIONS = {
 NAMES = "|".join(OPTIONS)
 SETTING = re.compile(
     rf"(?<![-\w])(?P<name>{NAMES})="
-    r"(?:\[(?P<listed>\"[^\"]*\")\]|\"(?P<word>[^\"]*)\"|(?P<truth>True|False)\b|(?P<open>…?))"
+    r"(?:\[(?P<listed>\"[^\"]*\")\]|\"(?P<word>[^\"]*)\"|"
+    r"(?P<several>'[^']*'(?:(?:, | or )'[^']*')*)|(?P<truth>True|False)\b|(?P<open>…?))"
 )
 RULE = re.compile(rf"(?P<name>{NAMES}) (?P<rule>(?:must|cannot) be .*|is for .*)", re.DOTALL)
 
@@ -50,6 +53,8 @@ def as_options(message: str) -> str:
     ('--label kin: t.csv has no such column', 'say which by --label')
     >>> as_options('missing="median" replaces it')
     '--missing median replaces it'
+    >>> as_options("loss='logistic', or calibrate='sigmoid', 'temperature' or 'isotonic'")
+    '--loss logistic, or --calibrate sigmoid, temperature or isotonic'
     >>> as_options("label=7: t.csv has the columns 0 to 2")
     '--label 7: t.csv has the columns 0 to 2'
     >>> as_options("max_time must be a positive number or None; got max_time=-1.0")
@@ -59,14 +64,13 @@ def as_options(message: str) -> str:
     if rule is not None:
         told = rule["rule"].replace(f"got {rule['name']}=", "got ")
         told = told.replace(" or None", "").replace("be None or ", "be ")
-        option = "--cache" if message.startswith("cache is for") else OPTIONS[rule["name"]]
-        message = f"{option} {told}"
+        message = f"{OPTIONS[rule['name']]} {told}"
     # In the library the table may be any; here it is always the one that a model was trained on.
     return SETTING.sub(_option, message.replace("the earlier table", "the training table"))
 
 
 def _option(found: re.Match[str]) -> str:
-    value = found["listed"] or found["word"] or ""
+    value = found["listed"] or found["word"] or (found["several"] or "").replace("'", "")
     if found["truth"]:
         value = "yes" if found["truth"] == "True" else "no"
     follows = found.string[found.end() : found.end() + 1]

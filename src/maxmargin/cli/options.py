@@ -175,6 +175,8 @@ def column(text: str) -> str | int:
 
 def file_name(text: str) -> Path:
     """Read the name of a file; ``-`` is the standard input or output, and ``./-`` a file of that name."""
+    if not text:
+        raise argparse.ArgumentTypeError("the name of a file is expected, found an empty one")
     path = Path(text)
     return Path.cwd() / path if path == STANDARD and text != "-" else path
 
@@ -213,8 +215,12 @@ def read_data(arguments: argparse.Namespace, source: Path, *, for_a_fit: bool = 
     """
     from maxmargin.inputs.load import load_data, load_rows
 
+    settings = reading_settings(arguments)
+    if source == STANDARD and "cache" in settings:
+        option = "--cache" if settings["cache"] is True else "--cache-folder"
+        raise InvalidParameter(f"{option} is for files that have a name, not for the standard input")
     opened: Any = sys.stdin.buffer if source == STANDARD else source
-    return (load_rows if for_a_fit else load_data)(opened, **reading_settings(arguments))
+    return (load_rows if for_a_fit else load_data)(opened, **settings)
 
 
 def reading_settings(arguments: argparse.Namespace, but: Iterable[str] = ()) -> dict[str, Any]:

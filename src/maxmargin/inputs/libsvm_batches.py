@@ -47,7 +47,7 @@ def look_at_libsvm(path: Path, settings: ReadSettings) -> LibsvmLayout:
     if zero_based is None and not from_zero:
         n_columns -= 1
     if n_columns == 0:
-        raise FileFormatError("no row has an index:value pair; give n_columns if that is meant", path)
+        raise FileFormatError("no row has an index:value pair; give n_columns=… if that is meant", path)
     return LibsvmLayout(settings.n_columns or n_columns, from_zero if zero_based is None else zero_based)
 
 

@@ -60,7 +60,7 @@ def read_libsvm(
         left_out = "" if bad_line is None else f"; {skipped_lines_text(table.n_bad_lines, bad_line)}"
         raise FileFormatError(f"the file has no rows{left_out}", path)
     if width == 0:
-        raise FileFormatError("no row has an index:value pair; give n_columns if that is meant", path)
+        raise FileFormatError("no row has an index:value pair; give n_columns=… if that is meant", path)
     skipped: tuple[str, ...] = ()
     if bad_line is not None:
         warn_of_skipped_lines(path, table.n_bad_lines, bad_line)
