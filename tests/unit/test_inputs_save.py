@@ -109,6 +109,7 @@ def test_sparse_rows(rows, suffix):
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "feather", "npz", "csv", "tsv"])
+@pytest.mark.filterwarnings("ignore:.*a feature is named:UserWarning")
 def test_weights_and_the_label_have_columns(tmp_path, suffix):
     path = tmp_path / f"t.{suffix}"
     y = np.array(["NA", "b, c", "b, c"])
@@ -233,3 +234,27 @@ def test_a_file_that_says_nonsense_about_itself(tmp_path):
     for about in (b"{", b"[]", b'{"label": 1}', b'{"label": true}'):
         with pytest.raises(InvalidInput, match='what it says about itself ."maxmargin". is damaged'):
             load_data(table.replace_schema_metadata({"maxmargin": about}))
+
+
+@pytest.mark.parametrize(("label", "column"), [(None, "label"), ("kind", "kind")])
+def test_a_feature_that_would_be_taken_for_the_label_is_told(tmp_path, label, column):
+    data = Data(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([0, 1]), feature_names=("a", "Y"), label=label)
+    path = tmp_path / "t.csv"
+    with pytest.warns(UserWarning, match=f'a feature is named "Y".*read it with label="{column}"'):
+        save_data(data, path)
+    assert load_data(path, label=column).feature_names == ("a", "Y")
+    save_data(data, tmp_path / "t.parquet")  # which says itself what is what
+    assert load_data(tmp_path / "t.parquet").feature_names == ("a", "Y")
+
+
+def test_what_a_text_table_makes_of_labels_and_libsvm_of_a_negative_zero(tmp_path):
+    X = np.array([[-0.0, 1.0], [2.0, 0.5]])
+    for y, found in ((["1", "2"], [1, 2]), ([True, False], ["True", "False"])):
+        save_data(X, tmp_path / "t.csv", y=y)
+        assert load_data(tmp_path / "t.csv").y.tolist() == found
+        save_data(X, tmp_path / "t.npz", y=y)
+        assert load_data(tmp_path / "t.npz").y.tolist() == y
+    for suffix, is_kept in (("csv", True), ("npz", True), ("svm", False)):
+        save_data(X, tmp_path / f"t.{suffix}", y=[0, 1])
+        rows = load_data(tmp_path / f"t.{suffix}").X
+        assert np.signbit(rows[0, 0]) == is_kept

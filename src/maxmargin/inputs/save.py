@@ -13,12 +13,14 @@ import numpy as np
 
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.inputs.atomic_file import replacing
+from maxmargin.inputs.column_roles import LABEL_NAMES
 from maxmargin.inputs.csv_text import table_lines
 from maxmargin.inputs.libsvm_text import libsvm_lines
 from maxmargin.inputs.load import format_by_suffix
-from maxmargin.inputs.saved_columns import check_text
+from maxmargin.inputs.saved_columns import check_text, column_names
 from maxmargin.inputs.settings import FORMATS
 from maxmargin.inputs.source import compression_of, plain_suffix
+from maxmargin.inputs.warn_caller import warn_caller
 from maxmargin.results.data import Data
 
 __all__ = ["save_data"]
@@ -28,8 +30,9 @@ def save_data(data: Data | Any, path: str | os.PathLike[str], *, y: Any = None) 
     """Write rows and labels in the format that the file's name stands for.
 
     The file appears whole or not at all, and ``load_data`` reads the same numbers from it. Parquet, Arrow
-    and ``.npz`` files also keep weights, names and the encoding. LIBSVM text does not say how wide it is:
-    where the last column is unused, read it with ``n_columns``.
+    and ``.npz`` files also keep weights, names, the encoding and the type of the labels; a text table has
+    them as text, so that "1" comes back as a number. LIBSVM text does not say how wide it is: where the last
+    column is unused, read it with ``n_columns``.
 
     Parameters
     ----------
@@ -80,6 +83,8 @@ def save_data(data: Data | Any, path: str | os.PathLike[str], *, y: Any = None) 
         raise InvalidInput("LIBSVM text has no place for sample weights; write an .npz or a .parquet file")
     with packing(file) as target:
         write(data, format, target, plain_suffix(file))
+    if format == "csv":
+        warn_of_misleading_names(data, file)
 
 
 def write(data: Data, format: str, file: IO[bytes], suffix: str) -> None:
@@ -99,6 +104,19 @@ def write(data: Data, format: str, file: IO[bytes], suffix: str) -> None:
             write_parquet(data, file)
         else:
             write_arrow(data, file, as_stream=suffix == ".arrows")
+
+
+def warn_of_misleading_names(data: Data, path: Path) -> None:
+    """Warn of features of a text table that its reader would take for the label."""
+    names, label, _ = column_names(data)
+    usual = [name for name in names if name.lower() in LABEL_NAMES]
+    if usual:
+        warn_caller(
+            UserWarning(
+                f'{path}: a feature is named "{usual[0]}", as labels are, and a text table does not say '
+                f'which column is the label: read it with label="{label}"'
+            )
+        )
 
 
 def as_data(data: Data | Any, y: Any) -> Data:
