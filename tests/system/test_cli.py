@@ -221,6 +221,12 @@ def test_an_error_is_one_line_and_exit_code_2(said, folder, command, message):
     assert sorted(os.listdir(folder)) == before  # nothing was written
 
 
+def test_no_option_is_advised_that_a_command_does_not_have(said, folder):
+    (folder / "zeros.svm").write_text("1\n-1\n")
+    code, _, err = said("liblinear-train", "zeros.svm")
+    assert (code, err) == (2, "maxmargin: error: zeros.svm: no row has an index:value pair\n")
+
+
 @pytest.mark.parametrize(
     "words", [["train", ""], ["inspect", ""], ["convert", "a.svm", ""], ["predict", "a.svm", ""]]
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 
 __all__ = ["as_options"]
 
@@ -39,11 +40,18 @@ SETTING = re.compile(
     r"(?:\[(?P<listed>\"[^\"]*\")\]|\"(?P<word>[^\"]*)\"|"
     r"(?P<several>'[^']*'(?:(?:, | or )'[^']*')*)|(?P<truth>True|False)\b|(?P<open>…?))"
 )
+ADVICE = re.compile(rf"; give (?P<name>{NAMES})=… if that is meant")
 RULE = re.compile(rf"(?P<name>{NAMES}) (?P<rule>(?:must|cannot) be .*|is for .*)", re.DOTALL)
 
 
-def as_options(message: str) -> str:
+def as_options(message: str, known: Container[str] | None = None) -> str:
     """Return a message with the library's settings written as options.
+
+    Parameters
+    ----------
+    message : str
+    known : container of str, optional
+        The settings for which the command has an option; advice to give another is left out.
 
     Examples
     --------
@@ -60,6 +68,8 @@ def as_options(message: str) -> str:
     >>> as_options("max_time must be a positive number or None; got max_time=-1.0")
     '--max-time must be a positive number; got -1.0'
     """
+    if known is not None:
+        message = ADVICE.sub(lambda found: found[0] if found["name"] in known else "", message)
     rule = RULE.fullmatch(message)
     if rule is not None:
         told = rule["rule"].replace(f"got {rule['name']}=", "got ")

@@ -107,7 +107,7 @@ def run_command(chosen: argparse.Namespace, voice: Voice) -> int:
         voice.break_off("interrupted; nothing was written", error)
         return INTERRUPTED
     except MaxMarginError as error:
-        voice.refuse(as_options(str(error)), error)
+        voice.refuse(as_options(str(error), vars(chosen)), error)
     except MemoryError as error:
         has_memory = getattr(chosen, "memory", "") is None  # the option, which was not given
         instead = "; --memory SIZE reads them from disk" if has_memory else ""
