@@ -11,9 +11,10 @@ from maxmargin.errors import FileFormatError
 from maxmargin.inputs.assemble_rows import Part
 from maxmargin.inputs.table_columns import Refusal
 
-__all__ = ["Strange", "fill_in", "find_strange", "refuse_missing", "usual_value"]
+__all__ = ["MISSING", "Strange", "fill_in", "find_strange", "refuse_missing", "usual_value"]
 
 ROWS_AT_ONCE = 16384
+MISSING = "the value is missing; "
 
 
 class Strange(NamedTuple):
@@ -57,7 +58,7 @@ def refuse_missing(parts: list[Part], refuse: Refusal) -> None:
         if feature.known is not None
         else 'missing="median" replaces it (or "mean", "most_frequent")'
     )
-    raise refuse(f"the value is missing; {advice}", row, feature.place)
+    raise refuse(f"{MISSING}{advice}", row, feature.place)
 
 
 def usual_value(part: Part, rule: str, source: str) -> float | str:

@@ -9,12 +9,17 @@ from typing import Any
 from maxmargin.errors import FileFormatError, InvalidInput, MissingFile, UnreadableFile
 from maxmargin.inputs.arrow_files import damage_named
 from maxmargin.inputs.arrow_table import data_from_arrow, first_line, import_pyarrow
+from maxmargin.inputs.missing_values import MISSING
 from maxmargin.inputs.parquet_batches import distinct_values, joined_values
 from maxmargin.inputs.settings import ReadSettings
 
 __all__ = ["FileLook", "ReadBlock", "categories_of", "files_of", "look_at", "refuse_too_many"]
 
 NOT_DATA = ("_", ".")  # how names of files begin that other programs leave beside the data
+ABOUT_GAPS = (
+    'ParquetData(…, encoding=load_data(file, missing="median", label=…).encoding), with one file of these, '
+    "says what stands for it"
+)
 MOST_CATEGORIES = 100_000  # of one column; each becomes a column
 
 
@@ -50,7 +55,13 @@ class ReadBlock:
             raise FileFormatError(
                 f"the file has changed: {self.n_rows:,} rows are now {table.num_rows:,}", self.path
             )
-        data = data_from_arrow(table, self.path, self.settings, "parquet", self.first_row)
+        try:
+            data = data_from_arrow(table, self.path, self.settings, "parquet", self.first_row)
+        except FileFormatError as error:
+            where, is_missing, _ = error.message.partition(MISSING)
+            if not is_missing:
+                raise
+            raise FileFormatError(f"{where}{MISSING}{ABOUT_GAPS}", error.path) from None
         return data.X, data.y, data.sample_weight
 
 
