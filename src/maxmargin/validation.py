@@ -24,6 +24,7 @@ __all__ = [
     "check_positive",
     "check_weights",
     "distinct",
+    "refuse_dates",
 ]
 
 
@@ -83,6 +84,31 @@ def _check_dense(X: Any) -> NDArray[Any]:
     return array
 
 
+def refuse_dates(frame: Any) -> None:
+    """Refuse a data frame with a column of dates or times: as numbers they would count nanoseconds."""
+    if not hasattr(frame, "dtypes") or not hasattr(frame, "columns"):
+        return
+    for name, dtype in zip(list(frame.columns), list(frame.dtypes), strict=False):
+        categories = getattr(dtype, "categories", None)
+        held = getattr(categories, "dtype", dtype)
+        is_temporal = getattr(held, "is_temporal", None)  # of a data frame of polars
+        if getattr(held, "kind", "") in ("m", "M") or (callable(is_temporal) and is_temporal()):
+            raise InvalidInput(_about_dates(f'the column "{name}"', dtype))
+
+
+def _about_dates(column: str, dtype: Any) -> str:
+    return (
+        f"{column} of X holds dates or times ({dtype}); make numbers of it, such as days since another date, "
+        "or leave it out."
+    )
+
+
+def _refuse_date_objects(array: NDArray[Any]) -> None:
+    for column, value in enumerate(array[0] if array.ndim == 2 and len(array) else ()):
+        if isinstance(value, (np.datetime64, np.timedelta64)):
+            raise InvalidInput(_about_dates(f"column {column} (counted from 0)", type(value).__name__))
+
+
 def _as_array(X: Any) -> NDArray[Any]:
     if isinstance(X, np.matrix):
         raise TypeError("np.matrix is not supported. Convert it to an array with np.asarray.")
@@ -94,11 +120,13 @@ def _as_array(X: Any) -> NDArray[Any]:
             f"X contains masked values, the first in row {row}, column {column} (counted from 0). "
             "Remove or impute such values."
         )
+    refuse_dates(X)
     try:
         array = np.asarray(X)
     except ValueError as error:  # rows of different lengths
         raise InvalidInput(f"X must be a table of numbers: {error}") from None
     if array.dtype.kind == "O" and hasattr(X, "to_numpy"):
+        _refuse_date_objects(array)
         try:  # a data frame knows its own kinds of missing values
             return np.asarray(X.to_numpy(dtype=np.float64, na_value=np.nan))
         except (TypeError, ValueError):
@@ -120,6 +148,7 @@ def _as_numbers(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _numbers_from_objects(array: NDArray[Any]) -> NDArray[np.float64]:
+    _refuse_date_objects(array)
     try:
         return array.astype(np.float64)
     except TypeError as error:

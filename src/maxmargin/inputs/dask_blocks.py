@@ -6,6 +6,7 @@ Labels are cut off inside the block: two columns of one data frame need not come
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.inputs.column_roles import LABEL_NAMES
 from maxmargin.results.encoding import Encoding
+from maxmargin.validation import refuse_dates
 
 __all__ = ["DaskBlocks", "dask_blocks"]
 
@@ -93,7 +95,10 @@ def _beside(X: Any, numbers: Any, name: str) -> list[Any]:
     import dask.array
 
     as_dask: Any = dask.array.asarray
-    vector = as_dask(numbers)
+    if hasattr(numbers, "__dask_graph__"):
+        vector = as_dask(numbers)
+    else:  # an array first: types that only pandas knows are none of Dask's
+        vector = as_dask(np.asarray(numbers), chunks=-1)
     if vector.ndim != 1:
         raise InvalidInput(
             f"{name} should be a 1d array, one value for each row; got {vector.ndim} dimensions."
@@ -134,9 +139,29 @@ def _of_frame(frame: Any, y: Any, sample_weight: Any) -> DaskBlocks:
     features = [name for name in names if name not in (label, weight)]
     if not features:
         raise InvalidInput("the data frame has no column besides labels and weights.")
+    _refuse_what_is_no_number(frame.dtypes, features)
     block = delayed(_split, pure=False)
     parts = [block(part, label, weight, features) for part in frame.to_delayed()]
     return DaskBlocks(parts, features, label=label, weight=weight)
+
+
+def _refuse_what_is_no_number(dtypes: Any, features: list[str]) -> None:
+    """Refuse dates and text before anything is computed."""
+    by_name = {str(name): dtype for name, dtype in zip(dtypes.index, dtypes, strict=True)}
+    refuse_dates(SimpleNamespace(columns=features, dtypes=[by_name[name] for name in features]))
+    texts = [name for name in features if _is_text(by_name[name])]
+    if texts:
+        raise InvalidInput(
+            f"columns of the data frame hold text or categories: {', '.join(texts)}. Write it with "
+            "frame.to_parquet(folder) and fit to ParquetData(folder, label=…), which makes 0/1 columns of "
+            f"them; or do that here: dask.dataframe.get_dummies(frame.categorize({texts}), columns={texts})"
+        )
+
+
+def _is_text(dtype: Any) -> bool:
+    if hasattr(dtype, "categories"):
+        return dtype.categories is None or dtype.categories.dtype.kind not in "biuf"
+    return getattr(dtype, "type", None) is str
 
 
 def _column(name: str, value: Any, names: list[str]) -> str:

@@ -118,6 +118,13 @@ class DaskRows(Rows):
                     f"{first.n_columns}"
                 )
         filled = [number for number in sorted(loaded) if loaded[number].n_rows > 0] or [0]
+        for number in filled:
+            if loaded[number].is_sparse != loaded[filled[0]].is_sparse:
+                dense, sparse = sorted((filled[0], number), key=lambda k: loaded[k].is_sparse)
+                raise InvalidInput(
+                    f"block {dense} (counted from 0) is dense, block {sparse} is sparse. Make them alike, as "
+                    "in X.map_blocks(scipy.sparse.csr_array)"
+                )
         ends = np.cumsum([0, *(loaded[number].n_rows for number in filled)]).tolist()
         self._places = [Place(number, k, ends[k], ends[k + 1]) for k, number in enumerate(filled)]
         self.n_rows, self.n_columns = ends[-1], first.n_columns

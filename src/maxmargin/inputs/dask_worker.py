@@ -77,6 +77,7 @@ class Loaded:
     n_values: int
     labels: NDArray[Any]  # those that occur
     has_weights: bool
+    is_sparse: bool
 
 
 @dataclass(frozen=True)
@@ -173,8 +174,9 @@ def load_block(fit: str, number: int, part: Any) -> Loaded | Failed:
             _last_asked[fit] = time.monotonic()
     except Exception as error:
         return Failed(number, pickled(error))
-    n_values = X.size if isinstance(X, np.ndarray) else X.indptr[-1]
-    return Loaded(n_rows, X.shape[1], int(n_values), np.unique(labels), weights is not None)
+    is_sparse = not isinstance(X, np.ndarray)
+    n_values = X.indptr[-1] if is_sparse else X.size
+    return Loaded(n_rows, X.shape[1], int(n_values), np.unique(labels), weights is not None, is_sparse)
 
 
 def _refuse_if_over(fit: str) -> None:
