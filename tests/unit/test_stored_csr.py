@@ -119,10 +119,11 @@ def test_a_block_is_looked_at_once(store, monkeypatch):
     assert len(asked) == 3
 
 
-@pytest.mark.parametrize("learner", [LinearClassifier(), Perceptron()])
+@pytest.mark.parametrize("kind", [LinearClassifier, Perceptron])
 @pytest.mark.parametrize(("name", "value"), [("values", 3.0), ("labels", 1), ("columns", 39), ("starts", 7)])
-def test_files_that_were_written_to_are_compared_with_their_checksums(store, learner, name, value):
+def test_files_that_were_written_to_are_compared_with_their_checksums(store, kind, name, value):
     """Also where the numbers are possible ones."""
+    learner = kind()
     fine = learner.fit(store.folder).coef_
     os.utime(store.folder / f"{name}.npy")  # as after a copy
     np.testing.assert_array_equal(learner.fit(store.folder).coef_, fine)
