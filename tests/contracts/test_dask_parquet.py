@@ -102,6 +102,21 @@ def test_the_model_reads_further_tables_as_it_was_trained(client, tmp_path):
     assert model.label == "kind"
 
 
+def test_paths_with_a_client_are_a_parquet_data_set(client, tmp_path):
+    rows = table(1000).drop(["name"])
+    folder = written(tmp_path / "set", rows)
+    expected = train(ParquetData(folder, label="kind", weight="weight"), client=client)
+    paths = [folder / "part-0.parquet", str(folder / "part-1.parquet")]
+    for named in (folder, paths):
+        model = train(named, "kind", sample_weight="weight", client=client)
+        assert model.coef.tobytes() == expected.coef.tobytes()
+    ours = LinearSVM().fit(str(folder), y="kind", sample_weight="weight", client=client)
+    assert ours.coef_.tobytes() == expected.coef.tobytes()
+    for fit in (train, LinearSVM().fit):
+        with pytest.raises(InvalidInput, match=r"list of 2 paths.*ParquetData\(paths, label=.*store_data"):
+            fit(paths, "kind")
+
+
 def test_small_row_groups_are_joined_where_that_is_asked_for(client, tmp_path):
     folder = written(tmp_path / "set", table(1000), group=90)
     blocks = parquet_blocks(ParquetData(folder, block_rows=200, **ROLES), client)
@@ -220,8 +235,8 @@ def test_wrong_settings_are_refused_at_once(paths, settings, message):
 def test_a_client_is_for_a_cluster_only(client):
     with pytest.raises(InvalidParameter, match="client is for rows on a Dask cluster"):
         LinearSVM().fit([[0.0], [1.0]], [0, 1], client=client)
-    with pytest.raises(InvalidParameter, match=r"ParquetData\(path"):
-        train("rows.parquet", client=client)
+    with pytest.raises(InvalidParameter, match="y is the name of one of its columns; got a list"):
+        train("rows.parquet", [1, 0], client=client)
     with pytest.raises(InvalidParameter, match="client must be a dask.distributed.Client"):
         train(ParquetData("rows.parquet"), client="tcp://127.0.0.1:8786")
     with pytest.raises(InvalidParameter, match="leave it out"):

@@ -304,3 +304,10 @@ def test_labels_of_pandas(kind):
 def test_own_errors_share_a_base():
     assert issubclass(InvalidInput, MaxMarginError)
     assert issubclass(InvalidParameter, MaxMarginError)
+
+
+@pytest.mark.parametrize("fit", [train, LinearSVM().fit])
+@pytest.mark.parametrize("batches", [lambda: ((X, Y) for _ in range(2)), lambda: map(tuple, [(X, Y)])])
+def test_batches_are_pointed_to_where_they_can_be_used(fit, batches):
+    with pytest.raises(InvalidInput, match=r"are these batches of rows.*store_data\(batches, folder\)"):
+        fit(batches())

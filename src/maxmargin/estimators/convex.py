@@ -14,6 +14,7 @@ from maxmargin.results.assessment import Assessment
 from maxmargin.results.solution import Progress
 from maxmargin.training.certify import certify
 from maxmargin.training.model import LinearModel
+from maxmargin.training.parquet_source import refuse_batches
 from maxmargin.training.sources import is_source
 from maxmargin.training.train import fit_linear
 
@@ -68,12 +69,14 @@ class ConvexEstimator(LossEstimator):
         X : array, data frame or sparse matrix of shape (n_rows, d); or path, Data, RowStore or ParquetData
             Read where it is; no copy is made of arrays and CSR matrices. A file that `load_data` reads, or
             rows on disk (`store_data`), come with their labels and weights. A Parquet data set
-            (`ParquetData`), a Dask array or data frame is fitted to on the workers of a Dask cluster.
+            (`ParquetData`), a Dask array or data frame is fitted to on the workers of a Dask cluster; so are
+            paths, one or a list of them, if client is given: they are those of a Parquet data set then.
         y : array of shape (n_rows,)
-            Labels of any kind; none for a source that has them; the name of a column for a Dask data frame.
+            Labels of any kind; none for a source that has them; the name of a column for a Dask data frame
+            or a Parquet data set by its paths.
         sample_weight : array of shape (n_rows,), optional
-            A weight means repetition: 3 is the row three times, 0 its absence. For a Dask data frame, the
-            name of a column.
+            A weight means repetition: 3 is the row three times, 0 its absence. For a Dask data frame or the
+            paths of a Parquet data set, the name of a column.
         client : distributed.Client, optional
             Of the Dask cluster; without it, the client that is current.
 
@@ -86,6 +89,7 @@ class ConvexEstimator(LossEstimator):
         if is_source(X):
             self.__dict__.pop("feature_names_in_", None)  # _keep sets those of the source
         else:
+            refuse_batches(X, y)
             validate_data(self, X, y, skip_check_array=True)
             y = checked_labels(y)
         try:

@@ -13,6 +13,7 @@ from maxmargin.inputs.parquet_data import ParquetData
 from maxmargin.inputs.row_store import RowStore, is_row_store, open_store
 from maxmargin.results.data import Data
 from maxmargin.training.model import LinearModel
+from maxmargin.training.parquet_source import are_paths, parquet_source, refuse_batches, refuse_paths
 
 if TYPE_CHECKING:
     from maxmargin.inputs.dask_blocks import DaskBlocks
@@ -32,7 +33,7 @@ class Given:
 
 def is_source(X: Any) -> bool:
     """Whether X is no table itself but says where one is."""
-    return isinstance(X, str | os.PathLike | Data | RowStore | ParquetData) or _is_dask(X)
+    return isinstance(X, str | os.PathLike | Data | RowStore | ParquetData) or are_paths(X) or _is_dask(X)
 
 
 def _is_dask(X: Any) -> bool:
@@ -55,27 +56,31 @@ def given(
     ----------
     X : table of numbers, path, Data, RowStore, ParquetData or Dask collection
     y, sample_weight
-        Labels and weights for a table or a Dask array, names of columns for a Dask data frame; other sources
-        have their own.
+        Labels and weights for a table or a Dask array, names of columns for a Dask data frame, or paths with
+        a client; other sources have their own.
     client : distributed.Client, optional
-        For rows on a cluster only.
+        For rows on a cluster only: paths are those of a Parquet data set then.
     memory : int, optional
         How many bytes a fit may hold: then a file's rows are stored on disk. Without it they are where they
         would not fit into memory.
     say : callable
         Is told what is done about a large file.
     """
+    if client is not None and (isinstance(X, str | os.PathLike) or are_paths(X)):
+        return parquet_source(X, y, sample_weight)
     if client is not None and not (_is_dask(X) or isinstance(X, ParquetData)):
-        how = ": ParquetData(path, label=…) is a data set that it reads" if isinstance(X, str) else ""
         raise InvalidParameter(
-            f"client is for rows on a Dask cluster, and X is a {type(X).__name__}; leave it out{how}"
+            f"client is for rows on a Dask cluster, and X is a {type(X).__name__}; leave it out"
         )
     if _is_dask(X):
         from maxmargin.inputs.dask_blocks import dask_blocks
 
         return dask_blocks(X, y, sample_weight)
     if not is_source(X):
+        refuse_batches(X, y)
         return Given(X, y, sample_weight)
+    if are_paths(X):
+        refuse_paths(X)
     for name, value in (("y", y), ("sample_weight", sample_weight)):
         if value is not None:
             raise InvalidParameter(f"{name} comes with the rows of a {type(X).__name__}; leave it out")
