@@ -62,13 +62,21 @@ def test_a_model_is_trained_on_the_cluster_and_written(client, rows, tmp_path):
 
 
 def test_machines_are_told_and_a_missed_goal_has_its_code(client, rows, tmp_path):
-    words = ("--dask", client.scheduler.address, "--label", "kind", "--max-time", "1e-9", "--json")
-    done = run(rows, *words, "-o", tmp_path / "one.model")
+    words = ("--dask", client.scheduler.address, "--label", "kind", "--json", "-o", tmp_path / "one.model")
+    done = run(rows, *words, "--max-iter", "1", "--tol", "1e-13")
     assert done.returncode == 1
     told = json.loads(done.stdout)
     assert told["dask"]["workers"] == 2
     assert told["out"] == str(tmp_path / "one.model")
-    assert "--max-time" in done.stderr
+    assert "--max-iter" in done.stderr
+
+
+def test_time_that_is_over_before_the_rows_are_there_is_an_error(client, rows, tmp_path):
+    words = ("--dask", client.scheduler.address, "--label", "kind", "-o", tmp_path / "one.model")
+    done = run(rows, *words, "--max-time", "1e-9")
+    assert done.returncode == 2
+    assert "not loaded within --max-time" in done.stderr
+    assert not (tmp_path / "one.model").exists()
 
 
 def test_ctrl_c_keeps_the_best_model_and_leaves_nothing_running(client, rows, tmp_path):
