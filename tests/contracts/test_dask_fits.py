@@ -190,7 +190,7 @@ def test_time_is_kept_and_the_model_certified(monkeypatch):
 
     monkeypatch.setattr(DaskRows, "_load", slowly)
     with pytest.warns(ConvergenceWarning, match="max_time"):
-        model = train(lazy(X, 400), y, tol=1e-15, max_time=2, client=client_here())
+        model = train(lazy(X, 400), y, tol=1e-15, max_time=1, client=client_here())
     assert model.statuses == [Status.MAX_TIME]
     assert 0 <= model.certificate.bound <= model.certificate.objective
 
