@@ -108,12 +108,12 @@ def impatient(monkeypatch):
 
 @contextmanager
 def hanging(client):
-    """Yield a `watch` that freezes a worker at the second certificate; it goes on at the end."""
+    """Yield a `watch` that freezes a worker at the first certificate; it goes on at the end."""
     victim, seen = next(iter(client.run(os.getpid).values())), []
 
     def watch(progress):
         seen.append(progress)
-        if len(seen) == 2:
+        if len(seen) == 1:
             os.kill(victim, signal.SIGSTOP)
 
     try:
@@ -126,11 +126,11 @@ def test_time_is_kept_when_a_worker_hangs(client, impatient):
     X, y = example()
     with (
         hanging(client) as (watch, seen),
-        over_within(8.0),
+        over_within(12.0),
         pytest.warns(ClusterWarning, match=r"max_time, and .* no answer came for 0.7 s from tcp://"),
         pytest.warns(ConvergenceWarning, match="max_time"),
     ):
-        model = train(X, y, tol=1e-15, solver="interior_point", max_time=2, watch=watch, client=client)
+        model = train(X, y, tol=1e-15, solver="interior_point", max_time=4, watch=watch, client=client)
     assert model.statuses == [Status.MAX_TIME]
     proof = model.certificate
     assert (proof.objective, proof.bound) == (seen[-1].objective, seen[-1].bound)
@@ -144,7 +144,7 @@ def test_ctrl_c_is_heard_when_a_worker_hangs(client, impatient):
         hanging(client) as (watch, seen),
         pytest.warns(ClusterWarning, match=r"interrupted, and .* no answer"),
         pytest.raises(Interrupted) as caught,
-        interrupt_when(lambda: len(seen) >= 2),
+        interrupt_when(lambda: len(seen) >= 1),
     ):
         train(X, y, tol=1e-15, solver="interior_point", watch=watch, client=client)
     assert caught.value.model.certificate.bound == seen[-1].bound

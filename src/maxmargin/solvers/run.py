@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,7 +18,6 @@ from maxmargin.problem.optimality import stationarity
 from maxmargin.results.certificate import ROUNDING
 from maxmargin.results.solution import History, Plan, Progress, Solution, Status
 from maxmargin.solvers.base import Solver, Step
-from maxmargin.warning_kinds import ClusterWarning
 
 __all__ = ["Limits", "run"]
 
@@ -111,6 +109,7 @@ class _Loop:
     next_check: float = _FIRST_CHECK
     certified: int = -1  # iterations when the last certificate was made
     correction: float = 0.5
+    cut_short: Status | None = None  # by what, if it was
 
     def certificate_is_due(self, step: Step) -> bool:
         reached = step.relative_gap * self.correction <= self.limits.tol
@@ -169,8 +168,8 @@ def run(
 
     Whatever ends it, the solution is the best point found, and its certificate is one fresh pass over it.
     A Ctrl-C ends with `Status.INTERRUPTED`; the caller raises KeyboardInterrupt once all is kept. Only where
-    the rows are lost there is no fresh pass: `RowsLost` has the solution as it was last certified, and where
-    the time is up or Ctrl-C was pressed that is the solution.
+    the rows are lost there is no fresh pass: `RowsLost` has the solution as it was last certified, whose
+    status tells whether time or Ctrl-C had ended the fit before.
     """
     if problem.loss not in solver.needs.losses:
         names = ", ".join(sorted(solver.needs.losses))
@@ -203,9 +202,9 @@ def _solve(
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     try:
-        return _finish_or_stop(loop, state, plan, status)
+        return _finish(loop, state, plan, status)
     except KeyboardInterrupt:  # while the last certificate was made: make it after all; a second one gives up
-        return _finish_or_stop(loop, state, plan, Status.INTERRUPTED)
+        return _finish(loop, state, plan, Status.INTERRUPTED)
 
 
 def _iterate(loop: _Loop, state: Any) -> Status:
@@ -240,26 +239,12 @@ def _most_iterations(loop: _Loop) -> float:
     return loop.solver.default_max_iter(loop.problem) if limits.max_time is None else float("inf")
 
 
-def _finish_or_stop(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
-    """Finish; if the fit should be over and the rows are out of reach, keep what was certified before."""
-    try:
-        return _finish(loop, state, plan, status)
-    except RowsLost as error:
-        found = _last_certified(loop, plan)
-        if found is None or status not in (Status.MAX_TIME, Status.INTERRUPTED):
-            raise
-        warnings.warn(
-            f"{error}. The model is the best so far, with the certificate that was proved last",
-            ClusterWarning,
-            stacklevel=2,
-        )
-        return replace(found, status=status)
-
-
 def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
     """Certify the best weights with the best dual point, afresh; no deadline holds this last pass up."""
     problem = loop.problem
     cut_short = status in (Status.MAX_TIME, Status.INTERRUPTED)  # perhaps within a step
+    if cut_short:
+        loop.cut_short = status
     if state is not None and (cut_short or loop.certified != loop.iterations):
         point = loop.solver.point(problem, state)
         loop.best.keep(examine(problem, point.w, point.b, point.alpha, near=point.near))
@@ -313,7 +298,7 @@ def _last_certified(loop: _Loop, plan: Plan) -> Solution | None:
         intercept_interval=best.primal.interval,
         alpha=_NOTHING,
         certificate=certificate,
-        status=Status.LOST,
+        status=loop.cut_short or Status.LOST,
         n_iter=loop.iterations,
         history=History.of(loop.course),
         plan=plan,

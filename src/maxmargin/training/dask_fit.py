@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from maxmargin._core import Stopped
-from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError, RowsLost
+from maxmargin.errors import ClusterWarning, InvalidInput, InvalidParameter, MaxMarginError, RowsLost
 from maxmargin.inputs.dask_blocks import DaskBlocks
 from maxmargin.inputs.parquet_data import ParquetData
 from maxmargin.losses.table import LOSSES
@@ -110,11 +111,24 @@ def _fitted(
         solutions = solve_all(rows, targets, replace(settings, threads=1), memories)
     except RowsLost as error:
         found = [solution or _nothing_done(targets, settings, rows) for solution in error.model]
-        if any(solution.status is Status.INTERRUPTED for solution in found):
-            solutions = [replace(solution, status=Status.INTERRUPTED) for solution in found]
-            return _without_vectors(model_of(solutions, targets, settings, rows))
-        raise RowsLost(str(error), _without_vectors(model_of(found, targets, settings, rows))) from error
+        ended = _if_it_should_be_over(found, error)
+        if ended is None:
+            raise RowsLost(str(error), _without_vectors(model_of(found, targets, settings, rows))) from error
+        solutions = ended
     return _without_vectors(model_of(solutions, targets, settings, rows))
+
+
+def _if_it_should_be_over(found: list[Solution], error: RowsLost) -> list[Solution] | None:
+    """Return the solutions where time or Ctrl-C had ended the fit before the rows were out of reach."""
+    endings = [each.status for each in found if each.status in (Status.MAX_TIME, Status.INTERRUPTED)]
+    if not endings:
+        return None
+    warnings.warn(
+        f"{error}. The model is the best so far, with the certificate that was proved last",
+        ClusterWarning,
+        stacklevel=2,
+    )
+    return [replace(each, status=endings[0]) if each.status is Status.LOST else each for each in found]
 
 
 def _nothing_done(targets: StoredTargets, settings: Settings, rows: DaskRows) -> Solution:
