@@ -8,7 +8,13 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin import ConvergenceWarning, train
+from maxmargin._core import StopToken
+from maxmargin.inputs.mapped_rows import MappedRows
 from maxmargin.inputs.store_writer import store_batches
+from maxmargin.problem import Offset, Problem
+from maxmargin.results.solution import Plan
+from maxmargin.solvers.dual_descent import DualDescent
+from maxmargin.solvers.run import Limits, run
 
 
 def wide_rows(sort=False, n=12_000, d=6_000, per_row=15):
@@ -33,6 +39,18 @@ def test_blocks_in_turn_take_few_more_sweeps_than_all_rows(tmp_path, loss, C, so
     ours, theirs = train(store, **settings, max_iter=2000), train(X, y, **settings)
     assert ours.certificate.relative_gap <= 1e-4
     assert ours.n_iter[0] <= 2 * theirs.n_iter[0]
+
+
+@pytest.mark.parametrize(("room", "copies"), [(None, True), (1_000_000, False)])
+def test_rows_on_the_margin_are_copied_only_where_there_is_room(tmp_path, monkeypatch, room, copies):
+    X, y = wide_rows()
+    rows = MappedRows(store_batches([(X, y)], tmp_path / "rows"), condensed_bytes=room)
+    problem = Problem(rows, (2 * y - 1).astype(np.int8), np.full(len(y), 10.0), "hinge", Offset("free"))
+    subset, taken = rows.subset, []
+    monkeypatch.setattr(rows, "subset", lambda chosen: taken.append(len(chosen)) or subset(chosen))
+    found = run(problem, DualDescent(), Plan("dual descent", ""), Limits(1e-3), token=StopToken())
+    assert found.certificate.relative_gap <= 1e-3
+    assert (sum(taken) > 0) == copies
 
 
 def test_few_dense_rows_of_many_columns_are_fitted_by_descent(tmp_path):

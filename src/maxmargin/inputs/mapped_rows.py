@@ -21,6 +21,7 @@ __all__ = ["MappedRows"]
 R = TypeVar("R")
 
 MOST_CONDENSED_BYTES = 256 << 20  # that condensed copies may take
+BYTES_A_COPIED_VALUE = 20.0  # itself, its column, and its part of what stands beside a row
 
 
 class MappedRows(RowsWithArrays):
@@ -37,7 +38,7 @@ class MappedRows(RowsWithArrays):
     block_rows : int, optional
         Rows per block; by default as `MemoryRows` would cut them.
     condensed_bytes : int, optional
-        What condensed copies may take.
+        What condensed copies may take, and what copies of chosen rows should.
     """
 
     def __init__(
@@ -51,6 +52,8 @@ class MappedRows(RowsWithArrays):
         super().__init__((store.n_rows, store.n_columns), store.n_values, threads, block_rows)
         self._store = store
         self._most_condensed = MOST_CONDENSED_BYTES if condensed_bytes is None else condensed_bytes
+        if condensed_bytes is not None:
+            self.most_copied = condensed_bytes / BYTES_A_COPIED_VALUE
         self.swept_together = 1 if len(self._ranges) == 1 else self._ranges[0].stop
         self._nothing = Block(np.zeros((0, store.n_columns)))
         self._condensed: dict[int, Block] | None = None  # copies of blocks, once they have been looked for

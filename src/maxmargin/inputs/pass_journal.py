@@ -94,6 +94,11 @@ class PassJournal:
         """Whether the next pass is known already."""
         return self._next < len(self._known)
 
+    @property
+    def n_repeated(self) -> int:
+        """How many of the known passes have been asked for again."""
+        return self._next
+
     def replay(self, question: Any, vectors: tuple[RowVector, ...]) -> tuple[bool, Any]:
         """Return whether a pass, its kernel being the question, is known, and its record."""
         if not self.is_replaying:

@@ -108,6 +108,8 @@ class Rows(ABC):
         Whether rows can be visited one by one; where not, `sweep` refuses in words.
     swept_together : int
         How many neighbours a sweep visits before it goes to others; 1 where its order is drawn over all rows.
+    most_copied : float
+        How many values `subset` should take into memory at the most.
     """
 
     n_rows: int
@@ -116,6 +118,7 @@ class Rows(ABC):
     vectors_at_hand = False
     can_sweep = True
     swept_together = 1
+    most_copied = float("inf")
 
     @abstractmethod
     def zeros(self, dtype: Any = np.float64) -> RowVector:

@@ -92,6 +92,8 @@ class FreeRows:
         is_large = problem.rows.n_values > _SMALL_VALUES
         if n_free == 0 or (is_large and n_free > _LARGEST_SHARE * problem.class_costs.n_live):
             return False
+        if n_free * problem.rows.n_values > problem.rows.most_copied * problem.rows.n_rows:
+            return False
         wanted = min(n_free, _FEWEST_ITERATIONS) * _iteration_cost(problem, n_free)
         return allowance - self.spent > wanted
 

@@ -120,7 +120,7 @@ def _fit_by_passes(
     if journal is None:
         return fit(settings)
     try:
-        model = _repeated(fit, settings, journal)
+        model = _repeated(fit, settings, journal, len(store.classes))
     except MaxMarginError:
         journal.remove()
         raise
@@ -132,20 +132,28 @@ def _fit_by_passes(
 
 
 def _repeated(
-    fit: Callable[[Settings], LinearModel], settings: Settings, journal: PassJournal
+    fit: Callable[[Settings], LinearModel], settings: Settings, journal: PassJournal, n_classes: int
 ) -> LinearModel:
-    """Fit with what the journal knows; the time that it takes to repeat that is not counted."""
+    """Fit with what the journal knows; the time that it takes to repeat that is not counted.
+
+    A fit that asks something else than the journal was either over before all was repeated, and gets
+    further with more time; or it is another fit.
+    """
+    furthest = -1
     while True:
         began = time.perf_counter()
         try:
             return fit(settings)
         except OtherFit:
             took, limits = time.perf_counter() - began, settings.limits
-            if limits.max_time is None or took < limits.max_time:
+            if limits.max_time is None or journal.n_repeated <= furthest:
                 journal.clear()  # say, of another release: nothing is lost but time
-            else:  # it was over before all was repeated
-                settings = replace(settings, limits=replace(limits, max_time=limits.max_time + 2 * took))
-                journal.rewind()
+                continue
+            furthest = journal.n_repeated
+            # The first class has its share of the time, and may keep half of it for the last certificate.
+            more = limits.max_time + 4 * n_classes * took
+            settings = replace(settings, limits=replace(limits, max_time=more))
+            journal.rewind()
 
 
 def _fit_by_descent(
