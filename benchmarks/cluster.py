@@ -5,7 +5,9 @@
 
 Rows are generated: 28 independent normal columns in float32, which suits first-order methods, labels from a
 plane with as much noise as signal; λ = 1e-5. Workers are processes with one thread each on this machine, and
-beside them stands one process with one thread; blocks are the same, and so must be the bits. Passes: one
+beside them stands one process with one thread, and one with two, which shows what two cores of this machine
+give at the most; blocks are the same, and so must be the bits. The driver may use both cores while it solves
+the sample that a fit begins with, and the workers wait. Passes: one
 without arithmetic, a product with the transposed rows, Newton's with its Gram matrix. Bytes are those of our
 own messages, pickled; the loopback device counts everybody's. Loading is timed by itself.
 

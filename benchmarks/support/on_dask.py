@@ -191,7 +191,7 @@ def loopback() -> int:
 
 
 def fits(task: dict[str, Any], say: Say) -> None:
-    """Fit in turn in this process on one thread and on the workers; loading is timed by itself."""
+    """Fit in turn in this process, on one thread and several, and on the workers; loading is timed apart."""
     X, y = rows_of(task["folder"])
     with cluster_of(task["workers"]) as client:
         lazy = lazy_rows(task["folder"])
@@ -208,6 +208,9 @@ def fits(task: dict[str, Any], say: Say) -> None:
                     model = train(X, y, n_jobs=1, **settings)
                     line |= {"alone": time.perf_counter() - began, "alone_cpu": time.process_time() - cpu}
                     bits = model.coef.tobytes() + model.intercept.tobytes()
+                    began = time.perf_counter()
+                    train(X, y, n_jobs=task["workers"], **settings)
+                    line["threads"] = time.perf_counter() - began
                 line |= on_workers(client, lazy, settings, bits)
                 say(**line)
 

@@ -75,6 +75,8 @@ class DaskRows(Rows):
         Seconds to wait for a worker when none is left.
     block_rows : int, optional
         Rows per block of subsets; by default as `MemoryRows` cuts them.
+    threads : int
+        That read subsets, here on the client's machine.
     deadline : float, optional
         When the fit should be over, by `time.monotonic`. `Stopped` is raised if the rows are not loaded by
         then; later on, workers that do not answer at all are waited for no longer.
@@ -89,10 +91,12 @@ class DaskRows(Rows):
         *,
         worker_timeout: float | None = None,
         block_rows: int | None = None,
+        threads: int = 1,
         deadline: float | None = None,
     ) -> None:
         self._parts = blocks.parts
         self._block_rows = block_rows
+        self._threads = threads
         self._homes = Homes(client, len(self._parts), worker_timeout, deadline)
         if blocks.size is not None:
             check_memory(client, *blocks.size)
@@ -285,9 +289,11 @@ class DaskRows(Rows):
             from scipy.sparse import vstack
 
             chosen = vstack(found, format="csr")
-        back = np.empty(len(order), dtype=np.intp)
-        back[order] = np.arange(len(order))
-        return MemoryRows(chosen[back], block_rows=self._block_rows)
+        if (np.diff(indices) < 0).any():
+            back = np.empty(len(order), dtype=np.intp)
+            back[order] = np.arange(len(order))
+            chosen = chosen[back]
+        return MemoryRows(chosen, threads=self._threads, block_rows=self._block_rows)
 
     def condensed(self, token: StopToken) -> DaskRows:
         other = copy(self)  # the same log and homes

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 import maxmargin
 from maxmargin._core import Block, Stopped, StopToken, cpu
 from maxmargin.errors import MaxMarginError
+from maxmargin.inputs.freed_memory import give_back_freed_memory, keep_freed_memory
 from maxmargin.inputs.one_blas_thread import one_blas_thread
 from maxmargin.rows.base import Tree, looks_at_rows, written_by
 from maxmargin.validation import check_labels, check_matrix, check_weights
@@ -170,6 +171,8 @@ def load_block(fit: str, number: int, part: Any) -> Loaded | Failed:
         _forget_silent_fits()
         with _lock:
             _refuse_if_over(fit)
+            if not _held:
+                keep_freed_memory()
             _held[fit, number] = held
             _last_asked[fit] = time.monotonic()
     except Exception as error:
@@ -196,11 +199,14 @@ def drop_fit(fit: str) -> None:
 def _forget(fit: str) -> None:
     stop_fit(fit)
     with _lock:
-        for block in [block for block in _held if block[0] == fit]:
+        of_this_fit = [block for block in _held if block[0] == fit]
+        for block in of_this_fit:
             del _held[block]
         for turn in [turn for turn in _turns if turn[0] == fit]:
             del _turns[turn]
         _last_asked.pop(fit, None)
+        if of_this_fit and not _held:
+            give_back_freed_memory()
 
 
 def _forget_silent_fits() -> None:

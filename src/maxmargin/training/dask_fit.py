@@ -60,7 +60,7 @@ def fit_on_dask(
     deadline = None if max_time is None else time.monotonic() + max_time
     try:
         blocks = _blocks_of(source, client, deadline)
-        rows = DaskRows(blocks, client, deadline=deadline)
+        rows = DaskRows(blocks, client, threads=settings.threads, deadline=deadline)
     except Stopped:
         raise MaxMarginError(
             f"the rows were not loaded within max_time={max_time:g} s, so that there is no model. Raise "
