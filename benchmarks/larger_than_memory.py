@@ -86,6 +86,7 @@ def draw(lines: list[dict[str, Any]], path: Path) -> None:
     plt = pyplot()
     sizes = sorted({line["rows"] for line in lines})
     figure, axes = plt.subplots(len(sizes), len(LOSSES), figsize=(11, 3.4 * len(sizes)), layout="constrained")
+    entrants: dict[str, Any] = {}
     colours = {"maxmargin": "#0072B2", "SGDClassifier": "#D55E00", "Vowpal Wabbit": "#009E73"}
     for axis, (rows, loss) in zip(
         axes.reshape(-1), [(rows, loss) for rows in sizes for loss in LOSSES], strict=True
@@ -97,16 +98,19 @@ def draw(lines: list[dict[str, Any]], path: Path) -> None:
             gaps = [max(objective / line["bound"] - 1.0, 1e-6) for _, objective in course]
             colour = colours[who(line).split(",")[0]]
             dashed = "--" if "averaged" in who(line) else "-"
-            axis.plot([spent for spent, _ in course], gaps, dashed, marker="o", color=colour, label=who(line))
+            spent = [seconds for seconds, _ in course]
+            (drawn,) = axis.plot(spent, gaps, dashed, marker="o", markersize=4, color=colour)
+            entrants.setdefault(who(line).partition(", -")[0], drawn)
         axis.axhline(TARGET, color="0.6", linestyle=":")
-        axis.set(
-            xscale="log", yscale="log", xlabel="seconds", title=f"{loss}, {rows:,} rows".replace("_", " ")
-        )
+        axis.set(xscale="log", yscale="log", xlabel="seconds", ylim=(1e-5, 1.0))
+        axis.set_title(f"{loss}, {rows:,} rows".replace("_", " "))
+        for which in (axis.xaxis.set_major_formatter, axis.xaxis.set_minor_formatter):
+            which(lambda seconds, _: f"{seconds:g}" if f"{seconds:e}"[0] in "125" else "")
         axis.grid(color="0.92")
         plain_axis(axis)
-        axis.legend(frameon=False, fontsize=7)
     for axis in axes.reshape(-1)[:: len(LOSSES)]:
         axis.set_ylabel("above the certified bound")
+    figure.legend(entrants.values(), entrants.keys(), loc="outside lower center", ncols=4, frameon=False)
     figure.savefig(path, dpi=150)
     plt.close(figure)
 
