@@ -247,3 +247,11 @@ def test_lines_that_are_no_utf8_are_skipped_like_others(written, read):
     assert data.n_rows == 2
     assert data.feature_names == ("a=b", "a=c")
     assert data.classes.tolist() == [0, 1]
+
+
+def test_text_of_a_line_left_out_for_something_else_need_not_be_utf8(tmp_path):
+    path = tmp_path / "short.csv"
+    path.write_bytes(b"height,kind,y\n2,tall,0\n-1,small,1\n0.1,t\xe9\n")
+    with pytest.warns(SkippedLines, match="1 line"):
+        data = load_data(path, skip_bad_lines=True)
+    assert data.feature_names == ("height", "kind=small", "kind=tall")

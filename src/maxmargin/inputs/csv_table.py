@@ -16,7 +16,7 @@ import maxmargin._core as _core
 from maxmargin.errors import FileFormatError
 from maxmargin.inputs.column_roles import Roles, assign_roles
 from maxmargin.inputs.csv_layout import Layout, find_layout
-from maxmargin.inputs.csv_unreadable import Loose, not_utf8_text, unreadable_fields, without_rows
+from maxmargin.inputs.csv_unreadable import Loose, is_utf8, not_utf8_text, unreadable_fields, without_rows
 from maxmargin.inputs.encode_table import encode_table
 from maxmargin.inputs.settings import ReadSettings
 from maxmargin.inputs.skipped_lines import skipped_lines_text, warn_of_skipped_lines
@@ -131,7 +131,11 @@ def readable(parsed: Parsed, content: bytes, path: Path, layout: Layout, *, skip
     """Return the rows if all text is UTF-8; else refuse the first that is not, or leave such rows out."""
     places = parsed.places(TEXT + EITHER)
     bad = unreadable_fields(list(zip(places, parsed.loose, strict=True)))
-    if not bad:
+    # The text of a line that was left out for something else is among the texts, though no row has it.
+    of_no_row = parsed.n_skipped > 0 and any(
+        not is_utf8(text) for _, texts in parsed.loose for text in texts or ()
+    )
+    if not bad and not of_no_row:
         return parsed
     errors = []
     for row, (place, text) in list(bad.items())[:KEPT_ERRORS]:
