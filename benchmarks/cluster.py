@@ -6,15 +6,18 @@
 Rows are generated: 28 independent normal columns in float32, which suits first-order methods, labels from a
 plane with as much noise as signal; λ = 1e-5. Workers are processes with one thread each on this machine, and
 beside them stands one process with one thread, and one with two, which shows what two cores of this machine
-give at the most; blocks are the same, and so must be the bits. The driver may use both cores while it solves
-the sample that a fit begins with, and the workers wait. Passes: one
-without arithmetic, a product with the transposed rows, Newton's with its Gram matrix. Bytes are those of our
-own messages, pickled; the loopback device counts everybody's. Loading is timed by itself.
+give at the most; blocks are the same, and so must be the bits. All have the rows in memory, in dask arrays
+that were persisted or in one NumPy array, and the whole of `train` is timed, medians of rounds in turn. Each
+does it twice in a row, and the second time counts: on a virtual machine, memory that nobody has used for some
+seconds may take longer to get than to compute with, and whoever comes first pays for all ("new memory" is the
+gain of these first times). The driver may use both cores while it solves the sample that a fit begins with,
+and the workers wait. Passes: one without arithmetic, a product with the transposed rows, Newton's with its
+Gram matrix. Bytes are those of our own messages, pickled; the loopback device counts everybody's.
 
-Spark MLlib gets two threads and cached rows, dask-ml two workers and rows in their memory, both a fit to warm
-up and several settings; each runs in a process of its own, which is ended after the cap. A peer has reached ε
-when its objective is within ε of the certified bound of its own problem (dask-ml's lbfgs and admm penalise
-the offset; its newton leaves out the penalty and is judged with it); ours must certify it.
+Spark MLlib gets two threads and cached rows, dask-ml two workers and rows in their memory as we do, both a
+fit to warm up and several settings; each runs in a process of its own, which is ended after the cap. A peer
+has reached ε when its objective is within ε of the certified bound of its own problem (dask-ml's lbfgs and
+admm penalise the offset; its newton leaves out the penalty and is judged with it); ours must certify it.
 """
 
 from __future__ import annotations

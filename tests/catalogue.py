@@ -124,7 +124,7 @@ if find_spec("distributed") is None:
 
 def opened(rows: Rows, vector: Any) -> np.ndarray:
     """Return all numbers of a row vector, wherever the rows keep it."""
-    return rows.take(vector, np.arange(rows.n_rows))
+    return rows.take(np.arange(rows.n_rows), vector)[0]
 
 
 # ---------------------------------------------------------------- problems

@@ -56,7 +56,7 @@ def pass_table(lines: Lines) -> str:
 
 def fit_table(lines: Lines) -> str:
     titles = ("rows", "loss", "one process, one thread", "as many threads", "gain")
-    titles += ("workers", "together", "gain", "loading")
+    titles += ("workers", "together", "gain", "gain, new memory", "of it, taking over the rows")
     titles += ("round trips", "processor time alone", "of workers", "certified to", "same bits")
     rows = []
     for line in lines:
@@ -66,7 +66,8 @@ def fit_table(lines: Lines) -> str:
         row = [f"{line['rows']:,}", line["loss"].replace("_", " "), seconds_text(line["alone"])]
         row += [seconds_text(line["threads"]), f"{line['alone'] / line['threads']:.2f}"]
         row += [str(line["workers"]), seconds_text(line["seconds"])]
-        row += [f"**{line['alone'] / line['seconds']:.2f}**", seconds_text(line["loading"])]
+        row += [f"**{line['alone'] / line['seconds']:.2f}**", f"{line['alone_first'] / line['first']:.2f}"]
+        row += [seconds_text(line["taking"])]
         row += [f"{line['round_trips']:.0f}", seconds_text(line["alone_cpu"])]
         row += [seconds_text(line["worker_cpu"]), f"{line['gap']:.1e}", same_text(line)]
         rows.append(row)

@@ -166,7 +166,7 @@ def sent(run: Callable[[], Any], repeats: int) -> dict[str, float]:
 
     async def counting(self: Calls, addresses: list[str], function: Any, arguments: Any) -> None:
         counts["asked"] += len(addresses) * len(pickle.dumps((function, arguments)))
-        own = Calls(self._client, self._token)
+        own = Calls(self._client, self._token, self._direct)
         await begin(own, addresses, function, arguments)
         found = own._found.get()
         counts["answered"] += sum(len(pickle.dumps(answer)) for answer in found.values())
@@ -191,38 +191,52 @@ def loopback() -> int:
 
 
 def fits(task: dict[str, Any], say: Say) -> None:
-    """Fit in turn in this process, on one thread and several, and on the workers; loading is timed apart."""
+    """Fit in turn in this process, on one thread and several, and on the workers, to rows in their memory."""
+    from distributed import wait
+
     X, y = rows_of(task["folder"])
     with cluster_of(task["workers"]) as client:
-        lazy = lazy_rows(task["folder"])
         train(X[:5000], y[:5000], n_jobs=1)  # everything is imported and loaded
         train(*lazy_rows(task["folder"], 1 << 20), tol=0.1)
+        began = time.perf_counter()
+        there = client.persist(lazy_rows(task["folder"]))
+        wait(there)
+        loading = time.perf_counter() - began
         say(ready=True)
         for loss, tol in task["fits"]:
             settings = {"loss": loss, "tol": tol, "lam": task["lam"]}
             for _ in range(task["repeats"]):
-                line: dict[str, Any] = {"loss": loss, "tol": tol}
+                line: dict[str, Any] = {"loss": loss, "tol": tol, "loading": loading}
                 bits = None
                 if task["beside"]:
-                    began, cpu = time.perf_counter(), time.process_time()
-                    model = train(X, y, n_jobs=1, **settings)
-                    line |= {"alone": time.perf_counter() - began, "alone_cpu": time.process_time() - cpu}
-                    bits = model.coef.tobytes() + model.intercept.tobytes()
-                    began = time.perf_counter()
-                    train(X, y, n_jobs=task["workers"], **settings)
-                    line["threads"] = time.perf_counter() - began
-                line |= on_workers(client, lazy, settings, bits)
+                    first, second = in_one_process(X, y, 1, settings), in_one_process(X, y, 1, settings)
+                    line |= {"alone_first": first["seconds"], "alone": second["seconds"]}
+                    line |= {"alone_cpu": second["cpu"]}
+                    line["threads"] = in_one_process(X, y, task["workers"], settings)["seconds"]
+                    bits = second["bits"]
+                    line["first"] = on_workers(client, there, settings, bits)["seconds"]
+                line |= on_workers(client, there, settings, bits)
                 say(**line)
 
 
-def on_workers(client: Any, lazy: Any, settings: dict[str, Any], bits: bytes | None) -> dict[str, Any]:
-    loading, calls = [], []
+def in_one_process(X: Any, y: Any, threads: int, settings: dict[str, Any]) -> dict[str, Any]:
+    began, cpu = time.perf_counter(), time.process_time()
+    model = train(X, y, n_jobs=threads, **settings)
+    return {
+        "seconds": time.perf_counter() - began,
+        "cpu": time.process_time() - cpu,
+        "bits": model.coef.tobytes() + model.intercept.tobytes(),
+    }
+
+
+def on_workers(client: Any, there: Any, settings: dict[str, Any], bits: bytes | None) -> dict[str, Any]:
+    taking, calls = [], []
     load, begin = DaskRows.__init__, Calls.make
 
     def timing(self: Any, *given: Any, **named: Any) -> None:
-        began, cpu = time.perf_counter(), worker_cpu(client)
+        began = time.perf_counter()
         load(self, *given, **named)
-        loading.append((time.perf_counter() - began, worker_cpu(client) - cpu))
+        taking.append(time.perf_counter() - began)
 
     def counting(self: Any, *given: Any) -> None:
         calls.append(1)
@@ -231,14 +245,14 @@ def on_workers(client: Any, lazy: Any, settings: dict[str, Any], bits: bytes | N
     before = worker_cpu(client)
     with patch.object(DaskRows, "__init__", timing), patch.object(Calls, "make", counting):
         began = time.perf_counter()
-        model = train(*lazy, **settings)
+        model = train(*there, **settings)
         seconds = time.perf_counter() - began
     n_workers = len(client.ncores())
     return {
         "workers": n_workers,
-        "loading": loading[0][0],
-        "seconds": seconds - loading[0][0],
-        "worker_cpu": worker_cpu(client) - before - loading[0][1],
+        "seconds": seconds,
+        "taking": taking[0],
+        "worker_cpu": worker_cpu(client) - before,
         "round_trips": len(calls) / n_workers,
         "same": bits is None or bits == model.coef.tobytes() + model.intercept.tobytes(),
         "gap": model.certificate.relative_gap,

@@ -23,7 +23,6 @@ __all__ = [
     "check_matrix",
     "check_positive",
     "check_weights",
-    "distinct",
     "refuse_dates",
 ]
 
@@ -211,14 +210,6 @@ def _trusted(csr: Any, indices: NDArray[Any], starts: NDArray[Any]) -> Any:
         csr = csr.copy()
         csr.sum_duplicates()
     return csr
-
-
-def distinct(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the distinct values in increasing order.
-
-    As np.unique, which without counts first imports all of NumPy's masked arrays.
-    """
-    return np.unique(values, return_counts=True)[0]
 
 
 def check_labels(y: Any, n_rows: int) -> NDArray[Any]:

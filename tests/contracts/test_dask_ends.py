@@ -18,6 +18,7 @@ pytest.importorskip("distributed")
 
 from maxmargin.inputs import dask_patience, dask_worker
 from maxmargin.inputs.dask_blocks import DaskBlocks
+from maxmargin.inputs.dask_messages import Failed, Loaded
 from maxmargin.inputs.dask_rows import DaskRows
 
 pytestmark = pytest.mark.xdist_group("dask")
@@ -89,8 +90,8 @@ def test_a_block_that_comes_after_the_end_is_not_kept(monkeypatch):
         dask_worker.drop_fit("one")
         return np.zeros((4, 2)), np.arange(4) % 2, None
 
-    assert isinstance(dask_worker.load_block("one", 0, ending), dask_worker.Failed)
-    assert isinstance(dask_worker.load_block("two", 0, ending), dask_worker.Loaded)
+    assert isinstance(dask_worker.load_block("one", 0, ending)[0], Failed)
+    assert isinstance(dask_worker.load_block("two", 0, ending)[0], Loaded)
     assert list(dask_worker._held) == [("two", 0)]
     for fit in ("two", "three"):
         dask_worker.drop_fit(fit)

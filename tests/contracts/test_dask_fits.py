@@ -24,6 +24,7 @@ from maxmargin.solvers import run
 distributed = pytest.importorskip("distributed")
 
 from maxmargin.inputs import dask_homes, dask_worker  # noqa: E402
+from maxmargin.inputs.dask_loading import Loading  # noqa: E402
 from maxmargin.inputs.dask_rows import DaskRows  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("dask")
@@ -181,14 +182,14 @@ def test_without_a_worker_from_the_start_there_is_no_model(leaving):
 def test_time_is_kept_and_the_model_certified(monkeypatch):
     """As if loading had taken all of the time but nearly nothing."""
     X, y, _ = example("dense")
-    load = DaskRows._load
+    load = Loading.all_blocks
 
     def slowly(self, *arguments):
         loaded = load(self, *arguments)
         time.sleep(self._homes.patience.seconds_left())
         return loaded
 
-    monkeypatch.setattr(DaskRows, "_load", slowly)
+    monkeypatch.setattr(Loading, "all_blocks", slowly)
     with pytest.warns(ConvergenceWarning, match="max_time"):
         model = train(lazy(X, 400), y, tol=1e-15, max_time=1, client=client_here())
     assert model.statuses == [Status.MAX_TIME]

@@ -4,19 +4,20 @@ import numpy as np
 import pytest
 from catalogue import opened
 from reference.clusters import processes
+from reference.kernels import Total
 
 from maxmargin.rows.base import Tree
 from maxmargin.rows.joins import AddsNumbers
 from maxmargin.rows.kernels import Combine
-from maxmargin.rows.vectors import Scale, Total
+from maxmargin.rows.vectors import Scale
 
 da = pytest.importorskip("dask.array")
 pytest.importorskip("distributed")
 
-from maxmargin.inputs import dask_worker  # noqa: E402
 from maxmargin.inputs.dask_blocks import dask_blocks  # noqa: E402
 from maxmargin.inputs.dask_calls import MOST_CALLS, Calls, shared_out  # noqa: E402
 from maxmargin.inputs.dask_homes import Homes  # noqa: E402
+from maxmargin.inputs.dask_messages import Done  # noqa: E402
 from maxmargin.inputs.dask_rows import DaskRows  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("dask")
@@ -119,7 +120,7 @@ def test_a_worker_that_answers_no_call_is_asked_again(client, on_dask, monkeypat
     monkeypatch.setattr(Calls, "_begin", breaking)
     rows.reduce(_Doubled(), numbers)
     (answer,) = broken[0].values()
-    assert isinstance(answer, dask_worker.Done)
+    assert isinstance(answer, Done)
     np.testing.assert_array_equal(opened(rows, numbers), 2 * np.arange(90.0))
 
 

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from catalogue import opened, problem_of, task
 from interrupts import interrupt_when
 from reference.clusters import ALONE, lazy, processes
+from reference.kernels import Total
 
 import maxmargin
 from maxmargin import LinearClassifier, LinearSVM, train
@@ -20,7 +21,7 @@ from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, MaxMar
 from maxmargin.results.solution import Plan
 from maxmargin.rows import MemoryRows
 from maxmargin.rows.kernels import Combine, Scores
-from maxmargin.rows.vectors import Fill, Inner, Scale, Smallest, Total
+from maxmargin.rows.vectors import Fill, Inner, Scale, Smallest
 from maxmargin.solvers import choose
 from maxmargin.solvers.run import Limits, run
 
@@ -31,6 +32,7 @@ pd = pytest.importorskip("pandas")
 
 from maxmargin.inputs import dask_worker  # noqa: E402
 from maxmargin.inputs.dask_blocks import dask_blocks  # noqa: E402
+from maxmargin.inputs.dask_messages import Place, Wanting  # noqa: E402
 from maxmargin.inputs.dask_rows import DaskRows  # noqa: E402
 
 PLAN = Plan("any", "a test")
@@ -96,7 +98,7 @@ def test_passes_have_the_bits_of_rows_in_memory(on_dask, storage):
                 rows.reduce(Combine(X.shape[1]), kept).tobytes(),
                 (rows.reduce(Total(), kept), rows.reduce(Inner(), kept, z)),
                 np.sort(rows.reduce(Smallest(9), kept, norm2)).tobytes(),
-                rows.take(kept, few).tobytes(),
+                rows.take(few, kept)[0].tobytes(),
                 (chosen.X if storage is np.asarray else chosen.X.toarray()).tobytes(),
                 (rows.holds(copy), rows.holds(None)),
             )
@@ -184,11 +186,11 @@ def test_a_fit_that_was_silent_for_long_is_dropped(monkeypatch):
     dask_worker._last_asked["old"] -= 2 * dask_worker.LONGEST_SILENCE
     dask_worker.load_block("young", 1, part(4))
     assert set(dask_worker._held) == {("young", 0), ("young", 1)}
-    homes = {"here": (dask_worker.Place(0, 0, 0, 4),)}
+    homes = {"here": (Place(0, 0, 0, 4),)}
     worker = SimpleNamespace(contact_address="here")
     asked = dask_worker.run_passes("old", homes, 1, 0, (), frozenset(), dask_worker=worker)
     with ThreadPoolExecutor(1) as thread:  # this one may have a loop of its own: a browser's
-        assert thread.submit(asyncio.run, asked).result() == dask_worker.Wanting((0,))
+        assert thread.submit(asyncio.run, asked).result() == Wanting((0,))
 
 
 def test_a_bad_value_is_named_with_its_block(on_dask):

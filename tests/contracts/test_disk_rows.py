@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from catalogue import LOSSES, OFFSETS, ON_PASSES, opened, problem_of, task
+from reference.kernels import Total
 from reference.on_disk import on_disk
 from reference.task import Task
 
@@ -19,7 +20,6 @@ from maxmargin.inputs.store_writer import store_batches
 from maxmargin.results.data import Data
 from maxmargin.results.solution import Plan
 from maxmargin.rows import MemoryRows
-from maxmargin.rows.vectors import Total
 from maxmargin.solvers import choose
 from maxmargin.solvers.run import Limits, run
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from catalogue import LOSSES, ROWS, SMALL_INTEGERS, STORAGES, opened, problem_data
+from reference.kernels import Total
 from reference.sweep import Sweep
 from reference.task import Task
 
@@ -17,7 +18,7 @@ from maxmargin.rows import MemoryRows
 from maxmargin.rows.base import merge_in_tree
 from maxmargin.rows.kernels import Combine, Scores, ScoresAndCombine
 from maxmargin.rows.live_rows import LiveRows
-from maxmargin.rows.vectors import Inner, Scale, Smallest, Total
+from maxmargin.rows.vectors import Inner, Scale, Smallest
 
 HELD = ["small integers", "sparse", "d > n", "one feature", "unscaled columns"]
 ANY_STORAGE = [(storage, name) for storage in STORAGES for name in HELD]
@@ -148,7 +149,8 @@ def test_numbers_beside_the_rows_are_kept_copied_and_taken(cut):
     np.testing.assert_array_equal(opened(rows, numbers), 3.0 * np.arange(10.0))
     np.testing.assert_array_equal(opened(rows, copy), np.arange(10.0))
     np.testing.assert_array_equal(opened(rows, ones), np.full(10, 1.5))
-    np.testing.assert_array_equal(rows.take(numbers, np.array([7, 2, 7])), [21.0, 6.0, 21.0])
+    taken = rows.take(np.array([7, 2, 7]), numbers, copy)
+    np.testing.assert_array_equal(taken, [[21.0, 6.0, 21.0], [7.0, 2.0, 7.0]])
     assert rows.holds(copy)
     other = ROWS[cut](np.zeros((11, 1)))
     assert not rows.holds(other.zeros())

@@ -79,8 +79,8 @@ class OpaqueRows(Rows):
     def keep(self, numbers: np.ndarray) -> Sealed:
         return Sealed(np.array(numbers))
 
-    def take(self, vector: Sealed, indices: np.ndarray) -> np.ndarray:
-        return self._inside.take(_opened(vector), indices)
+    def take(self, indices: np.ndarray, *vectors: Sealed) -> list[np.ndarray]:
+        return self._inside.take(indices, *(_opened(vector) for vector in vectors))
 
     def holds(self, vector: Any) -> bool:
         return isinstance(vector, Sealed) and self._inside.holds(_opened(vector))

@@ -5,6 +5,7 @@ Labels are cut off inside the block: two columns of one data frame need not come
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +17,22 @@ from maxmargin.inputs.column_roles import LABEL_NAMES
 from maxmargin.results.encoding import Encoding
 from maxmargin.validation import refuse_dates
 
-__all__ = ["DaskBlocks", "dask_blocks"]
+__all__ = ["DaskBlocks", "Part", "dask_blocks"]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A block as Dask computes it: a function of delayed values, and of constants after them."""
+
+    function: Callable[..., tuple[Any, Any, Any]]
+    values: tuple[Any, ...]
+    constants: tuple[Any, ...] = ()
+
+    def lazily(self) -> Any:
+        """Return the block as one delayed value."""
+        from dask.delayed import delayed
+
+        return delayed(self.function, pure=False)(*self.values, *self.constants)
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,13 +42,16 @@ class DaskBlocks:
     Attributes
     ----------
     parts : list
-        The blocks in order: Dask's delayed values, or functions that a worker calls, of which each gives
-        (X, labels, weights or None).
+        The blocks in order: each a `Part`, or a function that a worker calls, and gives (X, labels, weights
+        or None).
+    collections : tuple
+        The Dask arrays that the values of the parts come from, in their order; they may be persisted.
     size : (int, int), optional
         Rows, and the bytes that they take as numbers, where that is known beforehand.
     """
 
     parts: list[Any]
+    collections: tuple[Any, ...] = ()
     feature_names: list[str] | None = None
     label: str | int | None = None
     weight: str | int | None = None
@@ -61,8 +80,6 @@ def dask_blocks(X: Any, y: Any, sample_weight: Any) -> DaskBlocks:
 
 
 def _of_arrays(X: Any, y: Any, sample_weight: Any) -> DaskBlocks:
-    from dask.delayed import delayed
-
     if X.ndim != 2:
         raise InvalidInput(f"X must have 2 dimensions, rows and columns; the Dask array has {X.ndim}.")
     if X.shape[1] == 0:
@@ -79,18 +96,17 @@ def _of_arrays(X: Any, y: Any, sample_weight: Any) -> DaskBlocks:
         )
     if y is None:
         raise InvalidInput("y is missing: fit needs one label for each row.")
-    labels = _beside(X, y, "y")
-    weights = None if sample_weight is None else _beside(X, sample_weight, "sample_weight")
-    block = delayed(_together, pure=False)
-    parts = [
-        block(rows, labels[k], None if weights is None else weights[k])
-        for k, rows in enumerate(X.to_delayed().ravel())
-    ]
+    collections = [X, _beside(X, y, "y")]
+    if sample_weight is not None:
+        collections.append(_beside(X, sample_weight, "sample_weight"))
+    values = zip(*(collection.to_delayed().ravel() for collection in collections), strict=True)
+    parts = [Part(_together, of_block) for of_block in values]
     is_dense = isinstance(X._meta, np.ndarray)
-    return DaskBlocks(parts, size=(int(X.shape[0]), int(X.nbytes)) if is_dense else None)
+    size = (int(X.shape[0]), int(X.nbytes)) if is_dense else None
+    return DaskBlocks(parts, tuple(collections), size=size)
 
 
-def _beside(X: Any, numbers: Any, name: str) -> list[Any]:
+def _beside(X: Any, numbers: Any, name: str) -> Any:
     """Return a vector cut as the rows of X are."""
     import dask.array
 
@@ -114,10 +130,10 @@ def _beside(X: Any, numbers: Any, name: str) -> list[Any]:
         raise InvalidInput(f"X has {X.shape[0]} rows, {name} has {vector.shape[0]} values.")
     elif vector.chunks[0] != X.chunks[0]:
         vector = vector.rechunk((X.chunks[0],))
-    return list(vector.to_delayed().ravel())
+    return vector
 
 
-def _together(X: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any]:
+def _together(X: Any, labels: Any, weights: Any = None) -> tuple[Any, Any, Any]:
     return X, labels, weights
 
 
@@ -125,8 +141,6 @@ def _together(X: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any]:
 
 
 def _of_frame(frame: Any, y: Any, sample_weight: Any) -> DaskBlocks:
-    from dask.delayed import delayed
-
     if not hasattr(frame, "to_delayed") or not hasattr(frame, "columns"):
         raise InvalidInput(
             f"a dask {type(frame).__name__} is no table: fit to a dask array, or to a dask data frame"
@@ -140,9 +154,8 @@ def _of_frame(frame: Any, y: Any, sample_weight: Any) -> DaskBlocks:
     if not features:
         raise InvalidInput("the data frame has no column besides labels and weights.")
     _refuse_what_is_no_number(frame.dtypes, features)
-    block = delayed(_split, pure=False)
-    parts = [block(part, label, weight, features) for part in frame.to_delayed()]
-    return DaskBlocks(parts, features, label=label, weight=weight)
+    parts = [Part(_split, (part,), (label, weight, features)) for part in frame.to_delayed()]
+    return DaskBlocks(parts, feature_names=features, label=label, weight=weight)
 
 
 def _refuse_what_is_no_number(dtypes: Any, features: list[str]) -> None:

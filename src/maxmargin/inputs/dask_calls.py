@@ -6,6 +6,7 @@ it goes to, so there are several calls, side by side, and workers that are gone 
 
 from __future__ import annotations
 
+import asyncio
 import queue
 import time
 from collections.abc import Callable, Container, Iterator
@@ -13,6 +14,7 @@ from typing import Any, Final
 
 from maxmargin._core import Stopped, StopToken
 from maxmargin.errors import MaxMarginError
+from maxmargin.inputs.dask_direct import call_worker
 
 __all__ = ["LOST", "POLL", "Calls", "answers_within", "shared_out"]
 
@@ -52,11 +54,18 @@ def answers_within(
 
 
 class Calls:
-    """Calls that are under way, and who has not answered yet."""
+    """Calls that are under way, and who has not answered yet.
 
-    def __init__(self, client: Any, token: StopToken) -> None:
+    Parameters
+    ----------
+    direct : set of str
+        The workers that are called from here; others through the scheduler. One that fails is taken out.
+    """
+
+    def __init__(self, client: Any, token: StopToken, direct: set[str]) -> None:
         self._client = client
         self._token = token
+        self._direct = direct
         self._open: set[str] = set()
         self._found: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
 
@@ -69,11 +78,22 @@ class Calls:
     async def _begin(
         self, addresses: list[str], function: Callable[..., Any], arguments: tuple[Any, ...]
     ) -> None:
-        try:
-            found = await self._client.run(function, *arguments, workers=addresses, on_error="return")
-        except BaseException as error:
-            found = dict.fromkeys(addresses, error)
+        if self._direct.issuperset(addresses):
+            each = (self._call(address, function, arguments) for address in addresses)
+            found = dict(zip(addresses, await asyncio.gather(*each), strict=True))
+        else:
+            try:
+                found = await self._client.run(function, *arguments, workers=addresses, on_error="return")
+            except BaseException as error:
+                found = dict.fromkeys(addresses, error)
         self._found.put(found)
+
+    async def _call(self, address: str, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        try:
+            return await call_worker(self._client, address, function, arguments)
+        except BaseException as error:
+            self._direct.discard(address)
+            return error
 
     def are_open(self) -> bool:
         return bool(self._open)

@@ -11,7 +11,8 @@ import cloudpickle
 from maxmargin._core import Stopped, StopToken
 from maxmargin.errors import InvalidParameter, MaxMarginError
 from maxmargin.inputs.dask_calls import answers_within
-from maxmargin.inputs.dask_worker import Failed, pickled, versions
+from maxmargin.inputs.dask_messages import Failed
+from maxmargin.inputs.dask_worker import pickled, versions
 
 __all__ = ["client_of", "connected", "errands", "refuse_other_versions"]
 

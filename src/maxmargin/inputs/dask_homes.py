@@ -12,7 +12,7 @@ import queue
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import Any
@@ -22,8 +22,10 @@ from maxmargin.errors import InvalidInput, MaxMarginError, RowsLost
 from maxmargin.inputs.dask_calls import LOST, POLL, Calls, shared_out
 from maxmargin.inputs.dask_checks import Pace, warn_of_other_processors
 from maxmargin.inputs.dask_cluster import refuse_other_versions
+from maxmargin.inputs.dask_direct import MOST_DIRECT, reachable
+from maxmargin.inputs.dask_messages import Place
 from maxmargin.inputs.dask_patience import Patience
-from maxmargin.inputs.dask_worker import Place, drop_fit, end_passes
+from maxmargin.inputs.dask_worker import drop_fit, end_passes
 
 __all__ = ["Homes", "Job"]
 
@@ -72,6 +74,7 @@ class Homes:
         self._alone_since: float | None = None
         self._next_life = time.monotonic() + BETWEEN_SIGNS_OF_LIFE
         self._losses: Counter[int] = Counter()
+        self._direct: set[str] = set()  # workers that are called without the scheduler
         self._alike: dict[str, str] = {}  # workers that may be used, and their instructions
         self._pace = Pace()
         self._is_open = True
@@ -93,9 +96,27 @@ class Homes:
             before = set(self._alike.values())
             seconds = self.patience.seconds_to_answer()
             self._alike.update(refuse_other_versions(self.client, new, seconds))
+            if len(found) <= MOST_DIRECT:
+                self._direct |= reachable(self.client, self._alike.keys() & new)
             if set(self._alike.values()) != before:
                 warn_of_other_processors(self._alike.values())
         return found
+
+    @property
+    def n_workers(self) -> int:
+        return len(self._alike)
+
+    def settle(self, homes: dict[int, str]) -> None:
+        """Let blocks live with workers that have them already."""
+        for block, address in homes.items():
+            self._home[block] = address
+
+    def by_home(self, blocks: Iterable[int]) -> dict[str, list[int]]:
+        """Return blocks by the address of their home."""
+        by_home: dict[str, list[int]] = {}
+        for block in blocks:
+            by_home.setdefault(self._home[block], []).append(block)
+        return by_home
 
     # ------------------------------------------------------------ calls
 
@@ -120,8 +141,12 @@ class Homes:
             Of the pass that is asked for.
         """
         self._show_life()
-        of_workers = self._by_home(places)
-        calls = Calls(self.client, token)
+        by_number = {place.number: place for place in places}
+        of_workers = {
+            address: tuple(by_number[number] for number in numbers)
+            for address, numbers in self.by_home(by_number).items()
+        }
+        calls = Calls(self.client, token, self._direct)
 
         def look() -> dict[str, int]:
             self._pace.look(calls.waiting())
@@ -143,12 +168,6 @@ class Homes:
         finally:
             if calls.are_open():
                 self.patience.tell(end_passes, self.fit, number)
-
-    def _by_home(self, places: list[Place]) -> dict[str, tuple[Place, ...]]:
-        by_home: dict[str, list[Place]] = {}
-        for place in places:
-            by_home.setdefault(self._home[place.number], []).append(place)
-        return {address: tuple(some) for address, some in by_home.items()}
 
     def _show_life(self) -> None:
         """Let the scheduler see a task now and then: it may be set to close when it sees none for long."""

@@ -15,23 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import Block, Stopped, StopToken
-from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError
+from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.inputs.dask_blocks import DaskBlocks
 from maxmargin.inputs.dask_checks import check_memory
-from maxmargin.inputs.dask_homes import Homes, Job
-from maxmargin.inputs.dask_worker import (
-    LABELS,
-    WEIGHTS,
-    Done,
-    Failed,
-    Loaded,
-    Pass,
-    Place,
-    Wanting,
-    load_block,
-    part_of,
-    run_passes,
-)
+from maxmargin.inputs.dask_homes import Homes
+from maxmargin.inputs.dask_loading import Loading, error_of
+from maxmargin.inputs.dask_messages import LABELS, WEIGHTS, Done, Failed, Loaded, Pass, Place, Wanting
+from maxmargin.inputs.dask_worker import part_of, run_passes
+from maxmargin.labels import codes_of
 from maxmargin.rows import MemoryRows
 from maxmargin.rows.base import ReduceKernel, Rows, RowVector, SweepKernel, Tree, written_by
 from maxmargin.rows.blocked import refuse_bad_values
@@ -42,6 +33,8 @@ from maxmargin.rows.vectors import Copy, Fill
 __all__ = ["DaskRows", "FarVector"]
 
 R = TypeVar("R")
+
+MOST_IN_A_BYTE = 127  # classes: less memory is less to fill
 
 
 class FarVector:
@@ -94,10 +87,10 @@ class DaskRows(Rows):
         threads: int = 1,
         deadline: float | None = None,
     ) -> None:
-        self._parts = blocks.parts
         self._block_rows = block_rows
         self._threads = threads
-        self._homes = Homes(client, len(self._parts), worker_timeout, deadline)
+        self._homes = Homes(client, len(blocks.parts), worker_timeout, deadline)
+        self._loading = Loading(blocks, self._homes)
         if blocks.size is not None:
             check_memory(client, *blocks.size)
         self._condensed = False
@@ -107,8 +100,7 @@ class DaskRows(Rows):
         self._known_norms: list[tuple[FarVector, float]] = []
         try:
             token = StopToken(self._homes.patience.seconds_left(), _hears_ctrl_c())
-            loaded = self._load(list(range(len(self._parts))), token)
-            self._take_note(loaded)
+            self._take_note(self._loading.all_blocks(token))
         except BaseException:
             self.close()
             raise
@@ -139,7 +131,7 @@ class DaskRows(Rows):
         self.classes = np.unique(np.concatenate([loaded[number].labels for number in filled]))
         self._raw_labels = FarVector(self._homes.fit, LABELS, self.classes.dtype)
         self.weights = FarVector(self._homes.fit, WEIGHTS, np.float64) if first.has_weights else None
-        self.labels = self.zeros(np.int32)
+        self.labels = self.zeros(np.int8 if len(self.classes) <= MOST_IN_A_BYTE else np.int32)
         self.reduce(_Encode(self.classes), self._raw_labels, self.labels)
 
     def close(self) -> None:
@@ -168,10 +160,12 @@ class DaskRows(Rows):
         self.reduce(Copy(), vector, other)
         return other
 
-    def take(self, vector: RowVector, indices: NDArray[np.intp]) -> NDArray[Any]:
+    def take(self, indices: NDArray[np.intp], *vectors: RowVector) -> list[NDArray[Any]]:
         order = np.argsort(indices, kind="stable")
-        taken = np.empty(len(indices), dtype=vector.dtype)
-        taken[order] = np.concatenate(self.reduce(_Pick(np.asarray(indices)[order], 0), vector))
+        found = self.reduce(_Pick(np.asarray(indices)[order], 0), *vectors)
+        taken = [np.empty(len(indices), dtype=vector.dtype) for vector in vectors]
+        for numbers, pieces in zip(taken, zip(*found, strict=True), strict=True):
+            numbers[order] = np.concatenate(pieces)
         return taken
 
     def holds(self, vector: RowVector) -> bool:
@@ -222,14 +216,14 @@ class DaskRows(Rows):
             missing: list[int] = []
             for places, answer in self._homes.ask(todo, question, token, entry[0].number):
                 if isinstance(answer, Failed):
-                    raise _error_of(answer)
+                    raise error_of(answer)
                 if isinstance(answer, Done):
                     for number, level, record in cloudpickle.loads(answer.branches):
                         tree.put(number, record, level)
                 else:  # the worker is lost, or has to be sent blocks or earlier passes
                     again += places
                     missing += answer.blocks if isinstance(answer, Wanting) else ()
-            self._load(missing, token)
+            self._loading.some(missing, token)
             todo, question = again, partial(self._question, entry, 0)
         return tree.root()
 
@@ -243,32 +237,6 @@ class DaskRows(Rows):
         steps = tuple(_cut(earlier, first, end) for earlier in [*entries[n_done:], entry])
         after = entries[n_done - 1][0].number if n_done else 0
         return run_passes, self._homes.fit, homes, len(self._places), after, steps, frozenset(self._alive)
-
-    def _load(self, numbers: list[int], token: StopToken) -> dict[int, Loaded]:
-        """Have blocks computed and kept at their homes."""
-        jobs = {number: Job(number, partial(self._send_block, number)) for number in numbers}
-        loaded = {}
-        for job, answer in self._homes.results(list(jobs.values()), token):
-            if isinstance(answer, Failed):
-                raise _error_of(answer)
-            loaded[job.block] = answer
-        return loaded
-
-    def _send_block(self, number: int, key: str, workers: list[str]) -> Any:
-        client = self._homes.client
-        part = self._parts[number]
-        if hasattr(part, "__dask_graph__"):
-            # What the user's graph computes may run anywhere; only what keeps the block is pinned.
-            part = client.compute(part, workers=workers, allow_other_workers=True)
-        return client.submit(
-            load_block,
-            self._homes.fit,
-            number,
-            part,
-            key=key,
-            workers=workers,
-            allow_other_workers=False,
-        )
 
     def sweep(
         self, kernel: SweepKernel[R], seed: int, number: int, *vectors: RowVector, token: StopToken
@@ -313,21 +281,6 @@ def _cut(entry: tuple[Pass, Any], first: int, end: int) -> Pass:
     return Pass(step.number, cloudpickle.dumps(part_of(kernel, first, end)), step.vectors, step.condensed)
 
 
-def _error_of(failed: Failed) -> Exception:
-    """Return what a worker raised, with the block that it was at."""
-    error = cloudpickle.loads(failed.error)
-    if isinstance(error, Stopped):
-        return error
-    message = f"block {failed.block} (counted from 0): {error}"
-    if isinstance(error, InvalidInput):
-        return InvalidInput(message)
-    told = MaxMarginError(
-        message if isinstance(error, MaxMarginError) else f"{message} ({type(error).__name__})"
-    )
-    told.__cause__ = error
-    return told
-
-
 def _hears_ctrl_c() -> bool:
     return threading.current_thread() is threading.main_thread()
 
@@ -346,7 +299,7 @@ class _Encode(JoinsNothing):
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
         labels, codes = pieces
-        codes[:] = np.searchsorted(self.classes, labels)
+        codes[:] = codes_of(labels, self.classes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -380,7 +333,7 @@ class _Pick:
         return type(self)(self.indices[inside], first)
 
     def __call__(self, block: Any, token: StopToken, *pieces: NDArray[Any]) -> list[Any]:
-        return [pieces[0][self.indices - self.first]]
+        return [[piece[self.indices - self.first] for piece in pieces]]
 
     def merge(self, first: list[Any], second: list[Any]) -> list[Any]:
         return first + second

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import cloudpickle
@@ -22,86 +23,24 @@ from numpy.typing import NDArray
 import maxmargin
 from maxmargin._core import Block, Stopped, StopToken, cpu
 from maxmargin.errors import MaxMarginError
+from maxmargin.inputs.dask_messages import LABELS, WEIGHTS, Done, Failed, Loaded, Pass, Place, Wanting
 from maxmargin.inputs.freed_memory import give_back_freed_memory, keep_freed_memory
 from maxmargin.inputs.one_blas_thread import one_blas_thread
+from maxmargin.labels import classes_of
 from maxmargin.rows.base import Tree, looks_at_rows, written_by
 from maxmargin.validation import check_labels, check_matrix, check_weights
 
 __all__ = [
-    "LABELS",
-    "WEIGHTS",
-    "Done",
-    "Failed",
-    "Loaded",
-    "Pass",
-    "Place",
-    "Wanting",
     "drop_fit",
     "end_passes",
     "load_block",
+    "load_blocks",
     "part_of",
     "pickled",
     "run_passes",
     "stop_fit",
     "versions",
 ]
-
-LABELS, WEIGHTS = -1, -2  # the vectors that come with the rows
-
-
-@dataclass(frozen=True)
-class Place:
-    """Which block it is, where it stands among those that have rows, and which of all rows are its own."""
-
-    number: int
-    position: int
-    first: int
-    end: int
-
-
-@dataclass(frozen=True)
-class Pass:
-    """A kernel, pickled, and its vectors: their numbers and number types."""
-
-    number: int
-    kernel: bytes
-    vectors: tuple[tuple[int, str], ...]
-    condensed: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Loaded:
-    """What there is to know of a block when it is there."""
-
-    n_rows: int
-    n_columns: int
-    n_values: int
-    labels: NDArray[Any]  # those that occur
-    has_weights: bool
-    is_sparse: bool
-
-
-@dataclass(frozen=True)
-class Done:
-    """The records of the branches of the tree of sums that a worker could join, pickled."""
-
-    branches: bytes
-
-
-@dataclass(frozen=True)
-class Wanting:
-    """Nothing was done: these blocks are not here, or (if none is named) numbers are not up to date."""
-
-    blocks: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Failed:
-    """An exception, pickled, and the block at which it was raised."""
-
-    block: int
-    error: bytes
-
 
 @dataclass(eq=False)
 class _Held:
@@ -155,8 +94,24 @@ MOST_OVER = 1000  # fits to be known as ended: tasks that load blocks may come a
 # ---------------------------------------------------------------- blocks
 
 
-def load_block(fit: str, number: int, part: Any) -> Loaded | Failed:
+def load_block(fit: str, number: int, part: Any) -> dict[int, Loaded | Failed]:
     """Keep a block of rows with its labels and weights, until `drop_fit`; `part` may be how to get them."""
+    return {number: _loaded(fit, number, part)}
+
+
+def load_blocks(
+    fit: str, numbers: list[int], function: Any, values: list[list[Any]], constants: tuple[Any, ...]
+) -> dict[int, Loaded | Failed]:
+    """Keep several blocks, each what the function makes of its values and the constants."""
+    loaded: dict[int, Loaded | Failed] = {}
+    for number, *of_block in zip(numbers, *values, strict=True):
+        loaded[number] = _loaded(fit, number, partial(function, *of_block, *constants))
+        if isinstance(loaded[number], Failed):
+            break
+    return loaded
+
+
+def _loaded(fit: str, number: int, part: Any) -> Loaded | Failed:
     try:
         _refuse_if_over(fit)
         X, labels, weights = part() if callable(part) else part
@@ -179,7 +134,7 @@ def load_block(fit: str, number: int, part: Any) -> Loaded | Failed:
         return Failed(number, pickled(error))
     is_sparse = not isinstance(X, np.ndarray)
     n_values = X.indptr[-1] if is_sparse else X.size
-    return Loaded(n_rows, X.shape[1], int(n_values), np.unique(labels), weights is not None, is_sparse)
+    return Loaded(n_rows, X.shape[1], int(n_values), classes_of(labels), weights is not None, is_sparse)
 
 
 def _refuse_if_over(fit: str) -> None:

@@ -93,17 +93,17 @@ class DiskRows(MappedRows):
         vector.turn()
         return vector
 
-    def take(self, vector: RowVector, indices: NDArray[np.intp]) -> NDArray[Any]:
+    def take(self, indices: NDArray[np.intp], *vectors: RowVector) -> list[NDArray[Any]]:
         if self._journal is None:
-            return self._taken(vector, indices)
+            return [self._taken(indices, vector) for vector in vectors]
         question = _Take(np.asarray(indices))
-        known, numbers = self._journal.replay(question, (vector,))
+        known, numbers = self._journal.replay(question, vectors)
         if not known:
-            numbers = self._taken(vector, indices)
-            self._journal.append(question, (vector,), numbers)
-        return np.asarray(numbers)
+            numbers = [self._taken(indices, vector) for vector in vectors]
+            self._journal.append(question, vectors, numbers)
+        return list(numbers)
 
-    def _taken(self, vector: RowVector, indices: NDArray[np.intp]) -> NDArray[Any]:
+    def _taken(self, indices: NDArray[np.intp], vector: RowVector) -> NDArray[Any]:
         found = np.empty(len(indices), dtype=vector.dtype)
         for piece in self._ranges:
             inside = np.flatnonzero((indices >= piece.start) & (indices < piece.stop))

@@ -74,7 +74,7 @@ def parquet_blocks(source: ParquetData, client: Any, deadline: float | None = No
     names = example.feature_names
     return DaskBlocks(
         parts,
-        None if names is None else list(names),
+        feature_names=None if names is None else list(names),
         label=example.label,
         weight=example.weight,
         encoding=example.encoding,

@@ -39,12 +39,13 @@ _WORTH_SCALING = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class _Products:
-    """What the rows themselves contribute: v = Σ sαx, and Σ α, Σ sα, Σ α²/c on the way."""
+    """What the rows themselves contribute: v = Σ sαx; on the way Σ α, Σ sα, Σ α²/c and the largest |x·w|."""
 
     v: Array
     linear: float
     balance: float
     square: float
+    largest_score: float
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class _Read:
         z, sign, cost, alpha = pieces
         v = np.zeros(self.w.shape[0])
         sums = _core.score_and_pull(block, self.w, z, sign, cost, alpha, v, token)
-        return _Products(v, sums.linear, sums.balance, sums.square)
+        return _Products(v, sums.linear, sums.balance, sums.square, _core.largest_score(z, cost))
 
     def merge(self, first: _Products, second: _Products) -> _Products:
         return _Products(
@@ -67,6 +68,7 @@ class _Read:
             first.linear + second.linear,
             first.balance + second.balance,
             first.square + second.square,
+            max(first.largest_score, second.largest_score),
         )
 
 
@@ -134,7 +136,7 @@ def examine(
     if b is not None and problem.offset.kind != "free":
         interval = (b, b)
     else:
-        interval = best_offset(problem, z, near)
+        interval = best_offset(problem, z, near, seen.largest_score)
     offset = chosen_from(interval) if b is None else b
     scale = _best_scale(problem, seen)
     if scale != 1.0:

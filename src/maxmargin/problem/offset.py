@@ -24,11 +24,14 @@ _MANY_ROWS = 100_000  # from so many on a sample pays for itself
 _Derivatives = Callable[[float], tuple[float, float]]  # from b to slope and curvature
 
 
-def best_offset(problem: Problem, z: RowVector, near: float | None = None) -> tuple[float, float]:
+def best_offset(
+    problem: Problem, z: RowVector, near: float | None = None, largest_score: float | None = None
+) -> tuple[float, float]:
     """Return all offsets that minimise the objective when the scores are z.
 
     A missing class makes one end infinite (S37 of the lecture notes' reading: with + examples alone
-    every b ≥ 1 − min z is best); no rows at all, both. To begin `near` it saves passes.
+    every b ≥ 1 − min z is best); no rows at all, both. To begin `near` it, and to know the largest |z| of
+    rows that cost anything, saves passes.
     """
     if problem.offset.kind == "none":
         return 0.0, 0.0
@@ -37,7 +40,7 @@ def best_offset(problem: Problem, z: RowVector, near: float | None = None) -> tu
         return _one_class(problem, z)
     if problem.offset.kind == "free" and problem.loss == "hinge":
         return hinge_interval(problem, z)
-    point = _stationary_offset(problem, z, near)
+    point = _stationary_offset(problem, z, near, largest_score)
     return point, point
 
 
@@ -105,7 +108,9 @@ class _LargestScore:
         return max(first, second)
 
 
-def _stationary_offset(problem: Problem, z: RowVector, near: float | None) -> float:
+def _stationary_offset(
+    problem: Problem, z: RowVector, near: float | None, largest_score: float | None
+) -> float:
     """Return the root of the objective's slope in b; a sample says where to begin when rows are many."""
     square = problem.offset.square
 
@@ -116,7 +121,9 @@ def _stationary_offset(problem: Problem, z: RowVector, near: float | None) -> fl
         kernel = _OffsetSlope(problem.loss, b)
         return with_penalty(*problem.rows.reduce(kernel, z, problem.sign, problem.cost), b)
 
-    bracket = _bracket(problem, z)
+    if largest_score is None:
+        largest_score = problem.rows.reduce(_LargestScore(), z, problem.cost)
+    bracket = _bracket(problem, largest_score)
     start = min(max(near or 0.0, bracket[0]), bracket[1])
     if near is None and problem.rows.n_rows > _MANY_ROWS:
         sample = draw_sample(problem, z)
@@ -160,13 +167,13 @@ def _root(derivatives: _Derivatives, bracket: tuple[float, float], b: float, sma
     return b
 
 
-def _bracket(problem: Problem, z: RowVector) -> tuple[float, float]:
+def _bracket(problem: Problem, largest_score: float) -> tuple[float, float]:
     """Return a range that certainly holds the best offset.
 
     Without penalty it is the certificate's bound on |b*|; a penalty only pulls the offset towards 0.
     """
     costs, form = problem.class_costs, problem.dual
-    reach = problem.rows.reduce(_LargestScore(), z, problem.cost) + 1.0
+    reach = largest_score + 1.0
     if costs.positive > 0 and costs.negative > 0:
         reach += form.offset_reach(costs.positive, costs.negative)
     elif math.isinf(form.rests_at):  # one class alone pushes for ever; only the penalty holds it

@@ -15,6 +15,7 @@ from maxmargin.losses.table import dual_form
 from maxmargin.problem.null_space import NullSpace, find_null_space
 from maxmargin.results.wording import short
 from maxmargin.rows import Rows, RowVector
+from maxmargin.rows.vectors import Inner
 
 __all__ = ["ClassCosts", "Offset", "Problem"]
 
@@ -99,6 +100,11 @@ class Problem:
     def class_costs(self) -> ClassCosts:
         """Total cost of each sign."""
         return self.rows.reduce(_SumCosts(), self.sign, self.cost)
+
+    @cached_property
+    def pull(self) -> float:
+        """Σ c‖x‖²: the regulariser's 1 is much or little beside it."""
+        return self.rows.reduce(Inner(), self.cost, self.rows.norms()[0])
 
     @cached_property
     def null_space(self) -> NullSpace:

@@ -38,7 +38,7 @@ def draw_sample(problem: Problem, z: RowVector) -> Sample:
     place = np.random.default_rng(0).random(count)
     chosen = ((np.arange(count) + place) * (n_rows / count)).astype(np.intp)
     np.minimum(chosen, n_rows - 1, out=chosen)
-    sign, cost, scores = (rows.take(vector, chosen) for vector in (problem.sign, problem.cost, z))
+    sign, cost, scores = rows.take(chosen, problem.sign, problem.cost, z)
     live = (cost > 0) & np.isfinite(scores)
     cost = cost[live]
     return Sample(

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidInput
+from maxmargin.labels import distinct
 from maxmargin.results.encoding import Encoding
 from maxmargin.results.wording import plural
-from maxmargin.validation import distinct
 
 __all__ = ["Data"]
 

@@ -30,8 +30,8 @@ class RowsWithArrays(BlockedRows):
     def copied(self, vector: RowVector) -> RowVector:
         return np.array(vector)
 
-    def take(self, vector: RowVector, indices: NDArray[np.intp]) -> NDArray[Any]:
-        return np.asarray(vector[indices])
+    def take(self, indices: NDArray[np.intp], *vectors: RowVector) -> list[NDArray[Any]]:
+        return [np.asarray(vector[indices]) for vector in vectors]
 
     def holds(self, vector: RowVector) -> bool:
         return np.shape(vector) == (self.n_rows,)

@@ -137,8 +137,8 @@ class Rows(ABC):
         """Return a copy that later passes over the vector do not change."""
 
     @abstractmethod
-    def take(self, vector: RowVector, indices: NDArray[np.intp]) -> NDArray[Any]:
-        """Bring the numbers of a few rows into memory."""
+    def take(self, indices: NDArray[np.intp], *vectors: RowVector) -> list[NDArray[Any]]:
+        """Bring the numbers of a few rows into memory, an array for each vector."""
 
     @abstractmethod
     def holds(self, vector: RowVector) -> bool:

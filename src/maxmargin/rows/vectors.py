@@ -12,18 +12,7 @@ from maxmargin._core import Block, StopToken
 from maxmargin.rows.base import Array
 from maxmargin.rows.joins import AddsNumbers, JoinsNothing
 
-__all__ = ["Copy", "Fill", "Inner", "Scale", "Smallest", "Total"]
-
-
-@dataclass(frozen=True)
-class Total(AddsNumbers):
-    """Add up a vector."""
-
-    reads_rows = False
-
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> float:
-        (a,) = pieces
-        return float(a.sum())
+__all__ = ["Copy", "Fill", "Inner", "Scale", "Smallest"]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from maxmargin.errors import InvalidParameter
 from maxmargin.problem import Problem
 from maxmargin.results.solution import Plan
 from maxmargin.results.wording import plural
-from maxmargin.rows.vectors import Inner
 from maxmargin.solvers.base import Solver
 from maxmargin.solvers.table import SolverTable
 
@@ -145,11 +144,9 @@ class _Size:
 
 def _size(problem: Problem, tol: float) -> _Size:
     rows, costs = problem.rows, problem.class_costs
-    norm2, _ = rows.norms()
     n = max(costs.n_live, 1)
-    pull = rows.reduce(Inner(), problem.cost, norm2) / n
     values = rows.n_values * n / max(rows.n_rows, 1)
-    return _Size(float(n), max(float(rows.n_columns), 1.0), max(values, 1.0), pull, tol)
+    return _Size(float(n), max(float(rows.n_columns), 1.0), max(values, 1.0), problem.pull / n, tol)
 
 
 def _suited(problem: Problem, tol: float) -> tuple[str, str]:

@@ -24,7 +24,6 @@ from maxmargin.problem import Examination, Problem
 from maxmargin.problem.examination import value_at_zero
 from maxmargin.rows import Array, Rows, RowVector, inner
 from maxmargin.rows.kernels import Gram, Scores
-from maxmargin.rows.vectors import Total
 from maxmargin.solvers.base import Needs, Point, Step
 from maxmargin.solvers.frame import Frame, mean_row
 from maxmargin.solvers.newton_equations import Course, Diagonal, Direction, Inverse, conjugate_gradients
@@ -350,9 +349,7 @@ def _single_precision_will_do(problem: Problem) -> bool:
     What no row determines, the regulariser alone does: it must not drown. The Hessian's entries are at most
     about Σ c‖x‖²/4, and those of single columns much smaller.
     """
-    rows = problem.rows
-    mean_norm2 = rows.reduce(Total(), rows.norms()[0]) / max(rows.n_rows, 1)
-    return 2.0**-24 * 0.25 * problem.class_costs.total * mean_norm2 <= _DROWNING
+    return 2.0**-24 * 0.25 * problem.pull <= _DROWNING
 
 
 def _sample_error(sample: Problem) -> float:

@@ -29,11 +29,14 @@ def largest_sample(rows: Rows) -> int:
 def sample_of(problem: Problem, size: int, seed: int) -> Problem:
     """Return a problem of about `size` rows, or fewer if there are not so many that cost anything."""
     random = np.random.default_rng(seed)
-    chosen = _one_of_each_stretch(problem, size, random)
-    if _is_short_of_a_class(problem, chosen, size):
-        chosen = _both_classes(problem, size, random)
     rows = problem.rows
-    sign, cost = rows.take(problem.sign, chosen), rows.take(problem.cost, chosen)
+    chosen = _one_of_each_stretch(problem, size, random)
+    sign, cost = rows.take(chosen, problem.sign, problem.cost)
+    live = cost > 0
+    chosen, sign, cost = chosen[live], sign[live], cost[live]
+    if _is_short_of_a_class(sign, size):
+        chosen = _both_classes(problem, size, random)
+        sign, cost = rows.take(chosen, problem.sign, problem.cost)
     for own, total in ((1, problem.class_costs.positive), (-1, problem.class_costs.negative)):
         of_class = sign == own
         if of_class.any():
@@ -42,20 +45,19 @@ def sample_of(problem: Problem, size: int, seed: int) -> Problem:
 
 
 def _one_of_each_stretch(problem: Problem, size: int, random: np.random.Generator) -> NDArray[np.intp]:
-    """Return rows that cost anything, in order; none if a sample would be no smaller than the problem."""
+    """Return rows in order; none if a sample would be no smaller than the problem."""
     n_rows = problem.rows.n_rows
     if size >= n_rows:
         return np.zeros(0, dtype=np.intp)
     places = random.random(size)
     places += np.arange(size)
     places *= n_rows / size
-    chosen = np.minimum(places.astype(np.intp), n_rows - 1)
-    return chosen[problem.rows.take(problem.cost, chosen) > 0]
+    return np.minimum(places.astype(np.intp), n_rows - 1)
 
 
-def _is_short_of_a_class(problem: Problem, chosen: NDArray[np.intp], size: int) -> bool:
-    positive = int(np.count_nonzero(problem.rows.take(problem.sign, chosen) > 0))
-    return min(positive, len(chosen) - positive) < size / _RARE
+def _is_short_of_a_class(sign: NDArray[np.int8], size: int) -> bool:
+    positive = int(np.count_nonzero(sign > 0))
+    return min(positive, len(sign) - positive) < size / _RARE
 
 
 def _both_classes(problem: Problem, size: int, random: np.random.Generator) -> NDArray[np.intp]:

@@ -123,10 +123,8 @@ class SemismoothNewton:
 
     def _begin(self, problem: Problem, state: _State, token: StopToken) -> float:
         """Solve samples, the smallest first; then round the corners of the whole problem accordingly."""
-        sizes = self._sample_sizes(problem)
         passes = 0.0
-        for size in sizes:
-            sample = sample_of(problem, size, state.seed)
+        for size, sample in self._samples(problem, state.seed):
             level = self._place(sample, state, token)
             width = sample.rows.n_columns + 1
             enough = max(state.tol, 0.01 * np.sqrt(width / size))
@@ -143,6 +141,14 @@ class SemismoothNewton:
                 state.spread = 0.0  # all but separable: the anchors of a sample would be misleading
         state.whole = self._place(problem, state, token)
         return passes + _READING
+
+    def _samples(self, problem: Problem, seed: int) -> list[tuple[int, Problem]]:
+        """Return samples with their sizes, the smallest first; each is drawn from the next one."""
+        samples: list[tuple[int, Problem]] = []
+        for size in reversed(self._sample_sizes(problem)):
+            source = samples[-1][1] if samples else problem
+            samples.append((size, sample_of(source, size, seed + len(samples))))
+        return samples[::-1]
 
     def _sample_sizes(self, problem: Problem) -> list[int]:
         sizes: list[int] = []

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidInput, InvalidParameter
+from maxmargin.labels import classes_of, codes_of
 from maxmargin.training.scales import resolve_C
-from maxmargin.validation import distinct
 
 __all__ = [
     "ClassesAndCosts",
@@ -22,10 +22,6 @@ __all__ = [
     "make_targets",
     "stated_class_weight",
 ]
-
-_MANY_LABELS = 10_000  # from so many on, counting is faster than sorting
-_LOOKED_AT = 2_000
-_FEW_CLASSES = 8
 
 
 class ClassesAndCosts:
@@ -80,14 +76,14 @@ def make_targets(
 ) -> Targets:
     """Find the classes and every row's cost."""
     n_rows = labels.shape[0]
-    classes = _classes_of(labels if weights is None else labels[weights > 0])
+    classes = classes_of(labels if weights is None else labels[weights > 0])
     total = float(n_rows) if weights is None else float(weights.sum())
     if weights is not None and n_rows > 0 and total == 0:
         raise InvalidInput("all sample weights are zero: there is no row to learn from.")
     value = resolve_C(C, lam, total if total > 0 else 1.0, loss)
     if len(classes) == 0:
         return Targets(classes, np.zeros(0, dtype=np.intp), np.zeros(0), value)
-    codes = _codes_of(labels, classes)
+    codes = codes_of(labels, classes)
     per_class = class_weights(class_weight, classes, codes, weights)
     with np.errstate(over="ignore"):  # refused below, by name
         costs = (1.0 if math.isinf(value) else value) * per_class
@@ -99,38 +95,6 @@ def make_targets(
     stated = stated_class_weight(class_weight, classes, per_class)
     is_weighted = weights is not None and bool((weights != 1).any())
     return Targets(classes, codes, cost, value, stated, is_weighted)
-
-
-def _classes_of(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return the labels that there are, in increasing order.
-
-    Sorting many labels takes longer than many a fit. A few of them usually show all classes, and counting
-    each class proves that there is no other.
-    """
-    try:
-        if labels.shape[0] > _MANY_LABELS and labels.dtype.kind in "biufUS":
-            shown = distinct(labels[:: labels.shape[0] // _LOOKED_AT])
-            if len(shown) <= _FEW_CLASSES:
-                counted = sum(int(np.count_nonzero(labels == label)) for label in shown)
-                if counted == labels.shape[0]:
-                    return shown
-        return distinct(labels)
-    except TypeError:
-        raise InvalidInput(
-            "y mixes labels that cannot be compared, such as text and numbers. Use one kind."
-        ) from None
-
-
-def _codes_of(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.integer[Any]]:
-    """Return each row's class by its place among the classes; any place for a label that is none of them."""
-    if len(classes) > _FEW_CLASSES:
-        return np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
-    codes = np.zeros(labels.shape[0], dtype=np.int8)
-    for place, label in enumerate(classes[1:], start=1):
-        held = np.equal(labels, label).view(np.int8)
-        held *= place
-        codes += held
-    return codes
 
 
 def class_weights(

@@ -51,7 +51,7 @@ def stored_targets(
 ) -> StoredTargets:
     """Find the classes that any weight is on, and every row's cost."""
     beside = [rows.labels] if rows.weights is None else [rows.labels, rows.weights]
-    totals = rows.reduce(_Totals(len(classes)), *beside)
+    totals, heaviest = rows.reduce(_Weigh(len(classes)), *beside)
     total = float(totals.sum())
     if rows.n_rows > 0 and total == 0:
         raise InvalidInput("all sample weights are zero: there is no row to learn from.")
@@ -61,33 +61,41 @@ def stored_targets(
     with np.errstate(over="ignore"):  # refused below, by name
         costs = np.zeros(len(classes))
         costs[places] = (1.0 if math.isinf(value) else value) * per_class
-        cost = rows.zeros()
-        largest = rows.reduce(_Cost(costs), cost, *beside)
-    if not math.isfinite(largest):
+        largest = costs * heaviest
+    if not np.isfinite(largest).all():
         raise InvalidInput("C times the weights overflows: scale the weights down.")
+    cost = rows.zeros()
+    rows.reduce(_Cost(costs), cost, *beside)
     stated = stated_class_weight(class_weight, classes[places], per_class)
     is_weighted = rows.weights is not None
     known = (classes[places], places, cost, value, stated, float(costs @ totals), is_weighted)
     return StoredTargets(rows, *known)
 
 
+_Weights = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
 @dataclass(frozen=True)
-class _Totals:
-    """Add up the weight of each class; vectors: labels, perhaps weights."""
+class _Weigh:
+    """Return the total weight of each class and its heaviest row; vectors: labels, perhaps weights."""
 
     n_classes: int
 
     reads_rows = False
 
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> NDArray[np.float64]:
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Weights:
         labels, *weights = pieces
         if len(labels) and not 0 <= labels.min() <= labels.max() < self.n_classes:
             raise InvalidInput("a row's label is none of the classes: the file of labels is damaged")
-        counted = np.bincount(labels, weights=weights[0] if weights else None, minlength=self.n_classes)
-        return counted.astype(np.float64)
+        totals = np.bincount(labels, weights=weights[0] if weights else None, minlength=self.n_classes)
+        heaviest = np.ones(self.n_classes)
+        if weights:
+            heaviest[:] = 0.0
+            np.maximum.at(heaviest, labels, weights[0])
+        return totals.astype(np.float64), heaviest
 
-    def merge(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-        return first + second
+    def merge(self, first: _Weights, second: _Weights) -> _Weights:
+        return first[0] + second[0], np.maximum(first[1], second[1])
 
 
 @dataclass(frozen=True)
@@ -107,7 +115,7 @@ class _Sign(JoinsNothing):
 
 
 @dataclass(frozen=True)
-class _Cost:
+class _Cost(JoinsNothing):
     """Fill the first vector with the cost of each row's class, times its weight if weights come last."""
 
     costs: NDArray[np.float64]
@@ -115,14 +123,8 @@ class _Cost:
     writes = (0,)
     reads_rows = False
 
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> float:
-        """Return the largest cost."""
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
         cost, labels, *weights = pieces
-        cost[:] = self.costs[labels]
+        np.take(self.costs, labels, out=cost, mode="clip")  # "raise" would make a copy
         if weights:
-            with np.errstate(over="ignore"):  # refused by whoever asked
-                cost *= weights[0]
-        return float(cost.max(initial=0.0))
-
-    def merge(self, first: float, second: float) -> float:
-        return max(first, second)
+            cost *= weights[0]
