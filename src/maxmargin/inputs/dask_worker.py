@@ -26,6 +26,7 @@ from maxmargin.errors import MaxMarginError
 from maxmargin.inputs.dask_messages import LABELS, WEIGHTS, Done, Failed, Loaded, Pass, Place, Wanting
 from maxmargin.inputs.freed_memory import give_back_freed_memory, keep_freed_memory
 from maxmargin.inputs.one_blas_thread import one_blas_thread
+from maxmargin.inputs.spare_vectors import SpareVectors
 from maxmargin.labels import classes_of
 from maxmargin.rows.base import Tree, looks_at_rows, written_by
 from maxmargin.validation import check_labels, check_matrix, check_weights
@@ -41,6 +42,7 @@ __all__ = [
     "stop_fit",
     "versions",
 ]
+
 
 @dataclass(eq=False)
 class _Held:
@@ -59,11 +61,11 @@ class _Held:
         if number in self.given:
             return self.given[number]
         if number not in self.vectors:
-            self.vectors[number] = np.zeros(self.X.shape[0], dtype=dtype)
+            self.vectors[number] = _spare.zeros(self.X.shape[0], dtype)
         return self.vectors[number]
 
     def forget(self) -> None:
-        self.vectors.clear()
+        _spare.leave(self.vectors)
         self.last = 0
 
     def rows_for(self, kernel: Any, condensed: bool, token: StopToken) -> Any:
@@ -78,16 +80,19 @@ class _Held:
         return self.condensed
 
 
+_spare = SpareVectors()
 _held: dict[tuple[str, int], _Held] = {}
 _running: dict[str, dict[StopToken, int]] = {}  # of a fit: what ends a pass, and its number
 _last_asked: dict[str, float] = {}
 _turns: dict[tuple[str, str], asyncio.Lock] = {}
 _over: dict[str, None] = {}  # fits that have ended, the oldest first
 _lock = threading.Lock()
+_later: threading.Timer | None = None
 
 # Seconds after which a fit that asks for nothing is taken for dead, its driver having been killed. One that
 # was only slow is sent its blocks again.
 LONGEST_SILENCE = 3600.0
+BETWEEN_FITS = 5.0  # seconds for which memory is kept for the next fit
 MOST_OVER = 1000  # fits to be known as ended: tasks that load blocks may come after the end
 
 
@@ -155,12 +160,32 @@ def _forget(fit: str) -> None:
     stop_fit(fit)
     with _lock:
         of_this_fit = [block for block in _held if block[0] == fit]
+        is_quiet = fit not in _running
         for block in of_this_fit:
-            del _held[block]
+            held = _held.pop(block)
+            if is_quiet:  # a pass that is about to stop still has its vectors
+                held.forget()
         for turn in [turn for turn in _turns if turn[0] == fit]:
             del _turns[turn]
         _last_asked.pop(fit, None)
         if of_this_fit and not _held:
+            _give_back_later()
+
+
+def _give_back_later() -> None:
+    global _later
+    if _later is not None:
+        _later.cancel()
+    _later = threading.Timer(BETWEEN_FITS, _give_back)
+    _later.daemon = True
+    _later.start()
+
+
+def _give_back() -> None:
+    """Return memory to the system, unless another fit has begun."""
+    with _lock:
+        if not _held:
+            _spare.clear()
             give_back_freed_memory()
 
 
@@ -298,8 +323,7 @@ class _Work:
         for step, its_kernel in earlier:
             _apply(its_kernel, step, held, place, self._token)
         record = _apply(kernel, last, held, place, self._token)
-        for number in held.vectors.keys() - self._alive:
-            del held.vectors[number]
+        _spare.leave({number: held.vectors.pop(number) for number in held.vectors.keys() - self._alive})
         return record
 
     def answer(self) -> Done | Failed:
