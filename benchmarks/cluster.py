@@ -10,9 +10,10 @@ give at the most; blocks are the same, and so must be the bits. All have the row
 that were persisted or in one NumPy array, and the whole of `train` is timed, medians of rounds in turn. Each
 does it twice in a row, and the second time counts: on a virtual machine, memory that nobody has used for some
 seconds may take longer to get than to compute with, and whoever comes first pays for all ("new memory" is the
-gain of these first times). The driver may use both cores while it solves the sample that a fit begins with,
-and the workers wait. Passes: one without arithmetic, a product with the transposed rows, Newton's with its
-Gram matrix. Bytes are those of our own messages, pickled; the loopback device counts everybody's.
+gain of these first times; gains above 2 come from there, too). The driver may use both cores while it solves
+the sample that a fit begins with, and the workers wait. Passes: one without arithmetic, a product with the
+transposed rows, Newton's with its Gram matrix. Bytes are those of our own messages, pickled; the loopback
+device counts everybody's.
 
 Spark MLlib gets two threads and cached rows, dask-ml two workers and rows in their memory as we do, both a
 fit to warm up and several settings; each runs in a process of its own, which is ended after the cap. A peer

@@ -125,12 +125,16 @@ def passes(task: dict[str, Any], say: Say) -> None:
 
 
 def calls(task: dict[str, Any], say: Say) -> None:
-    """Find the processor time of driver and scheduler, which share this process, for asking one worker."""
+    """Find the processor time of driver and scheduler, which share this process, for asking one worker.
+
+    The scheduler is between them, as on clusters that are too large for a connection to each worker.
+    """
     import dask.array as da
 
     from maxmargin.inputs.dask_blocks import dask_blocks
 
     with cluster_of(task["workers"]) as client:
+        client.direct_to_workers = False
         X = da.zeros((3200, 28), chunks=(100, -1), dtype=np.float32)
         rows = DaskRows(dask_blocks(X, np.arange(3200) % 2, None), client)
         say(ready=True)

@@ -101,7 +101,8 @@ def measured_table(measured: dict[str, Any]) -> str:
         ]
         for line in measured["fits"]
     ]
-    told = f"Asking one worker takes {1e3 * measured['seconds_per_call']:.1f} ms of driver and scheduler."
+    call = f"{1e3 * measured['seconds_per_call']:.1f} ms"
+    told = f"Asking one worker through the scheduler takes {call} of driver and scheduler."
     return f"{markdown(titles, rows)}\n\n{told}"
 
 
