@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from maxmargin import load_data, train
 from maxmargin.inputs.load import load_rows
+from maxmargin.labels import distinct
 from maxmargin.results import csr_rows
 from maxmargin.results.agreement_counts import _between
 from maxmargin.results.csr_rows import CsrRows
 from maxmargin.solvers.choose import SOLVERS
-from maxmargin.validation import distinct
 
 MATRIX = sp.random_array((40, 7), density=0.3, format="csr", random_state=np.random.default_rng(1))
 ROWS = CsrRows((MATRIX.data, MATRIX.indices, MATRIX.indptr), MATRIX.shape)

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maxmargin.errors import FileFormatError, InvalidInput, InvalidParameter, MissingFile, UnreadableFile
+from maxmargin.inputs import store_drafts
 from maxmargin.inputs.growing_array import GrowingArray
 from maxmargin.inputs.row_store import is_row_store, open_store
 from maxmargin.inputs.store_drafts import remove_dead_drafts
@@ -90,11 +92,22 @@ def test_sparse_batches_may_be_narrower_than_the_rows(tmp_path):
     assert store.arrays["columns"].tolist() == [0, 3]
 
 
-def test_stored_rows_are_replaced_at_the_end(tmp_path):
+@pytest.mark.parametrize("can_exchange", [True, False])
+def test_stored_rows_are_replaced_at_the_end(tmp_path, can_exchange, monkeypatch):
+    if not can_exchange:
+        monkeypatch.setattr(store_drafts, "_exchanged", lambda one, other: False)
     store_batches(batches(X, Y, 4), tmp_path / "rows")
     store_batches(batches(X[:4], Y[:4], 4), tmp_path / "rows")
     assert open_store(tmp_path / "rows").n_rows == 4
     assert names_in(tmp_path) == ["rows"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="renameat2 is a call of Linux")
+def test_there_are_rows_at_every_moment_while_they_are_replaced(tmp_path, monkeypatch):
+    store_batches(batches(X, Y, 4), tmp_path / "rows")
+    monkeypatch.setattr(Path, "rename", None)  # what a killed process might do only in part
+    store_batches(batches(X[:4], Y[:4], 4), tmp_path / "rows")
+    assert open_store(tmp_path / "rows").n_rows == 4
 
 
 def test_an_array_that_is_not_finished_has_no_rows(tmp_path):

@@ -6,6 +6,7 @@ nobody holds one is of use to nobody.
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import os
 import secrets
@@ -13,7 +14,9 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["Draft", "remove_dead_drafts"]
+__all__ = ["Draft", "remove_dead_drafts", "take_place"]
+
+_HERE, _EXCHANGE = -100, 2  # of renameat2: paths count from the current folder, and both stay
 
 
 class Draft:
@@ -51,6 +54,31 @@ def _locked(folder: Path) -> int:
         return descriptor
     os.close(descriptor)
     return -1
+
+
+def take_place(draft: Path, target: Path) -> None:
+    """Give a folder that is complete its name; what was called so before is removed.
+
+    Where the system can exchange two names at once, there is no moment at which a killed process leaves
+    neither of them.
+    """
+    if not target.exists():
+        draft.rename(target)
+        return
+    retired = draft
+    if not _exchanged(draft, target):
+        retired = target.with_name(f"{draft.name}.old")
+        target.rename(retired)
+        draft.rename(target)
+    shutil.rmtree(retired, ignore_errors=True)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Let two folders exchange their names, if the system knows how to."""
+    rename = getattr(ctypes.CDLL(None), "renameat2", None)
+    if rename is None:
+        return False
+    return bool(rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0)
 
 
 def remove_dead_drafts(target: Path) -> None:

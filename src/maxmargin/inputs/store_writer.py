@@ -17,7 +17,7 @@ from maxmargin import __version__
 from maxmargin.errors import InvalidInput, InvalidParameter, MissingFile, UnreadableFile
 from maxmargin.inputs.growing_array import GrowingArray
 from maxmargin.inputs.row_store import FORMAT, INDEX, VERSION, RowStore, is_row_store, open_store
-from maxmargin.inputs.store_drafts import Draft, remove_dead_drafts
+from maxmargin.inputs.store_drafts import Draft, remove_dead_drafts, take_place
 from maxmargin.results.encoding import Encoding
 from maxmargin.validation import check_labels, check_matrix, check_weights
 
@@ -180,11 +180,7 @@ class StoreWriter:
             file.close()
         self._renumber_labels(np.argsort(order).astype(np.int32))
         self._write_index(classes[order])
-        retired = self._target.with_name(f"{self._draft.name}.old")
-        if self._target.exists():
-            self._target.rename(retired)
-        self._draft.rename(self._target)
-        shutil.rmtree(retired, ignore_errors=True)
+        take_place(self._draft, self._target)
 
     def _renumber_labels(self, places: NDArray[np.int32]) -> None:
         """Number the classes in their own order instead of that of their appearance."""
