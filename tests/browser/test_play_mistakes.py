@@ -6,6 +6,8 @@ import pytest
 from browser.looks import PHONE, assert_accessible, assert_fits
 from browser.play_pages import choose, screen_of, settle, state_of
 
+pytestmark = pytest.mark.slow
+
 # ---------------------------------------------------------------- what is no number
 
 

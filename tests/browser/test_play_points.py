@@ -9,6 +9,8 @@ import pytest
 from browser.looks import PHONE
 from browser.play_pages import choose, library_fit, number_in, saved_by, screen_of, settle, state_of
 
+pytestmark = pytest.mark.slow
+
 # ---------------------------------------------------------------- points
 
 

@@ -42,7 +42,7 @@ def test_kill_9_at_any_moment(tmp_path):
     calm = fit_in_a_process(folder).communicate()[0].strip()
     assert len(calm) == 64
     kills = 0
-    for growth in (1, 50_000, 90_000):
+    for growth in (1, 20_000, 40_000):  # of some 200,000: on a busy machine it goes on for a while
         reached = written(folder) + growth
         process = fit_in_a_process(folder)
         while process.poll() is None and written(folder) < reached:
