@@ -191,8 +191,7 @@ void bind_certificate(nanobind::module_& m) {
         .def_ro("loss", &CertificateTerms::loss)
         .def_ro("gap", &CertificateTerms::gap)
         .def_ro("dual", &CertificateTerms::dual)
-        .def_ro("balance", &CertificateTerms::balance)
-        .def_ro("largest_score", &CertificateTerms::largest_score);
+        .def_ro("balance", &CertificateTerms::balance);
     m.def("certificate_terms", &terms, nb::arg("loss"), nb::arg("z").noconvert(), nb::arg("sign").noconvert(),
           nb::arg("cost").noconvert(), nb::arg("b"), nb::arg("alpha").noconvert(),
           "Losses, duality gap, dual value and balance of scored rows.");

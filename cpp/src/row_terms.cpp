@@ -25,7 +25,6 @@ CertificateTerms terms_of(const ScoredRows& rows, std::int64_t first, std::int64
         terms.gap += Loss::fenchel_gap(m, a, c);
         terms.dual += Loss::dual_value(a, c);
         terms.balance += s * a;
-        terms.largest_score = std::max(terms.largest_score, std::fabs(rows.z[i]));
     }
     return terms;
 }
@@ -50,7 +49,6 @@ CertificateTerms terms_of<loss::Logistic>(const ScoredRows& rows, std::int64_t f
         terms.gap += gap;
         terms.dual += both >= 0.1 * loss && gap <= 0.5 * both ? both - gap : loss::Logistic::dual_value(a, c);
         terms.balance += rows.sign[i] * a;
-        terms.largest_score = std::max(terms.largest_score, std::fabs(rows.z[i]));
     }
     return terms;
 }
@@ -70,7 +68,6 @@ bool certificate_terms(std::string_view name, const ScoredRows& rows, double b, 
                 terms.gap += part.gap;
                 terms.dual += part.dual;
                 terms.balance += part.balance;
-                terms.largest_score = std::max(terms.largest_score, part.largest_score);
             }
         }
     });

@@ -238,9 +238,6 @@ class CertificateTerms:
     @property
     def balance(self) -> float: ...
 
-    @property
-    def largest_score(self) -> float: ...
-
 def certificate_terms(loss: str, z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> CertificateTerms:
     """Losses, duality gap, dual value and balance of scored rows."""
 

@@ -7,34 +7,21 @@ one, or asked for anything outside of itself. A page that is served adds its add
 
 from __future__ import annotations
 
-import os
-import shutil
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from programs import path_of
 
-NEEDED = "MAXMARGIN_NEEDS_BROWSER"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SECONDS = 30  # for one action of a page on a busy machine
-
-
-def executable() -> str:
-    """Return the browser's path; without one, skip, or fail where it is needed."""
-    found = next((path for path in map(shutil.which, NAMES) if path is not None), None)
-    if found is None:
-        because = "there is no Chromium (Debian: apt-get install chromium)"
-        if os.environ.get(NEEDED):
-            pytest.fail(f"{because}, and {NEEDED} is set")
-        pytest.skip(because)
-    return found
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """Yield the browser, one for all tests of a process."""
-    path = executable()
+    path = path_of(NAMES, "chromium", "MAXMARGIN_NEEDS_BROWSER")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

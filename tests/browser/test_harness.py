@@ -63,7 +63,9 @@ FAULTS = {
 
 def run_tests(folder: Path, text: str, **environment: str) -> str:
     """Run tests that use the harness in a process of their own; return what is said about them."""
-    (folder / "conftest.py").write_text((Path(__file__).parent / "conftest.py").read_text(encoding="utf-8"))
+    here = Path(__file__).parent
+    for module in (here / "conftest.py", here.parent / "programs.py"):
+        (folder / module.name).write_text(module.read_text(encoding="utf-8"))
     (folder / "test_page.py").write_text(text)
     kept = {name: value for name, value in os.environ.items() if name != "MAXMARGIN_NEEDS_BROWSER"}
     command = [sys.executable, "-m", "pytest", "-p", "no:xdist", "-rA", "--rootdir", str(folder), str(folder)]

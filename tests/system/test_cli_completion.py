@@ -5,6 +5,7 @@ import shutil
 import subprocess
 
 import pytest
+from programs import path_of
 
 from maxmargin.cli.completion import SHELLS, described
 from maxmargin.cli.program import COMMANDS, build_parser
@@ -114,10 +115,9 @@ def test_every_command_and_choice_is_there(script, shell):
 
 @pytest.mark.parametrize(("shell", "flag"), [("zsh", "-n"), ("fish", "--no-execute"), ("bash", "-n")])
 def test_shells_accept_their_script(script, folder, shell, flag):
-    if shutil.which(shell) is None:
-        pytest.skip(f"needs {shell}")
+    program = path_of((shell,), shell, "MAXMARGIN_NEEDS_SHELLS")
     (folder / "script").write_text(script(shell))
-    done = subprocess.run([shell, flag, "script"], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([program, flag, "script"], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -80,17 +80,18 @@ class Loading:
 
     def _where_they_lie(self, persisted: _Persisted) -> dict[int, str]:
         """Return the workers that have the rows, by block; nothing if these had better be moved."""
-        n_rows, n_bytes = self._blocks.size or (0, 0)
-        n_columns = persisted.n_columns
-        n_blocks = len(persisted.futures[0])
-        if _RECORDS * 8 * (n_columns + 1) ** 2 * n_blocks > n_bytes or n_rows == 0:
-            return {}
         rows = persisted.futures[0]
-        who: dict[Any, Any] = self._homes.client.who_has(rows)
-        homes = {number: min(who.get(future.key) or [""]) for number, future in enumerate(rows)}
-        most = _UNEVEN * n_blocks / max(self._homes.n_workers, 1) + 1
-        is_even = max(Counter(homes.values()).values()) <= most
-        return homes if is_even and "" not in homes.values() else {}
+        n_bytes = self._blocks.size[1] if self._blocks.size is not None else 0
+        if _RECORDS * 8 * (persisted.n_columns + 1) ** 2 * len(rows) > n_bytes:
+            return {}
+        found: dict[Any, Any] = self._homes.client.who_has(rows)
+        holders = [found.get(future.key, ()) for future in rows]
+        if not all(holders):
+            return {}
+        homes = {number: min(addresses) for number, addresses in enumerate(holders)}
+        share = len(rows) / self._homes.n_workers
+        is_even = max(Counter(homes.values()).values()) <= _UNEVEN * share + 1
+        return homes if is_even else {}
 
 
 @dataclass(frozen=True, eq=False)

@@ -87,7 +87,7 @@ _last_asked: dict[str, float] = {}
 _turns: dict[tuple[str, str], asyncio.Lock] = {}
 _over: dict[str, None] = {}  # fits that have ended, the oldest first
 _lock = threading.Lock()
-_later: threading.Timer | None = None
+_give_back_timer: threading.Timer | None = None
 
 # Seconds after which a fit that asks for nothing is taken for dead, its driver having been killed. One that
 # was only slow is sent its blocks again.
@@ -173,12 +173,12 @@ def _forget(fit: str) -> None:
 
 
 def _give_back_later() -> None:
-    global _later
-    if _later is not None:
-        _later.cancel()
-    _later = threading.Timer(BETWEEN_FITS, _give_back)
-    _later.daemon = True
-    _later.start()
+    global _give_back_timer
+    if _give_back_timer is not None:
+        _give_back_timer.cancel()
+    _give_back_timer = threading.Timer(BETWEEN_FITS, _give_back)
+    _give_back_timer.daemon = True
+    _give_back_timer.start()
 
 
 def _give_back() -> None:

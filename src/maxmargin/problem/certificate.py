@@ -78,7 +78,6 @@ class _Terms:
     gap: float
     dual: float
     balance: float
-    largest_score: float
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ class _SumTerms:
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Terms:
         z, sign, cost, alpha = pieces
         terms = _core.certificate_terms(self.loss, z, sign, cost, self.b, alpha)
-        return _Terms(terms.loss, terms.gap, terms.dual, terms.balance, terms.largest_score)
+        return _Terms(terms.loss, terms.gap, terms.dual, terms.balance)
 
     def merge(self, first: _Terms, second: _Terms) -> _Terms:
         return _Terms(
@@ -99,7 +98,6 @@ class _SumTerms:
             first.gap + second.gap,
             first.dual + second.dual,
             first.balance + second.balance,
-            max(first.largest_score, second.largest_score),
         )
 
 
@@ -143,7 +141,7 @@ def examine(
         np.multiply(seen.v, scale, out=seen.v)
         rows.reduce(Scale(scale), feasible, feasible, token=token)
     terms = rows.reduce(_SumTerms(problem.loss, offset), z, sign, cost, feasible, token=token)
-    certificate = _conclude(problem, w, offset, seen.v, terms)
+    certificate = _conclude(problem, w, offset, seen, terms)
     return Examination(w, offset, interval, feasible, z, certificate)
 
 
@@ -163,7 +161,8 @@ def _best_scale(problem: Problem, seen: _Products) -> float:
     return best if abs(best - 1.0) > _WORTH_SCALING else 1.0
 
 
-def _conclude(problem: Problem, w: Array, b: float, v: Array, terms: _Terms) -> Certificate:
+def _conclude(problem: Problem, w: Array, b: float, seen: _Products, terms: _Terms) -> Certificate:
+    v = seen.v
     objective = 0.5 * inner(w, w) + terms.loss + problem.offset.penalty(b)
     dual = terms.dual - 0.5 * inner(v, v)
     difference = np.subtract(w, v, out=v)  # v is ours, and as long as there are columns
@@ -174,7 +173,7 @@ def _conclude(problem: Problem, w: Array, b: float, v: Array, terms: _Terms) -> 
         dual -= 0.5 * implied * implied
         gap += 0.5 * (own - implied) * (own - implied)
     elif problem.offset.kind == "free" and terms.balance != 0:
-        gap, price = _pay_for_imbalance(problem, gap, abs(terms.balance), abs(b), terms.largest_score)
+        gap, price = _pay_for_imbalance(problem, gap, abs(terms.balance), abs(b), seen.largest_score)
         dual -= price
     return finite_certificate("duality", problem, objective, dual, gap)
 

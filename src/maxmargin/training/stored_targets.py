@@ -87,12 +87,13 @@ class _Weigh:
         labels, *weights = pieces
         if len(labels) and not 0 <= labels.min() <= labels.max() < self.n_classes:
             raise InvalidInput("a row's label is none of the classes: the file of labels is damaged")
-        totals = np.bincount(labels, weights=weights[0] if weights else None, minlength=self.n_classes)
-        heaviest = np.ones(self.n_classes)
-        if weights:
-            heaviest[:] = 0.0
-            np.maximum.at(heaviest, labels, weights[0])
-        return totals.astype(np.float64), heaviest
+        counted = np.bincount(labels, weights=weights[0] if weights else None, minlength=self.n_classes)
+        totals = counted.astype(np.float64)
+        if not weights:
+            return totals, np.ones(self.n_classes)
+        heaviest = np.zeros(self.n_classes)
+        np.maximum.at(heaviest, labels, weights[0])
+        return totals, heaviest
 
     def merge(self, first: _Weights, second: _Weights) -> _Weights:
         return first[0] + second[0], np.maximum(first[1], second[1])

@@ -15,11 +15,10 @@ struct ScoredRows {
 };
 
 struct CertificateTerms {
-    double loss = 0;           // Σ c ℓ(m)
-    double gap = 0;            // Σ c ℓ(m) + c ℓ*(−α/c) + α m, without cancellation
-    double dual = 0;           // −Σ c ℓ*(−α/c)
-    double balance = 0;        // Σ s α
-    double largest_score = 0;  // max |z| over rows that cost anything
+    double loss = 0;     // Σ c ℓ(m)
+    double gap = 0;      // Σ c ℓ(m) + c ℓ*(−α/c) + α m, without cancellation
+    double dual = 0;     // −Σ c ℓ*(−α/c)
+    double balance = 0;  // Σ s α
 };
 
 // Returns false when no dual loss has that name.
