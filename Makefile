@@ -30,6 +30,9 @@ runtime_requirements = $(1)/bin/python -c 'import tomllib; \
 # $(call install_package,ENVIRONMENT,SETTINGS): compile what changed and install in place
 install_package = $(install_into) --no-build-isolation --no-deps -C cmake.define.MAXMARGIN_WERROR=ON $(2) -e .
 
+# Where the package is compiled, and the C++ tests with it: they link the same object files.
+BUILD := build/python
+
 CPP_FILES   := $(shell find cpp -name '*.cpp' -o -name '*.hpp')
 BUILD_FILES := CMakeLists.txt $(filter-out cpp/tests/%,$(CPP_FILES))
 
@@ -51,7 +54,8 @@ $(VENV)/.environment: pyproject.toml
 
 $(VENV)/.built: $(VENV)/.environment $(BUILD_FILES)
 	@echo "building maxmargin"
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(call install_package,$(VENV))
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(call install_package,$(VENV),\
+	    -C build-dir=$(BUILD) -C cmake.define.MAXMARGIN_CPP_TESTS=ON)
 	@touch $@
 
 $(VENV)/.tools: $(VENV)/.environment
@@ -70,20 +74,35 @@ demo: $(VENV)/.built ## train on a data set that ships with the package, draw it
 
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
+# What the order of sums could change: contracts, and the numbers that the documentation shows.
+CONTRACTS := tests/contracts tests/unit/test_examples.py
+
+# Tools are installed, and style and types checked, while C++ is compiled.
+check_all_but_python = @$(MAKE) --no-print-directory --jobs=2 lint check-cpp
+
 .PHONY: test
-test: lint check-cpp $(VENV)/.built $(VENV)/.tools ## lint, C++ tests and Python tests
+test: ## lint, C++ tests and Python tests
+	$(check_all_but_python)
 	$(PYTEST)
 
 .PHONY: test-all
-test-all: lint check-cpp $(VENV)/.built $(VENV)/.tools $(VENV)/.docs ## the same with the slow tests
+test-all: ## the same with the slow tests, and the contracts on every instruction set of this machine
+	$(check_all_but_python)
+	@$(MAKE) --no-print-directory $(VENV)/.docs
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-all} $(PYTEST) -m "slow or not slow"
+	@set -e; for cpu in $$($(BIN)/python -c 'from maxmargin._core import available_cpus; print(*available_cpus())'); do \
+	    echo "contracts, MAXMARGIN_CPU=$$cpu"; MAXMARGIN_CPU=$$cpu $(PYTEST) $(CONTRACTS); done
+
+.PHONY: test-baseline
+test-baseline: $(VENV)/.built $(VENV)/.tools ## the contracts as on a processor without AVX2
+	MAXMARGIN_CPU=baseline $(PYTEST) $(CONTRACTS)
 
 .PHONY: lint
-lint: $(VENV)/.built $(VENV)/.tools ## style, types, layers
+lint: $(VENV)/.tools ## style, types, layers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	PYTHONPATH=src $(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run -Werror $(CPP_FILES)
 	$(BIN)/codespell
 
@@ -96,15 +115,14 @@ format: $(VENV)/.tools ## rewrite Python and C++ files in the project's style
 # $(call cpp_tests,BUILD DIRECTORY,CMAKE OPTIONS): build the C++ tests, without Python
 cpp_tests = $(BIN)/cmake -S . -B $(1) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja --log-level=WARNING \
     -DMAXMARGIN_PYTHON=OFF -DMAXMARGIN_CPP_TESTS=ON -DMAXMARGIN_WERROR=ON $(2) > $(1).log \
-    && $(BIN)/cmake --build $(1) --parallel $(CORES) -- --quiet
+    && $(BIN)/cmake --build $(1) --target maxmargin_tests --parallel $(CORES) -- --quiet
 
 .PHONY: check-cpp
-check-cpp: $(VENV)/.environment ## C++ tests
-	@mkdir -p build
-	@$(call cpp_tests,build/cpp)
+check-cpp: $(VENV)/.built ## C++ tests
+	@$(BIN)/cmake --build $(BUILD) --target maxmargin_tests --parallel $(CORES) -- --quiet
 	@# A weak symbol compiled for a newer processor could be the copy that the linker keeps for all.
-	@! nm -A build/cpp/CMakeFiles/maxmargin_primitives_*/cpp/src/primitives/*.cpp.o | grep ' [WVu] '
-	build/cpp/maxmargin_tests
+	@! nm -A $(BUILD)/CMakeFiles/maxmargin_primitives_*/cpp/src/primitives/*.cpp.o | grep ' [WVu] '
+	$(BUILD)/maxmargin_tests
 
 # ---------------------------------------------------------------- sanitizers
 

@@ -26,6 +26,15 @@ if (
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(scope="session")
+def two_workers():
+    """A client of a Dask cluster of two processes, for tests that leave their workers alive and well."""
+    from reference.clusters import processes
+
+    with processes(2) as client:
+        yield client
+
+
 @pytest.fixture
 def close_figures():
     """Leave no figure of a test behind."""

@@ -137,6 +137,15 @@ void bind_rows(nanobind::module_& m) {
                 return stop;
             },
             "Whether to end now; raises what a signal handler raised.")
+        .def(
+            "interrupt_highs",
+            [](PythonStopToken& self, nb::handle, nb::handle, nb::handle, nb::handle input, nb::handle) {
+                if (self.poll()) input.attr("user_interrupt") = true;
+            },
+            nb::arg("kind"), nb::arg("message"), nb::arg("output"), nb::arg("input"), nb::arg("data").none(),
+            "A callback for HiGHS: end its run if this token says so. What a signal handler raises, the\n"
+            "next poll hands on: nothing may be raised through HiGHS. Python could not do that: handlers\n"
+            "run before the first line of a function.")
         .def_prop_ro("stopped", &PythonStopToken::stopped);
     nb::exception<Stopped>(m, "Stopped");
 

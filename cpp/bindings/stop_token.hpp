@@ -8,6 +8,7 @@
 #include <chrono>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "maxmargin/stop.hpp"
 
@@ -43,7 +44,7 @@ class PythonStopToken final : public StopToken {
             last_asked_ = now;
             nb::gil_scoped_acquire gil;
             if (PyErr_CheckSignals() != 0) {
-                signalled_ = true;
+                raised_.emplace();
                 stopped_.store(true, std::memory_order_relaxed);
             }
         }
@@ -62,9 +63,10 @@ class PythonStopToken final : public StopToken {
     // Called with the interpreter's lock held, after a kernel: hands on the exception of the signal handler.
     // It waits on the thread that asked; others only see that they are to stop.
     void raise_signal() {
-        if (std::this_thread::get_id() != owner_ || !signalled_) return;
-        signalled_ = false;
-        throw nb::python_error();
+        if (std::this_thread::get_id() != owner_ || !raised_) return;
+        nb::python_error error = std::move(*raised_);
+        raised_.reset();
+        throw error;
     }
 
   private:
@@ -75,7 +77,8 @@ class PythonStopToken final : public StopToken {
     static constexpr std::chrono::milliseconds kBetweenQuestions{50};
 
     std::atomic<bool> stopped_{false};
-    bool listening_, has_deadline_ = false, signalled_ = false;
+    bool listening_, has_deadline_ = false;
+    std::optional<nb::python_error> raised_;  // by a signal handler, until raise_signal hands it on
     std::thread::id owner_;
     Clock::time_point last_asked_, began_, told_, deadline_;
 };

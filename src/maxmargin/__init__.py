@@ -45,6 +45,7 @@ _PUBLIC = {
     "MarginBoundaryDisplay": "maxmargin.displays.margin_boundary",
     "MarginHistogramDisplay": "maxmargin.displays.margin_histogram",
     "MarginProjectionDisplay": "maxmargin.displays.margin_projection",
+    "MissingClassWarning": "maxmargin.errors",
     "OneOverLambdaT": "maxmargin.solvers.step_rules",
     "OneOverSqrtT": "maxmargin.solvers.step_rules",
     "OneOverT": "maxmargin.solvers.step_rules",

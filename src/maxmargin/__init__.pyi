@@ -16,6 +16,7 @@ from maxmargin.errors import CacheWarning as CacheWarning
 from maxmargin.errors import CalibrationWarning as CalibrationWarning
 from maxmargin.errors import ConvergenceWarning as ConvergenceWarning
 from maxmargin.errors import LeaveOneOutWarning as LeaveOneOutWarning
+from maxmargin.errors import MissingClassWarning as MissingClassWarning
 from maxmargin.errors import SkippedLines as SkippedLines
 from maxmargin.estimators.exponential import ExponentialLossClassifier as ExponentialLossClassifier
 from maxmargin.estimators.hard_margin import HardMarginSVM as HardMarginSVM

@@ -69,6 +69,13 @@ class StopToken:
     def poll(self) -> bool:
         """Whether to end now; raises what a signal handler raised."""
 
+    def interrupt_highs(self, kind: object, message: object, output: object, input: object, data: object | None) -> None:
+        """
+        A callback for HiGHS: end its run if this token says so. What a signal handler raises, the
+        next poll hands on: nothing may be raised through HiGHS. Python could not do that: handlers
+        run before the first line of a function.
+        """
+
     @property
     def stopped(self) -> bool: ...
 

@@ -22,6 +22,7 @@
         ├── ClusterWarning                 little memory, different processors, a slow worker
         ├── ConvergenceWarning             the certified gap is above the tolerance asked for
         ├── LeaveOneOutWarning             leave-one-out says little about new examples here
+        ├── MissingClassWarning            weights of 0, or a split, took all rows of some class
         └── SkippedLines                   lines of a file were left out, as was asked for
 
 The built-in class in brackets is a second base, so that code which knows nothing of maxmargin
@@ -39,6 +40,7 @@ from maxmargin.warning_kinds import (
     ClusterWarning,
     ConvergenceWarning,
     LeaveOneOutWarning,
+    MissingClassWarning,
     SkippedLines,
 )
 
@@ -53,6 +55,7 @@ __all__ = [
     "InvalidParameter",
     "LeaveOneOutWarning",
     "MaxMarginError",
+    "MissingClassWarning",
     "MissingFile",
     "ModelFileError",
     "NoFiniteOptimum",

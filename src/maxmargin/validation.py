@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import numbers
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ __all__ = [
     "check_positive",
     "check_weights",
     "refuse_dates",
+    "refuse_masked",
 ]
 
 
@@ -33,10 +35,18 @@ def check_positive(name: str, value: Any, *, or_none: bool = False, integer: boo
         return None
     kind = numbers.Integral if integer else numbers.Real
     good = isinstance(value, kind) and not isinstance(value, (bool, np.bool_))
-    if good and value > 0 and math.isfinite(value):
+    if good and value > 0 and (integer or _is_finite(value)):
         return int(value) if integer else float(value)
     wanted = "a positive whole number" if integer else "a positive number"
     raise InvalidParameter(f"{name} must be {wanted}{' or None' if or_none else ''}; got {name}={value!r}")
+
+
+def _is_finite(value: Any) -> bool:
+    """Return whether a number is finite as a floating-point number, which a large whole one may not be."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
@@ -113,12 +123,13 @@ def _as_array(X: Any) -> NDArray[Any]:
         raise TypeError("np.matrix is not supported. Convert it to an array with np.asarray.")
     if isinstance(X, (str, os.PathLike)):
         raise InvalidInput(f"X must be a table of numbers; got the path {str(X)!r}. Read it with load_data.")
-    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
-        row, column = np.argwhere(np.ma.getmaskarray(X))[0][:2]
+    if isinstance(X, Mapping):
         raise InvalidInput(
-            f"X contains masked values, the first in row {row}, column {column} (counted from 0). "
-            "Remove or impute such values."
+            f"X must be a table of numbers; got a {type(X).__name__}. pandas.DataFrame(X) makes one."
         )
+    refuse_masked("X", X)
+    for row in X if isinstance(X, (list, tuple)) else ():
+        refuse_masked("a row of X", row)
     refuse_dates(X)
     try:
         array = np.asarray(X)
@@ -131,6 +142,17 @@ def _as_array(X: Any) -> NDArray[Any]:
         except (TypeError, ValueError):
             pass  # some column holds no numbers; which one is found below
     return array
+
+
+def refuse_masked(what: str, values: Any) -> None:
+    """Refuse a masked array in which something is masked: that is missing, and NumPy would forget it."""
+    if type(values) is np.ndarray or not isinstance(values, np.ma.MaskedArray) or not np.ma.is_masked(values):
+        return
+    place = np.argwhere(np.ma.getmaskarray(values))[0]
+    where = f"row {place[0]}, column {place[1]}" if len(place) == 2 else f"place {place[0]}"
+    raise InvalidInput(
+        f"{what} contains masked values, the first in {where} (counted from 0). Remove or impute such values."
+    )
 
 
 def _as_numbers(array: NDArray[Any]) -> NDArray[Any]:
@@ -169,6 +191,8 @@ def _numbers_from_objects(array: NDArray[Any]) -> NDArray[np.float64]:
 def _check_sparse(X: Any) -> Any:
     if X.ndim != 2:
         raise InvalidInput(f"Expected 2D sparse matrix, got {X.ndim} dimensions.")
+    if X.dtype == np.float16:
+        X = X.astype(np.float32)  # SciPy cannot compute with half precision
     csr = X.tocsr()
     if csr.dtype.kind == "c":
         raise InvalidInput(f"Complex data not supported: X has dtype {csr.dtype}.")
@@ -216,6 +240,7 @@ def check_labels(y: Any, n_rows: int) -> NDArray[Any]:
     """Return y as a vector of labels, one for each row."""
     if y is None:
         raise InvalidInput("y is missing: fit needs one label for each row (requires y to be passed).")
+    refuse_masked("y", y)
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
@@ -256,8 +281,12 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None
         return None
     if isinstance(sample_weight, numbers.Real):
         sample_weight = np.full(n_rows, sample_weight)
+    refuse_masked("sample_weight", sample_weight)
     try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
+        given = np.asarray(sample_weight)
+        if given.dtype.kind in "cmM":
+            raise TypeError
+        weights = given.astype(np.float64, copy=False)
     except (TypeError, ValueError):
         raise InvalidInput("sample_weight must hold numbers, one for each row.") from None
     if weights.ndim != 1:

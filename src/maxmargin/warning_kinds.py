@@ -8,6 +8,7 @@ __all__ = [
     "ClusterWarning",
     "ConvergenceWarning",
     "LeaveOneOutWarning",
+    "MissingClassWarning",
     "SkippedLines",
 ]
 
@@ -85,6 +86,23 @@ class LeaveOneOutWarning(UserWarning):
     ...     found = leave_one_out(LinearSVM(C=1e-3), [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1])
     >>> issubclass(caught[0].category, LeaveOneOutWarning), found.is_meaningful
     (True, False)
+    """
+
+
+class MissingClassWarning(UserWarning):
+    """There was no row of some class to learn from: weights of 0, or a split, took them all.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from maxmargin import LinearSVMCV, MissingClassWarning
+    >>> from sklearn.model_selection import KFold
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 1, 2, 2]
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     model = LinearSVMCV(Cs=[1.0], cv=KFold(3)).fit(X, y)
+    >>> [warning.category is MissingClassWarning for warning in caught], model.best_score_
+    ([True], 0.0)
     """
 
 

@@ -49,6 +49,7 @@ PUBLIC = [
     "MarginBoundaryDisplay",
     "MarginHistogramDisplay",
     "MarginProjectionDisplay",
+    "MissingClassWarning",
     "OneOverLambdaT",
     "OneOverSqrtT",
     "OneOverT",

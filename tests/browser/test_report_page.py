@@ -238,6 +238,26 @@ def test_text_of_the_data_stays_text(page, tmp_path):
     assert page.title() == f"Title {trap}"
 
 
+def test_what_is_no_script_of_the_page_does_not_run(browser, tmp_path):
+    """Were text to reach the page as markup after all, its policy would keep it from doing anything."""
+    file = tumour_report(tmp_path)
+    trap = (
+        "<script>window.trapped = 1</script><img src=x onerror='window.trapped = 1'>"
+        "<style>h1 { color: rgb(1, 2, 3) }</style><iframe src='data:text/html,x'></iframe>"
+    )
+    content = file.read_text(encoding="utf-8")
+    file.write_text(content.replace("</h1>", f"</h1>{trap}", 1), encoding="utf-8")
+    page = browser.new_context().new_page()  # not the fixture: each refusal is an error on the console
+    refused = []
+    page.on("console", lambda message: refused.append(message.text))
+    page.goto(file.as_uri())
+    assert page.evaluate("document.documentElement.dataset.ready") == "yes"
+    assert page.evaluate("window.trapped") is None
+    assert page.locator("h1").evaluate("h => getComputedStyle(h).color") != "rgb(1, 2, 3)"
+    assert len([text for text in refused if "Content Security Policy" in text]) >= 4
+    page.context.close()
+
+
 def test_many_classes_redacted(page, tmp_path):
     rng = np.random.default_rng(1)
     centres = rng.normal(size=(5, 8))

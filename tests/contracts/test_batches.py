@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from covering import every_pair
 from interrupts import interrupt_when
 from sklearn.base import clone
 
@@ -58,10 +59,7 @@ WAYS = {
 # ---------------------------------------------------------------- the same bits
 
 
-@pytest.mark.parametrize("learner", AVERAGED)  # HingeSGD keeps the best weights: see below
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("shuffle", [False, True, "draws"])
-@pytest.mark.parametrize("wrap", [np.asarray, sp.csr_array])
+@every_pair(wrap=[np.asarray, sp.csr_array], shuffle=[False, True, "draws"], classes=[2, 3], learner=AVERAGED)
 def test_batches_are_the_same_calls_of_partial_fit(learner, classes, shuffle, wrap):
     X, y = rows(classes=classes)
     batches = cut(wrap(X), y)

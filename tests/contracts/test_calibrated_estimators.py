@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from covering import every_pair
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
@@ -42,9 +43,7 @@ def overlapping():
 # ---------------------------------------------------------------- what they are
 
 
-@pytest.mark.parametrize("kind", CALIBRATIONS)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("n_classes", [2, 3])
+@every_pair(n_classes=[2, 3], loss=LOSSES, kind=CALIBRATIONS)
 def test_every_loss_and_number_of_classes(kind, loss, n_classes):
     X, y = load_iris(return_X_y=True)
     X, y = X[y < n_classes], y[y < n_classes]

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from catalogue import LOSSES, OFFSETS, PROBLEMS, SMALL_INTEGERS, STORAGES, optimum, problem_data, task
+from covering import every_pair
 from reference.oracles import by_clarabel, by_piqp
 from reference.task import FORMULAS
 
 from maxmargin.losses.table import dual_form
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offset", OFFSETS)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -19,9 +21,9 @@ def test_oracles_bracket_the_optimum_to_eleven_digits(name, loss, offset):
     assert best.high - best.low <= 1e-11 * best.high
 
 
-@pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-@pytest.mark.parametrize("name", ["overlapping", "duplicated rows", "d > n", "n > d"])
+@every_pair(
+    name=["overlapping", "duplicated rows", "d > n", "n > d"], loss=["hinge", "squared_hinge"], offset=OFFSETS
+)
 def test_two_oracles_agree(name, loss, offset):
     told = task(name, loss, offset)
     values = []

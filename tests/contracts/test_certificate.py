@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from catalogue import LOSSES, OFFSETS, PROBLEMS, Example, example, optimum, problem_data, problem_of, task
+from covering import every_pair
 from reference.honesty import ROUNDING, check_honesty, rounding_of
 from reference.oracles import Optimum, find_optimum
 from reference.task import FORMULAS, Task
@@ -47,9 +48,7 @@ def primal_points(task: Task, best: Optimum, seed: int) -> Iterator[tuple[np.nda
     yield best.w * (1 + 1e-4 * random.normal(size=d)), best.b + offset * 1e-4
 
 
-@pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", PROBLEMS)
+@every_pair(name=PROBLEMS, loss=LOSSES, offset=OFFSETS)
 def test_honest_everywhere(name, loss, offset):
     told, best = task(name, loss, offset), optimum(name, loss, offset)
     problem = problem_of(told)
@@ -65,9 +64,7 @@ def test_honest_everywhere(name, loss, offset):
         np.testing.assert_array_equal(alpha, given, err_msg=f"{kind}: the caller's numbers were changed")
 
 
-@pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", PROBLEMS)
+@every_pair(name=PROBLEMS, loss=LOSSES, offset=OFFSETS)
 def test_tight_at_the_optimum(name, loss, offset):
     """With the oracle's weights and dual point hardly any gap is left: honesty is not bought by pessimism."""
     told, best = task(name, loss, offset), optimum(name, loss, offset)
@@ -77,9 +74,9 @@ def test_tight_at_the_optimum(name, loss, offset):
     assert point.certificate.relative_gap <= left / best.low
 
 
-@pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", ["overlapping", "costs far apart", "rows of cost 0", "imbalance 1:1000"])
+@every_pair(
+    name=["overlapping", "costs far apart", "rows of cost 0", "imbalance 1:1000"], loss=LOSSES, offset=OFFSETS
+)
 def test_the_kept_dual_point_proves_the_bound(name, loss, offset):
     """The bound can be had again from `alpha` alone, by the reference's formula."""
     told, best = task(name, loss, offset), optimum(name, loss, offset)
@@ -125,9 +122,7 @@ DEGENERATE = {
 }
 
 
-@pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", DEGENERATE)
+@every_pair(name=DEGENERATE, loss=LOSSES, offset=OFFSETS)
 def test_degenerate_problems_have_finite_certificates(name, loss, offset):
     data, kind = DEGENERATE[name](), OFFSETS[offset]
     told = Task(data.X, data.sign, data.cost, loss, kind.kind, kind.scale)
@@ -151,9 +146,7 @@ def test_a_missing_class_costs_nothing_with_a_free_offset(name, loss):
     assert (point.certificate.objective, point.certificate.gap, point.certificate.relative_gap) == (0, 0, 0)
 
 
-@pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", PROBLEMS)
+@every_pair(name=PROBLEMS, loss=LOSSES, offset=OFFSETS)
 def test_value_at_zero(name, loss, offset):
     told = task(name, loss, offset)
     assert value_at_zero(problem_of(told)) == pytest.approx(float(told.value_at_zero()), rel=1e-12)

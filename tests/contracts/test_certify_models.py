@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from covering import every_pair
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import (
     LogisticRegression,
@@ -198,9 +199,9 @@ def test_columns_in_another_order_are_refused(cancer):
 # ---------------------------------------------------------------- our own estimators
 
 
-@pytest.mark.parametrize("form", [{"C": 0.3}, {"lam": 0.01}])
-@pytest.mark.parametrize("penalize", [False, True])
-@pytest.mark.parametrize("name", ["LinearSVM", "LogisticRegression"])
+@every_pair(
+    name=["LinearSVM", "LogisticRegression"], penalize=[False, True], form=[{"C": 0.3}, {"lam": 0.01}]
+)
 def test_own_estimators(name, penalize, form, cancer, weights):
     kind = getattr(maxmargin, name)
     model = kind(**form, penalize_intercept=penalize, class_weight="balanced", tol=1e-6)

@@ -6,10 +6,12 @@ import scipy.sparse
 import sklearn.linear_model
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
     KFold,
+    LeaveOneGroupOut,
     RepeatedStratifiedKFold,
     ShuffleSplit,
     StratifiedKFold,
@@ -18,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from maxmargin import LinearSVM, LinearSVMCV, LogisticRegression, LogisticRegressionCV
+from maxmargin.errors import InvalidInput, MissingClassWarning
 
 CS = [0.003, 0.1, 3.0]
 
@@ -260,9 +263,110 @@ def test_every_fit_is_certified_and_the_refit_too(tumours):
 
 
 def test_without_refit_there_is_no_model(tumours):
-    model = LinearSVMCV(CS, refit=False).fit(*tumours)
+    model = LogisticRegressionCV(CS, refit=False).fit(*tumours)
     assert model.C_ in CS
-    with pytest.raises(AttributeError, match="refit=False"):
-        model.predict(tumours[0])
-    with pytest.raises(AttributeError, match="refit=False"):
-        model.coef_  # noqa: B018 - looking it up is the test
+    questions = {
+        "agreements": tumours,
+        "certify": tumours,
+        "decision_function": tumours[:1],
+        "equations": (),
+        "losses": tumours,
+        "margins": tumours,
+        "predict": tumours[:1],
+        "predict_log_proba": tumours[:1],
+        "predict_proba": tumours[:1],
+        "reliability": tumours,
+        "score": tumours,
+        "slacks": tumours,
+        "to_model": (),
+        "training_error": tumours,
+    }
+    for name, arguments in questions.items():
+        with pytest.raises(NotFittedError, match=r"fitted with refit=False: C_ is "):
+            getattr(model, name)(*arguments)
+    for name in ("coef_", "intercept_", "certificate_", "best_estimator_"):
+        with pytest.raises(AttributeError, match=f"'{name}': with refit=False there is no model, only C_"):
+            getattr(model, name)
+
+
+# ---------------------------------------------------------------- splits that lack a class
+
+WITHOUT_A_CLASS = {
+    "sorted rows": KFold(3),
+    "all but one": LeaveOneGroupOut(),
+    "some splits": [
+        (np.arange(50, 150, 2), np.arange(1, 150, 2)),
+        (np.arange(1, 150, 2), np.arange(0, 150, 2)),
+    ],
+    "one split": [(np.arange(0, 100), np.arange(100, 150))],
+    "a generator": None,
+}
+SCORINGS = [
+    "error",
+    "accuracy",
+    "balanced_accuracy",
+    "log_loss",
+    "neg_log_loss",
+    "neg_brier_score",
+    "f1_macro",
+]
+
+
+def splits_without_a_class(kind, y):
+    if kind == "a generator":
+        return ((np.flatnonzero(y != label), np.flatnonzero(y == label)) for label in np.unique(y))
+    return WITHOUT_A_CLASS[kind]
+
+
+@pytest.mark.parametrize("kind", WITHOUT_A_CLASS)
+@pytest.mark.parametrize(
+    ("chooses", "peer"), [(LinearSVMCV, LinearSVM), (LogisticRegressionCV, LogisticRegression)]
+)
+def test_rows_of_a_class_that_a_split_lacks_are_errors(flowers, chooses, peer, kind):
+    """As GridSearchCV scores them, and the fit of all rows knows all classes."""
+    X, y = flowers
+    groups = y if kind == "all but one" else None
+    search = GridSearchCV(peer(tol=1e-9), {"C": CS}, cv=splits_without_a_class(kind, y))
+    search.fit(X, y, groups=groups)
+    model = chooses(CS, cv=splits_without_a_class(kind, y), scoring="accuracy", tol=1e-9)
+    with pytest.warns(
+        MissingClassWarning, match=r"split 0 has no row of (setosa|virginica).*StratifiedKFold"
+    ):
+        model.fit(X, y, groups=groups)
+    np.testing.assert_allclose(split_scores(model.cv_results_), split_scores(search.cv_results_))
+    assert model.classes_.tolist() == ["setosa", "versicolor", "virginica"]
+    assert model.coef_.shape == (3, 4)
+    assert model.certificate_.relative_gap <= model.tol
+
+
+@pytest.mark.filterwarnings("ignore::maxmargin.MissingClassWarning")
+@pytest.mark.parametrize(
+    "scoring", [*SCORINGS, lambda model, X, y: model.score(X, y)], ids=[*SCORINGS, "callable"]
+)
+@pytest.mark.parametrize("Cs", [CS, (0.1, ..., 1.0)], ids=["points", "range"])
+def test_every_scorer_judges_splits_that_lack_a_class(flowers, scoring, Cs):
+    model = LogisticRegressionCV(Cs, cv=WITHOUT_A_CLASS["some splits"], scoring=scoring).fit(*flowers)
+    assert np.isfinite(model.cv_results_["mean_test_score"]).all()
+
+
+def test_a_scorer_that_cannot_judge_a_split_is_named(flowers):
+    with pytest.raises(
+        InvalidInput, match=r"'neg_log_loss' cannot judge a split that holds out rows of setosa:"
+    ):
+        LogisticRegressionCV(CS, cv=KFold(3), scoring="neg_log_loss").fit(*flowers)
+
+
+def test_a_split_of_one_class_is_refused(tumours):
+    X, y = tumours
+    cv = [(np.flatnonzero(y == 1), np.flatnonzero(y == 0))]
+    with pytest.raises(InvalidInput, match=r"split 0 \(counted from 0\) trains on one class only, 1: use "):
+        LinearSVMCV(CS, cv=cv).fit(X, y)
+
+
+@pytest.mark.parametrize("scoring", ["error", "log_loss"])
+def test_probabilities_need_a_split_of_all_classes(flowers, scoring):
+    model = LinearSVMCV(CS, cv=KFold(3), scoring=scoring, calibrate="sigmoid")
+    with pytest.raises(
+        InvalidInput, match=r"needs a split that trains on every class: 3 splits of 3 .*setosa"
+    ):
+        model.fit(*flowers)

@@ -68,6 +68,7 @@ def on(client, loss, kind, **settings):
     return train(X if client is None else lazy(X, ROWS), y, client=client, **told)
 
 
+@pytest.mark.slow
 def test_any_number_of_workers_has_the_bits_of_one_process(as_large, monkeypatch):
     with processes(1) as client:
         alone = {loss: on(client, loss, kind) for loss, kind in CASES}

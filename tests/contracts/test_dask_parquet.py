@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from reference.clusters import processes
 
 from maxmargin import LinearSVM, LogisticRegression, ParquetData, load_data, train
 from maxmargin.errors import FileFormatError, InvalidInput, InvalidParameter, MissingFile
@@ -22,10 +21,9 @@ from maxmargin.inputs.parquet_blocks import parquet_blocks  # noqa: E402
 pytestmark = pytest.mark.xdist_group("dask")
 
 
-@pytest.fixture(scope="module")
-def client():
-    with processes(2) as client:
-        yield client
+@pytest.fixture
+def client(two_workers):
+    return two_workers
 
 
 def table(n=4000, dtype=np.float64):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from catalogue import opened
-from reference.clusters import processes
 from reference.kernels import Total
 
 from maxmargin.rows.base import Tree
@@ -23,10 +22,9 @@ from maxmargin.inputs.dask_rows import DaskRows  # noqa: E402
 pytestmark = pytest.mark.xdist_group("dask")
 
 
-@pytest.fixture(scope="module")
-def client():
-    with processes(2) as client:
-        yield client
+@pytest.fixture
+def client(two_workers):
+    return two_workers
 
 
 @pytest.fixture

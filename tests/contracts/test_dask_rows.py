@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from catalogue import opened, problem_of, task
 from interrupts import interrupt_when
-from reference.clusters import ALONE, lazy, processes
+from reference.clusters import ALONE, lazy
 from reference.kernels import Total
 
 import maxmargin
@@ -40,9 +40,9 @@ pytestmark = pytest.mark.xdist_group("dask")
 
 
 @pytest.fixture(scope="module")
-def client():
-    """Return a client of two processes with one thread each, on this machine alone."""
-    with processes(2, is_default=True) as client:
+def client(two_workers):
+    """Return a client that is the default one."""
+    with distributed.Client(two_workers.cluster, set_as_default=True) as client:
         yield client
 
 

@@ -4,7 +4,19 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from catalogue import EXACT_SOLVERS, LOSSES, OFFSETS, PROBLEMS, SOLVERS, STORAGES, a_loss_of, problem_of, task
+from catalogue import (
+    EXACT_SOLVERS,
+    LOSSES,
+    OFFSETS,
+    PROBLEMS,
+    SOLVERS,
+    STORAGES,
+    a_loss_of,
+    problem_of,
+    solves,
+    task,
+)
+from covering import every_pair
 
 from maxmargin._core import StopToken
 from maxmargin.problem import examine
@@ -37,19 +49,23 @@ def bits(solution):
     )
 
 
-@pytest.mark.parametrize("storage", ["C order", "Fortran order", "float32", "CSR, int32"])
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_threads_change_no_bit_of_a_fit(solver, loss, storage):
-    names = ("n > d", "sparse", "imbalance 1:1000") if storage == "C order" else ("sparse",)
-    for name in names:
-        for offset in ("free", "penalized"):
-            told = task(name, loss, offset)
-            X = STORAGES[storage](told.X)
-            alone = bits(solve(told, MemoryRows(X, block_rows=37), solver, max_iter=30))
-            for threads in (2, 8) if storage == "C order" else (3,):
-                rows = MemoryRows(X, block_rows=37, threads=threads)
-                assert bits(solve(told, rows, solver, max_iter=30)) == alone
+@every_pair(
+    lambda solver, loss, *others: solves(solver, loss),
+    solver=SOLVERS,
+    loss=LOSSES,
+    name=["n > d", "sparse", "imbalance 1:1000"],
+    storage=["C order", "Fortran order", "float32", "CSR, int32"],
+    offset=["free", "penalized"],
+    threads=[2, 3, 8],
+)
+def test_threads_change_no_bit_of_a_fit(solver, loss, name, storage, offset, threads):
+    told = task(name, loss, offset)
+    X = STORAGES[storage](told.X)
+    alone, together = (
+        bits(solve(told, MemoryRows(X, block_rows=37, threads=count), solver, max_iter=30))
+        for count in (1, threads)
+    )
+    assert together == alone
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -74,9 +90,12 @@ def test_fits_that_share_their_rows_do_not_disturb_each_other():
         assert set(pool.map(lambda _: bits(solve(told, rows)), range(16))) == {alone}
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", [name for name in PROBLEMS if name not in ("nothing but zeros",)])
-@pytest.mark.parametrize("solver", SOLVERS)
+@every_pair(
+    lambda solver, name, loss: solves(solver, loss),
+    solver=SOLVERS,
+    name=[name for name in PROBLEMS if name != "nothing but zeros"],
+    loss=LOSSES,
+)
 def test_the_same_seed_gives_the_same_bits(solver, name, loss):
     told = task(name, loss, "free")
     first = bits(solve(told, MemoryRows(told.X), solver, seed=3, max_iter=20))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from catalogue import LOSSES, OFFSETS, ON_PASSES, opened, problem_of, task
+from covering import every_pair
 from reference.kernels import Total
 from reference.on_disk import on_disk
 from reference.task import Task
@@ -15,6 +16,7 @@ from maxmargin._core import StopToken
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.inputs.disk_rows import DiskRows
 from maxmargin.inputs.mapped_rows import MappedRows
+from maxmargin.inputs.own_folder import OwnFolder
 from maxmargin.inputs.pass_journal import OtherFit, PassJournal
 from maxmargin.inputs.store_writer import store_batches
 from maxmargin.results.data import Data
@@ -126,10 +128,7 @@ def stored(folder, X, y, weight=None):
     return store_batches(((X[p], y[p], *w) for p, w in zip(pieces, weights, strict=True)), folder / "rows")
 
 
-@pytest.mark.parametrize("class_weight", [None, "balanced"])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("loss", LOSSES)
+@every_pair(loss=LOSSES, n_classes=[2, 3], weighted=[False, True], class_weight=[None, "balanced"])
 def test_an_estimator_takes_a_folder(tmp_path, loss, n_classes, weighted, class_weight):
     X, y, weight = table(n_classes=n_classes)
     weight = weight if weighted else None
@@ -218,7 +217,7 @@ def test_descent_goes_on_from_what_was_saved(tmp_path):
     for _ in range(2):
         with pytest.raises(Killed):
             train(store, **settings, watch=lambda progress: progress.relative_gap < 1e-3 and die(progress))
-    assert list((tmp_path / "rows" / "fits").glob("*/0.npz"))
+    assert list((tmp_path / "rows" / "fits").glob("*/0.state"))
     model = train(store, **settings)
     assert model.certificate.relative_gap <= 1e-6
     assert model.histories[0].gap[0] < 0.1 * calm.gap[0]
@@ -253,7 +252,7 @@ def test_a_fit_that_dies_goes_on_to_the_same_bits(tmp_path, solver, loss):
     store = store_batches([(told.X, told.sign)], tmp_path / "rows")
     left_behind = []  # what a killed process does not tidy up
     for _ in range(1000):
-        journal = PassJournal(tmp_path / "fit")
+        journal = PassJournal(OwnFolder(tmp_path / "fit"))
         rows = DyingRows(store, block_rows=37, journal=journal, deaths=23)
         left_behind.append(rows)
         try:
@@ -270,12 +269,12 @@ def test_a_fit_that_dies_goes_on_to_the_same_bits(tmp_path, solver, loss):
 def test_a_journal_of_another_fit_is_noticed(tmp_path):
     X, y, _ = table(100)
     store = stored(tmp_path, X, y)
-    first = PassJournal(tmp_path / "fit")
+    first = PassJournal(OwnFolder(tmp_path / "fit"))
     rows = DiskRows(store, journal=first)
     rows.reduce(Total(), rows.zeros())
     rows.filled(2.0)
     first.close()
-    second = PassJournal(tmp_path / "fit")
+    second = PassJournal(OwnFolder(tmp_path / "fit"))
     again = DiskRows(store, journal=second)
     assert again.reduce(Total(), again.zeros()) == 0.0
     with pytest.raises(OtherFit):
@@ -286,21 +285,21 @@ def test_a_journal_of_another_fit_is_noticed(tmp_path):
 def test_half_an_entry_is_cut_off(tmp_path):
     X, y, _ = table(100)
     store = stored(tmp_path, X, y)
-    journal = PassJournal(tmp_path / "fit")
+    journal = PassJournal(OwnFolder(tmp_path / "fit"))
     rows = DiskRows(store, journal=journal)
     for _ in range(3):
         rows.reduce(Total(), rows.zeros())
     journal.close()
     os.truncate(tmp_path / "fit" / "passes", os.path.getsize(tmp_path / "fit" / "passes") - 1)
-    again = PassJournal(tmp_path / "fit")
+    again = PassJournal(OwnFolder(tmp_path / "fit"))
     again.close()
     assert len(again._known) == 2
 
 
 def test_two_at_the_same_fit_do_not_meet(tmp_path):
-    first = PassJournal(tmp_path / "fit")
+    first = PassJournal(OwnFolder(tmp_path / "fit"))
     with pytest.raises(BlockingIOError):
-        PassJournal(tmp_path / "fit")
+        PassJournal(OwnFolder(tmp_path / "fit"))
     first.close()
-    PassJournal(tmp_path / "fit").remove()
+    PassJournal(OwnFolder(tmp_path / "fit")).remove()
     assert not (tmp_path / "fit").exists()

@@ -3,6 +3,7 @@
 It runs over tests/images/table.py, where a new display adds a line.
 """
 
+import copy
 import functools
 import io
 import itertools
@@ -27,7 +28,10 @@ SMALLEST_LETTERS = 6.0  # points
 TEXT_CONTRAST, MARK_CONTRAST = 4.5, 3.0  # as the accessibility guidelines for web pages ask
 AREA_CONTRAST = 1.15  # of a tint, large and with lines upon it
 
-every_picture = pytest.mark.parametrize("name", PICTURES)
+# All tests of a picture in one process, which draws it once for those that only look at it.
+every_picture = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in PICTURES]
+)
 
 
 @pytest.fixture(autouse=True)
@@ -138,8 +142,7 @@ def test_it_keeps_to_the_convention(name):
 
 @every_picture
 def test_it_draws_into_given_axes(name):
-    display = PICTURES[name].draw(None)
-    plt.close("all")
+    display = copy.copy(drawn(name))
     figure, axes = plt.subplots(1, 2, figsize=(12, 5), layout="constrained")
     assert display.plot(axes[1]) is display
     assert display.figure_ is figure
@@ -211,7 +214,8 @@ def named_areas(figure: Any) -> list[tuple[str, Any]]:
 def test_it_shows_on_any_background(name, style):
     with plt.style.context(style):
         figure = (drawn(name) if style == "default" else PICTURES[name].draw(None)).figure_
-        figure.canvas.draw()
+        if style != "default":
+            figure.canvas.draw()
         paper = figure.get_facecolor()
         for text in texts_of(figure):
             box = text.get_bbox_patch()

@@ -10,7 +10,16 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 
-from maxmargin import C_from, LinearClassifier, LinearModel, LinearSVM, LogisticRegression, certify, train
+from maxmargin import (
+    C_from,
+    ConvergenceWarning,
+    LinearClassifier,
+    LinearModel,
+    LinearSVM,
+    LogisticRegression,
+    certify,
+    train,
+)
 from maxmargin.solvers.choose import SOLVERS
 
 ESTIMATORS = [LinearSVM(), LinearSVM(loss="squared_hinge"), LogisticRegression()]
@@ -178,8 +187,23 @@ def test_optimality_of_logistic_regression():
     assert residuals["features"] == pytest.approx(features, abs=1e-12)
     assert labels < 1e-8
     assert features < 1e-5
-    rough = LogisticRegression(C, tol=1e-2).fit(X, y).certificate_.residuals
+    with pytest.warns(ConvergenceWarning):
+        rough = LogisticRegression(C, max_iter=2).fit(X, y).certificate_.residuals
     assert rough["features"] > 100 * residuals["features"]
+
+
+@pytest.mark.parametrize("shape", [(15, 30), (60, 4), (400, 30)], ids=str)
+@pytest.mark.parametrize("offset", [{}, {"fit_intercept": False}, {"penalize_intercept": True}], ids=str)
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+def test_small_smooth_problems_are_solved_to_all_digits(loss, offset, shape):
+    """Whatever tol is: weights are then repetitions to the digits that people compare."""
+    random = np.random.default_rng(7)
+    X = random.normal(size=shape)
+    y, weight = random.integers(0, 3, size=shape[0]), random.integers(0, 4, size=shape[0])
+    weighted = LinearClassifier(loss=loss, **offset).fit(X, y, weight)
+    repeated = LinearClassifier(loss=loss, **offset).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(weighted.intercept_, repeated.intercept_, rtol=1e-9, atol=1e-11)
 
 
 def test_liblinear_problem():

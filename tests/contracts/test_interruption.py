@@ -7,7 +7,8 @@ import threading
 
 import numpy as np
 import pytest
-from catalogue import LOSSES, SOLVERS, a_loss_of
+from catalogue import LOSSES, SOLVERS, a_loss_of, solves
+from covering import every_pair
 from reference.task import Task
 
 from maxmargin._core import Block, Stopped, StopToken, SweepState, dual_sweep, multiply
@@ -50,9 +51,7 @@ def check_kept(problem, solution):
     assert certificate.objective == pytest.approx(value, rel=1e-11)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("solver", SOLVERS)
+@every_pair(lambda solver, loss, threads: solves(solver, loss), solver=SOLVERS, loss=LOSSES, threads=[1, 2])
 def test_a_flag_set_by_another_thread(solver, loss, threads, large):
     problem = problem_of(large, loss, threads=threads, block_rows=9_000)
     token = StopToken()
@@ -64,9 +63,12 @@ def test_a_flag_set_by_another_thread(solver, loss, threads, large):
     check_kept(problem, solution)
 
 
-@pytest.mark.parametrize("seconds", [-1.0, 0.0, 1e-4, 0.01, 0.1])
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("solver", SOLVERS)
+@every_pair(
+    lambda solver, loss, seconds: solves(solver, loss),
+    solver=SOLVERS,
+    loss=LOSSES,
+    seconds=[-1.0, 0.0, 1e-4, 0.01, 0.1],
+)
 def test_a_deadline(solver, loss, seconds, large):
     problem = problem_of(large, loss)
     solution = run(problem, SOLVERS[solver](), Plan("", ""), NO_LIMIT, token=StopToken(seconds=seconds))

@@ -4,6 +4,7 @@ import ctypes
 
 import numpy as np
 import pytest
+from covering import every_pair
 from liblinear.liblinearutil import load_model as load_theirs
 from liblinear.liblinearutil import parameter
 from liblinear.liblinearutil import predict as predict_theirs
@@ -73,9 +74,7 @@ def our_problem(s, **settings):
 # ---------------------------------------------------------------- files
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("bias", [-1.0, 0.5])
-@pytest.mark.parametrize("s", [0, 1, 3])
+@every_pair(s=[0, 1, 3], bias=[-1.0, 0.5], n_classes=[2, 3])
 def test_liblinear_reads_what_we_write(tmp_path, n_classes, bias, s):
     data = DATA[n_classes]
     wanted = our_problem(s, C=0.5, bias=bias)
@@ -126,9 +125,7 @@ def judged(model, data, wanted):
     return certify(claim, data.X, data.y, tol=1e-7).relative_gap
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("bias", [-1.0, 2.0])
-@pytest.mark.parametrize("s", [0, 1, 2, 3, 7])
+@every_pair(s=[0, 1, 2, 3, 7], bias=[-1.0, 2.0], n_classes=[2, 3])
 def test_the_same_optimum(tmp_path, n_classes, bias, s):
     data = DATA[n_classes]
     wanted = our_problem(s, C=0.01, bias=bias, tol=1e-6)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from catalogue import LOSSES, OFFSETS, PROBLEMS, SMOOTH, SOLVERS, optimum, problem_data, problem_of, task
+from covering import every_pair
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -125,10 +126,12 @@ def test_sorted_and_constant_scores_are_no_trap():
 # ---------------------------------------------------------------- all losses, all kinds of offset
 
 
-@pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("size", [0.0, 1e-3, 1.0, 100.0, 1e6])
-@pytest.mark.parametrize("shape", ["even", "1:1000", "costs far apart"])
+@every_pair(
+    shape=["even", "1:1000", "costs far apart"],
+    size=[0.0, 1e-3, 1.0, 100.0, 1e6],
+    loss=LOSSES,
+    offset=OFFSETS,
+)
 def test_no_offset_is_better(loss, offset, size, shape):
     random = np.random.default_rng(17)
     n = 300
@@ -149,9 +152,7 @@ def test_no_offset_is_better(loss, offset, size, shape):
     assert value(told, z, found) <= best * (1 + 1e-13) + rounding
 
 
-@pytest.mark.parametrize("offset", ["free", "penalized", "penalized, scale 5"])
-@pytest.mark.parametrize("loss", SMOOTH)
-@pytest.mark.parametrize("name", PROBLEMS)
+@every_pair(name=PROBLEMS, loss=SMOOTH, offset=["free", "penalized", "penalized, scale 5"])
 def test_the_slope_vanishes_at_the_best_offset(name, loss, offset):
     told, best = task(name, loss, offset), optimum(name, loss, offset)
     low, high = best_offset(problem_of(told), told.X @ best.w)
@@ -176,9 +177,7 @@ def test_one_class_alone(loss, sign):
         assert (low, high) == ((3.0, math.inf) if sign > 0 else (-math.inf, -2.0))
 
 
-@pytest.mark.parametrize("offset", ["penalized", "penalized, scale 5"])
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("cost", [1e-3, 1.0, 1e6])
+@every_pair(cost=[1e-3, 1.0, 1e6], loss=LOSSES, offset=["penalized", "penalized, scale 5"])
 def test_one_class_alone_with_a_penalty(loss, offset, cost):
     z = np.array([0.5, -2.0, 1.0])
     told, problem = scored(z, [1, 1, 1], cost, loss, offset)

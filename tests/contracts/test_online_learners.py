@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import every_pair
 from interrupts import interrupt_when
 from scipy.optimize import linprog
 
@@ -38,9 +39,7 @@ def clouds(n=200, d=3, seed=0, distance=1.4, classes=2):
 # ---------------------------------------------------------------- streams
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("wrap", [np.asarray, sp.csr_matrix])
+@every_pair(wrap=[np.asarray, sp.csr_matrix], classes=[2, 3], learner=LEARNERS)
 def test_a_stream_in_pieces_is_the_stream(learner, classes, wrap):
     X, y = clouds(classes=classes)
     whole = learner(shuffle=False).partial_fit(wrap(X), y)

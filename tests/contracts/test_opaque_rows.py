@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from catalogue import LOSSES, OFFSETS, ON_PASSES, PROBLEMS, SOLVERS, opened, problem_of, task
+from covering import every_pair
 from reference.opaque_rows import OpaqueRows
 from reference.task import Task
 
@@ -64,12 +65,16 @@ def check_equal_bits(solver, problems, tol, max_iter=None):
 # ---------------------------------------------------------------- fits
 
 
-@pytest.mark.parametrize("tol", [1e-4, 1e-10])
-@pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize(("solver", "loss"), CASES)
-def test_a_fit_has_the_same_bits(solver, loss, offset, tol):
-    for name in ("overlapping", "rows of cost 0", "far from the origin", "d > n", "separable"):
-        check_equal_bits(solver, both(task(name, loss, offset)), tol)
+@every_pair(
+    lambda solver, loss, *others: (solver, loss) in CASES,
+    solver=ON_PASSES,
+    loss=LOSSES,
+    name=["overlapping", "rows of cost 0", "far from the origin", "d > n", "separable"],
+    offset=OFFSETS,
+    tol=[1e-4, 1e-10],
+)
+def test_a_fit_has_the_same_bits(solver, loss, name, offset, tol):
+    check_equal_bits(solver, both(task(name, loss, offset)), tol)
 
 
 @pytest.mark.parametrize(("solver", "loss"), CASES)
@@ -95,10 +100,9 @@ def many_rows(rare: bool, sparse: bool) -> Task:
     return Task(X, sign, random.choice([0.0, 0.1, 1.0], n), "hinge")
 
 
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("rare", [False, True])
-@pytest.mark.parametrize(("solver", "loss"), CASES)
-def test_a_fit_of_many_rows_has_the_same_bits(solver, loss, rare, storage):
+@every_pair(case=CASES, rare=[False, True], storage=[np.asarray, sp.csr_array])
+def test_a_fit_of_many_rows_has_the_same_bits(case, rare, storage):
+    solver, loss = case
     base = many_rows(rare, storage is sp.csr_array)
     assert not rare or 0 < np.count_nonzero(base.sign[base.cost > 0] > 0) < 500
     told = Task(base.X, base.sign, base.cost, loss)
@@ -120,9 +124,7 @@ def test_condensed_rows_keep_their_numbers_in_the_same_place():
 # ---------------------------------------------------------------- certificates
 
 
-@pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", PROBLEMS)
+@every_pair(name=PROBLEMS, loss=LOSSES, offset=OFFSETS)
 def test_a_certificate_has_the_same_bits(name, loss, offset):
     told = task(name, loss, offset)
     random = np.random.default_rng(9)

@@ -264,7 +264,7 @@ def test_one_given_value_is_a_fit():
         ({"Cs": []}, "Cs must hold at least one value of C"),
         ({"Cs": ["a"]}, "Cs must be numbers"),
         ({"Cs": [1, -2]}, "C must be a positive number"),
-        ({"tol": 1e-12}, "tol of a path must be at least 1e-08"),
+        ({"tol": 1e-12}, r"tol of a path must be between 1e-08 and 1e\+06"),
         ({"tol": 0}, "tol must be a positive number"),
         ({"loss": "squared"}, "loss must be one of"),
         ({"watch": 3}, "watch must be a function"),

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from catalogue import LOSSES, OFFSETS, SOLVERS, problem_of
+from covering import every_pair
 from reference.honesty import check_solution
 from reference.oracles import find_optimum
 from reference.task import Task
@@ -77,9 +78,7 @@ def solve(told, tol, X=None, max_iter=None):
 # ---------------------------------------------------------------- the oracles
 
 
-@pytest.mark.parametrize("offset", ["free", "penalized"])
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", BUNDLED)
+@every_pair(name=BUNDLED, loss=LOSSES, offset=["free", "penalized"])
 def test_bundled_data(name, loss, offset):
     told = task_of(*bundled(name), loss, offset)
     solution = solve(told, 1e-6)
@@ -159,9 +158,7 @@ def test_libsvm_with_weights():
     check_peer(told, solve(told, 1e-8), theirs.coef_, theirs.intercept_, 1e-5)  # its kernel is in float32
 
 
-@pytest.mark.parametrize("scale", [1.0, 5.0])
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", BUNDLED)
+@every_pair(name=BUNDLED, loss=LOSSES, scale=[1.0, 5.0])
 def test_liblinear_solves_the_penalised_problem(name, loss, scale):
     X, sign = bundled(name)
     told = Task(X, sign, np.full(len(sign), 0.01), loss, "penalized", scale)

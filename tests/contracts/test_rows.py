@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from catalogue import LOSSES, ROWS, SMALL_INTEGERS, STORAGES, opened, problem_data
+from covering import every_pair
 from reference.kernels import Total
 from reference.sweep import Sweep
 from reference.task import Task
@@ -21,8 +22,10 @@ from maxmargin.rows.live_rows import LiveRows
 from maxmargin.rows.vectors import Inner, Scale, Smallest
 
 HELD = ["small integers", "sparse", "d > n", "one feature", "unscaled columns"]
-ANY_STORAGE = [(storage, name) for storage in STORAGES for name in HELD]
-ALL_STORAGES = ANY_STORAGE + [(storage, "small integers") for storage in SMALL_INTEGERS]
+
+
+def can_hold(storage, name, *others):
+    return storage in STORAGES or name == "small integers"
 
 
 def stored(storage, name):
@@ -38,8 +41,7 @@ def products(rows, w, a):
 # ---------------------------------------------------------------- reduce
 
 
-@pytest.mark.parametrize("cut", ROWS)
-@pytest.mark.parametrize(("storage", "name"), ALL_STORAGES)
+@every_pair(can_hold, storage=[*STORAGES, *SMALL_INTEGERS], name=HELD, cut=ROWS)
 def test_products_equal_numpy(storage, name, cut):
     X = problem_data(name).X
     rows = ROWS[cut](stored(storage, name))
@@ -96,8 +98,8 @@ def test_a_sum_in_another_order_would_show():
     X = stored("C order", "n > d")
     a = np.random.default_rng(3).normal(size=X.shape[0])
     first = MemoryRows(X, block_rows=13).reduce(Combine(2), a)
-    second = MemoryRows(X, block_rows=14).reduce(Combine(2), a)
-    assert (first != second).any()
+    others = [MemoryRows(X, block_rows=size).reduce(Combine(2), a) for size in range(14, 40)]
+    assert any((first != other).any() for other in others)
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ def test_a_kernel_may_rewrite_its_piece(cut):
     class Double:
         writes = (0,)
 
-        def __call__(self, block, token, *pieces):
+        def __call__(self, block, token, *pieces) -> None:
             pieces[0][:] *= 2
 
         def merge(self, first, second):
@@ -223,10 +225,12 @@ def sweep(rows, data, loss, *, seed=0, number=0, alpha=None, center=0.0, gamma=0
     return opened(rows, vectors[4]), u, state, seen
 
 
-@pytest.mark.parametrize("offset", [(0.0, 0.0), (0.3, 0.7)])
-@pytest.mark.parametrize("centred", [False, True])
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", ["overlapping", "rows of cost 0", "all-zero rows", "costs far apart"])
+@every_pair(
+    name=["overlapping", "rows of cost 0", "all-zero rows", "costs far apart"],
+    loss=LOSSES,
+    centred=[False, True],
+    offset=[(0.0, 0.0), (0.3, 0.7)],
+)
 def test_visits_equal_the_reference(name, loss, centred, offset):
     """Each row as a block of its own, in an order of ours, so that the reference can follow."""
     data = problem_data(name)
@@ -253,10 +257,12 @@ def can_sweep(cut):
     return rows.can_sweep
 
 
-@pytest.mark.parametrize("offset", [(0.0, 0.0), (0.3, 0.7)])
-@pytest.mark.parametrize("cut", ROWS)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", ["overlapping", "rows of cost 0", "n > d", "sparse"])
+@every_pair(
+    name=["overlapping", "rows of cost 0", "n > d", "sparse"],
+    loss=LOSSES,
+    cut=ROWS,
+    offset=[(0.0, 0.0), (0.3, 0.7)],
+)
 def test_a_sweep_visits_every_row_that_costs(name, loss, cut, offset):
     """Its state is what α says, every row is seen once, and the dual value of the inner problem rises."""
     data = problem_data(name)
@@ -309,22 +315,20 @@ def test_the_order_of_visits_follows_from_seed_and_number(cut):
 # ---------------------------------------------------------------- a first look
 
 
-@pytest.mark.parametrize("threads", [1, 8])
-@pytest.mark.parametrize("storage", [name for name in STORAGES if name != "read-only"])
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        ({(40, 2): np.nan}, "X contains NaN: row 40, column 2"),
-        ({(40, 2): np.inf}, "X contains infinity (inf): row 40, column 2"),
-        ({(0, 0): -np.inf}, "X contains minus infinity (-inf): row 0, column 0"),
-        ({(41, 0): np.nan, (40, 4): np.inf, (40, 5): np.nan}, "X contains infinity (inf): row 40, column 4"),
-        ({(88, 5): np.nan, (3, 1): np.nan}, "X contains NaN: row 3, column 1"),
-        ({(89, 5): np.nan}, "X contains NaN: row 89, column 5"),
-    ],
-)
-def test_the_first_bad_value_is_named(bad, message, storage, threads):
+BAD_VALUES = {
+    "X contains NaN: row 40, column 2": {(40, 2): np.nan},
+    "X contains infinity (inf): row 40, column 2": {(40, 2): np.inf},
+    "X contains minus infinity (-inf): row 0, column 0": {(0, 0): -np.inf},
+    "X contains infinity (inf): row 40, column 4": {(41, 0): np.nan, (40, 4): np.inf, (40, 5): np.nan},
+    "X contains NaN: row 3, column 1": {(88, 5): np.nan, (3, 1): np.nan},
+    "X contains NaN: row 89, column 5": {(89, 5): np.nan},
+}
+
+
+@every_pair(message=BAD_VALUES, storage=[name for name in STORAGES if name != "read-only"], threads=[1, 8])
+def test_the_first_bad_value_is_named(message, storage, threads):
     X = problem_data("small integers").X.copy()
-    for place, value in bad.items():
+    for place, value in BAD_VALUES[message].items():
         X[place] = value
     rows = MemoryRows(STORAGES[storage](X), block_rows=7, threads=threads)
     with pytest.raises(InvalidInput) as caught:

@@ -1,4 +1,4 @@
-"""Every estimator survives pickle, joblib, our model files and ONNX, each with the same predictions."""
+"""Every estimator survives pickle, joblib, skops, our model files and ONNX with the same predictions."""
 
 import inspect
 import io
@@ -10,6 +10,7 @@ import joblib
 import numpy as np
 import onnxruntime
 import pytest
+import skops.io
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.preprocessing import scale
 
@@ -76,6 +77,42 @@ def test_pickle_and_joblib(fitted, name):
         if hasattr(model, "certificate_"):
             assert copy.certificate_ == model.certificate_
         assert copy.to_model().coef.tobytes() == model.coef_.tobytes()
+
+
+@pytest.mark.filterwarnings("ignore::maxmargin.ConvergenceWarning")
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_skops(fitted, name):
+    """All that has to be trusted is ours."""
+    X, models = fitted
+    check_skops(models[name], X)
+
+
+SEARCHES = {"leave-one-out": {"cv": "loo"}, "without a model": {"cv": 2, "refit": False}}
+
+
+@pytest.mark.parametrize("settings", SEARCHES.values(), ids=SEARCHES.keys())
+def test_skops_takes_what_a_search_found(settings):
+    X, y = data_of(2)
+    model = mm.LinearSVMCV(Cs=[0.1, 1.0], **settings).fit(X, y)
+    copy = check_skops(model, X)
+    assert copy.cv_results_["mean_test_score"].tolist() == model.cv_results_["mean_test_score"].tolist()
+    if settings["cv"] == "loo":
+        assert str(copy.leave_one_out_) == str(model.leave_one_out_)
+
+
+def check_skops(model, X):
+    written = skops.io.dumps(model)
+    trusted = skops.io.get_untrusted_types(data=written)
+    assert [kind for kind in trusted if not kind.startswith("maxmargin.")] == []
+    copy = skops.io.loads(written, trusted=trusted)
+    assert copy.get_params() == model.get_params()
+    if hasattr(model, "coef_"):
+        assert answers_of(copy, X) == answers_of(model, X)
+        assert copy.to_model().statuses == model.to_model().statuses
+    if hasattr(model, "separability_"):
+        assert copy.separability_.check()
+        assert copy.separability_.exact_weights == model.separability_.exact_weights
+    return copy
 
 
 IN_ANOTHER_PROCESS = """

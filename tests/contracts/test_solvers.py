@@ -1,5 +1,7 @@
 """Solvers reach the tolerance and agree with the oracles; stopped at any moment they are still honest."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from catalogue import (
@@ -14,8 +16,10 @@ from catalogue import (
     is_hard,
     optimum,
     problem_of,
+    solves,
     task,
 )
+from covering import every_pair
 from reference.honesty import check_honesty, check_solution
 from reference.oracles import find_optimum
 from reference.task import Task
@@ -35,22 +39,19 @@ def solve(solver, told, tol=1e-4, max_iter=None, **settings):
     return run(problem_of(told), SOLVERS[solver](), PLAN, Limits(tol, max_iter), **settings)
 
 
-REACHED, NOT_REACHED = [], []
-for _solver in SOLVERS:
-    for _problem in PROBLEMS:
-        for _loss in LOSSES:
-            for _offset in OFFSETS:
-                _case = (_solver, _problem, _loss, _offset)
-                (NOT_REACHED if is_hard(*_case) else REACHED).append(_case)
+def is_solved(solver, name, loss, offset="free"):
+    return solves(solver, loss)
 
-# What a baseline does when it is stopped early is what the others do.
-every_case = pytest.mark.parametrize(
-    ("solver", "name", "loss", "offset"),
-    [
-        pytest.param(*case, marks=() if case[0] in EXACT_SOLVERS else pytest.mark.slow)
-        for case in REACHED + NOT_REACHED
-    ],
-)
+
+def is_reached(solver, name, loss, offset):
+    return solves(solver, loss) and not is_hard(solver, name, loss, offset)
+
+
+def is_not_reached(solver, name, loss, offset):
+    return solves(solver, loss) and is_hard(solver, name, loss, offset)
+
+
+PRODUCT = {"solver": SOLVERS, "name": PROBLEMS, "loss": LOSSES, "offset": OFFSETS}
 
 
 @pytest.mark.parametrize("table", [choose.SOLVERS, choose.WITHOUT_REGULARISER])
@@ -62,13 +63,16 @@ def test_solvers_are_found_by_their_own_names(table):
 def test_hard_problems_are_named_by_the_catalogue():
     assert {solver for solver, _ in HARD} <= set(SOLVERS)
     assert {problem for _, problem in HARD} <= set(PROBLEMS)
-    assert sum(case[0] in EXACT_SOLVERS for case in NOT_REACHED) < len(REACHED) / 4
+    cases = [
+        case for case in product(*PRODUCT.values()) if solves(case[0], case[2]) and case[0] in EXACT_SOLVERS
+    ]
+    assert sum(is_hard(*case) for case in cases) < len(cases) / 5
 
 
 # ---------------------------------------------------------------- to the end
 
 
-@pytest.mark.parametrize(("solver", "name", "loss", "offset"), REACHED)
+@every_pair(is_reached, **PRODUCT)
 def test_reaches_the_tolerance(solver, name, loss, offset):
     told, best = task(name, loss, offset), optimum(name, loss, offset)
     solution = solve(solver, told)
@@ -78,7 +82,7 @@ def test_reaches_the_tolerance(solver, name, loss, offset):
     check_solution(told, solution, best)
 
 
-@pytest.mark.parametrize(("solver", "name", "loss", "offset"), NOT_REACHED)
+@every_pair(is_not_reached, **PRODUCT)
 def test_honest_where_it_is_hard(solver, name, loss, offset):
     told, best = task(name, loss, offset), optimum(name, loss, offset)
     solution = solve(solver, told, max_iter=300 if solver in EXACT_SOLVERS else 50)
@@ -86,7 +90,7 @@ def test_honest_where_it_is_hard(solver, name, loss, offset):
     check_solution(told, solution, best)
 
 
-@pytest.mark.parametrize(("solver", "name", "loss", "offset"), [c for c in REACHED if c[2] == "hinge"])
+@every_pair(is_reached, **(PRODUCT | {"loss": ["hinge"]}))
 def test_the_hinge_to_ten_digits(solver, name, loss, offset):
     told, best = task(name, loss, offset), optimum(name, loss, offset)
     solution = solve(solver, told, tol=1e-10)
@@ -95,12 +99,13 @@ def test_the_hinge_to_ten_digits(solver, name, loss, offset):
     check_solution(told, solution, best)
 
 
-@pytest.mark.parametrize("loss", SMOOTH)
-@pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize(
-    "name", ["overlapping", "separable", "d > n", "one feature", "duplicated rows", "sparse"]
+@every_pair(
+    is_solved,
+    solver=EXACT_SOLVERS,
+    name=["overlapping", "separable", "d > n", "one feature", "duplicated rows", "sparse"],
+    loss=SMOOTH,
+    offset=OFFSETS,
 )
-@pytest.mark.parametrize("solver", EXACT_SOLVERS)
 def test_smooth_losses_to_eight_digits(solver, name, loss, offset):
     told, best = task(name, loss, offset), optimum(name, loss, offset)
     solution = solve(solver, told, tol=1e-8)
@@ -120,9 +125,9 @@ def test_rounding_is_the_end(solver, offset):
     check_solution(told, solution, best)
 
 
-@pytest.mark.parametrize("size", [1e6, 1e8, 1e10, 1e14])
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("solver", SOLVERS)
+@every_pair(
+    lambda solver, loss, size: solves(solver, loss), solver=SOLVERS, loss=LOSSES, size=[1e6, 1e8, 1e10, 1e14]
+)
 def test_a_huge_constant_column(solver, loss, size):
     """A free offset does its work, so the optimum is that without it; sweeps must not run away."""
     base = task("overlapping", loss, "free")
@@ -137,7 +142,7 @@ def test_a_huge_constant_column(solver, loss, size):
 # ---------------------------------------------------------------- stopped early
 
 
-@every_case
+@every_pair(is_solved, **PRODUCT)
 def test_one_iteration_is_honest(solver, name, loss, offset):
     told, best = task(name, loss, offset), optimum(name, loss, offset)
     solution = solve(solver, told, tol=1e-12, max_iter=1)
@@ -147,7 +152,7 @@ def test_one_iteration_is_honest(solver, name, loss, offset):
     check_solution(told, solution, best)
 
 
-@every_case
+@every_pair(is_solved, **PRODUCT)
 def test_no_time_is_honest(solver, name, loss, offset):
     told, best = task(name, loss, offset), optimum(name, loss, offset)
     solution = solve(solver, told, tol=1e-12, token=StopToken(seconds=0.0))
@@ -166,15 +171,18 @@ def test_no_iteration_at_all(solver, loss):
     check_solution(told, solution, best)
 
 
-@pytest.mark.parametrize("max_iter", [2, 3, 5, 8, 13, 21, 34, 55])
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_stopped_anywhere_is_honest(solver, loss, max_iter):
-    for name in ("overlapping", "far from the origin", "C = 1e3"):
-        told, best = task(name, loss, "free"), optimum(name, loss, "free")
-        solution = solve(solver, told, tol=1e-14, max_iter=max_iter)
-        assert solution.n_iter <= max_iter
-        check_solution(told, solution, best)
+@every_pair(
+    lambda solver, name, loss, max_iter: solves(solver, loss),
+    solver=SOLVERS,
+    name=["overlapping", "far from the origin", "C = 1e3"],
+    loss=LOSSES,
+    max_iter=[2, 3, 5, 8, 13, 21, 34, 55],
+)
+def test_stopped_anywhere_is_honest(solver, name, loss, max_iter):
+    told, best = task(name, loss, "free"), optimum(name, loss, "free")
+    solution = solve(solver, told, tol=1e-14, max_iter=max_iter)
+    assert solution.n_iter <= max_iter
+    check_solution(told, solution, best)
 
 
 # ---------------------------------------------------------------- watched
@@ -215,10 +223,13 @@ def test_what_watch_raises_is_passed_on(solver):
 # ---------------------------------------------------------------- warm starts
 
 
-@pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", ["overlapping", "separable", "sparse", "n > d"])
-@pytest.mark.parametrize("solver", EXACT_SOLVERS)
+@every_pair(
+    is_solved,
+    solver=EXACT_SOLVERS,
+    name=["overlapping", "separable", "sparse", "n > d"],
+    loss=LOSSES,
+    offset=OFFSETS,
+)
 def test_a_warm_start_goes_on_where_it_was(solver, name, loss, offset):
     told, best = task(name, loss, offset), optimum(name, loss, offset)
     cold = solve(solver, told, tol=1e-7)
@@ -238,9 +249,12 @@ def test_an_interrupted_fit_can_be_continued(solver, loss):
     assert rest.status is Status.SOLVED
 
 
-@pytest.mark.parametrize("factor", [0.3, 1.1, 30.0])
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("solver", EXACT_SOLVERS)
+@every_pair(
+    lambda solver, loss, factor: solves(solver, loss),
+    solver=EXACT_SOLVERS,
+    loss=LOSSES,
+    factor=[0.3, 1.1, 30.0],
+)
 def test_a_warm_start_from_other_costs_is_right(solver, loss, factor):
     """The memory of another C may be infeasible here; it is only a start."""
     told = task("overlapping", loss, "free")
@@ -295,9 +309,12 @@ NOTHING_TO_FIT = {
 
 
 # One class alone and the logistic loss have no best offset, and it is for the caller not to ask.
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-@pytest.mark.parametrize("name", NOTHING_TO_FIT)
-@pytest.mark.parametrize("solver", SOLVERS)
+@every_pair(
+    lambda solver, name, loss: solves(solver, loss),
+    solver=SOLVERS,
+    name=NOTHING_TO_FIT,
+    loss=["hinge", "squared_hinge"],
+)
 def test_where_there_is_nothing_to_fit(solver, name, loss):
     """With a free offset w = 0 costs nothing, and this is certified at once."""
     sign, cost = NOTHING_TO_FIT[name]

@@ -2,6 +2,8 @@
 
 import pickle
 from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -29,6 +31,45 @@ def least_loss(X, sign, cost, has_offset=True):
     bounds = [(None, None)] * width + [(0, None)] * n
     goal = np.append(np.zeros(width), cost)
     return linprog(goal, A_ub=constraints, b_ub=-np.ones(n), bounds=bounds, method="highs").fun
+
+
+def solved(matrix, target):
+    """The solution of a square system of Fractions; None if it is singular."""
+    left = [[*row, value] for row, value in zip(matrix, target, strict=True)]
+    for k in range(len(left)):
+        pivot = next((i for i in range(k, len(left)) if left[i][k]), None)
+        if pivot is None:
+            return None
+        left[k], left[pivot] = left[pivot], left[k]
+        left[k] = [value / left[k][k] for value in left[k]]
+        for i, row in enumerate(left):
+            if i != k and row[k]:
+                left[i] = [value - row[k] * own for value, own in zip(row, left[k], strict=True)]
+    return [row[-1] for row in left]
+
+
+def exactly_least_loss(X, sign, cost, has_offset=True):
+    """The smallest loss in Fractions: of all points with as many agreements of 1 as there are columns.
+
+    One of them is a minimiser if the columns are independent.
+    """
+    rows = [
+        [Fraction(int(s)) * Fraction(float(x)) for x in [*row, *[1.0] * has_offset]]
+        for row, s in zip(X, sign, strict=True)
+    ]
+    costs = [Fraction(float(c)) for c in cost]
+    points = (
+        solved([rows[i] for i in chosen], [Fraction(1)] * len(chosen))
+        for chosen in combinations(range(len(rows)), len(rows[0]))
+    )
+    return min(
+        sum(
+            c * max(Fraction(0), 1 - sum(a * v for a, v in zip(row, point, strict=True)))
+            for c, row in zip(costs, rows, strict=True)
+        )
+        for point in points
+        if point is not None
+    )
 
 
 def overlapping(seed, n=60, d=3, noise=1.0):
@@ -81,6 +122,48 @@ def test_no_multipliers_prove_more_than_is_true(task, seed):
         assert proof.bound <= optimum * (1 + 1e-9) + 1e-9
         assert proof.objective - proof.gap <= optimum * (1 + 1e-9) + 1e-9
         assert proof.is_finite
+
+
+@pytest.mark.filterwarnings("ignore::maxmargin.ConvergenceWarning")
+def test_the_bound_of_two_columns_fourteen_decades_apart():
+    X = np.array([[-3, -3], [-1, 1], [3, 0], [-3, 2], [-3, 0]]) * [1e-7, 1e7]
+    proof = train(X, [-1, -1, 1, -1, 1], C=np.inf).certificate
+    assert proof.bound <= 8 / 3 <= proof.objective * (1 + 1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::maxmargin.ConvergenceWarning")
+@pytest.mark.parametrize("decades_of_weights", [0, 20])
+@pytest.mark.parametrize("decades_of_columns", [0, 12, 16, 30])
+def test_no_units_of_columns_or_weights_prove_more_than_is_true(decades_of_columns, decades_of_weights):
+    rng = np.random.default_rng(decades_of_columns + decades_of_weights)
+    for trial in range(12):
+        has_offset = trial % 2 == 0
+        X = rng.integers(-3, 4, size=(7, 2)).astype(float)
+        X[:2] = np.eye(2)  # independent columns
+        X *= 10.0 ** (decades_of_columns * np.array([-0.5, 0.5]))
+        sign = rng.choice([-1, 1], size=7)
+        sign[:2] = 1, -1
+        cost = 10.0 ** (decades_of_weights * rng.uniform(-0.5, 0.5, size=7))
+        optimum = exactly_least_loss(X, sign, cost, has_offset)
+        fitted = train(X, sign, C=np.inf, sample_weight=cost, fit_intercept=has_offset)
+        assert Fraction(fitted.certificate.bound) <= optimum
+        offset = Offset("free" if has_offset else "none")
+        problem = Problem(MemoryRows(X), sign.astype(np.int8), cost, "hinge", offset, 0.0)
+        for guess in (cost * rng.uniform(size=7), cost * rng.choice([0.0, 0.5, 1.0], size=7)):
+            proof = examine(problem, np.zeros(2), 0.0, guess).certificate
+            assert Fraction(proof.bound) <= optimum
+
+
+def test_many_rows_in_very_different_units_have_the_bound_of_the_same_units():
+    X, sign = overlapping(4, n=3_000, d=5)
+    units = 2.0 ** np.array([-40, -20, 0, 20, 40])
+    problem = Problem(
+        MemoryRows(X * units), sign.astype(np.int8), np.ones(3_000), "hinge", Offset("free"), 0.0
+    )
+    fitted = train(X, sign, C=np.inf)
+    proof = examine(problem, fitted.coef[0] / units, None, fitted.memories[0]["alpha"]).certificate
+    assert proof.bound == pytest.approx(fitted.certificate.objective, rel=1e-9)
+    assert proof.bound <= fitted.certificate.objective * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, lambda X: X.astype(np.float32)])

@@ -5,9 +5,10 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from catalogue import LOSSES
+from catalogue import LOSSES, solves
+from covering import every_pair
 
-from maxmargin import ConvergenceWarning, train
+from maxmargin import ConvergenceWarning, LinearClassifier, train
 from maxmargin._core import StopToken
 from maxmargin.problem import Problem
 from maxmargin.rows import MemoryRows
@@ -38,6 +39,18 @@ def test_from_any_solver_to_any_other(loss, first, second):
     assert np.isfinite(ended.coef).all()
 
 
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+@pytest.mark.parametrize(("first", "second"), [(1.0, float("inf")), (float("inf"), 1.0)])
+def test_between_a_regulariser_and_none(loss, first, second):
+    X, y = overlapping(60, 3)
+    begun = train(X, y, loss=loss, C=first)
+    ended = train(X, y, loss=loss, C=second, start=begun)
+    assert ended.certificate.relative_gap <= 1e-4
+    assert ended.certificate.objective == pytest.approx(
+        train(X, y, loss=loss, C=second).certificate.objective, 1e-3
+    )
+
+
 def problem_at(rows, sign, loss, C):
     return Problem(rows, sign, np.full(len(sign), C), loss)
 
@@ -59,19 +72,18 @@ def wide_and_sparse(n_rows, n_columns):
     return X, np.where(X @ random.normal(size=n_columns) > 0, 1, -1).astype(np.int8)
 
 
-@pytest.mark.parametrize("made", [overlapping(4000, 12), wide_and_sparse(300, 900)], ids=["dense", "text"])
-@pytest.mark.parametrize(
-    ("loss", "name"),
-    [
-        (loss, name)
-        for loss in LOSSES
-        for name in SOLVERS
-        if loss in SOLVERS[name].needs.losses and name not in BASELINES
-    ],
+ROWS = {"dense": overlapping(4000, 12), "text": wide_and_sparse(300, 900)}
+
+
+@every_pair(
+    lambda rows, loss, name, ratio: solves(name, loss) and name not in BASELINES,
+    rows=ROWS,
+    loss=LOSSES,
+    name=SOLVERS,
+    ratio=[2.0, 0.5],
 )
-@pytest.mark.parametrize("ratio", [2.0, pytest.param(0.5, marks=pytest.mark.slow)])
-def test_another_cost_is_cheaper_from_the_old_solution(made, loss, name, ratio):
-    X, sign = made
+def test_another_cost_is_cheaper_from_the_old_solution(rows, loss, name, ratio):
+    X, sign = ROWS[rows]
     rows = MemoryRows(X)
     start = start_at_other_cost(fitted(problem_at(rows, sign, loss, 10.0), name), ratio)
     problem = problem_at(rows, sign, loss, 10.0 * ratio)
@@ -92,3 +104,28 @@ def test_a_start_leaves_the_solution_alone():
         fitted(problem_at(rows, sign, "hinge", 1.0), name, start_at_other_cost(found, 1.0))
     assert (found.alpha == before[0]).all()
     assert (found.coef == before[1]).all()
+
+
+OFFSETS = [{}, {"fit_intercept": False}, {"penalize_intercept": True}]
+STEPWISE = [
+    (loss, solver, 1.0, offset)
+    for loss in LOSSES
+    for solver in ("auto", *SOLVERS)
+    for offset in OFFSETS
+    if solver == "auto" or loss in SOLVERS[solver].needs.losses
+]
+WITHOUT_REGULARISER = [(loss, "auto", np.inf, {}) for loss in ("hinge", "logistic")]
+
+
+@pytest.mark.parametrize(("loss", "solver", "C", "offset"), [*STEPWISE, *WITHOUT_REGULARISER])
+def test_fits_of_one_iteration_each_come_near_the_optimum(loss, solver, C, offset):
+    """A fit that is continued 200 times gets somewhere, whatever a solver calls an iteration."""
+    X, y = overlapping(200, 5)
+    optimum = train(X, y, loss=loss, C=C, tol=1e-9, **offset).certificate.objective
+    model = LinearClassifier(loss=loss, solver=solver, C=C, max_iter=1, warm_start=True, **offset)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for _ in range(200):
+            model.fit(X, y)
+    assert model.certificate_.objective <= 1.02 * optimum
+    assert model.n_iter_ <= 1

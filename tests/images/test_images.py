@@ -3,7 +3,7 @@
 import matplotlib as mpl
 import numpy as np
 import pytest
-from images.comparison import DRAWN_WITH, assert_same_picture, is_same, one_look, pixels
+from images.comparison import DRAWN_WITH, assert_same_picture, is_same, one_look, pixels, read, save
 from images.table import PICTURES
 from matplotlib import pyplot as plt
 
@@ -45,19 +45,27 @@ def drawing(*, n_marks=12, tint=0.06, moved=0.0, title="one of them"):
 @pytest.mark.parametrize(
     "change", [{"n_marks": 11}, {"tint": 0.0}, {"moved": 0.2}, {"title": "one of then"}], ids=str
 )
-def test_a_missing_or_moved_mark_line_tint_or_letter_is_noticed(tmp_path, change):
-    kept = pixels(drawing(), tmp_path / "kept.png")
-    assert is_same(kept, pixels(drawing(), tmp_path / "again.png"))
-    assert not is_same(kept, pixels(drawing(**change), tmp_path / "changed.png"))
+def test_a_missing_or_moved_mark_line_tint_or_letter_is_noticed(change):
+    kept = pixels(drawing())
+    assert is_same(kept, pixels(drawing()))
+    assert not is_same(kept, pixels(drawing(**change)))
 
 
 @pytest.mark.parametrize("nudge", [0.05, -0.05])
-def test_a_twentieth_of_a_pixel_is_not(tmp_path, nudge):
-    kept = pixels(drawing(), tmp_path / "kept.png")
+def test_a_twentieth_of_a_pixel_is_not(nudge):
+    kept = pixels(drawing())
     nudged = drawing()
     for ax in nudged.axes:
         ax.set_position(ax.get_position().translated(nudge / 320, nudge / 240))
-    assert is_same(kept, pixels(nudged, tmp_path / "nudged.png"))
+    assert is_same(kept, pixels(nudged))
+
+
+def test_a_figure_and_its_file_have_the_same_pixels(tmp_path):
+    for size in ((4, 3), (3.33, 2.77)):
+        figure = drawing()
+        figure.set_size_inches(size)
+        save(figure, tmp_path / "saved.png")
+        np.testing.assert_array_equal(pixels(figure), np.round(read(tmp_path / "saved.png")))
 
 
 def test_a_difference_is_kept_and_named(tmp_path, monkeypatch):
@@ -66,7 +74,7 @@ def test_a_difference_is_kept_and_named(tmp_path, monkeypatch):
     monkeypatch.delenv("MAXMARGIN_NEW_IMAGES", raising=False)
     with pytest.raises(AssertionError, match="there is no sketch.png"):
         assert_same_picture(drawing(), "sketch")
-    pixels(drawing(), tmp_path / "kept" / "sketch.png")
+    save(drawing(), tmp_path / "kept" / "sketch.png")
     assert_same_picture(drawing(), "sketch")
     with pytest.raises(AssertionError, match="sketch differs from its kept picture.*make images"):
         assert_same_picture(drawing(n_marks=11), "sketch")

@@ -179,7 +179,7 @@ def test_ctrl_c_tells_what_is_known(said, small, monkeypatch):
         ("path t.csv --weights", "--weights are written into a file: give -o OUT"),
         ("path t.csv -o nowhere/p.csv", "nowhere/p.csv cannot be written: there is no folder nowhere"),
         ("path t.csv --plot t.csv", "t.csv is read by this command and cannot be written by it as well"),
-        ("path t.csv --tol 1e-12", "tol of a path must be at least 1e-08"),
+        ("path t.csv --tol 1e-12", "tol of a path must be between 1e-08 and 1e+06"),
         ("path one.svm", "one.svm has one class only (1): there is nothing to tell apart"),
         ("loo t.csv --C 0", "--C must be a positive number; got 0.0"),
         ("loo t.csv --Cs 1,2 -o x.tsv", "-o OUT is for one C: a line for each row; give --C instead of --Cs"),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from maxmargin import load_model
+from maxmargin.cli import main
 from maxmargin.cli.codes import EXIT_CODES
 from maxmargin.cli.options import FORMATS, MISSING_RULES
 from maxmargin.cli.program import COMMANDS, build_parser
@@ -179,3 +180,65 @@ def test_the_guide_lists_commands_and_exit_codes():
     for code, meaning in re.findall(r"^  (\d+) +(.*)$", EXIT_CODES, re.MULTILINE):
         told = next(line for line in page.splitlines() if line.startswith(f"| {code} | "))
         assert told.replace("`--tol` or `--within`", "--tol") == f"| {code} | {meaning} |"
+
+
+# ---------------------------------------------------------------- control characters
+
+RED, UP = "\x1b[31m", "\x1b]0;title\x07"
+CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e]")
+
+
+@pytest.fixture
+def coloured(folder):
+    """A table whose name, column and label are obeyed by terminals, and a model of it."""
+    name = f"t{RED}.csv"
+    lines = [f"height{UP},kind\u202e", f"2,ta{RED}ll", "-1,sm\x9ball", f"1.5,ta{RED}ll", "-2,sm\x9ball"]
+    (folder / name).write_text("\n".join(lines) + "\n")
+    assert main(["train", name, f"m{RED}.model", "-q"]) == 0
+    return name
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "train DATA -o x.model",
+        "inspect DATA",
+        "inspect MODEL",
+        "evaluate MODEL DATA",
+        "certify DATA MODEL",
+        "loo DATA",
+        "path DATA --C-min 0.1 --C-max 1 --tol 0.1",
+        "convert DATA out\x1b[31m.npz",
+        "report MODEL DATA -o out\x1b[31m.html",
+        "train none\x1b[31m.csv",
+        "train DATA --label \x1b[31m",
+        "train DATA --label height",
+        "train DATA --C \x1b[31m",
+        "\x1b[31m",
+    ],
+)
+def test_no_control_character_reaches_a_terminal(said, coloured, words):
+    names = {"DATA": coloured, "MODEL": f"m{RED}.model"}
+    _, out, err = said(*(names.get(word, word) for word in words.split(" ")))
+    assert "\\x1b[31m" in out + err
+    assert CONTROLS.findall(out + err) == []
+
+
+def test_data_for_the_next_program_stay_as_they_are(said, coloured):
+    code, out, err = said("predict", coloured, f"m{RED}.model")
+    assert (code, out.splitlines()[0]) == (0, f"ta{RED}ll")
+    assert CONTROLS.findall(err) == []
+
+
+def test_labels_for_a_terminal_are_shown_and_not_obeyed(said, coloured, monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    code, out, _ = said("predict", coloured, f"m{RED}.model", "--scores")
+    assert code == 0
+    assert out.startswith("label\tscore\nta\\x1b[31mll\t")
+
+
+def test_json_has_the_labels_as_they_are(told, coloured):
+    code, found = told("predict", coloured, f"m{RED}.model")
+    assert (code, found["labels"][:2]) == (0, [f"ta{RED}ll", "sm\x9ball"])
+    code, found = told("train", "none\x1b[31m.csv")
+    assert (code, found["error"]["message"]) == (2, "none\x1b[31m.csv: no such file")

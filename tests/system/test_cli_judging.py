@@ -1,5 +1,6 @@
 """``maxmargin evaluate`` and ``certify``: numbers that others confirm, models of ours and LIBLINEAR's."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ from liblinear.liblinearutil import parameter, problem
 from liblinear.liblinearutil import save_model as save_theirs
 from liblinear.liblinearutil import train as train_theirs
 from scipy.sparse import csr_matrix
+from sklearn.metrics import log_loss
 
 import maxmargin
 from maxmargin import certify, load_data, load_model, save_data
@@ -39,8 +41,10 @@ def test_evaluate_tells_the_error_and_what_is_taken_for_what(said, folder):
     model, data = load_model("c.model"), breast_cancer()
     wrong = int((model.predict(data.X) != data.y).sum())
     lines = out.splitlines()
-    assert lines[0].startswith("error 3.7 % (2.3 % to 5.6 % with 95 % confidence)")
-    assert lines[0].endswith(f": {wrong} of 569 rows wrong")
+    assert lines[0] == (
+        f"training error 3.7 %: {wrong} of 569 rows wrong; these are the rows that the model was fitted to, "
+        "which say little about new ones"
+    )
     assert lines[1].split() == ["said", "benign", "said", "malignant", "right"]
     assert sum(int(line.split()[k]) for line, k in ((lines[2], 3), (lines[3], 2))) == wrong
     assert lines[-1].startswith("no probabilities: ")
@@ -51,17 +55,26 @@ def test_probabilities_are_judged_where_there_are_any(said):
     code, out, _ = said("evaluate", "c.model", CELLS)
     assert code == 0
     assert "the probability of class malignant on 569 rows" in out
-    assert "  log-loss                   0.0884 (" in out
+    data = breast_cancer()
+    loss = log_loss(data.y, load_model("c.model").predict_proba(data.X))
+    assert f"  log-loss                   {loss:.4f} (" in out
 
 
 def test_evaluate_for_machines(told):
     told("train", CELLS, "c.model", "--calibrate", "sigmoid")
-    _, found = told("evaluate", "c.model", CELLS, "--confidence", 0.9, "--certify")
-    assert (found["rows"], found["confidence"], found["classes"]) == (569, 0.9, ["benign", "malignant"])
+    _, found = told("evaluate", "c.model", CELLS, "--certify")
+    assert found["is_training"] is True
+    assert found["certificate"]["relative_gap"] <= 1e-4
+    assert (found["error"]["low"], found["error"]["high"]) == (None, None)
+    data = breast_cancer()
+    kept = np.arange(569) != np.flatnonzero(load_model("c.model").predict(data.X) != data.y)[0]
+    save_data(replace(data, X=data.X[kept], y=data.y[kept]), "most.csv")
+    _, found = told("evaluate", "c.model", "most.csv", "--confidence", 0.9)
+    assert found["is_training"] is False
+    assert (found["rows"], found["confidence"], found["classes"]) == (568, 0.9, ["benign", "malignant"])
     assert found["errors"] == found["confusion"][0][1] + found["confusion"][1][0]
     assert found["error"]["low"] < found["error"]["value"] < found["error"]["high"]
     assert found["probabilities"]["log_loss"]["value"] > 0
-    assert found["certificate"]["relative_gap"] <= 1e-4
 
 
 def test_the_certificate_is_of_these_rows(said, folder):

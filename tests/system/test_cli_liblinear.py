@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import pytest
+from covering import every_pair
 from liblinear.commonutil import svm_read_problem
 from liblinear.liblinearutil import load_model as load_theirs
 from liblinear.liblinearutil import predict as predict_theirs
@@ -60,9 +61,7 @@ def theirs(test, model, *options):
 # ---------------------------------------------------------------- train and predict
 
 
-@pytest.mark.parametrize("s", sorted(SOLVERS))
-@pytest.mark.parametrize("rest", ["", "-B 1", "-c 0.5 -B 2 -w1 3 -w4 2"])
-@pytest.mark.parametrize("name", ["two", "three"])
+@every_pair(name=["two", "three"], rest=["", "-B 1", "-c 0.5 -B 2 -w1 3 -w4 2"], s=sorted(SOLVERS))
 def test_liblinear_predicts_with_our_files_what_we_do(said, files, s, rest, name):
     code, out, _ = said(TRAIN, "-s", s, *rest.split(), name, "my.model")
     assert code == 0

@@ -155,6 +155,30 @@ def shell(line):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a disk that is always full")
 @pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("train none.svm", 2),
+        ("train a.svm --los hinge", 2),
+        ("train a.svm --tol 1e-300 --max-iter 1 --solver gradient_descent", 1),
+        ("train a.svm --json", 0),
+        ("nothing", 2),
+    ],
+)
+def test_the_code_stays_where_the_standard_error_cannot_be_written(words, code):
+    assert shell(f'"$PYTHON" -m maxmargin {words} 2> /dev/full').returncode == code
+
+
+def test_ctrl_c_while_the_words_are_read(said, told, monkeypatch):
+    def press(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("maxmargin.cli.program.read_words", press)
+    assert said("train", "a.svm") == (130, "", "\nmaxmargin: interrupted\n")
+    assert told("train", "a.svm")[1]["error"]["kind"] == "KeyboardInterrupt"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a disk that is always full")
+@pytest.mark.parametrize(
     "words",
     ["train a.svm", "train a.svm --json", "train a.svm -", "inspect a.svm", "convert a.svm - --to csv"],
 )

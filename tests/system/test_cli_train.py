@@ -1,5 +1,6 @@
 """``maxmargin train`` chooses what nobody said, and says what it chose: label column, C, weights."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -129,6 +130,14 @@ def test_ctrl_c_in_a_search_keeps_the_best_model(said, monkeypatch):
         ("--C auto --Cs x", "argument --Cs: expected a number of values, or values of C such as 0.1,1,10"),
         ("--C auto --Cs=-1,2", "argument --Cs: expected a number of values"),
         ("--C auto --Cs 0", "--Cs must be at least one point; got 0"),
+        (f"--C auto --Cs {10**30}", "--Cs must be at most 10,000 points; got 1000"),
+        ("--C auto --Cs 1,1e308", "--Cs must be between 1e-100 and 1e+100; got 1e+308"),
+        ("--C 1e308", "--C must be between 1e-100 and 1e+100; got 1e+308"),
+        ("--lam 1e-308", "--lam must be such that C = 1/(lam · n) is between 1e-100 and 1e+100; got 1e-308"),
+        (
+            "--class-weight 1=1e308",
+            "C times the weights must be between 1e-100 and 1e+100; the largest is 1e+308",
+        ),
         ("--C auto --cv few", 'argument --cv: expected loo or a number of folds, found "few"'),
         ("--C auto --cv 1", "C is judged by leave-one-out (loo) or by 2 folds or more; got 1"),
         ("--C auto --cv 99", "99 folds of 4 rows: some would be empty"),
@@ -178,3 +187,26 @@ def test_the_scale_of_a_penalised_offset(said):
     said("train", "a.svm", "--penalize-intercept", "--intercept-scaling", 5)
     model = load_model("a.model")
     assert (model.offset, model.intercept_scaling) == ("penalized", 5.0)
+
+
+@pytest.mark.parametrize(
+    "words", [f"--max-iter {10**400}", f"--jobs {10**30}", "--C auto --cv loo --jobs 9999999999"]
+)
+def test_numbers_beyond_every_machine_word_are_numbers(said, words):
+    assert said("train", "a.svm", *words.split())[0] == 0
+
+
+def test_reading_is_a_part_of_max_time(said, monkeypatch):
+    """A fit that begins when the time is over ends with the first certificate."""
+    from maxmargin.inputs import load
+
+    read = load.load_rows
+
+    def slowly(*arguments, **settings):
+        time.sleep(0.2)
+        return read(*arguments, **settings)
+
+    monkeypatch.setattr(load, "load_rows", slowly)
+    code, _, err = said("train", "a.svm", "--max-time", "0.1", "--tol", "1e-300")
+    assert code == 1
+    assert "the time reached --max-time. Raise --max-time." in err

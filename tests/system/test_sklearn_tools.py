@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
+from fractions import Fraction
 
 import joblib
 import numpy as np
@@ -18,14 +19,25 @@ from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.ensemble import BaggingClassifier, VotingClassifier
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.inspection import permutation_importance
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score, learning_curve
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from maxmargin import LinearClassifier, LinearSVM, LogisticRegression
+from maxmargin import (
+    ExponentialLossClassifier,
+    HardMarginSVM,
+    LeastSquaresClassifier,
+    LinearClassifier,
+    LinearSVM,
+    LogisticRegression,
+    MissingClassWarning,
+    load_model,
+    save_model,
+)
 from maxmargin.rows.cores import resolve_jobs
 
 X, Y = load_breast_cancer(return_X_y=True)
@@ -80,6 +92,70 @@ def test_tools_that_wrap_a_classifier():
     assert SelectFromModel(svm).fit(X, Y).transform(X).shape[1] < X.shape[1]
     assert RFE(svm, n_features_to_select=5, step=10).fit(X, Y).support_.sum() == 5
     assert permutation_importance(svm.fit(X, Y), X, Y, n_repeats=1).importances.shape == (30, 1)
+
+
+# Flowers of which two classes have two rows each: few draws of a bag hold all three.
+RARE = np.r_[0:50, 50:52, 100:102]
+WITH_WEIGHTS = [
+    ExponentialLossClassifier(on_separable="direction"),
+    HardMarginSVM(on_inseparable="closest"),
+    LeastSquaresClassifier(),
+    LinearSVM(),
+    LinearSVM(calibrate="sigmoid"),
+    LinearSVM(loss="squared_hinge"),
+    LogisticRegression(),
+]
+ENSEMBLES = {
+    "bagging": lambda base: BaggingClassifier(base, 10, max_samples=4, random_state=0),
+    "boosting": lambda base: AdaBoostClassifier(base, n_estimators=5),
+    "one against the rest": OneVsRestClassifier,
+    "calibrated": lambda base: CalibratedClassifierCV(base, cv=2),
+    "stacking": lambda base: StackingClassifier([("a", base), ("b", clone(base))], cv=2),
+    "voting": lambda base: VotingClassifier([("a", base), ("b", clone(base))]),
+}
+
+
+@pytest.mark.filterwarnings("ignore::maxmargin.MissingClassWarning", "ignore::maxmargin.CalibrationWarning")
+@pytest.mark.parametrize("base", WITH_WEIGHTS, ids=str)
+@pytest.mark.parametrize("ensemble", ENSEMBLES)
+def test_ensembles_with_rare_classes(ensemble, base):
+    flowers, kinds = load_iris(return_X_y=True)
+    flowers, kinds = flowers[RARE], np.array(["common", "rare", "rarer"])[kinds[RARE]]
+    model = ENSEMBLES[ensemble](base).fit(flowers, kinds)
+    assert model.score(flowers, kinds) >= 50 / 54
+
+
+@pytest.mark.parametrize("base", WITH_WEIGHTS, ids=str)
+@pytest.mark.parametrize("names", [["a", "b"], ["a", "b", "c"]], ids=len)
+def test_weights_that_leave_one_class(base, names, tmp_path):
+    """The model predicts that class, knows the others, and says why there is no certificate."""
+    labels = np.array(names)[np.arange(12) % len(names)]
+    rows = np.random.default_rng(0).normal(size=(12, 3))
+    for lone in names:
+        model = clone(base)
+        with pytest.warns(MissingClassWarning, match=f"weights of 0 leave rows of one class only, {lone}"):
+            model.fit(rows, labels, sample_weight=(labels == lone).astype(float))
+        assert model.classes_.tolist() == names
+        assert model.predict(rows).tolist() == [lone] * 12
+        assert np.isfinite(model.intercept_).all()
+        scores = model.decision_function(rows)
+        assert scores.shape == ((12,) if len(names) == 2 else (12, 3))
+        if isinstance(base, LogisticRegression):
+            probable = (np.array(names) == lone) * np.ones((12, 1))
+            np.testing.assert_allclose(model.predict_proba(rows), probable, atol=1e-15)
+            assert np.isfinite(model.predict_log_proba(rows)).all()
+        with pytest.raises(AttributeError, match="'certificate_': weights of 0 leave rows of one class only"):
+            model.certificate_  # noqa: B018 - looking it up is the test
+        save_model(model, tmp_path / "a.model")
+        assert load_model(tmp_path / "a.model").predict(rows).tolist() == [lone] * 12
+        assert pickle.loads(pickle.dumps(model)).predict(rows).tolist() == [lone] * 12
+        assert "constant" in repr(model.to_model().plans)
+        model._repr_html_()
+
+
+def test_labels_of_one_class_are_refused_whatever_the_weights():
+    with pytest.raises(ValueError, match="only one class"):
+        LinearSVM().fit([[0.0], [1.0]], ["a", "a"], sample_weight=[0.0, 1.0])
 
 
 def test_pipeline_of_frames():
@@ -181,6 +257,23 @@ def strided(array):
     return room[::2, ::3]
 
 
+def with_data(matrix, kind):
+    matrix.data = matrix.data.astype(kind)
+    return matrix
+
+
+def read_only_csr(matrix):
+    for part in (matrix.data, matrix.indices, matrix.indptr):
+        part.flags.writeable = False
+    return matrix
+
+
+def repeated_entries(matrix):
+    """Every entry twice, each half as large."""
+    parts = (np.repeat(matrix.data / 2, 2), np.repeat(matrix.indices, 2), 2 * matrix.indptr)
+    return sp.csr_array(parts, shape=matrix.shape)
+
+
 def read_only(array):
     copied = array.copy()
     copied.flags.writeable = False
@@ -222,6 +315,17 @@ CONTAINERS = {
     "csr, int64 indices": lambda a, folder: wide_indices(sp.csr_array(a)),
     "csr, float32": lambda a, folder: sp.csr_array(a.astype(np.float32)),
     "csr, int8": lambda a, folder: sp.csr_array(a.astype(np.int8)),
+    "csr, int64": lambda a, folder: sp.csr_array(a.astype(np.int64)),
+    "csr, float16": lambda a, folder: with_data(sp.csr_array(a), np.float16),
+    "csc, float16": lambda a, folder: with_data(sp.csc_array(a), np.float16),
+    "csr, long double": lambda a, folder: sp.csr_array(a.astype(np.longdouble)),
+    "csr, other byte order": lambda a, folder: with_data(sp.csr_array(a), ">f8"),
+    "csr, read-only": lambda a, folder: read_only_csr(sp.csr_array(a)),
+    "csr, repeated entries": lambda a, folder: repeated_entries(sp.csr_array(a)),
+    "dok_array": lambda a, folder: sp.dok_array(a),
+    "bsr_array": lambda a, folder: sp.bsr_array(a),
+    "masked array without masked values": lambda a, folder: np.ma.masked_array(a, mask=False),
+    "fractions": lambda a, folder: np.vectorize(Fraction)(a),
     "csr, unsorted": lambda a, folder: sp.csr_array(a[:, ::-1])[:, ::-1],
 }
 

@@ -8,9 +8,18 @@ import pandas
 import polars
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
 
-from maxmargin import LinearClassifier, LinearSVM, LogisticRegression, train
+from maxmargin import (
+    LeastSquaresClassifier,
+    LinearClassifier,
+    LinearSVM,
+    LinearSVMCV,
+    LogisticRegression,
+    leave_one_out,
+    train,
+)
 from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError, NoFiniteOptimum
 
 X = np.random.default_rng(0).normal(size=(20, 3))
@@ -31,6 +40,12 @@ def broken_csr(part, where, value):
 
 
 # name: (X, y, sample_weight, what the message says)
+def objects_csr():
+    matrix = sp.csr_array(X)
+    matrix.data = matrix.data.astype(object)
+    return matrix
+
+
 DATA = {
     "NaN": (but(X, (7, 2), math.nan), Y, None, r"X contains NaN: row 7, column 2 \(counted from 0\)"),
     "inf": (but(X, (3, 1), math.inf), Y, None, r"X contains infinity \(inf\): row 3, column 1"),
@@ -46,6 +61,15 @@ DATA = {
     ),
     "null in X": (polars.DataFrame({"a": [1, None] * 10}), Y, None, "X contains NaN: row 1, column 0"),
     "masked": (np.ma.masked_equal(X, X[4, 2]), Y, None, "masked values, the first in row 4, column 2"),
+    "masked rows": (list(np.ma.masked_equal(X, X[4, 2])), Y, None, "a row of X contains masked .* place 2"),
+    "a dictionary": ({"a": X[:, 0]}, Y, None, r"got a dict\. pandas\.DataFrame\(X\) makes one"),
+    "spans of time": (
+        np.zeros((20, 2), "m8[s]"),
+        Y,
+        None,
+        r"must hold numbers; got dtype timedelta64\[s\]",
+    ),
+    "objects, sparse": (objects_csr(), Y, None, "X must hold numbers; got dtype object"),
     "huge": (X * 1e300, Y, None, r"row 0 of X .* so large that its square is infinite.* Scale the columns"),
     "column of text": (
         but(X, (slice(None), 1), "red", object),
@@ -92,6 +116,7 @@ DATA = {
     "None label": (X, but(Y, 3, None, object), None, r"label 3 \(counted from 0\) is None"),
     "text and numbers": (X, but(Y, 3, "a", object), None, "y mixes labels .* text and numbers. Use one kind"),
     "continuous labels": (X, X[:, 0], None, "Unknown label type: continuous"),
+    "masked labels": (X, np.ma.masked_array(Y, mask=Y == 1), None, "y contains masked .* first in place 1"),
     "complex labels": (X, Y + 1j, None, "Complex data not supported: y must hold labels"),
     "two columns of labels": (X, np.column_stack([Y, Y]), None, r"y should be a 1d array .*shape \(20, 2\)"),
     "sparse labels": (X, sp.csr_array(Y[:, None]), None, "y is sparse; it must be a vector"),
@@ -106,6 +131,10 @@ DATA = {
     "infinite weight": (X, Y, but(ONES, 0, math.inf), "weight 0 .* is inf"),
     "no weight": (X, Y, 0 * ONES, "all sample weights are zero"),
     "weights of text": (X, Y, ["much"] * 20, "sample_weight must hold numbers"),
+    "masked weights": (X, Y, np.ma.masked_array(ONES, mask=Y == 1), "sample_weight contains masked"),
+    "complex weights": (X, Y, ONES + 0j, "sample_weight must hold numbers"),
+    "dates as weights": (X, Y, ONES.astype("M8[s]"), "sample_weight must hold numbers"),
+    "spans of time as weights": (X, Y, ONES.astype("m8[s]"), "sample_weight must hold numbers"),
     "weights in columns": (X, Y, ONES[:, None], "Sample weights must be 1D"),
 }
 
@@ -152,11 +181,6 @@ def test_one_class_of_a_logistic_model_has_no_best_offset():
 def test_one_class_without_a_free_offset(estimator, settings):
     with pytest.raises(InvalidInput, match="only one class, a; a classifier needs two"):
         estimator(**settings).fit(X, ["a"] * 20)
-
-
-def test_weights_that_leave_one_class():
-    with pytest.raises(InvalidInput, match="only one class, 1"):
-        LinearSVM().fit(X, Y, Y.astype(float))
 
 
 # ---------------------------------------------------------------- parameters
@@ -229,8 +253,21 @@ def test_a_svm_has_no_logistic_loss():
 
 
 def test_costs_that_overflow():
-    with pytest.raises(InvalidInput, match="C times the weights overflows"):
-        LinearSVM(C=1e300).fit(X, Y, 1e300 * ONES)
+    with pytest.raises(InvalidInput, match="C times the weights must be between 1e-100 and 1e.100; the "):
+        LinearSVM(C=1e50).fit(X, Y, 1e300 * ONES)
+
+
+@pytest.mark.parametrize("C", [1e308, 1e200, 1e-308, 5e-324])
+@pytest.mark.parametrize("estimator", [LinearSVM, LogisticRegression])
+def test_a_regularisation_whose_products_leave_floating_point(estimator, C):
+    with pytest.raises(
+        InvalidParameter, match=f"C must be between 1e-100 and 1e.100; got C={C}".replace("+", ".")
+    ):
+        estimator(C=C).fit(X, Y)
+    with pytest.raises(
+        InvalidParameter, match=r"lam must be such that C = .* is between 1e-100 and 1e.100; got"
+    ):
+        estimator(C=None, lam=C).fit(X, Y)
 
 
 # ---------------------------------------------------------------- after fit
@@ -291,7 +328,32 @@ def test_numbers_written_as_text_are_numbers():
 
 
 def test_a_class_weight_for_a_class_that_is_absent():
-    assert LinearSVM(class_weight={5: 2.0}).fit(X, Y).coef_.tobytes() == FITTED.coef_.tobytes()
+    """It may be there where all classes have a weight, as a split may lack one: scikit-learn's rule."""
+    weighted = LinearSVM(class_weight={0: 1.0, 1: 1.0, 5: 2.0}).fit(X, Y)
+    assert weighted.coef_.tobytes() == FITTED.coef_.tobytes()
+
+
+WITH_CLASS_WEIGHTS = [LinearSVM(), LogisticRegression(), LeastSquaresClassifier(), LinearSVMCV(cv=2)]
+
+
+@pytest.mark.parametrize("estimator", WITH_CLASS_WEIGHTS, ids=str)
+def test_class_weights_of_unknown_classes_are_refused(estimator):
+    estimator = clone(estimator).set_params(class_weight={"0": 2.0, 1: 3.0})
+    with pytest.raises(InvalidParameter, match="class_weight names '0', which y does not have: .* are 0, 1"):
+        estimator.fit(X, Y)
+
+
+@pytest.mark.parametrize("zero", [0, 0.0, np.float64(0)])
+@pytest.mark.parametrize("estimator", WITH_CLASS_WEIGHTS, ids=str)
+def test_class_weights_of_zero_are_refused(estimator, zero):
+    estimator = clone(estimator).set_params(class_weight={0: zero, 1: 3.0})
+    with pytest.raises(InvalidParameter, match="must be positive; class 0 has .* leave out its rows"):
+        estimator.fit(X, Y)
+
+
+def test_what_judges_an_estimator_refuses_its_class_weights():
+    with pytest.raises(InvalidParameter, match="class_weight names 5"):
+        leave_one_out(LinearSVM(class_weight={5: 2.0}), X, Y)
 
 
 @pytest.mark.parametrize("kind", ["Int64", "boolean", "category", "str"])

@@ -1,5 +1,8 @@
 """Probabilities from left-out scores: the optimum that scikit-learn finds, and what holds at the edges."""
 
+import re
+import warnings
+
 import numpy as np
 import pytest
 import sklearn.calibration
@@ -7,8 +10,10 @@ from scipy.optimize import isotonic_regression, minimize_scalar
 from scipy.special import expit, logsumexp, softmax
 from sklearn.calibration import _SigmoidCalibration
 from sklearn.isotonic import IsotonicRegression
+from sklearn.metrics import log_loss
 
-from maxmargin.errors import InvalidInput, InvalidParameter
+from maxmargin import LogisticRegression
+from maxmargin.errors import CalibrationWarning, InvalidInput, InvalidParameter
 from maxmargin.results.calibration import CALIBRATIONS, Calibration, SigmoidCurve
 from maxmargin.selection.calibration import fit_calibration
 
@@ -94,8 +99,8 @@ def test_the_temperature_is_the_best_one():
 def test_the_temperature_of_several_classes_is_the_best_one():
     scores, codes = three_classes(400)
     n = np.bincount(codes)
-    targets = np.repeat(1 / (n[codes] + 3)[:, None], 3, axis=1)
-    targets[np.arange(400), codes] = ((n + 1) / (n + 3))[codes]
+    targets = np.repeat(0.5 / (n[codes] + 2)[:, None], 3, axis=1)
+    targets[np.arange(400), codes] = ((n + 1) / (n + 2))[codes]
 
     def loss(slope):
         return (logsumexp(slope * scores, axis=1) - (targets * slope * scores).sum(axis=1)).sum()
@@ -130,8 +135,8 @@ def test_the_temperature_is_scikit_learns(n_classes):
         columns, codes = three_classes(300)
         logits = columns
     n = np.bincount(codes)
-    shares = np.repeat(1 / (n[codes] + n_classes)[:, None], n_classes, axis=1)
-    shares[np.arange(300), codes] = ((n + 1) / (n + n_classes))[codes]
+    shares = np.repeat(1 / ((n_classes - 1) * (n[codes] + 2))[:, None], n_classes, axis=1)
+    shares[np.arange(300), codes] = ((n + 1) / (n + 2))[codes]
     labels = np.tile(np.arange(n_classes, dtype=np.float64), 300)
     theirs = their_probabilities(np.repeat(logits, n_classes, axis=0), labels, shares.ravel())
     ours = fit_calibration("temperature", columns, codes)
@@ -240,7 +245,7 @@ def test_rows_without_finite_scores_are_absent():
     found = fit_calibration("sigmoid", holes, np.append(codes, [1, 1]))
     assert found.n_rows == 50
     assert found.curves[0] == fit_calibration("sigmoid", scores[:, None], codes).curves[0]
-    with pytest.raises(InvalidInput, match="no row with finite scores"):
+    with pytest.raises(InvalidInput, match="no row to calibrate with"):
         fit_calibration("sigmoid", np.full((3, 1), np.nan), np.zeros(3, dtype=int))
 
 
@@ -273,3 +278,41 @@ def test_damaged_fields_are_refused(change, message):
     fields = Calibration("sigmoid", (SigmoidCurve(1.0, 0.5),), 10).to_fields()
     with pytest.raises(ValueError, match=message):
         Calibration.from_fields({**fields, **change}, 1)
+
+
+def gestures(seed=0):
+    """Fifteen classes of 24 rows with 90 columns, as curves in a plane are: Libras in short."""
+    random = np.random.default_rng(seed)
+    t = np.linspace(0, 1, 45)
+    rows = []
+    for _ in range(15):
+        shape = random.normal(size=(2, 4))
+        for _ in range(24):
+            at = t + 0.1 * random.normal()
+            curves = (shape + 0.25 * random.normal(size=(2, 4))) @ [at, at**2, np.sin(3 * at), np.cos(5 * at)]
+            rows.append(curves.ravel() + 0.02 * random.normal(size=90))
+    X = np.array(rows)
+    return (X - X.min(axis=0)) / np.ptp(X, axis=0), np.repeat(np.arange(15), 24)
+
+
+@pytest.mark.filterwarnings("ignore::maxmargin.errors.CalibrationWarning")
+def test_few_rows_of_many_classes_keep_their_temperature():
+    X, y = gestures()
+    held = np.arange(len(y)) % 3 == 0
+    loss = {}
+    for kind in (None, "temperature"):
+        model = LogisticRegression(C=10, calibrate=kind).fit(X[~held], y[~held])
+        loss[kind] = log_loss(y[held], model.predict_proba(X[held]))
+    assert loss["temperature"] < loss[None] < np.log(15)
+
+
+def test_a_calibration_that_is_worse_than_none_is_told_with_both_figures():
+    X, y = gestures()
+    with pytest.warns(CalibrationWarning, match="makes the probabilities worse: the log loss") as told:
+        model = LogisticRegression(C=100, calibrate="sigmoid").fit(X, y)
+    after, before = map(float, re.findall(r" is ([0-9.]+), and ([0-9.]+) with", str(told[0].message))[0])
+    assert after > before
+    assert model.calibration_ is not None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", CalibrationWarning)
+        LogisticRegression(C=1, calibrate="temperature").fit(X, y)

@@ -235,6 +235,7 @@ def test_the_original_rows_certify_what_condensed_rows_found(loss):
     assert again.objective == pytest.approx(found.certificate.objective, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FOLDER, reason="MAXMARGIN_DATA names no folder with data")
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix, lambda X: X.astype(np.float32)])
 def test_covtype(make):

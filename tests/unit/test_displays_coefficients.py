@@ -30,8 +30,8 @@ def names_on(ax):
     return [label.get_text() for label in ax.get_yticklabels()]
 
 
-def test_the_largest_of_either_sign_are_drawn_in_order():
-    display = CoefficientsDisplay.from_estimator(MODEL, names=NAMES, top=1)
+def test_the_largest_in_absolute_value_are_drawn_in_order():
+    display = CoefficientsDisplay.from_estimator(MODEL, names=NAMES, top=2)
     assert names_on(display.ax_) == ["c", "b"]
     assert [bar.get_width() for bar in display.bars_[0]] == [3.0, -2.0]
     assert display.ax_.yaxis.get_inverted()  # the most positive is on top
@@ -48,8 +48,16 @@ def test_classes_are_named_on_their_sides():
     assert ax.get_title(loc="right") == "yes →"
 
 
+def test_top_are_the_largest_whatever_their_signs():
+    values = np.random.default_rng(3).normal(size=30) + 0.8  # far more of one sign than of the other
+    display = CoefficientsDisplay.from_estimator(SimpleNamespace(coef=[values], intercept=[0.0]), top=10)
+    drawn = sorted(abs(bar.get_width()) for bar in display.bars_[0])
+    np.testing.assert_array_equal(drawn, np.sort(np.abs(values))[-10:])
+    assert list(display.frame()["coefficient"]) == sorted(display.frame()["coefficient"], reverse=True)
+
+
 def test_the_number_left_out_is_told():
-    display = CoefficientsDisplay.from_estimator(MODEL, names=NAMES, top=1)
+    display = CoefficientsDisplay.from_estimator(MODEL, names=NAMES, top=2)
     (said,) = display.figure_.legends[0].get_texts()
     assert said.get_text() == "the 2 largest of 4 coefficients"
     assert CoefficientsDisplay.from_estimator(MODEL, names=NAMES).figure_.legends == []
@@ -121,7 +129,7 @@ def _named(display):
 def test_small_axes_show_fewer_and_say_so():
     model = SimpleNamespace(coef=[np.linspace(1, -1, 40)], intercept=[0.0])
     _, ax = plt.subplots(figsize=(3, 2.4))
-    display = CoefficientsDisplay.from_estimator(model, top=20, ax=ax)
+    display = CoefficientsDisplay.from_estimator(model, top=40, ax=ax)
     drawn = len(display.shown_[0].names)
     assert 4 <= drawn <= 14
     assert display.shown_[0].names[0] == "x₁"
@@ -130,7 +138,7 @@ def test_small_axes_show_fewer_and_say_so():
     assert len(display.frame()) == 40
 
 
-def test_where_room_is_short_both_signs_share_it():
+def test_where_room_is_short_the_largest_stay():
     values = np.array([5.0, 4.0, 3.0, -1.0, -2.0, -3.0, -4.0, -5.0])
     largest = LargestCoefficients(("", ""), tuple("abcdefgh"), values, 8)
     assert "".join(largest.fewer(8).names) == "abcdefgh"
@@ -145,8 +153,8 @@ def test_where_room_is_short_both_signs_share_it():
 def test_a_hundred_thousand_columns():
     coef = np.random.default_rng(3).normal(size=100_000)
     display = CoefficientsDisplay.from_estimator((coef, 0.0))
-    np.testing.assert_array_equal(display.frame()["coefficient"][:10], np.sort(coef)[::-1][:10])
-    np.testing.assert_array_equal(display.frame()["coefficient"][10:], np.sort(coef)[:10][::-1])
+    largest = coef[np.argsort(-np.abs(coef))[:10]]
+    np.testing.assert_array_equal(display.frame()["coefficient"], np.sort(largest)[::-1])
 
 
 def test_strange_names_are_shown_as_text():

@@ -88,3 +88,28 @@ def test_what_cannot_be_judged_is_refused():
         evaluate(model, np.empty((0, 1)), [])
     with pytest.raises(InvalidParameter, match="confidence must lie between 0 and 1; got confidence=95"):
         evaluate(model, [[0.0]], [1], confidence=95)
+
+
+@pytest.mark.parametrize("make", [breast_cancer, iris])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"loss": "hinge"},
+        {"loss": "logistic"},
+        {"loss": "squared_hinge", "penalize_intercept": True, "intercept_scaling": 3.0},
+        {"loss": "hinge", "class_weight": "balanced", "fit_intercept": False},
+    ],
+    ids=lambda settings: ", ".join(map(str, settings.values())),
+)
+def test_training_rows_are_recognised_and_get_no_interval(make, settings):
+    data = make()
+    model = train(data.X, data.y, C=0.1, tol=1e-3, **settings)
+    order = np.random.default_rng(0).permutation(data.n_rows)
+    found = evaluate(model, data.X[order], data.y[order])
+    assert found.is_training
+    assert np.isnan([found.error.low, found.error.high]).all()
+    assert str(found).startswith("training error ")
+    kept = np.arange(data.n_rows) != np.flatnonzero(model.predict(data.X) != data.y)[0]
+    fewer = evaluate(model, data.X[kept], data.y[kept])
+    assert not fewer.is_training
+    assert fewer.error.low <= fewer.error.value <= fewer.error.high

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import every_pair
 from interrupts import interrupt_when
 from reference.left_out import agreements_by_oracles, agreements_by_refits
 from reference.task import Task
@@ -72,12 +73,13 @@ def solved(optimum, groups, new_costs, *, token=None, threads=1, signs_only=Fals
     return found, left
 
 
-@pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize("make", [text_like, whole_numbers, zeros_and_ones])
-@pytest.mark.parametrize(
-    ("C", "has_copies"), [(0.03, True), pytest.param(0.3, False, marks=pytest.mark.slow), (3.0, True)]
+@every_pair(
+    make=[text_like, whole_numbers, zeros_and_ones],
+    offset=OFFSETS,
+    C_and_copies=[(0.03, True), (0.3, False), (3.0, True)],
 )
-def test_agreements_are_those_of_fits_without_the_example(make, offset, C, has_copies):
+def test_agreements_are_those_of_fits_without_the_example(make, offset, C_and_copies):
+    C, has_copies = C_and_copies
     problem = problem_of(make, offset, C, has_copies=has_copies, weighted=has_copies)
     optimum, examples, groups, new_costs = support_of(problem)
     found, left = solved(optimum, groups, new_costs)

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from covering import every_pair
 
 import maxmargin.problem.hinge_offset as module
 from maxmargin._core import hinge_offset
@@ -61,9 +62,7 @@ COSTS = {
 }
 
 
-@pytest.mark.parametrize("share", [0.5, 0.999, 0.001])
-@pytest.mark.parametrize("costs", COSTS)
-@pytest.mark.parametrize("scores", SCORES)
+@every_pair(scores=SCORES, costs=COSTS, share=[0.5, 0.999, 0.001])
 def test_the_window_changes_nothing(scores, costs, share):
     random = np.random.default_rng(1)
     z, cost, sign = SCORES[scores](random), COSTS[costs](random), random_signs(random, share)

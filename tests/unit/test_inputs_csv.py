@@ -11,11 +11,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pytest
+from damage import memory_bounded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import issparse
 
-from maxmargin import SkippedLines, load_data
+from maxmargin import SkippedLines, load_data, store_data
 from maxmargin.errors import FileFormatError, InvalidParameter
 from maxmargin.inputs.csv_layout import find_layout
 from maxmargin.inputs.settings import ReadSettings
@@ -287,3 +288,17 @@ def test_labels_that_would_run_together_are_refused(tmp_path):
         load_data(file)
     file.write_text("x,y\n1,n5\n2,n90071992547409931\n3,n90071992547409932\n")
     assert len(load_data(file).classes) == 3
+
+
+@pytest.mark.parametrize("before", ["", "\n  \n", "a,b\n"])
+@pytest.mark.parametrize("store", [False, True])
+def test_a_line_of_millions_of_fields_is_refused_at_once(tmp_path, before, store):
+    path = tmp_path / "t.csv"
+    path.write_text(before + "," * 3_000_000 + "\n")
+    line = before.count("\n") + 1
+    with (
+        memory_bounded(40_000_000),
+        pytest.raises(FileFormatError, match="3,000,001 fields in a line") as error,
+    ):
+        store_data(path, tmp_path / "rows") if store else load_data(path)
+    assert error.value.line == line

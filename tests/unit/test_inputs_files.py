@@ -8,6 +8,9 @@ import os
 import pickle
 import re
 import stat
+import subprocess
+import sys
+import textwrap
 import threading
 
 import numpy as np
@@ -290,3 +293,47 @@ def test_errors_are_caught_as_what_they_are():
     for error in (InvalidInput, InvalidParameter, NoFiniteOptimum, FileFormatError, MissingFile):
         assert issubclass(error, MaxMarginError)
         assert issubclass(error, ValueError)
+
+
+WRITE_SLOWLY = """
+    import sys
+    from pathlib import Path
+    from maxmargin.inputs.atomic_file import replacing
+
+    with replacing(Path(sys.argv[1])) as file:
+        file.write(b"half")
+        file.flush()
+        print("begun", flush=True)
+        sys.stdin.readline()
+"""
+
+
+def writing_slowly(path):
+    """Return a process that has begun to write a file."""
+    command = [sys.executable, "-c", textwrap.dedent(WRITE_SLOWLY), str(path)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "begun\n"
+    return process
+
+
+def test_what_a_killed_writer_left_goes_with_the_next_one(tmp_path):
+    """That of one that is at work stays, and so does what only looks like a draft."""
+    path = tmp_path / "a.model"
+    dead, alive = writing_slowly(path), writing_slowly(path)
+    dead.kill()
+    dead.communicate()
+    (tmp_path / "letter.txt").write_text("keep me")
+    mine = [".a.model.mine.part", ".b.model.0123456789ab.part", ".a.model.0123456789ab.part"]
+    (tmp_path / mine[0]).write_text("mine")
+    (tmp_path / mine[1]).write_text("mine")
+    (tmp_path / mine[2]).symlink_to(tmp_path / "letter.txt")
+    assert len(list(tmp_path.glob(".a.model.*.part"))) == 4
+    with replacing(path) as file:
+        file.write(b"whole")
+    (left,) = set(tmp_path.glob(".a.model.*.part")) - {tmp_path / name for name in mine}
+    assert left.read_bytes() == b"half"
+    assert path.read_bytes() == b"whole"
+    alive.communicate("go on\n")
+    assert alive.returncode == 0
+    assert path.read_bytes() == b"half"
+    assert sorted(found.name for found in tmp_path.iterdir()) == sorted([*mine, "a.model", "letter.txt"])

@@ -9,6 +9,7 @@ import threading
 import tracemalloc
 
 import pytest
+from damage import memory_bounded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -193,3 +194,10 @@ def assert_damaged(name, packed):
     for read in (OpenSource.read_all, OpenSource.look_for_damage, lambda source: list(pieces_of(source, 99))):
         with pytest.raises(FileFormatError, match=f"the {name} file is damaged or cut short"):
             read(OpenSource(OnlyRead(bytes(packed)), "rows.svm"))
+
+
+@pytest.mark.parametrize("pack", [bytes, *PACKERS.values()], ids=["plain", *PACKERS])
+def test_a_size_that_is_stated_and_not_there_takes_no_memory(pack):
+    source = OpenSource(io.BytesIO(pack(b"few")), "text")
+    with memory_bounded(20_000_000):
+        assert source.read(2**40) == b"few"

@@ -8,7 +8,15 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from maxmargin import HardMarginSVM, LeaveOneOut, LeaveOneOutWarning, LinearSVM, leave_one_out, train
+from maxmargin import (
+    HardMarginSVM,
+    LeaveOneOut,
+    LeaveOneOutWarning,
+    LinearClassifier,
+    LinearSVM,
+    leave_one_out,
+    train,
+)
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter
 from maxmargin.results.leave_one_out import REASONS, Reason
 from maxmargin.results.solution import Status
@@ -27,6 +35,31 @@ def test_errors_are_those_of_fits_without_each_example():
         others = np.arange(200) != i
         model = train(X[others], Y[others], C=0.5, tol=1e-10)
         assert left_out.errors[i] == (model.predict(X[[i]])[0] != Y[i])
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+@pytest.mark.parametrize("far", [1e3, 1e6, 1e8])
+@pytest.mark.parametrize("n", [2, 20])
+def test_one_far_example_says_nothing_about_the_others(n, far, loss):
+    random = np.random.default_rng(n)
+    rows = np.concatenate([-1 - 0.3 * random.random(n), 1 + 0.3 * random.random(n), [0.05, far]])[:, None]
+    labels = np.repeat([-1, 1], [n, n + 2])
+    left_out = leave_one_out(LinearClassifier(loss=loss, C=10), rows, labels)
+    solver = "dual_descent" if loss == "hinge" else "newton"
+    for i in range(len(labels)):
+        others = np.arange(len(labels)) != i
+        model = train(rows[others], labels[others], loss=loss, C=10, solver=solver)
+        assert left_out.errors[i] == (model.agreements(rows[[i]], labels[[i]])[0] <= 0)
+    assert left_out.status is Status.SOLVED
+    assert REASONS.index(Reason.TIE) not in left_out.codes
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_the_unit_of_the_rows_does_not_matter(unit):
+    """w is in units of 1/x, so the regulariser weighs the same if C falls with the square of the unit."""
+    plain = leave_one_out(LinearSVM(C=1.0), X, Y)
+    other = leave_one_out(LinearSVM(C=unit**-2), X * unit, Y)
+    assert (plain.errors == other.errors).all()
 
 
 def test_estimated_and_exact_agreements_are_never_confused():

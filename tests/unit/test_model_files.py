@@ -170,7 +170,7 @@ def test_what_is_new_in_a_file_decides_its_version(tmp_path):
 
 def test_class_weights_are_kept_for_each_class(tmp_path):
     path = tmp_path / "a.model"
-    model = train(X, THREE, class_weight={2: 5.0, "absent": 3.0})
+    model = train(X, THREE, class_weight={0: 1.0, 2: 5.0, 7: 1.0, "absent": 3.0})
     save_model(model, path)
     assert description_of(path)["header"]["class_weight"] == [1.0, 5.0, 1.0]
     assert load_model(path).class_weight == model.class_weight == {0: 1.0, 2: 5.0, 7: 1.0}
@@ -253,6 +253,8 @@ def refusal(tmp_path, header, arrays):
         ("certificates", [3], "damaged"),
         ("certificates", [], None),
         ("n_iter", [1, 2], "2 n_iter for 1 problems"),
+        ("statuses", [], "0 statuses for 1 problems"),
+        ("plans", [], "0 plans for 1 problems"),
         ("n_iter", ["many"], "damaged"),
         ("intercept_intervals", [[1.0]], "damaged"),
         ("feature_names", ["one"], "feature_names must name each of the 2 columns"),

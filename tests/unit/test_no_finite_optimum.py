@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from reference.likelihood import Likelihood, separated_rows
 from reference.likelihood_tasks import KINDS, grid_task, problem_of
 
+from maxmargin import separability
 from maxmargin.errors import MaxMarginError, NoFiniteOptimum
 from maxmargin.problem.null_space import find_null_space
 from maxmargin.rows import MemoryRows
@@ -167,3 +168,20 @@ def test_columns_that_differ_by_little_are_two_columns(difference, shift):
     X = random.normal(size=(60, 1)) + shift
     rows = MemoryRows(np.hstack([X, X + difference * random.normal(size=(60, 1))]))
     assert len(find_null_space(rows, np.ones(60), has_offset=True).dependent) == 0
+
+
+def test_a_separation_by_rounding_errors_is_called_that():
+    """Rows that a rotation should have left on the boundary overlap by its rounding errors."""
+    random = np.random.default_rng(3)
+    on_it = random.normal(size=(12, 2)) @ random.normal(size=(2, 3))
+    beyond = on_it[:4] + np.cross(on_it[0], on_it[1])
+    X, sign = np.vstack([on_it, beyond]), np.append(np.tile([1, -1], 6), np.ones(4)).astype(np.int8)
+    assert separability(X, sign, fit_intercept=False).kind == "overlapping"
+    found = find_separation(problem_of(Likelihood(X, sign, np.ones(16), "none")))
+    assert not found.is_exact
+    assert str(found).startswith("to rounding errors, a hyperplane separates the classes but for 12 rows")
+    integers = np.rint(8 * X)
+    integers[:, 0] = [*[0] * 12, *[5] * 4]
+    exact = find_separation(problem_of(Likelihood(integers, sign, np.ones(16), "none")))
+    assert exact.is_exact
+    assert str(exact).startswith("a hyperplane")

@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from covering import every_pair
 
 from maxmargin import (
     LinearClassifier,
@@ -67,9 +68,7 @@ def assert_same_predictions(path, model, X, dtype):
     return found
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("labels", LABELS)
-@pytest.mark.parametrize("n_classes", [2, 3])
+@every_pair(n_classes=[2, 3], labels=LABELS, dtype=DTYPES)
 def test_labels_and_scores_are_the_models(tmp_path, n_classes, labels, dtype):
     X, y = blobs(n_classes)
     model = train(X, LABELS[labels][:n_classes][y])
@@ -78,9 +77,7 @@ def test_labels_and_scores_are_the_models(tmp_path, n_classes, labels, dtype):
     assert "probabilities" not in found
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n_classes", [2, 4])
+@every_pair(n_classes=[2, 4], kind=KINDS, dtype=DTYPES)
 def test_probabilities_are_the_models(tmp_path, n_classes, kind, dtype):
     X, y = blobs(n_classes)
     model = train(X, y, loss="logistic" if kind is None else "hinge", calibrate=kind)
@@ -118,9 +115,7 @@ def test_isotonic_curves_of_any_number_of_knots(tmp_path, n_knots, dtype):
     np.testing.assert_allclose(found, model.predict_proba(X), rtol=0, atol=4 * np.finfo(dtype).eps)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n_classes", [2, 3])
+@every_pair(n_classes=[2, 3], kind=KINDS, dtype=DTYPES)
 def test_scores_beyond_all_bounds_give_no_nan(tmp_path, n_classes, kind, dtype):
     n_columns = 1 if n_classes == 2 else n_classes
     curves = {

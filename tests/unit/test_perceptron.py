@@ -179,8 +179,8 @@ def test_explain_in_the_words_of_the_lecture():
     assert origin.explain(2).endswith(
         "θ ← (0.7071, 0.7071) − 0.1976·(4.8, −1.6) = (−0.2416, 1.023) (divided by ‖x‖ = 5.06)"
     )
-    with pytest.raises(InvalidParameter, match="step 0 is the start"):
-        trace.explain(0)
+    assert trace.explain(0) == "t=0, the start: θ = (0, 0) and θ₀ = 0"
+    assert origin.explain(0) == "t=0, the start: θ = (0, 0)"
     with pytest.raises(InvalidParameter, match="t must be between 0 and 3, or -1; got t=4"):
         trace.weights(4)
 

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from covering import every_pair
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
@@ -203,9 +204,7 @@ def test_a_learner_without_two_classes_says_so():
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize("strength", ["C", "lam"])
-@pytest.mark.parametrize("value", [1e-9, 1e9])
+@every_pair(value=[1e-9, 1e9], strength=["C", "lam"], name=METHODS)
 def test_steps_that_are_too_long_end_in_numbers_that_can_be_shown(name, strength, value):
     points = [[1e6, 1e6, 1], [-1e6, 1e6, -1], [1e6, -1e6, 1], [0, 0, -1]]
     for rule in METHODS[name].rules:
@@ -312,7 +311,12 @@ def test_what_is_not_part_of_a_state_is_dropped():
         ({"view": {"left": 1, "right": 0, "bottom": 0, "top": 1}}, "left < right"),
         ({"names": ["x"]}, "names must be a list of two texts"),
         ({"steps": {"method": "adam"}}, "steps.method must be one of perceptron"),
+        ({"steps": {"method": []}}, r"steps.method must be one of perceptron, .*; got \[\]"),
         ({"steps": {"method": "pegasos", "rule": "η = 7"}}, "steps.rule of pegasos"),
+        (
+            {"steps": {"method": "pegasos", "rule": {}}},
+            "steps.rule of pegasos must be one of η = 1/t, .*; got {}",
+        ),
         ({"steps": {"method": "pegasos", "count": 1e9}}, "steps.count must be between 1 and 1000"),
         ({"steps": {"method": "pegasos", "count": 1.5}}, "whole numbers"),
         ({"steps": {"method": "pegasos", "count": 10, "at": 11}}, "steps.at must be between"),

@@ -8,13 +8,19 @@ import signal
 import socket
 import subprocess
 import sys
+import textwrap
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
+from damage import changed, changes
+from hypothesis import given
+from hypothesis import strategies as st
 
 from maxmargin.cli import main
 from maxmargin.play import Playground
+from maxmargin.play.answers import QUESTIONS
 from maxmargin.play.examples import example_points
 from maxmargin.play.server import LARGEST_BODY
 
@@ -32,7 +38,7 @@ def playground():
         thread.join()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def ask(playground):
     """Send one request and return status, headers and body."""
 
@@ -195,6 +201,101 @@ def test_a_browser_that_hangs_up_is_no_news(playground, capfd, monkeypatch):
             connection.sendall(sent)
         ended.get(timeout=60)  # what the server has to say about it has been said
     assert capfd.readouterr().err == ""
+
+
+# ---------------------------------------------------------------- many at once
+
+
+def test_hundreds_of_connections_at_once_are_all_answered():
+    """All are there before the first is taken; each gets its answer, none is reset."""
+    with Playground() as server, ExitStack() as opened:
+        connections = []
+        for _ in range(200):  # nobody takes any yet
+            connection = http.client.HTTPConnection("127.0.0.1", server.access.port, timeout=60)
+            opened.callback(connection.close)
+            connection.request("POST", f"/{server.access.token}/fit", json.dumps(TASK), JSON)
+            connections.append(connection)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        assert [connection.getresponse().status for connection in connections] == [200] * 200
+        server.shutdown()
+        thread.join()
+
+
+FEW_DESCRIPTORS = """
+    import resource, sys, threading, time
+    from maxmargin.play import Playground
+
+    class Counted(Playground):
+        tried, no_room = 0, threading.Event()
+
+        def get_request(self):
+            self.tried += 1
+            try:
+                return super().get_request()
+            except OSError:
+                self.no_room.set()
+                raise
+
+    with Counted() as server:
+        server.pages
+        resource.setrlimit(resource.RLIMIT_NOFILE, (40, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        print(server.access.port, server.access.token, flush=True)
+        server.no_room.wait()
+        began, before = time.monotonic(), server.tried
+        time.sleep(0.5)
+        print((server.tried - before) / (time.monotonic() - began), flush=True)
+        sys.stdin.readline()
+        server.shutdown()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a limit of descriptors")
+def test_it_waits_where_descriptors_have_run_out_and_goes_on_after():
+    child = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(FEW_DESCRIPTORS)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        port, token = child.stdout.readline().split()
+        with ExitStack() as opened:
+            for _ in range(60):
+                opened.enter_context(socket.create_connection(("127.0.0.1", int(port))))
+            # Tries a second: where it does not wait, there are many thousands.
+            assert float(child.stdout.readline()) < 100
+        connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=60)
+        connection.request("POST", f"/{token}/fit", json.dumps(TASK), JSON)
+        assert connection.getresponse().status == 200
+        connection.close()
+        child.communicate("end\n", timeout=60)
+        assert child.returncode == 0
+    finally:
+        child.kill()
+        child.communicate()
+
+
+STATE = {
+    **TASK,
+    "format": "maxmargin playground",
+    "version": 1,
+    "name": "separable",
+    "hand": {"theta": [1, 2], "theta0": 0},
+    "steps": {"method": "pegasos", "rule": "η = 1/t", "count": 5, "seed": 0, "at": 0},
+    "view": {"left": 0, "right": 1, "bottom": 0, "top": 1},
+    "names": ["a", "b"],
+}
+
+
+@pytest.mark.fuzz
+@given(st.sampled_from(sorted(QUESTIONS)), changes)
+def test_any_values_get_an_answer_or_a_sentence(ask, question, chosen):
+    body = json.dumps(changed(STATE, chosen))
+    status, _, reply = ask("POST", question, body, JSON)
+    assert status in (200, 400)
+    assert status == 200 or 0 < len(error_in(reply)) < 500
 
 
 # ---------------------------------------------------------------- the command

@@ -78,6 +78,14 @@ def test_a_log_has_a_line_each_time():
     ]
 
 
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("stream", [Tty, io.StringIO])
+def test_a_label_is_shown_and_not_obeyed(stream):
+    text = shown(stream(), [1.0], "class \x1b[2J")
+    assert "class \\x1b[2J: " in text
+    assert "\x1b" not in text
+
+
 def test_it_does_not_chatter_but_shows_the_end():
     lines = shown(io.StringIO(), [1.0, 0.5, 0.2, 0.1]).splitlines()
     assert len(lines) == 2  # the first at once, the others before anybody had read it

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import json
 import re
 import sys
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from browser.report_pages import chart_data, plain_text, report_of, tumour_report, tumours, two_classes
 from scipy.sparse import csr_matrix
 from scipy.stats import binomtest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import maxmargin as mm
 from maxmargin.errors import InvalidInput, InvalidParameter, MissingFile
 from maxmargin.reporting.fingerprint import fingerprint_of
 from maxmargin.reporting.page import MissingJinja
+from maxmargin.reporting.sections.path import _training_errors
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +35,26 @@ def page(tmp_path_factory) -> str:
 @pytest.fixture(scope="module")
 def words(page) -> str:
     return plain_text(page)
+
+
+# ---------------------------------------------------------------- the page itself
+
+
+def test_the_policy_names_the_pages_own_script_and_style_and_nothing_else(page):
+    def source(text):
+        return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+    head = page[: page.index("<title>")]
+    stated = html.unescape(re.search('http-equiv="Content-Security-Policy" content="([^"]*)"', head)[1])
+    (style,) = re.findall("<style>(.*?)</style>", page, re.DOTALL)
+    (script,) = re.findall("<script>(.*?)</script>", page, re.DOTALL)
+    assert stated.split("; ") == [
+        "default-src 'none'",
+        f"style-src {source(style)}",
+        f"script-src {source(script)}",
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
 
 
 # ---------------------------------------------------------------- numbers
@@ -322,3 +348,32 @@ def test_without_jinja_it_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(MissingJinja, match=r"pip install 'maxmargin\[report\]'"):
         mm.report(mm.LinearSVM().fit(X, y), X, y, path=tmp_path / "r.html")
+
+
+# ---------------------------------------------------------------- sentences that the numbers decide
+
+
+def test_training_errors_are_said_to_do_what_they_do():
+    for errors, said in (
+        ([0.3, 0.2, 0.2], "Training errors fall as C grows"),
+        ([0.1, 0.1, 0.4], "Training errors rise as C grows"),
+        ([0.25, 0.25, 0.25], "The training error is 25.0 % at every C"),
+        (
+            [0.3, 0.1, 0.2],
+            "The training error goes from 30.0 % to 20.0 % as C grows, up and down, and is lowest, "
+            "10.0 % at C = 1",
+        ),
+    ):
+        path = SimpleNamespace(C=np.array([0.1, 1.0, 10.0]), training_error=np.array(errors))
+        assert _training_errors(path) == said
+
+
+def test_leave_one_out_of_a_pipeline_is_exact_for_its_classifier(tmp_path):
+    X, y = two_classes(60)
+    model = make_pipeline(StandardScaler(), mm.LinearSVM()).fit(X, y)
+    said = plain_text(report_of(model, X, y, tmp_path))
+    assert "Leave-one-out, exact for the classifier: an estimate for new rows" in said
+    assert "The steps before the classifier were fitted with the row that is left out." in said
+    said = plain_text(report_of(mm.LinearSVM().fit(X, y), X, y, tmp_path))
+    assert "Leave-one-out, exact: an estimate for new rows" in said
+    assert "The steps before" not in said

@@ -35,6 +35,27 @@ def test_percent(share, text):
     assert percent(share) == text
 
 
+@pytest.mark.parametrize(
+    ("share", "down", "up"),
+    [
+        (1.168e-11, "1e-9 %", "2e-9 %"),
+        (0.002501, "0.25 %", "0.26 %"),
+        (0.01, "1.0 %", "1.0 %"),
+        (0.0999, "9.9 %", "10.0 %"),
+        (0.9999, "99.9 %", "100.0 %"),
+        (123.456, "12,345 %", "12,346 %"),
+        (1.66e85, "1e87 %", "2e87 %"),
+    ],
+)
+def test_percent_of_a_promise(share, down, up):
+    assert (percent(share, "down"), percent(share, "up")) == (down, up)
+
+
+def test_short_of_a_promise():
+    assert (short(3.94589511e-5, "down"), short(3.94589511e-5, "up")) == ("3.945895e-05", "3.945896e-05")
+    assert (short(0.5, "up"), short(math.inf, "up")) == ("0.5", "inf")
+
+
 def test_short_and_plural():
     assert [short(x) for x in (11433.742, 0.5, 1e-9, 123456789.0)] == [
         "11433.74",

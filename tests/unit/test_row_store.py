@@ -1,25 +1,31 @@
 """Rows on disk: what is written comes back, whole or not at all, and damage is named."""
 
 import fcntl
+import io
 import json
 import os
 import subprocess
 import sys
 import textwrap
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from damage import memory_bounded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from maxmargin import train
+from maxmargin.cli.program import main
 from maxmargin.errors import FileFormatError, InvalidInput, InvalidParameter, MissingFile, UnreadableFile
-from maxmargin.inputs import store_drafts
+from maxmargin.inputs import drafts
+from maxmargin.inputs.drafts import remove_dead_drafts
 from maxmargin.inputs.growing_array import GrowingArray
 from maxmargin.inputs.row_store import is_row_store, open_store
-from maxmargin.inputs.store_drafts import remove_dead_drafts
 from maxmargin.inputs.store_writer import StoreWriter, store_batches
+from maxmargin.inputs.stored_batches import stored_batches
 
 RANDOM = np.random.default_rng(1)
 X = RANDOM.normal(size=(10, 3))
@@ -95,7 +101,7 @@ def test_sparse_batches_may_be_narrower_than_the_rows(tmp_path):
 @pytest.mark.parametrize("can_exchange", [True, False])
 def test_stored_rows_are_replaced_at_the_end(tmp_path, can_exchange, monkeypatch):
     if not can_exchange:
-        monkeypatch.setattr(store_drafts, "_exchanged", lambda one, other: False)
+        monkeypatch.setattr(drafts, "_exchanged", lambda one, other: False)
     store_batches(batches(X, Y, 4), tmp_path / "rows")
     store_batches(batches(X[:4], Y[:4], 4), tmp_path / "rows")
     assert open_store(tmp_path / "rows").n_rows == 4
@@ -206,7 +212,7 @@ def test_a_folder_that_was_taken_for_a_dead_one_is_made_again(tmp_path, monkeypa
             remove_dead_drafts(tmp_path / "rows")
         flock(descriptor, how)
 
-    monkeypatch.setattr("maxmargin.inputs.store_drafts.fcntl.flock", late)
+    monkeypatch.setattr("maxmargin.inputs.drafts.fcntl.flock", late)
     assert store_batches(batches(X, Y, 4), tmp_path / "rows").n_rows == 10
     assert names_in(tmp_path) == ["rows"]
 
@@ -332,18 +338,163 @@ def test_a_changed_byte_is_found_by_check(folder):
         {"files": []},
         {"source": 3},
         {"label_type": "O"},
+        {"label_type": "<U400000000"},
+        {"label_type": "<U9, <U9"},
+        {"label_type": None},
+        {"label_type": "<f8"},
         {"encoding": 7},
+        {"encoding": {"has_names": True, "columns": [{"name": "a"}]}},
+        {"n_rows": float("inf")},
+        {"n_rows": 10.0},
+        {"n_rows": True},
+        {"n_rows": 0},
+        {"n_values": 29},
+        {"classes": []},
+        {"classes": None},
+        {"classes": [[["blue"]], "green", "red"]},
+        {"classes": ["red", "green", "blue"]},
+        {"classes": ["blue", "blue", "red"]},
+        {"classes": ["blue", "\ud800", "\udfff"]},
+        {"classes": [1, 2, 3]},
+        {"classes": {"blue": 1}},
+        {"feature_names": ["a"]},
+        {"feature_names": "abc"},
+        {"feature_names": ["a", "b", 3]},
+        {"feature_names": ["a", "b", "\ud800"]},
+        {"source": {"label": ["a"]}},
+        {"source": {"scheme": 1.5}},
+        {"files": {"X": 3, "labels": None}},
     ],
+    ids=str,
 )
 def test_a_description_that_does_not_fit_is_refused(folder, change):
     fields = json.loads((folder / "rows.json").read_text())
     (folder / "rows.json").write_text(json.dumps(fields | change))
-    with pytest.raises(InvalidInput):
+    with memory_bounded(4_000_000), pytest.raises(FileFormatError, match="store the rows again") as refused:
         open_store(folder)
+    assert len(str(refused.value)) < 400 + len(str(folder))
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff\xfe", b"[" * 100_000, b"3"])
+def test_a_description_without_something_says_what(folder):
+    fields = json.loads((folder / "rows.json").read_text())
+    for name in fields.keys() - {"written_by"}:
+        (folder / "rows.json").write_text(json.dumps({key: fields[key] for key in fields.keys() - {name}}))
+        with pytest.raises(FileFormatError, match="store the rows again"):
+            open_store(folder)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"[1]", b"\xff\xfe", b"[" * 100_000, b"3", b'{"format": Infinity}', b"9" * 9999, b"1e400"],
+    ids=lambda content: str(content[:20]),
+)
 def test_a_description_that_is_none_is_refused(folder, content):
     (folder / "rows.json").write_bytes(content)
     with pytest.raises(FileFormatError):
         open_store(folder)
+
+
+def test_pipes_are_not_waited_for(folder):
+    for name in ("X.npy", "rows.json"):
+        (folder / name).unlink()
+        os.mkfifo(folder / name)
+        with pytest.raises(FileFormatError, match="not an ordinary file"):
+            open_store(folder)
+
+
+def numpy_file(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+ARRAYS = {
+    "nothing": b"",
+    "no header": b"\x93NUMPY\x01\x00",
+    "another type": numpy_file(X.astype(str)),
+    "whole numbers": numpy_file(X.astype(int)),
+    "complex numbers": numpy_file(X.astype(complex)),
+    "half precision": numpy_file(X.astype(np.float16)),
+    "largest byte first": numpy_file(X.astype(">f8")),
+    "columns first": numpy_file(np.asfortranarray(X)),
+    "another shape": numpy_file(X.T.copy()),
+    "one dimension": numpy_file(X.ravel()),
+    "none": numpy_file(X[:0]),
+    "too short": numpy_file(X)[:-8],
+    "objects": numpy_file(np.array([[1, "a"]], dtype=object)),
+    "code in the header": numpy_file(X).replace(b"'shape': (10, 3)", b"'shape': (exit(),)"),
+}
+
+
+@pytest.mark.parametrize("content", ARRAYS.values(), ids=ARRAYS)
+def test_an_array_that_does_not_fit_is_refused(folder, content):
+    (folder / "X.npy").write_bytes(content)
+    fields = json.loads((folder / "rows.json").read_text())
+    fields["files"]["X"]["bytes"] = len(content)
+    (folder / "rows.json").write_text(json.dumps(fields))
+    with pytest.raises(FileFormatError, match="store the rows again"):
+        open_store(folder)
+
+
+@pytest.mark.parametrize("place", [-1, 3, 2**31 - 1])
+def test_labels_outside_the_classes_are_refused_by_the_program(folder, place, capsys):
+    overwrite(folder / "labels.npy", 4, np.int32(place).tobytes())
+    assert main(["train", str(folder), "--memory", "1GB", "-o", str(folder.parent / "a.model")]) == 2
+    assert "store the rows again" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
+def test_weights_that_are_none_are_refused(tmp_path, weight):
+    store = store_batches([(X, Y, np.ones(10))], tmp_path / "rows")
+    overwrite(tmp_path / "rows" / "weights.npy", 3, np.float64(weight).tobytes())
+    os.utime(tmp_path / "rows" / "weights.npy", ns=(0, store.files["weights"]["mtime_ns"]))
+    with pytest.raises(InvalidInput, match=r"a row's weight is not .* store the rows again"):
+        train(tmp_path / "rows")
+
+
+def overwrite(path, place, content):
+    """Overwrite one number of an array."""
+    with path.open("r+b") as file:
+        file.seek(128 + place * len(content))
+        file.write(content)
+    if path.name == "labels.npy":  # as if it had been written so
+        fields = json.loads(path.with_name("rows.json").read_text())
+        whole = np.load(path).view(np.uint8)
+        fields["files"]["labels"] |= {"crc32": zlib.crc32(whole), "mtime_ns": path.stat().st_mtime_ns}
+        path.with_name("rows.json").write_text(json.dumps(fields))
+
+
+@pytest.mark.parametrize("solver", ["newton", "dual_descent"])
+def test_rows_cut_short_while_they_are_in_use_are_an_error(tmp_path, solver):
+    """To read what is gone would end the process."""
+    random = np.random.default_rng(2)
+    rows = random.normal(size=(9000, 3))
+    store = store_batches([(rows, rows[:, 0] + random.normal(size=9000) > 0)], tmp_path / "rows")
+
+    def cut(progress):
+        os.truncate(tmp_path / "rows" / "X.npy", 4096)
+
+    with pytest.raises(FileFormatError, match=r"X\.npy: the file was cut short while it was in use; store"):
+        train(store, loss="logistic", solver=solver, tol=1e-12, watch=cut)
+    with pytest.raises(FileFormatError, match="cut short"):
+        next(stored_batches(store))
+
+
+def test_a_store_that_is_replaced_while_it_is_in_use_goes_on(folder):
+    store = open_store(folder)
+    store_batches(batches(X[:4], Y[:4], 4), folder)
+    store.check_sizes()
+    np.testing.assert_array_equal(store.arrays["X"], X)
+
+
+def test_names_that_are_not_as_many_as_columns_are_refused(tmp_path):
+    with pytest.raises(InvalidInput, match="2 feature_names for 3 columns"):
+        store_batches([(X, Y)], tmp_path / "rows", feature_names=("a", "b"))
+
+
+def test_a_link_is_replaced_and_what_it_leads_to_stays(folder, tmp_path):
+    (tmp_path / "link").symlink_to(folder)
+    store_batches(batches(X[:4], Y[:4], 4), tmp_path / "link")
+    assert open_store(tmp_path / "link").n_rows == 4
+    assert open_store(folder).n_rows == 10
+    assert names_in(tmp_path) == ["link", "rows"]

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import every_pair
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.separation import kind_of, rank, signed_rows
@@ -91,10 +92,11 @@ def larger(kind, n, d, rng):
     return X, noisy
 
 
-@pytest.mark.parametrize("has_offset", [True, False])
-@pytest.mark.parametrize("kind", ["complete", "quasi-complete", "overlapping"])
-@pytest.mark.parametrize(("n", "d"), [(300, 3), (6000, 12)])
-def test_larger_data(kind, n, d, has_offset):
+@every_pair(
+    kind=["complete", "quasi-complete", "overlapping"], shape=[(300, 3), (6000, 12)], has_offset=[True, False]
+)
+def test_larger_data(kind, shape, has_offset):
+    n, d = shape
     X, y = larger(kind, n, d, np.random.default_rng(n + d))
     if kind == "complete" and not has_offset:
         y = np.where(X @ np.arange(1.0, d + 1) >= 0, 1, -1)
@@ -115,7 +117,7 @@ def test_many_columns_are_decided_in_floats(kind):
     assert answer.kind == kind
     assert not answer.is_exact
     assert answer.check()
-    flipped = replace(answer, recheck=lambda found: answer.recheck.func(X, -y.astype(np.int8), None, found))
+    flipped = replace(answer, recheck=replace(answer.recheck, sign=-y.astype(np.int8)))
     assert kind != "complete" or not flipped.check()
 
 

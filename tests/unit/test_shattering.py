@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 from maxmargin import radon_partition, shatters, vc_dimension
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.learners.exact_algebra import WholeRows, first_dependence
-from maxmargin.solvers import exact_systems
+from maxmargin.problem import exact_systems
 
 BOTH = pytest.mark.parametrize("fit_intercept", [True, False])
 

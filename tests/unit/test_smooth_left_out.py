@@ -7,6 +7,7 @@ import signal
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import every_pair
 from reference.left_out_data import BUNDLED, FOLDER, FROM_FOLDER, MADE, load
 from reference.left_out_smooth import refits_by_others
 
@@ -55,9 +56,7 @@ def check(X, sign, C, loss, kind="free", weights=None, most=30):
     assert exact.agreement_bounds[rows][finite].max(initial=0.0) <= 1e-5 * size
 
 
-@pytest.mark.parametrize("C", [0.01, pytest.param(1.0, marks=pytest.mark.slow), 100.0])
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", QUICK)
+@every_pair(name=QUICK, loss=LOSSES, C=[0.01, 1.0, 100.0])
 def test_decisions_are_those_of_refits(name, loss, C):
     X, sign = load(name)
     check(X, sign, C, loss)
@@ -73,9 +72,7 @@ def test_decisions_with_other_offsets_and_weights(loss, kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", THOROUGH)
+@every_pair(name=THOROUGH, loss=LOSSES, C=[0.01, 1.0, 100.0])
 def test_decisions_of_many_sets_are_those_of_refits(name, loss, C):
     X, sign = load(name)
     check(X, sign, C, loss, most=150)

@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from covering import every_pair
 from reference.stored import check_same, check_same_error, dense_rows
 
 import maxmargin.inputs.arrow_batches as arrow
@@ -48,9 +49,7 @@ def written(folder, frame, kind, rows=70, **options):
     return path
 
 
-@pytest.mark.parametrize("rows", [70, 10_000])
-@pytest.mark.parametrize("options", [{}, {"compression": "lz4"}])
-@pytest.mark.parametrize("kind", ["file", "stream"])
+@every_pair(kind=["file", "stream"], options=[{}, {"compression": "lz4"}], rows=[70, 10_000])
 def test_arrow_is_what_load_data_reads(tmp_path, kind, options, rows):
     frame = people()
     path = written(tmp_path, frame, kind, rows, **options)

@@ -8,6 +8,7 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
+from covering import every_pair
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.stored import check_same, check_same_error, dense_rows
@@ -78,9 +79,7 @@ def test_settings_mean_the_same(tmp_path, reading):
     check_same(written(tmp_path, people()), tmp_path / "stored", **reading)
 
 
-@pytest.mark.parametrize("sep", [",", ";", "\t"])
-@pytest.mark.parametrize("header", [True, False])
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@every_pair(end=["\n", "\r\n"], header=[True, False], sep=[",", ";", "\t"])
 def test_separators_headers_and_line_ends(tmp_path, sep, header, end):
     path = written(tmp_path, people(), sep=sep, header=header, lineterminator=end)
     check_same(path, tmp_path / "stored")
@@ -271,6 +270,28 @@ def test_bad_lines_are_counted_over_all_batches(tmp_path):
     assert store.n_rows == 398
     assert len(told) == 2  # one by each of the two readers
     assert str(told[0].message) == str(told[1].message)
+
+
+@pytest.mark.filterwarnings("ignore::maxmargin.errors.SkippedLines")
+@pytest.mark.parametrize("size", [12, 300])
+@pytest.mark.parametrize(
+    ("lines", "features", "labels"),
+    [
+        # The second line has text among numbers: neither its label nor its first field says anything.
+        (["a,b,y", "1,2,1", "x,x,x", "2,3,2", "3,5,1"], ("a", "b"), [1, 2, 1]),
+        (["a,b,y", "1,2,1", "2,x,inf", "2,3,2", "3,5,1"], ("a", "b"), [1, 2, 1]),
+        # Without the two lines that have text in the first column, the second has more numbers than texts.
+        (["a,b,y", "1,2,u", "x,r,v", "x,s,v", "2,t,u", "3,4,v"], ("a", "b"), ["u", "v"]),
+        (["a,b,y", "1,2,1", "x\xe4,red,q", "x,3,2", "u,5,1"], ("a=1", "a=u", "a=x", "b"), [1, 2, 1]),
+    ],
+)
+def test_lines_that_are_left_out_decide_nothing(tmp_path, monkeypatch, size, lines, features, labels):
+    monkeypatch.setattr(module, "BATCH_BYTES", size)
+    path = tmp_path / "t.csv"
+    path.write_bytes("\n".join(lines).encode("latin-1") + b"\n")
+    store, data = check_same(path, tmp_path / "stored", skip_bad_lines=True)
+    assert store.feature_names == features
+    assert data.y.tolist() == labels
 
 
 def test_a_quote_that_never_closes_does_not_fill_the_memory(tmp_path, monkeypatch):

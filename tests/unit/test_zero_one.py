@@ -2,6 +2,7 @@
 
 import threading
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -70,6 +71,56 @@ def test_a_row_on_the_boundary_is_an_error():
     through_origin = ZeroOneClassifier(fit_intercept=False).fit(X, y)
     assert check(through_origin, X, y) == 2
     assert through_origin.certificate_.gap == 0
+
+
+def exact_errors(model, X, y, weight):
+    """The weight of the rows whose agreement is not above 0, in Fractions."""
+    theta = [Fraction(value) for value in [*model.coef_[0].tolist(), float(model.intercept_[0])]]
+    total = Fraction(0)
+    for row, label, cost in zip(X.tolist(), y.tolist(), weight.tolist(), strict=True):
+        score = sum(Fraction(x) * v for x, v in zip([*row, 1.0], theta, strict=True))
+        total += Fraction(cost) if score * label <= 0 else 0
+    return total
+
+
+@pytest.mark.filterwarnings("ignore::maxmargin.ConvergenceWarning")
+@pytest.mark.parametrize("units", [(1, 1, 1), (1e-12, 1, 1), (1, 1e6, 1e-6)])
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_that_rounding_puts_on_their_own_side_are_errors(seed, units):
+    """Rows of whole numbers on a plane: rounded weights put some of them beside it."""
+    rng = np.random.default_rng(seed)
+    plane = rng.integers(1, 8, size=3)
+    X = rng.integers(-9, 10, size=(8, 3)).astype(float)
+    X[:5] *= plane[2]
+    X[:5, 2] = -(X[:5, :2] @ plane[:2]) / plane[2]
+    y = np.where(X @ plane + rng.choice([-0.5, 0.5], size=8) > 0, 1, -1)
+    y[:2] = 1, -1
+    X *= units
+    model = ZeroOneClassifier(fit_intercept=False).fit(X, y)
+    assert exact_errors(model, X, y, np.ones(8)) <= model.certificate_.objective
+    assert model.certificate_.bound <= fewest_errors(X, y, np.ones(8), False)
+
+
+def test_a_row_that_only_rounding_gets_right_is_not_claimed():
+    X = np.array([[8.0, -6, -1], [-3, 9, 2], [9, 5, -7], [-6, -8, 7]])
+    y = np.array([1, -1, -1, -1])
+    model = ZeroOneClassifier(fit_intercept=False).fit(X, y)
+    assert exact_errors(model, X, y, np.ones(4)) == model.certificate_.objective == 1
+
+
+@pytest.mark.filterwarnings("ignore::maxmargin.ConvergenceWarning")
+@pytest.mark.parametrize("columns", [2, 3])
+def test_weights_of_very_different_sizes_are_told_apart(columns):
+    """A weight of 1e-8 beside one of 1 counts, too: what is proved is proved with it."""
+    rng = np.random.default_rng(columns)
+    for _ in range(6):
+        X = rng.integers(-2, 3, size=(8, columns)).astype(float)
+        y = np.where(rng.random(8) < 0.5, 1, -1)
+        y[:2] = 1, -1
+        weight = 10.0 ** rng.integers(-8, 3, size=8)
+        proof = ZeroOneClassifier().fit(X, y, sample_weight=weight).certificate_
+        fewest = fewest_errors(X, y, weight, True)
+        assert proof.bound <= fewest <= proof.objective
 
 
 def test_weights_mean_repetition():

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.cli.codes import DONE, MISSED
-from maxmargin.cli.fitting import LOSSES, add_weights, check_strength, class_weight_of
+from maxmargin.cli.fitting import LOSSES, add_weights, check_strength, class_weight_of, time_left
 from maxmargin.cli.options import (
     add_command,
     add_common,
@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
         refuse_what_is_known(arguments)
         weights["class_weight"] = class_weight
     X, y, weights["sample_weight"] = read_weighted_rows(model, arguments, voice)
-    effort = {"tol": arguments.tol, "max_time": arguments.max_time, "n_jobs": arguments.jobs}
+    effort = {"tol": arguments.tol, "max_time": time_left(arguments), "n_jobs": arguments.jobs}
     assessment = certify(claim, X, y, **weights, **effort)
     for line in lines_of(assessment):
         voice.say(line)
@@ -172,7 +172,7 @@ def lines_of(found: Assessment) -> list[str]:
     if not found.per_class:
         return lines
     rows = [
-        [one.label, short(one.objective), short(one.bound), percent(one.relative_gap)]
+        [one.label, short(one.objective), short(one.bound), percent(one.relative_gap, "up")]
         for one in found.per_class
     ]
     return [*lines, *aligned(["", "objective", "bound", "at most above"], rows)]
@@ -184,12 +184,12 @@ def verdict(found: Assessment, arguments: argparse.Namespace, voice: Voice) -> i
 
     missed = DONE
     if found.shortfall:
-        reached = percent(found.own.relative_gap)
+        reached = percent(found.own.relative_gap, "up")
         reason = found.shortfall.replace("max_", "--max-")
         voice.warn(f"the proof is not as tight as --tol asks: our own solution is within {reached}: {reason}")
         missed = MISSED
     if arguments.within is not None and not found.relative_gap <= arguments.within:
-        most, goal = percent(found.relative_gap), chosen_percent(arguments.within)
+        most, goal = percent(found.relative_gap, "up"), chosen_percent(arguments.within)
         voice.warn(f"the model is up to {most} above the optimum, more than the {goal} of --within")
         missed = MISSED
     return missed

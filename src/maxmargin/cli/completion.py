@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.cli.codes import DONE
-from maxmargin.cli.options import add_command, add_common
+from maxmargin.cli.options import STANDARD, add_command, add_common
 
 if TYPE_CHECKING:
     from maxmargin.cli.voice import Voice
@@ -41,10 +41,11 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     """Describe all commands to the shell, in its own language."""
     from maxmargin.cli import completion_scripts
     from maxmargin.cli.program import build_parser
+    from maxmargin.cli.streams import write_text
 
     script = getattr(completion_scripts, f"{arguments.shell}_script")(described(build_parser()))
     if not voice.json:
-        voice.answer(script.rstrip("\n"))
+        write_text([script.rstrip("\n"), "\n"], STANDARD)
     voice.result({"shell": arguments.shell, "script": script})
     return DONE
 

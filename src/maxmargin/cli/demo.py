@@ -155,7 +155,7 @@ def findings(model: LinearModel, hasty: LinearModel, data: Data) -> list[str]:
         raise AssertionError("a fitted hinge model has a certificate and support vectors")
     n_rows, held, free = data.n_rows, len(model.support.indices), int(model.support.n_free[0])
     errors = int((model.agreements(data.X, data.y) <= 0).sum())
-    hasty_gap = percent(early.relative_gap)
+    hasty_gap = percent(early.relative_gap, "up")
     return [
         "trained          linear support vector machine: hinge loss, C = 1, free offset",
         f"certificate      {proof}",

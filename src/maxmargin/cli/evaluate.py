@@ -161,6 +161,7 @@ def fields_of(found: Evaluation) -> dict[str, Any]:
     return {
         "rows": found.n_rows,
         "errors": found.n_errors,
+        "is_training": found.is_training,
         "error": interval_fields(found.error),
         "confidence": found.confidence,
         "labels": plain_labels(found.labels),

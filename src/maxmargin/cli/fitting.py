@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import time
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.cli.options import number, whole_number
@@ -26,12 +27,15 @@ __all__ = [
     "grid",
     "settings_of",
     "strength",
+    "time_left",
 ]
 
 # As in the library, which cannot be imported before a command runs; tests compare them.
 LOSSES = ("hinge", "squared_hinge", "logistic")
 CALIBRATIONS = ("sigmoid", "temperature", "isotonic")
 RULES = ("best", "one_standard_error")
+
+LEAST_TIME = 1e-9  # seconds that are always left: a fit has a model and its certificate after any time
 
 
 # ---------------------------------------------------------------- options
@@ -69,7 +73,9 @@ def add_effort(group: Any, *, tol: float = 1e-4, goal: str = "0.01 %%") -> None:
     group.add_argument(
         "--tol", type=number, default=tol, help=f"certified relative gap to reach ({tol:g}: {goal})"
     )
-    group.add_argument("--max-time", type=number, metavar="SECONDS", help="stop after this time")
+    group.add_argument(
+        "--max-time", type=number, metavar="SECONDS", help="stop after this time, of which reading is a part"
+    )
     group.add_argument("--solver", default="auto", help="which method (auto)")
     group.add_argument("--seed", type=whole_number, help="another order in which the rows are visited")
     group.add_argument("--jobs", type=whole_number, metavar="N", help="threads (as many as there are cores)")
@@ -127,10 +133,18 @@ def settings_of(arguments: argparse.Namespace, classes: NDArray[Any]) -> dict[st
         "class_weight": class_weight_of(arguments.class_weight, classes),
         "tol": arguments.tol,
         "solver": arguments.solver,
-        "max_time": arguments.max_time,
+        "max_time": time_left(arguments),
         "random_state": arguments.seed,
         "n_jobs": arguments.jobs,
     }
+
+
+def time_left(arguments: argparse.Namespace) -> float | None:
+    """Return the seconds of --max-time that are left since the command began; None without a limit."""
+    given: float | None = arguments.max_time
+    if given is None or not given > 0:  # refused by whoever gets it
+        return given
+    return max(given - (time.perf_counter() - float(arguments.began)), LEAST_TIME)
 
 
 def check_effort(arguments: argparse.Namespace) -> None:

@@ -17,7 +17,6 @@ from maxmargin.cli.options import (
     whole_number,
 )
 from maxmargin.cli.reading import label_guess, source_text
-from maxmargin.cli.text_table import on_one_line
 
 if TYPE_CHECKING:
     from maxmargin.cli.voice import Voice
@@ -84,7 +83,7 @@ def inspect_model(arguments: argparse.Namespace, voice: Voice) -> None:
     model, origin = read_model(arguments.data), origin_of(arguments.data)
     voice.say(f"{arguments.data}: {origin}")
     for line in (*model_lines(model), *weight_lines(model, arguments.rows or USUAL_ROWS)):
-        voice.say(f"  {on_one_line(line)}")
+        voice.say(f"  {line}")
     about = readable_model(model)
     if arguments.rows is not None:
         about = with_largest_weights(about, model, arguments.rows)
@@ -180,13 +179,13 @@ def inspect_data(arguments: argparse.Namespace, voice: Voice) -> None:
     from maxmargin.training.column_summary import summarise_columns
 
     data = read_data(arguments, arguments.data)
-    voice.say(on_one_line(f"{source_text(arguments.data)}: {data}"))
+    voice.say(f"{source_text(arguments.data)}: {data}")
     guess = label_guess(data.label, arguments.label)
     n_rows = arguments.rows or USUAL_ROWS
     n_listed = arguments.rows or (n_for_machines(data) if voice.json else USUAL_ROWS)
     columns = summarise_columns(data.X, n_listed)
     for line in ([guess] if guess else []) + data_lines(data, columns, n_rows):
-        voice.say(f"  {on_one_line(line)}")
+        voice.say(f"  {line}")
     voice.result({"kind": "data", **data_fields(data, arguments.data)})
     voice.result({"features": feature_fields(data, columns)})
 

@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.cli.codes import DONE, INTERRUPTED, MISSED
-from maxmargin.cli.fitting import add_effort, add_problem, check_effort, check_strength, grid, settings_of
+from maxmargin.cli.fitting import (
+    add_effort,
+    add_problem,
+    check_effort,
+    check_strength,
+    grid,
+    settings_of,
+    time_left,
+)
 from maxmargin.cli.options import (
     STANDARD,
     add_command,
@@ -111,7 +119,7 @@ def count(arguments: argparse.Namespace, data: Data, voice: Voice) -> int:
             data.y,
             sample_weight=data.sample_weight,
             agreements="exact" if arguments.exact_agreements else "estimated" if arguments.out else None,
-            max_time=arguments.max_time,
+            max_time=time_left(arguments),
             n_jobs=arguments.jobs,
             verbose=int(voice.shows_progress),
         )

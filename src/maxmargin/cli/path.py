@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Iterator
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any
@@ -75,7 +74,6 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     """Read, follow, say, write."""
     check(arguments, voice)
     data = read_classes(arguments, voice)
-    began = time.perf_counter()
     path, is_whole = followed(arguments, data, voice)
     voice.say(str(path))
     for line in table_of(path):
@@ -83,7 +81,7 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     voice.result(fields_of(path))
     selected = None
     if arguments.cv is not None and is_whole:
-        selected = judged(arguments, data, voice, time.perf_counter() - began)
+        selected = judged(arguments, data, voice)
     write(path, selected, arguments, data, voice)
     if not is_whole or (selected is not None and selected.status.name == "INTERRUPTED"):
         voice.note("interrupted: this is what was known by then")
@@ -131,7 +129,7 @@ def followed(arguments: argparse.Namespace, data: Data, voice: Voice) -> tuple[P
     return path, True
 
 
-def judged(arguments: argparse.Namespace, data: Data, voice: Voice, spent: float) -> Selected:
+def judged(arguments: argparse.Namespace, data: Data, voice: Voice) -> Selected:
     """Count the errors of rows left or held out along the range, and say which C has the fewest."""
     from maxmargin.cli.search_for_c import error_lines, search_fields, warn_of_search
     from maxmargin.training.automatic_c import choose_way, select_C
@@ -142,8 +140,6 @@ def judged(arguments: argparse.Namespace, data: Data, voice: Voice, spent: float
     Cs, is_range = check_Cs(ends if arguments.Cs is None else sorted(arguments.Cs))
     way = choose_way(data.y, arguments.cv)
     settings = settings_of(arguments, data.classes)
-    if arguments.max_time is not None:
-        settings["max_time"] = max(arguments.max_time - spent, 1e-3)
     ticker = Ticker(arguments.tol) if voice.shows_progress else None
     task = validation_task(data.X, data.y, data.sample_weight, watch=ticker, **settings)
     path_tol = arguments.tol if is_range and way.n_splits else None
@@ -173,7 +169,7 @@ def table_of(path: Path) -> list[str]:
     rows = [
         [
             f"{path.C[k]:.4g}",
-            "< 0.0001 %" if path.gaps[k] < TINY else percent(path.gaps[k]),
+            "< 0.0001 %" if path.gaps[k] < TINY else percent(path.gaps[k], "up"),
             percent(path.training_error[k]),
             "" if path.n_support is None else f"{path.n_support[k]:,}",
             f"{path.margin[k]:.3g}",

@@ -67,5 +67,6 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
                 threading.Thread(target=webbrowser.open, args=[playground.access.url], daemon=True).start()
             playground.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
-            voice.say("\nplayground closed")
+            voice.say()
+            voice.say("playground closed")
     return DONE

@@ -12,6 +12,7 @@ import importlib
 import io
 import os
 import sys
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -20,7 +21,7 @@ from maxmargin import __version__
 from maxmargin.cli.codes import BROKEN_PIPE, EXIT_CODES, INTERRUPTED, OUR_MISTAKE, REFUSED, UNTOLD
 from maxmargin.cli.ending_signals import ending_as_ctrl_c
 from maxmargin.cli.option_words import as_options
-from maxmargin.cli.voice import Voice
+from maxmargin.cli.voice import Voice, discard
 from maxmargin.errors import MaxMarginError
 
 __all__ = ["COMMANDS", "build_parser", "main"]
@@ -67,13 +68,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         voice.refuse(str(error))
         voice.finish(REFUSED)
         return REFUSED
+    except KeyboardInterrupt as error:  # while the words were read, or after the command's own end
+        voice.break_off("interrupted", error)
+        voice.finish(INTERRUPTED)
+        return INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has seen enough.
-        give_up_output()
+        discard(sys.stdout)
         return BROKEN_PIPE
     except OSError as error:
         voice.note(f"maxmargin: error: {in_words(error)}{what_is_there(voice)}")
-        give_up_output()
+        discard(sys.stdout)
         return UNTOLD if voice.written else REFUSED
 
 
@@ -88,17 +93,13 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def give_up_output() -> None:
-    """Send what is left of the output nowhere, so that Python does not complain about it on its way out."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def run_command(chosen: argparse.Namespace, voice: Voice) -> int:
     """Run a command; whatever ends it early becomes one line and an exit code."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always")
             warnings.showwarning = lambda message, *_, **__: voice.warn(str(message))
+            chosen.began = time.perf_counter()
             code: int = chosen.run(chosen, voice)
             return code
     except BrokenPipeError:

@@ -148,7 +148,7 @@ def class_counts(store: RowStore) -> list[int]:
     at_once = 1 << 20
     counts = np.zeros(len(store.classes), dtype=np.int64)
     for first in range(0, store.n_rows, at_once):
-        piece = store.arrays["labels"][first : first + at_once]
+        piece = store.places(slice(first, first + at_once))
         counts += np.bincount(piece, minlength=len(counts))
     return [int(count) for count in counts]
 

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from maxmargin.cli.options import STANDARD
+from maxmargin.results.wording import printable
 
 if TYPE_CHECKING:
     from maxmargin.inputs.liblinear_models import LiblinearModel
@@ -188,11 +189,15 @@ def read_labelled_rows(
 
 
 def write_text(pieces: Iterable[str], target: Path) -> None:
-    """Write text to a file, which appears whole or not at all, or to the standard output."""
+    """Write text to a file, which appears whole or not at all, or to the standard output.
+
+    A terminal is shown control characters in the text; the next program gets the text as it is.
+    """
     from maxmargin.inputs.atomic_file import replacing
 
     if target == STANDARD:
-        sys.stdout.writelines(pieces)
+        is_seen = sys.stdout.isatty()
+        sys.stdout.writelines(printable(piece, but="\t\n") if is_seen else piece for piece in pieces)
         sys.stdout.flush()
         return
     with replacing(target) as file:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-__all__ = ["aligned", "on_one_line", "separated"]
+from maxmargin.results.wording import printable
 
-# What a terminal would end a line at, or take for a command.
-CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+__all__ = ["aligned", "separated"]
 
 
 def aligned(heading: Sequence[str], rows: Sequence[Sequence[str]], *, indent: str = "  ") -> list[str]:
@@ -26,7 +24,7 @@ def aligned(heading: Sequence[str], rows: Sequence[Sequence[str]], *, indent: st
       0.1      12
       10        7
     """
-    table = [[on_one_line(cell) for cell in row] for row in (heading, *rows)]
+    table = [[printable(cell) for cell in row] for row in (heading, *rows)]
     widths = [max(len(row[k]) for row in table) for k in range(len(heading))]
     lines = []
     for row in table:
@@ -34,17 +32,6 @@ def aligned(heading: Sequence[str], rows: Sequence[Sequence[str]], *, indent: st
         cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
         lines.append(f"{indent}{'  '.join(cells)}".rstrip())
     return lines
-
-
-def on_one_line(text: str) -> str:
-    r"""Return a text with line breaks, and what else a terminal would not show, as Python writes them.
-
-    Examples
-    --------
-    >>> on_one_line("town=New\nYork")
-    'town=New\\nYork'
-    """
-    return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def separated(heading: Sequence[str], rows: Iterable[Sequence[Any]], separator: str = "\t") -> Iterator[str]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TextIO
 
-__all__ = ["Voice", "plain"]
+from maxmargin.results.wording import printable
+
+__all__ = ["Voice", "discard", "plain"]
 
 
 class Voice:
@@ -18,7 +21,8 @@ class Voice:
 
     Sentences go to the standard output, or to the standard error where the standard output carries something
     else: the JSON object of ``--json``, or data for the next program (`step_aside`). Warnings and errors
-    always go to the standard error, and into the JSON object as well.
+    always go to the standard error, and into the JSON object as well. Control characters in labels and names
+    are shown, not obeyed.
 
     Parameters
     ----------
@@ -52,7 +56,7 @@ class Voice:
     def say(self, line: str = "") -> None:
         """Say a line at once, also where a log or another program is listening."""
         if not self.quiet:
-            print(line, file=sys.stderr if self._is_aside else sys.stdout, flush=True)
+            self.answer(line)
 
     def wrote(self, path: PurePath) -> None:
         """Say that a file was written, and keep it in mind should the output fail later."""
@@ -61,11 +65,17 @@ class Voice:
 
     def answer(self, line: str) -> None:
         """Say what was asked for, which even a quiet command does."""
-        print(line, file=sys.stderr if self._is_aside else sys.stdout, flush=True)
+        if self._is_aside:
+            self.note(line)
+        else:
+            print(printable(line, but="\t"), flush=True)
 
     def note(self, line: str) -> None:
-        """Say on the standard error what even a quiet command has to say."""
-        print(line, file=sys.stderr, flush=True)
+        """Say on the standard error what even a quiet command has to say; nobody may be there to hear it."""
+        try:
+            print(printable(line), file=sys.stderr, flush=True)
+        except OSError:
+            discard(sys.stderr)
 
     def warn(self, message: str) -> None:
         """Say that something is not as it should be."""
@@ -81,7 +91,8 @@ class Voice:
 
     def break_off(self, message: str, error: BaseException) -> None:
         """Say, below the ^C that a terminal shows, that the command was interrupted."""
-        self.note(f"\nmaxmargin: {message}")
+        self.note("")
+        self.note(f"maxmargin: {message}")
         self._found = {"error": error_fields(message, error)}
 
     def result(self, found: Mapping[str, Any]) -> None:
@@ -94,6 +105,11 @@ class Voice:
             self._is_finished = True
             found = {"command": self.command, "exit_code": code, **self._found, "warnings": self.warnings}
             print(json.dumps(plain(found), ensure_ascii=False, allow_nan=False), flush=True)
+
+
+def discard(stream: TextIO) -> None:
+    """Send what is left for a stream nowhere, so that Python does not complain about it on its way out."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def error_fields(message: str, error: BaseException | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The largest coefficients, by name, on both sides of 0."""
+"""The coefficients that are largest in absolute value, by name, on both sides of 0."""
 
 from __future__ import annotations
 
@@ -55,19 +55,14 @@ class LargestCoefficients:
     n_columns: int
 
     def fewer(self, most: int) -> LargestCoefficients:
-        """Return at most so many, of both signs alike as far as there are enough of either."""
-        positive = int(np.count_nonzero(self.values > 0))
-        negative = len(self.values) - positive
-        first = min(positive, max(most - most // 2, most - negative))
-        last = min(negative, most - first)
-        keep = [*range(first), *range(len(self.values) - last, len(self.values))]
-        return LargestCoefficients(
-            self.titles, tuple(self.names[place] for place in keep), self.values[keep], self.n_columns
-        )
+        """Return at most so many, the largest in absolute value."""
+        keep = np.sort(np.argsort(-np.abs(self.values), kind="stable")[:most])
+        names = tuple(self.names[place] for place in keep.tolist())
+        return LargestCoefficients(self.titles, names, self.values[keep], self.n_columns)
 
 
 class CoefficientsDisplay:
-    """Bars for the largest positive and negative coefficients, with names; a panel a class.
+    """Bars for the coefficients that are largest in absolute value, with names; a panel a class.
 
     Make one with `from_estimator`.
 
@@ -129,7 +124,7 @@ class CoefficientsDisplay:
             Rows: each coefficient is multiplied by the standard deviation of its column, so that columns
             measured in different units can be compared.
         top : int
-            How many of either sign.
+            How many in a panel: those that are largest in absolute value. What is left out is told.
         classes : sequence of labels, optional
             Which panels to draw with more than two classes; by default all, twelve at most.
         ax : matplotlib Axes, optional
@@ -164,8 +159,11 @@ class CoefficientsDisplay:
         self.shown_, self.bars_ = [], []
         for panel, largest in zip(panels, self.largest, strict=True):
             self._draw_panel(panel, largest)
+        measured = "coefficient × deviation" if self.is_scaled else "coefficient"
+        if n_panels > 1 and self._n_left_out > 0:
+            measured += f", the largest; {self._n_left_out:,} in all are left out"
         for panel in panels[max(0, n_panels - across) :]:
-            panel.set_xlabel("coefficient × deviation" if self.is_scaled else "coefficient")
+            panel.set_xlabel(measured)
         self.ax_ = panels[0] if n_panels == 1 else np.array(panels, dtype=object)
         self._write_legend(panels, ax)
         return self
@@ -178,6 +176,13 @@ class CoefficientsDisplay:
                 "name": [name for each in self.largest for name in each.names],
                 "coefficient": np.concatenate([each.values for each in self.largest]),
             }
+        )
+
+    @property
+    def _n_left_out(self) -> int:
+        """How many coefficients that are not 0 are not drawn."""
+        return sum(
+            each.n_columns - len(shown.names) for each, shown in zip(self.largest, self.shown_, strict=True)
         )
 
     def _draw_panel(self, ax: Axes, largest: LargestCoefficients) -> None:
@@ -201,10 +206,9 @@ class CoefficientsDisplay:
         self.shown_.append(shown)
 
     def _write_legend(self, panels: list[Any], ax: Axes | None) -> None:
-        """Say how many there are in all; how many of them are seen, the picture shows."""
-        shown = sum(len(each.names) for each in self.shown_)
-        total = sum(each.n_columns for each in self.largest)
-        if shown < total and len(panels) == 1:
+        """Say how many there are in all, where there is one panel; several say so below them."""
+        if self._n_left_out > 0 and len(panels) == 1:
+            shown, total = len(self.shown_[0].names), self.largest[0].n_columns
             words = f"the {shown} largest of {plural(total, 'coefficient')}"
             (note,) = panels[0].plot([], [], color=ink(), linestyle="none", label=words)
             legend_below(panels[0], is_own_figure=ax is None, handles=[note])
@@ -257,12 +261,9 @@ def _wanted(labels: Any, n_rows: int, classes: Sequence[Any] | None) -> list[tup
 
 
 def _largest(values: Array, titles: Titles, name: Any, top: int) -> LargestCoefficients:
-    """Return the largest of either sign; of equal ones, those of the first columns."""
-    order = np.argsort(-values, kind="stable")
-    positive = [column for column in order[:top] if values[column] > 0]
-    order = np.argsort(values, kind="stable")
-    negative = [column for column in order[:top] if values[column] < 0][::-1]
-    chosen = [int(column) for column in (*positive, *negative)]
+    """Return those that are largest in absolute value; of equal ones, those of the first columns."""
+    largest = [column for column in np.argsort(-np.abs(values), kind="stable")[:top] if values[column] != 0]
+    chosen = sorted((int(column) for column in largest), key=lambda column: (-values[column], column))
     return LargestCoefficients(
         titles,
         tuple(name(column) for column in chosen),

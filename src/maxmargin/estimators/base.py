@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +14,16 @@ from sklearn.exceptions import ConvergenceWarning as ScikitLearnConvergenceWarni
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxmargin import errors
+from maxmargin.labels import classes_of
 from maxmargin.losses import find_loss
 from maxmargin.results.calibration import Calibration
 from maxmargin.results.certificate import Certificate
 from maxmargin.results.hinge_minimum import HingeMinimum
 from maxmargin.results.solution import History, Plan, Status
+from maxmargin.rows import MemoryRows
 from maxmargin.training.model import LinearModel
 from maxmargin.training.model_card import model_card
-from maxmargin.validation import check_matrix
+from maxmargin.validation import check_labels, check_matrix, check_weights
 
 __all__ = ["ConvergenceWarning", "LinearEstimator"]
 
@@ -74,7 +77,7 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
         >>> given.to_model()
         <LinearModel: hinge, given, 2 columns, classes -1, 1>
         """
-        check_is_fitted(self)
+        self._require_model()
         names = getattr(self, "feature_names_in_", None)
         return replace(
             self._model,
@@ -83,6 +86,46 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
             classes=self.classes_,
             feature_names=None if names is None else [str(name) for name in names],
         )
+
+    def _require_model(self) -> None:
+        """Raise scikit-learn's NotFittedError where there is no model."""
+        check_is_fitted(self)
+
+    def _keep_constant(self, X: Any, labels: NDArray[Any], sample_weight: Any, loss: str) -> bool:
+        """Keep the model that always predicts the one class that has rows with any weight, if there is one.
+
+        Ensembles that draw rows by weights, such as bagging, come to this. The other classes of the labels
+        stay known, with scores below 0, so that whatever works with a classifier works with this one.
+        """
+        if sample_weight is None:
+            return False
+        checked = check_matrix(X, allow_no_rows=True)
+        labels = check_labels(labels, checked.shape[0])
+        weights = check_weights(sample_weight, checked.shape[0])
+        present, named = classes_of(labels[np.asarray(weights) > 0]), classes_of(labels)
+        if len(present) != 1 or len(named) < 2:
+            return False
+        MemoryRows(checked).norms()  # finds values that are not finite
+        # Losses that fall for ever have no best offset: at 37 a probability is 1 to rounding.
+        size = 37.0 if loss in ("logistic", "exponential") else 1.0
+        scores = size * np.where(named == present[0], 1.0, -1.0)
+        intercept = scores[1:] if len(named) == 2 else scores
+        why = f"weights of 0 leave rows of one class only, {present[0]!s}, and the model always predicts it"
+        self._keep(
+            LinearModel(
+                coef=np.zeros((len(intercept), checked.shape[1])),
+                intercept=intercept,
+                classes=named,
+                loss=loss,
+                offset="free",
+                is_weighted=True,
+                intercept_intervals=[(offset, offset) for offset in intercept.tolist()],
+                plans=[Plan("constant", why)] * len(intercept),
+                uncalibrated=why if getattr(self, "calibrate", None) else "",
+            )
+        )
+        warnings.warn(f"{why}.", errors.MissingClassWarning, stacklevel=3)  # where fit was called
+        return True
 
     def _keep(self, model: LinearModel, *, for_warm_start: bool = False) -> None:
         """Set all fitted attributes."""
@@ -128,13 +171,19 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
 
     def _model_for(self, X: Any) -> LinearModel:
         """Return the model once X has been found to have its columns."""
-        check_is_fitted(self)
+        self._require_model()
         try:
-            validate_data(self, X, reset=False, skip_check_array=True)
+            self._check_columns(X, reset=False)
         except ValueError:
             check_matrix(X, allow_no_rows=True)  # where X is no table at all, say that instead
             raise
         return self.to_model()
+
+    def _check_columns(self, X: Any, y: Any = "no_validation", *, reset: bool = True) -> None:
+        """Keep the columns' number and names, or compare with those that were kept."""
+        if isinstance(X, Mapping):
+            check_matrix(X)  # refuses it, with what to do
+        validate_data(self, X, y, reset=reset, skip_check_array=True)
 
     if not TYPE_CHECKING:  # type checkers should go on telling which attributes there are
 
@@ -147,6 +196,9 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
         if model is None:
             is_fitted_later = name.endswith("_") and not name.startswith("_")
             return f"{what}: it is not fitted yet, call fit first" if is_fitted_later else what
+        is_constant = bool(model.plans) and not model.certificates
+        if is_constant and name in (*_OF_A_FIT, *_OF_THE_HINGES, *_OF_THE_BARE_HINGE):
+            return f"{what}: {model.plans[0].reason}"
         if name in _OF_A_FIT:
             return f"{what}: its parameters were given, not fitted; certify(X, y) judges them"
         if name in _OF_THE_HINGES and model.loss not in ("hinge", "squared_hinge"):

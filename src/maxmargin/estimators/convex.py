@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
-from sklearn.utils.validation import validate_data
-
 from maxmargin.errors import InvalidInput, InvalidParameter, RowsLost
 from maxmargin.estimators.labels import checked_labels
 from maxmargin.estimators.with_loss import LossEstimator
@@ -90,8 +88,10 @@ class ConvexEstimator(LossEstimator):
             self.__dict__.pop("feature_names_in_", None)  # _keep sets those of the source
         else:
             refuse_batches(X, y)
-            validate_data(self, X, y, skip_check_array=True)
+            self._check_columns(X, y)
             y = checked_labels(y)
+            if self._keep_constant(X, y, sample_weight, loss):
+                return self
         try:
             model = fit_linear(
                 X,

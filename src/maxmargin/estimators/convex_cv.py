@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import validate_data
 
 from maxmargin import errors
 from maxmargin.estimators.base import ConvergenceWarning
@@ -31,6 +31,7 @@ from maxmargin.results.cross_validation import RULES
 from maxmargin.results.leave_one_out import LeaveOneOut
 from maxmargin.results.path import Path
 from maxmargin.results.solution import Progress, Status
+from maxmargin.results.wording import short
 from maxmargin.selection.cross_validation import JUDGES, Judge
 from maxmargin.training.certify import certify
 from maxmargin.training.cross_validation import select_by_folds
@@ -133,7 +134,7 @@ class ConvexEstimatorCV(LossEstimator):
         path_tol = check_positive("path_tol", self.path_tol)
         if self.calibrate is not None:
             check_choice("calibrate", self.calibrate, CALIBRATIONS)
-        validate_data(self, X, y, skip_check_array=True)
+        self._check_columns(X, y)
         labels = checked_labels(y)
         ticker = Ticker(self.tol) if self.verbose else None
         task = validation_task(X, labels, sample_weight, loss=loss, **self._settings(ticker))
@@ -228,12 +229,12 @@ class ConvexEstimatorCV(LossEstimator):
         >>> LinearSVMCV(Cs=[0.1, 1.0], cv=3).fit(X, y).best_estimator_
         LinearSVM(C=0.1)
         """
-        model = self._model
+        self._require_model()
         estimator = self._with_one_cost(C=self.C_)
         own = self.get_params(deep=False)
         shared = set(own) & set(estimator.get_params(deep=False))
         estimator.set_params(**{name: own[name] for name in shared})
-        estimator._keep(model, for_warm_start=True)
+        estimator._keep(self._model, for_warm_start=True)
         if hasattr(self, "feature_names_in_"):
             estimator.feature_names_in_ = self.feature_names_in_
         return estimator
@@ -330,8 +331,19 @@ class ConvexEstimatorCV(LossEstimator):
         record = selected.leave_one_out
         if record is not None and not record.is_meaningful:
             warnings.warn(str(record.warning()), errors.LeaveOneOutWarning, stacklevel=3)
+        if selected.missing:
+            warnings.warn(selected.missing, errors.MissingClassWarning, stacklevel=3)
         if model is not None and model.uncalibrated:
             warnings.warn(model.calibration_warning(), errors.CalibrationWarning, stacklevel=3)
+
+    def _require_model(self) -> None:
+        super()._require_model()
+        if "_model" not in self.__dict__:
+            raise NotFittedError(
+                f"this {type(self).__name__} was fitted with refit=False: C_ is {short(self.C_)}, "
+                "by cv_results_, and there is no model. Fit it with refit=True, or fit "
+                f"{self._with_one_cost.__name__}(C={self.C_!r})."
+            )
 
     def _why_missing(self, name: str) -> str:
         what = f"{type(self).__name__!r} object has no attribute {name!r}"
@@ -349,5 +361,5 @@ class ConvexEstimatorCV(LossEstimator):
         if name in _OF_THE_SPLITS:
             return f"{what}: some rows were never held out"
         if "_model" not in self.__dict__:
-            return f"{what}: with refit=False all that is fitted is C_ and the table"
+            return f"{what}: with refit=False there is no model, only C_, best_score_ and cv_results_"
         return super()._why_missing(name)

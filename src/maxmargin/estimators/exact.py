@@ -6,8 +6,6 @@ import math
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
-from sklearn.utils.validation import validate_data
-
 from maxmargin.errors import InvalidParameter
 from maxmargin.estimators.base import LinearEstimator
 from maxmargin.estimators.labels import checked_labels
@@ -64,11 +62,14 @@ class ExactEstimator(LinearEstimator, ABC):
         and leave the estimator as it was.
         """
         self._check_settings()
-        validate_data(self, X, y, skip_check_array=True)
+        self._check_columns(X, y)
+        labels = checked_labels(y)
+        if self._keep_constant(X, labels, sample_weight, self._loss):
+            return self
         model, solutions = learn_exactly(
             self._learn,
             X,
-            checked_labels(y),
+            labels,
             loss=self._loss,
             fit_intercept=self.fit_intercept,
             class_weight=getattr(self, "class_weight", None),

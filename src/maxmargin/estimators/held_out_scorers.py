@@ -13,7 +13,7 @@ from sklearn.metrics import get_scorer
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metaestimators import available_if
 
-from maxmargin.errors import InvalidParameter
+from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.selection.cross_validation import JUDGES, HeldOut, Judge
 from maxmargin.training.model import LinearModel
 
@@ -23,7 +23,9 @@ __all__ = ["check_scoring", "judge_by_callable", "judge_by_name", "scorer_of"]
 class KnownScores(ClassifierMixin, BaseEstimator):
     """A classifier that has already scored the rows it will be asked about.
 
-    Scorers that go by a name look at answers only, so they need neither the rows nor a second product.
+    Scorers that go by a name look at answers only, so they need neither the rows nor a second product. It
+    knows all classes; one that the split did not train on has probability 0, and the least score that is
+    finite, as in `cross_val_predict`.
     """
 
     def __init__(self, seen: HeldOut, classes: NDArray[Any], has_probabilities: bool) -> None:
@@ -32,17 +34,17 @@ class KnownScores(ClassifierMixin, BaseEstimator):
         self.has_probabilities = has_probabilities
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        scores = self.seen.fit.scores
+        scores = np.maximum(self.seen.scores, np.finfo(np.float64).min)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
-        scores = self.seen.fit.scores
+        scores = self.seen.scores
         chosen = (scores[:, 0] >= 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[chosen])
 
     @available_if(lambda known: known.has_probabilities)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        return np.asarray(np.exp(self.seen.log_probabilities()[:, self.seen.known]))
+        return np.asarray(np.exp(self.seen.log_probabilities()))
 
 
 def check_scoring(scoring: Any) -> Any:
@@ -83,8 +85,14 @@ def judge_by_name(
     scorer = get_scorer(name)
 
     def judge(seen: HeldOut) -> float:
-        known = KnownScores(seen, classes[seen.known], has_probabilities)
-        return float(scorer(known, seen.rows, labels[seen.rows], **_of_rows(metadata, seen.rows)))
+        known = KnownScores(seen, classes, has_probabilities)
+        try:
+            return float(scorer(known, seen.rows, labels[seen.rows], **_of_rows(metadata, seen.rows)))
+        except ValueError as error:
+            found = ", ".join(str(label) for label in np.unique(labels[seen.rows])[:10])
+            raise InvalidInput(
+                f"scoring={name!r} cannot judge a split that holds out rows of {found}: {error}"
+            ) from error
 
     return judge
 
@@ -103,7 +111,7 @@ def judge_by_callable(
 
     def judge(seen: HeldOut) -> float:
         model = LinearModel(
-            np.asarray(seen.fit.coef), np.asarray(seen.fit.intercept), classes[seen.known], loss, seen.C
+            np.asarray(seen.fit.coef), np.asarray(seen.fit.intercept), classes[seen.classes], loss, seen.C
         )
         fitted = estimator.from_model(model)  # type: ignore[attr-defined]
         chosen, own = _safe_indexing(X, seen.rows), _safe_indexing(y, seen.rows)

@@ -37,7 +37,7 @@ class LogisticRegressionCV(ConvexEstimatorCV):
     >>> X, y = load_iris(return_X_y=True)
     >>> model = LogisticRegressionCV(Cs=[0.01, 0.1, 1.0], scoring="log_loss").fit(X[50:], y[50:])
     >>> model.C_, model.cv_results_["mean_test_score"].round(3)
-    (1.0, array([-0.596, -0.378, -0.192]))
+    (1.0, array([-0.596, -0.377, -0.192]))
     """
 
     _losses: ClassVar[tuple[str, ...]] = ("logistic",)

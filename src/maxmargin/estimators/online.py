@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import validate_data
 
 from maxmargin._core import StopToken
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, NoFiniteOptimum
@@ -136,7 +135,7 @@ class OnlineEstimator(LinearEstimator, ABC):
 
     def _fit_table(self, X: Any, y: Any) -> Self:
         method = self._method()
-        validate_data(self, X, y, skip_check_array=True)
+        self._check_columns(X, y)
         checked, labels = _rows_and_labels(X, y)
         classes = np.unique(labels)
         if len(classes) < 2:
@@ -201,7 +200,7 @@ class OnlineEstimator(LinearEstimator, ABC):
         """
         is_first = not hasattr(self, "_walks")
         method = self._method()
-        validate_data(self, X, y, reset=is_first, skip_check_array=True)
+        self._check_columns(X, y, reset=is_first)
         checked, labels = _rows_and_labels(X, y)
         known = classes_of_the_stream(None if is_first else self.classes_, classes, labels)
         if is_first:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import validate_data
 
 from maxmargin._core import StopToken
 from maxmargin.errors import InvalidInput, InvalidParameter
@@ -146,7 +145,7 @@ class _CheckedBatches:
             yield Batch(number, MemoryRows(rows, threads=resolve_jobs(None)), signs)
 
     def _checked(self, X: Any, y: Any, weight: Any) -> tuple[Any, NDArray[Any]]:
-        validate_data(self._estimator, X, y, reset=self.n_columns == 0, skip_check_array=True)
+        self._estimator._check_columns(X, y, reset=self.n_columns == 0)
         labels = checked_labels(y)
         rows = check_matrix(X, allow_no_rows=True)
         self.n_columns = int(rows.shape[1])

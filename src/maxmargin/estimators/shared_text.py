@@ -24,7 +24,8 @@ tol : float, default 1e-4
 solver : str, default "auto"
     The method; ``plan_`` says which was taken and why.
 class_weight : mapping or "balanced", optional
-    Factors on C by class; "balanced" gives all classes the same total.
+    Positive factors on C by class; "balanced" gives all classes the same total. A class that y lacks may have
+    one if all that it has do.
 max_iter : int, optional
     The most iterations; by default as many as can help.
 max_time : float, optional

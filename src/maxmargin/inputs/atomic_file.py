@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,10 +10,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from maxmargin.errors import InvalidParameter, MissingFile, UnreadableFile
+from maxmargin.inputs.drafts import draft_file, remove_dead_drafts
 
 __all__ = ["replacing"]
-
-LONGEST = 50  # letters of a name that a longer one begins with; a file system takes 255 bytes
 
 
 @contextmanager
@@ -51,18 +49,17 @@ def replacing(
                 yield special
             return
         kept = kept_permissions(target, path) if follow_link else None
-        draft = target.with_name(f".{target.name[:LONGEST]}.{secrets.token_hex(6)}.part")
+        remove_dead_drafts(target)
+        draft, descriptor = draft_file(target, mode if kept is None else 0o600)
         try:
-            # Not tempfile: its files are private, and the result should have the usual permissions.
-            given = mode if kept is None else 0o600
-            with open(draft, "xb", opener=lambda name, flags: os.open(name, flags, given)) as file:
+            with open(descriptor, "wb") as file:
                 yield file
                 file.flush()
                 if wait_for_disk:
                     os.fsync(file.fileno())
-            if kept is not None:
-                draft.chmod(kept)
-            draft.replace(target)
+                if kept is not None:
+                    draft.chmod(kept)
+                draft.replace(target)  # before it is let go: then it would be taken for a dead one
         except BaseException:
             with suppress(OSError):
                 draft.unlink()

@@ -39,7 +39,6 @@ BATCH_BYTES = 2 << 20  # of text; its rows may take ten times as much
 HEAD_BYTES = 4 << 20  # of text that are looked at for names and separators
 LONGEST_HEAD = 64 << 20
 FEWEST_LINES = 3
-MOST_READINGS = 2  # until it is known what the columns are
 
 
 class CsvSource:
@@ -60,7 +59,6 @@ class CsvSource:
             self._layout = find_layout(head_of(opened), path, settings)
         self.roles = assign_roles(self._layout.header, settings)
         self._kinds = kinds_of(self.roles, self._layout)
-        self._n_whole_readings = 0
         self._is_settled = False
         self._tally = Tally(self._kinds)
 
@@ -122,14 +120,12 @@ class CsvSource:
             return parsed
 
     def _settle(self, tally: Tally) -> None:
-        """Take columns for what they turned out to be; one further reading tells what is wrong in them."""
+        """Take columns for what they turned out to be; a further reading tells what is wrong in them."""
         decided = tally.decided(self.roles)
-        self._n_whole_readings += 1
         if decided == self._kinds and tally.unusable is not None:
             raise tally.unusable
-        self._is_settled = decided == self._kinds or self._n_whole_readings == MOST_READINGS
-        if not self._is_settled:
-            self._kinds = decided
+        self._is_settled = decided == self._kinds
+        self._kinds = decided
 
 
 class Tally:
@@ -157,7 +153,7 @@ class Tally:
         for place, (codes, texts) in zip(parsed.places(TEXT + EITHER), parsed.loose, strict=True):
             if self._kinds[place] == TEXT and texts is not None:
                 self._count(place, counts_in_text(codes, texts))
-            elif parsed.kinds[place] == EITHER:
+            elif parsed.kinds[place] == EITHER and len(parsed.starts):
                 self._seen.setdefault(place, set()).add(texts is not None)
 
     def _count(self, place: int, more: FieldCounts) -> None:
@@ -165,8 +161,13 @@ class Tally:
         self._counts[place] = FieldCounts(old.n_texts + more.n_texts, old.n_numbers + more.n_numbers)
 
     def decided(self, roles: Roles) -> str:
-        """Return what the fields are, now that the whole is known."""
+        """Return what the fields are, now that the whole is known; labels once all features are settled.
+
+        Until then it is not known which lines are left out, and these decide nothing.
+        """
         kinds = list(decided_kinds(self._kinds, self._counts, roles))
+        if kinds != list(self._kinds):
+            return "".join(kinds)
         for place, is_text in self._seen.items():
             if is_text == {True, False} or (True in is_text and self.unusable is not None):
                 kinds[place] = TEXT

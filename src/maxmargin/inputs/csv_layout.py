@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,7 @@ SEPARATORS = "\t;,"
 # Of the first records, to tell names from rows and text from numbers.
 LOOKED_AT = 100
 FIELDS_LOOKED_AT = 20_000
+MOST_FIELDS = 1 << 20
 MISSING = frozenset({"", "?", "na", "n/a", "#n/a", "<na>", "nan", "null"})
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
@@ -50,6 +53,7 @@ def find_layout(content: bytes, path: Path, settings: ReadSettings) -> Layout:
     """
     if content.startswith(UTF_16):
         raise FileFormatError("the text is in UTF-16; save it as UTF-8", path)
+    refuse_too_wide(content, path)
     separator = find_separator(content, path, settings)
     with located_errors(path):
         first, start = _core.read_csv_record(content, 0, separator)
@@ -67,6 +71,19 @@ def find_layout(content: bytes, path: Path, settings: ReadSettings) -> Layout:
     header = Header(str(path), len(names), names if has_header else ())
     looks_like_text = tuple(2 * sum(map(is_text, column)) > len(column) for column in columns)
     return Layout(separator, start if has_header else 0, header, looks_like_text)
+
+
+def refuse_too_wide(content: bytes, path: Path) -> None:
+    """Refuse first lines of so many fields that looking at each by itself would take minutes."""
+    for line in itertools.islice(re.finditer(rb"[^\n]*\S[^\n]*", content), 2):
+        n_fields = max(content.count(separator.encode(), *line.span()) for separator in SEPARATORS) + 1
+        if n_fields > MOST_FIELDS:
+            raise FileFormatError(
+                f"{n_fields:,} fields in a line; a text table may have {MOST_FIELDS:,}: so many columns are "
+                "for LIBSVM text, or for NumPy's files",
+                path,
+                content.count(b"\n", 0, line.start()) + 1,
+            )
 
 
 def find_separator(content: bytes, path: Path, settings: ReadSettings) -> str:

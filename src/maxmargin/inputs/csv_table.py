@@ -95,10 +95,7 @@ def read_csv(content: bytes, path: Path, settings: ReadSettings) -> Data:
     """
     layout = find_layout(content, path, settings)
     roles = assign_roles(layout.header, settings)
-    parsed = parse(content, path, layout, kinds_of(roles, layout), settings)
-    decided = decided_kinds(parsed.kinds, counts_of(parsed, roles), roles)
-    if decided != parsed.kinds:
-        parsed = parse(content, path, layout, decided, settings)
+    parsed = parse_decided(content, path, layout, roles, settings)
     first_error = None
     if parsed.skipped:
         message, line, column = parsed.skipped[0]
@@ -114,6 +111,30 @@ def read_csv(content: bytes, path: Path, settings: ReadSettings) -> Data:
     warn_of_skipped_lines(path, parsed.n_skipped, first_error)
     told = tuple(f"line {line}, column {column}: {message}" for message, line, column in parsed.skipped)
     return replace(data, n_skipped=parsed.n_skipped, skipped=told)
+
+
+def parse_decided(content: bytes, path: Path, layout: Layout, roles: Roles, settings: ReadSettings) -> Parsed:
+    """Read all records, each field as what its column is found to be by the lines that are not left out.
+
+    It ends: a column is taken for text once at most, and for numbers for good.
+    """
+    kinds = kinds_of(roles, layout)
+    while True:
+        unusable = None
+        try:
+            parsed = parse(content, path, layout, kinds, settings)
+        except FileFormatError as error:
+            if EITHER not in kinds:
+                raise
+            # An infinite label is a mistake, unless its line is left out for something else.
+            unusable = error
+            parsed = parse(content, path, layout, kinds.replace(EITHER, TEXT), settings)
+        decided = decided_kinds(kinds, counts_of(parsed, roles), roles)
+        if decided == kinds and unusable is not None:
+            raise unusable
+        if decided == kinds:
+            return parsed
+        kinds = decided
 
 
 def parse(content: bytes, path: Path, layout: Layout, kinds: str, settings: ReadSettings) -> Parsed:

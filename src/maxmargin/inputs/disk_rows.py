@@ -1,7 +1,8 @@
-"""Rows on disk with all that is beside them on disk too, and a journal by which a killed fit goes on."""
+"""Rows on disk with all that is beside them on disk too, and a journal by which an ended fit goes on."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, TypeVar
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
 from maxmargin.inputs.mapped_rows import MappedRows
-from maxmargin.inputs.pass_journal import PassJournal
+from maxmargin.inputs.packed_records import DamagedFile
+from maxmargin.inputs.pass_journal import PassJournal, record_type
 from maxmargin.inputs.row_store import RowStore
 from maxmargin.inputs.scratch_folder import ScratchFolder
 from maxmargin.inputs.vector_files import StoredVector, VectorFile
@@ -54,13 +56,9 @@ class DiskRows(MappedRows):
         self._numbers = count(1)  # shared with condensed rows, whose vectors are in the same folder
         if journal is None:
             self._scratch = ScratchFolder(store.folder / "fits")
-            self._folder = self._scratch.path
+            self._folder = self._scratch.folder
         else:
             self._folder = journal.folder
-
-    @property
-    def _is_replaying(self) -> bool:
-        return self._journal is not None and self._journal.is_replaying
 
     # ------------------------------------------------------------ vectors
 
@@ -74,7 +72,7 @@ class DiskRows(MappedRows):
         return StoredVector(-2, arrays["weights"]) if "weights" in arrays else None
 
     def zeros(self, dtype: Any = np.float64) -> VectorFile:
-        return VectorFile(self._folder, next(self._numbers), dtype, self.n_rows, fresh=not self._is_replaying)
+        return VectorFile(self._folder, next(self._numbers), dtype, self.n_rows, self._ranges[0].stop)
 
     def filled(self, value: float) -> VectorFile:
         vector = self.zeros()
@@ -88,20 +86,18 @@ class DiskRows(MappedRows):
 
     def keep(self, numbers: NDArray[Any]) -> VectorFile:
         vector = self.zeros(numbers.dtype)
-        if not self._is_replaying:
+        if self._journal is not None and self._journal.is_replaying:
+            vector.expect(slice(0, self.n_rows), numbers)  # later passes have written to the files since
+        else:
             vector.write(slice(0, self.n_rows), numbers)
         vector.turn()
         return vector
 
     def take(self, indices: NDArray[np.intp], *vectors: RowVector) -> list[NDArray[Any]]:
-        if self._journal is None:
+        def work() -> list[NDArray[Any]]:
             return [self._taken(indices, vector) for vector in vectors]
-        question = _Take(np.asarray(indices))
-        known, numbers = self._journal.replay(question, vectors)
-        if not known:
-            numbers = [self._taken(indices, vector) for vector in vectors]
-            self._journal.append(question, vectors, numbers)
-        return list(numbers)
+
+        return self._once(_Take(np.asarray(indices)), vectors, list[NDArray[Any]], work)
 
     def _taken(self, indices: NDArray[np.intp], vector: RowVector) -> NDArray[Any]:
         found = np.empty(len(indices), dtype=vector.dtype)
@@ -112,19 +108,41 @@ class DiskRows(MappedRows):
         return found
 
     def holds(self, vector: RowVector) -> bool:
-        return isinstance(vector, VectorFile) and vector.n_rows == self.n_rows
+        shape = (self.n_rows, self._ranges[0].stop)
+        return isinstance(vector, VectorFile) and (vector.n_rows, vector.block_rows) == shape
 
     # ------------------------------------------------------------ passes
 
     def reduce(self, kernel: ReduceKernel[R], *vectors: RowVector, token: StopToken | None = None) -> R:
-        known, record = (False, None) if self._journal is None else self._journal.replay(kernel, vectors)
-        if not known:
-            record = super().reduce(kernel, *vectors, token=token)
-            if self._journal is not None:
-                self._journal.append(kernel, vectors, record)
-        for place in written_by(kernel):
-            vectors[place].turn()
-        return record  # type: ignore[return-value]
+        def work() -> R:
+            return super(DiskRows, self).reduce(kernel, *vectors, token=token)
+
+        return self._once(kernel, vectors, record_type(type(kernel)), work, written_by(kernel))
+
+    def _once(
+        self,
+        question: Any,
+        vectors: tuple[RowVector, ...],
+        kind: Any,
+        work: Callable[[], R],
+        writes: tuple[int, ...] = (),
+    ) -> R:
+        """Do a pass, unless the journal knows its outcome; then make what it wrote valid."""
+        journal = self._journal
+        written: list[VectorFile] = [vectors[place] for place in writes]
+        if journal is not None and journal.is_replaying:
+            record, checksums = journal.replay(question, vectors, kind)
+            if len(checksums) != len(written):
+                raise DamagedFile("a pass wrote to other vectors")
+            for vector, found in zip(written, checksums, strict=True):
+                vector.adopt(found)
+        else:
+            record = work()
+            if journal is not None:
+                record = journal.append(question, vectors, kind, record, [v.written for v in written])
+        for vector in written:
+            vector.turn()
+        return record  # type: ignore[no-any-return]
 
     def _visit(self, k: int, kernel: ReduceKernel[R], token: StopToken, vectors: tuple[RowVector, ...]) -> R:
         piece = self._ranges[k]
@@ -143,6 +161,7 @@ class DiskRows(MappedRows):
     def sweep(
         self, kernel: SweepKernel[R], seed: int, number: int, *vectors: RowVector, token: StopToken
     ) -> R:
+        assert self._journal is None  # a sweep changes the state of its kernel, which no record holds
         record = super().sweep(kernel, seed, number, *vectors, token=token)
         for vector in vectors:
             vector.turn()

@@ -74,6 +74,10 @@ class MappedRows(RowsWithArrays):
 
     # ------------------------------------------------------------ passes
 
+    def reduce(self, kernel: ReduceKernel[R], *vectors: RowVector, token: StopToken | None = None) -> R:
+        self._store.check_sizes()
+        return super().reduce(kernel, *vectors, token=token)
+
     def _visit(self, k: int, kernel: ReduceKernel[R], token: StopToken, vectors: tuple[RowVector, ...]) -> R:
         return self._show(k, kernel, token, [vector[self._ranges[k]] for vector in vectors])
 
@@ -89,6 +93,7 @@ class MappedRows(RowsWithArrays):
     def sweep(
         self, kernel: SweepKernel[R], seed: int, number: int, *vectors: RowVector, token: StopToken
     ) -> R:
+        self._store.check_sizes()
         order = np.random.default_rng((seed, number)).permutation(len(self._ranges))
         tree: Tree[R] = Tree(len(order), kernel)
         pieces = self._pieces_to_sweep(order[0], vectors)
@@ -114,6 +119,7 @@ class MappedRows(RowsWithArrays):
     def condensed(self, token: StopToken) -> Self:
         # Condensed copies of all blocks, or of none: which it is must follow from the data alone.
         if self._condensed is None:
+            self._store.check_sizes()
             found: list[Block | None] = []
             size = 0
             for k in range(len(self._ranges)):
@@ -166,6 +172,7 @@ class MappedRows(RowsWithArrays):
         return [("values", inside), ("columns", inside), ("starts", piece)]
 
     def subset(self, indices: NDArray[np.intp]) -> MemoryRows:
+        self._store.check_sizes()
         if not self._store.is_sparse:
             chosen: Any = self._store.arrays["X"][indices]
         else:

@@ -29,7 +29,15 @@ from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidInput, ModelFileError
 from maxmargin.inputs.atomic_file import replacing
-from maxmargin.inputs.plain_arrays import KINDS, UNREADABLE, array_in, entries_of, entry, has_only_letters
+from maxmargin.inputs.plain_arrays import (
+    KINDS,
+    UNREADABLE,
+    array_in,
+    entries_of,
+    entry,
+    has_only_letters,
+    refuse_constant,
+)
 from maxmargin.inputs.source import read_file
 
 __all__ = ["VERSION", "is_model_file", "read_model", "write_model"]
@@ -241,8 +249,3 @@ def non_finite(value: dict[str, Any]) -> float:
     if len(value) != 1 or spelling not in ("inf", "-inf", "nan"):
         raise ValueError(f"{NON_FINITE} must be inf, -inf or nan")
     return float(spelling)
-
-
-def refuse_constant(name: str) -> None:
-    """Refuse NaN and Infinity, which Python's JSON reader takes and the standard does not have."""
-    raise ValueError(f"{name} is not JSON")

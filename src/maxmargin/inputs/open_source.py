@@ -118,13 +118,20 @@ class OpenSource:
             return self._stream.readinto(buffer)
 
     def read(self, size: int, /) -> bytes:
-        """Return so many of the next bytes, fewer at the end only."""
-        buffer = bytearray(size)
-        n = 0
-        with memoryview(buffer) as view:
-            while n < size and (n_read := self.readinto(view[n:])):
-                n += n_read
-        return bytes(buffer[:n])
+        """Return so many of the next bytes, fewer at the end only.
+
+        Memory is taken as they come: a size that a file states, and has not, costs nothing.
+        """
+        pieces: list[memoryview] = []
+        n_left = size
+        while n_left > 0:
+            piece = memoryview(bytearray(min(n_left, PIECE_BYTES)))
+            n_read = self.readinto(piece)
+            if n_read == 0:
+                break
+            pieces.append(piece[:n_read])
+            n_left -= n_read
+        return b"".join(pieces)
 
     def read_all(self) -> bytes:
         """Return the whole content, of which nothing has been read."""

@@ -1,39 +1,46 @@
-"""A journal of passes, by which a fit that was killed goes on where it was.
+"""A journal of passes, by which a fit that was ended goes on where it was.
 
 What a fit does is decided by the records of its passes alone. So a fit that is run again takes the records of
 the passes that are in the journal instead of reading the rows, comes to the same state without any work, and
-goes on from there with the same bits. The vectors beside the rows are in files as the last complete pass left
-them (`vector_files`).
+goes on from there with the same bits. The per-row arrays are in files beside the journal, as the last
+complete pass left them (`vector_files`); the journal has their checksums.
 
-One file, ``passes``: an entry is its length, its checksum and a pickle of (question, record). The question is
-a digest of the kernel and of the numbers of its vectors: another question in the same place means that this
-is another fit, and the journal is of no use to it.
+One file, ``passes``: a line that says what it is, then for each pass a packed tree (`packed_records`) of
+
+* its number,
+* a digest of the kernel and of the numbers of its vectors. Another question in the same place means that this
+  is another fit, to which the journal is of no use,
+* its record, whose type is not in the file: it is what the kernel says that it returns,
+* the checksums of what it wrote, for each vector and block.
 """
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
-import io
 import os
-import pickle
-import shutil
-import struct
-import zlib
 from dataclasses import fields, is_dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
-from maxmargin.inputs.untouched import running_system
+from maxmargin.inputs.drafts import remove_dead_drafts
+from maxmargin.inputs.own_folder import NotOwn, OwnFolder
+from maxmargin.inputs.packed_records import HEADER_BYTES, DamagedFile, pack, packed_length, unpack
+from maxmargin.inputs.scratch_folder import SCRATCH
+from maxmargin.inputs.warn_caller import warn_caller
 from maxmargin.rows import RowVector
 
-__all__ = ["OtherFit", "PassJournal", "open_journal"]
+__all__ = ["OtherFit", "PassJournal", "open_journal", "record_type"]
 
-ENTRY = struct.Struct("<QI")  # bytes, checksum
 NAME = "passes"
-SYSTEM = "system"  # which start of it wrote the journal
+TITLE = b"maxmargin passes 1\n"
+
+Checksums = list[NDArray[np.uint32]]
 
 
 class OtherFit(Exception):
@@ -45,49 +52,64 @@ class PassJournal:
 
     Parameters
     ----------
-    folder : Path
-        Where journal and vectors are; it is made if it is not there.
+    folder : OwnFolder
+        Where journal and vectors are.
+
+    Attributes
+    ----------
+    is_resumed : bool
+        Whether passes of an earlier run were found.
+    damage : str
+        Why such passes could not be used; empty where nothing is wrong.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: OwnFolder) -> None:
         self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(folder / NAME, os.O_RDWR | os.O_CREAT, 0o600)
-        self._file = os.fdopen(descriptor, "r+b")
+        self.damage = ""
+        for name in folder.names():
+            folder.check(name)
+        self._descriptor = folder.open(NAME)
         try:
             # Released by the system when the process ends, however it ends.
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not self._is_of_this_start():
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            try:
+                self._find_passes()
+                self.is_resumed = self.is_replaying
+            except DamagedFile as error:
+                self.damage = f"its journal cannot be used: {error}"
                 self.clear()
-            self._known = self._complete_entries()
         except BaseException:
-            self._file.close()
+            os.close(self._descriptor)
             raise
+
+    def _find_passes(self) -> None:
+        """Find where the passes are; what a killed process left unfinished at the end is overwritten."""
+        self._known: list[tuple[int, int]] = []
         self._next = 0
-
-    def _is_of_this_start(self) -> bool:
-        """Whether files are as their writer left them: a crash of the machine may lose what was written."""
-        try:
-            known = (self.folder / SYSTEM).read_text(encoding="ascii")
-        except OSError:
-            return False
-        return known != "" and known == running_system()
-
-    def _complete_entries(self) -> list[tuple[int, int]]:
-        """Return where the pickles are; what a killed process left unfinished at the end is cut off."""
-        found = []
-        place = 0
-        size = os.fstat(self._file.fileno()).st_size
-        while place + ENTRY.size <= size:
-            self._file.seek(place)
-            length, checksum = ENTRY.unpack(self._file.read(ENTRY.size))
-            if place + ENTRY.size + length > size or zlib.crc32(self._file.read(length)) != checksum:
+        self._end = len(TITLE)
+        size = os.fstat(self._descriptor).st_size
+        title = self._read(0, len(TITLE))
+        if not TITLE.startswith(title):
+            raise DamagedFile("it is not a journal of this release")
+        if len(title) < len(TITLE):
+            self._write(TITLE, 0)
+        while self._end + HEADER_BYTES <= size:
+            length = packed_length(self._read(self._end, HEADER_BYTES))
+            if self._end + length > size:
                 break
-            found.append((place + ENTRY.size, length))
-            place += ENTRY.size + length
-        self._file.truncate(place)
-        self._file.seek(place)
-        return found
+            unpack(self._read(self._end, length))
+            self._known.append((self._end, length))
+            self._end += length
+
+    def _read(self, place: int, length: int) -> bytes:
+        parts = []
+        while length > 0:
+            part = os.pread(self._descriptor, length, place)
+            if not part:
+                break
+            parts.append(part)
+            place, length = place + len(part), length - len(part)
+        return b"".join(parts)
 
     @property
     def is_replaying(self) -> bool:
@@ -99,66 +121,112 @@ class PassJournal:
         """How many of the known passes have been asked for again."""
         return self._next
 
-    def replay(self, question: Any, vectors: tuple[RowVector, ...]) -> tuple[bool, Any]:
-        """Return whether a pass, its kernel being the question, is known, and its record."""
-        if not self.is_replaying:
-            return False, None
-        place, length = self._known[self._next]
-        self._file.seek(place)
-        asked, record = _Unpickler(io.BytesIO(self._file.read(length))).load()
-        if asked != question_of(question, vectors):
-            raise OtherFit(f"pass {self._next} asked something else")
-        self._next += 1
-        return True, record
+    def replay(self, question: Any, vectors: tuple[RowVector, ...], kind: Any) -> tuple[Any, Checksums]:
+        """Return the record of the next pass that is known, and the checksums of what it wrote.
 
-    def append(self, question: Any, vectors: tuple[RowVector, ...], record: Any) -> None:
-        """Write down a pass that is complete, its vectors included."""
-        content = pickle.dumps((question_of(question, vectors), record), protocol=5)
-        self._file.seek(0, os.SEEK_END)
-        self._file.write(ENTRY.pack(len(content), zlib.crc32(content)) + content)
-        self._file.flush()
+        Parameters
+        ----------
+        question : Any
+            The pass's kernel.
+        vectors : tuple
+            The vectors that it is given.
+        kind : type
+            What its record is.
+        """
+        place, length = self._known[self._next]
+        entry = unpack(self._read(place, length))
+        try:
+            if entry["pass"] != self._next:
+                raise ValueError(f"pass {entry['pass']} in the place of pass {self._next}")
+            if entry["asked"] != question_of(question, vectors):
+                raise OtherFit(f"pass {self._next} asked something else")
+            record = from_tree(kind, entry["record"])
+            checksums = from_tree(list[NDArray[np.uint32]], entry["written"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise DamagedFile(f"pass {self._next} is none that was written: {error!r}") from None
+        self._next += 1
+        return record, checksums
+
+    def append(
+        self, question: Any, vectors: tuple[RowVector, ...], kind: Any, record: Any, checksums: Checksums
+    ) -> Any:
+        """Write down a pass that is complete, its vectors included; return its record as `replay` would."""
+        tree = to_tree(kind, record)
+        entry = {
+            "pass": len(self._known),
+            "asked": question_of(question, vectors),
+            "record": tree,
+            "written": checksums,
+        }
+        content = pack(entry)
+        os.ftruncate(self._descriptor, self._end)  # what an interrupt may have left half written
+        self._write(content, self._end)
+        self._known.append((self._end, len(content)))
+        self._end += len(content)
+        self._next = len(self._known)
+        return from_tree(kind, tree)
+
+    def _write(self, content: bytes, place: int) -> None:
+        rest = memoryview(content)
+        while rest:
+            count = os.pwrite(self._descriptor, rest, place)
+            rest, place = rest[count:], place + count
 
     def rewind(self) -> None:
         """Begin again with the first pass that is known."""
+        self.folder.attempt += 1  # vectors of the attempt that ended do not take the files with them
         self._next = 0
 
     def clear(self) -> None:
         """Forget all passes, and begin with none."""
-        self._file.truncate(0)
-        self._file.seek(0)
-        for path in self.folder.iterdir():
-            if path.name != NAME:
-                path.unlink(missing_ok=True)
-        (self.folder / SYSTEM).write_text(running_system(), encoding="ascii")
-        self._known, self._next = [], 0
+        self.folder.attempt += 1
+        os.ftruncate(self._descriptor, 0)
+        self._write(TITLE, 0)
+        for name in self.folder.names():
+            if name != NAME:
+                self.folder.remove(name)
+        self._known, self._next, self._end = [], 0, len(TITLE)
+        self.is_resumed = False
 
     def close(self) -> None:
-        """Leave the journal for another time."""
-        self._file.close()
+        """Leave journal and vectors for another time."""
+        self.folder.attempt += 1
+        os.close(self._descriptor)
 
     def remove(self) -> None:
         """End: the fit is over and needs its journal no more."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self._file.close()
+        self.folder.vanish()
+        os.close(self._descriptor)
 
 
-def open_journal(folder: Path) -> PassJournal | None:
-    """Return the journal of a fit; None where there cannot be one.
+def open_journal(path: Path) -> PassJournal | None:
+    """Return the journal of a fit, in a folder of a folder; None where there cannot be one.
 
-    That is where the folder cannot be written to, or where another process is at the same fit.
+    That is where the folder cannot be written to, or where another process is at the same fit. What is not
+    this user's own is left alone, and a warning says so.
     """
     try:
-        return PassJournal(folder)
+        fits = OwnFolder(path.parent)
+        remove_dead_drafts(path.parent / SCRATCH)
+        return PassJournal(OwnFolder(path, inside=fits))
+    except NotOwn as error:
+        warn_caller(
+            UserWarning(
+                f"{error}: it is left alone, and if this fit is killed it begins anew. Delete it if you do "
+                "not know what it is"
+            )
+        )
+        return None
     except OSError:
         return None
 
 
-def question_of(question: Any, vectors: tuple[RowVector, ...]) -> bytes:
+def question_of(question: Any, vectors: tuple[RowVector, ...]) -> str:
     """Return a digest of what a pass asks: equal for equal kernels, wherever their parts came from."""
     digest = hashlib.sha256()
     _add(digest, question)
     _add(digest, tuple(vector.number for vector in vectors))
-    return digest.digest()
+    return digest.hexdigest()
 
 
 def _add(digest: Any, part: Any) -> None:
@@ -179,15 +247,71 @@ def _add(digest: Any, part: Any) -> None:
         raise TypeError(f"{type(part).__name__} cannot be a part of a pass that is written down")
 
 
-class _Unpickler(pickle.Unpickler):
-    """Reads records of this package and arrays, and refuses to name anything else."""
+# ---------------------------------------------------------------- records
 
-    def find_class(self, module: str, name: str) -> Any:
-        is_ours = module == "maxmargin" or module.startswith("maxmargin.")
-        is_array = module.split(".")[0] == "numpy" and name in ARRAY_PARTS
-        if not (is_ours or is_array):
-            raise pickle.UnpicklingError(f"{module}.{name} is no part of a record")
-        return super().find_class(module, name)
+NUMBERS = {bool: bool | np.bool_, int: int | np.integer, float: float | int | np.floating, str: str}
 
 
-ARRAY_PARTS = ("ndarray", "dtype", "_reconstruct", "_frombuffer", "scalar")
+@cache
+def record_type(kernel_type: type) -> Any:
+    """Return what a kernel says that it returns."""
+    return get_type_hints(kernel_type.__call__)["return"]
+
+
+def _is_record(kind: Any) -> bool:
+    return is_dataclass(kind)
+
+
+@cache
+def _parts(record: Any) -> dict[str, Any]:
+    hints = get_type_hints(record)
+    return {field.name: hints[field.name] for field in fields(record)}
+
+
+def to_tree(kind: Any, value: Any) -> Any:
+    """Return a record of some type as a tree that can be packed; TypeError where it is of another type."""
+    if get_origin(kind) in (Union, UnionType):
+        return None if value is None else to_tree(_other_than_none(kind), value)
+    if kind in (None, NoneType) and value is None:
+        return None
+    if kind in NUMBERS and isinstance(value, NUMBERS[kind]):
+        return kind(value)
+    if get_origin(kind) is np.ndarray and isinstance(value, np.ndarray):
+        return value if value.flags.forc else np.ascontiguousarray(value)
+    if get_origin(kind) in (tuple, list) and isinstance(value, get_origin(kind)):
+        return [to_tree(part, inner) for part, inner in _paired(kind, value)]
+    if _is_record(kind) and isinstance(value, kind):
+        return [to_tree(part, getattr(value, name)) for name, part in _parts(kind).items()]
+    raise TypeError(f"{value!r} is no record of type {kind}")
+
+
+def from_tree(kind: Any, tree: Any) -> Any:
+    """Return the record of some type that `to_tree` made this of; TypeError where it cannot have."""
+    if get_origin(kind) in (Union, UnionType):
+        return None if tree is None else from_tree(_other_than_none(kind), tree)
+    if kind in (None, NoneType) and tree is None:
+        return None
+    if kind in NUMBERS and type(tree) is kind:
+        return tree
+    if get_origin(kind) is np.ndarray and isinstance(tree, np.ndarray):
+        return tree
+    if get_origin(kind) in (tuple, list) and isinstance(tree, list):
+        return get_origin(kind)(from_tree(part, inner) for part, inner in _paired(kind, tree))
+    if _is_record(kind) and isinstance(tree, list):
+        parts = _parts(kind)
+        inner = [from_tree(part, value) for part, value in zip(parts.values(), tree, strict=True)]
+        return kind(**dict(zip(parts, inner, strict=True)))
+    raise TypeError(f"no record of type {kind}")
+
+
+def _other_than_none(kind: Any) -> Any:
+    (other,) = (arm for arm in get_args(kind) if arm is not NoneType)
+    return other
+
+
+def _paired(kind: Any, values: Any) -> zip[tuple[Any, Any]]:
+    """Return what the parts of a tuple or a list are, each with its value."""
+    parts = get_args(kind)
+    if get_origin(kind) is list or parts[1:] == (...,):
+        parts = parts[:1] * len(values)
+    return zip(parts, values, strict=True)

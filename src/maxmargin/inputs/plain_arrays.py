@@ -12,12 +12,23 @@ import math
 import struct
 import zipfile
 from tokenize import TokenError
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["KINDS", "UNREADABLE", "array_in", "entries_of", "entry", "has_only_letters"]
+__all__ = [
+    "KINDS",
+    "NUMPY_HEADER_BYTES",
+    "UNREADABLE",
+    "Layout",
+    "array_in",
+    "entries_of",
+    "entry",
+    "has_only_letters",
+    "layout_of",
+    "refuse_constant",
+]
 
 KINDS = "biufU"  # truth values, whole numbers, floats, text
 NUMPY_HEADER_BYTES = 4096  # far more than a plain type and a shape take
@@ -61,7 +72,28 @@ def array_in(content: NDArray[np.uint8]) -> NDArray[Any]:
 
     ValueError where its type may be harmful or its size is not that of its bytes.
     """
-    file = io.BytesIO(content[:NUMPY_HEADER_BYTES].tobytes())
+    found = layout_of(content[:NUMPY_HEADER_BYTES].tobytes(), len(content))
+    array = content[found.start :].view(found.dtype).reshape(found.shape, order=found.order)
+    if found.dtype.kind == "U" and not has_only_letters(array):
+        raise ValueError("its text has something in it that is no letter")
+    return array
+
+
+class Layout(NamedTuple):
+    """What the values of a .npy file are, and at which byte they begin."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    order: Literal["C", "F"]
+    start: int
+
+
+def layout_of(beginning: bytes, n_bytes: int) -> Layout:
+    """Return the layout of a .npy file that begins so and has so many bytes in all.
+
+    ValueError where its type may be harmful or its size is not that of its bytes.
+    """
+    file = io.BytesIO(beginning[:NUMPY_HEADER_BYTES])
     try:
         if np.lib.format.read_magic(file) != (1, 0):
             raise ValueError("unknown version of NumPy's format")
@@ -69,17 +101,14 @@ def array_in(content: NDArray[np.uint8]) -> NDArray[Any]:
         shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
     except (TypeError, SyntaxError, TokenError, MemoryError, RecursionError, OverflowError) as error:
         raise ValueError(str(error) or type(error).__name__) from None
-    values = content[file.tell() :]
+    n_values = n_bytes - file.tell()
     if dtype.kind not in KINDS or dtype.hasobject or dtype.itemsize == 0:
         raise ValueError(f"it is of type {dtype}, which such files do not hold")
-    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(values):
-        raise ValueError(f"it has {len(values)} bytes, too few or too many for {shape_in_words(shape)}")
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != n_values:
+        raise ValueError(f"it has {n_values} bytes, too few or too many for {shape_in_words(shape)}")
     if max(shape, default=0) > np.iinfo(np.intp).max:  # with a 0 beside it
         raise ValueError(f"no array has the shape {shape_in_words(shape)}")
-    array = values.view(dtype).reshape(shape, order="F" if is_fortran else "C")
-    if dtype.kind == "U" and not has_only_letters(array):
-        raise ValueError("its text has something in it that is no letter")
-    return array
+    return Layout(dtype, shape, "F" if is_fortran else "C", file.tell())
 
 
 def _check_header(file: io.BytesIO) -> None:
@@ -103,3 +132,8 @@ def has_only_letters(array: NDArray[Any]) -> bool:
     if largest < 0xD800:  # most texts of the world
         return True
     return largest <= 0x10FFFF and not ((points >= 0xD800) & (points < 0xE000)).any()
+
+
+def refuse_constant(name: str) -> None:
+    """Refuse NaN and Infinity, which Python's JSON reader takes and the standard does not have."""
+    raise ValueError(f"{name} is not JSON")

@@ -15,16 +15,21 @@ from __future__ import annotations
 
 import json
 import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.errors import FileFormatError, InvalidInput, MissingFile, UnreadableFile
+from maxmargin.errors import FileFormatError, MissingFile, UnreadableFile
 from maxmargin.inputs.mapped_archive import crc32_of
+from maxmargin.inputs.plain_arrays import NUMPY_HEADER_BYTES, has_only_letters, layout_of, refuse_constant
 from maxmargin.results.encoding import Encoding
 from maxmargin.results.wording import Readable, plural
 from maxmargin.rows.cores import resolve_jobs
@@ -35,6 +40,7 @@ FORMAT = "maxmargin-rows"
 VERSION = 1
 INDEX = "rows.json"
 LARGEST_INDEX = 64 << 20  # bytes; names of a million columns fit
+LARGEST_COUNT = 2**62
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,8 +75,11 @@ class RowStore(Readable):
     ...     store = store_data(batches, folder + "/rows")
     ...     if not store.has_its_times():  # of writing
     ...         store.check()
-    ...     print(store, store.is_sparse, store.n_bytes, store.arrays["labels"].tolist(), sep="; ")
-    6 rows, 2 columns on disk; classes no, yes; False; 376; [0, 1, 0, 1, 0, 1]
+    ...     store.check_sizes()  # as every pass does
+    ...     print(store, store.is_sparse, store.n_bytes, store.arrays["X"][1].tolist(), sep="; ")
+    ...     print(store.classes[store.places(slice(0, 4))])
+    6 rows, 2 columns on disk; classes no, yes; False; 376; [0.0, 1.0]
+    ['no' 'yes' 'no' 'yes']
     """
 
     folder: Path
@@ -100,28 +109,40 @@ class RowStore(Readable):
 
     def _map(self, name: str) -> np.memmap[Any, Any]:
         path = self.folder / f"{name}.npy"
-        try:
-            if path.stat().st_size != self.files[name]["bytes"]:
-                raise FileFormatError("the file has another size than when it was written", path)
-            array: np.memmap[Any, Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-        except FileNotFoundError:
-            raise MissingFile(f"{path}: no such file; store the rows again") from None
-        except OSError as error:
-            raise UnreadableFile(f"{path} cannot be read: {error.strerror or error}") from error
-        except ValueError as error:
-            if isinstance(error, InvalidInput):
-                raise
-            raise FileFormatError(f"not one of NumPy's files: {error}", path) from None
-        return array
+        with _reading(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size != self.files[name]["bytes"]:
+                raise _damaged("the file has another size than when it was written", path)
+            try:
+                found = layout_of(file.read(NUMPY_HEADER_BYTES), size)
+            except ValueError as error:
+                raise _damaged(f"not one of NumPy's files: {error}", path) from None
+            return np.memmap(file, found.dtype, "r", found.start, found.shape, found.order)
+
+    def check_sizes(self) -> None:
+        """Refuse files that were cut short since they were opened: to read what is gone ends the process."""
+        for name, array in self.arrays.items():
+            if array._mmap.size() < self.files[name]["bytes"]:  # type: ignore[attr-defined]
+                raise _damaged("the file was cut short while it was in use", self.folder / f"{name}.npy")
+
+    def places(self, piece: slice) -> NDArray[np.int32]:
+        """Return the labels of a range of rows, each as its place among the classes."""
+        places = np.asarray(self.arrays["labels"][piece])
+        outside = (places < 0) | (places >= len(self.classes))
+        if outside.any():
+            row = piece.start + int(np.argmax(outside))
+            raise _damaged(
+                f"the label of row {row} (counted from 0) is none of the classes", self.folder / "labels.npy"
+            )
+        return places
 
     def check(self) -> None:
         """Compare every byte with its checksum; what differs is a `FileFormatError`."""
         for name, file in self.files.items():
             content = self.arrays[name].reshape(-1).view(np.uint8)
             if crc32_of(content, resolve_jobs(None)) != file["crc32"]:
-                raise FileFormatError(
-                    "the file does not have its checksum: it was changed since it was written; store the "
-                    "rows again",
+                raise _damaged(
+                    "the file does not have its checksum: it was changed since it was written",
                     self.folder / f"{name}.npy",
                 )
 
@@ -168,76 +189,154 @@ def open_store(folder: str | os.PathLike[str]) -> RowStore:
     """
     place = Path(folder)
     path = place / INDEX
+    if not path.exists():
+        raise MissingFile(f"{place} holds no stored rows: there is no {INDEX} in it")
+    with _reading(path) as file:
+        if os.fstat(file.fileno()).st_size > LARGEST_INDEX:
+            raise _damaged("the file is too large for a description of rows", path)
+        content = file.read()
     try:
-        if path.stat().st_size > LARGEST_INDEX:
-            raise FileFormatError("the file is too large for a description of rows", path)
-        fields = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise MissingFile(f"{place} holds no stored rows: there is no {INDEX} in it") from None
-    except OSError as error:
-        raise UnreadableFile(f"{path} cannot be read: {error.strerror or error}") from error
+        fields = json.loads(content, parse_constant=refuse_constant)
     except (ValueError, RecursionError) as error:
-        if isinstance(error, InvalidInput):
-            raise
-        raise FileFormatError(f"not a description of stored rows: {error}", path) from None
-    store = _store_from(fields, place, path)
-    _check_shapes(store, path)
+        raise _damaged(f"not a description of stored rows: {error}", path) from None
+    if not isinstance(fields, dict) or fields.get("format") != FORMAT:
+        raise _damaged("not a description of stored rows", path)
+    if fields.get("version") != VERSION:
+        version = _in_few_letters(fields.get("version"))
+        raise _damaged(f"stored rows of version {version}; this release reads version {VERSION}", path)
+    try:
+        store = _store_from(fields, place)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
+        # Among them InvalidInput, of an encoding that is none.
+        what = str(error) if isinstance(error, ValueError) else f"it lacks {_in_few_letters(error)}"
+        raise _damaged(f"not a description of stored rows: {what}", path) from None
+    _check_arrays(store, path)
     return store
 
 
-def _store_from(fields: Any, place: Path, path: Path) -> RowStore:
-    if not isinstance(fields, dict) or fields.get("format") != FORMAT:
-        raise FileFormatError("not a description of stored rows", path)
-    if fields.get("version") != VERSION:
-        raise FileFormatError(
-            f"stored rows of version {fields.get('version')!r}; this release reads version {VERSION}", path
-        )
+@contextmanager
+def _reading(path: Path) -> Iterator[BinaryIO]:
+    """Open an ordinary file: a pipe in its place is not waited for."""
     try:
-        names, encoding = fields["feature_names"], fields["encoding"]
-        if np.dtype(fields["label_type"]).kind not in "biufU":
-            raise TypeError(f"labels of type {fields['label_type']}")
-        return RowStore(
-            folder=place,
-            n_rows=int(fields["n_rows"]),
-            n_columns=int(fields["n_columns"]),
-            n_values=int(fields["n_values"]),
-            classes=np.array(fields["classes"], dtype=fields["label_type"]),
-            feature_names=None if names is None else tuple(map(str, names)),
-            encoding=None if encoding is None else Encoding.from_fields(encoding),
-            source=dict(fields["source"]),
-            files={
-                str(name): {
-                    "bytes": int(file["bytes"]),
-                    "crc32": int(file["crc32"]),
-                    "mtime_ns": int(file.get("mtime_ns", 0)),
-                }
-                for name, file in fields["files"].items()
-            },
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise FileFormatError(f"not a description of stored rows: {error!r}", path) from None
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise _damaged("not an ordinary file", path)
+            yield file
+    except FileNotFoundError:
+        raise MissingFile(f"{path}: no such file; store the rows again") from None
+    except OSError as error:
+        raise UnreadableFile(f"{path} cannot be read: {error.strerror or error}") from error
 
 
-def _check_shapes(store: RowStore, path: Path) -> None:
-    """Refuse files that do not fit together."""
+def _damaged(what: str, path: Path) -> FileFormatError:
+    return FileFormatError(f"{what}; store the rows again", path)
+
+
+def _in_few_letters(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+# ---------------------------------------------------------------- what the description says
+
+
+def _store_from(fields: dict[str, Any], place: Path) -> RowStore:
+    """Return what is described; ValueError, TypeError or LookupError where that cannot be."""
+    n_columns = _count(fields, "n_columns", least=1)
+    names, encoding = fields["feature_names"], fields["encoding"]
+    if names is not None:
+        names = tuple(_text(name, "feature_names") for name in _list(fields, "feature_names"))
+        if len(names) != n_columns:
+            raise ValueError(f"{len(names)} feature_names for {n_columns} columns")
+    if encoding is not None:
+        encoding = Encoding.from_fields(encoding)
+        if encoding.n_features != n_columns:
+            raise ValueError(f"an encoding of {encoding.n_features} features for {n_columns} columns")
+    return RowStore(
+        folder=place,
+        n_rows=_count(fields, "n_rows", least=1),
+        n_columns=n_columns,
+        n_values=_count(fields, "n_values"),
+        classes=_classes(_list(fields, "classes"), fields["label_type"]),
+        feature_names=names,
+        encoding=encoding,
+        source=_source(fields["source"]),
+        files={
+            name: {key: _count(file, key) for key in ("bytes", "crc32", "mtime_ns")}
+            for name, file in fields["files"].items()
+        },
+    )
+
+
+def _count(fields: dict[str, Any], name: str, least: int = 0) -> int:
+    value = fields[name]
+    if type(value) is not int or not least <= value <= LARGEST_COUNT:
+        raise ValueError(f"{name} is {_in_few_letters(value)}")
+    return value
+
+
+def _list(fields: dict[str, Any], name: str) -> list[Any]:
+    value = fields[name]
+    if not isinstance(value, list):
+        raise ValueError(f"{name} is {_in_few_letters(value)}")
+    return value
+
+
+def _text(value: Any, name: str) -> str:
+    if not isinstance(value, str) or any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise ValueError(f"{name} holds {_in_few_letters(value)}")
+    return value
+
+
+def _source(fields: Any) -> dict[str, Any]:
+    source = dict(fields)
+    for name in ("scheme", "label", "weight"):
+        if type(source.get(name)) not in (str, int, NoneType):
+            raise ValueError(f"{name} is {_in_few_letters(source[name])}")
+    return source
+
+
+def _classes(labels: list[Any], type_name: Any) -> NDArray[Any]:
+    """Return the labels as an array of the type they had; there must be some, in ascending order."""
+    kinds = {str} if isinstance(type_name, str) and "U" in type_name else {bool, int, float}
+    if not labels or not {type(label) for label in labels} <= kinds:
+        raise ValueError(f"classes are {_in_few_letters(labels)}")
+    longest = max((len(label) for label in labels), default=0) if kinds == {str} else 0
+    dtype = np.dtype(_text(type_name, "label_type"))
+    # Of text, no more letters than the longest label has: memory is taken for what is there.
+    if dtype.kind not in "biufU" or (dtype.kind == "U" and dtype.itemsize > 4 * max(longest, 1)):
+        raise ValueError(f"label_type is {_in_few_letters(type_name)}")
+    classes = np.array(labels, dtype=dtype)
+    if classes.tolist() != labels or not (classes[:-1] < classes[1:]).all():
+        raise ValueError(f"classes are {_in_few_letters(labels)}, not in ascending order and each once")
+    if dtype.kind == "U" and not has_only_letters(classes):
+        raise ValueError(f"classes are {_in_few_letters(labels)}")
+    return classes
+
+
+def _check_arrays(store: RowStore, path: Path) -> None:
+    """Refuse files that are not those which were described."""
     n_rows, n_columns, n_values = store.n_rows, store.n_columns, store.n_values
-    expected: dict[str, tuple[tuple[int, ...], str]] = {"labels": ((n_rows,), "i")}
+    numbers, places = ("<f4", "<f8"), ("<i4", "<i8")
+    expected: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {"labels": ((n_rows,), ("<i4",))}
     if "weights" in store.files:
-        expected["weights"] = ((n_rows,), "f")
+        expected["weights"] = ((n_rows,), ("<f8",))
     if store.is_sparse:
         expected |= {
-            "values": ((n_values,), "f"),
-            "columns": ((n_values,), "i"),
-            "starts": ((n_rows + 1,), "i"),
+            "values": ((n_values,), numbers),
+            "columns": ((n_values,), places),
+            "starts": ((n_rows + 1,), ("<i8",)),
         }
     else:
-        expected["X"] = ((n_rows, n_columns), "f")
+        expected["X"] = ((n_rows, n_columns), numbers)
+        if n_values != n_rows * n_columns:
+            raise _damaged(f"{n_values} values for {n_rows} rows of {n_columns} columns", path)
     if expected.keys() != store.files.keys():
-        raise FileFormatError(f"expected the files {', '.join(sorted(expected))}", path)
-    for name, (shape, kind) in expected.items():
+        raise _damaged(f"expected the files {', '.join(sorted(expected))}", path)
+    for name, (shape, types) in expected.items():
         array = store.arrays[name]
-        if array.shape != shape or array.dtype.kind != kind:
-            raise FileFormatError(
+        if array.shape != shape or array.dtype.str not in types or not array.flags.c_contiguous:
+            raise _damaged(
                 f"an array of type {array.dtype} and shape {array.shape}; expected shape {shape}",
                 store.folder / f"{name}.npy",
             )

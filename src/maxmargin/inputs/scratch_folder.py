@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 import weakref
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from maxmargin.inputs.store_drafts import Draft, remove_dead_drafts
+from maxmargin.inputs.drafts import Draft, remove_dead_drafts
+from maxmargin.inputs.own_folder import OwnFolder
 from maxmargin.inputs.warn_caller import warn_caller
 
-__all__ = ["ScratchFolder"]
+__all__ = ["SCRATCH", "ScratchFolder"]
 
-NAME = "vectors"
+SCRATCH = "vectors"
 
 
 class ScratchFolder:
@@ -29,20 +29,20 @@ class ScratchFolder:
 
     def __init__(self, place: Path) -> None:
         try:
-            place.mkdir(exist_ok=True)
-            remove_dead_drafts(place / NAME)
-            draft = Draft(place / NAME, 0o700)
+            OwnFolder(place)
+            remove_dead_drafts(place / SCRATCH)
+            draft = Draft(place / SCRATCH, 0o700)
         except OSError as error:
             self._temporary = TemporaryDirectory(prefix="maxmargin-", ignore_cleanup_errors=True)
-            self.path = Path(self._temporary.name)
-            warn_caller(UserWarning(_elsewhere(place, error, self.path)))
+            self.folder = OwnFolder(Path(self._temporary.name))
+            warn_caller(UserWarning(_elsewhere(place, error, self.folder.path)))
         else:
-            self.path = draft.folder
-            self._end = weakref.finalize(self, _remove, draft)
+            self.folder = OwnFolder(draft.folder)
+            self._end = weakref.finalize(self, _remove, self.folder, draft)
 
 
-def _remove(draft: Draft) -> None:
-    shutil.rmtree(draft.folder, ignore_errors=True)
+def _remove(folder: OwnFolder, draft: Draft) -> None:
+    folder.vanish()
     draft.close()
 
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from maxmargin import __version__
 from maxmargin.errors import InvalidInput, InvalidParameter, MissingFile, UnreadableFile
+from maxmargin.inputs.drafts import Draft, remove_dead_drafts, take_place
 from maxmargin.inputs.growing_array import GrowingArray
 from maxmargin.inputs.row_store import FORMAT, INDEX, VERSION, RowStore, is_row_store, open_store
-from maxmargin.inputs.store_drafts import Draft, remove_dead_drafts, take_place
 from maxmargin.results.encoding import Encoding
 from maxmargin.validation import check_labels, check_matrix, check_weights
 
@@ -123,6 +123,8 @@ class StoreWriter:
     def _begin(self, rows: Any, is_sparse: bool, has_weights: bool) -> None:
         if self._n_columns is None:
             self._n_columns = int(rows.shape[1])
+        if self._feature_names is not None and len(self._feature_names) != self._n_columns:
+            raise InvalidInput(f"{len(self._feature_names)} feature_names for {self._n_columns} columns")
         number = np.float32 if rows.dtype == np.float32 else np.float64
         index = np.int32 if self._n_columns <= np.iinfo(np.int32).max else np.int64
         types: dict[str, Any] = {"labels": np.int32} | ({"weights": np.float64} if has_weights else {})

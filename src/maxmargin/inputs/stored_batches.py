@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from maxmargin.errors import FileFormatError
 from maxmargin.inputs.mapped_rows import advise
 from maxmargin.inputs.row_store import RowStore
 from maxmargin.inputs.stored_csr import csr_parts, stretch_of
@@ -31,7 +29,8 @@ def stored_batches(store: RowStore) -> Iterator[tuple[Any, ...]]:
     for start in range(0, store.n_rows, step):
         piece = slice(start, min(start + step, store.n_rows))
         _advise(store, slice(piece.stop, min(piece.stop + step, store.n_rows)), mmap.MADV_WILLNEED)
-        labels = _labels(store, piece)
+        store.check_sizes()
+        labels = np.asarray(store.classes[store.places(piece)])
         X = _rows(store, piece)
         yield (X, labels) if weights is None else (X, labels, np.asarray(weights[piece]))
         _advise(store, piece, mmap.MADV_DONTNEED)
@@ -46,19 +45,6 @@ def _rows(store: RowStore, piece: slice) -> Any:
     values, columns, starts = csr_parts(store, piece)
     parts = np.asarray(values), np.asarray(columns), starts
     return csr_array(parts, shape=(piece.stop - piece.start, store.n_columns))
-
-
-def _labels(store: RowStore, piece: slice) -> NDArray[Any]:
-    places = np.asarray(store.arrays["labels"][piece])
-    outside = (places < 0) | (places >= len(store.classes))
-    if outside.any():
-        row = piece.start + int(np.argmax(outside))
-        raise FileFormatError(
-            f"the label of row {row} (counted from 0) is none of the classes: the file is damaged; store the "
-            "rows again",
-            store.folder / "labels.npy",
-        )
-    return np.asarray(store.classes[places])
 
 
 def _advise(store: RowStore, piece: slice, advice: int) -> None:

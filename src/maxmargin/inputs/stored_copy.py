@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from maxmargin import __version__
 from maxmargin.errors import InvalidParameter, MaxMarginError, UnreadableFile
 from maxmargin.inputs.cache import cache_path, settings_to, settled_state
+from maxmargin.inputs.drafts import remove_dead_drafts
 from maxmargin.inputs.row_store import RowStore, is_row_store, open_store
 from maxmargin.inputs.settings import ReadSettings
 from maxmargin.inputs.store import store_file
@@ -75,6 +76,7 @@ def stored_copy(
             f"{elsewhere}"
         )
     with _alone(source, say):
+        remove_dead_drafts(folder)
         key: dict[str, Any] = {"written_by": __version__, "settings": settings_to(settings)}
         state = settled_state(source)
         if state is not None:

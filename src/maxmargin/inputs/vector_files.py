@@ -1,71 +1,112 @@
-"""Numbers beside rows on disk: one file a vector, read and written in pieces.
+"""Per-row arrays of rows on disk: one file each, read and written block by block.
 
-A pass that rewrites a vector writes a second copy, which becomes the valid one when the pass is complete; so
-a pass that is broken off, in whatever way, leaves the numbers as they were before it.
+A pass that rewrites an array writes a second copy, which becomes the valid one when the pass is complete; so
+a pass that is broken off, in whatever way, leaves the numbers as they were before it. Each block of a copy
+has a checksum, kept in memory and in the journal of the fit: what is read is what was written, or an error.
 """
 
 from __future__ import annotations
 
 import os
 import weakref
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+import maxmargin._core as _core
+from maxmargin.inputs.own_folder import OwnFolder
+from maxmargin.inputs.packed_records import DamagedFile
+
 __all__ = ["StoredVector", "VectorFile"]
+
+Checksums = NDArray[np.uint32]  # one for each block
 
 
 class VectorFile:
     """One number for each row, kept in a file: a handle that rows take, and nothing to compute with.
 
+    It begins as zeros, whatever files of its name hold: `adopt` says that they hold something else.
+
     Parameters
     ----------
-    folder : Path
-        Where the file is.
+    folder : OwnFolder
+        Where the files are.
     number : int
-        Its name.
+        Their name.
     dtype : dtype
     n_rows : int
-    fresh : bool
-        Whether to begin with zeros, or with what a file of that name holds.
+    block_rows : int
+        Rows of a block; all but the last have as many.
     """
 
-    def __init__(self, folder: Path, number: int, dtype: Any, n_rows: int, *, fresh: bool) -> None:
+    def __init__(self, folder: OwnFolder, number: int, dtype: Any, n_rows: int, block_rows: int) -> None:
         self.number = number
         self.dtype = np.dtype(dtype)
         self.n_rows = n_rows
+        self.block_rows = block_rows
         self.version = 0
-        paths = [folder / f"{number}-{copy}" for copy in "ab"]
-        flags = os.O_RDWR | os.O_CREAT | (os.O_TRUNC if fresh else 0)
-        self._descriptors = [os.open(path, flags, 0o600) for path in paths]
-        self._end = weakref.finalize(self, _remove, paths, self._descriptors)
-        for descriptor in self._descriptors:
-            os.ftruncate(descriptor, n_rows * self.dtype.itemsize)  # zeros that take no room yet
+        self._valid: Checksums | None = None  # of the valid copy; None: all zeros, in no file
+        self._written = np.zeros(-(-n_rows // block_rows), dtype=np.uint32)  # of the other copy
+        names = [f"{number}-{copy}" for copy in "ab"]
+        self._descriptors: list[int] = []
+        end = weakref.finalize(self, _remove, folder, folder.attempt, names, self._descriptors)
+        end.atexit = False  # a journal that outlives the process needs them
+        for name in names:
+            self._descriptors.append(folder.open(name))
+
+    @property
+    def written(self) -> Checksums:
+        """The checksums of what the last pass wrote, block by block."""
+        return self._written
+
+    def adopt(self, checksums: Checksums) -> None:
+        """Expect what has these checksums in the other copy, as a pass of an earlier process wrote it."""
+        if checksums.dtype != np.uint32 or checksums.shape != self._written.shape:
+            raise DamagedFile("a pass has checksums of other blocks")
+        self._written = checksums
 
     def read(self, piece: slice) -> NDArray[Any]:
-        """Return the valid numbers of a range of rows, in memory of their own."""
+        """Return the valid numbers of a range of blocks, in memory of their own."""
+        if self._valid is None:
+            return np.zeros(piece.stop - piece.start, dtype=self.dtype)
         numbers = np.empty(piece.stop - piece.start, dtype=self.dtype)
         rest = numbers.view(np.uint8).data
         place = piece.start * self.dtype.itemsize
         while rest:
             count = os.preadv(self._descriptors[self.version], [rest], place)
             if count == 0:
-                raise OSError(f"a file of {self.n_rows} numbers has been shortened")
+                raise DamagedFile("numbers beside the rows are gone from the disk")
             rest, place = rest[count:], place + count
+        for k, block in self._blocks(piece, numbers):
+            if _checksum(block) != self._valid[k]:
+                raise DamagedFile("numbers beside the rows were changed on the disk")
         return numbers
 
     def write(self, piece: slice, numbers: NDArray[Any]) -> None:
-        """Write a range of rows of the other copy."""
-        rest = np.ascontiguousarray(numbers).view(np.uint8).data
+        """Write a range of blocks of the other copy."""
+        plain = np.ascontiguousarray(numbers)
+        self.expect(piece, plain)
+        rest = plain.view(np.uint8).data
         place = piece.start * self.dtype.itemsize
         while rest:
             count = os.pwrite(self._descriptors[1 - self.version], rest, place)
             rest, place = rest[count:], place + count
 
+    def expect(self, piece: slice, numbers: NDArray[Any]) -> None:
+        """Note that a range of blocks of the other copy holds these numbers, without writing them."""
+        for k, block in self._blocks(piece, numbers):
+            self._written[k] = _checksum(block)
+
+    def _blocks(self, piece: slice, numbers: NDArray[Any]) -> list[tuple[int, NDArray[Any]]]:
+        """Return the numbers block by block, each with the block's own number."""
+        starts = range(0, piece.stop - piece.start, self.block_rows)
+        first = piece.start // self.block_rows
+        return [(first + k, numbers[start : start + self.block_rows]) for k, start in enumerate(starts)]
+
     def turn(self) -> None:
-        """Make the other copy the valid one."""
+        """Make the other copy, every block of which was written, the valid one."""
+        self._valid = self._written.copy()
         self.version = 1 - self.version
 
     def settle(self) -> None:
@@ -91,7 +132,13 @@ class StoredVector:
         return self._numbers[piece].copy()
 
 
-def _remove(paths: list[Path], descriptors: list[int]) -> None:
-    for path, descriptor in zip(paths, descriptors, strict=True):
+def _checksum(block: NDArray[Any]) -> int:
+    return _core.crc32(block.view(np.uint8))
+
+
+def _remove(folder: OwnFolder, attempt: int, names: list[str], descriptors: list[int]) -> None:
+    for descriptor in descriptors:
         os.close(descriptor)
-        path.unlink(missing_ok=True)
+    if folder.attempt == attempt:
+        for name in names:
+            folder.remove(name)

@@ -10,7 +10,7 @@ import numpy as np
 from maxmargin.errors import InvalidInput
 from maxmargin.problem import Problem
 from maxmargin.rows import Array, MemoryRows
-from maxmargin.solvers.newton_passes import HessianDiagonal
+from maxmargin.rows.kernels import HessianDiagonal
 
 __all__ = ["Columns", "refuse_vanishing_columns"]
 

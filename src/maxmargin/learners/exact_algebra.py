@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
-from maxmargin.solvers.exact_arithmetic import Echelon, Integers
-from maxmargin.solvers.exact_systems import independent_columns, solve_from_left
+from maxmargin.problem.exact_arithmetic import Echelon, Integers
+from maxmargin.problem.exact_systems import independent_columns, solve_from_left
 
 __all__ = ["WholeRows", "first_dependence", "inverse_of"]
 

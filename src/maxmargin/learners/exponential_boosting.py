@@ -20,7 +20,7 @@ from maxmargin.problem import Problem
 from maxmargin.problem.exponential import Place, certify_exponential
 from maxmargin.results.solution import Status
 from maxmargin.rows import Array
-from maxmargin.solvers.newton_passes import HessianDiagonal
+from maxmargin.rows.kernels import HessianDiagonal
 from maxmargin.solvers.separation import Separation, check_direction
 
 __all__ = ["coordinate_steps"]

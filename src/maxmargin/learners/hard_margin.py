@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator, lsmr
 
 from maxmargin._core import Stopped
 from maxmargin.errors import NotSeparable
@@ -35,6 +36,7 @@ _ROOM = 2.0  # a cost so far above the largest dual changes nothing in the proof
 _TOL = 1e-9
 _CLEARLY = 1e-6  # a bound above this share of the objective is no rounding error
 _PROVED = 1e-4  # beyond, nothing is said about a minimum that was not reached
+_SETTLINGS, _MOST_STEPS = 3, 100  # for duals that combine to θ, and of least squares in each
 _INSTEAD = (
     "on_inseparable='closest' gives the hyperplane of least total violation instead, and LinearSVM with a "
     "finite C a compromise between violations and margin."
@@ -66,6 +68,7 @@ def hard_margin(task: TwoClasses, *, on_inseparable: str = "raise") -> ExactSolu
             _refuse_without_witness(solution.certificate)
     certificate = solution.certificate
     if certificate.objective == 0:
+        solution = replace(solution, alpha=_made_to_combine(problem, solution.coef, solution.alpha))
         certificate = certify_hard_margin(problem, solution.coef, solution.intercept, solution.alpha)
         why = "the soft margin is the same for every C from the largest dual on"
         plan = Plan("hard margin", why, plan.about)
@@ -124,6 +127,50 @@ def _refuse_without_witness(proof: Certificate) -> None:
             f"{short(proof.bound)}, by a dual bound. max_time ended before the exact proof, so this error "
             f"carries no `separability`. {_INSTEAD}"
         )
+
+
+def _made_to_combine(problem: Problem, w: Array, alpha: Array) -> Array:
+    """Return duals that combine to w, and with a free offset to Σ sα = 0, as far as rounding allows.
+
+    Where the margin is tiny the duals are huge and nearly cancel: errors that no certificate notices then are
+    large beside w. The smallest relative changes that mend them are a least-squares problem.
+    """
+    support = np.flatnonzero(alpha > 0)
+    rows, sign = problem.rows.subset(support), problem.sign[support]
+    is_free = problem.offset.kind == "free"
+    wanted = np.append(w, 0.0)
+
+    best = alpha[support]
+    unit = np.sqrt(best)
+
+    def combined(duals: Array) -> Array:
+        signed = sign * duals
+        v = rows.reduce(Combine(rows.n_columns), signed)
+        return np.append(v, signed.sum() if is_free else 0.0)
+
+    def combined_change(q: Array) -> Array:
+        return combined(unit * q)
+
+    def scaled_scores(y: Array) -> Array:
+        z = rows.zeros()
+        rows.reduce(Scores(y[:-1], float(y[-1]) if is_free else 0.0), z)
+        return np.asarray(unit * sign * z)
+
+    change = LinearOperator(
+        (len(wanted), len(best)), matvec=combined_change, rmatvec=scaled_scores, dtype=np.float64
+    )
+    error = wanted - combined(best)
+    for _ in range(_SETTLINGS):
+        if np.abs(error).max() <= _TOL * np.abs(w).max(initial=0.0):
+            break
+        settled = best + unit * lsmr(change, error, atol=0.0, btol=0.0, conlim=0.0, maxiter=_MOST_STEPS)[0]
+        left = wanted - combined(settled)
+        if not ((settled > 0).all() and np.abs(left).max() < np.abs(error).max()):
+            break
+        best, error = settled, left
+    alpha = problem.rows.zeros()
+    alpha[support] = best
+    return np.asarray(alpha)
 
 
 def certify_hard_margin(problem: Problem, w: Array, b: float, alpha: Array) -> Certificate:

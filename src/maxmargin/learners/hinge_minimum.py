@@ -117,18 +117,16 @@ def _least_cost(problem: Problem, solution: Solution, margin: _Margin, token: St
     equal = np.hstack([(cost[:, None] * margin.signed).T, margin.short[:, None] / largest])
     below = np.hstack([np.eye(len(cost)), -np.ones((len(cost), 1))])
     goal = np.append(np.zeros(len(cost)), 1.0)
+    met = wanted / size
     result = solve_program(
         token,
-        c=goal,
-        A_ub=below,
-        b_ub=np.zeros(len(cost)),
-        A_eq=equal,
-        b_eq=wanted / size,
-        bounds=(0.0, None),
-        method="highs",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        goal,
+        np.vstack([below, equal]),
+        (np.append(np.full(len(cost), -np.inf), met), np.append(np.zeros(len(cost)), met)),
+        (0.0, np.inf),
+        tolerance=1e-10,
     )
-    return None if result.status != 0 or result.fun is None else float(result.fun) * size / largest
+    return None if result.x is None else result.objective * size / largest
 
 
 def _is_unique(problem: Problem, solution: Solution, margin: _Margin, token: StopToken) -> bool | None:
@@ -144,17 +142,12 @@ def _is_unique(problem: Problem, solution: Solution, margin: _Margin, token: Sto
         return False
     result = solve_program(
         token,
-        c=-free_ways.sum(axis=0),
-        A_ub=-free_ways,
-        b_ub=np.zeros(len(free_ways)),
-        A_eq=held if len(held) else None,
-        b_eq=np.zeros(len(held)) if len(held) else None,
-        bounds=(-1.0, 1.0),
-        method="highs",
+        -free_ways.sum(axis=0),
+        np.vstack([free_ways, held]),
+        (0.0, np.append(np.full(len(free_ways), np.inf), np.zeros(len(held)))),
+        (-1.0, 1.0),
     )
-    if result.status != 0 or result.fun is None:
-        return None
-    return bool(-result.fun <= _NOTHING * len(free_ways))
+    return None if result.x is None else bool(-result.objective <= _NOTHING * len(free_ways))
 
 
 def _rank(rows: Array) -> int:

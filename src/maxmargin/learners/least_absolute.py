@@ -29,7 +29,6 @@ from maxmargin.solvers.linear_program import solve_program
 
 __all__ = ["least_absolute"]
 
-_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 _INSIDE = 1e-14  # of the cost: duals this far from ±c belong to rows that are met exactly
 _NO_DEVIATION = 1e-9  # of the total cost
 _MOST_SOLVED = 4_000  # columns up to which rows that are met exactly are solved for once more
@@ -40,12 +39,11 @@ def least_absolute(task: TwoClasses) -> ExactSolution:
     program = _Program.of(task)
     result = solve_program(
         task.token,
-        c=-np.ones(len(program.cost)),
-        A_eq=program.matrix.T,
-        b_eq=np.zeros(program.matrix.shape[1]),
-        bounds=np.stack([-program.cost, program.cost], axis=1),
-        method="highs-ds",
-        options=_OPTIONS,
+        -np.ones(len(program.cost)),
+        program.matrix.T,
+        (0.0, 0.0),
+        (-program.cost, program.cost),
+        tolerance=1e-10,
     )
     if result.x is None:
         raise MaxMarginError(
@@ -53,7 +51,7 @@ def least_absolute(task: TwoClasses) -> ExactSolution:
             "ranges."
         )
     alpha = program.feasible(np.clip(result.x, -program.cost, program.cost))
-    candidates = [-np.asarray(result.eqlin.marginals)]
+    candidates = [-result.duals]
     solved = program.through_rows_met(alpha)
     if solved is not None:
         candidates.append(solved)
@@ -66,7 +64,7 @@ def least_absolute(task: TwoClasses) -> ExactSolution:
     w = program.in_units(coef, intercept)
     plan = Plan("linear program", "the dual has one constraint per column; by HiGHS's dual simplex method")
     return ExactSolution(
-        coef, intercept, program.certificate(w, alpha), plan, interval, n_iter=max(int(result.nit), 1)
+        coef, intercept, program.certificate(w, alpha), plan, interval, n_iter=max(result.n_iter, 1)
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
 from maxmargin.errors import InvalidInput, InvalidParameter, NotSeparable
-from maxmargin.learners.separability_check import check_witness
+from maxmargin.learners.separability_check import Recheck
 from maxmargin.results.separability import Separability
 from maxmargin.rows import Array, MemoryRows
 from maxmargin.solvers.separability import MOST_EXACT, Verdict, decide
@@ -102,7 +101,7 @@ def separability_of(
         is_exact=is_exact,
         exact_direction=tuple(verdict.w),
         exact_weights=tuple(verdict.weights),
-        recheck=partial(check_witness, X, sign, live),
+        recheck=Recheck(X, sign, live),
     )
 
 

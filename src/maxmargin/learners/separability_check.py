@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,38 +11,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
+from maxmargin.problem.exact_arithmetic import Echelon, Integers, as_integers
+from maxmargin.problem.exact_systems import independent_columns
 from maxmargin.results.separability import Separability
 from maxmargin.rows import Array
-from maxmargin.solvers.exact_arithmetic import Echelon, Integers, as_integers
-from maxmargin.solvers.exact_systems import independent_columns
 from maxmargin.solvers.signed_rows import SignedRows
 from maxmargin.solvers.spanning_rows import likely_basis, spanning_rows
 
-__all__ = ["check_witness"]
+__all__ = ["Recheck"]
 
 _HALF_ULP = 2.0**-53
 
 
-def check_witness(
-    X: Any, sign: NDArray[np.int8], numbers: NDArray[np.intp] | None, found: Separability
-) -> bool:
-    """Return whether the witness proves the kind, for these rows and signs; `numbers` are their names."""
-    if numbers is not None:
-        if not np.isin(found.rows, numbers).all():
+@dataclass(frozen=True, eq=False)
+class Recheck:
+    """Whether a witness proves the kind, for these rows and signs; `numbers` are the rows' names."""
+
+    X: Any
+    sign: NDArray[np.int8]
+    numbers: NDArray[np.intp] | None
+
+    def __call__(self, found: Separability) -> bool:
+        X, sign, numbers = self.X, self.sign, self.numbers
+        if numbers is not None:
+            if not np.isin(found.rows, numbers).all():
+                return False
+            found = replace(found, rows=np.searchsorted(numbers, found.rows))
+        if X.shape[0] != found.n_rows or len(sign) != found.n_rows:
             return False
-        found = replace(found, rows=np.searchsorted(numbers, found.rows))
-    has_offset = found.fit_intercept
-    if X.shape[0] != found.n_rows or len(sign) != found.n_rows:
-        return False
-    rows = SignedRows.of(X, sign, has_offset=has_offset)
-    if found.kind == "complete":
-        return _smallest_sign(rows, found) == (1, 1)
-    size = rows.n_columns
-    if not _adds_up_to_zero(X, sign, found):
-        return False
-    if found.kind == "quasi-complete":
-        return len(found.rows) <= size + 1 and _smallest_sign(rows, found) == (0, 1)
-    return len(found.rows) <= max(2 * size, 1) and _has_rank_of_all(rows, found)
+        rows = SignedRows.of(X, sign, has_offset=found.fit_intercept)
+        if found.kind == "complete":
+            return _smallest_sign(rows, found) == (1, 1)
+        size = rows.n_columns
+        if not _adds_up_to_zero(X, sign, found):
+            return False
+        if found.kind == "quasi-complete":
+            return len(found.rows) <= size + 1 and _smallest_sign(rows, found) == (0, 1)
+        return len(found.rows) <= max(2 * size, 1) and _has_rank_of_all(rows, found)
 
 
 # ---------------------------------------------------------------- directions

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from maxmargin.problem.exact_arithmetic import Echelon, as_integers
 from maxmargin.rows import Array
-from maxmargin.solvers.exact_arithmetic import Echelon, as_integers
 
 __all__ = ["proves_infeasible"]
 

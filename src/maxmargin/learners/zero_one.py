@@ -4,20 +4,26 @@ Up to two columns and an offset it is exact by a sweep (zero_one_sweep.py); beyo
 hyperplane satisfies are covered (zero_one_cover.py) until the bound meets the best hyperplane or a limit ends
 it. What is known then is an honest interval. Of all hyperplanes with the rows right that were found, the one
 with the largest margin is returned, where floats can tell.
+
+A row is right if its agreement is above 0 without rounding errors, and as `predict` computes it, too. A bound
+from sums or programs in floats is lowered by what these may be off; it holds then for the next total that the
+weights can have.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxmargin._core import Stopped, StopToken
 from maxmargin.learners.two_classes import TwoClasses
-from maxmargin.learners.zero_one_cover import Cover, cover_errors
+from maxmargin.learners.zero_one_cover import Cover, cover_errors, next_total
 from maxmargin.learners.zero_one_start import improve, surrogates, widest
 from maxmargin.learners.zero_one_sweep import sweep_lines
 from maxmargin.results.certificate import Certificate
@@ -25,11 +31,13 @@ from maxmargin.results.exact import ExactSolution
 from maxmargin.results.solution import Plan, Status
 from maxmargin.results.wording import plural
 from maxmargin.rows import Array
+from maxmargin.solvers.signed_rows import SignedRows
 
 __all__ = ["fewest_errors"]
 
 _MOST_SWEPT = 5_000  # distinct rows: a minute
-_ROUNDING = 1e-13  # of all weights: sums of them are no better known
+_ROUNDING = 1e-13  # of all weights: sums of them in floats are no better known
+_SOLVED = 1e-7  # of the errors: what weights without a common measure may leave open
 
 
 def fewest_errors(task: TwoClasses, node_limit: int = 1_000, end: float | None = None) -> ExactSolution:
@@ -55,11 +63,13 @@ def fewest_errors(task: TwoClasses, node_limit: int = 1_000, end: float | None =
         if best.errors > hopeless and A.shape[1] <= 3 and len(A) <= _MOST_SWEPT:
             found = sweep_lines(A, weight, task.token)
             best.propose(_split(task, v) for v in found.directions)
-            bound = hopeless + float(weight.sum()) - found.possible
+            bound = hopeless + float(weight.sum()) * (1.0 - _ROUNDING) - found.possible
             status = Status.STALLED if found.is_complete else Status.MAX_TIME  # unless the bound is met
         elif best.errors > hopeless:
             reason = "covers of subsystems that no hyperplane satisfies"
-            cover = Cover(A, weight, _joined(task, best), best.errors - hopeless)
+            cover = Cover(
+                A, weight, _joined(task, best), lambda v: best.errors_of(*_split(task, v)) - hopeless
+            )
             cover.propose(improve(A, weight, cover.v, task.token))
             try:
                 cover_errors(
@@ -79,32 +89,39 @@ def fewest_errors(task: TwoClasses, node_limit: int = 1_000, end: float | None =
 
 
 class _Best:
-    """The hyperplane with the fewest errors so far, counted as `predict` would compute the scores."""
+    """The hyperplane with the fewest errors so far."""
 
     def __init__(self, task: TwoClasses) -> None:
         self.task = replace(task, token=StopToken())  # what was found is counted to the end
+        self._rows = SignedRows.of(task.rows.X, task.sign, has_offset=task.has_offset)
         self.w: Array = np.zeros(task.rows.n_columns)
         self.b = 0.0
-        self.errors = float(task.cost.sum())
+        self.errors = math.fsum(task.cost)
 
     def propose(self, candidates: Iterable[tuple[Array, float]]) -> None:
         for w, b in candidates:
-            errors = self._errors(w, b)
+            errors = self.errors_of(w, b)
             if errors < self.errors:
                 self.w, self.b, self.errors = w, b, errors
 
     def widen(self, task: TwoClasses) -> None:
         """Move to the largest margin with the same rows right."""
-        right = (self.task.agreements(self.w, self.b) > 0) & (self.task.cost > 0)
-        found = widest(task, right)
+        found = widest(task, self._is_right(self.w, self.b) & (self.task.cost > 0))
         if found is None:
             return
-        errors = self._errors(*found)
+        errors = self.errors_of(*found)
         if errors <= self.errors:  # fewer, where other rows come right by the way
             (self.w, self.b), self.errors = found, errors
 
-    def _errors(self, w: Array, b: float) -> float:
-        return float(self.task.cost.sum(where=self.task.agreements(w, b) <= 0))
+    def errors_of(self, w: Array, b: float) -> float:
+        """Return the weight of the rows that are not right, rounded once."""
+        return math.fsum(self.task.cost[~self._is_right(w, b)])
+
+    def _is_right(self, w: Array, b: float) -> NDArray[np.bool_]:
+        if not (np.isfinite(w).all() and math.isfinite(b)):
+            return np.zeros(len(self.task.cost), dtype=bool)
+        is_right = self._rows.sides(w, b, self.task.token) > 0
+        return np.asarray(is_right & (self.task.agreements(w, b) > 0))
 
 
 def _signed_rows(task: TwoClasses) -> tuple[Array, Array, float]:
@@ -132,8 +149,7 @@ def _split(task: TwoClasses, v: Array) -> tuple[Array, float]:
 
 
 def _solution(task: TwoClasses, best: _Best, bound: float, status: Status, reason: str) -> ExactSolution:
-    if best.errors - bound <= _ROUNDING * float(task.cost.sum()):
-        bound = best.errors
+    bound = min(next_total(task.cost[task.live], bound), best.errors)
     gap = best.errors - bound
     unit = max(bound, float(task.cost[task.cost > 0].min()), sys.float_info.min)
     proof = Certificate("zero-one-bound", best.errors, bound, gap, gap / unit)
@@ -141,6 +157,6 @@ def _solution(task: TwoClasses, best: _Best, bound: float, status: Status, reaso
         reason = "a surrogate separates the classes"
     n_rows = plural(len(task.live), "row")
     about = f"{n_rows}, {plural(task.rows.n_columns, 'column')}, zero-one"
-    if gap == 0 and status is not Status.INTERRUPTED:
+    if gap <= _SOLVED * best.errors and status is not Status.INTERRUPTED:
         status = Status.SOLVED
     return ExactSolution(best.w, best.b, proof, Plan("fewest errors", reason, about), status=status)

@@ -16,27 +16,29 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint
 
 from maxmargin._core import StopToken
 from maxmargin.learners.subsystems import proves_infeasible
+from maxmargin.problem.exact_arithmetic import as_integers
 from maxmargin.results.solution import Status
 from maxmargin.rows import Array
-from maxmargin.solvers.linear_program import solve_integer_program, solve_program
+from maxmargin.solvers.linear_program import solve_program
 
-__all__ = ["Cover", "cover_errors"]
+__all__ = ["Cover", "cover_errors", "next_total"]
 
-_EXACT: Any = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
-_ZERO = 1e-9  # a weight λ below this is the program's own tolerance
+_TOLERANCE = 1e-9  # of the programs: a weight λ below this is 0
 _ROOT_ROUNDS = 60
 _STALE = 5
 _PER_ROUND = 6  # peelings with different preferences
-_MARGIN = 1e-9  # HiGHS's own tolerance on the bound of a cover
+_RELATIVE, _ABSOLUTE = 1e-9, 2e-6  # what the value of a program by HiGHS may be off
+_CLOSED = 1e-7  # of the errors: what tolerances of HiGHS leave open is not worth another program
+_MOST_TOTALS = 100_000
 _OF_THE_TIME = 0.9  # what a cover problem may take of what is left: its bound has to arrive before the end
 
 Index = NDArray[np.intp]
@@ -48,6 +50,7 @@ class Cover:
 
     Attributes
     ----------
+    count : the weight of the errors of a direction
     v, errors : the best direction and the weight of its errors
     bound : no direction has errors of less weight
     status : why it ended
@@ -56,7 +59,8 @@ class Cover:
     A: Array
     weight: Array
     v: Array
-    errors: float
+    count: Callable[[Array], float]
+    errors: float = field(init=False)
     bound: float = 0.0
     status: Status = Status.SOLVED
     nodes: int = 0
@@ -64,16 +68,19 @@ class Cover:
     known: set[bytes] = field(default_factory=set)
     are_proved: bool = True
     scaled: Array = field(init=False)
+    price: Array = field(init=False)
 
     def __post_init__(self) -> None:
+        self.errors = self.count(self.v)
         self.scaled = _scaled(self.A)
+        # HiGHS stops at a difference of 1e-6 in whatever units: the largest weight is to be about 1,000.
+        self.price = self.weight * 1024.0 / _power_of_two(self.weight.max(initial=0.0, keepdims=True))
 
     def propose(self, v: Array) -> None:
         """Keep a direction if it has fewer errors."""
-        errors = float(self.weight.sum(where=np.einsum("ij,j->i", self.A, v) <= 0))
+        errors = self.count(v)
         if errors < self.errors:
             self.v, self.errors = v, errors
-            self._meet()
 
     def add(self, subsystem: Index) -> bool:
         """Add a subsystem if it is new and proved."""
@@ -88,22 +95,36 @@ class Cover:
         return True
 
     def raise_bound(self, value: float) -> None:
-        """Take note of the value of a cover problem; whole weights make whole errors."""
-        if (self.weight == np.round(self.weight)).all():
-            value = math.ceil(value - 1e-5)
-        else:
-            value = value * (1.0 - _MARGIN)
-        self.bound = min(max(self.bound, value), self.errors)
-        self._meet()
-
-    def _meet(self) -> None:
-        """Sums of weights and values of cover problems are rounded: what is nearly met is met."""
-        if self.errors - self.bound <= 1e-7 * self.errors:
-            self.bound = self.errors
+        """Take note of the value of a cover problem in prices, less what HiGHS may be off."""
+        slack = _RELATIVE * abs(value) + _ABSOLUTE * (1.0 + len(self.weight))
+        value = (value - slack) * float(self.weight.max()) / float(self.price.max())
+        self.bound = min(max(self.bound, next_total(self.weight, value)), self.errors)
 
     @property
     def is_closed(self) -> bool:
-        return self.bound >= self.errors
+        """Whether nothing is left to find: weights without a common measure leave a little open."""
+        return self.errors - self.bound <= _CLOSED * self.errors
+
+
+def next_total(weight: Array, low: float) -> float:
+    """Return the smallest total of some of the weights that is not below `low`, or `low` itself.
+
+    Without rounding errors, by trying how many rows there are of each weight; of very many different weights
+    hardly any total is out of reach.
+    """
+    values, counts = np.unique(weight, return_counts=True)
+    if low <= 0 or math.prod((counts[:-1] + 1).tolist()) > _MOST_TOTALS:
+        return max(low, 0.0)
+    whole = as_integers(np.append(values, low)[None, :])[0].tolist()
+    unit = Fraction(float(values[0])) / whole[0]
+    *others, last = whole[:-1]
+    sums = {0}
+    for value, count in zip(others, counts.tolist(), strict=False):
+        sums = {total + k * value for total in sums for k in range(count + 1)}
+    most = int(counts[-1])
+    needed = ((total, max(-((total - whole[-1]) // last), 0)) for total in sums)
+    reached = [total + k * last for total, k in needed if k <= most]
+    return float(min(reached) * unit) if reached else low
 
 
 def cover_errors(
@@ -198,32 +219,29 @@ def _subsystem(rows: Array, price: Array, token: StopToken) -> Index | None:
     target = np.append(np.zeros(m), 1.0)
     result = solve_program(
         token,
-        c=price,
-        A_eq=equations,
-        b_eq=target,
-        bounds=(0.0, None),
-        method="highs-ds",
-        options=_EXACT,
+        price,
+        equations,
+        (target, target),
+        (0.0, np.inf),
+        tolerance=_TOLERANCE,
     )
-    if result.status == 2:
+    if result.status == "infeasible":
         return None
     if result.x is None:
         return np.zeros(0, dtype=np.intp)
-    return np.flatnonzero(result.x > _ZERO)
+    return np.flatnonzero(result.x > _TOLERANCE)
 
 
 def _separator(rows: Array, token: StopToken) -> Array | None:
     """Return the direction of the largest smallest product with the rows."""
     n, m = rows.shape
     constraints = np.hstack([-rows, np.ones((n, 1))])
-    bounds = [(-1.0, 1.0)] * m + [(None, 1.0)]
+    lowest = np.append(np.full(m, -1.0), -np.inf)
     goal = np.append(np.zeros(m), -1.0)
-    result = solve_program(
-        token, c=goal, A_ub=constraints, b_ub=np.zeros(n), bounds=bounds, method="highs-ds"
-    )
+    result = solve_program(token, goal, constraints, (-np.inf, 0.0), (lowest, 1.0))
     if result.x is None or not result.x[-1] > 0:
         return None
-    return np.asarray(result.x[:-1])
+    return result.x[:-1]
 
 
 def _scaled(A: Array) -> Array:
@@ -253,11 +271,9 @@ def _fractions(cover: Cover, token: StopToken) -> tuple[Array, float]:
     """Return the cheapest cover by fractions of rows, and its value."""
     if not cover.subsystems:
         return np.zeros(len(cover.weight)), 0.0
-    least = np.ones(len(cover.subsystems))
-    result: Any = solve_program(
-        token, c=cover.weight, A_ub=-_constraint(cover), b_ub=-least, bounds=(0, 1), method="highs-ds"
-    )
-    return np.asarray(result.x), float(result.fun)
+    result = solve_program(token, cover.price, _constraint(cover), (1.0, np.inf), (0.0, 1.0))
+    assert result.x is not None  # taking every row is a cover
+    return result.x, result.objective
 
 
 def _cheapest_cover(
@@ -266,20 +282,20 @@ def _cheapest_cover(
     """Return the rows of a cover, None if there is none yet, and whether it is proved to be the cheapest."""
     if not cover.subsystems:
         return np.zeros(len(cover.weight), dtype=bool), True
-    options: Any = {"node_limit": nodes, "mip_rel_gap": 0.0}
-    if seconds is not None:
-        options["time_limit"] = max(_OF_THE_TIME * seconds, 0.01)
-    result = solve_integer_program(
+    result = solve_program(
         token,
-        c=cover.weight,
-        integrality=np.ones(len(cover.weight), dtype=np.int64),
-        bounds=Bounds(0.0, 1.0),
-        constraints=LinearConstraint(_constraint(cover), lb=1.0),
-        options=options,
+        cover.price,
+        _constraint(cover),
+        (1.0, np.inf),
+        (0.0, 1.0),
+        integer=True,
+        mip_max_nodes=nodes,
+        mip_rel_gap=0.0,
+        time_limit=math.inf if seconds is None else max(_OF_THE_TIME * seconds, 0.01),
     )
-    cover.nodes += max(int(result.mip_node_count or 0), 1)
-    if result.mip_dual_bound is not None and math.isfinite(result.mip_dual_bound):
-        cover.raise_bound(float(result.mip_dual_bound))
+    cover.nodes += max(result.n_nodes, 1)
+    if math.isfinite(result.bound):
+        cover.raise_bound(result.bound)
     if result.x is None:
         return None, False
-    return np.asarray(result.x) > 0.5, result.status == 0
+    return result.x > 0.5, result.status == "optimal"

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
 from maxmargin.learners.circle import Pair, sweep, sweep_exactly
+from maxmargin.problem.exact_arithmetic import as_integers
 from maxmargin.rows import Array
-from maxmargin.solvers.exact_arithmetic import as_integers
 
 __all__ = ["Found", "sweep_lines"]
 

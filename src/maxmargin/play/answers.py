@@ -13,11 +13,11 @@ from maxmargin.play.saved import FORMAT, VERSION, check_state
 from maxmargin.play.state import MOST_POINTS, read_hand, read_mapping, read_task
 from maxmargin.play.steps import METHODS, MOST_STEPS, read_walk, walk
 
-__all__ = ["answer"]
+__all__ = ["QUESTIONS", "answer"]
 
 
 def answer(question: str, request: Any) -> Any:
-    """Return the answer; LookupError if there is no such question.
+    """Return the answer to one of `QUESTIONS`.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def answer(question: str, request: Any) -> Any:
     >>> [round(number, 9) for number in (*found["theta"], found["theta0"])], found["training_errors"]
     ([1.0, 0.0, -1.0], 0)
     """
-    return _QUESTIONS[question](request)
+    return QUESTIONS[question](request)
 
 
 def _menu(request: Any) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def _check(request: Any) -> dict[str, Any]:
         return {"refused": str(error)}
 
 
-_QUESTIONS: dict[str, Callable[[Any], Any]] = {
+QUESTIONS: dict[str, Callable[[Any], Any]] = {
     "menu": _menu,
     "example": _example,
     "fit": lambda request: fit(read_task(request)),

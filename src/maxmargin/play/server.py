@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
+import socket
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +19,7 @@ from typing import Any
 
 from maxmargin.errors import InvalidInput, MaxMarginError
 from maxmargin.play.access import ADDRESS, Access
-from maxmargin.play.answers import answer
+from maxmargin.play.answers import QUESTIONS, answer
 from maxmargin.play.pages import Page, pages
 from maxmargin.play.steps import load_learners
 
@@ -24,6 +27,7 @@ __all__ = ["LARGEST_BODY", "Playground"]
 
 LARGEST_BODY = 1_000_000  # bytes
 LONGEST_ANSWER = 15.0  # seconds; every question has a limit of time that is shorter
+SECONDS_FOR_ROOM = 0.1  # between two looks whether a connection that waits can be taken
 SECONDS_OF_SILENCE = 600  # then a connection that the browser keeps open is closed
 
 # Nothing may be loaded from anywhere else, nor may another page embed this one.
@@ -60,7 +64,7 @@ class Playground(ThreadingHTTPServer):
     """
 
     daemon_threads = True  # Ctrl-C does not wait for fits
-    request_queue_size = 32
+    request_queue_size = socket.SOMAXCONN  # connections that wait to be taken; as many as the system lets
 
     def __init__(self, port: int = 0) -> None:
         # First of all: a port that is taken closes the server before it was ever open.
@@ -78,6 +82,15 @@ class Playground(ThreadingHTTPServer):
             yield
         finally:
             self._count(-1)
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """Take a connection; where there is no room for one, wait, as it will still be there at once."""
+        try:
+            return super().get_request()
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                time.sleep(SECONDS_FOR_ROOM)
+            raise
 
     def server_close(self) -> None:
         """Take no more questions, and wait for the answers: no thread may be in the core when Python ends."""
@@ -134,11 +147,13 @@ class _Handler(BaseHTTPRequestHandler):
         body = self._read_body()
         if body is None:
             return
+        question = self.server.access.name_in(self.path)
+        if question not in QUESTIONS:
+            self._refuse(HTTPStatus.NOT_FOUND, "there is no such question")
+            return
         try:
             with self.server.answering():
-                found = answer(self.server.access.name_in(self.path), _parse(body))
-        except LookupError:
-            self._refuse(HTTPStatus.NOT_FOUND, "there is no such question")
+                found = answer(question, _parse(body))
         except MaxMarginError as error:
             self._refuse(HTTPStatus.BAD_REQUEST, str(error))
         except Exception as error:

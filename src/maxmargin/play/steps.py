@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidInput, MaxMarginError
 from maxmargin.losses.table import find_loss
-from maxmargin.play.state import Task, read_mapping, read_number
+from maxmargin.play.state import Task, read_choice, read_mapping, read_number
 
 __all__ = ["METHODS", "MOST_STEPS", "Walk", "load_learners", "read_walk", "walk"]
 
@@ -100,18 +100,14 @@ class Method(NamedTuple):
 def read_walk(given: Any) -> Walk:
     """Return the method and its settings that a request names."""
     request = read_mapping("steps", given)
-    name = request.get("method")
-    if name not in METHODS:
-        raise InvalidInput(f"steps.method must be one of {', '.join(METHODS)}; got {str(name)[:60]!r}")
-    rules = METHODS[name].rules
-    rule = request.get("rule", next(iter(rules)))
-    if rule not in rules:
-        raise InvalidInput(f"steps.rule of {name} must be one of {', '.join(rules)}; got {str(rule)[:60]!r}")
+    name = read_choice("steps.method", request.get("method"), tuple(METHODS))
+    rules = tuple(METHODS[name].rules)
+    rule = read_choice(f"steps.rule of {name}", request.get("rule", rules[0]), rules)
     count = read_number("steps.count", request.get("count", 100), 1, MOST_STEPS)
     seed = read_number("steps.seed", request.get("seed", 0), 0, 2**31)
     if count != int(count) or seed != int(seed):
         raise InvalidInput("steps.count and steps.seed must be whole numbers")
-    return Walk(str(name), str(rule), int(count), int(seed))
+    return Walk(name, rule, int(count), int(seed))
 
 
 def walk(task: Task, chosen: Walk) -> dict[str, Any]:

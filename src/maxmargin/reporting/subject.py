@@ -54,6 +54,11 @@ class Subject:
         return self.examined.model
 
     @property
+    def is_preprocessed(self) -> bool:
+        """Whether the rows went through fitted steps, of a pipeline, before they reached the classifier."""
+        return len(getattr(unwrapped(self.given), "steps", ())) > 1
+
+    @property
     def n_rows(self) -> int:
         return len(self.examined.labels)
 
@@ -159,12 +164,18 @@ def _is_text(X: Any) -> bool:
     return getattr(X, "ndim", 0) == 1 and all(isinstance(entry, str) for entry in X) and len(X) > 0
 
 
+def unwrapped(model: Any) -> Any:
+    """Return the best estimator of a search."""
+    while hasattr(model, "best_estimator_"):
+        model = model.best_estimator_
+    return model
+
+
 def _names(model: Any, examined: Examined, X: Any, given: Sequence[Any] | None) -> list[str] | None:
     """Return the names of the columns, from whoever knows them first."""
     if given is not None:
         return [str(name) for name in given]
-    while hasattr(model, "best_estimator_"):
-        model = model.best_estimator_
+    model = unwrapped(model)
     if hasattr(model, "steps") and len(model.steps) > 1:
         try:
             return [str(name) for name in model[:-1].get_feature_names_out()]

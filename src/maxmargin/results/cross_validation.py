@@ -136,7 +136,7 @@ class CrossValidation(Readable):
         missing = int(np.count_nonzero(~self.is_finished))
         unfinished = f", {missing} not finished" if missing else ""
         found = f"best C = {short(self.Cs[best])} with score {short(self.mean[best])}"
-        proof = f"every fit within {percent(worst.relative_gap)} of its optimum"
+        proof = f"every fit within {percent(worst.relative_gap, 'up')} of its optimum"
         return f"{tried}{unfinished}: {found}; {proof}"
 
     __repr__ = __str__

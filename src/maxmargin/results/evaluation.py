@@ -35,6 +35,8 @@ class Evaluation(Readable):
         first, ties counted half. None for other than two classes, or where one of them has no rows.
     reliability : Reliability or None
         Of the probabilities, where the model has any and knows all labels.
+    is_training : bool
+        Whether these are the rows that the model was fitted to: the error has no interval then (NaN).
 
     Examples
     --------
@@ -53,6 +55,7 @@ class Evaluation(Readable):
     confidence: float = 0.95
     area: float | None = None
     reliability: Reliability | None = None
+    is_training: bool = False
 
     @property
     def n_rows(self) -> int:
@@ -80,6 +83,9 @@ class Evaluation(Readable):
         rate, low, high = (percent(value) for value in (self.error.value, self.error.low, self.error.high))
         sure = f"with {chosen_percent(self.confidence)} confidence"
         rows = f"{self.n_errors:,} of {plural(self.n_rows, 'row')} wrong"
+        if self.is_training:
+            fitted = "these are the rows that the model was fitted to, which say little about new ones"
+            return f"training error {rate}: {rows}; {fitted}"
         return f"error {rate} ({low} to {high} {sure}): {rows}"
 
 

@@ -119,6 +119,14 @@ class LeaveOneOut(Readable):
     loss: str = "hinge"
     per_class: tuple[LeaveOneOut, ...] = field(default=(), repr=False)
 
+    # The status is kept by name: some formats, skops' among them, take no Enum.
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"status": self.status.name}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__dict__["status"] = Status[state["status"]]
+
     @property
     def n_examples(self) -> int:
         """How many examples are counted: those that weigh anything."""

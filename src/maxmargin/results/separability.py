@@ -78,6 +78,17 @@ class Separability(Readable):
     exact_weights: tuple[Fraction, ...] = ()
     recheck: Callable[[Separability], bool] | None = field(default=None, repr=False)
 
+    # Fractions are kept as text: some formats, skops' among them, take plain types only. Hexadecimal digits
+    # may be as many as they are.
+    def __getstate__(self) -> dict[str, Any]:
+        exact = {name: [_text(value) for value in getattr(self, name)] for name in _EXACT}
+        return self.__dict__ | exact
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for name in _EXACT:
+            self.__dict__[name] = tuple(_fraction(text) for text in state[name])
+
     @property
     def is_separable(self) -> bool:
         """Whether every row can be strictly on its own side."""
@@ -124,3 +135,15 @@ class Separability(Readable):
             f"not separable, the classes overlap: {combined} with weights above 0 add up to 0 and have the "
             f"rank of all {plural(self.n_rows, 'row')}, {self.rank}"
         )
+
+
+_EXACT = ("exact_direction", "exact_weights")
+
+
+def _text(value: Fraction) -> str:
+    return f"{value.numerator:x}/{value.denominator:x}"
+
+
+def _fraction(text: str) -> Fraction:
+    numerator, denominator = text.split("/")
+    return Fraction(int(numerator, 16), int(denominator, 16))

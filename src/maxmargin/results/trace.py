@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidParameter
 from maxmargin.results.landscape import Landscape
-from maxmargin.results.step_words import TracedStep
+from maxmargin.results.step_words import TracedStep, number, vector
 from maxmargin.results.table import frame_of
 from maxmargin.results.wording import Readable, plural
 
@@ -177,12 +177,12 @@ class Trace(Readable):
         return self.method.fit_intercept
 
     def explain(self, t: int = -1) -> str:
-        """Say in words, with the actual numbers, what step t did."""
+        """Say in words, with the actual numbers, what step t did; the step before the first is the start."""
         count = self._count(t)
         if count == 0:
-            raise InvalidParameter(
-                f"step {self.first - 1} is the start; the first step is t={self.first}; got t={t!r}"
-            )
+            theta, offset = self.replay.weights(0)
+            beside = f" and θ₀ = {number(offset)}" if self.has_offset else ""
+            return f"t={self.first - 1}, the start: θ = {vector(theta)}{beside}"
         at = count - 1
         example = int(self.example[at])
         x, y = self.replay.row(example)

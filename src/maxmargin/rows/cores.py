@@ -11,6 +11,8 @@ from maxmargin.errors import InvalidParameter
 
 __all__ = ["resolve_jobs"]
 
+_MOST = 1024  # more would only wait for each other
+
 
 def resolve_jobs(n_jobs: Any) -> int:
     """Return a number of threads; the results never depend on it.
@@ -26,7 +28,7 @@ def resolve_jobs(n_jobs: Any) -> int:
         raise InvalidParameter(
             f"n_jobs must be None or a whole number other than 0 (-1: all cores); got n_jobs={n_jobs!r}"
         )
-    return n_jobs if n_jobs > 0 else max(1, _cores() + 1 + n_jobs)
+    return min(n_jobs, _MOST) if n_jobs > 0 else max(1, _cores() + 1 + n_jobs)
 
 
 def _has_parent() -> bool:

@@ -16,7 +16,16 @@ from maxmargin._core import Block, StopToken
 from maxmargin.rows.base import Array
 from maxmargin.rows.joins import AddsArrays, JoinsNothing
 
-__all__ = ["Combine", "Condense", "Gram", "Inspect", "Inspected", "Scores", "ScoresAndCombine"]
+__all__ = [
+    "Combine",
+    "Condense",
+    "Gram",
+    "HessianDiagonal",
+    "Inspect",
+    "Inspected",
+    "Scores",
+    "ScoresAndCombine",
+]
 
 
 @dataclass(frozen=True)
@@ -61,6 +70,19 @@ class ScoresAndCombine(AddsArrays):
         v = np.zeros(self.w.shape[0])
         _core.multiply(block, self.w, z, a, v, token)
         return v
+
+
+@dataclass(frozen=True)
+class HessianDiagonal(AddsArrays):
+    """Return Σ h x² and Σ h x, column by column, in two rows."""
+
+    n_columns: int
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
+        (h,) = pieces
+        both = np.zeros((2, self.n_columns))
+        _core.hessian_diagonal(block, h, both[0], both[1], token)
+        return both
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ def average_of(splits: Sequence[Sequence[Solution]], present: NDArray[np.intp]) 
     Parameters
     ----------
     splits : for each split its solutions, one per problem
-        Splits that lack a class have problems of their own; then there is no mean, and the list is empty.
+        Where they differ in the number of problems there is no mean, and the list is empty. It means nothing
+        where splits learn from different classes.
     present : array of shape (n_rows,)
         How many splits learn from each row: a dual variable is the mean over those.
     """

@@ -1,9 +1,10 @@
 """Fit the map from left-out scores to probabilities.
 
-All three kinds aim at Platt's targets instead of 1 and 0: a row of class k counts as (N_k + 1)/(N_k + K) of
-its own class and 1/(N_k + K) of each other one, N_k being the weight of class k and K the number of classes.
-This is the posterior mean after N_k rows that were all right; it keeps every probability away from 0 and 1
-and every optimum finite, also where the scores separate the classes.
+All three kinds aim at Platt's targets instead of 1 and 0: a row of class k counts as (N_k + 1)/(N_k + 2) of
+its own class, N_k being the weight of class k, and the rest is shared by the other classes. This is the
+posterior mean after N_k rows that were all right; it keeps every probability away from 0 and 1 and every
+optimum finite, also where the scores separate the classes. (With 1/(N_k + K) for each of K − 1 other classes
+a few rows of many classes would count as wrong half of the time.)
 """
 
 from __future__ import annotations
@@ -82,7 +83,10 @@ def fit_calibration(
     if not present.all():
         scores, codes, weight = scores[present], codes[present], weight[present]
     if scores.shape[0] == 0:
-        raise InvalidInput("there is no row with finite scores to calibrate with.")
+        raise InvalidInput(
+            "there is no row to calibrate with that has a score for every class: splits that train without "
+            "some class give it none. Use StratifiedKFold."
+        )
     if kind == "temperature" and scores.shape[1] > 1:
         curves: tuple[Curve, ...] = (SigmoidCurve(_softmax_slope(scores, codes, weight), 0.0),)
     else:
@@ -263,9 +267,9 @@ class _SoftmaxLikelihood:
         self.x, self.weight = x, weight
         self.total = float(weight.sum())
         held = np.bincount(codes, weights=weight, minlength=n_classes)
-        other = 1.0 / (held + n_classes)[codes]
+        other = 1.0 / ((n_classes - 1) * (held + 2.0))[codes]
         own = x[np.arange(n_rows), codes]
-        # Σ targets · x of a row: 1/(N + K) of all classes, and the rest on its own.
+        # Σ targets · x of a row: as much of its own class as of any other, and the rest of its own.
         self.wanted = self._sum(other * x.sum(axis=1) + (1.0 - n_classes * other) * own)
 
     def _sum(self, values: Array) -> float:

@@ -50,8 +50,8 @@ class HeldOut:
     scores : array of shape (len(rows), 1), or (len(rows), n_classes) for more than two classes
     codes, weights : arrays
         Their classes by number, and their weights.
-    known : array
-        The classes that the split has learnt from, by number.
+    classes : array
+        The classes that the split has learnt from, by number; the others' scores are -inf.
     log_probabilities : function without parameters
         Gives the logarithms of the classes' probabilities, a column per class.
     fit : FoldFit
@@ -62,7 +62,7 @@ class HeldOut:
     scores: Array
     codes: NDArray[np.integer[Any]]
     weights: Array
-    known: NDArray[np.intp]
+    classes: NDArray[np.intp]
     log_probabilities: Callable[[], Array]
     fit: FoldFit
     C: float
@@ -110,7 +110,6 @@ def calibrated_probabilities(kind: str, labels: Labels) -> Probabilities:
 def tabulate(
     walk: Walk,
     folds: Sequence[Fold],
-    known: Sequence[NDArray[np.intp]],
     Cs: Sequence[float],
     labels: Labels,
     *,
@@ -123,8 +122,7 @@ def tabulate(
     ----------
     walk : Walk
         The fits.
-    folds, known : one entry per split
-        The splits, and the numbers of the classes that each has learnt from.
+    folds : sequence of Fold
     Cs : sequence of float
     labels : Labels
     judge : function of a HeldOut
@@ -142,7 +140,7 @@ def tabulate(
         if any(fit is None or not fit.is_finished for fit in fits):
             continue
         done = [fit for fit in fits if fit is not None]
-        at_once = _scored(done, folds, known, labels)
+        at_once = _scored(done, folds, labels)
         for split, fit in enumerate(done):
             began = time.perf_counter()
             rows, own = at_once[split]
@@ -152,7 +150,7 @@ def tabulate(
                     own,
                     labels.codes[rows],
                     labels.weights[rows],
-                    known[split],
+                    folds[split].classes,
                     partial(probabilities, at_once, split),
                     fit,
                     float(C),
@@ -163,22 +161,20 @@ def tabulate(
 
 
 def _scored(
-    fits: Sequence[FoldFit], folds: Sequence[Fold], known: Sequence[NDArray[np.intp]], labels: Labels
+    fits: Sequence[FoldFit], folds: Sequence[Fold], labels: Labels
 ) -> list[tuple[NDArray[np.intp], Array]]:
     return [
-        (fold.held_out, all_classes(fit.scores, classes, labels.n_classes))
-        for fit, fold, classes in zip(fits, folds, known, strict=True)
+        (fold.held_out, all_classes(fit.scores, fold.classes, labels.n_classes))
+        for fit, fold in zip(fits, folds, strict=True)
     ]
 
 
-def left_out_scores(
-    walk: Walk, folds: Sequence[Fold], known: Sequence[NDArray[np.intp]], number: int, labels: Labels
-) -> Array:
+def left_out_scores(walk: Walk, folds: Sequence[Fold], number: int, labels: Labels) -> Array:
     """Return each row's mean score over the splits that held it out, at one C; NaN if none did."""
     fits = [walk.fits[number, split] for split in range(len(folds))]
     total = np.zeros((len(labels.codes), 1 if labels.n_classes == 2 else labels.n_classes))
     times = np.zeros(len(labels.codes))
-    for rows, scores in _scored(fits, folds, known, labels):
+    for rows, scores in _scored(fits, folds, labels):
         np.add.at(total, rows, scores)
         np.add.at(times, rows, 1.0)
     times[times == 0] = np.nan

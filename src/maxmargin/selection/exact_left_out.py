@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
 from maxmargin.problem import Problem
+from maxmargin.problem.exact_arithmetic import Integers, as_integers
+from maxmargin.problem.exact_systems import solve_from_left
 from maxmargin.rows import Array, MemoryRows
-from maxmargin.solvers.exact_arithmetic import Integers, as_integers
-from maxmargin.solvers.exact_systems import solve_from_left
 
 __all__ = ["exact_agreement"]
 

@@ -42,13 +42,16 @@ class Fold:
     Attributes
     ----------
     problems : list of Problem
-        One per class, at C = 1; rows that are held out cost 0.
+        One per class that it learns from, or one for two of them, at C = 1; rows that are held out cost 0.
     held_out : array
         The rows to be scored.
+    classes : array
+        The classes that it learns from, by number; a split may lack some.
     """
 
     problems: list[Problem]
     held_out: NDArray[np.intp]
+    classes: NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ __all__ = [
 _LEAST_LOG = float(np.log(np.finfo(np.float64).eps))
 
 
-def all_classes(scores: Array, known: NDArray[np.intp], n_classes: int) -> Array:
+def all_classes(scores: Array, classes: NDArray[np.intp], n_classes: int) -> Array:
     """Return the scores with one column per class, or one for two classes in all.
 
     A split that never saw a class gives it no chance. One that saw two of several has one column for them.
@@ -28,7 +28,7 @@ def all_classes(scores: Array, known: NDArray[np.intp], n_classes: int) -> Array
     if n_classes == 2 or scores.shape[1] == n_classes:
         return scores
     result = np.full((scores.shape[0], n_classes), -np.inf)
-    result[:, known] = np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores
+    result[:, classes] = np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores
     return result
 
 

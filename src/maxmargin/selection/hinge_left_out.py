@@ -31,6 +31,7 @@ from maxmargin.selection.left_out_offsets import decide_without_support
 from maxmargin.selection.many_rows import certify_signs, solve_cases
 from maxmargin.selection.refits import refit
 from maxmargin.selection.removal_paths import follow_out, is_path_short, with_independent_free_rows
+from maxmargin.selection.verdicts import TIE
 
 __all__ = ["hinge_left_out"]
 
@@ -210,7 +211,7 @@ def _decide_wrong_already(cases: Cases) -> None:
     for end in (optimum.b, *(optimum.interval if problem.offset.kind == "free" else ())):
         if np.isfinite(end):
             least = agreements + problem.sign[cases.group] * (end - optimum.b)
-            wrong = least < -(cases.tie + cases.reach(every, optimum.gap))
+            wrong = least < -(TIE + cases.reach(every, optimum.gap))
             cases.decide(every[wrong & (counts | (end == optimum.b))], -1, Reason.WRONG_ALREADY)
 
 
@@ -229,7 +230,7 @@ def _decide_by_bound(cases: Cases) -> None:
     gap = optimum.gap + 1e-12 * optimum.objective
     shift = 0.5 * removed * norm + np.sqrt(0.25 * (removed * norm) ** 2 + gap) + np.sqrt(2.0 * gap)
     least = optimum.agreements[cases.group[which]] - norm * shift
-    cases.decide(which[least > cases.tie], +1, Reason.BOUND)
+    cases.decide(which[least > TIE], +1, Reason.BOUND)
 
 
 def _over_examples(cases: Cases, values: NDArray[Any], absent: Any) -> NDArray[Any]:

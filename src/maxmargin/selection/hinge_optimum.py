@@ -16,6 +16,7 @@ from maxmargin.results.solution import Progress, Solution, Status
 from maxmargin.rows import Array, inner
 from maxmargin.rows.kernels import Combine, Scores
 from maxmargin.solvers.choose import choose
+from maxmargin.solvers.dual_descent import DualDescent
 from maxmargin.solvers.interior_point import InteriorPoint
 from maxmargin.solvers.run import Limits, run
 from maxmargin.solvers.semismooth_newton import SemismoothNewton
@@ -23,6 +24,7 @@ from maxmargin.solvers.semismooth_newton import SemismoothNewton
 __all__ = ["TIGHT", "HingeOptimum", "find_optimum", "gap_of"]
 
 TIGHT = 1e-12  # the certified relative gap that is asked for; rounding may end it earlier
+_POOR = 1e-6  # a relative gap beyond which most signs stay open
 _FEW_COLUMNS = 1_000
 _ROUNDING = 1e-14  # of the cost: a dual so near to a bound is at it
 _CLEARLY, _NEARLY = 1e-4, 1e-6  # the same for a row whose agreement is clearly not 1
@@ -101,11 +103,13 @@ def find_optimum(
         )
 
     is_narrow = problem.rows.n_columns <= _FEW_COLUMNS
-    if solver == "auto" and is_narrow:  # one that ends at exact bounds; and where it fails, another one
+    if solver == "auto" and is_narrow:  # one that ends at exact bounds; and where it fails, others
         solution = solved(SemismoothNewton.name, memory)
-        if solution.status in (Status.MAX_ITER, Status.STALLED):
-            other = solved(InteriorPoint.name, None)
-            solution = min(solution, other, key=lambda found: found.certificate.relative_gap)
+        for name, enough in ((InteriorPoint.name, tol), (DualDescent.name, _POOR)):
+            is_poor = solution.certificate.relative_gap > enough
+            if solution.status in (Status.MAX_ITER, Status.STALLED) and is_poor:
+                other = solved(name, None)
+                solution = min(solution, other, key=lambda found: found.certificate.relative_gap)
     else:
         solution = solved(solver, memory)
     z: Array = problem.rows.zeros()

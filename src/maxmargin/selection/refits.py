@@ -66,7 +66,7 @@ def _raise_if_stopped(solution: Solution) -> None:
 def _settle(cases: Cases, case: np.intp, found: HingeOptimum) -> None:
     which = np.array([case])
     agreement = found.agreements[cases.group[which]]
-    cases.settle(which, agreement, cases.reach(which, found.gap), Reason.REFITTED)
+    cases.settle(which, agreement, cases.reach(which, found.gap, found), Reason.REFITTED)
 
 
 def _settle_exactly(cases: Cases, case: np.intp, found: HingeOptimum, token: StopToken) -> None:

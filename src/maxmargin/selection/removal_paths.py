@@ -17,6 +17,7 @@ from maxmargin.rows.kernels import Combine
 from maxmargin.selection.cases import Cases
 from maxmargin.selection.hinge_optimum import HingeOptimum, gap_of
 from maxmargin.selection.row_products import products_of, side_by_side
+from maxmargin.selection.verdicts import TIE
 
 __all__ = ["follow_out", "is_path_short", "with_independent_free_rows"]
 
@@ -91,13 +92,13 @@ def follow_out(
     stop_below = np.full(order.size, -np.inf)
     if not to_the_end:
         expected = max(cases.optimum.gap, 1e-15 * cases.optimum.objective)
-        stop_below = -(10.0 * cases.tie + 4.0 * cases.reach(order, expected))
+        stop_below = -(10.0 * TIE + 4.0 * cases.reach(order, expected))
     pieces = [slice(start, start + _AT_A_TIME) for start in range(0, order.size, _AT_A_TIME)]
 
     def follow(number: int) -> None:
         piece = pieces[number]
         agreement, bound, is_out = paths.follow(cases, order[piece], stop_below[piece], token)
-        unsure = ~is_out & (agreement >= -np.maximum(bound, cases.tie))
+        unsure = ~is_out & (agreement >= -np.maximum(bound, TIE))
         if unsure.any():  # all the way, then
             again = order[piece][unsure]
             to_the_end = np.full(again.size, -np.inf)

@@ -40,7 +40,7 @@ from maxmargin.selection.smooth_optimum import (
     reach_of_gap,
     solve_tightly,
 )
-from maxmargin.selection.verdicts import Verdicts
+from maxmargin.selection.verdicts import TIE, Verdicts, rounding_of_agreements
 from maxmargin.selection.warm_start import start_of
 from maxmargin.selection.wide_metric import WideMetric
 
@@ -48,7 +48,6 @@ __all__ = ["smooth_left_out"]
 
 Watch = Callable[[Progress], Any]
 
-_EXACT = 1e-7  # how well exact agreements are known, relative to the largest
 _SAFE = 0.5  # an example this far on the right side at worst is decided without a look at its leverage
 _TIGHTEST = 1e-13  # relative gap of a fit after one to the usual tolerance left something open
 _POLISH = 4  # Newton steps after a fit, at most: what they leave is rounding
@@ -100,7 +99,7 @@ class _Work:
         label: str,
     ) -> None:
         self.problem, self.solution, self.agreements = problem, solution, agreements
-        self.verdicts = Verdicts(agreements)
+        self.verdicts = Verdicts(rounding_of_agreements(problem, solution.coef, solution.intercept))
         self.estimates: Array | None = None
         self._token, self._watch = token, watch
         self._label = f"{label}: leaving out" if label else "leaving out"
@@ -112,7 +111,7 @@ class _Work:
 
     def run(self, *, is_exact: bool) -> Status:
         """Decide as many examples as the token allows; return what ended it."""
-        self._exact = _EXACT * self.verdicts.tie / 1e-7 if is_exact else 0.0
+        self._exact = TIE if is_exact else 0.0
         try:
             self._decide_alone()
             resting = self._resting()
@@ -157,7 +156,7 @@ class _Work:
     def _use_bounds(self, optimum: SmoothOptimum, resting: NDArray[np.intp]) -> None:
         verdicts, bounds, alpha, m = self.verdicts, optimum.bounds, optimum.alpha, self.agreements
         moving = np.flatnonzero((alpha > 0) & (self.problem.cost > 0))
-        verdicts.decide(moving[m[moving] + bounds.near(moving) < -verdicts.tie], -1, Reason.WRONG_ALREADY)
+        verdicts.decide(moving[m[moving] + bounds.near(moving) < -TIE], -1, Reason.WRONG_ALREADY)
         for which, reason in ((moving, Reason.BOUND), (resting, Reason.NO_SUPPORT_VECTOR)):
             for fallen, bound in bounds.without(which, alpha):
                 verdicts.settle(which, m[which] - fallen, bound, reason)
@@ -190,7 +189,6 @@ class _Work:
             if row not in self._unsettled():
                 break
             start = start_of(found.coef, found.intercept, found.alpha)
-        self.verdicts.settle_ties(which)
         self._tell()
 
     def _settle_refit(self, which: NDArray[np.intp], optimum: SmoothOptimum, reach: Array) -> None:

@@ -7,11 +7,18 @@ from typing import Any, Protocol, TypeVar
 
 from maxmargin._core import StopToken
 from maxmargin.problem import Examination, Problem
-from maxmargin.rows import Array, RowVector
+from maxmargin.rows import Array, Rows, RowVector
 
-__all__ = ["Needs", "Point", "Solver", "Step"]
+__all__ = ["Needs", "Point", "Solver", "Step", "is_small"]
 
 State = TypeVar("State")
+
+_SMALL = 20_000
+
+
+def is_small(rows: Rows) -> bool:
+    """Whether X and a square matrix of its columns are so small that all digits cost next to nothing."""
+    return max(rows.n_rows, rows.n_columns) * rows.n_columns <= _SMALL
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,9 @@ class Step:
     goes_on : bool
         Whether a few more steps give all digits for nothing, so that reaching the tolerance is no reason to
         stop.
+    is_start : bool
+        Whether it only found out where the fit begins: that is no iteration, or fits of one iteration each
+        would never get anywhere.
     """
 
     passes: float
@@ -80,6 +90,7 @@ class Step:
     is_exhausted: bool = False
     grams: float = 0.0
     goes_on: bool = False
+    is_start: bool = False
 
 
 class Solver(Protocol[State]):

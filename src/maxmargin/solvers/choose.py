@@ -14,7 +14,7 @@ from maxmargin.errors import InvalidParameter
 from maxmargin.problem import Problem
 from maxmargin.results.solution import Plan
 from maxmargin.results.wording import plural
-from maxmargin.solvers.base import Solver
+from maxmargin.solvers.base import Solver, is_small
 from maxmargin.solvers.table import SolverTable
 
 __all__ = ["BASELINES", "SOLVERS", "choose"]
@@ -151,6 +151,8 @@ def _size(problem: Problem, tol: float) -> _Size:
 
 def _suited(problem: Problem, tol: float) -> tuple[str, str]:
     """Return the method that should be quickest, and the reason."""
+    if problem.loss != "hinge" and is_small(problem.rows):
+        return "newton", "so few values that all digits cost nothing"
     size = _size(problem, tol)
     method = "semismooth_newton" if problem.loss == "hinge" else "newton"
     sweeps = _sweeps(problem.loss, size)

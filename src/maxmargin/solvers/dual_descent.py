@@ -6,7 +6,8 @@ penalty (b − b₀)²/(2γ), which makes b = b₀ + γ Σ sα one more scalar o
 solved well enough, b₀ moves to where b would go. Fixed points are exactly the optima of the problem with a
 free offset. γ small against ‖x‖² keeps the rows independent; the columns are centred implicitly where the
 data are far from the origin. For the hinge, sweeps gain speed by `momentum`, and the end is reached on the
-free rows alone (`free_rows`).
+free rows alone (`free_rows`) and, where the columns are few, by `crossover`: columns of very different sizes
+would keep conjugate gradients, as they keep sweeps, from ever getting there.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from maxmargin.rows import Array
 from maxmargin.rows.joins import AddsNumbers
 from maxmargin.rows.kernels import Combine, Scores
 from maxmargin.solvers.base import Needs, Point, Step
+from maxmargin.solvers.crossover import Crossover
 from maxmargin.solvers.free_rows import FreeRows, pass_cost
 from maxmargin.solvers.momentum import Momentum
 
@@ -39,6 +41,9 @@ _STILL = 1e-13  # violations that are rounding
 _FROM_SEEN_GAP = 1.3  # a certificate too early costs two late sweeps: rather one sweep too many
 _FIRST_FINISH = 40  # sweeps before the free rows are first solved for
 _FIRST_SMALL_FINISH = 6  # the same where passes cost nothing
+_FEW_COLUMNS = 200  # that many: a system in the columns costs little more than a sweep
+_NARROWER = 0.9  # times the gap before: an attempt that leaves more is the last
+_EXACT = 1e-16  # a relative gap that is rounding
 _FAR = 100.0  # ‖mean‖² beyond this many times the largest ‖x − mean‖²
 _CENTRE_ABOVE = 0.25  # centre when ‖mean‖² exceeds this share of the mean ‖x‖²
 _SHARED_STICKINESS = 4.0  # all that rows which are visited together may have of `stickiness`
@@ -123,6 +128,7 @@ class _State:
     bound: float = 0.0  # the certified bound, once there is one
     swept: float = 0.0  # passes that sweeps have cost
     finish: FreeRows = field(default_factory=FreeRows)
+    crossover: Crossover = field(default_factory=Crossover)
     momentum: Momentum | None = None
 
 
@@ -291,15 +297,36 @@ class DualDescent:
         self._wake(state)
         state.momentum = None
         offset = state.sweeps.center + state.sweeps.gamma * state.sweeps.balance
-        improved = state.finish.improve(
-            problem, make_feasible(problem, state.alpha), _allowance(problem, state), token
-        )
+        allowance = _allowance(problem, state)
+        improved = state.finish.improve(problem, make_feasible(problem, state.alpha), allowance, token)
         state.alpha[:] = improved.alpha
+        is_slow = state.n_sweeps >= _FIRST_FINISH
+        if is_slow and problem.rows.n_columns <= min(problem.rows.n_rows, _FEW_COLUMNS):
+            passes += self._cross_over(problem, state, allowance, token)
         _recompute(problem, state, token)
         if problem.offset.kind == "free":
             # The sweeps' offset goes on: the one that suits the free rows is wild while the split is wrong.
             state.sweeps.center = offset
         return Step(passes + improved.passes + 1.0, np.inf, wants_certificate=True)
+
+    def _cross_over(self, problem: Problem, state: _State, allowance: float, token: StopToken) -> float:
+        """Cross over while that narrows the gap, and keep a larger dual value; return the passes.
+
+        An attempt far from the optimum ends early and leaves a better start for the next one.
+        """
+        before = state.crossover.spent
+        gap, alpha, point = np.inf, state.alpha, None
+        while gap > _EXACT and state.crossover.spent < allowance:
+            crossed = state.crossover.improve(problem, alpha, allowance, token, point=point)
+            if not crossed.relative_gap < _NARROWER * gap:
+                break
+            gap, alpha, point = crossed.relative_gap, crossed.alpha, (crossed.w, crossed.b)
+        passes = state.crossover.spent - before
+        if alpha is not state.alpha:
+            if _dual_value(problem, alpha, token) > _dual_value(problem, state.alpha, token):
+                state.alpha[:] = alpha
+            passes += 2.0
+        return passes
 
     def _weights(self, state: _State) -> Array:
         """Return w = u − κμ, of the centred rows; the state's own array when there is nothing to subtract."""
@@ -364,6 +391,15 @@ def _keep_inside(alpha: Array, cost: Array) -> None:
     """Move α off its bounds, where the dual has infinite slope."""
     margin = 1e-12 * cost
     np.clip(alpha, margin, cost - margin, out=alpha)
+
+
+def _dual_value(problem: Problem, alpha: Array, token: StopToken) -> float:
+    """Return Σ of the rows' dual terms − ½‖Σ sαx‖² − ½ (scale Σ sα)² of a feasible α."""
+    signed = problem.sign * alpha
+    v = problem.rows.reduce(Combine(problem.rows.n_columns), signed, token=token)
+    terms = problem.rows.reduce(_DualValue(problem.loss), alpha, problem.cost, token=token)
+    balance = float(signed.sum())
+    return float(terms - 0.5 * np.einsum("i,i->", v, v) - 0.5 * problem.offset.square * balance * balance)
 
 
 def _recompute(problem: Problem, state: _State, token: StopToken) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from maxmargin._core import StopToken
+from maxmargin.problem.exact_arithmetic import Integers
+from maxmargin.problem.exact_systems import independent_columns, solve_from_left
 from maxmargin.rows import Array
-from maxmargin.solvers.exact_arithmetic import Integers
-from maxmargin.solvers.exact_systems import independent_columns, solve_from_left
 from maxmargin.solvers.signed_rows import SignedRows
 from maxmargin.solvers.spanning_rows import likely_basis
 

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import Stopped, StopToken
+from maxmargin.problem.exact_arithmetic import Integers, as_integers, to_floats
+from maxmargin.problem.exact_systems import solve_from_left
 from maxmargin.rows import Array
-from maxmargin.solvers.exact_arithmetic import Integers, as_integers, to_floats
-from maxmargin.solvers.exact_systems import solve_from_left
 from maxmargin.solvers.signed_rows import SignedRows
 
 __all__ = ["Alternative", "Combination", "find_combination"]

@@ -39,6 +39,9 @@ _FLAT_ENOUGH = 0.1  # share of the first slope at which a line search ends
 _NEAR = 3.0  # decrement, in units of μ Σ c, at which μ may fall
 
 
+Numbers = tuple[RowVector, RowVector, RowVector, RowVector]  # α, β, t and ξ
+
+
 @dataclass(eq=False)
 class PathState:
     """A point near the central path, and room for directions.
@@ -67,17 +70,21 @@ class PathState:
     seen: PointRecord
 
     @property
-    def numbers(self) -> tuple[RowVector, RowVector, RowVector, RowVector]:
+    def numbers(self) -> Numbers:
         return (self.alpha, self.beta, self.t, self.xi)
+
+
+def resume_path(rows: Rows, frame: Frame, x: Array, numbers: Numbers) -> PathState:
+    """Return a point that was left, from x and its own α, β, t and ξ."""
+    others = [rows.zeros() for _ in range(6)]
+    nothing = PointRecord(0.0, 0.0, 0.0, 0.0, 0.0, np.zeros(0), np.zeros(0), None)
+    along, better = (others[0], others[1], others[2]), (others[3], others[4], others[5])
+    return PathState(rows, frame, x, *numbers, along, better, nothing)
 
 
 def open_path(problem: Problem, rows: Rows, frame: Frame, x: Array, mu: float, token: StopToken) -> PathState:
     """Return the point of the central path at x."""
-    alpha, beta, *others = (rows.zeros() for _ in range(8))
-    t, xi = rows.filled(1.0), rows.filled(1.0)
-    nothing = PointRecord(0.0, 0.0, 0.0, 0.0, 0.0, np.zeros(0), np.zeros(0), None)
-    along, better = (others[0], others[1], others[2]), (others[3], others[4], others[5])
-    path = PathState(rows, frame, x, alpha, beta, t, xi, along, better, nothing)
+    path = resume_path(rows, frame, x, (rows.zeros(), rows.zeros(), rows.filled(1.0), rows.filled(1.0)))
     move_to_path(problem, path, x, mu, token)
     return path
 

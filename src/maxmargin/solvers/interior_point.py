@@ -29,6 +29,7 @@ from maxmargin.solvers.interior_path import (
     follow_path,
     move_to_path,
     open_path,
+    resume_path,
 )
 
 __all__ = ["InteriorPoint"]
@@ -45,6 +46,7 @@ _WORTH_FINISHING = 1e-4  # and at which it may be the end already
 _CLOSER = 0.3  # a start's μ as a share of the one at which the path has the same gap
 _LEAST_MU = 1e-3  # of a start: further down Newton's steps become short
 _KEEP_BELOW = 1e-6  # iterates with a smaller gap are kept: later ones may be spoilt by rounding
+_OF_THE_PATH = ("beta", "surplus", "slack")  # β, t and ξ: what a fit that goes on needs besides w and α
 _PATIENCE = 5  # iterations without a smaller gap
 
 
@@ -126,6 +128,15 @@ class InteriorPoint:
         frame = Frame(problem.offset, rows.n_columns, mean_of_table(problem, condensed, token))
         if memory is not None and "alpha" in memory and rows.holds(memory["alpha"]):
             found = examine(problem, memory["w"], None, memory["alpha"], token=token)
+            # As good as it was: the same problem, whose path goes on where it was left.
+            if found.certificate.relative_gap <= 2.0 * memory.get("path_gap", -np.inf):
+                place = frame.place(memory["w"], memory["offset"])
+                if all(name in memory for name in _OF_THE_PATH):
+                    alpha, beta, t, xi = (condensed.copied(memory[name]) for name in ("alpha", *_OF_THE_PATH))
+                    path = resume_path(condensed, frame, place, (alpha, beta, t, xi))
+                    return _State(path, tol, self.first_mu, 0)
+                path = open_path(problem, condensed, frame, place, memory["mu"], token)
+                return _State(path, tol, memory["mu"], memory["newton_left"])
             if found.certificate.relative_gap < _WORTH_GOING_ON:
                 return self._go_on(problem, condensed, frame, found, tol, token)
         x = np.append(np.zeros(rows.n_columns), _first_offset(problem, self.first_mu))
@@ -244,7 +255,13 @@ class InteriorPoint:
         if state.path is None:
             return {"alpha": np.zeros(0), "w": np.zeros(0), "offset": 0.0}
         best = _best_of(state, state.path)
-        return {"alpha": best.alpha, "w": best.w, "offset": best.b}
+        memory = {"alpha": best.alpha, "w": best.w, "offset": best.b}
+        if best is state.kept:
+            return memory
+        memory["path_gap"] = best.relative_gap
+        if state.newton_left > 0:  # the point is in the centre, so that w and μ tell everything
+            return memory | {"mu": state.mu, "newton_left": state.newton_left}
+        return memory | dict(zip(_OF_THE_PATH, state.path.numbers[1:], strict=True))
 
     def default_max_iter(self, problem: Problem) -> int:
         return 200

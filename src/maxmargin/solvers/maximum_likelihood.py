@@ -85,7 +85,7 @@ class MaximumLikelihood:
         here = state.here
         if here is None:
             state.here = _first_place(problem, state, token)
-            return Step(1.0, math.inf)
+            return Step(1.0, math.inf, is_start=True)
         factor = Factor(_matrix(problem, state, here))
         change = -factor.solve(here.gradient)
         decrement = -inner(here.gradient, change)

@@ -24,7 +24,7 @@ from maxmargin.problem import Examination, Problem
 from maxmargin.problem.examination import value_at_zero
 from maxmargin.rows import Array, Rows, RowVector, inner
 from maxmargin.rows.kernels import Gram, Scores
-from maxmargin.solvers.base import Needs, Point, Step
+from maxmargin.solvers.base import Needs, Point, Step, is_small
 from maxmargin.solvers.frame import Frame, mean_row
 from maxmargin.solvers.newton_equations import Course, Diagonal, Direction, Inverse, conjugate_gradients
 from maxmargin.solvers.newton_passes import OwnDuals, PredictDuals
@@ -43,6 +43,9 @@ _DROWNING = 2.0  # rounding of the largest entry that a Hessian may have, agains
 # A sample holds one row of so many, but no fewer than that, and this many for each column: then its Hessian
 # is within a factor of two of the scaled whole one. It has to be this much smaller than the problem.
 _SAMPLE_SHARE, _LEAST_SAMPLE, _SAMPLE_PER_COLUMN, _WORTH_A_SAMPLE = 16, 4_000, 10, 4
+# What to aim at where that costs nothing, from where one step gets there, and a decrement that is left, as
+# shares of the objective: weights are right to the square root of the last.
+_ALL_DIGITS, _HALF_THE_DIGITS, _NOTHING_LEFT = 2.0**-52, 2.0**-26, 2.0**-80
 _ENOUGH_FOR_A_MEAN = 500  # rows: columns are shifted for the sake of rounding only
 
 
@@ -74,6 +77,7 @@ class _State:
     is_near: bool  # the start is likely to be good enough
     seed: int
     tol: float  # what to aim at
+    asked: float  # the tolerance of the fit
     is_sample: bool = False
     uses_gram: bool = True
     is_rough: bool = False  # Hessians are made of products in single precision
@@ -116,15 +120,29 @@ class Newton:
             w, b = np.array(memory["w"]), float(memory["offset"])
         frame = Frame(problem.offset, rows.n_columns)
         is_rough = _single_precision_will_do(problem)
-        return _State(rows, frame, w, b, is_warm, is_near, seed, tol, is_rough=is_rough)
+        aim = min(tol, _ALL_DIGITS) if is_small(rows) else tol
+        return _State(rows, frame, w, b, is_warm, is_near, seed, aim, tol, is_rough=is_rough)
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
         """Find and evaluate a start, or take one Newton step."""
+        wants_all_digits = is_small(problem.rows)
         if state.here is None:
-            passes, is_exhausted = self._begin(problem, state, token), False
-        else:
-            passes, is_exhausted = self._advance(problem, state, state.here, token)
-        return Step(passes, self._guess(problem, state, token), is_exhausted=is_exhausted)
+            passes = self._begin(problem, state, token)
+            guess = self._guess(problem, state, token)
+            return Step(passes, guess, goes_on=wants_all_digits, is_start=True)
+        before = state.decrement
+        passes, is_exhausted = self._advance(problem, state, state.here, token)
+        guess = self._guess(problem, state, token)
+        is_close = guess <= max(state.asked, _HALF_THE_DIGITS)
+        if wants_all_digits and is_close:
+            # Digits double with every step, until rounding takes over.
+            while _NOTHING_LEFT * state.here.value < state.decrement < 0.25 * before and not is_exhausted:
+                before = state.decrement
+                further, is_exhausted = self._advance(problem, state, state.here, token)
+                passes += further
+            guess = self._guess(problem, state, token)
+        goes_on = wants_all_digits and not is_close
+        return Step(passes, guess, is_exhausted=is_exhausted, goes_on=goes_on)
 
     # ------------------------------------------------------------ the start
 

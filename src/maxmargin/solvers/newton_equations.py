@@ -11,8 +11,9 @@ import numpy as np
 
 from maxmargin._core import StopToken
 from maxmargin.rows import Array, Rows, RowVector, inner
+from maxmargin.rows.kernels import HessianDiagonal
 from maxmargin.solvers.frame import Frame
-from maxmargin.solvers.newton_passes import HessianDiagonal, HessianProduct
+from maxmargin.solvers.newton_passes import HessianProduct
 from maxmargin.solvers.newton_place import Place
 
 __all__ = ["Diagonal", "Direction", "Inverse", "conjugate_gradients"]

@@ -16,7 +16,6 @@ from maxmargin.rows.joins import AddsArrays, JoinsNothing
 __all__ = [
     "AlongLine",
     "Evaluate",
-    "HessianDiagonal",
     "HessianProduct",
     "LineSums",
     "OwnDuals",
@@ -88,19 +87,6 @@ class HessianProduct(AddsArrays):
         product = np.zeros(self.d.shape[0] + 1)
         product[-1] = _core.hessian_product(block, h, self.d, self.e, product[:-1], token)
         return product
-
-
-@dataclass(frozen=True)
-class HessianDiagonal(AddsArrays):
-    """Return Σ h x² and Σ h x, column by column, in two rows."""
-
-    n_columns: int
-
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
-        (h,) = pieces
-        both = np.zeros((2, self.n_columns))
-        _core.hessian_diagonal(block, h, both[0], both[1], token)
-        return both
 
 
 @dataclass(frozen=True)

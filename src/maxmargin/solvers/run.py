@@ -15,15 +15,16 @@ from maxmargin.losses.table import LOSSES
 from maxmargin.problem import Examination, Problem, examine
 from maxmargin.problem.examination import value_at_zero
 from maxmargin.problem.optimality import stationarity
-from maxmargin.results.certificate import ROUNDING
+from maxmargin.results.certificate import ROUNDING, Certificate
 from maxmargin.results.solution import History, Plan, Progress, Solution, Status
 from maxmargin.solvers.base import Solver, Step
 
-__all__ = ["Limits", "run"]
+__all__ = ["Limits", "certified_again", "run"]
 
 Watch = Callable[[Progress], Any]
 
 _NOTHING = np.zeros(0)
+_ULPS = 4 * float(np.finfo(np.float64).eps)  # objectives that differ by so little are as good as equal
 
 # A certificate is due when the solver's guess, corrected by how wrong it was last time, reaches the
 # tolerance; and after this factor in passes in any case, so that watchers see the live gap.
@@ -62,6 +63,8 @@ class _Best:
     def keep(self, found: Examination) -> None:
         certificate = found.certificate
         is_better = certificate.objective < self.objective  # never true of weights that have run away
+        if self.primal is not None and abs(certificate.objective - self.objective) <= _ULPS * self.objective:
+            is_better = certificate.gap < self.primal.certificate.gap  # which has digits where sums have none
         is_tighter = self.dual is None or certificate.bound >= self.dual.certificate.bound
         # Half of an examination is all that is kept where the other half is better already.
         if is_better:
@@ -210,7 +213,7 @@ def _solve(
 def _iterate(loop: _Loop, state: Any) -> Status:
     while loop.iterations < _most_iterations(loop):
         step = loop.solver.step(loop.problem, state, loop.token)
-        loop.iterations += 1
+        loop.iterations += 0 if step.is_start else 1
         loop.passes += step.passes
         loop.grams += step.grams
         if loop.certified < 0:
@@ -263,21 +266,31 @@ def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
         status = Status.STALLED  # the pair's gap had been the difference of two nearly equal numbers
     if status in (Status.MAX_ITER, Status.STALLED):
         _explain_no_bound(problem, final)
-    residuals = final.certificate.residuals
-    if LOSSES[problem.loss].is_smooth:
-        residuals = stationarity(problem, final)
     return Solution(
         coef=final.w,
         intercept=final.b,
         intercept_interval=primal.interval,  # where the search for b began may change its last digit
         alpha=final.alpha,
-        certificate=replace(final.certificate, residuals=residuals),
+        certificate=_with_residuals(problem, final),
         status=status,
         n_iter=loop.iterations,
         history=History.of(loop.course),
         plan=plan,
         memory=None if state is None else loop.solver.remember(state),
     )
+
+
+def _with_residuals(problem: Problem, final: Examination) -> Certificate:
+    """Return the certificate with what is left of the gradient, where there is one."""
+    if not LOSSES[problem.loss].is_smooth:
+        return final.certificate
+    return replace(final.certificate, residuals=stationarity(problem, final))
+
+
+def certified_again(problem: Problem, solution: Solution) -> Solution:
+    """Return the solution with a certificate of its own points by passes over these rows, made now."""
+    final = examine(problem, solution.coef, solution.intercept, solution.alpha)
+    return replace(solution, certificate=_with_residuals(problem, final))
 
 
 def _last_certified(loop: _Loop, plan: Plan) -> Solution | None:

@@ -105,7 +105,7 @@ class SemismoothNewton:
             passes = _READING
         else:
             passes = state.whole.take_step(self.room, state.tol, token)
-        state.has_begun = True
+        is_start, state.has_begun = not state.has_begun, True
         whole = state.whole
         assert whole is not None
         gap, grams = whole.relative_gap(), whole.grams + state.sample_grams
@@ -116,6 +116,7 @@ class SemismoothNewton:
             is_exhausted=whole.is_at_rest() and state.was_at_rest,
             grams=grams - state.grams,
             goes_on=state.is_small and gap > state.tol and not whole.is_at_rest(),
+            is_start=is_start,
         )
         state.grams = grams
         state.was_at_rest = whole.is_at_rest()

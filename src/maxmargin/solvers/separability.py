@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
+from maxmargin.problem.exact_arithmetic import Integers, as_integers, to_floats
 from maxmargin.rows import Array
-from maxmargin.solvers.exact_arithmetic import Integers, as_integers, to_floats
 from maxmargin.solvers.exact_direction import exact_direction
 from maxmargin.solvers.exact_simplex import Alternative, Combination, find_combination
 from maxmargin.solvers.separation_guess import guess_direction, guess_separator

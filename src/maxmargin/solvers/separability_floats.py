@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
 from maxmargin.errors import InvalidInput
+from maxmargin.problem.exact_arithmetic import as_integers
 from maxmargin.rows import Array
-from maxmargin.solvers.exact_arithmetic import as_integers
 from maxmargin.solvers.separability import Verdict, decide
 from maxmargin.solvers.separation_guess import Guess, guess_direction, guess_separator
 from maxmargin.solvers.signed_rows import SignedRows

@@ -156,16 +156,13 @@ def _solve(
         constraints = sp.diags_array(-sign) @ sp.csr_array(scaled)
     result = solve_program(
         token,
-        c=-goal,
-        A_ub=constraints,
-        b_ub=np.zeros(len(taken)),
-        bounds=(-1.0, 1.0),
-        method="highs-ds",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        -goal,
+        constraints,
+        (-np.inf, 0.0),
+        (-1.0, 1.0),
+        tolerance=1e-10,
     )
-    if result.x is None or result.fun is None or not -result.fun > _NOTHING:
-        return None
-    return np.asarray(result.x, dtype=np.float64)
+    return result.x if -result.objective > _NOTHING else None
 
 
 def _settle(
@@ -198,12 +195,14 @@ def _settle(
 def agreements(problem: Problem, w: Array, b: float) -> tuple[Array, Array]:
     """Return the agreements, and what rounding may have made of them.
 
-    The offset of a boundary through some rows is itself rounded, by ε times the size of those rows' scores.
+    A free offset of a boundary through some rows is itself rounded, by ε times the size of their scores.
     """
     z = problem.rows.zeros()
     problem.rows.reduce(Scores(w), z)
     sizes = _sizes(problem, w) + abs(b)
-    typical = float(sizes.mean(where=problem.cost > 0)) if problem.class_costs.n_live else 0.0
+    typical = 0.0
+    if problem.offset.kind == "free" and problem.class_costs.n_live:
+        typical = float(sizes.mean(where=problem.cost > 0))
     return problem.sign * (z + b), _ROUNDING * (sizes + typical)
 
 

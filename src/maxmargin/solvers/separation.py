@@ -4,11 +4,15 @@ A direction (d, e) separates if s(x·d + e) ≥ 0 for every row that counts, and
 logistic loss falls for ever, so there is an optimum exactly if no direction separates (Albert and Anderson,
 1984). All rows strictly on their own side is complete separation; if some stay on the boundary whatever the
 direction, it is quasi-complete. With a penalised offset e = 0: the penalty would grow.
+
+Programs in floats find directions; up to 100 columns whole numbers decide whether there is one. Rows that
+were meant to lie on the boundary, but were rounded when they were made, may overlap by those rounding errors:
+then the optimum has weights of 1e15 or so, out of reach of floats. That is said, too, for what it is.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +51,7 @@ class Separation:
     direction, offset : weights and offset
     kind : "complete" or "quasi-complete"
     n_separated, n_rows : rows strictly on their own side, and rows that count
+    is_exact : whether no row is on the wrong side by as much as a rounding error
     """
 
     direction: Array
@@ -54,21 +59,24 @@ class Separation:
     kind: str
     n_separated: int
     n_rows: int
+    is_exact: bool = True
 
     def __str__(self) -> str:
         if self.kind == "complete":
             return f"a hyperplane separates the classes completely ({plural(self.n_rows, 'row')})"
         on_it = plural(self.n_rows - self.n_separated, "row")
         return (
-            f"a hyperplane separates the classes but for {on_it} on it ({self.n_separated:,} of "
-            f"{plural(self.n_rows, 'row')} are strictly on their own side; quasi-complete separation)"
+            f"{'' if self.is_exact else 'to rounding errors, '}a hyperplane separates the classes but for "
+            f"{on_it} on it ({self.n_separated:,} of {plural(self.n_rows, 'row')} are strictly on their own "
+            "side; quasi-complete separation)"
         )
 
     def error(self, what: str, course: str, advice: str) -> NoFiniteOptimum:
         """Return what is raised about it: what has no optimum, what it does for ever, and what to do."""
+        within_reach = "" if self.is_exact else " within reach of floating-point numbers"
         return NoFiniteOptimum(
-            f"{what}: {self}, so it {course} for ever as the weights grow along the `direction` of this "
-            f"error{self._columns()}. Nothing was fitted. {advice}",
+            f"{what}{within_reach}: {self}, so it {course} for ever as the weights grow along the "
+            f"`direction` of this error{self._columns()}. Nothing was fitted. {advice}",
             self.direction,
             self.offset,
             self.kind,
@@ -145,19 +153,24 @@ def find_separation(
                 break
             best, total, offset = following, total + found.w, offset + found.b
             undecided = undecided & ~found.separated
-        return _found_exactly(problem, token) if best is None else best
+        return _decided_exactly(problem, best, token)
     except Stopped:
         return best
 
 
-def _found_exactly(problem: Problem, token: StopToken) -> Separation | None:
-    """Return what `separability` finds without rounding errors: margins too thin for programs in floats."""
+def _decided_exactly(problem: Problem, best: Separation | None, token: StopToken) -> Separation | None:
+    """Return the direction that programs in floats found, or one that they missed, judged without rounding.
+
+    Margins may be too thin for the programs, and rows be on the wrong side by a rounding error.
+    """
     X: Any = getattr(problem.rows, "X", None)
     if X is None or problem.rows.n_columns > MOST_EXACT:
-        return None
+        return best
     live = np.flatnonzero(problem.cost > 0)
     has_offset = problem.offset.kind == "free"
     verdict = decide(X[live], problem.sign[live], has_offset=has_offset, token=token)
+    if best is not None:
+        return replace(best, is_exact=verdict.kind != "overlapping")
     if verdict.kind == "overlapping":
         return None
     w = np.array([float(weight) for weight in verdict.w])

@@ -24,7 +24,6 @@ FIRST_ROWS = 2_000
 MORE_ROWS = 1_000
 _NOTHING = 1e-9  # an optimum below this is the program's own tolerance
 _THIN = 1e-6  # smallest spread of the rows, as a share of the largest, that programs see well enough
-_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,31 +55,28 @@ def guess_separator(rows: SignedRows, token: StopToken) -> Guess:
     units = _Units.of(rows)
     goal = np.zeros(rows.n_columns + 1)
     goal[-1] = -1.0
-    bounds = [(-1.0, 1.0)] * rows.n_columns + [(0.0, 1.0)]
-    return _generate(rows, units, goal, bounds, token)
+    lowest = np.append(np.full(rows.n_columns, -1.0), 0.0)
+    return _generate(rows, units, goal, lowest, token)
 
 
 def guess_direction(rows: SignedRows, aim: Array, token: StopToken) -> Guess:
     """Maximise aim·w subject to m·w ≥ 0 for every row and |w| ≤ 1 in every entry."""
     units = _Units.of(rows)
     goal = -units.apply(aim[None, :])[0]
-    bounds = [(-1.0, 1.0)] * rows.n_columns
-    return _generate(rows, units, goal, bounds, token)
+    return _generate(rows, units, goal, np.full(rows.n_columns, -1.0), token)
 
 
-def _generate(
-    rows: SignedRows, units: _Units, goal: Array, bounds: list[tuple[float, float]], token: StopToken
-) -> Guess:
-    has_height = len(bounds) > rows.n_columns
+def _generate(rows: SignedRows, units: _Units, goal: Array, lowest: Array, token: StopToken) -> Guess:
+    has_height = len(lowest) > rows.n_columns
     taken = spread_out(rows.n_rows, FIRST_ROWS)
     while True:
-        result = _solve(rows, units, goal, bounds, taken, token)
+        result = _solve(rows, units, goal, lowest, taken, token)
         duals = np.zeros(0)
         if result.x is None:
             return Guess(None, taken[:0], duals)
-        duals = np.abs(np.asarray(result.ineqlin.marginals))
+        duals = np.abs(result.duals)
         held = np.flatnonzero(duals > 1e-13 * max(duals.max(initial=0.0), 1e-300))
-        if -result.fun <= _NOTHING * max(1.0, float(np.abs(goal).max())):
+        if -result.objective <= _NOTHING * max(1.0, float(np.abs(goal).max())):
             return Guess(None, taken[held], duals[held])
         w = units.undo(result.x[: rows.n_columns])
         value, _ = rows.products(w)
@@ -97,7 +93,7 @@ def _solve(
     rows: SignedRows,
     units: _Units,
     goal: Array,
-    bounds: list[tuple[float, float]],
+    lowest: Array,
     taken: NDArray[np.intp],
     token: StopToken,
 ) -> Any:
@@ -105,20 +101,19 @@ def _solve(
     constraints: Any
     if isinstance(matrix, np.ndarray):
         constraints = -units.apply(matrix)
-        if len(bounds) > rows.n_columns:
+        if len(lowest) > rows.n_columns:
             constraints = np.hstack([constraints, np.ones((len(taken), 1))])
     else:
         constraints = -matrix
-        if len(bounds) > rows.n_columns:
+        if len(lowest) > rows.n_columns:
             constraints = sp.hstack([constraints, sp.csr_array(np.ones((len(taken), 1)))])
     return solve_program(
         token,
-        c=goal,
-        A_ub=constraints,
-        b_ub=np.zeros(len(taken)),
-        bounds=bounds,
-        method="highs",
-        options=_OPTIONS,
+        goal,
+        constraints,
+        (-np.inf, 0.0),
+        (lowest, 1.0),
+        tolerance=1e-10,
     )
 
 

@@ -15,8 +15,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from maxmargin._core import Stopped, StopToken
+from maxmargin.problem.exact_arithmetic import Integers, as_integers, to_floats
 from maxmargin.rows import Array
-from maxmargin.solvers.exact_arithmetic import Integers, as_integers, to_floats
 
 __all__ = ["SignedRows"]
 
@@ -109,6 +109,13 @@ class SignedRows:
             few = doubtful[start : start + _ROWS_AT_ONCE]
             result[few] = _exact_signs(self.dense(few), w)
         return result
+
+    def sides(self, coef: Array, intercept: float, token: StopToken) -> NDArray[np.int8]:
+        """Return the sign of s(x·w + b) of every row as it was given, exactly."""
+        weights = np.append(coef, intercept) if self.has_offset else coef
+        whole = as_integers(np.asarray(weights, dtype=np.float64)[None, :])[0]
+        powers = self.column_powers - self.column_powers.min(initial=0)
+        return self.signs(whole << powers.astype(object), token)
 
     def to_original(self, w: Array) -> tuple[Array, float]:
         """Return weights and offset for the rows as they were given."""

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import Stopped, StopToken
-from maxmargin.solvers.exact_arithmetic import Echelon
-from maxmargin.solvers.exact_systems import independent_columns
+from maxmargin.problem.exact_arithmetic import Echelon
+from maxmargin.problem.exact_systems import independent_columns
 from maxmargin.solvers.separation_guess import spread_out
 from maxmargin.solvers.signed_rows import SignedRows
 

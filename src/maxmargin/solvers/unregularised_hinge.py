@@ -89,7 +89,7 @@ class UnregularisedHinge:
             )
         state = _State(first, np.zeros(rows.n_columns), 0.0, rows.zeros(), seed)
         if memory is not None and memory["w"].shape == state.w.shape:
-            state.C = memory["C"]
+            state.C = memory.get("C", first)  # a soft margin's memory has none
         return state
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:

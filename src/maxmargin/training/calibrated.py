@@ -5,23 +5,26 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from maxmargin._core import Stopped, StopToken
-from maxmargin.errors import InvalidInput, NoFiniteOptimum
+from maxmargin.errors import CalibrationWarning, InvalidInput, NoFiniteOptimum
+from maxmargin.inputs.warn_caller import warn_caller
 from maxmargin.problem import Problem
 from maxmargin.results.calibration import Calibration
 from maxmargin.results.solution import Solution, Status
 from maxmargin.rows import Array, Rows
 from maxmargin.rows.waiting import results_of
 from maxmargin.selection.calibration import fit_calibration
+from maxmargin.selection.held_out import log_probabilities, minus_log_loss
 from maxmargin.selection.left_out_scores import LeftOutScores, left_out_scores
 from maxmargin.training.costs import Targets
 from maxmargin.training.model import LinearModel
 from maxmargin.training.settings import Settings
 
-__all__ = ["calibrated"]
+__all__ = ["calibrated", "with_calibration"]
 
 # What else to do about it.
 REMEDIES = {
@@ -29,6 +32,8 @@ REMEDIES = {
     "calibrate",
     Status.INTERRUPTED: "it was interrupted before it could be done",
 }
+
+WORSE = 1.01  # times the log loss of before: less is the price of targets that are not quite 1 and 0
 
 
 def calibrated(
@@ -72,7 +77,37 @@ def calibrated(
         return replace(model, uncalibrated=f"a fit without some of the rows failed: {error}".rstrip("."))
     except InvalidInput as error:  # a row or two of each class
         return replace(model, uncalibrated=str(error).rstrip("."))
-    return replace(model, calibration=calibration)
+    scores, weights = _scores_and_weights(found, data)
+    return with_calibration(model, calibration, scores, data[1].codes, weights)
+
+
+def with_calibration(
+    model: LinearModel, calibration: Calibration, scores: Array, codes: Any, weights: Array
+) -> LinearModel:
+    """Return the model with its calibration; warn where its own probabilities were better.
+
+    Parameters
+    ----------
+    model : LinearModel
+    calibration : Calibration
+    scores, codes, weights
+        The left-out scores that it was fitted to, the rows' classes by number, and their weights.
+    """
+    calibrated = replace(model, calibration=calibration)
+    if model.loss != "logistic":
+        return calibrated
+    present = (weights > 0) & np.isfinite(scores).all(axis=1)
+    scores, codes, weights = scores[present], codes[present], weights[present]
+    before = -minus_log_loss(log_probabilities(scores), codes, weights)
+    after = -minus_log_loss(calibration.log_probabilities(scores), codes, weights)
+    if after > WORSE * before:
+        told = (
+            f"calibrate={calibration.kind!r} makes the probabilities worse: the log loss of the rows when "
+            f"left out is {after:.4g}, and {before:.4g} with the logistic model's own. Fit without calibrate"
+        )
+        others = "" if calibration.kind == "temperature" else ", or with calibrate='temperature'"
+        warn_caller(CalibrationWarning(f"{told}{others}."))
+    return calibrated
 
 
 def _left_out(
@@ -105,7 +140,14 @@ def _left_out(
 def _fit(
     kind: str, found: list[LeftOutScores], data: tuple[Rows, Targets, Array | None], token: StopToken
 ) -> Calibration:
+    scores, present = _scores_and_weights(found, data)
+    return fit_calibration(kind, scores, data[1].codes, present, source=found[-1].source, token=token)
+
+
+def _scores_and_weights(
+    found: list[LeftOutScores], data: tuple[Rows, Targets, Array | None]
+) -> tuple[Array, Array]:
+    """Return the left-out scores, a column a problem, and the rows' weights without those of classes."""
     _, targets, weights = data
-    scores = np.stack([one.scores for one in found], axis=1)
     present = np.where(targets.cost > 0, 1.0 if weights is None else weights, 0.0)
-    return fit_calibration(kind, scores, targets.codes, present, source=found[-1].source, token=token)
+    return np.stack([one.scores for one in found], axis=1), present

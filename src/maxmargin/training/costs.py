@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.labels import classes_of, codes_of
-from maxmargin.training.scales import resolve_C
+from maxmargin.training.scales import check_range, resolve_C
 
 __all__ = [
     "ClassesAndCosts",
     "Targets",
+    "check_class_weight",
+    "check_largest",
     "class_weights",
     "class_weights_of",
     "make_targets",
@@ -76,6 +78,8 @@ def make_targets(
 ) -> Targets:
     """Find the classes and every row's cost."""
     n_rows = labels.shape[0]
+    if isinstance(class_weight, Mapping):
+        check_class_weight(class_weight, classes_of(labels))
     classes = classes_of(labels if weights is None else labels[weights > 0])
     total = float(n_rows) if weights is None else float(weights.sum())
     if weights is not None and n_rows > 0 and total == 0:
@@ -90,11 +94,47 @@ def make_targets(
         cost = np.full(n_rows, costs[0]) if (costs == costs[0]).all() else costs[codes]
         if weights is not None:
             cost *= weights
-    if not math.isfinite(float(cost.max(initial=0.0))):
-        raise InvalidInput("C times the weights overflows: scale the weights down.")
+    check_largest(float(cost.max(initial=0.0)))
     stated = stated_class_weight(class_weight, classes, per_class)
     is_weighted = weights is not None and bool((weights != 1).any())
     return Targets(classes, codes, cost, value, stated, is_weighted)
+
+
+def check_largest(cost: float) -> None:
+    """Refuse costs of which the largest is out of range; all of them may be 0."""
+    if cost != 0:
+        found = f"the largest is {cost:.3g}: scale the weights"
+        check_range("C times the weights must be", cost, found, InvalidInput)
+
+
+def check_class_weight(class_weight: Mapping[Any, Any], classes: NDArray[Any]) -> None:
+    """Refuse weights that no fit can have: 0, and those of unknown classes where known ones have none.
+
+    A weight for a class that is not there is no mistake where all others have one as well: a split of the
+    rows may lack it. scikit-learn has the same rule.
+
+    Parameters
+    ----------
+    class_weight : mapping from class to weight
+    classes : array
+        All classes that labels name, those of rows that weigh 0 included.
+    """
+    known = classes.tolist()
+    unknown = [label for label in class_weight if label not in known]
+    if unknown and not all(label in class_weight for label in known):
+        raise InvalidParameter(
+            f"class_weight names {_listed(unknown)}, which y does not have: its classes are {_listed(known)}."
+        )
+    for label, weight in class_weight.items():
+        if isinstance(weight, (int, float, np.number)) and weight == 0:
+            raise InvalidParameter(
+                f"class_weight must be positive; class {label!r} has {weight!r}. To fit without a class, "
+                "leave out its rows, or give them sample_weight 0."
+            )
+
+
+def _listed(labels: list[Any]) -> str:
+    return ", ".join(repr(label) for label in labels[:10]) + (", …" if len(labels) > 10 else "")
 
 
 def class_weights(

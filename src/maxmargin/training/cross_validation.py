@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.errors import Interrupted
+from maxmargin.errors import Interrupted, InvalidInput
 from maxmargin.problem import Problem
 from maxmargin.results.path import Path
 from maxmargin.results.solution import Solution, Status
@@ -28,6 +28,7 @@ from maxmargin.selection.cross_validation import (
 )
 from maxmargin.selection.folds import Walk, walk_folds
 from maxmargin.selection.path_folds import walk_paths
+from maxmargin.training.calibrated import with_calibration
 from maxmargin.training.model import LinearModel
 from maxmargin.training.one_vs_rest import solve_all
 from maxmargin.training.regularization_path import regularization_path
@@ -74,19 +75,22 @@ def select_by_folds(
     began = time.perf_counter()
     max_time = task.settings.limits.max_time
     threads = max(task.settings.threads // len(splits), 1)
-    pairs = [task.fold(number, *split, threads) for number, split in enumerate(splits)]
-    folds, known = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    folds = [task.fold(number, *split, threads) for number, split in enumerate(splits)]
+    missing, n_classes = task.missing_classes(folds), len(task.targets.classes)
+    if calibrate is not None and all(len(fold.classes) < n_classes for fold in folds):
+        raise InvalidInput(f"calibrate={calibrate!r} needs a split that trains on every class: {missing}")
     share = None if max_time is None else max_time * (_FOR_THE_FOLDS if refit else 1.0)
     pace = task.pace(keep_weights=keep_weights, max_time=share)
     if path_tol is None:
         walk = walk_folds(folds, list(Cs), pace)
     else:
         walk = walk_paths(folds, list(Cs), path_tol, pace)
+    if any(len(fold.classes) < n_classes for fold in folds):
+        walk = replace(walk, starts={})  # the mean of their solutions solves no problem of all classes
     labels = task.judged
     table = tabulate(
         walk,
         folds,
-        known,
         list(Cs),
         labels,
         judge=judge,
@@ -103,11 +107,11 @@ def select_by_folds(
     if path_tol is not None and model is not None and not model.interrupted:
         left = None if max_time is None else max(max_time - (time.perf_counter() - began), 1e-3)
         path, model = _with_path(task, Cs, path_tol, model, left)
-    left_out = None if best is None else left_out_scores(walk, folds, known, index, labels)
+    left_out = None if best is None else left_out_scores(walk, folds, index, labels)
     if model is not None and calibrate is not None:
         model = _with_calibration(model, calibrate, left_out, labels, f"{plural(len(folds), 'split')}")
     asked = task.settings.limits.tol if path_tol is None else path_tol
-    return Selected(C, index, table, model, left_out, walk.status, asked, path=path)
+    return Selected(C, index, table, model, left_out, walk.status, asked, path=path, missing=missing)
 
 
 def _fit_all(task: ValidationTask, C: float, walk: Walk, index: int, left: float | None) -> LinearModel:
@@ -168,7 +172,7 @@ def _with_calibration(
     if left_out is None:
         return replace(model, uncalibrated="no C was finished on all splits, so no row was scored held out")
     found = fit_calibration(kind, left_out, labels.codes, labels.weights, source=f"held out by {source}")
-    return replace(model, calibration=found)
+    return with_calibration(model, found, left_out, labels.codes, labels.weights)
 
 
 def _better(problem: Problem, solution: Solution, start: dict[str, Any]) -> Solution:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidInput, InvalidParameter
+from maxmargin.losses.table import find_loss
 from maxmargin.results.data import label_text
 from maxmargin.results.evaluation import Evaluation
 from maxmargin.results.reliability import WithInterval
 from maxmargin.selection.error_rates import clopper_pearson
+from maxmargin.training.costs import class_weights
 from maxmargin.training.model import LinearModel
 from maxmargin.training.reliability import reliability
 from maxmargin.validation import check_labels
 
 __all__ = ["evaluate"]
+
+SAME = 1e-9  # objectives of the same rows differ by less, whatever the order of their sums
 
 
 def evaluate(model: LinearModel, X: Any, y: Any, *, confidence: float = 0.95) -> Evaluation:
@@ -28,7 +33,8 @@ def evaluate(model: LinearModel, X: Any, y: Any, *, confidence: float = 0.95) ->
     X, y : rows and their labels
         Rows of a label that the model does not know count as wrong, as long as it knows any.
     confidence : float
-        Of the interval of the error.
+        Of the interval of the error; there is none for the rows that the model was fitted to, which are
+        recognised by its certificate.
 
     Examples
     --------
@@ -56,7 +62,8 @@ def evaluate(model: LinearModel, X: Any, y: Any, *, confidence: float = 0.95) ->
     counts = np.zeros((len(labels), len(model.classes)), dtype=np.intp)
     np.add.at(counts, (_places(actual, model.classes, others), np.searchsorted(model.classes, predicted)), 1)
     errors = int(np.count_nonzero(predicted != actual))
-    low, high = clopper_pearson(errors, len(actual), confidence)
+    is_training = not others.size and _are_training_rows(model, scores, actual)
+    low, high = (np.nan, np.nan) if is_training else clopper_pearson(errors, len(actual), confidence)
     return Evaluation(
         labels,
         counts,
@@ -65,7 +72,31 @@ def evaluate(model: LinearModel, X: Any, y: Any, *, confidence: float = 0.95) ->
         confidence,
         _area(scores[:, 0], actual == model.classes[-1]) if len(labels) == 2 else None,
         reliability(model, X, actual) if model.has_probabilities and not others.size else None,
+        is_training,
     )
+
+
+def _are_training_rows(model: LinearModel, scores: NDArray[np.float64], actual: NDArray[Any]) -> bool:
+    """Return whether the model has on these rows the objective that its certificates state.
+
+    No others have, but by a chance that nobody meets; rows without any loss may be missing, or be others.
+    Not told of a fit with sample weights, nor of one whose objective is the loss alone, which may be 0.
+    """
+    if not model.certificates or model.C is None or math.isinf(model.C) or model.is_weighted:
+        return False
+    codes = np.searchsorted(model.classes, actual)
+    cost = model.C * class_weights(model.class_weight, model.classes, codes, None)[codes]
+    loss = find_loss(model.loss)
+    for k, certificate in enumerate(model.certificates):
+        positive = k if len(model.certificates) > 1 else 1
+        penalty = 0.5 * float(model.coef[k] @ model.coef[k])
+        if model.offset == "penalized":
+            penalty += 0.5 * float(model.intercept[k] / model.intercept_scaling) ** 2
+        agreements = np.where(codes == positive, 1, -1) * scores[:, k]
+        objective = penalty + float(cost @ loss.value(agreements))
+        if not math.isclose(objective, certificate.objective, rel_tol=SAME):
+            return False
+    return True
 
 
 def _places(actual: NDArray[Any], classes: NDArray[Any], others: NDArray[Any]) -> NDArray[np.intp]:

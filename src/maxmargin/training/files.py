@@ -215,9 +215,9 @@ def _model(header: Header, arrays: Arrays) -> LinearModel:
         raise ValueError(f"offset {offset!r}")
 
     def each(name: str, make: Callable[[Any], Any]) -> list[Any]:
-        """One entry per problem; none for a classifier that was given, not fitted."""
+        """Return one entry per problem; without certificates, as of a classifier that was given, or none."""
         entries = [make(entry) for entry in _typed(header, name, list)]
-        if len(entries) not in (0, n_problems):
+        if len(entries) != n_problems and (entries or header["certificates"]):
             raise ValueError(f"{len(entries)} {name} for {n_problems} problems")
         return entries
 

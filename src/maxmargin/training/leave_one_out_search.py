@@ -18,6 +18,7 @@ from maxmargin.selection.cross_validation import Labels, calibrated_probabilitie
 from maxmargin.selection.held_out import log_probabilities, own_log_probabilities
 from maxmargin.selection.leave_one_out import leave_out
 from maxmargin.selection.search_by_leave_one_out import Counting, LeaveOneOutSearcher
+from maxmargin.training.calibrated import with_calibration
 from maxmargin.training.left_out_classes import compare_classes
 from maxmargin.training.model import LinearModel
 from maxmargin.training.one_vs_rest import solve_all
@@ -153,7 +154,7 @@ def _selected(
         else:
             source = "left out one by one, as estimated"
             found = fit_calibration(calibrate, left_out, labels.codes, labels.weights, source=source)
-            model = replace(model, calibration=found)
+            model = with_calibration(model, found, left_out, labels.codes, labels.weights)
     record = None if count is None else count.record
     return Selected(C, index, table, model, left_out, searcher.status, task.settings.limits.tol, record)
 

@@ -11,11 +11,9 @@ from maxmargin.problem import Problem
 from maxmargin.results.leave_one_out import REASONS, LeaveOneOut, Reason
 from maxmargin.results.solution import Status
 from maxmargin.rows import Array
+from maxmargin.selection.verdicts import sides
 
 __all__ = ["compare_classes"]
-
-_TIE = 1e-7  # leads smaller than this, relative to the largest, count as 0
-_BLUNT = 1e-3  # a bound so large, relative to the same, does not tell a tie from anything else
 
 
 def compare_classes(
@@ -26,10 +24,10 @@ def compare_classes(
     lead, bound = _lead(signs, [record.agreements for record in found], _bounds(found))
     full_lead, _ = _lead(signs, [record.full_agreements for record in found], _bounds(found))
     codes = _reasons(np.array([record.codes for record in found]))
-    scale = 1.0 + float(np.nanmax(np.abs(full_lead), initial=0.0))
     is_open = np.isin(codes, _places(Reason.FOLLOWED, Reason.REFITTED, Reason.NO_SUPPORT_VECTOR))
-    is_tied = is_open & (np.abs(lead) <= _TIE * scale) & (bound <= _BLUNT * scale)
-    is_known = is_open & ~is_tied & (np.abs(lead) > bound)  # false where the lead is NaN
+    side = sides(lead, bound)
+    is_tied = is_open & (side == 0)
+    is_known = is_open & (np.abs(side) == 1)
     codes[is_tied] = REASONS.index(Reason.TIE)
     codes[is_open & ~is_tied & ~is_known] = REASONS.index(Reason.UNDECIDED)
     errors = is_tied | (is_known & (lead < 0)) | np.isin(codes, _places(Reason.ALONE))

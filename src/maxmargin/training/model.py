@@ -142,6 +142,14 @@ class LinearModel:
     memories: list[Any] = field(default_factory=list, repr=False)
     agreement_counts: AgreementCounts | None = None
 
+    # Statuses are kept by name: some formats, skops' among them, take no Enum.
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"statuses": [status.name for status in self.statuses]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__dict__["statuses"] = [Status[name] for name in state["statuses"]]
+
     def __repr__(self) -> str:
         strength = "given" if self.C is None else f"C = {short(self.C)}"
         if self.C is not None and math.isinf(self.C):

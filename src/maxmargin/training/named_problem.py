@@ -6,6 +6,7 @@ estimator for its settings alone, fitted or not, and asks here for the problems,
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidInput
+from maxmargin.labels import classes_of
 from maxmargin.losses.table import DUAL_LOSSES
 from maxmargin.problem import Offset, Problem
 from maxmargin.rows import Array, MemoryRows
 from maxmargin.rows.cores import resolve_jobs
 from maxmargin.solvers.run import Limits
-from maxmargin.training.costs import Targets, class_weights, make_targets
+from maxmargin.training.costs import (
+    Targets,
+    check_class_weight,
+    check_largest,
+    class_weights,
+    make_targets,
+)
 from maxmargin.training.foreign_models import (
     Claim,
     is_fitted_by_us,
@@ -136,6 +144,8 @@ def targets_of(
     if claim.strength == "alpha" and value != 0:
         value = 1.0 / (check_positive("alpha", value) * labels.shape[0])
     strength = {"C" if is_C else "lam": value, "lam" if is_C else "C": None}
+    if claim.coef is None and isinstance(claim.class_weight, Mapping):
+        check_class_weight(claim.class_weight, classes_of(labels))
     targets = make_targets(labels, weights, **strength, class_weight=None, loss=loss)
     if len(targets.classes) < 2:
         raise InvalidInput(
@@ -174,7 +184,6 @@ def problems_of(rows: MemoryRows, claim: Claim, targets: Targets, weights: Array
             factor = np.where(targets.codes == positive, factor, 1.0)
         with np.errstate(over="ignore"):
             cost = targets.cost * factor
-        if not np.isfinite(cost).all():
-            raise InvalidInput("C times the weights overflows: scale the weights down.")
+        check_largest(float(cost.max(initial=0.0)))
         problems.append(Problem(rows, targets.sign(positive), cost, claim.loss, claim.offset, targets.ridge))
     return problems

@@ -67,10 +67,7 @@ def learn_exactly(
     # The strength of a regulariser is no part of the costs here: C = 1 leaves the weights as they are.
     targets = make_targets(labels, weights, C=1.0, lam=None, class_weight=class_weight, loss="hinge")
     if len(targets.classes) < 2:
-        raise InvalidInput(
-            f"y holds only one class, {targets.classes[0]!s}; a classifier needs two."
-            f"{'' if weights is None else ' Rows of weight 0 do not count.'}"
-        )
+        raise InvalidInput(f"y holds only one class, {targets.classes[0]!s}; a classifier needs two.")
     rows = MemoryRows(checked, threads=resolve_jobs(None))
     rows.norms()  # finds values that are not finite before anything else is done
     token = StopToken(max_time, threading.current_thread() is threading.main_thread())

@@ -12,7 +12,7 @@ from html import escape
 from typing import Any, Protocol, TextIO
 
 from maxmargin.results.solution import Progress
-from maxmargin.results.wording import percent
+from maxmargin.results.wording import percent, printable
 
 __all__ = ["Ticker", "tell", "watching"]
 
@@ -120,9 +120,9 @@ class Ticker:
 
     def _line(self, progress: Progress) -> str:
         label = f"{progress.label}: " if progress.label else ""
-        return (
+        return printable(
             f"{label}{progress.seconds:6.1f} s, {progress.passes:.0f} passes: "
-            f"within {percent(progress.relative_gap)} of the optimum (goal {percent(self._tol)})"
+            f"within {percent(progress.relative_gap, 'up')} of the optimum (goal {percent(self._tol)})"
         )
 
     def _share(self, gap: float) -> float:
@@ -172,7 +172,7 @@ def _bar(line: str, share: float) -> str:
 
 def tell(line: str) -> None:
     """Say before a fit what is done that takes long."""
-    print(line, file=sys.stderr, flush=True)
+    print(printable(line), file=sys.stderr, flush=True)
 
 
 def watching(

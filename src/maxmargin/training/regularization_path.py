@@ -24,6 +24,7 @@ from maxmargin.selection.path import FIT_SHARE, Course, follow_path, visit_value
 from maxmargin.training.costs import Targets, make_targets
 from maxmargin.training.one_vs_rest import solve_all
 from maxmargin.training.progress import Ticker, watching
+from maxmargin.training.scales import check_range
 from maxmargin.training.settings import Settings, limits_from, offset_from, seed_from
 from maxmargin.validation import check_choice, check_labels, check_matrix, check_positive, check_weights
 
@@ -32,6 +33,7 @@ __all__ = ["regularization_path"]
 _DEFAULT_RANGE = (1e-3, 1e2)
 # Objective and bound are subtracted: with fewer digits than this left, a path would need countless fits too.
 _LEAST_TOL = 1e-8
+_MOST_TOL = 1e6
 
 _REASONS = {
     Status.INTERRUPTED: "interrupted",
@@ -149,7 +151,7 @@ def _values(C_min: Any, C_max: Any, Cs: Any) -> list[float]:
     """Return the ends of the range, or the given values in increasing order."""
     if Cs is None:
         low, high = (
-            check_positive(name, default if value is None else _finite(name, value))
+            _checked(name, default if value is None else value)
             for name, value, default in zip(("C_min", "C_max"), (C_min, C_max), _DEFAULT_RANGE, strict=True)
         )
         if not low < high:
@@ -165,22 +167,24 @@ def _values(C_min: Any, C_max: Any, Cs: Any) -> list[float]:
         raise InvalidParameter(f"Cs must be numbers; got Cs={Cs!r}") from None
     if given.size == 0:
         raise InvalidParameter("Cs must hold at least one value of C; got none")
-    return sorted({check_positive("C", _finite("C", float(value))) for value in given})
+    return sorted({_checked("C", float(value)) for value in given})
 
 
-def _finite(name: str, value: Any) -> Any:
+def _checked(name: str, value: Any) -> float:
     if isinstance(value, (float, np.floating)) and math.isinf(value) and value > 0:
         raise InvalidParameter(
             f"{name}=inf leaves no regulariser, and no bound between two values of C: end the path at a "
             "finite C, and fit C=inf by itself"
         )
-    return value
+    return check_range(f"{name} must be", check_positive(name, value), f"got {name}={value!r}")
 
 
 def _tolerance(tol: Any) -> float:
     tol = check_positive("tol", tol)
-    if tol < _LEAST_TOL:
-        raise InvalidParameter(f"tol of a path must be at least {_LEAST_TOL:g}; got tol={tol!r}")
+    if not _LEAST_TOL <= tol <= _MOST_TOL:
+        raise InvalidParameter(
+            f"tol of a path must be between {_LEAST_TOL:g} and {_MOST_TOL:g}; got tol={tol!r}"
+        )
     return float(tol)
 
 

@@ -10,7 +10,7 @@ from maxmargin.rows import Rows, RowVector
 
 __all__ = ["remembered_beside", "settle"]
 
-_OF_EACH_ROW = ("alpha", "anchor")
+_OF_EACH_ROW = ("alpha", "anchor", "beta", "surplus", "slack")
 
 
 def remembered_beside(rows: Rows, memory: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -12,10 +12,13 @@ import math
 import numbers
 from typing import Any
 
-from maxmargin.errors import InvalidParameter
+from maxmargin.errors import InvalidParameter, MaxMarginError
 from maxmargin.validation import check_choice, check_positive
 
-__all__ = ["FORMS", "C_from", "resolve_C"]
+__all__ = ["FORMS", "C_from", "check_range", "resolve_C"]
+
+# Of C, and of C times a row's weights: within, squares of their products with a column do not overflow.
+LEAST, MOST = 1e-100, 1e100
 
 # name: (what the form minimises, C for value v and total weight n)
 FORMS = {
@@ -74,12 +77,21 @@ def resolve_C(C: Any, lam: Any, total_weight: float, loss: str) -> float:  # noq
             )
         if _is_number(lam) and lam == 0:
             return _unregularised("lam=0", loss)
-        return 1.0 / (float(check_positive("lam", lam)) * total_weight)
+        divisor = float(check_positive("lam", lam)) * total_weight
+        value = math.inf if divisor == 0 else 1.0 / divisor
+        return check_range("lam must be such that C = 1/(lam · n) is", value, f"got lam={lam!r}")
     if C is None:
         return 1.0
     if _is_number(C) and math.isinf(C) and C > 0:
         return _unregularised("C=inf", loss)
-    return float(check_positive("C", C))
+    return check_range("C must be", float(check_positive("C", C)), f"got C={C!r}")
+
+
+def check_range(rule: str, value: float, found: str, error: type[MaxMarginError] = InvalidParameter) -> float:
+    """Return a C, or a C times weights, or refuse one whose products would leave floating point."""
+    if LEAST <= value <= MOST:
+        return value
+    raise error(f"{rule} between {LEAST:g} and {MOST:g}; {found}")
 
 
 def _is_number(value: Any) -> bool:

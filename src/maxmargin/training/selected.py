@@ -41,6 +41,8 @@ class Selected:
         The errors at that C, example by example, where they were counted.
     path : Path or None
         The path of all rows, where C was looked for in a range.
+    missing : str
+        What to say of splits that had no row of some class to train on; empty where all had.
     """
 
     C: float
@@ -52,6 +54,7 @@ class Selected:
     search_tol: float
     leave_one_out: LeaveOneOut | None = None
     path: Path | None = None
+    missing: str = ""
 
     def warning(self, tol: float) -> str | None:
         """Return what to say of fits that were not finished or not certified, or None."""
@@ -71,7 +74,7 @@ class Selected:
         gaps = table.relative_gaps
         if not (gaps > tol).any():
             return ""
-        count, worst = int(np.count_nonzero(gaps > tol)), percent(float(gaps.max()))
+        count, worst = int(np.count_nonzero(gaps > tol)), percent(float(gaps.max()), "up")
         return (
             f"{plural(count, 'fit')} of {gaps.size} within the splits missed the {chosen_percent(tol)} asked "
             f"for by tol; the worst is within {worst} of its optimum. Scale the columns to similar ranges, "
@@ -83,6 +86,6 @@ class Selected:
         if self.model is None or self.model.status is None or proof is None or proof.relative_gap <= tol:
             return ""
         return (
-            f"The model at C = {short(self.C)} is within {percent(proof.relative_gap)} of the optimum, not "
-            f"the {chosen_percent(tol)} asked for by tol: {self.model.status.value}."
+            f"The model at C = {short(self.C)} is within {percent(proof.relative_gap, 'up')} of the optimum, "
+            f"not the {chosen_percent(tol)} asked for by tol: {self.model.status.value}."
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import time
 from collections.abc import Callable
@@ -9,14 +10,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError
+from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError, UnreadableFile
 from maxmargin.inputs.disk_rows import DiskRows
 from maxmargin.inputs.mapped_rows import MappedRows
 from maxmargin.inputs.memory_sizes import held_memory
+from maxmargin.inputs.packed_records import DamagedFile
 from maxmargin.inputs.pass_journal import OtherFit, PassJournal, open_journal
 from maxmargin.inputs.row_store import RowStore
-from maxmargin.results.solution import Plan, Status
+from maxmargin.inputs.warn_caller import warn_caller
+from maxmargin.problem import Problem
+from maxmargin.results.solution import Plan, Solution, Status
 from maxmargin.solvers.choose import SOLVERS
+from maxmargin.solvers.run import certified_again
 from maxmargin.training.checkpoints import Checkpoints
 from maxmargin.training.memory_plan import MemoryPlan, plan_memory
 from maxmargin.training.model import LinearModel
@@ -24,7 +29,7 @@ from maxmargin.training.one_vs_rest import solve_all
 from maxmargin.training.remembered import settle
 from maxmargin.training.settings import Settings
 from maxmargin.training.solved_model import model_of
-from maxmargin.training.stored_targets import stored_targets
+from maxmargin.training.stored_targets import StoredTargets, stored_targets
 
 __all__ = ["fit_stored", "memory_plan", "refuse_calibration"]
 
@@ -33,6 +38,14 @@ __all__ = ["fit_stored", "memory_plan", "refuse_calibration"]
 # an array of numbers for each row, and no system of as many equations as there are columns.
 _MANY_COLUMNS = 2_000
 _FEW_ROWS_A_COLUMN = 4
+
+# A disk that is full or failing; whatever else goes wrong in a fit is not about its files.
+_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+# What a fit may stumble over whose journal was tampered with. If it was something else it comes again.
+_SIGNS_OF_DAMAGE = (DamagedFile, ArithmeticError, ValueError, TypeError, LookupError, AssertionError)
+
+_ROUNDING = 1e-9  # by which two passes over the same point may differ, and far more
 
 
 def fit_stored(
@@ -115,19 +128,27 @@ def _fit_by_passes(
 
     def fit(settings: Settings) -> LinearModel:
         rows = DiskRows(store, threads=settings.threads, condensed_bytes=condensed, journal=journal)
-        return _fit(rows, store, settings, costs, memories)
+        targets, solutions = _solved(rows, store, settings, costs, memories)
+        if journal is not None and journal.is_resumed:
+            rows = DiskRows(store, threads=settings.threads, condensed_bytes=condensed)
+            targets, solutions = _confirmed(rows, store, settings, costs, solutions)
+        return model_of(solutions, targets, settings, rows)
 
-    if journal is None:
-        return fit(settings)
     try:
-        model = _repeated(fit, settings, journal, len(store.classes))
-    except MaxMarginError:
+        model = fit(settings) if journal is None else _repeated(fit, settings, journal, len(store.classes))
+    except BaseException as error:
+        if journal is not None and isinstance(error, MaxMarginError):
+            journal.remove()
+        elif journal is not None:  # a full disk, say, or Ctrl-C: what is known by now is worth keeping
+            journal.close()
+        if isinstance(error, DamagedFile) or (isinstance(error, OSError) and error.errno in _DISK_ERRORS):
+            raise UnreadableFile(
+                f"the per-row arrays of a fit to {store.folder} cannot be kept on disk: "
+                f"{error.strerror or error}. Make room, or use another disk, and start the same fit again"
+            ) from error
+        raise
+    if journal is not None:
         journal.remove()
-        raise
-    except BaseException:  # a full disk, say: what is known by now is worth keeping
-        journal.close()
-        raise
-    journal.remove()
     return model
 
 
@@ -140,6 +161,8 @@ def _repeated(
     further with more time; or it is another fit.
     """
     furthest = -1
+    if journal.damage:
+        _say_afresh(journal.folder.path, journal.damage)
     while True:
         began = time.perf_counter()
         try:
@@ -147,13 +170,51 @@ def _repeated(
         except OtherFit:
             took, limits = time.perf_counter() - began, settings.limits
             if limits.max_time is None or journal.n_repeated <= furthest:
-                journal.clear()  # say, of another release: nothing is lost but time
+                _say_afresh(journal.folder.path, "its journal is of another release, or of other rows")
+                journal.clear()  # nothing is lost but time
                 continue
             furthest = journal.n_repeated
             # The first class has its share of the time, and may keep half of it for the last certificate.
             more = limits.max_time + 4 * n_classes * took
             settings = replace(settings, limits=replace(limits, max_time=more))
             journal.rewind()
+        except _SIGNS_OF_DAMAGE as error:
+            if not journal.is_resumed:
+                raise
+            _say_afresh(journal.folder.path, error)
+            journal.clear()
+
+
+def _say_afresh(folder: Path, why: str | Exception) -> None:
+    warn_caller(UserWarning(f"{folder}: the fit that was ended cannot go on and starts afresh; {why}"))
+
+
+def _confirmed(
+    rows: DiskRows, store: RowStore, settings: Settings, costs: dict[str, Any], solutions: list[Solution]
+) -> tuple[StoredTargets, list[Solution]]:
+    """Return what a resumed fit found with certificates that owe nothing to its journal.
+
+    Of what is in the journal only the points themselves are taken: labels, weights, rows are read again. If
+    the points are not as good as was written down, the journal does not belong to these rows.
+    """
+    rows.norms()
+    targets = stored_targets(rows, store.classes, loss=settings.loss, **costs)
+    if len(targets.positives) != len(solutions):
+        raise DamagedFile("its journal is of other rows")
+    found = []
+    for positive, solution in zip(targets.positives, solutions, strict=True):
+        sign = targets.sign(positive)
+        problem = Problem(rows, sign, targets.cost, settings.loss, settings.offset, targets.ridge)
+        again = certified_again(problem, solution)
+        claimed, proved = solution.certificate, again.certificate
+        is_as_good = abs(proved.objective - claimed.objective) <= _ROUNDING * claimed.objective
+        if solution.status is Status.SOLVED:
+            is_as_good = is_as_good and proved.relative_gap <= settings.limits.tol
+        # A fit that was cut short is not begun again, whatever it is worth.
+        if not is_as_good and solution.status not in (Status.MAX_TIME, Status.INTERRUPTED, Status.STOPPED):
+            raise DamagedFile("its journal is of other rows")
+        found.append(again)
+    return targets, found
 
 
 def _fit_by_descent(
@@ -167,28 +228,23 @@ def _fit_by_descent(
 
     What was saved stays where the time was up, so that the same fit goes on from there another time.
     """
-    saved = Checkpoints(_folder_of(store, settings, costs))
+    saved = Checkpoints(_folder_of(store, settings, costs), (store.n_rows, store.n_columns))
     n_problems = 1 if len(store.classes) == 2 else len(store.classes)
     rows = MappedRows(store, threads=settings.threads, condensed_bytes=condensed)
-    model = _fit(
-        rows,
-        store,
-        replace(settings, checkpoint=saved.save),
-        costs,
-        memories or saved.memories(n_problems),
-    )
+    settings = replace(settings, checkpoint=saved.save)
+    targets, solutions = _solved(rows, store, settings, costs, memories or saved.memories(n_problems))
+    model = model_of(solutions, targets, settings, rows)
     if not {Status.MAX_TIME, Status.INTERRUPTED} & set(model.statuses):
         saved.remove()
     return model
 
 
-def _fit(
+def _solved(
     rows: MappedRows, store: RowStore, settings: Settings, costs: dict[str, Any], memories: list[Any] | None
-) -> LinearModel:
+) -> tuple[StoredTargets, list[Solution]]:
     rows.norms()  # finds values that are not finite before anything else is done
     targets = stored_targets(rows, store.classes, loss=settings.loss, **costs)
-    solutions = solve_all(rows, targets, replace(settings, threads=1), memories)
-    return model_of(solutions, targets, settings, rows)
+    return targets, solve_all(rows, targets, replace(settings, threads=1), memories)
 
 
 def refuse_calibration(calibrate: str | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,7 +14,13 @@ from maxmargin._core import Block, StopToken
 from maxmargin.errors import InvalidInput
 from maxmargin.rows import Rows, RowVector
 from maxmargin.rows.joins import JoinsNothing
-from maxmargin.training.costs import ClassesAndCosts, class_weights_of, stated_class_weight
+from maxmargin.training.costs import (
+    ClassesAndCosts,
+    check_class_weight,
+    check_largest,
+    class_weights_of,
+    stated_class_weight,
+)
 from maxmargin.training.scales import resolve_C
 
 __all__ = ["LabelledRows", "StoredTargets", "stored_targets"]
@@ -56,14 +63,19 @@ def stored_targets(
     if rows.n_rows > 0 and total == 0:
         raise InvalidInput("all sample weights are zero: there is no row to learn from.")
     places = np.flatnonzero(totals > 0)
+    if len(places) == 1:
+        raise InvalidInput(
+            f"weights of 0 leave rows of one class only, {classes[places[0]]!s}; a classifier needs two."
+        )
+    if isinstance(class_weight, Mapping):
+        check_class_weight(class_weight, classes)
     value = resolve_C(C, lam, total, loss)
     per_class = class_weights_of(class_weight, classes[places], totals[places])
     with np.errstate(over="ignore"):  # refused below, by name
         costs = np.zeros(len(classes))
         costs[places] = (1.0 if math.isinf(value) else value) * per_class
         largest = costs * heaviest
-    if not np.isfinite(largest).all():
-        raise InvalidInput("C times the weights overflows: scale the weights down.")
+    check_largest(float(largest.max(initial=0.0)))
     cost = rows.zeros()
     rows.reduce(_Cost(costs), cost, *beside)
     stated = stated_class_weight(class_weight, classes[places], per_class)
@@ -86,7 +98,14 @@ class _Weigh:
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Weights:
         labels, *weights = pieces
         if len(labels) and not 0 <= labels.min() <= labels.max() < self.n_classes:
-            raise InvalidInput("a row's label is none of the classes: the file of labels is damaged")
+            raise InvalidInput(
+                "a row's label is none of the classes: the file of labels is damaged; store the rows again"
+            )
+        if weights and not (np.isfinite(weights[0]).all() and weights[0].min(initial=0.0) >= 0):
+            raise InvalidInput(
+                "a row's weight is not a finite number of at least 0: the file of weights is damaged; store "
+                "the rows again"
+            )
         counted = np.bincount(labels, weights=weights[0] if weights else None, minlength=self.n_classes)
         totals = counted.astype(np.float64)
         if not weights:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,17 +14,20 @@ from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.losses.table import DUAL_LOSSES
 from maxmargin.problem import Problem
 from maxmargin.results.solution import Progress
+from maxmargin.results.wording import plural
 from maxmargin.rows import Array, MemoryRows
 from maxmargin.rows.cores import resolve_jobs
 from maxmargin.selection.cross_validation import Labels
 from maxmargin.selection.folds import Fold, Pace
 from maxmargin.training.costs import Targets, make_targets
+from maxmargin.training.scales import check_range
 from maxmargin.training.settings import Settings, limits_from, offset_from, seed_from
 from maxmargin.validation import check_choice, check_labels, check_matrix, check_weights
 
 __all__ = ["ValidationTask", "check_Cs", "validation_task"]
 
 _LEAST_C, _MOST_C = 1e-4, 1e4  # of a grid that is given by its number of points
+_MOST_POINTS = 10_000
 _PER_DECADE = 10  # values of C at which a range is judged
 
 
@@ -74,8 +77,8 @@ class ValidationTask:
         limits = replace(own.limits, max_time=max_time)
         return Pace(own.solver, limits, own.threads, own.seed, own.watch, keep_weights)
 
-    def fold(self, split: int, train: Any, test: Any, threads: int) -> tuple[Fold, NDArray[np.intp]]:
-        """Return a split as problems at C = 1, and the numbers of the classes that it learns from.
+    def fold(self, split: int, train: Any, test: Any, threads: int) -> Fold:
+        """Return a split as problems at C = 1.
 
         "balanced" class weights are those of the split's own training rows, as a fit of them would have them.
         """
@@ -92,14 +95,31 @@ class ValidationTask:
         if len(targets.classes) < 2:
             raise InvalidInput(
                 f"split {split} (counted from 0) trains on one class only, {targets.classes[0]!s}: use "
-                "stratified splits, or fewer of them."
+                "StratifiedKFold, which has rows of every class in every split, or fewer splits."
             )
         rows = self.rows.on_threads(threads)
         problems = [
             Problem(rows, targets.sign(positive), targets.cost, self.settings.loss, self.settings.offset)
             for positive in targets.positives
         ]
-        return Fold(problems, held_out), np.searchsorted(self.targets.classes, targets.classes)
+        return Fold(problems, held_out, np.searchsorted(self.targets.classes, targets.classes))
+
+    def missing_classes(self, folds: Sequence[Fold]) -> str:
+        """Return what to say of splits that hold out rows of a class and train on none; else nothing."""
+        found = []
+        for split, fold in enumerate(folds):
+            held_out = fold.held_out[self.judged.weights[fold.held_out] > 0]
+            missing = np.setdiff1d(self.targets.codes[held_out], fold.classes)
+            if len(missing):
+                names = ", ".join(str(label) for label in self.targets.classes[missing])
+                found.append(f"split {split} has no row of {names}")
+        if not found:
+            return ""
+        shown = "; ".join(found[:3]) + ("; …" if len(found) > 3 else "")
+        return (
+            f"{plural(len(found), 'split')} of {len(folds)} held out rows of a class and trained on none, so "
+            f"that all of them count as errors ({shown}, counted from 0). Use StratifiedKFold, or shuffle."
+        )
 
 
 def _indices(what: str, split: int, chosen: Any, n_rows: int) -> NDArray[np.intp]:
@@ -172,8 +192,9 @@ def check_Cs(Cs: Any) -> tuple[NDArray[np.float64], bool]:  # noqa: N802 - C is 
     (21, array([ 0.1, 10. ]), True)
     """
     if isinstance(Cs, (int, np.integer)) and not isinstance(Cs, bool):
-        if Cs < 1:
-            raise InvalidParameter(f"Cs must be at least one point; got Cs={Cs!r}")
+        if not 1 <= Cs <= _MOST_POINTS:
+            rule = "at least one point" if Cs < 1 else f"at most {_MOST_POINTS:,} points"
+            raise InvalidParameter(f"Cs must be {rule}; got Cs={Cs!r}")
         return np.geomspace(_LEAST_C, _MOST_C, int(Cs)) if Cs > 1 else np.array([1.0]), False
     is_range = isinstance(Cs, (tuple, list)) and len(Cs) == 3 and Cs[1] is ...
     try:
@@ -185,6 +206,8 @@ def check_Cs(Cs: Any) -> tuple[NDArray[np.float64], bool]:  # noqa: N802 - C is 
             "Cs must be a whole number of points, a list of positive numbers, or a range such as "
             f"(1e-3, ..., 1e2); got Cs={Cs!r}"
         )
+    for value in (values.min(), values.max()):
+        check_range("Cs must be", float(value), f"got {value:g}")
     if not is_range:
         return values, False
     low, high = values

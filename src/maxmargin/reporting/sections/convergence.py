@@ -69,7 +69,7 @@ def _table(history: History, name: str) -> Table:
             digits(passes),
             digits(objective, 7),
             digits(bound, 7),
-            percent(gap) if np.isfinite(gap) else "unknown",
+            percent(gap, "up") if np.isfinite(gap) else "unknown",
         ]
         for passes, objective, bound, gap in zip(
             history.passes, history.objective, history.bound, _gaps(history), strict=True

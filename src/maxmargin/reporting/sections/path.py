@@ -26,7 +26,7 @@ def path_section(evidence: Evidence) -> Section:
     points = _points(evidence, C)
     lead = [
         "C is the price of an error against the width of the margin. The model was refitted over a range of "
-        f"C around its own {short(C)}: {_certified(path)}. Training errors fall as C grows; errors of rows "
+        f"C around its own {short(C)}: {_certified(path)}. {_training_errors(path)}; errors of rows "
         "that are left out show what that is worth."
     ]
     best = _best(points, C)
@@ -56,6 +56,20 @@ def _certified(path: Path) -> str:
         fits = plural(path.n_fits, "fit")
         return f"{fits} prove every C from {low} to {high} within {chosen_percent(path.tol)} of its optimum"
     return f"{plural(path.n_fits, 'fit')}, and what lies between them is not proved everywhere"
+
+
+def _training_errors(path: Path) -> str:
+    """Say what becomes of the training errors as C grows."""
+    errors = path.training_error
+    changes = np.diff(errors)
+    if not changes.any():
+        return f"The training error is {percent(float(errors[0]))} at every C"
+    if (changes <= 0).all() or (changes >= 0).all():
+        return f"Training errors {'fall' if errors[-1] < errors[0] else 'rise'} as C grows"
+    least = int(np.argmin(errors))
+    ends = f"from {percent(float(errors[0]))} to {percent(float(errors[-1]))}"
+    lowest = f"{percent(float(errors[least]))} at C = {digits(path.C[least], 3)}"
+    return f"The training error goes {ends} as C grows, up and down, and is lowest, {lowest}"
 
 
 def _best(points: list[LeftOutAt], C: float) -> str:
@@ -124,7 +138,7 @@ def _row(path: Path, points: list[LeftOutAt], C: float) -> list[str]:
     if k == len(path.C) or path.C[k] != C:
         return [digits(C), "", left, "", "", ""]
     support = "" if path.n_support is None else f"{int(path.n_support[k]):,}"
-    gap = percent(float(path.gaps[k]))
+    gap = percent(float(path.gaps[k]), "up")
     return [digits(C), percent(path.training_error[k]), left, digits(path.margin[k]), support, gap]
 
 

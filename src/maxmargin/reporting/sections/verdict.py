@@ -104,7 +104,7 @@ def _accuracy(evidence: Evidence) -> Accuracy:
         suspects = evidence.suspects.value
         is_estimated = suspects is not None and suspects.left_out is not None
         estimated = suspects.n_at_odds if suspects is not None and is_estimated else None
-        return _by_leave_one_out(left_out, estimated)
+        return _by_leave_one_out(left_out, estimated, evidence.subject.is_preprocessed)
     right = float((evidence.subject.examined.lead > 0).mean())
     return Accuracy(
         headline=accuracy_text(right),
@@ -135,13 +135,16 @@ def _on_held_out_rows(evidence: Evidence) -> Accuracy | None:
     )
 
 
-def _by_leave_one_out(left_out: LeaveOneOut, estimated: int | None) -> Accuracy:
+def _by_leave_one_out(left_out: LeaveOneOut, estimated: int | None, is_preprocessed: bool) -> Accuracy:
     """Return the exact count, or what is proved of it, with an estimate of the rest where there is one."""
     n = left_out.n_examples
     high, low = 1 - left_out.n_errors / n, 1 - (left_out.n_errors + left_out.n_undecided) / n
     is_decided = left_out.n_undecided == 0
     between = f"{accuracy_text(low)} to {accuracy_text(high)}"
     warning = f" But {left_out.warning()}" if left_out.warning() else ""
+    if is_preprocessed:
+        warning = f" The steps before the classifier were fitted with the row that is left out.{warning}"
+    of_what = " for the classifier" if is_preprocessed else ""
     if not is_decided and estimated is not None:
         guess = min(max(1 - estimated / n, low), high)
         return Accuracy(
@@ -156,7 +159,9 @@ def _by_leave_one_out(left_out: LeaveOneOut, estimated: int | None) -> Accuracy:
     return Accuracy(
         headline=accuracy_text(high) if is_decided else between,
         basis=f"right on {plural(n, 'row')} when each is left out of the fit",
-        worth="Leave-one-out, exact: an estimate for new rows, without an interval." + undecided + warning,
+        worth=f"Leave-one-out, exact{of_what}: an estimate for new rows, without an interval."
+        + undecided
+        + warning,
         interval=None if is_decided else (low, high),
         value=high,
     )

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
-from maxmargin.solvers.exact_arithmetic import Integers
+from maxmargin.problem.exact_arithmetic import Integers
 
 __all__ = ["independent_columns", "solve_from_left"]
 

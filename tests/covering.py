@@ -1,0 +1,69 @@
+"""Covering arrays: of a product of factors, the fewest cases in which every pair of values meets.
+
+What breaks usually needs one value, or two of different factors together, seldom three (Kuhn, Wallace and
+Gallo, "Software fault interactions and implications for software testing", IEEE TSE 30, 2004). So
+``make test`` runs a covering array of each large product, and ``make test-all`` the whole of it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations, product
+from typing import Any
+
+import pytest
+
+
+def every_pair(where: Callable[..., bool] | None = None, **factors: Iterable[Any]) -> pytest.MarkDecorator:
+    """Parametrize a test over the product of the factors; cases beyond a covering array are slow.
+
+    `where` takes the values of one case, in the order of the factors, and says whether there is such a case.
+    """
+    values = [list(factor) for factor in factors.values()]
+    places = [
+        place
+        for place in product(*(range(len(factor)) for factor in values))
+        if where is None or where(*_at(values, place))
+    ]
+    assert places, f"no case is left of the product of {', '.join(factors)}"
+    chosen = covering_array(places)
+    params = [
+        pytest.param(*_at(values, place), marks=() if number in chosen else pytest.mark.slow)
+        for number, place in enumerate(places)
+    ]
+    return pytest.mark.parametrize(tuple(factors), params)
+
+
+def _at(values: list[list[Any]], place: tuple[int, ...]) -> list[Any]:
+    return [factor[i] for factor, i in zip(values, place, strict=True)]
+
+
+def covering_array(cases: Sequence[tuple[int, ...]]) -> set[int]:
+    """Return the numbers of a few cases that hold every pair of values found in any of them.
+
+    Greedy: always the first of those with most pairs that are still missing. With one factor, or with two,
+    that is all of them.
+    """
+    missing = {pair for case in cases for pair in _pairs(case)}
+    chosen: set[int] = set()
+    # What a case adds never grows, so one whose count is still right when it comes up is the best.
+    queue = [(-len(_pairs(case)), number) for number, case in enumerate(cases)]
+    heapq.heapify(queue)
+    while missing:
+        _, number = heapq.heappop(queue)
+        adds = missing.intersection(_pairs(cases[number]))
+        entry = (-len(adds), number)
+        if queue and entry > queue[0]:
+            if adds:
+                heapq.heappush(queue, entry)
+            continue
+        chosen.add(number)
+        missing -= adds
+    return chosen
+
+
+def _pairs(case: tuple[int, ...]) -> list[tuple[Any, ...]]:
+    """Return the pairs of a case; the value itself where there is only one factor."""
+    values = list(enumerate(case))
+    return list(combinations(values, 2)) if len(values) > 1 else [tuple(values)]
