@@ -352,10 +352,11 @@ class PreciseTerms:
     @property
     def most_negative(self) -> float: ...
 
-def precise_terms(loss: str, block: Block, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], v_high: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], v_low: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], mean: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> PreciseTerms:
-    """
-    Losses, dual value and balance in twice the precision; v += X'(s α) and mean += X'α.
-    """
+    @property
+    def furthest2(self) -> float: ...
+
+def precise_terms(loss: str, block: Block, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, origin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], v_high: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], v_low: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> PreciseTerms:
+    """Losses, dual value and balance in twice the precision; v += X'(s α)."""
 
 def precise_norm2(high: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], low: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], factor: tuple[float, float]) -> tuple[float, float]:
     """
