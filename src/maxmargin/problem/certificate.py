@@ -196,10 +196,10 @@ def _in_double_precision(
         # A logistic term is a few operations, some of which magnify the errors of others.
         terms=_UNIT * (8.0 if problem.dual.quadratic is not None else 1024.0),
     )
-    numbers = np.array([inner(w, w), terms.loss, terms.dual, terms.balance, inner(seen.v, seen.v), b])
+    numbers = np.array([inner(w, w), terms.loss, terms.dual, terms.balance, inner(seen.v, seen.v)])
     if not np.isfinite(numbers).all():
         return certificate_of("duality", math.inf, 0.0, math.inf)
-    squares, loss, dual, balance, pull, _ = (Fraction(number) for number in numbers.tolist())
+    squares, loss, dual, balance, pull = (Fraction(number) for number in numbers.tolist())
     values = _Values(squares / 2, loss, dual, balance, pull / 2, total)
     return _conclude(problem, errors, values, b, _reach(problem, seen), _largest_norm(problem))
 
@@ -382,7 +382,8 @@ def _conclude(
     penalty = (Fraction(b) / Fraction(offset.scale)) ** 2 / 2 if offset.kind == "penalized" else Fraction(0)
     squares, loss, dual, pull = (float(x) for x in (values.squares, values.loss, values.dual, values.pull))
     size = largest_norm * math.sqrt(2.0 * squares)
-    agreement_error = errors.score * (size + abs(b)) if size > 0 else 0.0  # the scores of w = 0 are exact
+    # The scores of w = 0 are exact, and so are agreements with an infinite offset.
+    agreement_error = errors.score * (size + abs(b)) if size > 0 and math.isfinite(b) else 0.0
     objective_error = (
         (errors.sums + errors.score) * (squares + float(penalty))
         + (errors.sums + errors.terms) * loss

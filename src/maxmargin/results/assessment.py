@@ -111,6 +111,6 @@ class Assessment(Readable):
             return f"at {place} to rounding, within {magnitude(high)}"
         if high <= _TINY or low == 0:
             return f"within {percent(high, 'up')} of {place}"
-        if percent(low, "down") != percent(high, "up"):
+        if percent(low) != percent(high):
             return f"between {percent(low, 'down')} and {percent(high, 'up')} above {place}"
         return f"{percent(high)} above {place}"
