@@ -34,12 +34,14 @@ Vector products(const Vector& x, std::int64_t n, std::int64_t d, double constant
 struct Line {
     Vector x{0, 1, 3, 4};
     std::vector<std::int8_t> sign{-1, -1, 1, 1};
-    Vector cost{10, 10, 10, 10}, alpha{0, 0.5, 0.5, 0}, agreement{2, 1, 1, 2};
+    Vector cost{10, 10, 10, 10}, alpha{0, 0.5, 0.5, 0}, agreement{2, 1, 1, 2}, rounding{0, 0, 0, 0};
     Vector k = products(x, 4, 1, 1.0);
+    double product_error = 1e-15;
 
     FullFit fit(std::int64_t watched = 4) const {
         const DualRows rows{k.data(), sign.data(), cost.data(), 4};
-        return {rows, alpha.data(), agreement.data(), -2.0, 1.0, 0.0, true, watched};
+        return {rows, alpha.data(),    agreement.data(), -2.0, 1.0,
+                0.0,  rounding.data(), product_error,    true, watched};
     }
 };
 
