@@ -21,6 +21,7 @@ from maxmargin.results.data import label_text
 from maxmargin.results.parameters import attribute_of
 from maxmargin.results.table import frame_of
 from maxmargin.results.wording import plural
+from maxmargin.validation import refuse_masked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -223,6 +224,7 @@ def _coefficients(model: Any) -> tuple[Array, Any]:
     else:
         coef, labels = attribute_of(last, "coef"), attribute_of(last, "classes", needed=False)
     dense = coef.toarray() if hasattr(coef, "toarray") else coef
+    refuse_masked("coef", dense)
     matrix = np.atleast_2d(np.asarray(dense, dtype=np.float64))
     if not np.isfinite(matrix).all():
         raise InvalidInput("the coefficients must be finite; they contain NaN or infinity.")

@@ -29,7 +29,7 @@ class RowProducts:
         many rows as columns and one more are independent. 0 for the other offsets; a penalised one is part
         of the rows themselves.
     error : float
-        How far a product may be off by rounding, in units of the norms of its rows, before the constant is added.
+        How far a product may be off by rounding before the constant is added, in units of its rows' norms.
     """
 
     matrix: Array
