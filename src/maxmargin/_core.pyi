@@ -532,9 +532,9 @@ def row_gram(block: Block, first: int, last: int, products: Annotated[NDArray[nu
 class RemovalPath:
     """The optimum of a hinge problem, from which rows can be left out."""
 
-    def __init__(self, products: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], agreement: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, constant: float, residual2: float, has_free_offset: bool, n_watched: int) -> None:
+    def __init__(self, products: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], agreement: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, constant: float, residual2: float, rounding: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], product_error: float, has_free_offset: bool, n_watched: int) -> None:
         """
-        products: x . x of all pairs of rows, plus a constant; residual2: |w - sum of s alpha x|^2; n_watched: how many rows, the first ones, are near the margin.
+        products: x . x of all pairs of rows, plus a constant; residual2: |w - sum of s alpha x|^2; rounding: how far each agreement may be off; product_error: the same of a product, as a share; n_watched: how many rows, the first ones, are near the margin.
         """
 
     def alpha(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:

@@ -12,12 +12,19 @@ from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
 
 from maxmargin import (
+    CoefficientsDisplay,
     LeastSquaresClassifier,
     LinearClassifier,
     LinearSVM,
     LinearSVMCV,
     LogisticRegression,
+    MarginHistogramDisplay,
+    certify,
+    compare,
+    empirical_risk,
     leave_one_out,
+    reliability,
+    save_data,
     train,
 )
 from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError, NoFiniteOptimum
@@ -147,6 +154,41 @@ def test_data(name, estimator):
         warnings.simplefilter("error")  # an error is enough; nothing warns on the way to it
         with pytest.raises(ValueError, match=message):
             type(estimator)().fit(rows, labels, weights)
+
+
+MASKED_X, MASKED_Y = np.ma.masked_equal(X, X[4, 2]), np.ma.masked_array(Y, mask=Y == 1)
+MASKED_COEF = np.ma.masked_array([1.0, 2.0, 3.0], mask=[0, 1, 0])
+NAMED = {"loss": "hinge", "C": 1.0}
+JUDGED = {
+    "predict": (lambda model: model.predict(MASKED_X), "X"),
+    "score": (lambda model: model.score(X, MASKED_Y), "y"),
+    "score, weights": (lambda model: model.score(X, Y, sample_weight=MASKED_Y), "sample_weight"),
+    "agreements": (lambda model: model.to_model().agreements(X, MASKED_Y), "y"),
+    "certify": (lambda model: certify(model, MASKED_X, Y), "X"),
+    "certify, coef": (lambda _: certify(MASKED_COEF, X, Y, **NAMED), "coef"),
+    "certify, intercept": (lambda _: certify(X[0], X, Y, intercept=MASKED_COEF[1:2], **NAMED), "intercept"),
+    "risk": (lambda _: empirical_risk(MASKED_COEF, 0.0, X, 2 * Y - 1), "coef"),
+    "compare": (lambda model: compare({"one": model}, X, MASKED_Y), "y"),
+    "compare, coef": (lambda _: compare({"one": (MASKED_COEF, 0.0)}, X, Y), "θ"),
+    "given": (lambda _: LinearClassifier.from_parameters(MASKED_COEF, 0.0, classes=[0, 1]), "coef"),
+    "save": (lambda _: save_data(MASKED_X, "never.csv", y=Y), "X"),
+    "save, labels": (lambda _: save_data(X, "never.csv", y=MASKED_Y), "y"),
+    "reliability": (lambda _: reliability(np.ma.masked_array(0.5 * ONES, mask=Y == 1), Y), "probabilities"),
+    "histogram": (lambda model: MarginHistogramDisplay.from_estimator(model, MASKED_X, Y), "X"),
+    "histogram, labels": (lambda model: MarginHistogramDisplay.from_estimator(model, X, MASKED_Y), "y"),
+    "coefficients": (lambda model: CoefficientsDisplay.from_estimator(model, X=MASKED_X), "X"),
+    "coefficients, coef": (lambda _: CoefficientsDisplay.from_estimator((MASKED_COEF, 0.0)), "coef"),
+}
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_nothing_forgets_a_mask(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ask, what = JUDGED[name]
+    model = LinearSVM().fit(X, Y)
+    with pytest.raises(InvalidInput, match=f"^{what} contains masked values, the first in "):
+        ask(model)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass")
