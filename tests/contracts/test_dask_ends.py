@@ -121,7 +121,9 @@ def test_time_is_kept_when_a_worker_hangs(client, impatient):
     X, y = example()
     with (
         hanging(client) as (watch, seen),
-        pytest.warns(ClusterWarning, match=r"max_time, and no answer has come from worker .* at tcp://.* for 0.7 s"),
+        pytest.warns(
+            ClusterWarning, match=r"max_time, and no answer has come from worker .* at tcp://.* for 0.7 s"
+        ),
         pytest.warns(ConvergenceWarning, match="max_time"),
     ):
         model = train(X, y, tol=1e-15, solver="interior_point", max_time=4, watch=watch, client=client)
