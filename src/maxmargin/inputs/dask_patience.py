@@ -83,7 +83,8 @@ class Patience:
 
     def __init__(self, client: Any, deadline: float | None = None) -> None:
         self.client = client
-        self._scheduler = client.scheduler.address
+        address = getattr(client.scheduler, "address", None)  # none of a client that is closed
+        self._scheduler = "the Dask scheduler" if address is None else f"the Dask scheduler at {address}"
         self._deadline = deadline
         self._timeout = worker_timeout()
         self._told_after = min(TOLD_AFTER, self._timeout / 2)
@@ -118,8 +119,8 @@ class Patience:
 
     def _connection_lost(self) -> RowsLost:
         return RowsLost(
-            f"the connection to the Dask scheduler at {self._scheduler} was lost, and with it the rows: the "
-            "scheduler has ended, or cannot be reached. Start it and its workers again, then fit"
+            f"the connection to {self._scheduler} was lost, and with it the rows: the scheduler "
+            "has ended, or cannot be reached. Start it and its workers again, then fit"
         )
 
     def workers(self, token: StopToken) -> dict[str, int]:
@@ -265,7 +266,7 @@ class Patience:
 
     def _listed(self, addresses: list[str], names: dict[str, Any]) -> str:
         if addresses == [SCHEDULER]:
-            return f"the Dask scheduler at {self._scheduler}"
+            return self._scheduler
         named = (
             f"worker {names[address]} at {address}" if names.get(address, address) != address else address
             for address in sorted(addresses)
