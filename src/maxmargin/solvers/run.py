@@ -20,7 +20,7 @@ from maxmargin.results.certificate import Certificate
 from maxmargin.results.solution import History, Plan, Progress, Solution, Status
 from maxmargin.rows import inner
 from maxmargin.solvers.base import Solver, Step
-from maxmargin.solvers.choose import SOLVERS, choose
+from maxmargin.solvers.choose import choose, others
 
 __all__ = ["Limits", "certified_again", "run"]
 
@@ -33,6 +33,7 @@ _NOTHING = np.zeros(0)
 _GROWTH = 2.0
 _FIRST_CHECK = 16.0
 _MOST_WHILE_GOING_ON = 200  # steps of a solver that goes on where another ended, unless rows are few
+_ALL_DIGITS = 1e-14  # a relative gap below which w and b have no digits to gain
 _SLIGHTLY = 1e-4  # by which agreements may be below 1 for a longer w to mend them
 # Where certificates cost next to nothing they are made more often: the course of the fit can then be seen.
 _CHEAP_VALUES, _CHEAP_GROWTH = 200_000, 1.4
@@ -86,8 +87,9 @@ class _Best:
         """Return what is proved about the pair: an objective and a bound that each hold by themselves."""
         if self.primal is None or self.dual is None:
             return Certificate("duality", float("inf"), 0.0)
-        rounding = max(self.primal.certificate.rounding, self.dual.certificate.rounding)
-        return replace(self.primal.certificate, bound=min(self.bound, self.objective), rounding=rounding)
+        if self.primal is self.dual:
+            return self.primal.certificate
+        return replace(self.primal.certificate, bound=min(self.bound, self.objective), rounding=0.0)
 
 
 @dataclass
@@ -205,20 +207,22 @@ def _solve(
     loop: _Loop, plan: Plan, announce: Callable[[Plan], Any] | None, memory: Any, seed: int
 ) -> Solution:
     problem, limits = loop.problem, loop.limits
-    state, then = None, list(plan.then)
+    state = None
     try:
         if announce is not None:
             announce(plan)  # in here: a Ctrl-C from the moment the plan is told keeps what there is
         state = loop.solver.start(problem, memory, seed, limits.tol, loop.token)
         status = _iterate(loop, state)
-        while _may_go_on(loop, status) and then:
-            before, loop.solver = loop.solver.title, SOLVERS[then.pop(0)]
-            plan = replace(plan, reason=f"{plan.reason}; {loop.solver.title} went on where {before} ended")
+        for other in others(problem, loop.solver) if plan.is_chosen else ():
+            if not _may_go_on(loop, status):
+                break
+            before, loop.solver = loop.solver.title, other
+            plan = replace(plan, reason=f"{plan.reason}; {other.title} went on where {before} ended")
             # From the beginning: a point that one could not get away from is a bad start for another.
             state = loop.solver.start(problem, None, seed, limits.tol, loop.token)
             loop.iterations_before = loop.iterations
             status = _iterate(loop, state)
-        if _may_go_on(loop, status) and plan.then and problem.loss == "squared_hinge":
+        if plan.is_chosen and _may_go_on(loop, status) and problem.loss == "squared_hinge":
             _try_hinge(loop, seed)
     except Stopped:
         status = Status.MAX_TIME
@@ -245,7 +249,7 @@ def _iterate(loop: _Loop, state: Any) -> Status:
             enough = 0.0 if step.goes_on else loop.limits.tol
             asked_to_stop = loop.check(state, step.relative_gap, enough)
             proof = loop.best.certificate()
-            is_the_end = proof.is_rounding or step.is_exhausted
+            is_the_end = proof.is_rounding or proof.relative_gap <= _ALL_DIGITS or step.is_exhausted
             if proof.relative_gap <= loop.limits.tol and (is_the_end or not step.goes_on):
                 return Status.SOLVED
             if is_the_end:
@@ -307,7 +311,7 @@ def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
     # One examination of both is already a fresh pass over exactly this pair.
     final = primal if primal is dual else examine(problem, primal.w, primal.b, dual.alpha, enough=enough)
     best.keep(final)
-    final = replace(final, certificate=best.certificate())
+    final = replace(final, certificate=replace(best.certificate(), rounding=final.certificate.rounding))
     if status in (Status.MAX_ITER, Status.STALLED) and final.certificate.relative_gap <= enough:
         status = Status.SOLVED  # no certificate had been due since the last steps
     if status in (Status.MAX_ITER, Status.STALLED):
