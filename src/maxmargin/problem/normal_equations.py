@@ -12,12 +12,13 @@ large a matrix, min f ≥ 0 is all that is known.
 
 from __future__ import annotations
 
-import sys
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
 
 from maxmargin._core import Factor, StopToken
+from maxmargin.problem.examination import certificate_of
 from maxmargin.problem.newton_decrement import MOST_COLUMNS, curvature_matrix
 from maxmargin.problem.null_space import largest_doubt
 from maxmargin.problem.orthogonal import Orthogonal
@@ -89,13 +90,11 @@ def certify_least_squares(
     g = np.append(problem.rows.reduce(Combine(problem.rows.n_columns), pull, token=token), pull.sum())
     gap = _distance(problem, r, g, objective, token)
     gap = min(max(gap, 0.0), objective)
-    bound = objective - gap
-    unit = max(bound, 2.0**-52 * _value_at_zero(problem), sys.float_info.min)
     left = {"features": float(np.abs(g[:-1]).max(initial=0.0))}
     if problem.offset.kind == "free":
         left["offset"] = abs(float(g[-1]))
-    relative = min(gap / unit, sys.float_info.max)
-    return Certificate("normal-equations", objective, bound, gap, relative, MappingProxyType(left))
+    plain = certificate_of("normal-equations", objective, objective - gap)
+    return replace(plain, residuals=MappingProxyType(left))
 
 
 def _distance(problem: Problem, r: Array, g: Array, objective: float, token: StopToken | None) -> float:
@@ -119,11 +118,3 @@ def _distance(problem: Problem, r: Array, g: Array, objective: float, token: Sto
         share = Orthogonal.of(A, token).rotated(root * r[problem.cost > 0])
         return float(np.einsum("i,i->", share, share))
     return objective
-
-
-def _value_at_zero(problem: Problem) -> float:
-    """Return the objective at w = 0 with its best offset."""
-    costs = problem.class_costs
-    if problem.offset.kind != "free":
-        return costs.total
-    return 4.0 * costs.positive * (costs.negative / costs.total)

@@ -171,8 +171,7 @@ def _certificate_fields(proof: Certificate) -> dict[str, Any]:
         "kind": proof.kind,
         "objective": float(proof.objective),
         "bound": float(proof.bound),
-        "gap": float(proof.gap),
-        "relative_gap": float(proof.relative_gap),
+        "rounding": float(proof.rounding),
         "residuals": {name: float(value) for name, value in proof.residuals.items()},
     }
 
@@ -235,7 +234,7 @@ def _model(header: Header, arrays: Arrays) -> LinearModel:
         intercept_intervals=each("intercept_intervals", _interval),
         certificates=each("certificates", _certificate),
         statuses=each("statuses", _status),
-        plans=each("plans", lambda entry: Plan(**{name: str(entry[name]) for name in _PLAN_FIELDS})),
+        plans=each("plans", _plan),
         n_iter=each("n_iter", int),
         support=_support(arrays, n_problems),
         calibration=_calibration(header, n_problems),
@@ -292,8 +291,17 @@ def _interval(entry: Any) -> tuple[float, float]:
 
 def _certificate(entry: Any) -> Certificate:
     residuals = {str(name): _number(value) for name, value in _typed(entry, "residuals", dict).items()}
-    numbers = {name: _number(entry[name]) for name in ("objective", "bound", "gap", "relative_gap")}
-    return Certificate(_typed(entry, "kind", str), **numbers, residuals=residuals)
+    objective, bound, rounding = (
+        _number(entry["objective"]),
+        _number(entry["bound"]),
+        _number(entry.get("rounding", 0.0)),  # which old files do not have
+    )
+    return Certificate(_typed(entry, "kind", str), objective, bound, rounding, residuals)
+
+
+def _plan(entry: Any) -> Plan:
+    solver, reason, about = (str(entry[name]) for name in _PLAN_FIELDS)
+    return Plan(solver, reason, about)
 
 
 def _status(entry: Any) -> Status:
