@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
+from sklearn.svm import LinearSVC
 
 from maxmargin import (
     CoefficientsDisplay,
@@ -23,11 +24,18 @@ from maxmargin import (
     compare,
     empirical_risk,
     leave_one_out,
+    regularization_path,
     reliability,
     save_data,
     train,
 )
-from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError, NoFiniteOptimum
+from maxmargin.errors import (
+    ConvergenceWarning,
+    InvalidInput,
+    InvalidParameter,
+    MaxMarginError,
+    NoFiniteOptimum,
+)
 
 X = np.random.default_rng(0).normal(size=(20, 3))
 Y = np.arange(20) % 2
@@ -297,6 +305,34 @@ def test_a_svm_has_no_logistic_loss():
 def test_costs_that_overflow():
     with pytest.raises(InvalidInput, match="C times the weights must be between 1e-100 and 1e.100; the "):
         LinearSVM(C=1e50).fit(X, Y, 1e300 * ONES)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160, 1e300])
+def test_an_offset_whose_penalty_leaves_floating_point(scale):
+    message = r"intercept_scaling must be between 1e-50 and 1e\+50; got intercept_scaling=1e.*without an offset"
+    estimator = LinearSVM(penalize_intercept=True, intercept_scaling=scale)
+    foreign = LinearSVC(intercept_scaling=scale)
+    foreign.coef_, foreign.intercept_, foreign.classes_ = X[:1], np.zeros(1), np.array([0, 1])
+    for refused in (
+        lambda: estimator.fit(X, Y),
+        lambda: leave_one_out(estimator, X, Y),
+        lambda: regularization_path(X, Y, penalize_intercept=True, intercept_scaling=scale),
+        lambda: certify(foreign, X, Y),
+    ):
+        with pytest.raises(InvalidParameter, match=message):
+            refused()
+    LinearSVM(intercept_scaling=scale).fit(X, Y)  # where it means nothing
+
+
+@pytest.mark.parametrize("scale", [1e-50, 1e50])
+@pytest.mark.parametrize("C", [1e-100, 1.0, 1e100])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+def test_the_ends_of_what_is_allowed_raise_nothing(scale, C, loss):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = train(X, Y, loss=loss, C=C, penalize_intercept=True, intercept_scaling=scale, max_iter=50)
+    assert model.certificate.bound <= model.certificate.objective
 
 
 @pytest.mark.parametrize("C", [1e308, 1e200, 1e-308, 5e-324])
