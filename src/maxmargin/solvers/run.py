@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin._core import Stopped, StopToken
-from maxmargin.errors import InvalidParameter, RowsLost
+from maxmargin.errors import InvalidInput, InvalidParameter, RowsLost
 from maxmargin.losses.table import LOSSES
 from maxmargin.problem import Examination, Problem, examine
 from maxmargin.problem.examination import value_at_zero
@@ -34,6 +34,7 @@ _GROWTH = 2.0
 _FIRST_CHECK = 16.0
 _MOST_WHILE_GOING_ON = 200  # steps of a solver that goes on where another ended, unless rows are few
 _ALL_DIGITS = 1e-14  # a relative gap below which w and b have no digits to gain
+_LARGEST_SQUARE = 1e200  # its inverse, the size of the smallest optimum, has a square root and digits left
 _SLIGHTLY = 1e-4  # by which agreements may be below 1 for a longer w to mend them
 # Where certificates cost next to nothing they are made more often: the course of the fit can then be seen.
 _CHEAP_VALUES, _CHEAP_GROWTH = 200_000, 1.4
@@ -187,6 +188,7 @@ def run(
             f"solver {solver.name!r} computes with one number for each row in memory, and these rows keep "
             "such numbers elsewhere"
         )
+    _refuse_extremes(problem)
     loop = _Loop(problem, solver, limits, watch, token, label, checkpoint)
     if problem.rows.n_values <= _CHEAP_VALUES:
         loop.next_check = 1.0
@@ -194,6 +196,20 @@ def run(
         return _solve(loop, plan, announce, _without_foreign_offset(problem, memory), seed)
     except RowsLost as error:
         raise RowsLost(str(error), _last_certified(loop, plan)) from error
+
+
+def _refuse_extremes(problem: Problem) -> None:
+    """Refuse rows whose squares, alone or times their costs, leave no room for products in double precision."""
+    largest, total = problem.rows.norms()[1], problem.pull
+    if max(largest, total) <= _LARGEST_SQUARE:
+        return
+    told = f"the largest row of X has the length {math.sqrt(largest):.1e}"
+    if largest <= _LARGEST_SQUARE:
+        told += f", and C times the squares of all rows adds up to {total:.1e}"
+    raise InvalidInput(
+        f"{told}: beyond {_LARGEST_SQUARE:g}, squares leave double precision no digits for the optimum. "
+        "Scale the columns, for example to the range [-1, 1]."
+    )
 
 
 def _without_foreign_offset(problem: Problem, memory: Any) -> Any:
