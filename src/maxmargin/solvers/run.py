@@ -199,7 +199,7 @@ def run(
 
 
 def _refuse_extremes(problem: Problem) -> None:
-    """Refuse rows whose squares, alone or times their costs, leave no room for products in double precision."""
+    """Refuse rows whose squares, alone or times their costs, leave double precision no room for products."""
     largest, total = problem.rows.norms()[1], problem.pull
     if max(largest, total) <= _LARGEST_SQUARE:
         return
