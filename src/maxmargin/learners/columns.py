@@ -6,13 +6,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidInput
 from maxmargin.problem import Problem
 from maxmargin.rows import Array, MemoryRows
 from maxmargin.rows.kernels import HessianDiagonal
 
-__all__ = ["Columns", "refuse_vanishing_columns"]
+__all__ = ["Columns", "of_moderate_size", "refuse_vanishing_columns"]
+
+_MODERATE = 100  # powers of two: products of four such numbers and a cost are far from overflow
 
 
 def refuse_vanishing_columns(rows: MemoryRows) -> None:
@@ -25,6 +28,25 @@ def refuse_vanishing_columns(rows: MemoryRows) -> None:
                 f"column {column} of X (counted from 0) is so small that its squares vanish in double "
                 "precision. Scale it, for example to the range [-1, 1]."
             )
+
+
+def of_moderate_size(rows: MemoryRows) -> tuple[MemoryRows, NDArray[np.int64]]:
+    """Return rows whose squares neither overflow nor vanish: columns far from 1 are scaled by powers of two.
+
+    The powers come with them: column j is that of the rows times 2^-powers[j], without rounding errors.
+    """
+    X: Any = rows.X
+    is_dense = isinstance(X, np.ndarray)
+    size = np.abs(X).max(axis=0, initial=0.0) if is_dense else abs(X).max(axis=0).toarray().ravel()
+    powers = np.frexp(np.asarray(size, dtype=np.float64))[1].astype(np.int64)
+    powers[np.abs(powers) <= _MODERATE] = 0
+    if not powers.any():
+        return rows, powers
+    if is_dense:
+        return MemoryRows(np.ldexp(X.astype(np.float64), -powers)), powers
+    scaled = X.astype(np.float64)
+    scaled.data = np.ldexp(scaled.data, -powers[scaled.indices])
+    return MemoryRows(scaled), powers
 
 
 @dataclass(frozen=True, eq=False)

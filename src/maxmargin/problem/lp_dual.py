@@ -38,6 +38,7 @@ from maxmargin.problem.exact_systems import independent_columns, solve_from_left
 from maxmargin.problem.examination import Examination, finite_certificate
 from maxmargin.problem.offset import best_offset, chosen_from
 from maxmargin.problem.problem import Problem
+from maxmargin.problem.rounding import least_eigenvalue
 from maxmargin.results.certificate import Certificate
 from maxmargin.rows import Array, inner
 from maxmargin.rows.kernels import Combine, Gram, HessianDiagonal, Scores
@@ -219,7 +220,7 @@ class _Balancing:
             return math.inf
         width = len(diagonal)
         blur = width * (pull.rounding + 4.0 * width * _EPSILON)
-        least = _least_eigenvalue(pull.gram, 16.0 * blur)
+        least = least_eigenvalue(pull.gram, 16.0 * blur)
         if not least > 0:
             return math.inf
         # G − blur·diagonal is at least (1 − blur/least)·G, and least ≥ 15 blur; 5/4 pays for that and for
@@ -247,22 +248,6 @@ class _LargestForm:
 
     def merge(self, first: float, second: float) -> float:
         return max(first, second)
-
-
-def _least_eigenvalue(matrix: Array, smallest: float) -> float:
-    """Return what the eigenvalues of the matrix, scaled to a unit diagonal, are not below; 0 if unknown.
-
-    They are at least τ where the matrix less τ of its diagonal has Cholesky factors.
-    """
-    factor = Factor(matrix)
-    share = 0.5 * factor.smallest_pivot if factor.ridge == 0 else 0.0
-    while share >= smallest:
-        less = matrix.copy()
-        np.einsum("ii->i", less)[:] *= 1.0 - share
-        if Factor(less).ridge == 0:
-            return share * 15.0 / 16.0
-        share /= 8.0
-    return 0.0
 
 
 def _in_whole_numbers(
