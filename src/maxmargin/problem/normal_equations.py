@@ -28,12 +28,13 @@ from maxmargin.problem.orthogonal import Orthogonal
 from maxmargin.problem.problem import Problem
 from maxmargin.problem.rounding import (
     UNIT,
+    Shortfalls,
     above,
     below,
     certificate_of,
     least_eigenvalue,
     precise_scores,
-    score_sizes,
+    total,
 )
 from maxmargin.results.certificate import Certificate
 from maxmargin.rows import Array, inner
@@ -195,13 +196,13 @@ def certify_least_squares(
         The minimum of these rows, where it is known already.
     """
     exact = exact_least_squares(problem, token) if exact is None else exact
-    place = _Residuals.at(problem, w, b, token)
+    place = _Residuals.of(problem, Shortfalls.at(problem, w, b))
     if exact is not None:
         objective, bound = above(exact.value(w, b)), below(exact.minimum)
         rounding = place.rounding + 4.0 * UNIT * objective
     else:
         if place.doubt > _WORTH_PRECISION * place.total:
-            place = place.more_precisely(problem)
+            place = _Residuals.of(problem, Shortfalls.precisely(problem, w, b))
         objective, least = place.total + place.doubt, place.total - place.doubt
         bound = least - _most_to_gain(problem, place, token) * (1.0 + 4.0 * UNIT)
         if not bound > 0 and is_small(problem):
@@ -218,7 +219,7 @@ def certify_least_squares(
 
 @dataclass(frozen=True, eq=False)
 class _Residuals:
-    """The residuals r = s − (x·w + b) of all rows, how far they may be off, and what follows for Σ c r².
+    """The residuals s − (x·w + b) of all rows, how far they may be off, and what follows for f.
 
     Attributes
     ----------
@@ -229,8 +230,6 @@ class _Residuals:
         What rounding the weights and the offset to floats may add to f at its minimum.
     """
 
-    w: Array
-    b: float
     r: Array
     error: Array
     total: float
@@ -238,36 +237,13 @@ class _Residuals:
     rounding: float
 
     @classmethod
-    def at(cls, problem: Problem, w: Array, b: float, token: StopToken | None) -> _Residuals:
+    def of(cls, problem: Problem, short: Shortfalls) -> _Residuals:
+        cost, size = problem.cost, np.abs(short.r)
         with np.errstate(over="ignore", invalid="ignore"):
-            sizes = 1.0 + score_sizes(_table(problem), w, b)
-            error = (len(w) + 4) * UNIT * sizes
-            return cls._of(problem, w, b, residuals(problem, w, b, token), error, sizes)
-
-    @classmethod
-    def _of(
-        cls, problem: Problem, w: Array, b: float, r: Array, error: Array, sizes: Array
-    ) -> _Residuals:
-        cost = problem.cost
-        with np.errstate(over="ignore", invalid="ignore"):
-            r, error = np.where(cost > 0, r, 0.0), np.where(cost > 0, error, 0.0)
-            total = _total(cost * r * r)
-            doubt = _total(cost * error * (2.0 * np.abs(r) + error)) * (1.0 + 2.0**-20) + 8.0 * UNIT * total
-            rounding = _total(cost * (2.0 * UNIT * sizes) ** 2)
-        return cls(w, b, r, error, total, doubt, rounding)
-
-    def more_precisely(self, problem: Problem) -> _Residuals:
-        """Return the same from scores in twice the precision."""
-        score, error = precise_scores(_table(problem), self.w, self.b)
-        r = problem.sign - score
-        sizes = 1.0 + score_sizes(_table(problem), self.w, self.b)
-        with np.errstate(invalid="ignore"):
-            return self._of(problem, self.w, self.b, r, error + UNIT * np.abs(r), sizes)
-
-
-def _total(values: Array) -> float:
-    """Return a sum, rounded once; infinite where a value is no number."""
-    return math.fsum(values.tolist()) if np.isfinite(values).all() else math.inf
+            f = total(cost * size * size)
+            doubt = total(cost * short.error * (2.0 * size + short.error)) * (1.0 + 2.0**-20) + 8.0 * UNIT * f
+            rounding = total(cost * (2.0 * UNIT * short.sizes) ** 2)
+        return cls(problem.sign * short.r, short.error, f, doubt, rounding)
 
 
 def _least_of_repeated_rows(problem: Problem) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
@@ -12,10 +13,22 @@ from typing import Any
 import numpy as np
 
 from maxmargin._core import Factor
+from maxmargin.problem.problem import Problem
 from maxmargin.results.certificate import Certificate
-from maxmargin.rows import Array
+from maxmargin.rows import Array, MemoryRows, inner
+from maxmargin.rows.kernels import Scores
 
-__all__ = ["UNIT", "above", "below", "certificate_of", "least_eigenvalue", "precise_scores", "score_sizes", "sum_above"]
+__all__ = [
+    "UNIT",
+    "Shortfalls",
+    "above",
+    "below",
+    "certificate_of",
+    "least_eigenvalue",
+    "precise_scores",
+    "score_sizes",
+    "total",
+]
 
 UNIT = 2.0**-53  # the relative error of one operation
 _SMALL = 2.0**-900  # products, and their errors, of larger numbers do not underflow
@@ -60,9 +73,61 @@ def _nearest(number: Fraction) -> float:
         return math.copysign(math.inf, number)
 
 
-def sum_above(values: Array) -> float:
-    """Return a number that the sum of these, none of them negative, does not exceed."""
-    return math.fsum(values.tolist()) * (1.0 + 4.0 * UNIT)
+@dataclass(frozen=True, eq=False)
+class Shortfalls:
+    """How far the agreements of a point are below 1, r = 1 − s(x·w + b), and how far off that may be.
+
+    Attributes
+    ----------
+    r, error : arrays
+        For every row; 0 for those that do not count.
+    sizes : array
+        What is added up to make r.
+    """
+
+    r: Array
+    error: Array
+    sizes: Array
+
+    @classmethod
+    def at(cls, problem: Problem, w: Array, b: float, z: Array | None = None) -> Shortfalls:
+        """Compute them in floats; the scores z = x·w may be given."""
+        if z is None:
+            z = problem.rows.zeros()
+            problem.rows.reduce(Scores(w), z)
+        with np.errstate(over="ignore", invalid="ignore"):
+            sizes = 1.0 + _sizes(problem, w, b)
+            return cls._of(problem, 1.0 - problem.sign * (z + b), (len(w) + 4) * UNIT * sizes, sizes)
+
+    @classmethod
+    def precisely(cls, problem: Problem, w: Array, b: float) -> Shortfalls:
+        """Compute them in more than twice the precision where rows are in memory, and in floats elsewhere."""
+        if not isinstance(problem.rows, MemoryRows):
+            return cls.at(problem, w, b)
+        score, error = precise_scores(problem.rows.X, w, b)
+        with np.errstate(over="ignore", invalid="ignore"):
+            r = 1.0 - problem.sign * score
+            return cls._of(problem, r, error + UNIT * np.abs(r), 1.0 + _sizes(problem, w, b))
+
+    @classmethod
+    def _of(cls, problem: Problem, r: Array, error: Array, sizes: Array) -> Shortfalls:
+        live = problem.cost > 0
+        error = np.where(np.isfinite(r + error), error, np.inf)
+        r = np.where(np.isfinite(r), r, 0.0)
+        return cls(np.where(live, r, 0.0), np.where(live, error, 0.0), np.where(live, sizes, 0.0))
+
+
+def _sizes(problem: Problem, w: Array, b: float) -> Array:
+    """Return Σ |x||w| + |b| of every row, or what that is at most."""
+    if isinstance(problem.rows, MemoryRows):
+        return score_sizes(problem.rows.X, w, b)
+    length = math.sqrt(inner(w, w)) * (1.0 + len(w) * UNIT)
+    return np.asarray(np.sqrt(problem.rows.norms()[0]) * length + abs(b))
+
+
+def total(values: Array) -> float:
+    """Return a sum, rounded once; infinite where a value is not finite."""
+    return math.fsum(values.tolist()) if np.isfinite(values).all() else math.inf
 
 
 def score_sizes(X: Any, w: Array, b: float) -> Array:
