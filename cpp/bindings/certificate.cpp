@@ -9,6 +9,7 @@
 #include "maxmargin/kernel/dual_point.hpp"
 #include "maxmargin/kernel/hinge_offset.hpp"
 #include "maxmargin/kernel/mixed_losses.hpp"
+#include "maxmargin/kernel/precise_terms.hpp"
 #include "maxmargin/kernel/products.hpp"
 #include "maxmargin/kernel/row_terms.hpp"
 #include "stop_token.hpp"
@@ -164,6 +165,38 @@ DualSums products(const OwnedBlock& rows, In<double> w, Out<double> z, Signs sig
     return sums;
 }
 
+PreciseTerms precise(std::string_view loss, const OwnedBlock& rows, In<double> w, double b, Signs sign,
+                     In<double> cost, In<double> alpha, Out<double> v_high, Out<double> v_low,
+                     Out<double> mean, PythonStopToken& token) {
+    const Block& block = rows.block;
+    expect_length(w, block.n_columns, "w");
+    expect_length(sign, block.n_rows, "sign");
+    expect_length(cost, block.n_rows, "cost");
+    expect_length(alpha, block.n_rows, "alpha");
+    expect_length(v_high, block.n_columns, "v_high");
+    expect_length(v_low, block.n_columns, "v_low");
+    expect_length(mean, block.n_columns, "mean");
+    PreciseTerms sums;
+    bool known = true;
+    run_to_the_end(token, [&] {
+        return precise_terms(loss, block, w.data(), b, {sign.data(), cost.data(), alpha.data()}, sums,
+                             v_high.data(), v_low.data(), mean.data(), known, token);
+    });
+    expect_loss(known, loss);
+    return sums;
+}
+
+std::tuple<double, double> norm2(In<double> high, In<double> low, In<double> shift,
+                                 std::tuple<double, double> factor) {
+    const auto n = static_cast<std::int64_t>(high.shape(0));
+    expect_length(low, n, "low");
+    expect_length(shift, n, "shift");
+    nb::gil_scoped_release nogil;
+    const Twofold total =
+        precise_norm2(high.data(), low.data(), shift.data(), {std::get<0>(factor), std::get<1>(factor)}, n);
+    return {total.high, total.low};
+}
+
 double pull(std::string_view loss, const OwnedBlock& rows, In<double> z, Signs sign, In<double> cost,
             double b, Out<double> v, PythonStopToken& token) {
     const Block& block = rows.block;
@@ -239,6 +272,30 @@ void bind_certificate(nanobind::module_& m) {
     m.def("score_and_pull", &products, nb::arg("block"), nb::arg("w").noconvert(), nb::arg("z").noconvert(),
           nb::arg("sign").noconvert(), nb::arg("cost").noconvert(), nb::arg("alpha").noconvert(),
           nb::arg("v").noconvert(), nb::arg("token"), "z = X w and v += X'(s α) in one reading, with sums.");
+    const auto pair = [](Twofold PreciseTerms::* member) {
+        return [member](const PreciseTerms& terms) {
+            const Twofold& number = terms.*member;
+            return std::tuple(number.high, number.low);
+        };
+    };
+    nb::class_<PreciseTerms>(m, "PreciseTerms", "Sums of precise_terms; pairs are a high and a low part.")
+        .def_prop_ro("loss", pair(&PreciseTerms::loss))
+        .def_prop_ro("dual", pair(&PreciseTerms::dual))
+        .def_prop_ro("balance", pair(&PreciseTerms::balance))
+        .def_ro("total", &PreciseTerms::total)
+        .def_ro("least_agreement", &PreciseTerms::least_agreement)
+        .def_ro("least_score", &PreciseTerms::least_score)
+        .def_ro("most_score", &PreciseTerms::most_score)
+        .def_ro("least_positive", &PreciseTerms::least_positive)
+        .def_ro("most_negative", &PreciseTerms::most_negative);
+    m.def("precise_terms", &precise, nb::arg("loss"), nb::arg("block"), nb::arg("w").noconvert(),
+          nb::arg("b"), nb::arg("sign").noconvert(), nb::arg("cost").noconvert(),
+          nb::arg("alpha").noconvert(), nb::arg("v_high").noconvert(), nb::arg("v_low").noconvert(),
+          nb::arg("mean").noconvert(), nb::arg("token"),
+          "Losses, dual value and balance in twice the precision; v += X'(s α) and mean += X'α.");
+    m.def("precise_norm2", &norm2, nb::arg("high").noconvert(), nb::arg("low").noconvert(),
+          nb::arg("shift").noconvert(), nb::arg("factor"),
+          "Σ (high + low − factor · shift)² in twice the precision, as a high and a low part.");
     m.def("implied_pull", &pull, nb::arg("loss"), nb::arg("block"), nb::arg("z").noconvert(),
           nb::arg("sign").noconvert(), nb::arg("cost").noconvert(), nb::arg("b"), nb::arg("v").noconvert(),
           nb::arg("token"), "v += X'p for p = −s c ℓ′(m), the pull of each row; returns Σ p.");

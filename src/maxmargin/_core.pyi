@@ -322,6 +322,46 @@ class DualSums:
 def score_and_pull(block: Block, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> DualSums:
     """z = X w and v += X'(s α) in one reading, with sums."""
 
+class PreciseTerms:
+    """Sums of precise_terms; pairs are a high and a low part."""
+
+    @property
+    def loss(self) -> tuple[float, float]: ...
+
+    @property
+    def dual(self) -> tuple[float, float]: ...
+
+    @property
+    def balance(self) -> tuple[float, float]: ...
+
+    @property
+    def total(self) -> float: ...
+
+    @property
+    def least_agreement(self) -> float: ...
+
+    @property
+    def least_score(self) -> float: ...
+
+    @property
+    def most_score(self) -> float: ...
+
+    @property
+    def least_positive(self) -> float: ...
+
+    @property
+    def most_negative(self) -> float: ...
+
+def precise_terms(loss: str, block: Block, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], v_high: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], v_low: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], mean: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> PreciseTerms:
+    """
+    Losses, dual value and balance in twice the precision; v += X'(s α) and mean += X'α.
+    """
+
+def precise_norm2(high: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], low: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], factor: tuple[float, float]) -> tuple[float, float]:
+    """
+    Σ (high + low − factor · shift)² in twice the precision, as a high and a low part.
+    """
+
 def implied_pull(loss: str, block: Block, z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> float:
     """v += X'p for p = −s c ℓ′(m), the pull of each row; returns Σ p."""
 

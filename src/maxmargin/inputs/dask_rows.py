@@ -105,6 +105,10 @@ class DaskRows(Rows):
             self.close()
             raise
 
+    @property
+    def largest_block(self) -> int:
+        return max(place.end - place.first for place in self._places)
+
     def _take_note(self, loaded: dict[int, Loaded]) -> None:
         first = loaded[0]
         for number, block in sorted(loaded.items()):

@@ -115,7 +115,7 @@ def _separated_after_all(task: TwoClasses, problem: Problem, solution: Solution)
     w, b, is_separated = with_unit_margin(problem, found.direction, found.offset)
     if not is_separated:
         return solution
-    proof = Certificate("lp-dual", 0.0, 0.0, 0.0, 0.0)
+    proof = Certificate("lp-dual", 0.0, 0.0)
     return replace(solution, coef=w, intercept=b, intercept_interval=(b, b), certificate=proof)
 
 

@@ -13,7 +13,6 @@ weights can have.
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Iterable
 from dataclasses import replace
@@ -151,8 +150,7 @@ def _split(task: TwoClasses, v: Array) -> tuple[Array, float]:
 def _solution(task: TwoClasses, best: _Best, bound: float, status: Status, reason: str) -> ExactSolution:
     bound = min(next_total(task.cost[task.live], bound), best.errors)
     gap = best.errors - bound
-    unit = max(bound, float(task.cost[task.cost > 0].min()), sys.float_info.min)
-    proof = Certificate("zero-one-bound", best.errors, bound, gap, gap / unit)
+    proof = Certificate("zero-one-bound", best.errors, bound)
     if best.errors == 0:
         reason = "a surrogate separates the classes"
     n_rows = plural(len(task.live), "row")

@@ -32,6 +32,9 @@ class DualForm:
     least_cost : callable
         From the total costs p, n > 0 of the two classes to the smallest p ℓ(b) + n ℓ(−b) over b: the
         objective at w = 0 with the best free offset.
+    loss_change : callable
+        From a total loss Σ c ℓ(m), the total cost Σ c and a number e to the most by which the total loss can
+        change when no agreement changes by more than e.
     """
 
     bounded: bool
@@ -40,6 +43,7 @@ class DualForm:
     has_barrier: bool
     rests_at: float
     least_cost: Callable[[float, float], float]
+    loss_change: Callable[[float, float, float], float]
 
     def offset_reach(self, positive: float, negative: float) -> float:
         """Return r such that the best free offset is at most max|x·w| + r, given the costs of both classes.

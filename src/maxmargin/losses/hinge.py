@@ -38,6 +38,7 @@ class Hinge(Loss):
         has_barrier=False,
         rests_at=1.0,
         least_cost=lambda p, n: 2.0 * min(p, n),
+        loss_change=lambda loss, cost, e: cost * e,
     )
 
     def _value(self, m: FloatArray) -> FloatArray:

@@ -40,6 +40,7 @@ class Logistic(Loss):
         has_barrier=True,
         rests_at=math.inf,
         least_cost=lambda p, n: p * math.log((p + n) / p) + n * math.log((p + n) / n),
+        loss_change=lambda loss, cost, e: min(cost * e, loss * math.expm1(min(e, 700.0))),
     )
 
     def _value(self, m: FloatArray) -> FloatArray:

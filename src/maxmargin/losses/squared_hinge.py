@@ -6,6 +6,8 @@ Conjugate: u + u²/4 for u ≤ 0.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from maxmargin.losses.base import FloatArray, Loss
@@ -35,6 +37,7 @@ class SquaredHinge(Loss):
         has_barrier=False,
         rests_at=1.0,
         least_cost=lambda p, n: 4.0 * (p / (p + n)) * n,
+        loss_change=lambda loss, cost, e: 2.0 * e * math.sqrt(loss) * math.sqrt(cost) + cost * e * e,
     )
 
     def _value(self, m: FloatArray) -> FloatArray:

@@ -10,7 +10,6 @@ import numpy as np
 
 from maxmargin.errors import LeaveOneOutWarning, NoFiniteOptimum
 from maxmargin.play.state import Task
-from maxmargin.results.certificate import ROUNDING
 from maxmargin.results.wording import percent
 from maxmargin.training.leave_one_out import leave_one_out
 from maxmargin.training.model import LinearModel
@@ -40,7 +39,7 @@ def fit(task: Task) -> dict[str, Any]:
         "objective": proof.objective,
         "bound": proof.bound,
         "gap": proof.gap,
-        "relative_gap": percent(proof.relative_gap) if proof.relative_gap > ROUNDING else "0 %, to rounding",
+        "relative_gap": "0 %, to rounding" if proof.is_rounding else percent(proof.relative_gap, "up"),
         "certificate": str(proof),
         "warning": model.warning() or "",
         "solver": model.plans[0].solver,

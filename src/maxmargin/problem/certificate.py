@@ -1,19 +1,26 @@
 """The proof: a dual bound recomputed from the rows, by code that no solver touches.
 
-For any w, b and any feasible dual point α with v = Σ sαx,
+For any w, b and any dual point α that obeys its bounds, with v = Σ sαx and r = Σ sα,
 
-    P(w, b) − D(α) = ½‖w − v‖² + Σ [c ℓ(m) + c ℓ*(−α/c) + α m]  − b Σ sα ,
+    P(w*, b*) ≥ −Σ c ℓ*(−α/c) − ½‖v‖² − r b* ,
 
-a sum of terms that are all ≥ 0 when Σ sα = 0: nothing cancels. With a free offset D bounds the optimum only
-where Σ sα = 0. The point is made so to rounding first, and what remains, ε = |Σ sα|, is paid for: the
-optimum b* costs at most ε|b*|, and |b*| ≤ max|x·w*| + 1 (+ |log of the ratio of class costs| for the
-logistic loss) because at the optimum both classes touch the margin; w* is within √(2·gap) of w.
+and the same holds about any other origin μ, where x, v and b* become x − μ, v − rμ and b* + μ·w*. A free
+offset wants r = 0; the point is made so to rounding first, and what remains is paid for. At the optimum both
+classes touch the margin, so that b* lies between the scores of the two (further out by |log of the ratio of
+class costs| for the logistic loss); and w*, whose scores these are, is within √(2·gap) of w. A penalised
+offset adds ½ scale² r² instead, and without offset b* = 0.
+
+Every number is computed with a bound of its rounding error. The objective is stated above it and the bound
+below it, so that both hold whatever the order of sums. Double precision comes first. Where its errors are
+what keeps the gap above the tolerance, the sums are made once more in twice the precision (tiny objectives,
+columns far from 0), about the mean of the rows by α.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -21,7 +28,7 @@ from numpy.typing import NDArray
 
 import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
-from maxmargin.problem.examination import Examination, finite_certificate
+from maxmargin.problem.examination import Examination, certificate_of
 from maxmargin.problem.feasible import make_feasible
 from maxmargin.problem.lp_dual import examine_by_multipliers
 from maxmargin.problem.newton_decrement import examine_by_decrement
@@ -35,6 +42,72 @@ __all__ = ["examine"]
 
 # Scaling the dual point helps far from the optimum; near it, it would only spoil exact zeros and costs.
 _WORTH_SCALING = 1e-3
+
+_UNIT = 2.0**-53  # the relative error of one operation
+_UNIT_TWICE = 2.0**-103  # of one in twice the precision
+_FEW_VALUES = 20_000  # of so few, all digits cost next to nothing
+_WORTH_PRECISION = 0.25  # a share of the gap: if rounding makes less of it, more digits would not help
+
+
+def examine(
+    problem: Problem,
+    w: Array,
+    b: float | None,
+    alpha: RowVector,
+    *,
+    near: float | None = None,
+    enough: float = 0.0,
+    token: StopToken | None = None,
+) -> Examination:
+    """Certify the point (w, b) with the dual point α, in one pass over the rows, or two.
+
+    Parameters
+    ----------
+    w : array of shape (n_columns,)
+        Any weights; they need not come from a solver.
+    b : float or None
+        Any offset, which has to be 0 where the problem has none; None takes the best one for these weights.
+    alpha : row vector
+        Any numbers; the nearest feasible dual point is used, or none where ρ = 0 and the loss is smooth.
+    near : float, optional
+        Where to begin to look for the best offset; it is the same from anywhere, up to rounding.
+    enough : float
+        A relative gap that needs no further digits.
+    """
+    if problem.offset.kind == "none" and b:
+        raise ValueError(f"a problem without offset has the offset 0; got b={b!r}")
+    if not problem.is_regularised and problem.loss == "hinge":
+        return examine_by_multipliers(problem, w, b, alpha, token=token)
+    if not problem.is_regularised:
+        return examine_by_decrement(problem, w, b, token=token)
+    rows, sign, cost = problem.rows, problem.sign, problem.cost
+    feasible = make_feasible(problem, alpha)
+    z = rows.zeros()
+    seen = rows.reduce(_Read(w), z, sign, cost, feasible, token=token)
+    if b is not None and problem.offset.kind != "free":
+        interval = (b, b)
+    else:
+        interval = best_offset(problem, z, near, seen.largest_score)
+    offset = chosen_from(interval) if b is None else b
+    scale = _best_scale(problem, seen)
+    if scale != 1.0:
+        np.multiply(seen.v, scale, out=seen.v)
+        rows.reduce(Scale(scale), feasible, feasible, token=token)
+    terms = rows.reduce(_SumTerms(problem.loss, offset), z, sign, cost, feasible, token=token)
+    certificate = _in_double_precision(problem, w, offset, seen, terms, seen.linear * scale)
+    least_agreement = math.nan
+    if rows.n_values <= _FEW_VALUES:
+        enough = 0.0
+    is_hidden = certificate.bound == 0 or certificate.rounding > _WORTH_PRECISION * certificate.gap
+    if not certificate.relative_gap <= enough and is_hidden and math.isfinite(certificate.objective):
+        kernel = _SumPreciseTerms(problem.loss, w, offset)
+        sums = rows.reduce(kernel, sign, cost, feasible, token=token)
+        certificate = _in_twice_the_precision(problem, w, offset, sums)
+        least_agreement = sums.least_agreement
+    return Examination(w, offset, interval, feasible, z, certificate, least_agreement)
+
+
+# ---------------------------------------------------------------- double precision
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +148,6 @@ class _Read:
 @dataclass(frozen=True)
 class _Terms:
     loss: float
-    gap: float
     dual: float
     balance: float
 
@@ -90,59 +162,10 @@ class _SumTerms:
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Terms:
         z, sign, cost, alpha = pieces
         terms = _core.certificate_terms(self.loss, z, sign, cost, self.b, alpha)
-        return _Terms(terms.loss, terms.gap, terms.dual, terms.balance)
+        return _Terms(terms.loss, terms.dual, terms.balance)
 
     def merge(self, first: _Terms, second: _Terms) -> _Terms:
-        return _Terms(
-            first.loss + second.loss,
-            first.gap + second.gap,
-            first.dual + second.dual,
-            first.balance + second.balance,
-        )
-
-
-def examine(
-    problem: Problem,
-    w: Array,
-    b: float | None,
-    alpha: RowVector,
-    *,
-    near: float | None = None,
-    token: StopToken | None = None,
-) -> Examination:
-    """Certify the point (w, b) with the dual point α, in one pass over the rows.
-
-    Parameters
-    ----------
-    w : array of shape (n_columns,)
-        Any weights; they need not come from a solver.
-    b : float or None
-        Any offset; None takes the best one for these weights.
-    alpha : row vector
-        Any numbers; the nearest feasible dual point is used, or none where ρ = 0 and the loss is smooth.
-    near : float, optional
-        Where to begin to look for the best offset; it is the same from anywhere, up to rounding.
-    """
-    if not problem.is_regularised and problem.loss == "hinge":
-        return examine_by_multipliers(problem, w, b, alpha, token=token)
-    if not problem.is_regularised:
-        return examine_by_decrement(problem, w, b, token=token)
-    rows, sign, cost = problem.rows, problem.sign, problem.cost
-    feasible = make_feasible(problem, alpha)
-    z = rows.zeros()
-    seen = rows.reduce(_Read(w), z, sign, cost, feasible, token=token)
-    if b is not None and problem.offset.kind != "free":
-        interval = (b, b)
-    else:
-        interval = best_offset(problem, z, near, seen.largest_score)
-    offset = chosen_from(interval) if b is None else b
-    scale = _best_scale(problem, seen)
-    if scale != 1.0:
-        np.multiply(seen.v, scale, out=seen.v)
-        rows.reduce(Scale(scale), feasible, feasible, token=token)
-    terms = rows.reduce(_SumTerms(problem.loss, offset), z, sign, cost, feasible, token=token)
-    certificate = _conclude(problem, w, offset, seen, terms)
-    return Examination(w, offset, interval, feasible, z, certificate)
+        return _Terms(first.loss + second.loss, first.dual + second.dual, first.balance + second.balance)
 
 
 def _best_scale(problem: Problem, seen: _Products) -> float:
@@ -158,37 +181,236 @@ def _best_scale(problem: Problem, seen: _Products) -> float:
     best = seen.linear / quadratic
     if form.bounded:
         best = min(best, 1.0)
-    return best if abs(best - 1.0) > _WORTH_SCALING else 1.0
+    return best if math.isfinite(best) and abs(best - 1.0) > _WORTH_SCALING else 1.0
 
 
-def _conclude(problem: Problem, w: Array, b: float, seen: _Products, terms: _Terms) -> Certificate:
-    v = seen.v
-    objective = 0.5 * inner(w, w) + terms.loss + problem.offset.penalty(b)
-    dual = terms.dual - 0.5 * inner(v, v)
-    difference = np.subtract(w, v, out=v)  # v is ours, and as long as there are columns
-    gap = 0.5 * inner(difference, difference) + terms.gap
-    if problem.offset.kind == "penalized":
-        scale = problem.offset.scale
-        own, implied = b / scale, scale * terms.balance
-        dual -= 0.5 * implied * implied
-        gap += 0.5 * (own - implied) * (own - implied)
-    elif problem.offset.kind == "free" and terms.balance != 0:
-        gap, price = _pay_for_imbalance(problem, gap, abs(terms.balance), abs(b), seen.largest_score)
-        dual -= price
-    return finite_certificate("duality", problem, objective, dual, gap)
+def _in_double_precision(
+    problem: Problem, w: Array, b: float, seen: _Products, terms: _Terms, total: float
+) -> Certificate:
+    rows = problem.rows
+    errors = _Errors(
+        score=2.0 * _UNIT * (rows.n_columns + 8),
+        sums=2.0 * _UNIT * (rows.largest_block + 64),
+        # A logistic term is a few operations, some of which magnify the errors of others.
+        terms=_UNIT * (8.0 if problem.dual.quadratic is not None else 1024.0),
+    )
+    numbers = np.array([inner(w, w), terms.loss, terms.dual, terms.balance, inner(seen.v, seen.v), b])
+    if not np.isfinite(numbers).all():
+        return certificate_of("duality", math.inf, 0.0, math.inf)
+    squares, loss, dual, balance, pull, _ = (Fraction(number) for number in numbers.tolist())
+    return _conclude(
+        problem, errors, _Values(squares / 2, loss, dual, balance, pull / 2, total), b, _reach(problem, seen)
+    )
 
 
-def _pay_for_imbalance(
-    problem: Problem, gap: float, imbalance: float, b: float, largest_score: float
-) -> tuple[float, float]:
-    """Return the gap with ε(|b| + |b*|) added, and the price ε|b*| alone.
-
-    The bound on |b*| depends on the gap itself, through ‖w − w*‖ ≤ √(2·gap): with r = √gap this is
-    r² = gap₀ + ε(|b| + B₀) + ε√2·max‖x‖·r, whose positive root is taken.
-    """
+def _reach(problem: Problem, seen: _Products) -> tuple[float, float]:
+    """Return between which numbers the best offset would be if the scores of w* were those of w."""
     costs = problem.class_costs
-    reach = largest_score + problem.dual.offset_reach(costs.positive, costs.negative)
-    slope = imbalance * math.sqrt(2.0 * problem.rows.norms()[1])
-    constant = gap + imbalance * (b + reach)
+    if costs.positive == 0 or costs.negative == 0:
+        return 0.0, 0.0
+    most = seen.largest_score + problem.dual.offset_reach(costs.positive, costs.negative)
+    return -most, most
+
+
+# ---------------------------------------------------------------- twice the precision
+
+
+@dataclass(frozen=True, eq=False)
+class _PreciseSums:
+    """Sums in twice the precision, high parts before low ones: (loss, dual, Σ sα), and v = Σ sαx.
+
+    Besides Σ α, Σ αx and extreme agreements and scores in double precision.
+    """
+
+    numbers: Array
+    v: Array
+    mean: Array
+    total: float
+    least_agreement: float
+    least_score: float
+    most_score: float
+    least_positive: float
+    most_negative: float
+
+
+@dataclass(frozen=True)
+class _SumPreciseTerms:
+    loss: str
+    w: Array
+    b: float
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _PreciseSums:
+        sign, cost, alpha = pieces
+        v, mean = np.zeros((2, self.w.shape[0])), np.zeros(self.w.shape[0])
+        sums = _core.precise_terms(
+            self.loss, block, self.w, self.b, sign, cost, alpha, v[0], v[1], mean, token
+        )
+        return _PreciseSums(
+            np.array([sums.loss, sums.dual, sums.balance]).T.copy(),
+            v,
+            mean,
+            sums.total,
+            sums.least_agreement,
+            sums.least_score,
+            sums.most_score,
+            sums.least_positive,
+            sums.most_negative,
+        )
+
+    def merge(self, first: _PreciseSums, second: _PreciseSums) -> _PreciseSums:
+        return _PreciseSums(
+            _add_twofold(first.numbers, second.numbers),
+            _add_twofold(first.v, second.v),
+            first.mean + second.mean,
+            first.total + second.total,
+            min(first.least_agreement, second.least_agreement),
+            min(first.least_score, second.least_score),
+            max(first.most_score, second.most_score),
+            min(first.least_positive, second.least_positive),
+            max(first.most_negative, second.most_negative),
+        )
+
+
+def _add_twofold(first: Array, second: Array) -> Array:
+    """Add numbers of twice the precision; the high parts are in row 0, the low ones in row 1."""
+    high = first[0] + second[0]
+    part = high - first[0]
+    low = (first[0] - (high - part)) + (second[0] - part) + (first[1] + second[1])
+    rounded = high + low
+    return np.stack([rounded, low - (rounded - high)])
+
+
+def _in_twice_the_precision(problem: Problem, w: Array, b: float, sums: _PreciseSums) -> Certificate:
+    rows = problem.rows
+    errors = _Errors(
+        score=_UNIT_TWICE * (rows.n_columns + 8),
+        sums=_UNIT_TWICE * (rows.largest_block + 64),
+        terms=8.0 * _UNIT_TWICE if problem.dual.quadratic is not None else 16.0 * _UNIT,
+    )
+    if not (np.isfinite(sums.numbers).all() and np.isfinite(sums.v).all()):
+        return certificate_of("duality", math.inf, 0.0, math.inf)
+    loss, dual, balance = (Fraction(high) + Fraction(low) for high, low in sums.numbers.T.tolist())
+    nothing, origin = np.zeros_like(w), np.zeros_like(w)
+    if problem.offset.kind == "free" and sums.total > 0:
+        origin = sums.mean / sums.total
+    balance_high, balance_low = sums.numbers[:, 2].tolist()
+    squares = _core.precise_norm2(w, nothing, nothing, (0.0, 0.0))
+    pull = _core.precise_norm2(sums.v[0], sums.v[1], origin, (balance_high, balance_low))
+    if not np.isfinite([*squares, *pull]).all():
+        return certificate_of("duality", math.inf, 0.0, math.inf)
+    values = _Values(
+        (Fraction(squares[0]) + Fraction(squares[1])) / 2,
+        loss,
+        dual,
+        balance,
+        (Fraction(pull[0]) + Fraction(pull[1])) / 2,
+        sums.total,
+    )
+    return _conclude(problem, errors, values, b, _precise_reach(problem, sums, inner(origin, w)))
+
+
+def _precise_reach(problem: Problem, sums: _PreciseSums, origin_score: float) -> tuple[float, float]:
+    """Return what `_reach` does, by the scores of each class and about another origin."""
+    costs, form = problem.class_costs, problem.dual
+    if costs.positive == 0 or costs.negative == 0:
+        return 0.0, 0.0
+    # The scores and that of the origin may be large and cancel.
+    size = abs(origin_score) + abs(sums.least_score) + abs(sums.most_score)
+    doubt = 4.0 * _UNIT * (problem.rows.n_columns + 8) * size
+    if math.isfinite(form.rests_at):
+        low, high = -form.rests_at - sums.most_negative, form.rests_at - sums.least_positive
+        return low + origin_score - doubt, high + origin_score + doubt
+    most = max(sums.most_score - origin_score, origin_score - sums.least_score)
+    most += form.offset_reach(costs.positive, costs.negative) + doubt
+    return -most, most
+
+
+# ---------------------------------------------------------------- both
+
+
+@dataclass(frozen=True)
+class _Errors:
+    """Relative errors: of a score, by the sizes of the row and of w; of a sum over rows; of a row's terms."""
+
+    score: float
+    sums: float
+    terms: float
+
+
+@dataclass(frozen=True)
+class _Values:
+    """½‖w‖², Σ c ℓ(m), −Σ c ℓ*(−α/c), Σ sα and ½‖v‖² as they were computed, and about Σ α."""
+
+    squares: Fraction
+    loss: Fraction
+    dual: Fraction
+    balance: Fraction
+    pull: Fraction
+    total: float
+
+
+def _conclude(
+    problem: Problem, errors: _Errors, values: _Values, b: float, reach: tuple[float, float]
+) -> Certificate:
+    """Return the certificate with an objective and a bound that hold whatever rounding did.
+
+    `reach` is the range of the best offset at the scores of w.
+    """
+    offset, largest_norm = problem.offset, math.sqrt(problem.rows.norms()[1]) * (1.0 + 1e-9)
+    penalty = (Fraction(b) / Fraction(offset.scale)) ** 2 / 2 if offset.kind == "penalized" else Fraction(0)
+    squares, loss, dual, pull = (float(x) for x in (values.squares, values.loss, values.dual, values.pull))
+    size = largest_norm * math.sqrt(2.0 * squares)
+    agreement_error = errors.score * (size + abs(b)) if size > 0 else 0.0  # the scores of w = 0 are exact
+    objective_error = (
+        (errors.sums + errors.score) * (squares + float(penalty))
+        + (errors.sums + errors.terms) * loss
+        + problem.dual.loss_change(loss, problem.class_costs.total, agreement_error)
+    )
+    objective = values.squares + values.loss + penalty + Fraction(objective_error)
+    pull_error = errors.sums * largest_norm * values.total
+    balance_error = errors.sums * values.total
+    dual_error = (
+        (errors.sums + errors.terms) * (abs(dual) + 2.0 * values.total)
+        + errors.sums * pull
+        + math.sqrt(2.0 * pull) * pull_error
+        + pull_error * pull_error
+    )
+    bound = values.dual - values.pull
+    if offset.kind == "penalized":
+        bound -= (Fraction(offset.scale) * values.balance) ** 2 / 2
+        dual_error += offset.square * balance_error * (abs(float(values.balance)) + balance_error)
+    bound -= Fraction(dual_error)
+    price = 0.0
+    if offset.kind == "free":
+        imbalance = abs(float(values.balance)) + balance_error
+        furthest = max(abs(end) for end in reach) + agreement_error
+        price = _price_of_imbalance(float(objective - bound), imbalance, furthest, 2.0 * largest_norm)
+        bound -= Fraction(price)
+    objective_up, bound_down = _rounded_up(objective), -_rounded_up(-bound)
+    rounding = objective_error + math.ulp(objective_up)
+    if bound_down > 0:  # otherwise 0 is the bound, which no error has touched
+        rounding += dual_error + price + math.ulp(bound_down)
+    return certificate_of("duality", objective_up, bound_down, rounding)
+
+
+def _price_of_imbalance(gap: float, imbalance: float, furthest: float, largest_norm: float) -> float:
+    """Return the most that |Σ sα| · |b*| can be, where |b*| ≤ `furthest` if the scores of w* are those of w.
+
+    The range of b* grows with ‖w − w*‖ ≤ √(2·gap), and the gap with the price: with r = √gap this is
+    r² = gap₀ + ε(B + √2·max‖x‖·r), whose positive root is taken.
+    """
+    if imbalance == 0:
+        return 0.0
+    slope = imbalance * math.sqrt(2.0) * largest_norm
+    constant = max(gap, 0.0) + imbalance * furthest
     root = 0.5 * (slope + math.sqrt(slope * slope + 4.0 * constant))
-    return root * root, imbalance * reach + slope * root
+    return imbalance * furthest + slope * root
+
+
+def _rounded_up(number: Fraction) -> float:
+    """Return the smallest double that is not below a number; infinite if there is none."""
+    try:
+        nearest = float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+    return nearest if nearest >= number else math.nextafter(nearest, math.inf)

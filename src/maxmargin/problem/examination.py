@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import math
 from dataclasses import dataclass
 
 from maxmargin.losses.table import LOSSES
@@ -10,7 +10,7 @@ from maxmargin.problem.problem import Problem
 from maxmargin.results.certificate import Certificate
 from maxmargin.rows import Array, RowVector
 
-__all__ = ["Examination", "finite_certificate", "value_at_zero"]
+__all__ = ["Examination", "certificate_of", "value_at_zero"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +24,8 @@ class Examination:
         Where ρ = 0 there is none: cost times mistake probability.
     scores : z = x·w for each row
     certificate : Certificate
+    least_agreement : float
+        Of the rows that cost anything, where the certificate needed more than double precision; else NaN.
     """
 
     w: Array
@@ -32,19 +34,18 @@ class Examination:
     alpha: RowVector
     scores: RowVector
     certificate: Certificate
+    least_agreement: float = math.nan
 
 
-def finite_certificate(
-    kind: str, problem: Problem, objective: float, bound: float, gap: float
-) -> Certificate:
-    """Return the certificate of these numbers; 0 bounds every objective from below.
+def certificate_of(kind: str, objective: float, bound: float, rounding: float = 0.0) -> Certificate:
+    """Return the certificate of an objective and a bound that hold whatever rounding did.
 
-    At the optimum rounding can put the bound above the objective, which is then the bound.
+    Numbers that are none prove nothing; 0 bounds every objective from below.
     """
-    bound, gap = max(0.0, min(bound, objective)), min(gap, objective)
-    unit = max(bound, 2.0**-52 * value_at_zero(problem), sys.float_info.min)
-    relative_gap = min(gap / unit, sys.float_info.max)  # infinite only where the optimum is 0
-    return Certificate(kind, objective, bound, gap, relative_gap)
+    if math.isnan(objective):
+        objective = math.inf
+    bound = bound if 0.0 < bound < math.inf else 0.0
+    return Certificate(kind, objective, min(bound, objective), rounding)
 
 
 def value_at_zero(problem: Problem) -> float:

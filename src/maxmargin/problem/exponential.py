@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
 
 from maxmargin._core import StopToken
+from maxmargin.problem.examination import certificate_of
 from maxmargin.problem.newton_decrement import proved_gap
 from maxmargin.problem.problem import Problem
 from maxmargin.results.certificate import Certificate
@@ -69,16 +70,5 @@ def certify_exponential(
         gap = proved_gap(problem, signed, place.q, -float(signed.sum()), place.value, token)
         left = {"features": float(np.abs(pull[:-1]).max(initial=0.0)), "labels": abs(float(pull[-1]))}
     objective = min(place.value, sys.float_info.max)
-    gap = min(gap, objective)
-    bound = objective - gap
-    unit = max(bound, 2.0**-52 * _value_at_zero(problem), sys.float_info.min)
-    relative = min(gap / unit, sys.float_info.max)
-    return Certificate("newton-decrement", objective, bound, gap, relative, MappingProxyType(left))
-
-
-def _value_at_zero(problem: Problem) -> float:
-    """Return the objective at w = 0 with its best offset, ½ log(C₊/C₋)."""
-    costs = problem.class_costs
-    if problem.offset.kind != "free":
-        return costs.total
-    return 2.0 * math.sqrt(costs.positive) * math.sqrt(costs.negative)
+    plain = certificate_of("newton-decrement", objective, objective - min(gap, objective))
+    return replace(plain, residuals=MappingProxyType(left))

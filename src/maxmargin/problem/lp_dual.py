@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from maxmargin._core import Block, Factor, StopToken
 from maxmargin.problem.exact_arithmetic import Integers, as_integers
 from maxmargin.problem.exact_systems import independent_columns, solve_from_left
-from maxmargin.problem.examination import Examination, finite_certificate
+from maxmargin.problem.examination import Examination, certificate_of
 from maxmargin.problem.offset import best_offset, chosen_from
 from maxmargin.problem.problem import Problem
 from maxmargin.problem.rounding import least_eigenvalue
@@ -95,7 +95,7 @@ def examine_by_multipliers(
     beta = np.minimum(given, cost)
     sums = rows.reduce(_Terms(offset), z, sign, cost, beta, token=token)
     if not 0 < sums.loss < np.inf:
-        certificate = finite_certificate("lp-dual", problem, sums.loss, 0.0, sums.loss)
+        certificate = certificate_of("lp-dual", sums.loss, 0.0)
         return Examination(w, offset, interval, given, z, certificate)
     proof = _prove(problem, beta, problem.sign * (z + offset), token)
     certificate = _conclude(problem, np.append(w, offset), z, proof, token)
@@ -329,8 +329,5 @@ def _conclude(
     sums = problem.rows.reduce(
         _Terms(float(point[-1])), z, problem.sign, problem.cost, proof.beta, token=token
     )
-    gap = sums.loss
-    if proof.bound > 0:
-        gap = max(sums.gap, sums.loss - proof.bound)
-    plain = finite_certificate("lp-dual", problem, sums.loss, proof.bound, gap)
+    plain = certificate_of("lp-dual", sums.loss, proof.bound)
     return replace(plain, residuals={"pull": float(np.abs(proof.pull).max(initial=0.0))})

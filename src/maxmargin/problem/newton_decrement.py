@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from maxmargin._core import Block, Factor, StopToken
 from maxmargin.losses.table import LOSSES
-from maxmargin.problem.examination import Examination, finite_certificate
+from maxmargin.problem.examination import Examination, certificate_of
 from maxmargin.problem.null_space import largest_doubt
 from maxmargin.problem.offset import best_offset, chosen_from
 from maxmargin.problem.problem import Problem
@@ -114,7 +114,7 @@ def examine_by_decrement(
             slope += offset / problem.offset.square
         gap = proved_gap(problem, pull, h, slope, objective, token)
     bound = objective - gap if math.isfinite(gap) else 0.0
-    certificate = finite_certificate("newton-decrement", problem, objective, bound, gap)
+    certificate = certificate_of("newton-decrement", objective, bound)
     return Examination(w, offset, interval, np.abs(pull, out=pull), z, certificate)
 
 

@@ -13,7 +13,7 @@ large a matrix, min f ≥ 0 is all that is known.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -23,6 +23,7 @@ from maxmargin._core import Factor, StopToken
 from maxmargin.problem.exact_arithmetic import as_integers
 from maxmargin.problem.exact_rows import ExactRows, times_power
 from maxmargin.problem.exact_systems import independent_columns, solve_from_left
+from maxmargin.problem.examination import certificate_of
 from maxmargin.problem.newton_decrement import MOST_COLUMNS, curvature_matrix
 from maxmargin.problem.orthogonal import Orthogonal
 from maxmargin.problem.problem import Problem
@@ -31,7 +32,6 @@ from maxmargin.problem.rounding import (
     Shortfalls,
     above,
     below,
-    certificate_of,
     least_eigenvalue,
     precise_scores,
     total,
@@ -214,7 +214,7 @@ def certify_least_squares(
         left = {"features": float(np.abs(g).max(initial=0.0))}
         if problem.offset.kind == "free":
             left["offset"] = abs(float(pull.sum()))
-    return certificate_of("normal-equations", objective, bound, rounding, left)
+    return replace(certificate_of("normal-equations", objective, bound, rounding), residuals=left)
 
 
 @dataclass(frozen=True, eq=False)

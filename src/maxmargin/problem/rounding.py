@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from maxmargin._core import Factor
 from maxmargin.problem.problem import Problem
-from maxmargin.results.certificate import Certificate
 from maxmargin.rows import Array, MemoryRows, inner
 from maxmargin.rows.kernels import Scores
 
@@ -23,7 +19,6 @@ __all__ = [
     "Shortfalls",
     "above",
     "below",
-    "certificate_of",
     "least_eigenvalue",
     "precise_scores",
     "score_sizes",
@@ -35,24 +30,6 @@ _SMALL = 2.0**-900  # products, and their errors, of larger numbers do not under
 _TINY = 2.0**-1060  # what underflow may change
 _ROWS_AT_ONCE = 8_192
 _HALVES = 2.0**27 + 1.0
-
-
-def certificate_of(
-    kind: str,
-    objective: float,
-    bound: float,
-    rounding: float = 0.0,
-    residuals: Mapping[str, float] | None = None,
-) -> Certificate:
-    """Return the certificate of an objective and a bound that hold whatever rounding did.
-
-    Numbers that are none prove nothing; 0 bounds every objective from below.
-    """
-    objective = sys.float_info.max if math.isnan(objective) else min(objective, sys.float_info.max)
-    bound = min(bound, objective) if 0.0 < bound < math.inf else 0.0
-    gap = objective - bound
-    relative = gap / bound if bound > 0 else (math.inf if gap > 0 else 0.0)
-    return Certificate(kind, objective, bound, gap, relative, MappingProxyType(dict(residuals or {})))
 
 
 def above(number: Fraction) -> float:

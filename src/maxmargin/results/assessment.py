@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from maxmargin.results.certificate import PROOFS, ROUNDING, Certificate
-from maxmargin.results.wording import Readable, percent, short
+from maxmargin.results.certificate import PROOFS, Certificate
+from maxmargin.results.wording import Readable, magnitude, percent, short
 
 __all__ = ["Assessment"]
 
@@ -32,10 +32,8 @@ class Assessment(Readable):
         Its value at the given coefficients; inf where that is beyond double precision.
     bound : float
         No coefficients have a smaller value than this.
-    gap : float
-        The most by which the objective can exceed the optimum.
-    relative_gap : float
-        The most by which it can exceed the optimum, as a share of the optimum.
+    rounding : float
+        How far rounding errors may reach; the objective and the bound already pay for them.
     own : Certificate
         Of our own solution of the same problem, from which the bound comes.
     label : str
@@ -49,17 +47,35 @@ class Assessment(Readable):
     problem: str
     objective: float
     bound: float
-    gap: float
-    relative_gap: float
     own: Certificate
+    rounding: float = 0.0
     label: str = ""
     shortfall: str = ""
     per_class: tuple[Assessment, ...] = ()
 
     @property
+    def gap(self) -> float:
+        """The most by which the objective can exceed the optimum: objective − bound."""
+        return self._as_certificate.gap
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap as a share of the bound; infinite where the bound is 0."""
+        return self._as_certificate.relative_gap
+
+    @property
+    def is_rounding(self) -> bool:
+        """Whether rounding errors are all that may separate the coefficients from the optimum."""
+        return self._as_certificate.is_rounding
+
+    @property
+    def _as_certificate(self) -> Certificate:
+        return Certificate(self.own.kind, self.objective, self.bound, self.rounding)
+
+    @property
     def excess(self) -> float:
         """The least by which the objective exceeds the optimum: it exceeds our own solution's by this."""
-        return max(0.0, min(self.objective - self.own.objective, self.gap))
+        return max(0.0, self.objective - 2.0 * self.rounding - self.own.objective)
 
     @property
     def relative_excess(self) -> float:
@@ -77,22 +93,24 @@ class Assessment(Readable):
         proof = PROOFS.get(self.own.kind, f"by {self.own.kind}")
         if not self.shortfall:
             return f"{said}, {proof}"
-        reached = percent(self.own.relative_gap)
+        reached = percent(self.own.relative_gap, "up")
         return f"{said}, {proof}; our own solution is within {reached}: {self.shortfall}"
 
     def _distance(self, place: str) -> str:
         low, high = self.relative_excess, self.relative_gap
         if math.isinf(self.objective):
             return f"beyond double precision above {place}"
-        if high <= ROUNDING:
-            return f"at {place} to rounding"
+        if self.gap == 0:
+            return f"at {place}"
         if self.bound <= 0 and self.own.objective <= _NOTHING * self.objective:
             return f"{short(self.objective)} above {place}, which is 0"
         if self.bound <= 0:
-            least = percent(low) if low > ROUNDING else "an unknown distance"
-            return f"{'at least ' if low > ROUNDING else ''}{least} above {place}; no bound above 0 was found"
-        if high <= _TINY or low <= ROUNDING:
-            return f"within {percent(high)} of {place}"
-        if percent(low) != percent(high):
-            return f"between {percent(low)} and {percent(high)} above {place}"
+            least = f"at least {percent(low, 'down')}" if low > 0 else "an unknown distance"
+            return f"{least} above {place}; no bound above 0 was found"
+        if self.is_rounding:
+            return f"at {place} to rounding, within {magnitude(high)}"
+        if high <= _TINY or low == 0:
+            return f"within {percent(high, 'up')} of {place}"
+        if percent(low, "down") != percent(high, "up"):
+            return f"between {percent(low, 'down')} and {percent(high, 'up')} above {place}"
         return f"{percent(high)} above {place}"

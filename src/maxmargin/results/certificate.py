@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from maxmargin.results.cards import card, details, verdict
-from maxmargin.results.wording import Readable, percent, short
+from maxmargin.results.wording import Readable, magnitude, percent, short
 
-__all__ = ["PROOFS", "ROUNDING", "Certificate"]
+__all__ = ["PROOFS", "Certificate"]
 
 # Each kind of proof, as sentences name it.
 PROOFS = {
@@ -22,8 +22,8 @@ PROOFS = {
     "separation": "by the agreements",
 }
 
-# Below this relative gap, double precision cannot tell a point from the optimum.
-ROUNDING = 1e-14
+# A gap of at most this many times its rounding errors is rounding.
+_FEW = 4.0
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ class Certificate(Readable):
         for least squares, ``"zero-one-bound"`` for the fewest errors, ``"separation"`` for a hyperplane
         that separates: made by `separation`.
     objective : float
-        The value at the point, in the sum form ½‖w‖² + Σ cᵢ ℓ(mᵢ), or Σ cᵢ ℓ(mᵢ) without a regulariser.
+        The value at the point is no larger than this; in the sum form ½‖w‖² + Σ cᵢ ℓ(mᵢ), or Σ cᵢ ℓ(mᵢ)
+        without a regulariser.
     bound : float
         No point of the problem has a smaller value than this.
-    gap : float
-        The most by which the objective can exceed the optimum, computed without cancellation.
-    relative_gap : float
-        The gap divided by the bound; what ``tol`` of the estimators means.
+    rounding : float
+        How far rounding errors may reach: computed with the sums, and already added to the objective and
+        taken from the bound.
     residuals : mapping of str to float
         How well the optimality conditions hold, by name.
 
@@ -53,17 +53,33 @@ class Certificate(Readable):
     >>> from maxmargin import train
     >>> proof = train([[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1], C=10).certificate
     >>> print(proof)
-    at the optimum to rounding (objective 0.5, bound 0.5), by duality
-    >>> proof.kind, proof.bound <= proof.objective, proof.relative_gap <= 1e-4, proof.is_finite
+    at the optimum to rounding, within 1e-13 % (objective 0.5, bound 0.5), by duality
+    >>> proof.kind, proof.bound <= 0.5 <= proof.objective, proof.relative_gap <= 1e-4, proof.is_finite
     ('duality', True, True, True)
     """
 
     kind: str
     objective: float
     bound: float
-    gap: float
-    relative_gap: float
+    rounding: float = 0.0
     residuals: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}), compare=False)
+
+    @property
+    def gap(self) -> float:
+        """The most by which the objective can exceed the optimum: objective − bound."""
+        return max(self.objective - self.bound, 0.0)
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap divided by the bound, which is what ``tol`` means; infinite where the bound is 0."""
+        if self.gap == 0:
+            return 0.0
+        return self.gap / self.bound if self.bound > 0 else math.inf
+
+    @property
+    def is_rounding(self) -> bool:
+        """Whether rounding errors are all that may separate the point from the optimum."""
+        return self.gap <= _FEW * self.rounding
 
     @classmethod
     def separation(cls, smallest_agreement: float, errors: float, total: float) -> Certificate:
@@ -74,8 +90,8 @@ class Certificate(Readable):
         smallest_agreement : float
             Over all rows that count; above 0 the hyperplane separates.
         errors, total : float
-            Rows with agreement ≤ 0, and all rows, each counted with its weight. `objective` and `gap` are
-            the errors, `relative_gap` is their share, and the bound is 0: no fewer are possible.
+            Rows with agreement ≤ 0, and all rows, each counted with its weight. `objective` is the errors,
+            and the bound is 0: no fewer are possible. Their share is a residual.
 
         Examples
         --------
@@ -83,8 +99,8 @@ class Certificate(Readable):
         every row is on its own side, the smallest agreement is 0.25
         """
         share = errors / total if total > 0 else 0.0
-        residuals = {"smallest_agreement": float(smallest_agreement)}
-        return cls("separation", float(errors), 0.0, float(errors), share, MappingProxyType(residuals))
+        residuals = {"smallest_agreement": float(smallest_agreement), "share_of_errors": share}
+        return cls("separation", float(errors), 0.0, residuals=MappingProxyType(residuals))
 
     def __str__(self) -> str:
         if self.kind == "separation":
@@ -93,17 +109,21 @@ class Certificate(Readable):
             return self._errors_in_words()
         proof = PROOFS.get(self.kind, f"by {self.kind}")
         values = f"(objective {short(self.objective)}, bound {short(self.bound)}), {proof}"
-        if self.relative_gap <= ROUNDING:
-            return f"at the optimum to rounding {values}"
-        if self.bound <= 0 and self.gap > 0:
-            return f"no bound above 0 was found: anywhere up to {short(self.gap)} above the optimum {values}"
-        return f"within {percent(self.relative_gap)} of the optimum {values}"
+        if self.gap == 0:
+            return f"at the optimum {values}"
+        if self.bound <= 0:
+            most = short(self.gap, "up")
+            return f"no bound above 0 was found: anywhere up to {most} above the optimum {values}"
+        if self.is_rounding:
+            return f"at the optimum to rounding, within {magnitude(self.relative_gap)} {values}"
+        return f"within {percent(self.relative_gap, 'up')} of the optimum {values}"
 
     def _separation_in_words(self) -> str:
         smallest = short(self.residuals.get("smallest_agreement", math.nan))
         if self.objective == 0:
             return f"every row is on its own side, the smallest agreement is {smallest}"
-        errors = f"{short(self.objective)} ({percent(self.relative_gap)}) of the rows, by weight,"
+        share = percent(self.residuals.get("share_of_errors", math.nan))
+        errors = f"{short(self.objective)} ({share}) of the rows, by weight,"
         return f"no separation: {errors} have agreement ≤ 0, the smallest agreement is {smallest}"
 
     def _errors_in_words(self) -> str:
@@ -119,6 +139,7 @@ class Certificate(Readable):
             "bound": self.bound,
             "gap": self.gap,
             "relative gap": self.relative_gap,
+            "rounding errors": self.rounding,
             **{f"residual: {name}": value for name, value in self.residuals.items()},
         }
         written = {name: short(value) for name, value in numbers.items()}
@@ -126,12 +147,12 @@ class Certificate(Readable):
 
     @property
     def is_finite(self) -> bool:
-        """Whether every number in it is finite; always true for what this package makes."""
-        return all(math.isfinite(x) for x in (self.objective, self.bound, self.gap, self.relative_gap))
+        """Whether objective and bound are finite; always true for what this package makes."""
+        return math.isfinite(self.objective) and math.isfinite(self.bound)
 
     # A mapping proxy cannot be pickled; a plain dictionary can.
     def __reduce__(self) -> tuple[type[Certificate], tuple[object, ...]]:
         return (
             type(self),
-            (self.kind, self.objective, self.bound, self.gap, self.relative_gap, dict(self.residuals)),
+            (self.kind, self.objective, self.bound, self.rounding, dict(self.residuals)),
         )

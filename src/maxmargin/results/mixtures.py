@@ -6,7 +6,6 @@ every C; duals with value G at unit cost and Q = ‖Σ sτx‖² give the bound 
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,8 +31,6 @@ class Mixtures:
         The share of the second solution's weights, and q and R of that mixture.
     dual_share, gain, square : arrays
         The share of the second solution's duals (each divided by its C), and G and Q of that mixture.
-    at_zero : float
-        The objective at w = 0 with its best offset, divided by C.
     """
 
     primal_share: Array
@@ -42,7 +39,6 @@ class Mixtures:
     dual_share: Array
     gain: Array
     square: Array
-    at_zero: float
 
     def objectives(self, C: Array | float) -> Array:
         """Return q + C R; one row per C if there are several."""
@@ -57,11 +53,9 @@ class Mixtures:
     def relative_gaps(self, C: Array | float) -> Array:
         """Return the certified relative gap of the best mixtures at each C."""
         objective, bound = self.objectives(C).min(axis=-1), self.bounds(C).max(axis=-1)
-        unit = np.maximum(bound, self._least_unit(C))
-        return np.asarray((np.maximum(objective - bound, 0.0) + ROUNDING_OF_SUMS * objective) / unit)
-
-    def _least_unit(self, C: Array | float) -> Array:
-        return np.maximum(2.0**-52 * np.asarray(C) * self.at_zero, sys.float_info.min)
+        rounding = ROUNDING_OF_SUMS * objective
+        gap, bound = np.maximum(objective - bound, 0.0) + 2.0 * rounding, bound - rounding
+        return np.asarray(np.divide(gap, bound, out=np.full_like(gap, np.inf), where=bound > 0))
 
     def best_weights(self, C: float) -> float:
         """Return the share of the second solution in the weights with the least objective."""
@@ -74,10 +68,9 @@ class Mixtures:
     def certificate(self, C: float) -> Certificate:
         """Return the proof about the best weights at C; nothing is read for it, the formulas are exact."""
         objective = float(self.objectives(C).min())
-        bound = min(max(float(self.bounds(C).max()), 0.0), objective)
-        gap = min(objective - bound + ROUNDING_OF_SUMS * objective, objective)
-        unit = max(bound, float(self._least_unit(C)))
-        return Certificate("duality", objective, bound, gap, min(gap / unit, sys.float_info.max))
+        rounding = ROUNDING_OF_SUMS * objective
+        bound = min(float(self.bounds(C).max()), objective) - rounding
+        return Certificate("duality", objective + rounding, max(bound, 0.0), 2.0 * rounding)
 
     def missing(self, low: float, high: float, tol: float) -> list[tuple[float, float]]:
         """Return the stretches of [low, high] at which the best mixtures are not within `tol`.

@@ -40,11 +40,14 @@ class Plan(Readable):
         Why this one.
     about : str
         The problem in a few words.
+    then : tuple of str
+        Solvers that go on if this one ends above the tolerance.
     """
 
     solver: str
     reason: str
     about: str = ""
+    then: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         return (

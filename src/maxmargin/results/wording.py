@@ -7,7 +7,7 @@ import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any, Literal
 
-__all__ = ["Readable", "chosen_percent", "percent", "plural", "printable", "short"]
+__all__ = ["Readable", "chosen_percent", "magnitude", "percent", "plural", "printable", "short"]
 
 _ROUNDED = {"nearest": ROUND_HALF_EVEN, "up": ROUND_CEILING, "down": ROUND_FLOOR}
 
@@ -58,6 +58,21 @@ def chosen_percent(share: float) -> str:
     ('0.01 %', '2.5 %', '1e-8 %')
     """
     return f"{100.0 * share:.10g} %".replace("e-0", "e-")
+
+
+def magnitude(share: float) -> str:
+    """Write a tiny share as a percentage by its order of magnitude alone, rounded up.
+
+    Examples
+    --------
+    >>> magnitude(3.1e-16), magnitude(1e-12)
+    ('1e-13 %', '1e-10 %')
+    """
+    if share == 0 or not math.isfinite(share):
+        return percent(share)
+    value = Decimal(repr(float(share))).scaleb(2)
+    first = value.adjusted()
+    return f"1e{first if value == Decimal(1).scaleb(first) else first + 1} %"
 
 
 def printable(text: str, but: str = "") -> str:

@@ -120,6 +120,11 @@ class Rows(ABC):
     swept_together = 1
     most_copied = float("inf")
 
+    @property
+    def largest_block(self) -> int:
+        """The most rows that a pass adds up one after the other, by which rounding errors are bounded."""
+        return self.n_rows
+
     @abstractmethod
     def zeros(self, dtype: Any = np.float64) -> RowVector:
         """One number for each row."""

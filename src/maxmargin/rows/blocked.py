@@ -50,6 +50,10 @@ class BlockedRows(Rows):
         self._ranges = [slice(start, min(start + rows, self.n_rows)) for start in starts]
 
     @property
+    def largest_block(self) -> int:
+        return max(piece.stop - piece.start for piece in self._ranges)
+
+    @property
     def threads(self) -> int:
         """How many blocks a pass may read at once."""
         return self._threads

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
 from maxmargin.problem import Problem
-from maxmargin.problem.examination import value_at_zero
 from maxmargin.results.mixtures import Mixtures
 from maxmargin.results.solution import Solution
 from maxmargin.rows import Array, inner
@@ -174,7 +173,7 @@ class Between:
             few = np.interp(_FEW_ENTROPIES, _DUAL_SHARES, gain)
             curve = np.polyfit(_FEW_ENTROPIES, few, len(few) - 1)
             self._above_chords = np.maximum(np.polyval(curve, _DUAL_SHARES) - gain, 0.0)
-        self.mixtures = Mixtures(share, penalty, loss, _DUAL_SHARES, gain, square, value_at_zero(problem))
+        self.mixtures = Mixtures(share, penalty, loss, _DUAL_SHARES, gain, square)
 
     def _weights(self, share: Array) -> tuple[Array, Array, Array]:
         """Return shares, q and R."""

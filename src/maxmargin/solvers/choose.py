@@ -47,13 +47,21 @@ def choose(name: str, problem: Problem, tol: float) -> tuple[Solver[Any], Plan]:
             f"solver {name!r} needs a regulariser, and C=inf (lam=0) leaves none: give a finite C or "
             f"a solver that does without, one of {_listed(known)}"
         )
+    then: tuple[str, ...] = ()
     if name == "auto":
         name, why = _suited(problem, tol) if problem.is_regularised else _only_one(problem)
+        then = tuple(other for other in known if other != name and _may_go_on(known[other], problem))
     else:
         why = "as asked"
         _refuse_other_losses(known[name], problem)
     _refuse_numbers_elsewhere(known[name], problem)
-    return known[name], Plan(known[name].title, why, about=_about(problem))
+    return known[name], Plan(known[name].title, why, about=_about(problem), then=then)
+
+
+def _may_go_on(solver: Solver[Any], problem: Problem) -> bool:
+    """Whether a solver may take over where the one that suits the problem ended above the tolerance."""
+    has_vectors = problem.rows.vectors_at_hand or not solver.needs.vectors_at_hand
+    return problem.loss in solver.needs.losses and has_vectors and solver.name not in BASELINES
 
 
 def _listed(solvers: Mapping[str, Solver[Any]]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -15,21 +16,23 @@ from maxmargin.losses.table import LOSSES
 from maxmargin.problem import Examination, Problem, examine
 from maxmargin.problem.examination import value_at_zero
 from maxmargin.problem.optimality import stationarity
-from maxmargin.results.certificate import ROUNDING, Certificate
+from maxmargin.results.certificate import Certificate
 from maxmargin.results.solution import History, Plan, Progress, Solution, Status
+from maxmargin.rows import inner
 from maxmargin.solvers.base import Solver, Step
+from maxmargin.solvers.choose import SOLVERS
 
 __all__ = ["Limits", "certified_again", "run"]
 
 Watch = Callable[[Progress], Any]
 
 _NOTHING = np.zeros(0)
-_ULPS = 4 * float(np.finfo(np.float64).eps)  # objectives that differ by so little are as good as equal
 
 # A certificate is due when the solver's guess, corrected by how wrong it was last time, reaches the
 # tolerance; and after this factor in passes in any case, so that watchers see the live gap.
 _GROWTH = 2.0
 _FIRST_CHECK = 16.0
+_SLIGHTLY = 1e-4  # by which agreements may be below 1 for a longer w to mend them
 # Where certificates cost next to nothing they are made more often: the course of the fit can then be seen.
 _CHEAP_VALUES, _CHEAP_GROWTH = 200_000, 1.4
 
@@ -63,8 +66,6 @@ class _Best:
     def keep(self, found: Examination) -> None:
         certificate = found.certificate
         is_better = certificate.objective < self.objective  # never true of weights that have run away
-        if self.primal is not None and abs(certificate.objective - self.objective) <= _ULPS * self.objective:
-            is_better = certificate.gap < self.primal.certificate.gap  # which has digits where sums have none
         is_tighter = self.dual is None or certificate.bound >= self.dual.certificate.bound
         # Half of an examination is all that is kept where the other half is better already.
         if is_better:
@@ -80,16 +81,18 @@ class _Best:
     def bound(self) -> float:
         return self.dual.certificate.bound if self.dual is not None else 0.0
 
-    def relative_gap(self) -> float:
-        """Return the certified gap of the pair; from one examination where possible, without cancellation."""
+    def memory(self) -> dict[str, Any] | None:
+        """Return what another solver can go on from."""
         if self.primal is None or self.dual is None:
-            return float("inf")
-        if self.primal is self.dual:
-            return self.primal.certificate.relative_gap
-        own = min(self.primal.certificate.relative_gap, self.dual.certificate.relative_gap)
-        scale = self.dual.certificate
-        unit = scale.gap / scale.relative_gap if scale.relative_gap > 0 else max(self.bound, 1e-300)
-        return min(own, max(self.objective - self.bound, 0.0) / unit)
+            return None
+        return {"w": self.primal.w, "offset": self.primal.b, "alpha": self.dual.alpha}
+
+    def certificate(self) -> Certificate:
+        """Return what is proved about the pair: an objective and a bound that each hold by themselves."""
+        if self.primal is None or self.dual is None:
+            return Certificate("duality", float("inf"), 0.0)
+        rounding = max(self.primal.certificate.rounding, self.dual.certificate.rounding)
+        return replace(self.primal.certificate, bound=min(self.bound, self.objective), rounding=rounding)
 
 
 @dataclass
@@ -107,6 +110,7 @@ class _Loop:
     course: list[Progress] = field(default_factory=list)
     began: float = field(default_factory=time.perf_counter)
     iterations: int = 0
+    iterations_before: int = 0  # by solvers that others went on from
     passes: float = 0.0
     grams: float = 0.0
     next_check: float = _FIRST_CHECK
@@ -119,18 +123,20 @@ class _Loop:
         wanted = step.wants_certificate or step.is_exhausted
         return wanted or reached or self.passes >= self.next_check
 
-    def check(self, state: Any, guess: float) -> bool:
-        """Certify the state; return True if `watch` asks to stop."""
+    def check(self, state: Any, guess: float, enough: float) -> bool:
+        """Certify the state, with all digits that `enough` needs; return True if `watch` asks to stop."""
         point = self.solver.point(self.problem, state)
         began = time.perf_counter()
-        found = examine(self.problem, point.w, point.b, point.alpha, near=point.near, token=self.token)
+        found = examine(
+            self.problem, point.w, point.b, point.alpha, near=point.near, enough=enough, token=self.token
+        )
         self.token.reserve(time.perf_counter() - began)  # the last certificate will take as long
         self.passes += 1.0
         is_cheap = self.problem.rows.n_values <= _CHEAP_VALUES
         self.next_check = self.passes * (_CHEAP_GROWTH if is_cheap else _GROWTH)
         self.certified = self.iterations
         self.best.keep(found)
-        gap = self.best.relative_gap()
+        gap = self.best.certificate().relative_gap
         if 0 < guess < float("inf"):
             self.correction = min(max(gap / guess, 0.2), 20.0)
         progress = Progress(
@@ -186,20 +192,34 @@ def run(
     if problem.rows.n_values <= _CHEAP_VALUES:
         loop.next_check = 1.0
     try:
-        return _solve(loop, plan, announce, lambda: solver.start(problem, memory, seed, limits.tol, token))
+        return _solve(loop, plan, announce, _without_foreign_offset(problem, memory), seed)
     except RowsLost as error:
         raise RowsLost(str(error), _last_certified(loop, plan)) from error
 
 
+def _without_foreign_offset(problem: Problem, memory: Any) -> Any:
+    """Return what a fit may go on from: of a model with offset, one without takes the weights and duals."""
+    if memory is None or problem.offset.kind != "none" or not memory.get("offset"):
+        return memory
+    return {"offset": 0.0} | {name: memory[name] for name in ("w", "alpha") if name in memory}
+
+
 def _solve(
-    loop: _Loop, plan: Plan, announce: Callable[[Plan], Any] | None, start: Callable[[], Any]
+    loop: _Loop, plan: Plan, announce: Callable[[Plan], Any] | None, memory: Any, seed: int
 ) -> Solution:
-    state = None
+    problem, limits = loop.problem, loop.limits
+    state, then = None, list(plan.then)
     try:
         if announce is not None:
             announce(plan)  # in here: a Ctrl-C from the moment the plan is told keeps what there is
-        state = start()
+        state = loop.solver.start(problem, memory, seed, limits.tol, loop.token)
         status = _iterate(loop, state)
+        while _may_go_on(loop, status) and then:
+            before, loop.solver = loop.solver.title, SOLVERS[then.pop(0)]
+            plan = replace(plan, reason=f"{plan.reason}; {loop.solver.title} went on where {before} ended")
+            state = loop.solver.start(problem, loop.best.memory(), seed, limits.tol, loop.token)
+            loop.iterations_before = loop.iterations
+            status = _iterate(loop, state)
     except Stopped:
         status = Status.MAX_TIME
     except KeyboardInterrupt:
@@ -222,10 +242,11 @@ def _iterate(loop: _Loop, state: Any) -> Status:
         if loop.token.poll():
             return Status.MAX_TIME
         if loop.certificate_is_due(step):
-            asked_to_stop = loop.check(state, step.relative_gap)
-            gap = loop.best.relative_gap()
-            is_the_end = gap <= ROUNDING or step.is_exhausted
-            if gap <= loop.limits.tol and (is_the_end or not step.goes_on):
+            enough = 0.0 if step.goes_on else loop.limits.tol
+            asked_to_stop = loop.check(state, step.relative_gap, enough)
+            proof = loop.best.certificate()
+            is_the_end = proof.is_rounding or step.is_exhausted
+            if proof.relative_gap <= loop.limits.tol and (is_the_end or not step.goes_on):
                 return Status.SOLVED
             if is_the_end:
                 return Status.STALLED
@@ -239,28 +260,38 @@ def _most_iterations(loop: _Loop) -> float:
     limits = loop.limits
     if limits.max_iter is not None:
         return limits.max_iter
-    return loop.solver.default_max_iter(loop.problem) if limits.max_time is None else float("inf")
+    if limits.max_time is not None:
+        return float("inf")
+    return loop.iterations_before + loop.solver.default_max_iter(loop.problem)
+
+
+def _may_go_on(loop: _Loop, status: Status) -> bool:
+    """Whether a solver ended by itself, above the tolerance: another one may get further."""
+    ended_by_itself = status is Status.STALLED or (status is Status.MAX_ITER and loop.limits.max_iter is None)
+    return ended_by_itself and not loop.best.certificate().relative_gap <= loop.limits.tol
 
 
 def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
     """Certify the best weights with the best dual point, afresh; no deadline holds this last pass up."""
-    problem = loop.problem
+    problem, enough = loop.problem, loop.limits.tol
     cut_short = status in (Status.MAX_TIME, Status.INTERRUPTED)  # perhaps within a step
     if cut_short:
         loop.cut_short = status
     if state is not None and (cut_short or loop.certified != loop.iterations):
         point = loop.solver.point(problem, state)
-        loop.best.keep(examine(problem, point.w, point.b, point.alpha, near=point.near))
+        loop.best.keep(examine(problem, point.w, point.b, point.alpha, near=point.near, enough=enough))
     best = loop.best
     if best.dual is None or best.objective > value_at_zero(problem):
         alpha = problem.rows.zeros() if best.dual is None else best.dual.alpha
-        best.keep(examine(problem, np.zeros(problem.rows.n_columns), None, alpha))
+        best.keep(examine(problem, np.zeros(problem.rows.n_columns), None, alpha, enough=enough))
     primal, dual = best.primal, best.dual
     assert primal is not None  # at w = 0 everything is finite
     assert dual is not None
     # One examination of both is already a fresh pass over exactly this pair.
-    final = primal if primal is dual else examine(problem, primal.w, primal.b, dual.alpha)
-    if status is Status.MAX_ITER and final.certificate.relative_gap <= loop.limits.tol:
+    final = primal if primal is dual else examine(problem, primal.w, primal.b, dual.alpha, enough=enough)
+    if final.certificate.relative_gap > enough:
+        final = _with_whole_margins(problem, final, enough)
+    if status in (Status.MAX_ITER, Status.STALLED) and final.certificate.relative_gap <= loop.limits.tol:
         status = Status.SOLVED  # no certificate had been due since the last steps
     if status is Status.SOLVED and final.certificate.relative_gap > loop.limits.tol:
         status = Status.STALLED  # the pair's gap had been the difference of two nearly equal numbers
@@ -269,7 +300,8 @@ def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
     return Solution(
         coef=final.w,
         intercept=final.b,
-        intercept_interval=primal.interval,  # where the search for b began may change its last digit
+        # Where the search for b began may change its last digit.
+        intercept_interval=primal.interval if final.b == primal.b else final.interval,
         alpha=final.alpha,
         certificate=_with_residuals(problem, final),
         status=status,
@@ -278,6 +310,20 @@ def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
         plan=plan,
         memory=None if state is None else loop.solver.remember(state),
     )
+
+
+def _with_whole_margins(problem: Problem, found: Examination, enough: float) -> Examination:
+    """Return the point a little longer, if agreements just below 1 cost more than the length.
+
+    With a tiny optimum and a large C the rounding of w and b itself is a loss on rows that should have none.
+    """
+    short = 1.0 - found.least_agreement
+    if not (math.isfinite(problem.dual.rests_at) and 0 < short <= _SLIGHTLY):
+        return found
+    sizes = math.sqrt(problem.rows.norms()[1]) * math.sqrt(inner(found.w, found.w)) + abs(found.b)
+    longer = (1.0 + 2.0**-51 * sizes) / found.least_agreement
+    scaled = examine(problem, longer * found.w, longer * found.b, found.alpha, enough=enough)
+    return scaled if scaled.certificate.objective < found.certificate.objective else found
 
 
 def _with_residuals(problem: Problem, final: Examination) -> Certificate:
@@ -301,16 +347,12 @@ def _last_certified(loop: _Loop, plan: Plan) -> Solution | None:
     best = loop.best
     if best.primal is None or best.dual is None:
         return None
-    certificate = best.primal.certificate
-    if best.primal is not best.dual:
-        gap = max(best.objective - best.bound, 0.0)
-        certificate = replace(certificate, bound=best.bound, gap=gap, relative_gap=best.relative_gap())
     return Solution(
         coef=best.primal.w,
         intercept=best.primal.b,
         intercept_interval=best.primal.interval,
         alpha=_NOTHING,
-        certificate=certificate,
+        certificate=best.certificate(),
         status=loop.cut_short or Status.LOST,
         n_iter=loop.iterations,
         history=History.of(loop.course),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import threading
 import time
 from dataclasses import dataclass, replace
@@ -16,8 +15,8 @@ from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, NoFini
 from maxmargin.inputs.liblinear_models import LiblinearModel
 from maxmargin.losses.table import DUAL_LOSSES, LOSSES, find_loss
 from maxmargin.problem import Offset, Problem, examine
-from maxmargin.problem.examination import value_at_zero
 from maxmargin.results.assessment import Assessment
+from maxmargin.results.certificate import Certificate
 from maxmargin.results.solution import Solution, Status
 from maxmargin.rows import Array, MemoryRows
 from maxmargin.rows.cores import resolve_jobs
@@ -314,60 +313,32 @@ def _solve(problem: Problem, limits: Limits) -> Solution:
 def _assess(
     problem: Problem, w: Array, b: float, solution: Solution, tol: float, about: str, label: str
 ) -> Assessment:
-    at_point = _value_and_gap(problem, w, b, solution)
-    unit = max(at_point.bound, 2.0**-52 * value_at_zero(problem), sys.float_info.min)
-    own = solution.certificate
-    if at_point.bound > own.bound:
-        own_gap = max(own.objective - at_point.bound, 0.0)
-        own = replace(own, bound=at_point.bound, gap=own_gap, relative_gap=own_gap / unit)
-    relative_gap = at_point.gap / unit
-    is_wide = min(own.relative_gap, relative_gap) > tol
+    own, point = solution.certificate, _at_point(problem, w, b, solution.alpha, tol)
+    bound = max(own.bound, point.bound)  # each holds by itself
+    own, point = replace(own, bound=min(bound, own.objective)), replace(point, bound=bound)
+    is_wide = min(own.relative_gap, point.relative_gap) > tol
     return Assessment(
         problem=about,
-        objective=at_point.objective,
-        bound=at_point.bound,
-        gap=at_point.gap,
-        relative_gap=relative_gap,
+        objective=point.objective,
+        bound=point.bound,
+        rounding=point.rounding,
         own=own,
         label=label,
         shortfall=solution.status.value if is_wide else "",
     )
 
 
-@dataclass(frozen=True)
-class _AtPoint:
-    """The objective, the best bound that is known, and the most by which one exceeds the optimum."""
-
-    objective: float
-    bound: float
-    gap: float
-
-
-def _value_and_gap(problem: Problem, w: Array, b: float, solution: Solution) -> _AtPoint:
-    own_bound = solution.certificate.bound
+def _at_point(problem: Problem, w: Array, b: float, alpha: Array, tol: float) -> Certificate:
+    """Return what is proved about the coefficients, by our own dual point or one that they imply."""
     with np.errstate(over="ignore", invalid="ignore"):
-        squares = float((w * w).sum()) + (b * b if problem.offset.kind == "penalized" else 0.0)
-        if not math.isfinite(squares):
-            return _AtPoint(math.inf, own_bound, math.inf)
-        first = examine(problem, w, b, solution.alpha)
-        objective = first.certificate.objective
-        if not math.isfinite(objective):
-            return _AtPoint(math.inf, own_bound, math.inf)
-        proof = first.certificate
-        if not problem.is_regularised:
-            # There is one proof from the point itself, and the difference to our own point's bound.
-            bound = max(proof.bound, own_bound)
-            return _AtPoint(objective, bound, min(proof.gap, max(objective - bound, 0.0)))
-        if LOSSES[problem.loss].is_smooth:
+        found = examine(problem, w, b, alpha, enough=tol)
+        proof = found.certificate
+        is_implied = problem.is_regularised and LOSSES[problem.loss].is_smooth
+        if is_implied and proof.relative_gap > tol and math.isfinite(proof.objective):
             # A smooth loss turns good weights into a good dual point, perhaps better than our solver's.
-            implied = examine(problem, w, b, _implied_dual(problem, first.scores, b)).certificate
-            proof = implied if implied.bound > own_bound else proof
-    bound = max(proof.bound, own_bound)
-    if objective > 2.0 * bound:
-        # Far away the difference is exact enough, and the price of the dual point's imbalance, which
-        # grows with the distance, need not be paid: the bound comes from a point near the optimum.
-        return _AtPoint(objective, bound, objective - bound)
-    return _AtPoint(objective, bound, proof.gap)
+            implied = examine(problem, w, b, _implied_dual(problem, found.scores, b), enough=tol).certificate
+            proof = max(proof, implied, key=lambda each: each.bound)
+    return proof
 
 
 def _implied_dual(problem: Problem, scores: Array, b: float) -> Array:

@@ -139,7 +139,7 @@ def _nothing_done(targets: StoredTargets, settings: Settings, rows: DaskRows) ->
         intercept=0.0,
         intercept_interval=(0.0, 0.0),
         alpha=np.zeros(0),
-        certificate=Certificate("duality", objective, 0.0, objective, 2.0**52),
+        certificate=Certificate("duality", objective, 0.0),
         status=Status.LOST,
         n_iter=0,
         history=History.of([]),

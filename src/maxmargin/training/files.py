@@ -235,7 +235,7 @@ def _model(header: Header, arrays: Arrays) -> LinearModel:
         intercept_intervals=each("intercept_intervals", _interval),
         certificates=each("certificates", _certificate),
         statuses=each("statuses", _status),
-        plans=each("plans", lambda entry: Plan(**{name: str(entry[name]) for name in _PLAN_FIELDS})),
+        plans=each("plans", _plan),
         n_iter=each("n_iter", int),
         support=_support(arrays, n_problems),
         calibration=_calibration(header, n_problems),
@@ -294,6 +294,11 @@ def _certificate(entry: Any) -> Certificate:
     residuals = {str(name): _number(value) for name, value in _typed(entry, "residuals", dict).items()}
     numbers = {name: _number(entry[name]) for name in ("objective", "bound", "gap", "relative_gap")}
     return Certificate(_typed(entry, "kind", str), **numbers, residuals=residuals)
+
+
+def _plan(entry: Any) -> Plan:
+    solver, reason, about = (str(entry[name]) for name in _PLAN_FIELDS)
+    return Plan(solver, reason, about)
 
 
 def _status(entry: Any) -> Status:

@@ -48,7 +48,7 @@ def undetermined_model(targets: Targets, n_columns: int, loss: str, tol: float) 
         class_weight=targets.class_weight,
         is_weighted=targets.is_weighted,
         intercept_intervals=[(1.0 if one else -np.inf, np.inf)],
-        certificates=[Certificate("duality", 0.0, 0.0, 0.0, 0.0)],
+        certificates=[Certificate("duality", 0.0, 0.0)],
         statuses=[Status.SOLVED],
         plans=[Plan("none", "no second class: θ = 0, and any offset in the interval is best")],
         histories=[History(empty, empty, empty, empty, empty)],

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from maxmargin.reporting.evidence import Evidence
 from maxmargin.reporting.section import Column, Section, Table, capital, digits
-from maxmargin.results.certificate import ROUNDING, Certificate
+from maxmargin.results.certificate import Certificate
 from maxmargin.results.leave_one_out import LeaveOneOut
 from maxmargin.results.wording import chosen_percent, percent, plural
 from maxmargin.selection.error_rates import clopper_pearson
@@ -194,7 +194,7 @@ def _optimality(evidence: Evidence) -> dict[str, Any]:
         return _not_computed(model.certificate, evidence.certificate.why_not)
     gap = found.relative_gap if found.gap > TINY else 0.0
     is_near = gap <= max(NEAR, model.tol if model.certificate is not None else 0.0)
-    if gap <= ROUNDING:
+    if gap == 0 or found.is_rounding:
         headline = "At the optimum"
     elif is_near:
         headline = f"Within {percent(gap)} of the optimum"

@@ -1,0 +1,44 @@
+// What a certificate is made of, in twice the precision and in one reading of the rows: for certificates that
+// double precision cannot make, because scores of tiny objectives or of shifted columns cancel.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+#include "maxmargin/block.hpp"
+#include "maxmargin/stop.hpp"
+#include "maxmargin/twofold.hpp"
+
+namespace maxmargin {
+
+struct PreciseRows {
+    const std::int8_t* sign;
+    const double* cost;
+    const double* alpha;
+};
+
+struct PreciseTerms {
+    Twofold loss;                    // Σ c ℓ(m) with m = s(x·w + b)
+    Twofold dual;                    // −Σ c ℓ*(−α/c)
+    Twofold balance;                 // Σ s α
+    double total = 0;  // Σ α
+    // Of the rows that cost anything: the smallest agreement, the range of their scores x·w, the smallest score
+    // of sign +1 and the largest one of sign −1.
+    double least_agreement = kNoRow, least_score = kNoRow, most_score = -kNoRow;
+    double least_positive = kNoRow, most_negative = -kNoRow;
+
+    static constexpr double kNoRow = std::numeric_limits<double>::infinity();
+};
+
+// Adds to the terms, to v = Σ s α x (a high and a low part for each column) and to mean = Σ α x. Returns
+// false if it was stopped; `known` becomes false when no dual loss has that name.
+bool precise_terms(std::string_view loss, const Block& block, const double* w, double b,
+                   const PreciseRows& rows, PreciseTerms& terms, double* v_high, double* v_low, double* mean,
+                   bool& known, StopToken& token);
+
+// Σ (v − factor · shift)² over n columns; v is high + low, and `low` and `shift` may be null.
+Twofold precise_norm2(const double* high, const double* low, const double* shift, Twofold factor,
+                      std::int64_t n);
+
+}  // namespace maxmargin
