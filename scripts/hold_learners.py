@@ -369,7 +369,7 @@ LEARNERS = {
         "LeastSquaresClassifier", {}, 1e-9, squares_value, lambda task, v: least_squares(task)
     ),
     "least absolute": Learner(
-        "LeastAbsoluteClassifier", {}, 1e-9, absolute_value, lambda task, v: least_absolute(task)
+        "LeastAbsoluteClassifier", {}, 1e-8, absolute_value, lambda task, v: least_absolute(task)
     ),
     "hard margin": Learner("HardMarginSVM", {}, 1e-9, margin_value, lambda task, v: hard_margin(task)),
     "separator": Learner(

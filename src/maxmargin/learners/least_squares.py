@@ -77,7 +77,7 @@ def least_squares(task: TwoClasses, max_iter: int | None = None) -> ExactSolutio
         answer = replace(found, w=np.ldexp(found.w, -powers))
     certificate = certify_least_squares(problem, answer.w, answer.b, exact)
     status = answer.status
-    is_met = certificate.objective <= _MET * problem.class_costs.total
+    is_met = certificate.bound == 0 and certificate.objective <= _MET * problem.class_costs.total
     if status is Status.SOLVED and certificate.relative_gap > _PROVED and not is_met:
         status = Status.STALLED
     n_rows, n_columns = problem.class_costs.n_live, problem.rows.n_columns

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
 from maxmargin.problem.exact_arithmetic import Integers
-from maxmargin.problem.exact_rows import ExactRows, times_power
+from maxmargin.problem.exact_rows import ExactRows, rounded_point, times_power
 from maxmargin.problem.exact_systems import independent_columns, solve_from_left
+from maxmargin.rows import Array
 
 __all__ = ["ExactOptimum", "exact_optimum"]
 
@@ -47,11 +48,15 @@ class ExactOptimum:
     point: list[Fraction]
     rank: int
 
+    def rounded(self, has_offset: bool) -> tuple[Array, float] | None:
+        """Return weights and offset in floats; None if they do not fit."""
+        return rounded_point(self.point, has_offset)
+
 
 def exact_optimum(
     rows: ExactRows, least: int, likely: NDArray[np.intp], is_short: NDArray[np.bool_], token: StopToken
 ) -> ExactOptimum | None:
-    """Walk to the optimum; None if it takes too long, or in rare cases that a prime divides what it should not.
+    """Walk to the optimum; None if it takes too long, or, rarely, a prime divides what it should not.
 
     Parameters
     ----------
@@ -157,7 +162,7 @@ def _over_one_denominator(values: Sequence[Fraction]) -> tuple[Integers, int]:
 
 
 def _leaving(beta: list[Fraction], cost: Integers, least: int, *, is_first: bool) -> int | None:
-    """Return the place of a row whose multiplier is beyond its bounds, by the largest share; None if none is."""
+    """Return the place of the row whose multiplier is furthest beyond its bounds; None if none is."""
     beyond = [max(value / int(c) - 1, least - value / int(c)) for value, c in zip(beta, cost, strict=True)]
     outside = [k for k, share in enumerate(beyond) if share > 0]
     if not outside:

@@ -12,7 +12,7 @@ from maxmargin.problem.exact_arithmetic import Integers, integers_and_powers
 from maxmargin.problem.problem import Problem
 from maxmargin.rows import Array
 
-__all__ = ["ExactRows", "times_power"]
+__all__ = ["ExactRows", "rounded_point", "times_power"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,14 +53,16 @@ class ExactRows:
         """Return the weights, and the offset, as whole numbers q and a power p: a·v is table·q times 2^p."""
         values = [*w.tolist(), *([b] if self.has_offset else [])]
         ratios = [float(value).as_integer_ratio() for value in values]
-        exponents = [power - bottom.bit_length() + 1 for (_, bottom), power in zip(ratios, self.powers, strict=True)]
+        exponents = [
+            power - bottom.bit_length() + 1 for (_, bottom), power in zip(ratios, self.powers, strict=True)
+        ]
         used = [exponent for (top, _), exponent in zip(ratios, exponents, strict=True) if top]
         least = min(used, default=0)
         whole = [top << (e - least) if top else 0 for (top, _), e in zip(ratios, exponents, strict=True)]
         return np.array(whole, dtype=object), least
 
     def agreements(self, w: Array, b: float) -> tuple[Integers, int]:
-        """Return the agreements a·v as whole numbers, and the power of two that they are to be taken times."""
+        """Return the agreements a·v as whole numbers, to be taken times a power of two."""
         q, power = self.point(w, b)
         return self.table @ q, power
 
@@ -79,3 +81,12 @@ class ExactRows:
 def times_power(number: int, power: int) -> Fraction:
     """Return number·2^power."""
     return Fraction(number << power) if power >= 0 else Fraction(number, 1 << -power)
+
+
+def rounded_point(values: list[Fraction], has_offset: bool) -> tuple[Array, float] | None:
+    """Return weights, and the offset that comes last, in floats; None if they do not fit."""
+    try:
+        v = np.array([float(value) for value in values])
+    except OverflowError:
+        return None
+    return (v[:-1].copy(), float(v[-1])) if has_offset else (v, 0.0)

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from maxmargin._core import Block, Factor, StopToken
 from maxmargin.problem.exact_arithmetic import Integers, as_integers
-from maxmargin.problem.exact_program import exact_optimum
+from maxmargin.problem.exact_program import ExactOptimum, exact_optimum
 from maxmargin.problem.exact_rows import ExactRows
 from maxmargin.problem.exact_systems import independent_columns, solve_from_left
 from maxmargin.problem.examination import Examination, certificate_of
@@ -49,7 +49,13 @@ from maxmargin.results.certificate import Certificate
 from maxmargin.rows import Array, MemoryRows, inner
 from maxmargin.rows.kernels import Combine, Gram, HessianDiagonal, Scores
 
-__all__ = ["MOST_COLUMNS", "certify_by_multipliers", "examine_by_multipliers", "total_loss"]
+__all__ = [
+    "MOST_COLUMNS",
+    "certify_by_multipliers",
+    "examine_by_multipliers",
+    "optimum_of_few_rows",
+    "total_loss",
+]
 
 MOST_COLUMNS = 4096  # the matrix of more columns than that would fill memory and take minutes
 _ROUNDS = 8
@@ -89,6 +95,7 @@ def certify_by_multipliers(
     least: int,
     *,
     z: Array | None = None,
+    optimum: ExactOptimum | None = None,
     token: StopToken | None = None,
 ) -> tuple[Certificate, Array]:
     """Return what multipliers prove about the point (w, b), and those near them that prove it.
@@ -101,6 +108,8 @@ def certify_by_multipliers(
         λ: 0 for the hinge, -1 for the absolute deviation.
     z : array, optional
         The scores x·w, where they are known.
+    optimum : ExactOptimum, optional
+        Where it is known, multipliers need not prove anything.
     """
     loss, rounding = total_loss(problem, w, b, least, z)
     if not 0 < loss < math.inf:
@@ -109,7 +118,10 @@ def certify_by_multipliers(
         z = problem.rows.zeros()
         problem.rows.reduce(Scores(w), z, token=token)
     clipped = np.clip(beta, least * problem.cost, problem.cost)
-    proof = _prove(problem, clipped, least, problem.sign * (z + b), token)
+    if optimum is not None:
+        proof = _Proof(clipped, np.zeros(problem.rows.n_columns + 1), below(optimum.minimum))
+    else:
+        proof = _prove(problem, clipped, least, problem.sign * (z + b), token)
     plain = certificate_of("lp-dual", loss, proof.bound, rounding + 4.0 * UNIT * proof.bound)
     residuals = {"pull": float(np.abs(proof.pull).max(initial=0.0))}
     return replace(plain, residuals=residuals), proof.beta
@@ -182,7 +194,10 @@ def _prove(
         if sum_of_all - bound <= max(_CONTENT, 4.0 * pull.rounding) * sum_of_all:
             break
     else:
-        exact = _the_optimum(problem, beta, least, agreement, token)
+        optimum = optimum_of_few_rows(problem, beta, least, agreement, token)
+        exact: _Proof | None = None
+        if optimum is not None:
+            exact = _Proof(beta, np.zeros(problem.rows.n_columns + 1), below(optimum.minimum))
         for each in sorted(attempts, key=lambda each: -float(each.beta.sum())):
             if exact is None:
                 exact = _in_whole_numbers(problem, each.beta, least, agreement, token)
@@ -191,22 +206,25 @@ def _prove(
     return best if best.bound > 0 else replace(best, bound=0.0)
 
 
-def _the_optimum(
-    problem: Problem, beta: Array, least: int, agreement: Array, token: StopToken | None
-) -> _Proof | None:
-    """Return the optimum of few rows, from the corner where rows with room meet; β is left as it is."""
+def optimum_of_few_rows(
+    problem: Problem, beta: Array, least: int, agreement: Array, token: StopToken | None = None
+) -> ExactOptimum | None:
+    """Return the optimum without rounding errors; None where rows are too many.
+
+    The search begins at the corner where rows meet whose multipliers have room, or whose agreements are near
+    1.
+    """
     if not _is_small(problem) or problem.rows.n_columns >= _MOST_EXACT_COLUMNS:
         return None
     live = np.flatnonzero(problem.cost > 0)
     rows = ExactRows.of(problem)
     if rows.n_bits > _MOST_BITS:
         return None
-    beta_of, cost = beta[live], problem.cost[live]
-    room = np.minimum(beta_of - least * cost, cost - beta_of) / cost
+    near, cost = beta[live], problem.cost[live]
+    room = np.minimum(near - least * cost, cost - near) / cost
     likely = np.lexsort((np.abs(1.0 - agreement[live]), -room))
-    is_short = beta_of > 0.5 * (1 + least) * cost
-    found = exact_optimum(rows, least, likely, is_short, token or StopToken())
-    return None if found is None else _Proof(beta, np.zeros(problem.rows.n_columns + 1), below(found.minimum))
+    is_short = near > 0.5 * (1 + least) * cost
+    return exact_optimum(rows, least, likely, is_short, token or StopToken())
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ import numpy as np
 
 from maxmargin._core import Factor, StopToken
 from maxmargin.problem.exact_arithmetic import as_integers
-from maxmargin.problem.exact_rows import ExactRows, times_power
+from maxmargin.problem.exact_rows import ExactRows, rounded_point, times_power
 from maxmargin.problem.exact_systems import independent_columns, solve_from_left
 from maxmargin.problem.examination import certificate_of
 from maxmargin.problem.newton_decrement import MOST_COLUMNS, curvature_matrix
@@ -136,11 +136,7 @@ class ExactLeastSquares:
 
     def rounded(self) -> tuple[Array, float] | None:
         """Return the shortest point in floats; None if it does not fit."""
-        try:
-            v = np.array([float(value) for value in self.shortest])
-        except OverflowError:
-            return None
-        return (v[:-1].copy(), float(v[-1])) if self.rows.has_offset else (v, 0.0)
+        return rounded_point(self.shortest, self.rows.has_offset)
 
 
 def exact_least_squares(problem: Problem, token: StopToken | None = None) -> ExactLeastSquares | None:
@@ -176,7 +172,8 @@ def exact_least_squares(problem: Problem, token: StopToken | None = None) -> Exa
         return None
     minimum = rows.total(r, 0) / scale  # Σ c r² = Σ c r, as the residuals are orthogonal to the columns
     point = whole if back is None else back @ whole
-    shortest = [times_power(int(value), -power) / scale for value, power in zip(point, rows.powers, strict=True)]
+    powers = zip(point.tolist(), rows.powers, strict=True)
+    shortest = [times_power(value, -power) / scale for value, power in powers]
     return ExactLeastSquares(rows, minimum, shortest, len(columns))
 
 

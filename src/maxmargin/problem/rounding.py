@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -35,7 +36,9 @@ _HALVES = 2.0**27 + 1.0
 def above(number: Fraction) -> float:
     """Return the smallest float that is not below a fraction."""
     nearest = _nearest(number)
-    return nearest if math.isinf(nearest) or Fraction(nearest) >= number else math.nextafter(nearest, math.inf)
+    if math.isinf(nearest) or Fraction(nearest) >= number:
+        return nearest if nearest > -math.inf else -sys.float_info.max
+    return math.nextafter(nearest, math.inf)
 
 
 def below(number: Fraction) -> float:
