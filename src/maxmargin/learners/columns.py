@@ -13,8 +13,9 @@ from maxmargin.problem import Problem
 from maxmargin.rows import Array, MemoryRows
 from maxmargin.rows.kernels import HessianDiagonal
 
-__all__ = ["Columns", "of_moderate_size", "refuse_vanishing_columns"]
+__all__ = ["Columns", "are_far_apart", "of_common_size", "of_moderate_size", "refuse_vanishing_columns"]
 
+_FAR_APART = 2.0**-30  # of the largest column: smaller ones are nearly lost beside it
 _MODERATE = 100  # powers of two: products of four such numbers and a cost are far from overflow
 
 
@@ -47,6 +48,32 @@ def of_moderate_size(rows: MemoryRows) -> tuple[MemoryRows, NDArray[np.int64]]:
     scaled = X.astype(np.float64)
     scaled.data = np.ldexp(scaled.data, -powers[scaled.indices])
     return MemoryRows(scaled), powers
+
+
+def of_common_size(rows: MemoryRows) -> tuple[MemoryRows, int]:
+    """Return rows whose largest value is near 1, if it was far from that, and the power of two it takes.
+
+    All columns are that of the rows times the same 2^-power.
+    """
+    X: Any = rows.X
+    power = int(np.frexp(float(abs(X).max()))[1])
+    if abs(power) <= _MODERATE:
+        return rows, 0
+    scaled = X.astype(np.float64)
+    if isinstance(X, np.ndarray):
+        scaled = np.ldexp(scaled, -power)
+    else:
+        scaled.data = np.ldexp(scaled.data, -power)
+    return MemoryRows(scaled), power
+
+
+def are_far_apart(rows: MemoryRows) -> bool:
+    """Whether columns differ so much in size that methods in floats may lose one beside the other."""
+    X: Any = rows.X
+    size = np.abs(X).max(axis=0, initial=0.0) if isinstance(X, np.ndarray) else abs(X).max(axis=0).toarray()
+    sizes = np.asarray(size, dtype=np.float64).ravel()
+    sizes = sizes[sizes > 0]
+    return len(sizes) > 0 and float(sizes.max()) * _FAR_APART > float(sizes.min())
 
 
 @dataclass(frozen=True, eq=False)

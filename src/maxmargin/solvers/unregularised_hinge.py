@@ -50,6 +50,7 @@ _MOST_JOININGS = 6
 _CUT_SHORT = (Status.MAX_TIME, Status.INTERRUPTED)
 _LIFTS = 8
 _FAINT = 1e-14  # of an agreement of 1: a doubt about it that is not worth more digits
+_SLIGHTLY = 1e-9
 _FAR_MORE = 50  # rows a column, from which on Newton's method beats the interior point
 
 
@@ -168,8 +169,8 @@ class UnregularisedHinge:
 def with_unit_margin(problem: Problem, w: Array, b: float) -> tuple[Array, float, bool]:
     """Scale weights that separate the rows so that the smallest agreement is 1; the offset is the middle.
 
-    Agreements are 1 or more afterwards, whatever rounding does. The last entry is False, and the point as it
-    was, where the weights do not separate.
+    Agreements are 1 or more afterwards, without rounding errors and, where these are small, as floats compute
+    them, too. The last entry is False, and the point as it was, where the weights do not separate.
     """
     lifted = 1.0
     for _ in range(_LIFTS):
@@ -178,9 +179,11 @@ def with_unit_margin(problem: Problem, w: Array, b: float) -> tuple[Array, float
             e = _middle(problem, v, e)
         short = Shortfalls.at(problem, v, e)
         most = float((short.r + short.error).max(initial=-np.inf))
-        if not most <= short.r.max(initial=-np.inf) + _FAINT:  # beyond that, the error would cost margin
+        computed = float(short.r.max(initial=-np.inf))
+        if not most <= computed + _FAINT:  # beyond that, the doubt would cost margin
             short = Shortfalls.precisely(problem, v, e)
             most = float((short.r + short.error).max(initial=-np.inf))
+            most = max(most, computed) if computed <= _SLIGHTLY else most
         if most <= 0.0 and lifted != 1.0:
             return v, e, True
         if not most < 1.0:
@@ -230,7 +233,8 @@ def _solve(soft: Problem, seed: int, enough: float, token: StopToken) -> tuple[S
         found, passes = _solve(few, seed, enough, token)
         return _in_all_columns(soft, found, token), passes + 2.0
     for solver, most in _methods(soft):
-        found = run(soft, solver, Plan(solver.title, ""), Limits(_TOL, most), token=token, seed=seed)
+        with np.errstate(all="ignore"):  # what overflows is no better, which its certificate tells
+            found = run(soft, solver, Plan(solver.title, ""), Limits(_TOL, most), token=token, seed=seed)
         passes += float(found.history.passes[-1]) if len(found.history) else 1.0
         if best is None or found.certificate.relative_gap < best.certificate.relative_gap:
             best = found
