@@ -731,7 +731,7 @@ def _judge_sentence(sentence: str, value: mpf, best: mpf) -> list[tuple[str, str
     if said := re.search(rf"between {number} % and {number} % above", about_us):
         low, high = (mpf(end.replace(",", "")) for end in said.groups())
         is_true = low <= share <= high
-    elif said := re.search(rf"within {number} %", about_us):
+    elif said := re.search(rf"within (?:rounding \()?{number} %", about_us):
         is_true = share <= mpf(said[1].replace(",", ""))
     elif said := re.search(rf"(?:at most|up to) {number} above", about_us):
         is_true = excess <= mpf(said[1])

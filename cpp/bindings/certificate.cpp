@@ -165,22 +165,23 @@ DualSums products(const OwnedBlock& rows, In<double> w, Out<double> z, Signs sig
     return sums;
 }
 
-PreciseTerms precise(std::string_view loss, const OwnedBlock& rows, In<double> w, double b, Signs sign,
-                     In<double> cost, In<double> alpha, Out<double> v_high, Out<double> v_low,
-                     Out<double> mean, PythonStopToken& token) {
+PreciseTerms precise(std::string_view loss, const OwnedBlock& rows, In<double> w, double b, In<double> origin,
+                     Signs sign, In<double> cost, In<double> alpha, Out<double> v_high, Out<double> v_low,
+                     PythonStopToken& token) {
     const Block& block = rows.block;
     expect_length(w, block.n_columns, "w");
+    expect_length(origin, block.n_columns, "origin");
     expect_length(sign, block.n_rows, "sign");
     expect_length(cost, block.n_rows, "cost");
     expect_length(alpha, block.n_rows, "alpha");
     expect_length(v_high, block.n_columns, "v_high");
     expect_length(v_low, block.n_columns, "v_low");
-    expect_length(mean, block.n_columns, "mean");
     PreciseTerms sums;
     bool known = true;
     run_to_the_end(token, [&] {
-        return precise_terms(loss, block, w.data(), b, {sign.data(), cost.data(), alpha.data()}, sums,
-                             v_high.data(), v_low.data(), mean.data(), known, token);
+        return precise_terms(loss, block, {w.data(), b, origin.data()},
+                             {sign.data(), cost.data(), alpha.data()}, sums, v_high.data(), v_low.data(),
+                             known, token);
     });
     expect_loss(known, loss);
     return sums;
@@ -287,12 +288,13 @@ void bind_certificate(nanobind::module_& m) {
         .def_ro("least_score", &PreciseTerms::least_score)
         .def_ro("most_score", &PreciseTerms::most_score)
         .def_ro("least_positive", &PreciseTerms::least_positive)
-        .def_ro("most_negative", &PreciseTerms::most_negative);
+        .def_ro("most_negative", &PreciseTerms::most_negative)
+        .def_ro("furthest2", &PreciseTerms::furthest2);
     m.def("precise_terms", &precise, nb::arg("loss"), nb::arg("block"), nb::arg("w").noconvert(),
-          nb::arg("b"), nb::arg("sign").noconvert(), nb::arg("cost").noconvert(),
-          nb::arg("alpha").noconvert(), nb::arg("v_high").noconvert(), nb::arg("v_low").noconvert(),
-          nb::arg("mean").noconvert(), nb::arg("token"),
-          "Losses, dual value and balance in twice the precision; v += X'(s α) and mean += X'α.");
+          nb::arg("b"), nb::arg("origin").noconvert(), nb::arg("sign").noconvert(),
+          nb::arg("cost").noconvert(), nb::arg("alpha").noconvert(), nb::arg("v_high").noconvert(),
+          nb::arg("v_low").noconvert(), nb::arg("token"),
+          "Losses, dual value and balance in twice the precision; v += X'(s α).");
     m.def("precise_norm2", &norm2, nb::arg("high").noconvert(), nb::arg("low").noconvert(),
           nb::arg("shift").noconvert(), nb::arg("factor"),
           "Σ (high + low − factor · shift)² in twice the precision, as a high and a low part.");

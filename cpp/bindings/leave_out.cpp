@@ -39,26 +39,28 @@ void gram_of_rows(const OwnedBlock& rows, std::int64_t first, std::int64_t last,
 struct OwnedPath {
     Square<const double> products;
     In<std::int8_t> sign;
-    In<double> cost, alpha, agreement;
+    In<double> cost, alpha, agreement, rounding;
     RemovalPath path;
 };
 
 void make_path(OwnedPath* self, Square<const double> products, In<std::int8_t> sign, In<double> cost,
                In<double> alpha, In<double> agreement, double b, double constant, double residual2,
-               bool has_free_offset, std::int64_t n_watched) {
+               In<double> rounding, double product_error, bool has_free_offset, std::int64_t n_watched) {
     const auto n = static_cast<std::int64_t>(sign.shape(0));
     expect_square(products, n);
     expect_length(cost, n, "cost");
     expect_length(alpha, n, "alpha");
     expect_length(agreement, n, "agreement");
+    expect_length(rounding, n, "rounding");
     const DualRows rows{products.data(), sign.data(), cost.data(), n};
     if (n_watched < 0 || n_watched > n) throw nb::value_error("n_watched must be a number of rows");
-    const FullFit fit{rows,     alpha.data(), agreement.data(), b,
-                      constant, residual2,    has_free_offset,  n_watched};
+    const FullFit fit{
+        rows,          alpha.data(),    agreement.data(), b, constant, residual2, rounding.data(),
+        product_error, has_free_offset, n_watched};
     nb::gil_scoped_release nogil;
     RemovalPath path(fit);
     nb::gil_scoped_acquire gil;
-    new (self) OwnedPath{products, sign, cost, alpha, agreement, std::move(path)};
+    new (self) OwnedPath{products, sign, cost, alpha, agreement, rounding, std::move(path)};
 }
 
 void follow(const OwnedPath& self, In<std::int64_t> rows, In<double> new_cost, In<double> stop_below,
@@ -101,9 +103,10 @@ void bind_leave_out(nanobind::module_& m) {
                           "The optimum of a hinge problem, from which rows can be left out.")
         .def("__init__", &make_path, nb::arg("products").noconvert(), nb::arg("sign").noconvert(),
              nb::arg("cost").noconvert(), nb::arg("alpha").noconvert(), nb::arg("agreement").noconvert(),
-             nb::arg("b"), nb::arg("constant"), nb::arg("residual2"), nb::arg("has_free_offset"),
-             nb::arg("n_watched"),
+             nb::arg("b"), nb::arg("constant"), nb::arg("residual2"), nb::arg("rounding").noconvert(),
+             nb::arg("product_error"), nb::arg("has_free_offset"), nb::arg("n_watched"),
              "products: x . x of all pairs of rows, plus a constant; residual2: |w - sum of s alpha x|^2; "
+             "rounding: how far each agreement may be off; product_error: the same of a product, as a share; "
              "n_watched: how many rows, the first ones, are near the margin.")
         .def(
             "alpha", [](const OwnedPath& self) { return copied(self.path.alpha()); },

@@ -1,6 +1,7 @@
 #include "maxmargin/kernel/precise_terms.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "maxmargin/loss/table.hpp"
 
@@ -80,11 +81,12 @@ void add_terms(double s, double c, double alpha, Twofold z, double b, PreciseTer
 
 }  // namespace
 
-bool precise_terms(std::string_view name, const Block& block, const double* w, double b,
-                   const PreciseRows& rows, PreciseTerms& terms, double* v_high, double* v_low, double* mean,
-                   bool& known, StopToken& token) {
+bool precise_terms(std::string_view name, const Block& block, const PrecisePoint& point,
+                   const PreciseRows& rows, PreciseTerms& terms, double* v_high, double* v_low, bool& known,
+                   StopToken& token) {
     known = false;
     bool go_on = true;
+    const double origin2 = precise_norm2(point.origin, nullptr, nullptr, {}, block.n_columns).rounded();
     loss::with_loss(name, [&](auto loss) {
         using Loss = decltype(loss);
         if constexpr (is_precise<Loss>) {
@@ -97,14 +99,25 @@ bool precise_terms(std::string_view name, const Block& block, const double* w, d
                         const std::int64_t i = first + k, n = view.n_values(k);
                         const double c = rows.cost[i], alpha = rows.alpha[i], s = rows.sign[i];
                         if (c == 0) continue;
-                        add_terms<Loss>(s, c, alpha, precise_dot(view, k, w), b, terms);
+                        add_terms<Loss>(s, c, alpha, precise_dot(view, k, point.w), point.b, terms);
+                        double distance2 = 0;
+                        if (n == block.n_columns) {
+                            for (std::int64_t at = 0; at < n; ++at) {
+                                const double x = static_cast<double>(view.value(k, at));
+                                const double away = x - point.origin[view.column(k, at)];
+                                distance2 += away * away;
+                            }
+                        } else {
+                            const double distance = std::sqrt(view.norm2(k)) + std::sqrt(origin2);
+                            distance2 = distance * distance;
+                        }
+                        terms.furthest2 = std::max(terms.furthest2, distance2);
                         for (std::int64_t at = 0; alpha != 0 && at < n; ++at) {
                             const double x = static_cast<double>(view.value(k, at));
                             const std::int64_t j = view.column(k, at);
                             const Twofold sum = Twofold{v_high[j], v_low[j]} + exact_product(s * alpha, x);
                             v_high[j] = sum.high;
                             v_low[j] = sum.low;
-                            mean[j] += alpha * x;
                         }
                         go_on = !pace.stop_after(16 * n);
                     }

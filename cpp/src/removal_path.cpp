@@ -16,6 +16,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kCrossed = 1e-9;  // an agreement on the wrong side of 1 by more than rounding
 constexpr double kCounts = 1e-14;  // of a sum of n costs, n times: above what counts as equal
 constexpr double kStill = 1e-12;   // rates below this share of what they are made of are rounding
+constexpr double kUnit = 0x1p-53;  // what rounding does to a number, as a share
 
 std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
 
@@ -72,10 +73,14 @@ class Walk {
     void recompute_agreements();
     void refine();
     void conclude(LeftOut& result);
+    void find_errors();
     double gap_at(double b, double imbalance);
 
     double sign(std::int64_t j) const noexcept { return sign_[at(j)]; }
     double alpha(std::int64_t j) const noexcept { return face_.alpha()[at(j)]; }
+    double norm(std::int64_t j) const noexcept {
+        return std::sqrt(std::max(0.0, fit_.rows.products[j * n_ + j] - fit_.constant));
+    }
 
     const FullFit& fit_;
     const DualFace& start_;
@@ -83,8 +88,9 @@ class Walk {
     double radius_;
     std::int64_t n_, watched_ = 0;
     DensePrimitives<double> use_;
-    Vector sign_, cost_, agreement_, rate_, beta_rate_, ones_, z_;
-    double total_cost_;  // times the number of rows, as the rounding of the sum is
+    Vector sign_, cost_, agreement_, rate_, beta_rate_, ones_, z_, error_;
+    std::vector<std::int64_t> moved_;  // rows whose duals are not those of the full fit
+    double total_cost_;                // times the number of rows, as the rounding of the sum is
     std::int64_t row_ = 0;
     bool has_lost_way_ = false;
     double target_ = 0, b_ = 0, b_rate_ = 0, own_rate_ = 0, noise_ = 0;
@@ -232,11 +238,38 @@ void Walk::refine() {
     recompute_agreements();
 }
 
+// How far each agreement may be off: as in the full fit, and by the products that were added since. For rows
+// on the margin it is what the gap is made of, so those get the size of every product that was added.
+void Walk::find_errors() {
+    moved_.clear();
+    double of_rows = 0, of_entries = 0;
+    for (std::int64_t k = 0; k < n_; ++k) {
+        const double change = std::fabs(alpha(k) - fit_.alpha[k]);
+        if (change == 0) continue;
+        of_rows += change * norm(k);
+        of_entries += change * std::sqrt(fit_.rows.products[k * n_ + k]);
+        moved_.push_back(k);
+    }
+    of_rows *= fit_.product_error;
+    const double of_sum = static_cast<double>(moved_.size() + 3) * kUnit;
+    error_.resize(at(n_));
+    for (std::int64_t j = 0; j < n_; ++j) {
+        const double* products = fit_.rows.products + j * n_;
+        const double own =
+            fit_.rounding[j] + of_rows * norm(j) + 4 * kUnit * (std::fabs(agreement_[at(j)]) + std::fabs(b_));
+        error_[at(j)] = own + of_sum * of_entries * std::sqrt(products[j]);
+        if (std::fabs(agreement_[at(j)] - 1.0) > error_[at(j)]) continue;
+        double added = 0;
+        for (const std::int64_t k : moved_) added += std::fabs((alpha(k) - fit_.alpha[k]) * products[k]);
+        error_[at(j)] = own + of_sum * added;
+    }
+}
+
 double Walk::gap_at(double b, double imbalance) {
     double gap = 0.5 * fit_.residual2, largest = 0;
     for (std::int64_t j = 0; j < n_; ++j) {
-        const double e = sign(j) * (z_[at(j)] + b) - 1.0;
-        gap += e > 0 ? alpha(j) * e : (alpha(j) - cost_[at(j)]) * e;
+        const double e = sign(j) * (z_[at(j)] + b) - 1.0, off = error_[at(j)];
+        gap += std::max({alpha(j) * (e + off), (cost_[at(j)] - alpha(j)) * (off - e), 0.0});
         if (cost_[at(j)] > 0) largest = std::max(largest, std::fabs(z_[at(j)]));
     }
     if (imbalance == 0) return gap;
@@ -255,6 +288,7 @@ void Walk::conclude(LeftOut& result) {
         z_[at(j)] = sign(j) * agreement_[at(j)] - b_;
         imbalance += sign(j) * alpha(j);
     }
+    find_errors();
     double b = b_;
     result.is_out = alpha(row_) <= target_;
     if (fit_.has_free_offset) {
@@ -263,9 +297,12 @@ void Walk::conclude(LeftOut& result) {
         b = result.is_out || std::isinf(worst) ? middle(best) : worst;
     }
     const double gap = gap_at(b, fit_.has_free_offset ? std::fabs(imbalance) : 0.0);
-    const double own = std::sqrt(std::max(0.0, fit_.rows.products[row_ * n_ + row_] - fit_.constant));
     result.agreement = sign(row_) * (z_[at(row_)] + b);
-    result.error_bound = std::sqrt(2.0 * gap) * (own + (fit_.has_free_offset ? radius_ : 0.0));
+    result.error_bound = std::sqrt(2.0 * gap) * norm(row_) + error_[at(row_)];
+    if (fit_.has_free_offset) {
+        result.error_bound += std::sqrt(2.0 * gap) * radius_;
+        result.error_bound += *std::max_element(error_.begin(), error_.end());
+    }
     if (!std::isfinite(result.agreement) || !std::isfinite(gap)) result.error_bound = kInfinity;
 }
 

@@ -34,12 +34,14 @@ Vector products(const Vector& x, std::int64_t n, std::int64_t d, double constant
 struct Line {
     Vector x{0, 1, 3, 4};
     std::vector<std::int8_t> sign{-1, -1, 1, 1};
-    Vector cost{10, 10, 10, 10}, alpha{0, 0.5, 0.5, 0}, agreement{2, 1, 1, 2};
+    Vector cost{10, 10, 10, 10}, alpha{0, 0.5, 0.5, 0}, agreement{2, 1, 1, 2}, rounding{0, 0, 0, 0};
     Vector k = products(x, 4, 1, 1.0);
+    double product_error = 1e-15;
 
     FullFit fit(std::int64_t watched = 4) const {
         const DualRows rows{k.data(), sign.data(), cost.data(), 4};
-        return {rows, alpha.data(), agreement.data(), -2.0, 1.0, 0.0, true, watched};
+        return {rows, alpha.data(),    agreement.data(), -2.0, 1.0,
+                0.0,  rounding.data(), product_error,    true, watched};
     }
 };
 
@@ -126,6 +128,15 @@ TEST("a row that held the margin hands over to the next one") {
     CHECK(result.events >= 2);
 }
 
+TEST("the rounding of agreements and of products is part of the bound") {
+    Line line;
+    line.product_error = 1e-3;
+    CHECK(leave_out(line.fit(), {2, 0.0, kNever}).error_bound > 1e-3);
+    line = Line();
+    line.rounding[0] = 1e-3;
+    CHECK(leave_out(line.fit(), {2, 0.0, kNever}).error_bound > 1e-3);
+}
+
 TEST("a row that only loses a part of its cost stays until its dual fits") {
     const Line line;
     const LeftOut result = leave_out(line.fit(), {2, 0.25, kNever});
@@ -173,7 +184,7 @@ TEST("a path stops when it is told to, and keeps what is complete") {
         bool poll() noexcept override { return true; }
     };
     const std::int64_t n = 600;
-    Vector x, cost(n, 1.0), alpha(n, 0.0), agreement(n, 3.0);
+    Vector x, cost(n, 1.0), alpha(n, 0.0), agreement(n, 3.0), rounding(n, 0.0);
     std::vector<std::int8_t> sign;
     for (std::int64_t j = 0; j < n; ++j) {
         sign.push_back(j % 2 ? 1 : -1);
@@ -183,7 +194,8 @@ TEST("a path stops when it is told to, and keeps what is complete") {
     agreement[0] = agreement[1] = 1.0;
     const Vector k = products(x, n, 1, 1.0);
     const DualRows rows{k.data(), sign.data(), cost.data(), n};
-    const RemovalPath path({rows, alpha.data(), agreement.data(), 0.0, 1.0, 0.0, true, n});
+    const RemovalPath path(
+        {rows, alpha.data(), agreement.data(), 0.0, 1.0, 0.0, rounding.data(), 1e-15, true, n});
     const std::vector<Removal> removals(1000, Removal{0, 0.0, kNever});
     std::vector<LeftOut> results(1000);
     AtOnce token;

@@ -352,10 +352,11 @@ class PreciseTerms:
     @property
     def most_negative(self) -> float: ...
 
-def precise_terms(loss: str, block: Block, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], v_high: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], v_low: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], mean: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> PreciseTerms:
-    """
-    Losses, dual value and balance in twice the precision; v += X'(s α) and mean += X'α.
-    """
+    @property
+    def furthest2(self) -> float: ...
+
+def precise_terms(loss: str, block: Block, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, origin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], v_high: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], v_low: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> PreciseTerms:
+    """Losses, dual value and balance in twice the precision; v += X'(s α)."""
 
 def precise_norm2(high: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], low: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], factor: tuple[float, float]) -> tuple[float, float]:
     """
@@ -531,9 +532,9 @@ def row_gram(block: Block, first: int, last: int, products: Annotated[NDArray[nu
 class RemovalPath:
     """The optimum of a hinge problem, from which rows can be left out."""
 
-    def __init__(self, products: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], agreement: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, constant: float, residual2: float, has_free_offset: bool, n_watched: int) -> None:
+    def __init__(self, products: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], agreement: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, constant: float, residual2: float, rounding: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], product_error: float, has_free_offset: bool, n_watched: int) -> None:
         """
-        products: x . x of all pairs of rows, plus a constant; residual2: |w - sum of s alpha x|^2; n_watched: how many rows, the first ones, are near the margin.
+        products: x . x of all pairs of rows, plus a constant; residual2: |w - sum of s alpha x|^2; rounding: how far each agreement may be off; product_error: the same of a product, as a share; n_watched: how many rows, the first ones, are near the margin.
         """
 
     def alpha(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:

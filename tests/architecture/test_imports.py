@@ -16,7 +16,12 @@ KNOWN_ONLY_TO = {
 
 # Packages that may import only these of ours (and their own modules).
 IMPORTS_ONLY = {
-    "maxmargin.displays": ("maxmargin.results", "maxmargin.errors", "maxmargin.inputs.atomic_file"),
+    "maxmargin.displays": (
+        "maxmargin.results",
+        "maxmargin.validation",
+        "maxmargin.errors",
+        "maxmargin.inputs.atomic_file",
+    ),
 }
 
 

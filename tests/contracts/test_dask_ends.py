@@ -2,23 +2,36 @@
 
 import os
 import signal
+import threading
 import time
 from contextlib import contextmanager
 
 import numpy as np
 import pytest
 from interrupts import interrupt_when
-from reference.clusters import lazy, processes
+from reference.clusters import holding_passes, lazy, mortal_scheduler, processes
 
-from maxmargin import train
-from maxmargin.errors import ClusterWarning, ConvergenceWarning, Interrupted, InvalidInput, MaxMarginError
+from maxmargin import ParquetData, train
+from maxmargin._core import StopToken
+from maxmargin.errors import (
+    ClusterWarning,
+    ConvergenceWarning,
+    Interrupted,
+    InvalidInput,
+    MaxMarginError,
+    RowsLost,
+)
 from maxmargin.results.solution import Status
 
 pytest.importorskip("distributed")
 
+import dask
+
 from maxmargin.inputs import dask_patience, dask_worker
 from maxmargin.inputs.dask_blocks import DaskBlocks
+from maxmargin.inputs.dask_cluster import errands
 from maxmargin.inputs.dask_messages import Failed, Loaded
+from maxmargin.inputs.dask_patience import Patience
 from maxmargin.inputs.dask_rows import DaskRows
 
 pytestmark = pytest.mark.xdist_group("dask")
@@ -32,7 +45,7 @@ def example():
 
 @pytest.fixture(scope="module")
 def client():
-    with processes(2) as client:
+    with processes(2, memory_limit="2 GiB") as client:
         train(*example(), client=client)  # workers have imported what they need: time is measured below
         yield client
 
@@ -52,6 +65,14 @@ class Slowly:
 
 def held(client):
     return sum(client.run(lambda: len(dask_worker._held)).values())
+
+
+def wait_until_free(client):
+    """A worker that was frozen hears of the end when it wakes up."""
+    latest = time.monotonic() + 60
+    while held(client) > 0:
+        assert time.monotonic() < latest
+        time.sleep(0.05)
 
 
 # ---------------------------------------------------------------- while blocks are loaded
@@ -121,29 +142,29 @@ def test_time_is_kept_when_a_worker_hangs(client, impatient):
     X, y = example()
     with (
         hanging(client) as (watch, seen),
-        pytest.warns(ClusterWarning, match=r"max_time, and .* no answer came for 0.7 s from tcp://"),
+        pytest.warns(
+            ClusterWarning, match=r"max_time, and no answer has come from worker .* at tcp://.* for 0.7 s"
+        ),
         pytest.warns(ConvergenceWarning, match="max_time"),
     ):
         model = train(X, y, tol=1e-15, solver="interior_point", max_time=4, watch=watch, client=client)
     assert model.statuses == [Status.MAX_TIME]
     proof = model.certificate
     assert (proof.objective, proof.bound) == (seen[-1].objective, seen[-1].bound)
-    time.sleep(0.2)
-    assert held(client) == 0
+    wait_until_free(client)
 
 
 def test_ctrl_c_is_heard_when_a_worker_hangs(client, impatient):
     X, y = example()
     with (
         hanging(client) as (watch, seen),
-        pytest.warns(ClusterWarning, match=r"interrupted, and .* no answer"),
+        pytest.warns(ClusterWarning, match=r"interrupted, and no answer has come from worker"),
         pytest.raises(Interrupted) as caught,
         interrupt_when(lambda: len(seen) >= 1),
     ):
         train(X, y, tol=1e-15, solver="interior_point", watch=watch, client=client)
     assert caught.value.model.certificate.bound == seen[-1].bound
-    time.sleep(0.2)
-    assert held(client) == 0
+    wait_until_free(client)
 
 
 def test_a_pass_that_is_given_up_ends_none_that_comes_after_it():
@@ -152,6 +173,149 @@ def test_a_pass_that_is_given_up_ends_none_that_comes_after_it():
         assert (old.stopped, new.stopped) == (True, False)
         dask_worker.stop_fit("fit")
         assert new.stopped
+
+
+# ---------------------------------------------------------------- a worker that holds a fit up for good
+
+
+@pytest.fixture
+def soon_given_up():
+    with dask.config.set({"maxmargin.worker-timeout": "1 s"}):
+        yield
+
+
+TOLD = r".* tcp://.* for 0.5 s now; the fit waits until that has lasted 1 s"
+GIVEN_UP = r".* tcp://.* for 1 s, .* setting maxmargin.worker-timeout allows; the fit was given up"
+
+
+@pytest.mark.parametrize("straight", [True, False])
+def test_a_worker_that_stays_frozen_is_told_and_given_up_in_time(
+    client, straight, soon_given_up, impatient, monkeypatch
+):
+    monkeypatch.setattr(client, "direct_to_workers", straight)
+    X, y = example()
+    with (
+        hanging(client) as (watch, seen),
+        pytest.warns(ClusterWarning, match=r"no answer has come from worker \d at" + TOLD),
+        pytest.raises(RowsLost, match=r"no answer has come from worker \d at" + GIVEN_UP) as caught,
+    ):
+        train(X, y, tol=1e-15, solver="interior_point", watch=watch, client=client)
+    assert "Restart what does not answer, then fit. The exception's `model` is the best" in str(caught.value)
+    model = caught.value.model
+    assert model.statuses == [Status.LOST]
+    assert (model.certificate.objective, model.certificate.bound) == (seen[-1].objective, seen[-1].bound)
+    wait_until_free(client)
+
+
+@contextmanager
+def frozen(client):
+    with hanging(client) as (watch, _):
+        watch(None)
+        yield
+
+
+def test_a_worker_that_is_frozen_from_the_start_is_told_and_given_up_in_time(client, soon_given_up):
+    with (
+        frozen(client),
+        pytest.warns(ClusterWarning, match="no answer has come from worker" + TOLD),
+        pytest.raises(RowsLost, match="no answer has come from worker" + GIVEN_UP) as caught,
+    ):
+        train(*example(), client=client)
+    assert caught.value.model is None
+
+
+@contextmanager
+def pausing(client, n_workers):
+    """Have Dask pause some workers, as it does when they use much memory."""
+    some = sorted(client.ncores())[:n_workers]
+
+    def pause_at(share):
+        def set_share(dask_worker):
+            before = dask_worker.memory_manager.memory_pause_fraction
+            dask_worker.memory_manager.memory_pause_fraction = share
+            return before
+
+        return client.run(set_share, workers=some)
+
+    def wait_for(status):
+        while set(client.run(dask_worker.status_of_worker, workers=some).values()) != {status}:
+            time.sleep(0.05)
+
+    (before, *_) = pause_at(1e-9).values()
+    try:
+        wait_for("paused")
+        yield
+    finally:
+        pause_at(before)
+        wait_for("running")
+
+
+def test_a_worker_that_stays_paused_is_told_and_given_up_in_time(client, soon_given_up):
+    with (
+        pausing(client, 1),
+        pytest.warns(ClusterWarning, match="Dask has paused worker" + TOLD),
+        pytest.raises(RowsLost, match="Dask has paused worker" + GIVEN_UP) as caught,
+    ):
+        train(*example(), client=client)
+    assert str(caught.value).endswith("Use smaller blocks, or workers with more memory")
+    wait_until_free(client)
+
+
+def test_when_all_workers_stay_paused_the_files_are_not_waited_for(client, soon_given_up, tmp_path):
+    with (
+        pausing(client, 2),
+        pytest.warns(ClusterWarning, match="Dask has paused worker"),
+        pytest.raises(RowsLost, match="Dask has paused worker" + GIVEN_UP),
+    ):
+        train(ParquetData(tmp_path, label="kind"), client=client)
+
+
+# ---------------------------------------------------------------- a scheduler that dies
+
+
+LOST = r"the connection to the Dask scheduler at tcp://\S+ was lost"
+
+
+def test_when_the_scheduler_dies_the_best_model_is_attached(tmp_path):
+    X, y = example()
+    seen = []
+    with mortal_scheduler(tmp_path) as (client, kill_scheduler), holding_passes(client):
+
+        def watch(progress):
+            seen.append(progress)
+            kill_scheduler()
+
+        with pytest.raises(
+            RowsLost, match=LOST + ".*then fit. The exception's `model` is the best"
+        ) as caught:
+            train(X, y, tol=1e-15, solver="interior_point", watch=watch, client=client)
+    (progress,) = seen
+    proof = caught.value.model.certificate
+    assert (proof.objective, proof.bound) == (progress.objective, progress.bound)
+
+
+def blocks_that_do_not_come(client):
+    DaskRows(DaskBlocks([Slowly(k, 3600) for k in range(4)]), client)
+
+
+def errands_without_an_end(client):
+    errands(Patience(client), time.sleep, [(3600,), (3600,)], StopToken())
+
+
+@pytest.mark.parametrize("wait_for_tasks", [blocks_that_do_not_come, errands_without_an_end])
+def test_when_the_scheduler_dies_while_tasks_are_waited_for_it_is_told(wait_for_tasks, tmp_path):
+    with mortal_scheduler(tmp_path) as (client, kill_scheduler):
+
+        def kill_when_a_task_runs():
+            while not any(client.processing().values()):
+                time.sleep(0.05)
+            kill_scheduler()
+
+        killer = threading.Thread(target=kill_when_a_task_runs)
+        killer.start()
+        with pytest.raises(RowsLost, match=LOST):
+            wait_for_tasks(client)
+        killer.join()
 
 
 # ---------------------------------------------------------------- the time of loading

@@ -107,7 +107,7 @@ def killing_at(monkeypatch, victim, number):
 @pytest.fixture
 def leaving(monkeypatch):
     """Return a client, and what takes its workers away."""
-    monkeypatch.setattr(dask_homes, "WORKER_TIMEOUT", 0.5)
+    monkeypatch.setattr(dask_homes, "NO_WORKER_TIMEOUT", 0.5)
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None

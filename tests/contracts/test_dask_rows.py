@@ -30,7 +30,7 @@ dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 pd = pytest.importorskip("pandas")
 
-from maxmargin.inputs import dask_worker  # noqa: E402
+from maxmargin.inputs import dask_homes, dask_worker  # noqa: E402
 from maxmargin.inputs.dask_blocks import dask_blocks  # noqa: E402
 from maxmargin.inputs.dask_messages import Place, Wanting  # noqa: E402
 from maxmargin.inputs.dask_rows import DaskRows  # noqa: E402
@@ -238,7 +238,8 @@ def test_a_worker_without_the_package_is_refused(client):
         client.run(lambda: sys.modules.__delitem__(name), workers=some)
 
 
-def test_one_worker_has_the_same_bits_and_none_ends_a_fit_in_time():
+def test_one_worker_has_the_same_bits_and_none_ends_a_fit_in_time(monkeypatch):
+    monkeypatch.setattr(dask_homes, "NO_WORKER_TIMEOUT", 0.6)
     told = task("overlapping", "squared_hinge", "free")
     expected = solved(problem_of(told, MemoryRows(told.X, block_rows=5)), "newton")[1]
     blocks = dask_blocks(lazy(told.X, 5), told.sign, None)
@@ -248,7 +249,7 @@ def test_one_worker_has_the_same_bits_and_none_ends_a_fit_in_time():
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
-        rows = DaskRows(blocks, client, worker_timeout=0.6, block_rows=5)
+        rows = DaskRows(blocks, client, block_rows=5)
         assert solved(problem_of(told, rows), "newton")[1] == expected
         cluster.scale(0)
         while client.ncores():

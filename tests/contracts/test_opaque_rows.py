@@ -159,9 +159,10 @@ def test_a_certificate_of_many_rows_has_the_same_bits(loss):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_auto_takes_a_solver_that_can(loss):
-    """On these rows descent is chosen where vectors are at hand."""
-    told = task("d > n", loss, "free")
-    at_hand, sealed = both(Task(told.X, told.sign, 1e-6 * told.cost, loss))
+    """On these rows descent is chosen where vectors are at hand: few, wide, and hardly any pull."""
+    random = np.random.default_rng(14)
+    sign = np.where(np.arange(25) % 2, 1, -1).astype(np.int8)
+    at_hand, sealed = both(Task(random.normal(size=(25, 400)), sign, np.full(25, 1e-6), loss))
     assert choose.choose("auto", at_hand, 1e-2)[0].name == "dual_descent"
     assert choose.choose("auto", sealed, 1e-2)[0].name in ON_PASSES
 

@@ -301,7 +301,7 @@ def test_advice_when_watch_ends_it():
     X = random.normal(size=(200, 4))
     y = np.where(X[:, 0] + 2 * random.normal(size=200) > 0, 1, -1)
     model = train(X, y, C=np.inf)
-    proof = replace(model.certificates[0], relative_gap=0.5)
+    proof = replace(model.certificates[0], bound=0.5 * model.certificates[0].bound)
     ended = replace(model, statuses=[Status.STOPPED], certificates=[proof])
     assert ended.warning().endswith("watch asked to stop. Fit again, and let it go on.")
 

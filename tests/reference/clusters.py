@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +27,97 @@ def processes(n_workers: int, *, is_default: bool = False, **settings: Any) -> I
         Client(cluster, set_as_default=is_default) as client,
     ):
         yield client
+
+
+@contextmanager
+def mortal_scheduler(folder: Path) -> Iterator[tuple[Any, Callable[[], None]]]:
+    """Yield a client of one worker, and what kills their scheduler: it has a process of its own.
+
+    The client tries for a second to get it back.
+    """
+    from distributed import Client
+
+    file = folder / "scheduler.json"
+    here = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    known = ["--scheduler-file", str(file), "--host", "127.0.0.1", "--no-dashboard"]
+    commands = [
+        ["scheduler", "--port", "0", *known],
+        ["worker", "--no-nanny", "--nthreads", "1", "--local-directory", str(folder), *known],
+    ]
+    with ExitStack() as ends:
+        scheduler, _ = (
+            ends.enter_context(_program([sys.executable, "-m", "dask", *words], here)) for words in commands
+        )
+
+        def kill() -> None:
+            scheduler.kill()
+            scheduler.wait()
+
+        client = ends.enter_context(Client(scheduler_file=str(file), timeout=60, set_as_default=False))
+        client.wait_for_workers(1)
+        client._timeout = 1  # enough to connect would be too long to try it again
+        yield client, kill
+
+
+@contextmanager
+def _program(command: list[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    nowhere = subprocess.DEVNULL
+    with subprocess.Popen(command, stdout=nowhere, stderr=nowhere, env=environment) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@contextmanager
+def holding_passes(client: Any) -> Iterator[Callable[[], bool]]:
+    """Have each worker hold a solver's pass, the first after a certificate, until it is ended from outside.
+
+    Yields what says whether all do: then a fit is under way, has something to keep, and cannot end by itself.
+    """
+
+    def hold() -> None:
+        import time
+
+        from maxmargin.inputs import dask_worker as module
+
+        apply: Any = module._apply
+        module.held_for_a_test = seen = {
+            "apply": apply,
+            "is_certified": False,
+            "is_held": False,
+            "is_over": False,
+        }
+
+        def held(kernel: Any, *others: Any) -> Any:
+            name = type(kernel).__module__
+            seen["is_certified"] |= name == "maxmargin.problem.certificate"
+            if seen["is_certified"] and name.startswith("maxmargin.solvers.") and not seen["is_over"]:
+                seen["is_held"] = True
+                while not others[-1].stopped:
+                    time.sleep(0.01)
+                seen["is_over"] = True
+            return apply(kernel, *others)
+
+        module._apply = held
+
+    def is_held() -> bool:
+        from maxmargin.inputs import dask_worker as module
+
+        return bool(module.held_for_a_test["is_held"])
+
+    def let_go() -> None:
+        from maxmargin.inputs import dask_worker as module
+
+        module._apply = module.held_for_a_test["apply"]
+        del module.held_for_a_test
+
+    client.run(hold)
+    try:
+        yield lambda: all(client.run(is_held).values())
+    finally:
+        if client.status == "running":
+            client.run(let_go)
 
 
 def lazy(X: Any, block_rows: int) -> Any:

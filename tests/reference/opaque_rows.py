@@ -67,6 +67,10 @@ class OpaqueRows(Rows):
         self._inside = inside
         self.n_rows, self.n_columns, self.n_values = inside.n_rows, inside.n_columns, inside.n_values
 
+    @property
+    def largest_block(self) -> int:
+        return self._inside.largest_block
+
     def zeros(self, dtype: Any = np.float64) -> Sealed:
         return Sealed(self._inside.zeros(dtype))
 

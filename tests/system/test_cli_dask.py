@@ -1,14 +1,17 @@
 """``maxmargin train --dask``: a running scheduler, a Parquet data set, and what happens without them."""
 
 import json
+import os
 import re
 import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from reference.clusters import holding_passes, mortal_scheduler
 
 from maxmargin import load_model
 
@@ -41,8 +44,26 @@ def command(*words):
     return [sys.executable, "-m", "maxmargin", "train", *map(str, words)]
 
 
-def run(*words, cwd=None):
-    return subprocess.run(command(*words), capture_output=True, text=True, timeout=120, check=False, cwd=cwd)
+def run(*words, **settings):
+    told = {"capture_output": True, "text": True, "timeout": 120, "check": False, **settings}
+    return subprocess.run(command(*words), **told)
+
+
+@contextmanager
+def begun(*words, cwd, **settings):
+    """Yield the program while it runs; it ends with the block."""
+    told = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": cwd, **settings}
+    with subprocess.Popen(command(*words), **told) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def wait_until(is_so, process):
+    while not is_so():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
 
 
 def test_a_model_is_trained_on_the_cluster_and_written(client, rows, tmp_path):
@@ -80,17 +101,49 @@ def test_time_that_is_over_before_the_rows_are_there_is_an_error(client, rows, t
 
 def test_ctrl_c_keeps_the_best_model_and_leaves_nothing_running(client, rows, tmp_path):
     words = ("--dask", client.scheduler.address, "--label", "kind", "--tol", "1e-13", "-o", "best.model")
-    process = subprocess.Popen(command(rows, *words), stdout=subprocess.PIPE, text=True, cwd=tmp_path)
-    assert process.stdout is not None
-    while not process.stdout.readline().startswith("plan: "):
-        assert process.poll() is None
-    time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=120)
+    with holding_passes(client) as is_held, begun(rows, *words, cwd=tmp_path) as process:
+        wait_until(is_held, process)
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert load_model(tmp_path / "best.model").certificate.gap >= 0
+    assert "plan: " in said
+    best = load_model(tmp_path / "best.model")
+    assert best.certificate.bound > 0
+    assert best.certificate.gap >= 0
     held = client.run(lambda: (len(dask_worker._held), len(dask_worker._running)))
     assert set(held.values()) == {(0, 0)}
+
+
+def test_a_scheduler_that_dies_is_told_and_the_best_model_written(rows, tmp_path):
+    environment = {**os.environ, "DASK_MAXMARGIN__WORKER_TIMEOUT": "1 s"}
+    with mortal_scheduler(tmp_path) as (client, kill_scheduler), holding_passes(client) as is_held:
+        address = client.scheduler.address
+        words = ("--dask", address, "--label", "kind", "--tol", "1e-13", "-o", "best.model")
+        with begun(rows, *words, cwd=tmp_path, env=environment) as process:
+            wait_until(is_held, process)
+            kill_scheduler()
+            said, told = process.communicate(timeout=120)
+    assert process.returncode == 1, told
+    assert f"Dask scheduler at {address}" in told
+    assert "What is written is the best so far" in told
+    assert all(line.startswith("maxmargin: warning: ") for line in told.splitlines())
+    assert said.splitlines()[-1] == "wrote best.model"
+    assert load_model(tmp_path / "best.model").certificate.bound > 0
+
+
+def test_a_worker_that_is_frozen_before_there_is_a_model_is_one_line(client, rows, tmp_path):
+    environment = {**os.environ, "DASK_MAXMARGIN__WORKER_TIMEOUT": "1 s"}
+    victim = next(iter(client.run(os.getpid).values()))
+    os.kill(victim, signal.SIGSTOP)
+    try:
+        done = run(rows, "--dask", client.scheduler.address, "--label", "kind", cwd=tmp_path, env=environment)
+    finally:
+        os.kill(victim, signal.SIGCONT)
+    assert done.returncode == 2
+    *warned, refused = done.stderr.splitlines()
+    assert all(line.startswith("maxmargin: warning: no answer has come from") for line in warned)
+    assert re.match(r"maxmargin: error: no answer has come from .*tcp://.* for 1 s, .* given up", refused)
+    assert not list(tmp_path.iterdir())
 
 
 def test_without_a_scheduler_it_says_so(rows, tmp_path):

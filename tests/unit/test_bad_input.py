@@ -10,17 +10,32 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
+from sklearn.svm import LinearSVC
 
 from maxmargin import (
+    CoefficientsDisplay,
     LeastSquaresClassifier,
     LinearClassifier,
     LinearSVM,
     LinearSVMCV,
     LogisticRegression,
+    MarginHistogramDisplay,
+    certify,
+    compare,
+    empirical_risk,
     leave_one_out,
+    regularization_path,
+    reliability,
+    save_data,
     train,
 )
-from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError, NoFiniteOptimum
+from maxmargin.errors import (
+    ConvergenceWarning,
+    InvalidInput,
+    InvalidParameter,
+    MaxMarginError,
+    NoFiniteOptimum,
+)
 
 X = np.random.default_rng(0).normal(size=(20, 3))
 Y = np.arange(20) % 2
@@ -149,6 +164,41 @@ def test_data(name, estimator):
             type(estimator)().fit(rows, labels, weights)
 
 
+MASKED_X, MASKED_Y = np.ma.masked_equal(X, X[4, 2]), np.ma.masked_array(Y, mask=Y == 1)
+MASKED_COEF = np.ma.masked_array([1.0, 2.0, 3.0], mask=[0, 1, 0])
+NAMED = {"loss": "hinge", "C": 1.0}
+JUDGED = {
+    "predict": (lambda model: model.predict(MASKED_X), "X"),
+    "score": (lambda model: model.score(X, MASKED_Y), "y"),
+    "score, weights": (lambda model: model.score(X, Y, sample_weight=MASKED_Y), "sample_weight"),
+    "agreements": (lambda model: model.to_model().agreements(X, MASKED_Y), "y"),
+    "certify": (lambda model: certify(model, MASKED_X, Y), "X"),
+    "certify, coef": (lambda _: certify(MASKED_COEF, X, Y, **NAMED), "coef"),
+    "certify, intercept": (lambda _: certify(X[0], X, Y, intercept=MASKED_COEF[1:2], **NAMED), "intercept"),
+    "risk": (lambda _: empirical_risk(MASKED_COEF, 0.0, X, 2 * Y - 1), "coef"),
+    "compare": (lambda model: compare({"one": model}, X, MASKED_Y), "y"),
+    "compare, coef": (lambda _: compare({"one": (MASKED_COEF, 0.0)}, X, Y), "θ"),
+    "given": (lambda _: LinearClassifier.from_parameters(MASKED_COEF, 0.0, classes=[0, 1]), "coef"),
+    "save": (lambda _: save_data(MASKED_X, "never.csv", y=Y), "X"),
+    "save, labels": (lambda _: save_data(X, "never.csv", y=MASKED_Y), "y"),
+    "reliability": (lambda _: reliability(np.ma.masked_array(0.5 * ONES, mask=Y == 1), Y), "probabilities"),
+    "histogram": (lambda model: MarginHistogramDisplay.from_estimator(model, MASKED_X, Y), "X"),
+    "histogram, labels": (lambda model: MarginHistogramDisplay.from_estimator(model, X, MASKED_Y), "y"),
+    "coefficients": (lambda model: CoefficientsDisplay.from_estimator(model, X=MASKED_X), "X"),
+    "coefficients, coef": (lambda _: CoefficientsDisplay.from_estimator((MASKED_COEF, 0.0)), "coef"),
+}
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_nothing_forgets_a_mask(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ask, what = JUDGED[name]
+    model = LinearSVM().fit(X, Y)
+    with pytest.raises(InvalidInput, match=f"^{what} contains masked values, the first in "):
+        ask(model)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.filterwarnings("ignore:the matrix subclass")
 def test_objects_are_no_numbers():
     with pytest.raises(TypeError, match="argument must be a string or a number: X holds objects"):
@@ -255,6 +305,34 @@ def test_a_svm_has_no_logistic_loss():
 def test_costs_that_overflow():
     with pytest.raises(InvalidInput, match="C times the weights must be between 1e-100 and 1e.100; the "):
         LinearSVM(C=1e50).fit(X, Y, 1e300 * ONES)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160, 1e300])
+def test_an_offset_whose_penalty_leaves_floating_point(scale):
+    message = r"intercept_scaling must be between 1e-50 and 1e\+50; got intercept_scaling=1e.*without an offset"
+    estimator = LinearSVM(penalize_intercept=True, intercept_scaling=scale)
+    foreign = LinearSVC(intercept_scaling=scale)
+    foreign.coef_, foreign.intercept_, foreign.classes_ = X[:1], np.zeros(1), np.array([0, 1])
+    for refused in (
+        lambda: estimator.fit(X, Y),
+        lambda: leave_one_out(estimator, X, Y),
+        lambda: regularization_path(X, Y, penalize_intercept=True, intercept_scaling=scale),
+        lambda: certify(foreign, X, Y),
+    ):
+        with pytest.raises(InvalidParameter, match=message):
+            refused()
+    LinearSVM(intercept_scaling=scale).fit(X, Y)  # where it means nothing
+
+
+@pytest.mark.parametrize("scale", [1e-50, 1e50])
+@pytest.mark.parametrize("C", [1e-100, 1.0, 1e100])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+def test_the_ends_of_what_is_allowed_raise_nothing(scale, C, loss):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = train(X, Y, loss=loss, C=C, penalize_intercept=True, intercept_scaling=scale, max_iter=50)
+    assert model.certificate.bound <= model.certificate.objective
 
 
 @pytest.mark.parametrize("C", [1e308, 1e200, 1e-308, 5e-324])

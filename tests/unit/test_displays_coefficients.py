@@ -1,4 +1,4 @@
-"""The picture of the coefficients: the largest of either sign, by name, in comparable units."""
+"""The picture of the coefficients: the largest in absolute value, by name, in comparable units."""
 
 from types import SimpleNamespace
 
@@ -61,6 +61,11 @@ def test_the_number_left_out_is_told():
     (said,) = display.figure_.legends[0].get_texts()
     assert said.get_text() == "the 2 largest of 4 coefficients"
     assert CoefficientsDisplay.from_estimator(MODEL, names=NAMES).figure_.legends == []
+    coef = np.array([[1.0, -1.0, 0.0], [2.0, 0.5, 1.0], [-3.0, 0.1, 2.0]])
+    three = SimpleNamespace(coef_=coef, intercept_=np.zeros(3), classes_=np.arange(3))
+    (said,) = CoefficientsDisplay.from_estimator(three, top=1).figure_.legends[0].get_texts()
+    assert said.get_text() == "5 smaller coefficients left out"
+    assert CoefficientsDisplay.from_estimator(three).figure_.legends == []
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csc_matrix, pd.DataFrame, list])

@@ -54,6 +54,20 @@ def test_one_far_example_says_nothing_about_the_others(n, far, loss):
     assert REASONS.index(Reason.TIE) not in left_out.codes
 
 
+def test_products_that_a_far_row_swallows_decide_nothing():
+    """About the mean of these rows, the products of all but the first are the same number to rounding."""
+    rows = np.array([[1e9], [1.2], [-0.51], [-0.3], [-0.53], [0.57]])
+    labels = np.array([1, 1, -1, 1, -1, 1])
+    with pytest.warns(LeaveOneOutWarning, match="no support vector lies strictly between its bounds"):
+        left_out = leave_one_out(LinearSVM(C=0.1), rows, labels, agreements="exact")
+    for i in range(1, len(labels)):
+        others = np.arange(len(labels)) != i
+        model = train(rows[others], labels[others], C=0.1, solver="dual_descent", tol=1e-10)
+        agreement = model.agreements(rows[[i]], labels[[i]])[0]
+        assert left_out.errors[i] == (agreement <= 0)
+        assert left_out.agreements[i] == pytest.approx(agreement, abs=1e-6)
+
+
 @pytest.mark.parametrize("unit", [1e-6, 1e6])
 def test_the_unit_of_the_rows_does_not_matter(unit):
     """w is in units of 1/x, so the regulariser weighs the same if C falls with the square of the unit."""

@@ -125,10 +125,11 @@ def test_extreme_strengths_give_finite_numbers(loss, value):
         json.dumps(answer(question, request_of(loss=loss, value=value)), allow_nan=False)
 
 
-def test_points_in_one_place_give_finite_numbers():
-    request = request_of(points=[[1, 1, 1], [1, 1, -1], [1, 1, 1]])
+@pytest.mark.parametrize("place", [(1, 1), (0.1, -0.3), (0, 0), (40, 70)])
+def test_points_in_one_place_give_finite_numbers(place):
+    request = request_of(points=[[*place, 1], [*place, -1], [*place, 1]])
     found = answer("fit", request)
-    assert found["margin"] is None  # θ = 0
+    assert found["margin"] is None  # θ = 0, to rounding
     json.dumps(found, allow_nan=False)
     json.dumps(answer("leave-one-out", request), allow_nan=False)
 

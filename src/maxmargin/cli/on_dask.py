@@ -23,6 +23,9 @@ __all__ = ["add_dask", "train_on_dask"]
 # Settings of files that are read here; the workers read Parquet and nothing else.
 _NOT_HERE = ("missing", "header", "zero_based", "n_columns", "skip_bad_lines", "cache", "cache_folder")
 
+# What Dask sets levels for when it is imported.
+_LOGGERS = ("distributed", "distributed.client", "distributed.gc", "tornado.application")
+
 
 def add_dask(group: Any) -> None:
     """Describe the option that names a cluster."""
@@ -40,8 +43,9 @@ def train_on_dask(arguments: argparse.Namespace, voice: Voice, target: Path) -> 
     from maxmargin.inputs.dask_cluster import connected
 
     source = source_of(arguments)
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said by this command
     with connected(arguments.dask) as client:
+        for name in _LOGGERS:
+            logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters is said by this command
         workers = client.ncores()
         voice.say(
             f"connected to {arguments.dask}: workers {len(workers):,}, threads {sum(workers.values()):,}"

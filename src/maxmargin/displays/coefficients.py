@@ -21,6 +21,7 @@ from maxmargin.results.data import label_text
 from maxmargin.results.parameters import attribute_of
 from maxmargin.results.table import frame_of
 from maxmargin.results.wording import plural
+from maxmargin.validation import refuse_masked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -159,11 +160,8 @@ class CoefficientsDisplay:
         self.shown_, self.bars_ = [], []
         for panel, largest in zip(panels, self.largest, strict=True):
             self._draw_panel(panel, largest)
-        measured = "coefficient × deviation" if self.is_scaled else "coefficient"
-        if n_panels > 1 and self._n_left_out > 0:
-            measured += f", the largest; {self._n_left_out:,} in all are left out"
         for panel in panels[max(0, n_panels - across) :]:
-            panel.set_xlabel(measured)
+            panel.set_xlabel("coefficient × deviation" if self.is_scaled else "coefficient")
         self.ax_ = panels[0] if n_panels == 1 else np.array(panels, dtype=object)
         self._write_legend(panels, ax)
         return self
@@ -206,12 +204,16 @@ class CoefficientsDisplay:
         self.shown_.append(shown)
 
     def _write_legend(self, panels: list[Any], ax: Axes | None) -> None:
-        """Say how many there are in all, where there is one panel; several say so below them."""
-        if self._n_left_out > 0 and len(panels) == 1:
+        """Say how many coefficients are left out, if any are."""
+        if self._n_left_out == 0:
+            return
+        if len(panels) == 1:
             shown, total = len(self.shown_[0].names), self.largest[0].n_columns
             words = f"the {shown} largest of {plural(total, 'coefficient')}"
-            (note,) = panels[0].plot([], [], color=ink(), linestyle="none", label=words)
-            legend_below(panels[0], is_own_figure=ax is None, handles=[note])
+        else:
+            words = f"{plural(self._n_left_out, 'smaller coefficient')} left out"
+        (note,) = panels[-1].plot([], [], color=ink(), linestyle="none", label=words)
+        legend_below(panels[-1], is_own_figure=ax is None, handles=[note])
 
 
 def _coefficients(model: Any) -> tuple[Array, Any]:
@@ -222,6 +224,7 @@ def _coefficients(model: Any) -> tuple[Array, Any]:
     else:
         coef, labels = attribute_of(last, "coef"), attribute_of(last, "classes", needed=False)
     dense = coef.toarray() if hasattr(coef, "toarray") else coef
+    refuse_masked("coef", dense)
     matrix = np.atleast_2d(np.asarray(dense, dtype=np.float64))
     if not np.isfinite(matrix).all():
         raise InvalidInput("the coefficients must be finite; they contain NaN or infinity.")

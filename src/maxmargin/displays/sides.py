@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from maxmargin.errors import InvalidInput
 from maxmargin.results.data import label_text
 from maxmargin.results.parameters import Parameters, attribute_of, signs_of
+from maxmargin.validation import refuse_masked
 
 __all__ = ["Sides", "last_step", "parameters_of", "rows_of", "two_sides"]
 
@@ -74,6 +75,7 @@ def two_sides(y: Any, classes: Any = None, positive: Any = None, *, n_rows: int)
     if positive is None:
         signs, known = signs_of(y, classes)
     else:
+        refuse_masked("y", y)
         labels = np.asarray(y)
         signs = np.where(labels == positive, 1.0, -1.0)
         others = np.unique(labels[labels != positive])
@@ -95,6 +97,7 @@ def rows_of(X: Any, n_columns: int) -> Any:
     if hasattr(X, "tocsr"):
         rows = X
     else:
+        refuse_masked("X", X)
         rows = np.asarray(X)
         if rows.dtype.kind not in "fiub":
             try:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidInput
+from maxmargin.validation import refuse_masked
 
 __all__ = ["column_deviations"]
 
@@ -26,6 +27,7 @@ def column_deviations(X: Any) -> Array:
     """
     if hasattr(X, "tocsr"):
         return _of_sparse(X.tocsr())
+    refuse_masked("X", X)
     try:
         rows = np.asarray(X)
         rows = rows if rows.dtype.kind in "biuf" else rows.astype(np.float64)

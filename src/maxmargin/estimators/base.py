@@ -23,7 +23,7 @@ from maxmargin.results.solution import History, Plan, Status
 from maxmargin.rows import MemoryRows
 from maxmargin.training.model import LinearModel
 from maxmargin.training.model_card import model_card
-from maxmargin.validation import check_labels, check_matrix, check_weights
+from maxmargin.validation import check_labels, check_matrix, check_weights, refuse_masked
 
 __all__ = ["ConvergenceWarning", "LinearEstimator"]
 
@@ -86,6 +86,12 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
             classes=self.classes_,
             feature_names=None if names is None else [str(name) for name in names],
         )
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows whose predicted label is the given one, by weight if there are weights."""
+        refuse_masked("y", y)
+        refuse_masked("sample_weight", sample_weight)
+        return float(super().score(X, y, sample_weight))
 
     def _require_model(self) -> None:
         """Raise scikit-learn's NotFittedError where there is no model."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidInput
 from maxmargin.training.model import LinearModel
+from maxmargin.validation import refuse_masked
 
 __all__ = ["given_model"]
 
@@ -30,6 +31,8 @@ def given_model(
 
 
 def _parameters(coef: Any, intercept: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    refuse_masked("coef", coef)
+    refuse_masked("intercept", intercept)
     try:
         weights = np.array(coef, dtype=np.float64)
         offsets = np.array(intercept, dtype=np.float64).reshape(-1)

@@ -13,10 +13,9 @@ from collections.abc import Callable, Container, Iterator
 from typing import Any, Final
 
 from maxmargin._core import Stopped, StopToken
-from maxmargin.errors import MaxMarginError
 from maxmargin.inputs.dask_direct import call_worker
 
-__all__ = ["LOST", "POLL", "Calls", "answers_within", "shared_out"]
+__all__ = ["LOST", "POLL", "Calls", "shared_out"]
 
 POLL = 0.5  # seconds between two looks at the workers
 MOST_CALLS = 16  # at a time; those of large clusters go to several workers each
@@ -29,28 +28,6 @@ def shared_out(of_workers: dict[str, Any]) -> list[dict[str, Any]]:
     items = list(of_workers.items())
     size = -(-len(items) // MOST_CALLS) or 1
     return [dict(items[k : k + size]) for k in range(0, len(items), size)]
-
-
-def answers_within(
-    seconds: float | None, client: Any, function: Callable[..., Any], *arguments: Any, **settings: Any
-) -> dict[str, Any] | None:
-    """Return what workers answer to `client.run` of a function, or None if they do not in that time."""
-    found: queue.SimpleQueue[Any] = queue.SimpleQueue()
-
-    async def ask() -> None:
-        try:
-            found.put(await client.run(function, *arguments, **settings))
-        except BaseException as error:
-            found.put(error)
-
-    client.loop.add_callback(ask)
-    try:
-        answers = found.get(timeout=seconds)
-    except queue.Empty:
-        return None
-    if isinstance(answers, BaseException):
-        raise answers
-    return dict(answers)
 
 
 class Calls:
@@ -105,6 +82,8 @@ class Calls:
     def answers(self, workers: Callable[[], Container[str]]) -> Iterator[tuple[str, Any]]:
         """Yield each worker's address with its answer, or LOST where there will be none.
 
+        An answer may be an exception, which was raised there.
+
         Parameters
         ----------
         workers : callable
@@ -126,12 +105,9 @@ class Calls:
             for address, answer in found.items():
                 if address in self._open:
                     self._open.remove(address)
-                    yield address, _checked(address, answer)
+                    yield address, LOST if self._is_lost(answer) else answer
 
-
-def _checked(address: str, answer: Any) -> Any:
-    if isinstance(answer, OSError):  # connections that end, and those that cannot be made
-        return LOST
-    if isinstance(answer, BaseException):
-        raise MaxMarginError(f"worker {address}: {type(answer).__name__}: {answer}") from answer
-    return answer
+    def _is_lost(self, answer: Any) -> bool:
+        """Whether a connection ended or could not be made, or the client had none to the scheduler."""
+        is_unconnected = self._client.status != "running"
+        return isinstance(answer, OSError) or (is_unconnected and isinstance(answer, BaseException))

@@ -10,14 +10,15 @@ import cloudpickle
 
 from maxmargin._core import Stopped, StopToken
 from maxmargin.errors import InvalidParameter, MaxMarginError
-from maxmargin.inputs.dask_calls import answers_within
+from maxmargin.inputs.dask_calls import LOST, Calls, shared_out
 from maxmargin.inputs.dask_messages import Failed
+from maxmargin.inputs.dask_patience import Patience
 from maxmargin.inputs.dask_worker import pickled, versions
 
 __all__ = ["client_of", "connected", "errands", "refuse_other_versions"]
 
 CONNECT_TIMEOUT = 5.0  # seconds; whoever mistypes an address should not wait for Dask's half minute
-PATIENCE = 0.2  # seconds between two looks for Ctrl-C and for workers that are gone
+BETWEEN_LOOKS = 0.2  # seconds between two looks for Ctrl-C and at the workers
 
 
 def client_of(given: Any) -> Any:
@@ -65,24 +66,25 @@ def connected(address: str) -> Any:
         raise InvalidParameter(f"{address} is no address such as tcp://host:8786: {error}") from None
 
 
-def refuse_other_versions(
-    client: Any, addresses: Sequence[str], seconds: float | None = None
-) -> dict[str, str]:
+def refuse_other_versions(patience: Patience, addresses: Sequence[str], token: StopToken) -> dict[str, str]:
     """Return the instructions in use on workers that run what is running here; refuse any other worker.
 
-    If some do not answer in so many seconds, nothing is known of any.
+    Of workers that are gone again nothing is returned.
     """
     here = versions()
-    try:
-        found = answers_within(seconds, client, versions, workers=list(addresses), on_error="return")
-    except (OSError, TimeoutError):  # gone again
-        return {}
-    if found is None:
-        return {}
+    calls = Calls(patience.client, token, set())
+    for some in shared_out(dict.fromkeys(addresses)):
+        calls.make(list(some), versions, ())
+
+    def look() -> dict[str, int]:
+        patience.look(calls.waiting())
+        return patience.workers(token)
+
     alike: dict[str, str] = {}
-    for address, there in found.items():
-        if isinstance(there, OSError):
+    for address, there in calls.answers(look):
+        if there is LOST:
             continue
+        patience.heard(address)
         if isinstance(there, BaseException):
             raise MaxMarginError(f"worker {address} cannot run maxmargin: {there}") from there
         for name, ours, theirs in zip(("maxmargin", "NumPy"), here, there, strict=False):
@@ -96,28 +98,34 @@ def refuse_other_versions(
 
 
 def errands(
-    client: Any, what: Callable[..., Any], each: Sequence[tuple[Any, ...]], token: StopToken
+    patience: Patience, what: Callable[..., Any], each: Sequence[tuple[Any, ...]], token: StopToken
 ) -> list[Any]:
     """Have workers call a function with each of some arguments, wherever there is room; return all answers.
 
     What the function raises is raised here. Nothing goes on when this ends.
     """
+    client = patience.client
     done: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    futures = [client.submit(_tried, what, arguments, pure=False) for arguments in each]
-    try:
-        for future in futures:
-            future.add_done_callback(done.put)
-        while not all(future.done() for future in futures):
-            if token.poll():
-                raise Stopped
-            try:
-                done.get(timeout=PATIENCE)
-            except queue.Empty:
-                if not client.ncores():
-                    raise MaxMarginError("no Dask worker is left; start some, then fit") from None
-        answers = client.gather(futures)
-    finally:
-        client.cancel(futures, force=True)
+    with patience.connection():
+        futures = [client.submit(_tried, what, arguments, pure=False) for arguments in each]
+        try:
+            for future in futures:
+                future.add_done_callback(done.put)
+            while not all(future.done() for future in futures):
+                if token.poll():
+                    raise Stopped
+                try:
+                    done.get(timeout=BETWEEN_LOOKS)
+                    patience.heard()
+                except queue.Empty:
+                    workers = patience.workers(token)
+                    if not workers:
+                        raise MaxMarginError("no Dask worker is left; start some, then fit") from None
+                    # One that is paused leaves the work to others.
+                    patience.look(workers, workers if patience.are_paused(workers) else ())
+            answers = client.gather(futures)
+        finally:
+            patience.cancel(futures)
     for answer in answers:
         if isinstance(answer, Failed):
             raise cloudpickle.loads(answer.error)

@@ -31,7 +31,7 @@ __all__ = ["Homes", "Job"]
 
 MOST_LOSSES = 3  # workers that a block may take with it
 BETWEEN_SIGNS_OF_LIFE = 60.0  # seconds
-WORKER_TIMEOUT = 60.0  # seconds to wait for a worker when there is none
+NO_WORKER_TIMEOUT = 60.0  # seconds to wait for a worker when there is none
 NOWHERE = ""  # the home of a job whose result was lost or cancelled: it is sent again
 
 
@@ -50,26 +50,17 @@ class Homes:
 
     Parameters
     ----------
-    client : distributed.Client
+    patience : Patience
+        How long its workers are waited for.
     n_blocks : int
-    worker_timeout : float, optional
-        Seconds to wait for a worker when there is none.
-    deadline : float, optional
-        When the fit should be over, by `time.monotonic`: then workers that do not answer are waited for no
-        longer.
+    token : StopToken
+        Ends the look for workers that this begins with.
     """
 
-    def __init__(
-        self,
-        client: Any,
-        n_blocks: int,
-        worker_timeout: float | None = None,
-        deadline: float | None = None,
-    ) -> None:
-        self.client = client
-        self.patience = Patience(client, deadline)
+    def __init__(self, patience: Patience, n_blocks: int, token: StopToken) -> None:
+        self.client = patience.client
+        self.patience = patience
         self.fit = f"maxmargin-{uuid.uuid4().hex}"
-        self._timeout = WORKER_TIMEOUT if worker_timeout is None else worker_timeout
         self._attempts = itertools.count()
         self._alone_since: float | None = None
         self._next_life = time.monotonic() + BETWEEN_SIGNS_OF_LIFE
@@ -78,24 +69,21 @@ class Homes:
         self._alike: dict[str, str] = {}  # workers that may be used, and their instructions
         self._pace = Pace()
         self._is_open = True
-        workers = self._workers()
+        with self.patience.connection():
+            workers = self._workers(token)
         if not workers:
             raise MaxMarginError("the Dask client has no workers; start some, then fit")
         slots = [address for address, threads in sorted(workers.items()) for _ in range(threads)]
         # Neighbours live together: of their records much can be joined where they are.
         self._home = [slots[block * len(slots) // n_blocks] for block in range(n_blocks)]
 
-    def _workers(self) -> dict[str, int]:
+    def _workers(self, token: StopToken) -> dict[str, int]:
         """Return the workers that are there, with their threads; refuse one that runs another version."""
-        try:
-            found: dict[str, int] = self.client.ncores()
-        except (OSError, TimeoutError) as error:
-            raise RowsLost(f"the Dask scheduler does not answer: {error}") from error
+        found = self.patience.workers(token)
         new = [address for address in found if address not in self._alike]
         if new:
             before = set(self._alike.values())
-            seconds = self.patience.seconds_to_answer()
-            self._alike.update(refuse_other_versions(self.client, new, seconds))
+            self._alike.update(refuse_other_versions(self.patience, new, token))
             if len(found) <= MOST_DIRECT:
                 self._direct |= reachable(self.client, self._alike.keys() & new)
             if set(self._alike.values()) != before:
@@ -151,7 +139,7 @@ class Homes:
         def look() -> dict[str, int]:
             self._pace.look(calls.waiting())
             self.patience.look(calls.waiting())
-            return self._workers()
+            return self._workers(token)
 
         try:
             with self._pace.of_a_pass():
@@ -159,8 +147,14 @@ class Homes:
                     function, *arguments = question(some)
                     calls.make(list(some), function, tuple(arguments))
                 for address, answer in calls.answers(look):
+                    if isinstance(answer, BaseException):
+                        raise MaxMarginError(
+                            f"worker {address}: {type(answer).__name__}: {answer}"
+                        ) from answer
                     if answer is LOST:
                         self._move_from(address, of_workers[address], token)
+                    else:
+                        self.patience.heard(address)
                     yield of_workers[address], answer
         except KeyboardInterrupt:
             self.patience.interrupt()
@@ -193,8 +187,9 @@ class Homes:
                 if token.poll():
                     raise Stopped
                 if time.monotonic() >= next_look:
-                    self._move(waiting, answers)
-                    self.patience.look({job.home for job in waiting.values()})
+                    workers = self._move(waiting, answers, token)
+                    # What a job needs may come from any worker; only its home has to begin it.
+                    self.patience.look(workers, {job.home for job in waiting.values()})
                     next_look = time.monotonic() + POLL
                 try:
                     future = answers.get(timeout=POLL / 5)
@@ -208,13 +203,14 @@ class Homes:
                     asked.home = NOWHERE
                 else:
                     del waiting[future.key]
+                    self.patience.heard()
                     yield asked, result[0]
         except KeyboardInterrupt:
             self.patience.interrupt()
             raise
         finally:
             if waiting:
-                self.client.cancel([job.future for job in waiting.values()], force=True)
+                self.patience.cancel([job.future for job in waiting.values()])
 
     def _send(self, job: Job, waiting: dict[str, Job], answers: queue.SimpleQueue[Any]) -> None:
         job.home = self._home[job.block]
@@ -245,29 +241,36 @@ class Homes:
             except TimeoutError:
                 if token.poll():
                     raise Stopped from None
-                if job.home not in self._workers():
+                if job.home not in self._workers(token):
                     return None
             except CancelledError:
                 return None
 
-    def _move(self, waiting: dict[str, Job], answers: queue.SimpleQueue[Any]) -> None:
-        """Find new homes for the blocks of workers that are gone, and send what was waiting there again."""
-        workers = self._workers_in_time()
+    def _move(
+        self, waiting: dict[str, Job], answers: queue.SimpleQueue[Any], token: StopToken
+    ) -> dict[str, int]:
+        """Find new homes for the blocks of workers that are gone, and send what was waiting there again.
+
+        The workers that are there are returned.
+        """
+        workers = self._workers_in_time(token)
         if not workers:
-            return
+            return workers
         self._find_homes(workers)
         for key, job in list(waiting.items()):
             if job.home in workers:
                 continue
             self._count_loss(job.block)
             del waiting[key]
-            self.client.cancel([job.future], force=True)
+            self.patience.cancel([job.future])
             self._send(job, waiting, answers)
+        return workers
 
     def _move_from(self, address: str, places: tuple[Place, ...], token: StopToken) -> None:
         """Find new homes for blocks of a worker that is gone, as soon as there is one."""
-        workers = self._workers_in_time()
+        workers = self._workers_in_time(token)
         if address in workers:  # it could not be reached: it is asked again, or will be gone
+            self.patience.look([address])
             time.sleep(POLL / 5)
             return
         for place in places:
@@ -276,20 +279,20 @@ class Homes:
             if token.poll():
                 raise Stopped
             time.sleep(POLL / 5)
-            workers = self._workers_in_time()
+            workers = self._workers_in_time(token)
         self._find_homes(workers)
 
-    def _workers_in_time(self) -> dict[str, int]:
+    def _workers_in_time(self, token: StopToken) -> dict[str, int]:
         """Return the workers that are there; give up when there has been none for long."""
-        workers = self._workers()
+        workers = self._workers(token)
         now = time.monotonic()
         if workers:
             self._alone_since = None
         elif self._alone_since is None:
             self._alone_since = now
-        elif now - self._alone_since > self._timeout:
+        elif now - self._alone_since > NO_WORKER_TIMEOUT:
             raise RowsLost(
-                f"no Dask worker is left, and none came within {self._timeout:g} s; the fit was given up"
+                f"no Dask worker is left, and none came within {NO_WORKER_TIMEOUT:g} s; the fit was given up"
             )
         return workers
 

@@ -1,24 +1,74 @@
-"""How long the workers of a fit are waited for, above all when its time is up or Ctrl-C was pressed.
+"""How long a fit waits for its cluster: for workers that do not answer or are paused, and for the scheduler.
 
 A worker that computes still answers small questions. One that does not, say because its machine is frozen or
-out of reach, would hold up the last pass for as long as it likes.
+out of reach, would hold up a pass for as long as it likes, and so would one that Dask has paused for want of
+memory, which begins no task. So whoever keeps a fit waiting is asked how it is: soon there is a warning, and
+after the time that the Dask setting ``maxmargin.worker-timeout`` allows the fit gives up.
 """
 
 from __future__ import annotations
 
+import math
+import queue
 import time
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
-from maxmargin.errors import RowsLost
-from maxmargin.inputs.dask_calls import answers_within
-from maxmargin.inputs.dask_worker import versions
+from maxmargin._core import Stopped, StopToken
+from maxmargin.errors import ClusterWarning, InvalidParameter, MaxMarginError, RowsLost
+from maxmargin.inputs.dask_calls import POLL
+from maxmargin.inputs.dask_worker import status_of_worker
 
-__all__ = ["Patience"]
+__all__ = ["Patience", "worker_timeout"]
 
+SETTING = "maxmargin.worker-timeout"
+# Dask at its defaults takes 5 to 10 minutes to replace a worker that is silent, and then the fit goes on.
+WORKER_TIMEOUT = "15 minutes"
+TOLD_AFTER = 60.0  # seconds of silence; half of the timeout if that is shorter
+BETWEEN_QUESTIONS = 15.0  # seconds; a quarter of those above if that is shorter
+LONGEST_LOOK = 5.0  # seconds that count between two looks: this process may have been stopped meanwhile
 GRACE = 4.0  # seconds that a worker may be silent when the fit should be over
 TELLING = 5.0  # seconds in which workers should have heard something
 TELLING_AT_THE_END = 1.0  # the same when the fit should be over; what was sent arrives all the same
+
+SCHEDULER = ""  # stands for the scheduler among the addresses of workers
+
+
+def worker_timeout() -> float:
+    """Return how many seconds a worker may keep a fit waiting, by Dask's configuration; inf: for ever."""
+    import dask
+    from dask.utils import parse_timedelta
+
+    told = dask.config.get(SETTING, WORKER_TIMEOUT)
+    if told is None:
+        return math.inf
+    try:
+        seconds = float(parse_timedelta(told, default="seconds"))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        seconds = math.nan
+    if not seconds > 0:
+        raise InvalidParameter(
+            f'the Dask setting {SETTING} must be a time such as "{WORKER_TIMEOUT}" or a number of seconds, '
+            f"or null to wait for ever; got {told!r}"
+        )
+    return seconds
+
+
+@dataclass(eq=False)
+class _State:
+    """What is known of somebody who keeps the fit waiting."""
+
+    asked: float  # when, by time.monotonic; at first when the wait began
+    looked: float  # when it was looked at last
+    is_under_way: bool = False  # a question is
+    is_silent: bool = False  # no question was answered since the last answer
+    is_paused: bool = False
+    seconds: float = 0.0  # for which it has been silent or paused
+    is_told: bool = False  # there was a warning
 
 
 class Patience:
@@ -32,10 +82,15 @@ class Patience:
     """
 
     def __init__(self, client: Any, deadline: float | None = None) -> None:
-        self._client = client
+        self.client = client
+        address = getattr(client.scheduler, "address", None)  # none of a client that is closed
+        self._scheduler = "the Dask scheduler" if address is None else f"the Dask scheduler at {address}"
         self._deadline = deadline
+        self._timeout = worker_timeout()
+        self._told_after = min(TOLD_AFTER, self._timeout / 2)
+        self._states: dict[str, _State] = {}
         self._is_interrupted = False
-        self._asked: dict[str, float] = {}  # when a worker was asked what it has not answered yet
+        self._has_given_up = False
 
     def interrupt(self) -> None:
         """Take note that the fit should be over."""
@@ -43,48 +98,200 @@ class Patience:
 
     def seconds_left(self) -> float | None:
         """Return how long the fit may still take; None if that is not limited."""
-        if self._is_interrupted:
+        if self._is_interrupted or self._has_given_up:
             return 0.0
         return None if self._deadline is None else max(self._deadline - time.monotonic(), 0.0)
 
-    def seconds_to_answer(self) -> float | None:
-        """Return how long to wait for an answer that the fit cannot do without."""
-        left = self.seconds_left()
-        return None if left is None else max(left, TELLING_AT_THE_END)
+    # ------------------------------------------------------------ the scheduler
 
-    def look(self, waiting: Iterable[str]) -> None:
-        """Give up if the fit should be over and one of these workers does not answer at all."""
-        if self.seconds_left() != 0.0:
-            return
+    @contextmanager
+    def connection(self) -> Iterator[None]:
+        """Turn whatever Dask raises once the scheduler is gone into `RowsLost`."""
+        try:
+            yield
+        except (MaxMarginError, Stopped):
+            raise
+        except Exception as error:
+            # Dask cancels what was asked of a scheduler that it has lost.
+            if isinstance(error, CancelledError) or self.client.status != "running":
+                raise self._connection_lost() from error
+            raise
+
+    def _connection_lost(self) -> RowsLost:
+        return RowsLost(
+            f"the connection to {self._scheduler} was lost, and with it the rows: the scheduler "
+            "has ended, or cannot be reached. Start it and its workers again, then fit"
+        )
+
+    def workers(self, token: StopToken) -> dict[str, int]:
+        """Return the workers that the scheduler knows, with their threads.
+
+        A connection that is lost is waited for as long as Dask tries to get it back, a scheduler that does
+        not answer as long as a worker.
+        """
+        found: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+        async def ask() -> None:
+            try:
+                found.put(await self.client.ncores())
+            except Exception as error:
+                found.put(error)
+
+        answer: Any = None
+        is_asked = False
+        while True:
+            if self.client.status in ("closing", "closed"):
+                raise self._connection_lost() from answer
+            if token.poll():
+                raise Stopped
+            if not is_asked:
+                self.client.loop.add_callback(ask)
+                is_asked = True
+            try:
+                answer = found.get(timeout=POLL / 5)
+            except queue.Empty:
+                self.look([SCHEDULER])
+                continue
+            if isinstance(answer, dict):
+                self.heard(SCHEDULER)
+                return answer
+            if not isinstance(answer, OSError) and self.client.status == "running":
+                raise answer
+            is_asked = False
+            time.sleep(POLL / 5)
+            self.look([SCHEDULER])
+
+    # ------------------------------------------------------------ who keeps the fit waiting
+
+    def heard(self, address: str | None = None) -> None:
+        """Take note of an answer, of one worker or (None) of whichever: the wait begins anew."""
+        if address is None:
+            self._states.clear()
+        else:
+            self._states.pop(address, None)
+
+    def are_paused(self, addresses: Iterable[str]) -> bool:
+        """Whether all of these workers were paused when they were asked last."""
+        return all(address in self._states and self._states[address].is_paused for address in addresses)
+
+    def look(self, waiting: Iterable[str], pinned: Collection[str] = ()) -> None:
+        """Ask workers that keep the fit waiting how they are; warn of those that hold it up, or give up.
+
+        Parameters
+        ----------
+        waiting : iterable of str
+            The workers; those that are silent hold the fit up.
+        pinned : collection of str
+            Those of them that have to begin a task: they also hold it up while they are paused.
+        """
         now = time.monotonic()
-        silent = []
+        is_over = self.seconds_left() == 0.0
+        between = 0.0 if is_over else min(BETWEEN_QUESTIONS, self._told_after / 4)
+        held_up = {}
         for address in waiting:
-            asked = self._asked.get(address)
-            if asked is None:
-                self._asked[address] = now
-                self._client.loop.add_callback(self._ask, address)
-            elif now - asked > GRACE:
-                silent.append(address)
-        if silent:
-            why = "the fit was interrupted" if self._is_interrupted else "the time reached max_time"
-            raise RowsLost(
-                f"{why}, and of the workers that have the rows no answer came for {GRACE:g} s from "
-                f"{', '.join(sorted(silent))}"
+            state = self._states.setdefault(address, _State(now, now))
+            passed, state.looked = min(now - state.looked, LONGEST_LOOK), now
+            is_paused = state.is_paused and address in pinned
+            if is_paused or state.is_silent:
+                state.seconds += passed
+                held_up[address] = is_paused
+            else:
+                state.seconds, state.is_told = 0.0, False
+            if address == SCHEDULER:
+                state.is_silent = True  # until it is heard
+            elif not state.is_under_way and now - state.asked >= between:
+                state.asked, state.is_under_way, state.is_silent = now, True, True
+                self.client.loop.add_callback(self._ask, address, state)
+        limit = min(GRACE, self._timeout) if is_over else self._timeout
+        lost = {a: is_paused for a, is_paused in held_up.items() if self._states[a].seconds >= limit}
+        if lost:
+            raise self._given_up(lost, limit)
+        self._warn(held_up)
+
+    async def _ask(self, address: str, state: _State) -> None:
+        try:
+            answers = await self.client.run(status_of_worker, workers=[address], on_error="return")
+        except Exception:  # gone, which is noticed elsewhere
+            answers = {}
+        answer = answers.get(address, OSError())
+        state.is_under_way = False
+        if not isinstance(answer, OSError):  # which says that the scheduler could not reach it
+            state.is_silent = False
+            state.is_paused = answer == "paused"
+
+    def _warn(self, held_up: dict[str, bool]) -> None:
+        """Warn once of each that has been silent or (True) paused for long."""
+        late = {}
+        for address, is_paused in held_up.items():
+            state = self._states[address]
+            if state.seconds >= self._told_after and not state.is_told:
+                state.is_told = True
+                late[address] = is_paused
+        if late:
+            until = "for ever" if math.isinf(self._timeout) else f"until that has lasted {self._timeout:g} s"
+            warnings.warn(
+                f"{self._what_is_wrong(late)} for {self._told_after:g} s now; the fit waits {until}, and "
+                f"Dask's setting {SETTING} can change that",
+                ClusterWarning,
+                stacklevel=2,
             )
 
-    async def _ask(self, address: str) -> None:
-        try:
-            await self._client.run(versions, workers=[address], on_error="ignore")
-        except OSError:  # it is gone, which is noticed elsewhere
-            pass
-        finally:
-            self._asked.pop(address, None)
+    def _given_up(self, lost: dict[str, bool], limit: float) -> RowsLost:
+        what = f"{self._what_is_wrong(lost)} for {limit:g} s"
+        if self.seconds_left() == 0.0:
+            why = "the fit was interrupted" if self._is_interrupted else "the time reached max_time"
+            return RowsLost(f"{why}, and {what}")
+        self._has_given_up = True
+        paused = "Use smaller blocks, or workers with more memory"
+        remedy = paused if all(lost.values()) else "Restart what does not answer, then fit"
+        return RowsLost(
+            f"{what}, which is as long as Dask's setting {SETTING} allows; the fit was given up. {remedy}"
+        )
+
+    def _what_is_wrong(self, held_up: dict[str, bool]) -> str:
+        """Say who is silent and who is paused."""
+        names: dict[str, Any] = {}
+        if SCHEDULER not in held_up:
+            with suppress(Exception):  # addresses are good enough
+                workers = self.client.scheduler_info()["workers"]
+                names = {address: worker["name"] for address, worker in workers.items()}
+        silent = [address for address, is_paused in held_up.items() if not is_paused]
+        paused = [address for address, is_paused in held_up.items() if is_paused]
+        said = []
+        if silent:
+            said.append(f"no answer has come from {self._listed(silent, names)}")
+        if paused:
+            said.append(f"Dask has paused {self._listed(paused, names)}, for want of memory,")
+        return ", and ".join(said)
+
+    def _listed(self, addresses: list[str], names: dict[str, Any]) -> str:
+        if addresses == [SCHEDULER]:
+            return self._scheduler
+        named = (
+            f"worker {names[address]} at {address}" if names.get(address, address) != address else address
+            for address in sorted(addresses)
+        )
+        return ", ".join(named)
+
+    # ------------------------------------------------------------ the end
+
+    def cancel(self, futures: list[Any]) -> None:
+        """Have tasks that nobody waits for begin no more."""
+        with suppress(Exception):  # they are gone with the scheduler
+            self.client.cancel(futures, force=True)
 
     def tell(self, what: Callable[..., Any], *arguments: Any) -> None:
         """Have all workers call a function; wait for that, but not for long."""
-        left = self.seconds_left()
-        patience = TELLING if left is None else min(left + TELLING_AT_THE_END, TELLING)
-        try:
-            answers_within(patience, self._client, what, *arguments, on_error="ignore")
-        except Exception:  # there is nobody to be told
+        if self.client.status != "running":  # there is nobody to be told
             return
+        left = self.seconds_left()
+        done: queue.SimpleQueue[None] = queue.SimpleQueue()
+
+        async def run() -> None:
+            with suppress(Exception):
+                await self.client.run(what, *arguments, on_error="ignore")
+            done.put(None)
+
+        self.client.loop.add_callback(run)
+        with suppress(queue.Empty):
+            done.get(timeout=TELLING if left is None else min(left + TELLING_AT_THE_END, TELLING))

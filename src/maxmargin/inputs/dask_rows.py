@@ -21,6 +21,7 @@ from maxmargin.inputs.dask_checks import check_memory
 from maxmargin.inputs.dask_homes import Homes
 from maxmargin.inputs.dask_loading import Loading, error_of
 from maxmargin.inputs.dask_messages import LABELS, WEIGHTS, Done, Failed, Loaded, Pass, Place, Wanting
+from maxmargin.inputs.dask_patience import Patience
 from maxmargin.inputs.dask_worker import part_of, run_passes
 from maxmargin.labels import codes_of
 from maxmargin.rows import MemoryRows
@@ -64,8 +65,6 @@ class DaskRows(Rows):
     ----------
     blocks : DaskBlocks
     client : distributed.Client
-    worker_timeout : float, optional
-        Seconds to wait for a worker when none is left.
     block_rows : int, optional
         Rows per block of subsets; by default as `MemoryRows` cuts them.
     threads : int
@@ -82,25 +81,27 @@ class DaskRows(Rows):
         blocks: DaskBlocks,
         client: Any,
         *,
-        worker_timeout: float | None = None,
         block_rows: int | None = None,
         threads: int = 1,
         deadline: float | None = None,
     ) -> None:
         self._block_rows = block_rows
         self._threads = threads
-        self._homes = Homes(client, len(blocks.parts), worker_timeout, deadline)
+        patience = Patience(client, deadline)
+        token = StopToken(patience.seconds_left(), _hears_ctrl_c())
+        self._homes = Homes(patience, len(blocks.parts), token)
         self._loading = Loading(blocks, self._homes)
-        if blocks.size is not None:
-            check_memory(client, *blocks.size)
         self._condensed = False
         self._log = _Log()
         self._numbers = itertools.count(1)
         self._alive: weakref.WeakValueDictionary[int, FarVector] = weakref.WeakValueDictionary()
         self._known_norms: list[tuple[FarVector, float]] = []
         try:
-            token = StopToken(self._homes.patience.seconds_left(), _hears_ctrl_c())
-            self._take_note(self._loading.all_blocks(token))
+            with patience.connection():
+                if blocks.size is not None:
+                    check_memory(client, *blocks.size)
+                loaded = self._loading.all_blocks(token)
+            self._take_note(loaded)
         except BaseException:
             self.close()
             raise
@@ -218,16 +219,17 @@ class DaskRows(Rows):
         while todo:
             again: list[Place] = []
             missing: list[int] = []
-            for places, answer in self._homes.ask(todo, question, token, entry[0].number):
-                if isinstance(answer, Failed):
-                    raise error_of(answer)
-                if isinstance(answer, Done):
-                    for number, level, record in cloudpickle.loads(answer.branches):
-                        tree.put(number, record, level)
-                else:  # the worker is lost, or has to be sent blocks or earlier passes
-                    again += places
-                    missing += answer.blocks if isinstance(answer, Wanting) else ()
-            self._loading.some(missing, token)
+            with self._homes.patience.connection():
+                for places, answer in self._homes.ask(todo, question, token, entry[0].number):
+                    if isinstance(answer, Failed):
+                        raise error_of(answer)
+                    if isinstance(answer, Done):
+                        for number, level, record in cloudpickle.loads(answer.branches):
+                            tree.put(number, record, level)
+                    else:  # the worker is lost, or has to be sent blocks or earlier passes
+                        again += places
+                        missing += answer.blocks if isinstance(answer, Wanting) else ()
+                self._loading.some(missing, token)
             todo, question = again, partial(self._question, entry, 0)
         return tree.root()
 

@@ -39,6 +39,7 @@ __all__ = [
     "part_of",
     "pickled",
     "run_passes",
+    "status_of_worker",
     "stop_fit",
     "versions",
 ]
@@ -216,6 +217,11 @@ async def end_passes(fit: str, last: int) -> None:
     for turn in turns:
         async with turn:
             pass
+
+
+def status_of_worker(dask_worker: Any = None) -> str:
+    """Return whether this worker begins tasks (running) or, for want of memory, does not (paused)."""
+    return str(dask_worker.status.name)
 
 
 def versions() -> tuple[str, str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,6 +13,7 @@ from maxmargin._core import StopToken
 from maxmargin.errors import FileFormatError, InvalidInput, MaxMarginError
 from maxmargin.inputs.dask_blocks import DaskBlocks
 from maxmargin.inputs.dask_cluster import errands, refuse_other_versions
+from maxmargin.inputs.dask_patience import Patience
 from maxmargin.inputs.parquet_batches import columns_to_look_at, joined_values, settings_for_parts
 from maxmargin.inputs.parquet_data import ParquetData
 from maxmargin.inputs.parquet_files import (
@@ -37,16 +37,16 @@ def parquet_blocks(source: ParquetData, client: Any, deadline: float | None = No
 
     `Stopped` is raised if that is not done by the deadline, a time of `time.monotonic`.
     """
-    workers = client.ncores()
+    patience = Patience(client, deadline)
+    token = StopToken(patience.seconds_left(), threading.current_thread() is threading.main_thread())
+    workers = patience.workers(token)
     if not workers:
         raise MaxMarginError("the Dask client has no workers; start some, then fit")
-    seconds = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-    token = StopToken(seconds, threading.current_thread() is threading.main_thread())
-    refuse_other_versions(client, list(workers), seconds)
+    refuse_other_versions(patience, list(workers), token)
     system, settings = source.filesystem, source.settings()
-    (files,) = errands(client, files_of, [(source.paths, system)], token)
+    (files,) = errands(patience, files_of, [(source.paths, system)], token)
     portions = list(_portions(files, ERRANDS_PER_THREAD * sum(workers.values())))
-    looked = errands(client, look_at, [(p, system) for p in portions], token)
+    looked = errands(patience, look_at, [(p, system) for p in portions], token)
     looks = [look for part in looked for look in part]
     _refuse_other_columns(looks)
     schema = looks[0].schema
@@ -54,7 +54,7 @@ def parquet_blocks(source: ParquetData, client: Any, deadline: float | None = No
     found: dict[str, Any] = {}
     if texts:
         asked = [(p, system, texts, settings) for p in portions]
-        for part in errands(client, categories_of, asked, token):
+        for part in errands(patience, categories_of, asked, token):
             for name, values in part.items():
                 found[name] = joined_values([found[name], values] if name in found else [values])
                 refuse_too_many(name, found[name])

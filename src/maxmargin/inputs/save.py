@@ -22,6 +22,7 @@ from maxmargin.inputs.settings import FORMATS
 from maxmargin.inputs.source import compression_of, plain_suffix
 from maxmargin.inputs.warn_caller import warn_caller
 from maxmargin.results.data import Data
+from maxmargin.validation import refuse_masked
 
 __all__ = ["save_data"]
 
@@ -127,6 +128,8 @@ def as_data(data: Data | Any, y: Any) -> Data:
         return data
     if y is None:
         raise InvalidParameter("give labels as y, or a Data, which has them")
+    refuse_masked("X", data)
+    refuse_masked("y", y)
     X = data if hasattr(data, "tocsr") else np.asarray(data)
     if X.ndim != 2 or X.dtype.kind not in "biuf":
         raise InvalidInput(f"X must be a table of numbers; got shape {X.shape} of {X.dtype}")

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxmargin.errors import InvalidInput
 from maxmargin.losses.base import FloatArray
-from maxmargin.validation import check_labels, check_matrix, check_weights
+from maxmargin.validation import check_labels, check_matrix, check_weights, refuse_masked
 
 __all__ = ["LabelledRows", "agreements", "geometric_margins", "slacks"]
 
@@ -140,6 +140,7 @@ def _signs(labels: NDArray[Any]) -> FloatArray:
 
 
 def _finite_vector(name: str, values: NDArray[Any], length: int, meaning: str) -> FloatArray:
+    refuse_masked(name, values)
     try:
         vector = values.astype(np.float64)
     except (TypeError, ValueError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
@@ -33,7 +32,7 @@ def fit(task: Task) -> dict[str, Any]:
         "theta": model.coef[0].tolist(),
         "theta0": float(model.intercept[0]),
         "theta0_interval": [float(end) for end in model.intercept_intervals[0]],
-        "margin": _finite(float(model.margin[0])),
+        "margin": _margin(task, model),
         "C": task.C,
         "lam": task.lam,
         "objective": proof.objective,
@@ -111,6 +110,9 @@ def _why_undetermined(task: Task) -> str:
     return f"One class only: θ = 0, and every offset of {low:g} or more in its favour is best."
 
 
-def _finite(value: float) -> float | None:
-    """JSON has no infinity."""
-    return value if math.isfinite(value) else None
+def _margin(task: Task, model: LinearModel) -> float | None:
+    """Return 1/‖θ‖, or None where θ is 0 to rounding: no point's score then differs from the offset."""
+    norm = float(np.linalg.norm(model.coef[0]))
+    largest = float(np.linalg.norm(task.X, axis=1).max())
+    rounding = 8.0 * np.finfo(np.float64).eps * max(1.0, abs(float(model.intercept[0])))
+    return 1.0 / norm if norm * largest > rounding else None

@@ -36,6 +36,7 @@ from maxmargin.problem.offset import best_offset, chosen_from
 from maxmargin.problem.problem import Problem
 from maxmargin.results.certificate import Certificate
 from maxmargin.rows import Array, RowVector, inner
+from maxmargin.rows.kernels import Combine
 from maxmargin.rows.vectors import Scale
 
 __all__ = ["examine"]
@@ -100,9 +101,10 @@ def examine(
         enough = 0.0
     is_hidden = certificate.bound == 0 or certificate.rounding > _WORTH_PRECISION * certificate.gap
     if not certificate.relative_gap <= enough and is_hidden and math.isfinite(certificate.objective):
-        kernel = _SumPreciseTerms(problem.loss, w, offset)
+        origin = _mean_row(problem, feasible, seen.linear, token)
+        kernel = _SumPreciseTerms(problem.loss, w, offset, origin)
         sums = rows.reduce(kernel, sign, cost, feasible, token=token)
-        certificate = _in_twice_the_precision(problem, w, offset, sums)
+        certificate = _in_twice_the_precision(problem, w, offset, origin, sums)
         least_agreement = sums.least_agreement
     return Examination(w, offset, interval, feasible, z, certificate, least_agreement)
 
@@ -194,13 +196,16 @@ def _in_double_precision(
         # A logistic term is a few operations, some of which magnify the errors of others.
         terms=_UNIT * (8.0 if problem.dual.quadratic is not None else 1024.0),
     )
-    numbers = np.array([inner(w, w), terms.loss, terms.dual, terms.balance, inner(seen.v, seen.v), b])
+    numbers = np.array([inner(w, w), terms.loss, terms.dual, terms.balance, inner(seen.v, seen.v)])
     if not np.isfinite(numbers).all():
         return certificate_of("duality", math.inf, 0.0, math.inf)
-    squares, loss, dual, balance, pull, _ = (Fraction(number) for number in numbers.tolist())
-    return _conclude(
-        problem, errors, _Values(squares / 2, loss, dual, balance, pull / 2, total), b, _reach(problem, seen)
-    )
+    squares, loss, dual, balance, pull = (Fraction(number) for number in numbers.tolist())
+    values = _Values(squares / 2, loss, dual, balance, pull / 2, total)
+    return _conclude(problem, errors, values, b, _reach(problem, seen), _largest_norm(problem))
+
+
+def _largest_norm(problem: Problem) -> float:
+    return math.sqrt(problem.rows.norms()[1]) * (1.0 + 1e-9)
 
 
 def _reach(problem: Problem, seen: _Products) -> tuple[float, float]:
@@ -219,18 +224,18 @@ def _reach(problem: Problem, seen: _Products) -> tuple[float, float]:
 class _PreciseSums:
     """Sums in twice the precision, high parts before low ones: (loss, dual, Σ sα), and v = Σ sαx.
 
-    Besides Σ α, Σ αx and extreme agreements and scores in double precision.
+    Besides, in double precision, Σ α, extreme agreements and scores, and the largest ‖x − origin‖².
     """
 
     numbers: Array
     v: Array
-    mean: Array
     total: float
     least_agreement: float
     least_score: float
     most_score: float
     least_positive: float
     most_negative: float
+    furthest2: float
 
 
 @dataclass(frozen=True)
@@ -238,36 +243,37 @@ class _SumPreciseTerms:
     loss: str
     w: Array
     b: float
+    origin: Array
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _PreciseSums:
         sign, cost, alpha = pieces
-        v, mean = np.zeros((2, self.w.shape[0])), np.zeros(self.w.shape[0])
+        v = np.zeros((2, self.w.shape[0]))
         sums = _core.precise_terms(
-            self.loss, block, self.w, self.b, sign, cost, alpha, v[0], v[1], mean, token
+            self.loss, block, self.w, self.b, self.origin, sign, cost, alpha, v[0], v[1], token
         )
         return _PreciseSums(
             np.array([sums.loss, sums.dual, sums.balance]).T.copy(),
             v,
-            mean,
             sums.total,
             sums.least_agreement,
             sums.least_score,
             sums.most_score,
             sums.least_positive,
             sums.most_negative,
+            sums.furthest2,
         )
 
     def merge(self, first: _PreciseSums, second: _PreciseSums) -> _PreciseSums:
         return _PreciseSums(
             _add_twofold(first.numbers, second.numbers),
             _add_twofold(first.v, second.v),
-            first.mean + second.mean,
             first.total + second.total,
             min(first.least_agreement, second.least_agreement),
             min(first.least_score, second.least_score),
             max(first.most_score, second.most_score),
             min(first.least_positive, second.least_positive),
             max(first.most_negative, second.most_negative),
+            max(first.furthest2, second.furthest2),
         )
 
 
@@ -280,7 +286,18 @@ def _add_twofold(first: Array, second: Array) -> Array:
     return np.stack([rounded, low - (rounded - high)])
 
 
-def _in_twice_the_precision(problem: Problem, w: Array, b: float, sums: _PreciseSums) -> Certificate:
+def _mean_row(problem: Problem, alpha: RowVector, total: float, token: StopToken | None) -> Array:
+    """Return the mean of the rows by α, about which a free offset is small."""
+    n_columns = problem.rows.n_columns
+    if problem.offset.kind != "free" or not 0 < total < math.inf:
+        return np.zeros(n_columns)
+    mean = problem.rows.reduce(Combine(n_columns), alpha, token=token) / total
+    return mean if np.isfinite(mean).all() else np.zeros(n_columns)
+
+
+def _in_twice_the_precision(
+    problem: Problem, w: Array, b: float, origin: Array, sums: _PreciseSums
+) -> Certificate:
     rows = problem.rows
     errors = _Errors(
         score=_UNIT_TWICE * (rows.n_columns + 8),
@@ -290,9 +307,7 @@ def _in_twice_the_precision(problem: Problem, w: Array, b: float, sums: _Precise
     if not (np.isfinite(sums.numbers).all() and np.isfinite(sums.v).all()):
         return certificate_of("duality", math.inf, 0.0, math.inf)
     loss, dual, balance = (Fraction(high) + Fraction(low) for high, low in sums.numbers.T.tolist())
-    nothing, origin = np.zeros_like(w), np.zeros_like(w)
-    if problem.offset.kind == "free" and sums.total > 0:
-        origin = sums.mean / sums.total
+    nothing = np.zeros_like(w)
     balance_high, balance_low = sums.numbers[:, 2].tolist()
     squares = _core.precise_norm2(w, nothing, nothing, (0.0, 0.0))
     pull = _core.precise_norm2(sums.v[0], sums.v[1], origin, (balance_high, balance_low))
@@ -306,7 +321,8 @@ def _in_twice_the_precision(problem: Problem, w: Array, b: float, sums: _Precise
         (Fraction(pull[0]) + Fraction(pull[1])) / 2,
         sums.total,
     )
-    return _conclude(problem, errors, values, b, _precise_reach(problem, sums, inner(origin, w)))
+    reach = _precise_reach(problem, sums, inner(origin, w))
+    return _conclude(problem, errors, values, b, reach, math.sqrt(sums.furthest2) * (1.0 + 1e-9))
 
 
 def _precise_reach(problem: Problem, sums: _PreciseSums, origin_score: float) -> tuple[float, float]:
@@ -350,17 +366,24 @@ class _Values:
 
 
 def _conclude(
-    problem: Problem, errors: _Errors, values: _Values, b: float, reach: tuple[float, float]
+    problem: Problem,
+    errors: _Errors,
+    values: _Values,
+    b: float,
+    reach: tuple[float, float],
+    largest_distance: float,
 ) -> Certificate:
     """Return the certificate with an objective and a bound that hold whatever rounding did.
 
-    `reach` is the range of the best offset at the scores of w.
+    `reach` is the range of the best offset at the scores of w, `largest_distance` that of a row from the
+    origin.
     """
-    offset, largest_norm = problem.offset, math.sqrt(problem.rows.norms()[1]) * (1.0 + 1e-9)
+    offset, largest_norm = problem.offset, _largest_norm(problem)
     penalty = (Fraction(b) / Fraction(offset.scale)) ** 2 / 2 if offset.kind == "penalized" else Fraction(0)
     squares, loss, dual, pull = (float(x) for x in (values.squares, values.loss, values.dual, values.pull))
     size = largest_norm * math.sqrt(2.0 * squares)
-    agreement_error = errors.score * (size + abs(b)) if size > 0 else 0.0  # the scores of w = 0 are exact
+    # The scores of w = 0 are exact, and so are agreements with an infinite offset.
+    agreement_error = errors.score * (size + abs(b)) if size > 0 and math.isfinite(b) else 0.0
     objective_error = (
         (errors.sums + errors.score) * (squares + float(penalty))
         + (errors.sums + errors.terms) * loss
@@ -384,7 +407,7 @@ def _conclude(
     if offset.kind == "free":
         imbalance = abs(float(values.balance)) + balance_error
         furthest = max(abs(end) for end in reach) + agreement_error
-        price = _price_of_imbalance(float(objective - bound), imbalance, furthest, 2.0 * largest_norm)
+        price = _price_of_imbalance(float(objective - bound), imbalance, furthest, largest_distance)
         bound -= Fraction(price)
     objective_up, bound_down = _rounded_up(objective), -_rounded_up(-bound)
     rounding = objective_error + math.ulp(objective_up)
@@ -393,7 +416,7 @@ def _conclude(
     return certificate_of("duality", objective_up, bound_down, rounding)
 
 
-def _price_of_imbalance(gap: float, imbalance: float, furthest: float, largest_norm: float) -> float:
+def _price_of_imbalance(gap: float, imbalance: float, furthest: float, largest_distance: float) -> float:
     """Return the most that |Σ sα| · |b*| can be, where |b*| ≤ `furthest` if the scores of w* are those of w.
 
     The range of b* grows with ‖w − w*‖ ≤ √(2·gap), and the gap with the price: with r = √gap this is
@@ -401,7 +424,7 @@ def _price_of_imbalance(gap: float, imbalance: float, furthest: float, largest_n
     """
     if imbalance == 0:
         return 0.0
-    slope = imbalance * math.sqrt(2.0) * largest_norm
+    slope = imbalance * math.sqrt(2.0) * largest_distance
     constant = max(gap, 0.0) + imbalance * furthest
     root = 0.5 * (slope + math.sqrt(slope * slope + 4.0 * constant))
     return imbalance * furthest + slope * root

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
+from maxmargin.errors import InvalidParameter
 from maxmargin.losses.dual_form import DualForm
 from maxmargin.losses.table import dual_form
 from maxmargin.problem.null_space import NullSpace, find_null_space
@@ -18,6 +19,9 @@ from maxmargin.rows import Rows, RowVector
 from maxmargin.rows.vectors import Inner
 
 __all__ = ["ClassCosts", "Offset", "Problem"]
+
+
+_LEAST_SCALE, _MOST_SCALE = 1e-50, 1e50  # of an offset: its square counts like a C, and has the same range
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,14 @@ class Offset:
 
     kind: Literal["free", "penalized", "none"] = "free"
     scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.kind == "penalized" and not _LEAST_SCALE <= self.scale <= _MOST_SCALE:
+            raise InvalidParameter(
+                f"intercept_scaling must be between {_LEAST_SCALE:g} and {_MOST_SCALE:g}; got intercept_scaling="
+                f"{self.scale!r}. Beyond, the offset is 0, or as good as unpenalised; fit without an offset, or "
+                "without its penalty, instead."
+            )
 
     @property
     def square(self) -> float:

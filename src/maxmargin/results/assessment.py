@@ -108,9 +108,9 @@ class Assessment(Readable):
             least = f"at least {percent(low, 'down')}" if low > 0 else "an unknown distance"
             return f"{least} above {place}; no bound above 0 was found"
         if self.is_rounding:
-            return f"at {place} to rounding, within {magnitude(high)}"
+            return f"within rounding ({magnitude(high)}) of {place}"
         if high <= _TINY or low == 0:
             return f"within {percent(high, 'up')} of {place}"
-        if percent(low, "down") != percent(high, "up"):
+        if percent(low) != percent(high):
             return f"between {percent(low, 'down')} and {percent(high, 'up')} above {place}"
         return f"{percent(high)} above {place}"

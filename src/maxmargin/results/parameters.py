@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidInput
+from maxmargin.validation import refuse_masked
 
 __all__ = ["Parameters", "attribute_of", "signs_of"]
 
@@ -70,6 +71,7 @@ def signs_of(y: Any, classes: Any = None) -> tuple[NDArray[np.float64], NDArray[
     Without given classes they are those of y, the larger one positive; labels that are ±1 already stay what
     they are.
     """
+    refuse_masked("y", y)
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise InvalidInput(f"y should be a 1d array of labels; got an array of shape {labels.shape}.")
@@ -107,6 +109,7 @@ def _name(model: Any) -> str:
 
 def _numbers(name: str, value: Any) -> NDArray[np.float64]:
     dense = value.toarray() if hasattr(value, "toarray") else value  # a sparsified scikit-learn model
+    refuse_masked(name, dense)
     try:
         numbers = np.asarray(dense, dtype=np.float64)
     except (TypeError, ValueError):

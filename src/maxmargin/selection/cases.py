@@ -13,6 +13,8 @@ from maxmargin.selection.verdicts import Verdicts, rounding_of_agreements
 
 __all__ = ["Cases", "cases_of", "spread_of"]
 
+_KNOWN = 1e-2  # of an agreement, or of 1 if that is more: a bound of its error that makes it known
+
 
 class Cases(Verdicts):
     """Copies of an example that weigh the same are one case: the cost of their row falls by as much.
@@ -39,8 +41,8 @@ class Cases(Verdicts):
 
     @property
     def unknown(self) -> NDArray[np.intp]:
-        """The cases whose left-out agreement is not known yet."""
-        return np.flatnonzero(~(self.bound < np.inf))
+        """The cases whose left-out agreement is not known yet, or to hardly a digit."""
+        return np.flatnonzero(~(self.bound <= _KNOWN * np.maximum(1.0, np.abs(self.agreement))))
 
     def reach(self, which: NDArray[np.intp], gap: float, at: HingeOptimum | None = None) -> Array:
         """Return how far agreements can be from those of the optimum, at a point with that gap.

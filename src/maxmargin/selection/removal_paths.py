@@ -17,7 +17,7 @@ from maxmargin.rows.kernels import Combine
 from maxmargin.selection.cases import Cases
 from maxmargin.selection.hinge_optimum import HingeOptimum, gap_of
 from maxmargin.selection.row_products import products_of, side_by_side
-from maxmargin.selection.verdicts import TIE
+from maxmargin.selection.verdicts import TIE, rounding_of_agreements
 
 __all__ = ["follow_out", "is_path_short", "with_independent_free_rows"]
 
@@ -57,6 +57,8 @@ def with_independent_free_rows(optimum: HingeOptimum, token: StopToken, threads:
         b=0.0,
         constant=products.constant,
         residual2=0.0,
+        rounding=np.zeros(free.size),
+        product_error=products.error,
         has_free_offset=problem.offset.kind == "free",
         n_watched=free.size,
     )
@@ -154,6 +156,8 @@ def _open(optimum: HingeOptimum, token: StopToken, threads: int) -> _Paths:
         b=optimum.b if is_free else 0.0,
         constant=products.constant,
         residual2=residual2,
+        rounding=rounding_of_agreements(problem, optimum.w, optimum.b)[order],
+        product_error=products.error,
         has_free_offset=is_free,
         n_watched=int(np.count_nonzero(distance <= _NEAR)),
     )

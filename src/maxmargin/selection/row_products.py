@@ -28,10 +28,13 @@ class RowProducts:
         What a free offset lets us add to every entry: the duals' balance makes it drop out, and with it as
         many rows as columns and one more are independent. 0 for the other offsets; a penalised one is part
         of the rows themselves.
+    error : float
+        How far a product may be off by rounding before the constant is added, in units of its rows' norms.
     """
 
     matrix: Array
     constant: float
+    error: float
 
 
 def products_of(problem: Problem, token: StopToken, threads: int = 1) -> RowProducts:
@@ -42,8 +45,9 @@ def products_of(problem: Problem, token: StopToken, threads: int = 1) -> RowProd
         X = np.ascontiguousarray(X, dtype=np.float64)
         if problem.offset.kind == "free":
             X = X - X.mean(axis=0)
-        block = Block(X)
+        block, n_terms = Block(X), X.shape[1]
     else:
+        n_terms = int(np.diff(X.indptr).max(initial=0))
         block = Block(X.data.astype(np.float64), X.indices, X.indptr, problem.rows.n_columns)
     matrix = np.empty((n, n))
     # Each piece of the triangle is about as large.
@@ -60,7 +64,7 @@ def products_of(problem: Problem, token: StopToken, threads: int = 1) -> RowProd
         matrix += constant
     elif problem.offset.kind == "penalized":
         matrix += problem.offset.square
-    return RowProducts(matrix, constant)
+    return RowProducts(matrix, constant, (n_terms + 3) * 2.0**-53)
 
 
 def side_by_side(work: Callable[[int], None], count: int, threads: int) -> None:

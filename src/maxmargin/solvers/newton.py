@@ -279,7 +279,7 @@ class Newton:
             return direction.h is None
         left = 0.5 * direction.decrement / here.value
         # Another step with this Hessian would bring about that factor once more.
-        return _CONVERGENCE * min(left, 1.0) > state.tol ** (1 / 3)
+        return _CONVERGENCE * min(left, 1.0) > math.cbrt(state.tol)
 
     def _decrement(self, state: _State, place: Place) -> float:
         """Return the decrement there, by the Hessian in use."""

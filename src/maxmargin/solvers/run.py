@@ -20,7 +20,7 @@ from maxmargin.results.certificate import Certificate
 from maxmargin.results.solution import History, Plan, Progress, Solution, Status
 from maxmargin.rows import inner
 from maxmargin.solvers.base import Solver, Step
-from maxmargin.solvers.choose import SOLVERS
+from maxmargin.solvers.choose import choose, others
 
 __all__ = ["Limits", "certified_again", "run"]
 
@@ -32,6 +32,8 @@ _NOTHING = np.zeros(0)
 # tolerance; and after this factor in passes in any case, so that watchers see the live gap.
 _GROWTH = 2.0
 _FIRST_CHECK = 16.0
+_MOST_WHILE_GOING_ON = 200  # steps of a solver that goes on where another ended, unless rows are few
+_ALL_DIGITS = 1e-14  # a relative gap below which w and b have no digits to gain
 _SLIGHTLY = 1e-4  # by which agreements may be below 1 for a longer w to mend them
 # Where certificates cost next to nothing they are made more often: the course of the fit can then be seen.
 _CHEAP_VALUES, _CHEAP_GROWTH = 200_000, 1.4
@@ -81,18 +83,13 @@ class _Best:
     def bound(self) -> float:
         return self.dual.certificate.bound if self.dual is not None else 0.0
 
-    def memory(self) -> dict[str, Any] | None:
-        """Return what another solver can go on from."""
-        if self.primal is None or self.dual is None:
-            return None
-        return {"w": self.primal.w, "offset": self.primal.b, "alpha": self.dual.alpha}
-
     def certificate(self) -> Certificate:
         """Return what is proved about the pair: an objective and a bound that each hold by themselves."""
         if self.primal is None or self.dual is None:
             return Certificate("duality", float("inf"), 0.0)
-        rounding = max(self.primal.certificate.rounding, self.dual.certificate.rounding)
-        return replace(self.primal.certificate, bound=min(self.bound, self.objective), rounding=rounding)
+        if self.primal is self.dual:
+            return self.primal.certificate
+        return replace(self.primal.certificate, bound=min(self.bound, self.objective), rounding=0.0)
 
 
 @dataclass
@@ -136,6 +133,8 @@ class _Loop:
         self.next_check = self.passes * (_CHEAP_GROWTH if is_cheap else _GROWTH)
         self.certified = self.iterations
         self.best.keep(found)
+        if not self.best.certificate().relative_gap <= enough:
+            self.best.keep(_with_whole_margins(self.problem, found, enough))
         gap = self.best.certificate().relative_gap
         if 0 < guess < float("inf"):
             self.correction = min(max(gap / guess, 0.2), 20.0)
@@ -208,18 +207,23 @@ def _solve(
     loop: _Loop, plan: Plan, announce: Callable[[Plan], Any] | None, memory: Any, seed: int
 ) -> Solution:
     problem, limits = loop.problem, loop.limits
-    state, then = None, list(plan.then)
+    state = None
     try:
         if announce is not None:
             announce(plan)  # in here: a Ctrl-C from the moment the plan is told keeps what there is
         state = loop.solver.start(problem, memory, seed, limits.tol, loop.token)
         status = _iterate(loop, state)
-        while _may_go_on(loop, status) and then:
-            before, loop.solver = loop.solver.title, SOLVERS[then.pop(0)]
-            plan = replace(plan, reason=f"{plan.reason}; {loop.solver.title} went on where {before} ended")
-            state = loop.solver.start(problem, loop.best.memory(), seed, limits.tol, loop.token)
+        for other in others(problem, loop.solver) if plan.is_chosen else ():
+            if not _may_go_on(loop, status):
+                break
+            before, loop.solver = loop.solver.title, other
+            plan = replace(plan, reason=f"{plan.reason}; {other.title} went on where {before} ended")
+            # From the beginning: a point that one could not get away from is a bad start for another.
+            state = loop.solver.start(problem, None, seed, limits.tol, loop.token)
             loop.iterations_before = loop.iterations
             status = _iterate(loop, state)
+        if plan.is_chosen and _may_go_on(loop, status) and problem.loss == "squared_hinge":
+            _try_hinge(loop, seed)
     except Stopped:
         status = Status.MAX_TIME
     except KeyboardInterrupt:
@@ -245,7 +249,7 @@ def _iterate(loop: _Loop, state: Any) -> Status:
             enough = 0.0 if step.goes_on else loop.limits.tol
             asked_to_stop = loop.check(state, step.relative_gap, enough)
             proof = loop.best.certificate()
-            is_the_end = proof.is_rounding or step.is_exhausted
+            is_the_end = proof.is_rounding or proof.relative_gap <= _ALL_DIGITS or step.is_exhausted
             if proof.relative_gap <= loop.limits.tol and (is_the_end or not step.goes_on):
                 return Status.SOLVED
             if is_the_end:
@@ -255,6 +259,20 @@ def _iterate(loop: _Loop, state: Any) -> Status:
     return Status.MAX_ITER
 
 
+def _try_hinge(loop: _Loop, seed: int) -> None:
+    """Look at the optimum of the hinge: on rows that are as good as separable it is that of its square.
+
+    Slacks α/(2c) are below the resolution of agreements there, so that no score says what α is.
+    """
+    problem, limits = replace(loop.problem, loss="hinge"), loop.limits
+    solver, plan = choose("auto", problem, limits.tol)
+    found = run(problem, solver, plan, limits, token=loop.token, seed=seed)
+    given = examine(
+        loop.problem, found.coef, found.intercept, found.alpha, enough=limits.tol, token=loop.token
+    )
+    loop.best.keep(_with_whole_margins(loop.problem, given, limits.tol))
+
+
 def _most_iterations(loop: _Loop) -> float:
     """Return the user's limit; else the solver's own, unless the user limits the time."""
     limits = loop.limits
@@ -262,7 +280,10 @@ def _most_iterations(loop: _Loop) -> float:
         return limits.max_iter
     if limits.max_time is not None:
         return float("inf")
-    return loop.iterations_before + loop.solver.default_max_iter(loop.problem)
+    most = loop.solver.default_max_iter(loop.problem)
+    if loop.iterations_before > 0 and loop.problem.rows.n_values > _CHEAP_VALUES:
+        most = min(most, _MOST_WHILE_GOING_ON)
+    return loop.iterations_before + most
 
 
 def _may_go_on(loop: _Loop, status: Status) -> bool:
@@ -289,19 +310,16 @@ def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
     assert dual is not None
     # One examination of both is already a fresh pass over exactly this pair.
     final = primal if primal is dual else examine(problem, primal.w, primal.b, dual.alpha, enough=enough)
-    if final.certificate.relative_gap > enough:
-        final = _with_whole_margins(problem, final, enough)
-    if status in (Status.MAX_ITER, Status.STALLED) and final.certificate.relative_gap <= loop.limits.tol:
+    best.keep(final)
+    final = replace(final, certificate=replace(best.certificate(), rounding=final.certificate.rounding))
+    if status in (Status.MAX_ITER, Status.STALLED) and final.certificate.relative_gap <= enough:
         status = Status.SOLVED  # no certificate had been due since the last steps
-    if status is Status.SOLVED and final.certificate.relative_gap > loop.limits.tol:
-        status = Status.STALLED  # the pair's gap had been the difference of two nearly equal numbers
     if status in (Status.MAX_ITER, Status.STALLED):
         _explain_no_bound(problem, final)
     return Solution(
         coef=final.w,
         intercept=final.b,
-        # Where the search for b began may change its last digit.
-        intercept_interval=primal.interval if final.b == primal.b else final.interval,
+        intercept_interval=primal.interval,  # where the search for b began may change its last digit
         alpha=final.alpha,
         certificate=_with_residuals(problem, final),
         status=status,

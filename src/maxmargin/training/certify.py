@@ -39,7 +39,7 @@ from maxmargin.training.named_files import model_from, rows_from
 from maxmargin.training.named_problem import names_of, problems_of, targets_of
 from maxmargin.training.settings import limits_from, offset_from
 from maxmargin.training.untold_weights import refuse_untold_weights
-from maxmargin.validation import check_choice, check_labels, check_matrix, check_weights
+from maxmargin.validation import check_choice, check_labels, check_matrix, check_weights, refuse_masked
 
 __all__ = ["certify"]
 
@@ -277,6 +277,7 @@ def _points(claim: Claim, targets: Targets, n_columns: int) -> list[tuple[Array,
 
 
 def _numbers(name: str, value: Any) -> Array:
+    refuse_masked(name, value)
     try:
         numbers = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):

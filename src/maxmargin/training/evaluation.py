@@ -91,7 +91,8 @@ def _are_training_rows(model: LinearModel, scores: NDArray[np.float64], actual: 
         positive = k if len(model.certificates) > 1 else 1
         penalty = 0.5 * float(model.coef[k] @ model.coef[k])
         if model.offset == "penalized":
-            penalty += 0.5 * float(model.intercept[k] / model.intercept_scaling) ** 2
+            offset = float(model.intercept[k]) / model.intercept_scaling
+            penalty += 0.5 * offset * offset
         agreements = np.where(codes == positive, 1, -1) * scores[:, k]
         objective = penalty + float(cost @ loss.value(agreements))
         if not math.isclose(objective, certificate.objective, rel_tol=SAME):

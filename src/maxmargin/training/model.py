@@ -93,7 +93,7 @@ class LinearModel:
     >>> model = train(X, y, C=10)
     >>> model
     <LinearModel: hinge, C = 10, 1 column, classes high, low;
-    at the optimum to rounding (objective 0.5, bound 0.5), by duality>
+    within rounding (1e-13 %) of the optimum (objective 0.5, bound 0.5), by duality>
     >>> model.predict([[0.5], [3.5]]).tolist(), model.scores([[0.5], [3.5]]).ravel().tolist()
     (['low', 'high'], [1.5, -1.5])
     >>> model.margin.tolist(), model.certificate.kind, model.status.name, model.interrupted

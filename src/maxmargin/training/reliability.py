@@ -11,7 +11,7 @@ from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.results.reliability import Reliability
 from maxmargin.selection.reliability import BINNING, judge_probabilities
 from maxmargin.training.settings import seed_from
-from maxmargin.validation import check_choice, check_labels, check_positive
+from maxmargin.validation import check_choice, check_labels, check_positive, refuse_masked
 
 __all__ = ["reliability"]
 
@@ -118,6 +118,7 @@ def _own_classes(model: Any) -> Any:
 
 def _checked(probabilities: Any) -> NDArray[np.float64]:
     """Return probabilities with one column per class."""
+    refuse_masked("probabilities", probabilities)
     try:
         shares = np.asarray(probabilities, dtype=np.float64)
     except (TypeError, ValueError):

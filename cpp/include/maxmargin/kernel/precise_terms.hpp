@@ -19,23 +19,30 @@ struct PreciseRows {
 };
 
 struct PreciseTerms {
-    Twofold loss;                    // Σ c ℓ(m) with m = s(x·w + b)
-    Twofold dual;                    // −Σ c ℓ*(−α/c)
-    Twofold balance;                 // Σ s α
+    Twofold loss;      // Σ c ℓ(m) with m = s(x·w + b)
+    Twofold dual;      // −Σ c ℓ*(−α/c)
+    Twofold balance;   // Σ s α
     double total = 0;  // Σ α
-    // Of the rows that cost anything: the smallest agreement, the range of their scores x·w, the smallest score
-    // of sign +1 and the largest one of sign −1.
+    // Of the rows that cost anything: the smallest agreement, the range of their scores x·w, the smallest
+    // score of sign +1 and the largest one of sign −1.
     double least_agreement = kNoRow, least_score = kNoRow, most_score = -kNoRow;
     double least_positive = kNoRow, most_negative = -kNoRow;
+    double furthest2 = 0;  // the largest ‖x − origin‖²; at least that for sparse rows
 
     static constexpr double kNoRow = std::numeric_limits<double>::infinity();
 };
 
-// Adds to the terms, to v = Σ s α x (a high and a low part for each column) and to mean = Σ α x. Returns
-// false if it was stopped; `known` becomes false when no dual loss has that name.
-bool precise_terms(std::string_view loss, const Block& block, const double* w, double b,
-                   const PreciseRows& rows, PreciseTerms& terms, double* v_high, double* v_low, double* mean,
-                   bool& known, StopToken& token);
+struct PrecisePoint {
+    const double* w;
+    double b;
+    const double* origin;  // from where distances are measured
+};
+
+// Adds to the terms and to v = Σ s α x, a high and a low part for each column. Returns false if it was
+// stopped; `known` becomes false when no dual loss has that name.
+bool precise_terms(std::string_view loss, const Block& block, const PrecisePoint& point,
+                   const PreciseRows& rows, PreciseTerms& terms, double* v_high, double* v_low, bool& known,
+                   StopToken& token);
 
 // Σ (v − factor · shift)² over n columns; v is high + low, and `low` and `shift` may be null.
 Twofold precise_norm2(const double* high, const double* low, const double* shift, Twofold factor,

@@ -15,8 +15,10 @@
 // others are looked at when the row is out. If one of them has crossed the margin, the path is followed
 // again.
 //
-// The end is judged by its duality gap g on all rows, computed without cancellation:
-// |error of the agreement| ≤ √(2g) (‖x_i‖ + max ‖x_j‖), the last term with a free offset only.
+// The end is judged by its duality gap g on all rows, computed without cancellation and with the rounding δ_j
+// of every score paid for, that of the products included: |error of the agreement| ≤ √(2g) (‖x_i‖ + max
+// ‖x_j‖)
+// + δ_i + max δ_j, the maxima with a free offset only.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +32,11 @@ struct FullFit {
     DualRows rows;
     const double* alpha;
     const double* agreement;
-    double b;          // 0 where the offset is part of the products, or absent
-    double constant;   // σ
-    double residual2;  // ‖w − Σ sαx̃‖²
+    double b;                // 0 where the offset is part of the products, or absent
+    double constant;         // σ
+    double residual2;        // ‖w − Σ sαx̃‖²
+    const double* rounding;  // how far each agreement may be off
+    double product_error;    // how far x_j · x_k may be off, in units of ‖x_j‖ ‖x_k‖
     bool has_free_offset;
     std::int64_t n_watched;
 };
