@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin._core import Stopped, StopToken
+from maxmargin._core import NotFactorised, Stopped, StopToken
 from maxmargin.errors import InvalidInput, InvalidParameter, RowsLost
 from maxmargin.losses.table import LOSSES
 from maxmargin.problem import Examination, Problem, examine
@@ -193,7 +193,8 @@ def run(
     if problem.rows.n_values <= _CHEAP_VALUES:
         loop.next_check = 1.0
     try:
-        return _solve(loop, plan, announce, _without_foreign_offset(problem, memory), seed)
+        with np.errstate(all="ignore"):  # what is not finite gains nothing, and the certificate says so
+            return _solve(loop, plan, announce, _without_foreign_offset(problem, memory), seed)
     except RowsLost as error:
         raise RowsLost(str(error), _last_certified(loop, plan)) from error
 
@@ -251,6 +252,13 @@ def _solve(
 
 
 def _iterate(loop: _Loop, state: Any) -> Status:
+    try:
+        return _take_steps(loop, state)
+    except NotFactorised:  # by numbers beyond floating point
+        return Status.STALLED
+
+
+def _take_steps(loop: _Loop, state: Any) -> Status:
     while loop.iterations < _most_iterations(loop):
         step = loop.solver.step(loop.problem, state, loop.token)
         loop.iterations += 0 if step.is_start else 1
