@@ -166,9 +166,7 @@ class _Proof:
     bound: float
 
 
-def _prove(
-    problem: Problem, beta: Array, least: int, agreement: Array, token: StopToken | None
-) -> _Proof:
+def _prove(problem: Problem, beta: Array, least: int, agreement: Array, token: StopToken | None) -> _Proof:
     """Return the multipliers near β that bound the optimum best.
 
     Duals of soft margins, divided by C, have a share of w in them: small, and in the way on rows whose
