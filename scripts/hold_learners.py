@@ -112,11 +112,7 @@ def program(rows: list[Point], gains: list[int], cost: list[Fraction]) -> tuple[
     at_upper = [False] * (n + m)
     while True:
         entering = next(
-            (
-                k
-                for k in range(n)
-                if k not in basis and (reduced[k] < 0 if at_upper[k] else reduced[k] > 0)
-            ),
+            (k for k in range(n) if k not in basis and (reduced[k] < 0 if at_upper[k] else reduced[k] > 0)),
             None,
         )
         if entering is None:
@@ -305,9 +301,7 @@ def squares_value(task: Task, v: Point) -> Fraction:
 
 
 def absolute_value(task: Task, v: Point) -> Fraction:
-    return sum(
-        (c * abs(1 - dot(row, v)) for c, row in zip(task.cost, task.signed, strict=True)), Fraction(0)
-    )
+    return sum((c * abs(1 - dot(row, v)) for c, row in zip(task.cost, task.signed, strict=True)), Fraction(0))
 
 
 def hinge_value(task: Task, v: Point) -> Fraction:
@@ -372,9 +366,7 @@ LEARNERS = {
         "LeastAbsoluteClassifier", {}, 1e-8, absolute_value, lambda task, v: least_absolute(task)
     ),
     "hard margin": Learner("HardMarginSVM", {}, 1e-9, margin_value, lambda task, v: hard_margin(task)),
-    "separator": Learner(
-        "LinearProgramSeparator", {}, 1e-9, hinge_value, lambda task, v: least_hinge(task)
-    ),
+    "separator": Learner("LinearProgramSeparator", {}, 1e-9, hinge_value, lambda task, v: least_hinge(task)),
     "closest": Learner(
         "LinearProgramSeparator",
         {"on_inseparable": "closest"},
@@ -458,9 +450,7 @@ def judge_error(error: Exception, task: Task) -> tuple[str, list[tuple[str, str]
     return "failed", [(f"{type(error).__name__}", str(error))]
 
 
-def judge(
-    said: Any, task: Task, learner: Learner, v: Point, *, warned: bool
-) -> list[tuple[str, str]]:
+def judge(said: Any, task: Task, learner: Learner, v: Point, *, warned: bool) -> list[tuple[str, str]]:
     """Return what is wrong: pairs of the kind of fault and its details."""
     numbers = (said.objective, said.bound, said.gap, said.relative_gap)
     if any(math.isnan(number) for number in numbers):
@@ -485,7 +475,9 @@ def judge(
         limit, number = as_mpf(limit), as_mpf(number)
         if number > limit + abs(limit) * mpf(10) ** -100:
             size = (number - limit) / as_mpf(unit) if unit > 0 else mpf("inf")
-            found.append((what + (" by rounding" if size < 1e-10 else ""), f"{mpmath.nstr(size, 3)} {said!r}"))
+            found.append(
+                (what + (" by rounding" if size < 1e-10 else ""), f"{mpmath.nstr(size, 3)} {said!r}")
+            )
 
     hold_below(said.bound, best, "bound above the optimum", best)
     hold_below(value - best, said.gap, "gap too small", best)
@@ -538,7 +530,9 @@ def main() -> int:
             n_faulty += bool(found)
             for kind, details in found:
                 faults[kind].append((number, details, task))
-        print(f"{name}: {len(numbers)} problems, {n_faulty} with a fault, {time.perf_counter() - began:.0f} s")
+        print(
+            f"{name}: {len(numbers)} problems, {n_faulty} with a fault, {time.perf_counter() - began:.0f} s"
+        )
         for how, count in outcomes.most_common():
             print(f"{count:>8,}  {how}")
         for kind, cases in sorted(faults.items(), key=lambda item: -len(item[1])):

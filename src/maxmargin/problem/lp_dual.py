@@ -44,7 +44,15 @@ from maxmargin.problem.exact_systems import independent_columns, solve_from_left
 from maxmargin.problem.examination import Examination, certificate_of
 from maxmargin.problem.offset import best_offset, chosen_from
 from maxmargin.problem.problem import Problem
-from maxmargin.problem.rounding import UNIT, Shortfalls, above, below, least_eigenvalue, total
+from maxmargin.problem.rounding import (
+    UNIT,
+    Shortfalls,
+    above,
+    below,
+    is_worth_precision,
+    least_eigenvalue,
+    total,
+)
 from maxmargin.results.certificate import Certificate
 from maxmargin.rows import Array, MemoryRows, inner
 from maxmargin.rows.kernels import Combine, Gram, HessianDiagonal, Scores
@@ -67,7 +75,6 @@ _MOST_WHOLE_COLUMNS, _MOST_WHOLE_NUMBERS = 150, 2_000_000  # what is solved in w
 _MOST_EXACT_COLUMNS, _MOST_EXACT_NUMBERS, _MOST_BITS = 30, 20_000, 4_000  # … and in no time, for one point,
 _MOST_WALKED_COLUMNS, _MOST_WALKED = 12, 5_000  # or for each of many
 _NEARLY = 1e-12  # a bound that is lower by more than this share of the loss is worth a walk to the optimum
-_WORTH_PRECISION = 1e-13  # a doubt about the loss, as a share of it, that is worth more precise agreements
 
 
 def examine_by_multipliers(
@@ -147,7 +154,7 @@ def total_loss(
             most = np.maximum(short.r + short.error, least * (short.r - short.error))
             loss = total(cost * np.maximum(most, 0.0)) * (1.0 + 8.0 * UNIT)
             doubt = 2.0 * total(cost * short.error)
-            if doubt <= _WORTH_PRECISION * loss:
+            if not is_worth_precision(problem, doubt, loss):
                 break
             short = Shortfalls.precisely(problem, w, b)
     return loss, reach + doubt + 8.0 * UNIT * loss
