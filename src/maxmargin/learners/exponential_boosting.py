@@ -83,7 +83,8 @@ def _most_promising(problem: Problem, here: Place) -> int:
     pull = here.pull(problem)
     squares, _ = problem.rows.reduce(HessianDiagonal(problem.rows.n_columns), here.q)
     bend = np.append(squares, here.value)
-    gain = np.divide(pull * pull, bend, out=np.zeros_like(pull), where=bend > 0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        gain = pull * np.divide(pull, bend, out=np.zeros_like(pull), where=bend > 0)
     best = int(gain.argmax())
     return best if gain[best] > 0 else -1
 

@@ -87,8 +87,8 @@ class _Sums:
 class _Derivatives:
     """Fill the pulls p, the slopes times cost and −sign, and the curvatures h; add up what there is to know.
 
-    The last row vector holds how far each agreement may be off; or, where `length` is given, the squared norms
-    of the rows, from which that follows.
+    The last row vector holds how far each agreement may be off; or, where `length` is given, the squared
+    norms of the rows, from which that follows.
     """
 
     loss: str
@@ -189,7 +189,8 @@ def certify_by_decrement(
     least = (sums.loss - sums.doubt + penalty) * (1.0 - 4.0 * UNIT)
     bound = 0.0
     if math.isfinite(objective):
-        bound = least - _most_to_gain(problem, pull, h, sums, b, token) * (1.0 + 4.0 * UNIT)
+        with np.errstate(all="ignore"):  # what overflows proves nothing
+            bound = least - _most_to_gain(problem, pull, h, sums, b, token) * (1.0 + 4.0 * UNIT)
     return certificate_of("newton-decrement", objective, bound, 2.0 * sums.doubt), pull
 
 
@@ -212,11 +213,11 @@ def _most_to_gain(
     # Sums over n rows are off by n UNIT of what is added up; of sparse rows the means are taken off after
     # that, so that the lengths of the columns as they are stored count.
     unit, ratio = (problem.class_costs.n_live + 16) * UNIT, 1.0
+    squares, _ = rows.reduce(HessianDiagonal(rows.n_columns), h, token=token)
     if shift is not None and not is_dense(problem):
-        squares, _ = rows.reduce(HessianDiagonal(rows.n_columns), h, token=token)
         lengths = np.sqrt(squares) + spread[-1] * np.abs(shift)
         ratio = float((lengths / spread[:-1]).max(initial=1.0))
-    extra, extra_error = leftovers(problem, spread)
+    extra, extra_error = leftovers(problem, np.append(np.sqrt(squares), math.sqrt(float(h.sum()))))
     if len(extra):
         return _with_leftovers(problem, pull, h, sums, shift, extra, extra_error)
     size = len(matrix)
@@ -271,12 +272,14 @@ def _with_leftovers(
     # Curvatures weigh rows differently from costs: what is left may be off by more there.
     stretch = math.sqrt(float(problem.cost[live].max()) * float((1.0 / curvature).max(initial=0.0)))
     wrong = extra_error * stretch * math.sqrt(float((curvature / problem.cost[live]).max(initial=0.0)))
+    if not np.isfinite(matrix).all():
+        return math.inf
     least = least_eigenvalue(matrix, 16.0 * (8.0 * size * unit + 4.0 * math.sqrt(size) * wrong))
-    if not (np.isfinite(matrix).all() and least > 0):
+    if not least > 0:
         return math.inf
     factor = Factor(matrix)
     gradient = -np.einsum("ij,i->j", A, pull[live])
-    forms = [inner(a, factor.solve(a)) for a in A]
+    forms = [inner(a, factor.solve(a)) for a in np.ascontiguousarray(A)]
     off = math.sqrt(size) * (unit + wrong) * math.sqrt(sums.reach2)
     return _gain(factor, gradient, max(forms), least, off, sums)
 
