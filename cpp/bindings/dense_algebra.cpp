@@ -109,6 +109,8 @@ void bind_dense_algebra(nanobind::module_& m) {
           nb::arg("shift").noconvert().none(), nb::arg("G").noconvert(), nb::arg("single"), nb::arg("token"),
           "G += sum of h (x - shift, 1)(x - shift, 1)' over the rows of the block; shift may be None.");
 
+    nb::exception<NotFactorised>(m, "NotFactorised", PyExc_ValueError);
+
     nb::class_<Factor>(m, "Factor", "A factorised symmetric positive definite matrix.")
         .def("__init__", &make_factor, nb::arg("M").noconvert(),
              "Reads the lower triangle; a row with a diagonal of 0 counts as one of the unit matrix.")

@@ -23,8 +23,8 @@ Factor::Factor(const double* matrix, std::int64_t size)
     for (fill(); !upper_.factorise(); fill()) {
         ridge_ = ridge_ == 0 ? kFirstRidge : ridge_ * kRidgeFactor;
         if (ridge_ > kLargestRidge)
-            throw std::invalid_argument("the matrix is far from positive semidefinite: even a tenfold "
-                                        "diagonal did not let it be factorised");
+            throw NotFactorised("the matrix is far from positive semidefinite: even a tenfold "
+                                "diagonal did not let it be factorised");
     }
 }
 
@@ -33,13 +33,12 @@ void Factor::read(const double* matrix) {
         const double* row = matrix + i * size_;
         for (std::int64_t j = 0; j <= i; ++j) {
             if (!std::isfinite(row[j]))
-                throw std::invalid_argument("the matrix is not finite: row " + std::to_string(i) +
-                                            ", column " + std::to_string(j) + " (counted from 0)");
+                throw NotFactorised("the matrix is not finite: row " + std::to_string(i) + ", column " +
+                                    std::to_string(j) + " (counted from 0)");
         }
         if (row[i] < 0)
-            throw std::invalid_argument("the matrix is not positive semidefinite: entry " +
-                                        std::to_string(i) + " (counted from 0) of its diagonal is " +
-                                        std::to_string(row[i]));
+            throw NotFactorised("the matrix is not positive semidefinite: entry " + std::to_string(i) +
+                                " (counted from 0) of its diagonal is " + std::to_string(row[i]));
         if (row[i] > 0) scale_[at(i)] = 1 / std::sqrt(row[i]);
         std::copy(row, row + i + 1, matrix_.data() + i * size_);
     }

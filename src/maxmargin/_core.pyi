@@ -379,6 +379,9 @@ def weighted_gram(block: Block, h: Annotated[NDArray[numpy.float64], dict(shape=
     G += sum of h (x - shift, 1)(x - shift, 1)' over the rows of the block; shift may be None.
     """
 
+class NotFactorised(ValueError):
+    pass
+
 class Factor:
     """A factorised symmetric positive definite matrix."""
 

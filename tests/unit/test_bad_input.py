@@ -309,7 +309,9 @@ def test_costs_that_overflow():
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160, 1e300])
 def test_an_offset_whose_penalty_leaves_floating_point(scale):
-    message = r"intercept_scaling must be between 1e-50 and 1e\+50; got intercept_scaling=1e.*without an offset"
+    message = (
+        r"intercept_scaling must be between 1e-50 and 1e\+50; got intercept_scaling=1e.*without an offset"
+    )
     estimator = LinearSVM(penalize_intercept=True, intercept_scaling=scale)
     foreign = LinearSVC(intercept_scaling=scale)
     foreign.coef_, foreign.intercept_, foreign.classes_ = X[:1], np.zeros(1), np.array([0, 1])
@@ -333,6 +335,33 @@ def test_the_ends_of_what_is_allowed_raise_nothing(scale, C, loss):
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = train(X, Y, loss=loss, C=C, penalize_intercept=True, intercept_scaling=scale, max_iter=50)
     assert model.certificate.bound <= model.certificate.objective
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("rows", "weights", "C"),
+    [
+        (1e-86 * X, 10.0 ** np.linspace(-20, 20, 20), math.inf),
+        (1e83 * np.vstack([1e10 * X[:1], X[1:]]), None, 5e3),
+        (2e89 * X, None, 1e9),
+    ],
+    ids=["tiny", "one far", "huge"],
+)
+def test_nothing_of_numpy_s_own_warns(rows, weights, C, n_jobs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = train(rows, Y, sample_weight=weights, C=C, n_jobs=n_jobs)
+    assert model.certificate.bound <= model.certificate.objective
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+@pytest.mark.parametrize(("scale", "C"), [(1e101, 1e-50), (1e60, 1e90)])
+def test_rows_whose_squares_leave_double_precision_are_refused(loss, scale, C):
+    with pytest.raises(InvalidInput, match="double precision has no digits left.* Scale the columns"):
+        train(scale * X, Y, loss=loss, C=C)
+    with pytest.raises(InvalidInput, match="double precision has no digits left.* Scale the columns"):
+        certify(np.zeros(X.shape[1]), scale * X, Y, loss=loss, C=C)
 
 
 @pytest.mark.parametrize("C", [1e308, 1e200, 1e-308, 5e-324])

@@ -38,9 +38,9 @@ class Offset:
     def __post_init__(self) -> None:
         if self.kind == "penalized" and not _LEAST_SCALE <= self.scale <= _MOST_SCALE:
             raise InvalidParameter(
-                f"intercept_scaling must be between {_LEAST_SCALE:g} and {_MOST_SCALE:g}; got intercept_scaling="
-                f"{self.scale!r}. Beyond, the offset is 0, or as good as unpenalised; fit without an offset, or "
-                "without its penalty, instead."
+                f"intercept_scaling must be between {_LEAST_SCALE:g} and {_MOST_SCALE:g}; got "
+                f"intercept_scaling={self.scale!r}. Beyond, the offset is 0, or as good as unpenalised; fit "
+                "without an offset, or without its penalty, instead."
             )
 
     @property

@@ -79,7 +79,10 @@ class BlockedRows(Rows):
                         k = waiting.popleft()
                     except IndexError:
                         return
-                    tree.put(k, self._visit(k, kernel, asked, vectors))
+                    # A thread has NumPy's settings of its own; who asked for the sums looks at them anyway.
+                    with np.errstate(all="ignore"):
+                        found = self._visit(k, kernel, asked, vectors)
+                    tree.put(k, found)
             except BaseException:
                 waiting.clear()
                 raise

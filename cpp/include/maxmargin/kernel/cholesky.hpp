@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <mutex>
+#include <stdexcept>
 #include <vector>
 
 #include "maxmargin/block.hpp"
@@ -15,11 +16,15 @@
 
 namespace maxmargin {
 
+// A number of the matrix is not finite, or it is far from positive semidefinite.
+struct NotFactorised : std::invalid_argument {
+    using std::invalid_argument::invalid_argument;
+};
+
 class Factor {
   public:
     // Reads the lower triangle of a row-major matrix. A row whose diagonal is 0 counts as a row of the unit
-    // matrix. Throws std::invalid_argument if a number is not finite or the matrix is far from positive
-    // semidefinite.
+    // matrix. Throws NotFactorised.
     Factor(const double* matrix, std::int64_t size);
 
     std::int64_t size() const noexcept { return size_; }
