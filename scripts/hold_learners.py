@@ -471,9 +471,12 @@ def judge(said: Any, task: Task, learner: Learner, v: Point, *, warned: bool) ->
     best = min(best, value)
     found: list[tuple[str, str]] = []
 
+    # Weights of errors are totals that are rounded once, up or down.
+    slack = mpf(2) ** -52 if said.kind == "zero-one-bound" else mpf(10) ** -100
+
     def hold_below(number: Any, limit: Any, what: str, unit: Any) -> None:
         limit, number = as_mpf(limit), as_mpf(number)
-        if number > limit + abs(limit) * mpf(10) ** -100:
+        if number > limit + abs(limit) * slack:
             size = (number - limit) / as_mpf(unit) if unit > 0 else mpf("inf")
             found.append(
                 (what + (" by rounding" if size < 1e-10 else ""), f"{mpmath.nstr(size, 3)} {said!r}")

@@ -156,7 +156,7 @@ def _from_columns(problem: Problem, token: StopToken) -> _Answer | None:
 
 def _shortened(problem: Problem, w: Array, b: float) -> tuple[Array, float]:
     """Take off what no row notices; the offset counts, where there is one."""
-    basis = problem.null_space.basis
+    basis = problem.null_space.of_moderate_size()
     if problem.offset.kind != "free":
         basis = basis * np.append(np.ones(len(w)), 0.0)
     v = np.append(w, b)

@@ -40,12 +40,15 @@ class ExactOptimum:
     minimum : Fraction
     point : list of Fraction
         Weights, and the offset last if there is one.
+    multipliers : list of Fraction
+        β of every row that counts; they prove the minimum.
     rank : int
         Of the rows.
     """
 
     minimum: Fraction
     point: list[Fraction]
+    multipliers: list[Fraction]
     rank: int
 
     def rounded(self, has_offset: bool) -> tuple[Array, float] | None:
@@ -204,8 +207,8 @@ def _optimum(
     balanced[met] = whole
     if (balanced @ rows.table).any():
         return None
-    minimum = times_power(int(balanced.sum()), rows.cost_power) / unit
+    multipliers = [times_power(value, rows.cost_power) / unit for value in balanced.tolist()]
     point = [Fraction(0)] * rows.table.shape[1]
     for value, column in zip(corner.point.tolist(), columns.tolist(), strict=True):
         point[column] = times_power(value, -rows.powers[column]) / corner.unit
-    return ExactOptimum(minimum, point, len(columns))
+    return ExactOptimum(sum(multipliers, Fraction(0)), point, multipliers, len(columns))

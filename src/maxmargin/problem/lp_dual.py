@@ -44,7 +44,15 @@ from maxmargin.problem.exact_systems import independent_columns, solve_from_left
 from maxmargin.problem.examination import Examination, certificate_of
 from maxmargin.problem.offset import best_offset, chosen_from
 from maxmargin.problem.problem import Problem
-from maxmargin.problem.rounding import UNIT, Shortfalls, above, below, least_eigenvalue, total
+from maxmargin.problem.rounding import (
+    UNIT,
+    Shortfalls,
+    above,
+    below,
+    is_worth_precision,
+    least_eigenvalue,
+    total,
+)
 from maxmargin.results.certificate import Certificate
 from maxmargin.rows import Array, MemoryRows, inner
 from maxmargin.rows.kernels import Combine, Gram, HessianDiagonal, Scores
@@ -64,8 +72,9 @@ _HOLD = 1e-11  # added to a unit diagonal: fewer rows with room than columns lea
 _NEAR = (0.0, 1e-9, 1e-6, 1e-4)  # how near to its bounds, as a share of c, a multiplier is put there
 _CONTENT = 1e-13  # a price below this share of the bound is not worth another attempt
 _MOST_WHOLE_COLUMNS, _MOST_WHOLE_NUMBERS = 150, 2_000_000  # what is solved in whole numbers within seconds
-_MOST_EXACT_COLUMNS, _MOST_EXACT_NUMBERS, _MOST_BITS = 30, 20_000, 4_000  # … and in no time
-_WORTH_PRECISION = 1e-13  # a doubt about the loss, as a share of it, that is worth more precise agreements
+_MOST_EXACT_COLUMNS, _MOST_EXACT_NUMBERS, _MOST_BITS = 30, 20_000, 4_000  # … and in no time, for one point,
+_MOST_WALKED_COLUMNS, _MOST_WALKED = 12, 5_000  # or for each of many
+_NEARLY = 1e-12  # a bound that is lower by more than this share of the loss is worth a walk to the optimum
 
 
 def examine_by_multipliers(
@@ -119,9 +128,9 @@ def certify_by_multipliers(
         problem.rows.reduce(Scores(w), z, token=token)
     clipped = np.clip(beta, least * problem.cost, problem.cost)
     if optimum is not None:
-        proof = _Proof(clipped, np.zeros(problem.rows.n_columns + 1), below(optimum.minimum))
+        proof = _proof_of(problem, optimum)
     else:
-        proof = _prove(problem, clipped, least, problem.sign * (z + b), token)
+        proof = _prove(problem, clipped, least, problem.sign * (z + b), loss, token)
     plain = certificate_of("lp-dual", loss, proof.bound, rounding + 4.0 * UNIT * proof.bound)
     residuals = {"pull": float(np.abs(proof.pull).max(initial=0.0))}
     return replace(plain, residuals=residuals), proof.beta
@@ -135,7 +144,7 @@ def total_loss(
     cost = problem.cost
     with np.errstate(over="ignore", invalid="ignore"):
         reach = total(cost * 2.0 * UNIT * short.sizes)  # of rounding weights and offset to floats
-        if _is_small(problem):
+        if _is_small(problem, _MOST_EXACT_NUMBERS):
             rows = ExactRows.of(problem)
             if rows.n_bits <= _MOST_BITS:
                 r, power = rows.shortfalls(w, b)
@@ -145,16 +154,18 @@ def total_loss(
             most = np.maximum(short.r + short.error, least * (short.r - short.error))
             loss = total(cost * np.maximum(most, 0.0)) * (1.0 + 8.0 * UNIT)
             doubt = 2.0 * total(cost * short.error)
-            if doubt <= _WORTH_PRECISION * loss:
+            if not is_worth_precision(problem, doubt, loss):
                 break
             short = Shortfalls.precisely(problem, w, b)
     return loss, reach + doubt + 8.0 * UNIT * loss
 
 
-def _is_small(problem: Problem) -> bool:
+def _is_small(problem: Problem, most_numbers: int, most_columns: int | None = None) -> bool:
     """Whether rows in memory are so few that whole numbers take no time."""
     width = problem.rows.n_columns + 1
-    return isinstance(problem.rows, MemoryRows) and problem.class_costs.n_live * width <= _MOST_EXACT_NUMBERS
+    if not isinstance(problem.rows, MemoryRows) or width > (most_columns or width):
+        return False
+    return problem.class_costs.n_live * width <= most_numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,8 +177,10 @@ class _Proof:
     bound: float
 
 
-def _prove(problem: Problem, beta: Array, least: int, agreement: Array, token: StopToken | None) -> _Proof:
-    """Return the multipliers near β that bound the optimum best.
+def _prove(
+    problem: Problem, beta: Array, least: int, agreement: Array, loss: float, token: StopToken | None
+) -> _Proof:
+    """Return the multipliers near β that bound the optimum best; the loss at the point is known.
 
     Duals of soft margins, divided by C, have a share of w in them: small, and in the way on rows whose
     multiplier should be λc or c. So multipliers close to their bounds are put there, closer ones first.
@@ -192,16 +205,22 @@ def _prove(problem: Problem, beta: Array, least: int, agreement: Array, token: S
         if sum_of_all - bound <= max(_CONTENT, 4.0 * pull.rounding) * sum_of_all:
             break
     else:
-        optimum = optimum_of_few_rows(problem, beta, least, agreement, token)
-        exact: _Proof | None = None
-        if optimum is not None:
-            exact = _Proof(beta, np.zeros(problem.rows.n_columns + 1), below(optimum.minimum))
         for each in sorted(attempts, key=lambda each: -float(each.beta.sum())):
-            if exact is None:
-                exact = _in_whole_numbers(problem, each.beta, least, agreement, token)
-        attempts += [] if exact is None else [exact]
+            exact = _in_whole_numbers(problem, each.beta, least, agreement, token)
+            if exact is not None:
+                attempts.append(exact)
+                break
     best = max(attempts, key=lambda each: each.bound)
+    if best.bound < (1.0 - _NEARLY) * loss and _is_small(problem, _MOST_WALKED, _MOST_WALKED_COLUMNS):
+        optimum = optimum_of_few_rows(problem, beta, least, agreement, token)
+        best = best if optimum is None else _proof_of(problem, optimum)
     return best if best.bound > 0 else replace(best, bound=0.0)
+
+
+def _proof_of(problem: Problem, optimum: ExactOptimum) -> _Proof:
+    beta: Array = problem.rows.zeros()
+    beta[problem.cost > 0] = [float(value) for value in optimum.multipliers]
+    return _Proof(beta, np.zeros(problem.rows.n_columns + 1), below(optimum.minimum))
 
 
 def optimum_of_few_rows(
@@ -212,7 +231,7 @@ def optimum_of_few_rows(
     The search begins at the corner where rows meet whose multipliers have room, or whose agreements are near
     1.
     """
-    if not _is_small(problem) or problem.rows.n_columns >= _MOST_EXACT_COLUMNS:
+    if not _is_small(problem, _MOST_EXACT_NUMBERS, _MOST_EXACT_COLUMNS):
         return None
     live = np.flatnonzero(problem.cost > 0)
     rows = ExactRows.of(problem)

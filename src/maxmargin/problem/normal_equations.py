@@ -15,12 +15,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from maxmargin._core import Factor, StopToken
-from maxmargin.problem.exact_arithmetic import as_integers
 from maxmargin.problem.exact_rows import ExactRows, rounded_point, times_power
 from maxmargin.problem.exact_systems import independent_columns, solve_from_left
 from maxmargin.problem.examination import certificate_of
@@ -32,10 +30,12 @@ from maxmargin.problem.rounding import (
     Shortfalls,
     above,
     below,
+    is_worth_precision,
     least_eigenvalue,
     precise_scores,
     total,
 )
+from maxmargin.problem.spanning_columns import centred_sums, is_dense, leftovers, with_few_digits
 from maxmargin.results.certificate import Certificate
 from maxmargin.rows import Array, inner
 from maxmargin.rows.kernels import Combine, Gram, HessianDiagonal, Scores
@@ -53,16 +53,7 @@ __all__ = [
 
 _CANCELLED = 1e-9
 _MOST_WHOLE_NUMBERS, _MOST_WHOLE_COLUMNS = 200_000, 40  # what is solved in whole numbers in no time
-_MOST_PATTERNS = 200
-_WORTH_PRECISION = 1e-13  # a doubt about f, as a share of it, that is worth more precise residuals
-_ROWS_AT_ONCE = 8_192
 _SMALL = 1_000_000_000  # rows times columns times the smaller of the two: seconds of reflections
-
-
-def _table(problem: Problem) -> Any:
-    """Return the array or CSR matrix of rows in memory."""
-    rows: Any = problem.rows
-    return rows.X
 
 
 def residuals(problem: Problem, w: Array, b: float, token: StopToken | None = None) -> Array:
@@ -80,7 +71,7 @@ def weighted_gram(problem: Problem, token: StopToken | None = None) -> tuple[Arr
         shift = rows.reduce(Combine(rows.n_columns), problem.cost / costs.total, token=token)
     gram = rows.reduce(Gram(rows.n_columns, shift), problem.cost, token=token)
     matrix = curvature_matrix(problem, gram)
-    if shift is not None and not isinstance(_table(problem), np.ndarray):
+    if shift is not None and not is_dense(problem):
         # Sparse rows may lose to rounding what a large mean leaves.
         spread = np.einsum("ii->i", matrix)[:-1]
         spread[spread <= _CANCELLED * costs.total * shift * shift] = 0.0
@@ -198,7 +189,7 @@ def certify_least_squares(
         objective, bound = above(exact.value(w, b)), below(exact.minimum)
         rounding = place.rounding + 4.0 * UNIT * objective
     else:
-        if place.doubt > _WORTH_PRECISION * place.total:
+        if is_worth_precision(problem, place.doubt, place.total):
             place = _Residuals.of(problem, Shortfalls.precisely(problem, w, b))
         objective, least = place.total + place.doubt, place.total - place.doubt
         bound = least - _most_to_gain(problem, place, token) * (1.0 + 4.0 * UNIT)
@@ -279,14 +270,14 @@ def _by_gram_matrix(problem: Problem, place: _Residuals, token: StopToken | None
     matrix, shift = weighted_gram(problem, token)
     squares, _ = rows.reduce(HessianDiagonal(rows.n_columns), cost, token=token)
     lengths = np.append(np.sqrt(squares), math.sqrt(problem.class_costs.total))
-    extra, extra_error = _nearly_nothing(problem, lengths)
+    extra, extra_error = leftovers(problem, lengths)
     if shift is None:
         lengths[-1] = 0.0
     else:
         lengths[:-1] += lengths[-1] * np.abs(shift)
     with np.errstate(over="ignore", invalid="ignore"):
-        g = _combined(problem, cost * place.r, shift, token)
-        across = np.array([_combined(problem, cost * u, shift, token) for u in extra])
+        g = centred_sums(problem, cost * place.r, shift, token)
+        across = np.array([centred_sums(problem, cost * u, shift, token) for u in extra])
     still = problem.null_space.dependent
     g[still] = lengths[still] = 0.0
     spread = np.sqrt(np.einsum("ii->i", matrix))
@@ -295,7 +286,7 @@ def _by_gram_matrix(problem: Problem, place: _Residuals, token: StopToken | None
     # Sums over n rows are off by n UNIT of what is added up; of sparse rows the means are taken off after
     # that, so that the lengths of the columns as they are stored count.
     unit = (problem.class_costs.n_live + 16) * UNIT
-    ratio = 1.0 if isinstance(_table(problem), np.ndarray) else float((lengths / spread).max(initial=1.0))
+    ratio = 1.0 if is_dense(problem) else float((lengths / spread).max(initial=1.0))
     size = len(matrix)
     if len(extra):
         across[:, still] = 0.0
@@ -306,69 +297,6 @@ def _by_gram_matrix(problem: Problem, place: _Residuals, token: StopToken | None
     blur = 8.0 * size * unit * ratio * ratio + 4.0 * math.sqrt(size) * extra_error
     off = math.sqrt(size) * (ratio * unit + extra_error) * math.sqrt(place.total)
     return _form(np.ascontiguousarray(matrix), g, blur, off + _length(problem, place.error))
-
-
-def _combined(problem: Problem, pull: Array, shift: Array | None, token: StopToken | None) -> Array:
-    """Return Σ pull (x − shift, 1); dense rows are shifted first. Without an offset the last entry is 0."""
-    rows = problem.rows
-    if shift is None:
-        return np.append(rows.reduce(Combine(rows.n_columns), pull, token=token), 0.0)
-    total = float(pull.sum())
-    X = _table(problem)
-    if not isinstance(X, np.ndarray):
-        return np.append(rows.reduce(Combine(rows.n_columns), pull, token=token) - total * shift, total)
-    sums = np.zeros(rows.n_columns)
-    for start in range(0, len(X), _ROWS_AT_ONCE):
-        piece = slice(start, start + _ROWS_AT_ONCE)
-        sums += np.einsum("i,ij->j", pull[piece], X[piece].astype(np.float64) - shift)
-    return np.append(sums, total)
-
-
-def _nearly_nothing(problem: Problem, lengths: Array) -> tuple[Array, float]:
-    """Return what columns that depend on others have left, scaled to length 1, and how far it may be off.
-
-    Changes of (w, b) that no row notices are found in floats. One that is made of whole numbers is mostly
-    exactly so, and leaves nothing; nor does a column that is a combination of others in fractions.
-    """
-    live, left, off = problem.cost > 0, [], 0.0
-    for column, change in zip(problem.null_space.dependent, problem.null_space.basis, strict=True):
-        share = np.abs(change) * lengths
-        change = np.where(share < 2.0**-40 * share.max(), 0.0, change)
-        score, error = precise_scores(_table(problem), *_split(_with_few_digits(change)))
-        if not (np.abs(score) + error)[live].any() or _is_combination(problem, change, int(column)):
-            continue
-        score, error = precise_scores(_table(problem), *_split(change))
-        score, error = np.where(live, score, 0.0), np.where(live, error, 0.0)
-        length = math.sqrt(inner(problem.cost * score, score))
-        left.append(score / length if length > 0 else score)
-        off = max(off, _length(problem, error) / length if length > 0 else math.inf)
-    return np.array(left).reshape(-1, problem.rows.n_rows), off + 8.0 * UNIT
-
-
-def _split(change: Array) -> tuple[Array, float]:
-    return change[:-1], float(change[-1])
-
-
-def _is_combination(problem: Problem, change: Array, column: int) -> bool:
-    """Whether a column is one of the others that a change names, and a constant, without rounding errors.
-
-    Asked of rows that hold few different values only, as codes of categories do: of many rows whose values
-    are rounded, none is.
-    """
-    live = np.flatnonzero(problem.cost > 0)
-    others = np.setdiff1d(np.flatnonzero(change[:-1]), column)
-    X: Any = problem.rows.subset(live).X[:, np.append(others, column)]
-    dense = np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=np.float64)
-    if len(others) >= _MOST_PATTERNS or len(np.unique(dense[:, -1])) > _MOST_PATTERNS:
-        return False
-    patterns = np.unique(dense, axis=0)
-    if len(patterns) > _MOST_PATTERNS:
-        return False
-    if problem.offset.kind == "free":
-        patterns = np.hstack([np.ones((len(patterns), 1)), patterns])
-    columns = as_integers(np.ascontiguousarray(patterns.T))
-    independent = independent_columns(columns[:-1].T)
-    return solve_from_left(columns[independent], columns[-1], StopToken()) is not None
 
 
 def _length(problem: Problem, values: Array) -> float:
@@ -420,7 +348,7 @@ def _by_reflections(problem: Problem, place: _Residuals, token: StopToken | None
         change = np.zeros(m)
         change[factors.order[k]] = 1.0
         change[independent] = -np.einsum("ij,j->i", inverse, factors.upper[:, factors.order[k]])
-        for attempt in (change, _with_few_digits(change)):
+        for attempt in (change, with_few_digits(change)):
             B[:, k], error[:, k] = precise_scores(A, attempt, 0.0)
     B, error = root[:, None] * B, root[:, None] * error
     counted = (np.abs(B) + error).any(axis=0)
@@ -435,9 +363,3 @@ def _by_reflections(problem: Problem, place: _Residuals, token: StopToken | None
     g = np.einsum("ij,i->j", B, root * place.r[problem.cost > 0]) * math.sqrt(largest)
     wrong = (off + 2.0 * math.sqrt(width) * unit) * math.sqrt(place.total) + _length(problem, place.error)
     return _form(np.einsum("ij,ik->jk", B, B), g, 3.0 * off + 8.0 * width * unit, 1.01 * wrong)
-
-
-def _with_few_digits(change: Array) -> Array:
-    """Return numbers rounded to 40 bits: where they were meant to be whole, they are."""
-    mantissa, exponent = np.frexp(change)
-    return np.asarray(np.ldexp(np.round(np.ldexp(mantissa, 40)), exponent - 40))

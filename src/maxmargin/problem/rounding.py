@@ -20,6 +20,7 @@ __all__ = [
     "Shortfalls",
     "above",
     "below",
+    "is_worth_precision",
     "least_eigenvalue",
     "precise_scores",
     "score_sizes",
@@ -30,6 +31,7 @@ UNIT = 2.0**-53  # the relative error of one operation
 _SMALL = 2.0**-900  # products, and their errors, of larger numbers do not underflow
 _TINY = 2.0**-1060  # what underflow may change
 _ROWS_AT_ONCE = 8_192
+_QUICK = 500_000  # numbers whose products in more digits take a tenth of a second
 _HALVES = 2.0**27 + 1.0
 
 
@@ -105,6 +107,12 @@ def _sizes(problem: Problem, w: Array, b: float) -> Array:
     return np.asarray(np.sqrt(problem.rows.norms()[0]) * length + abs(b))
 
 
+def is_worth_precision(problem: Problem, doubt: float, value: float) -> bool:
+    """Whether a doubt about a value is so large, or rows so few, that more digits are worth their time."""
+    enough = 1e-13 if problem.rows.n_values <= _QUICK else 1e-10
+    return isinstance(problem.rows, MemoryRows) and not doubt <= enough * value
+
+
 def total(values: Array) -> float:
     """Return a sum, rounded once; infinite where a value is not finite."""
     return math.fsum(values.tolist()) if np.isfinite(values).all() else math.inf
@@ -132,24 +140,31 @@ def precise_scores(X: Any, w: Array, b: float) -> tuple[Array, Array]:
     power = np.frexp(np.asarray(size, dtype=np.float64).ravel())[1]
     with np.errstate(over="ignore"):
         scaled = np.ldexp(w, power)  # and the column the other way: both are of moderate size then
-    columns = X if isinstance(X, np.ndarray) else X.tocsc()
-    scores = _ThreeParts(X.shape[0])
-    scores.add(slice(None), np.full(X.shape[0], b))
-    for j in np.flatnonzero(w):
-        where: Any = slice(None)
-        values = columns[:, j] if isinstance(columns, np.ndarray) else columns.data
-        if not isinstance(columns, np.ndarray):
-            where = slice(columns.indptr[j], columns.indptr[j + 1])
-            where, values = columns.indices[where], values[where]
-        scores.add_product(where, np.ldexp(values.astype(np.float64), -power[j]), float(scaled[j]))
-    return scores.rounded()
+    used = np.flatnonzero(w)
+    if isinstance(X, np.ndarray):
+        scores, errors = np.empty(X.shape[0]), np.empty(X.shape[0])
+        for start in range(0, X.shape[0], _ROWS_AT_ONCE):
+            piece = slice(start, start + _ROWS_AT_ONCE)
+            columns = np.ascontiguousarray(X[piece].T, dtype=np.float64)
+            sums = _ThreeParts(columns.shape[1], b)
+            for j in used:
+                sums.add_product(slice(None), np.ldexp(columns[j], -power[j]), float(scaled[j]))
+            scores[piece], errors[piece] = sums.rounded()
+        return scores, errors
+    columns = X.tocsc()
+    sums = _ThreeParts(X.shape[0], b)
+    for j in used:
+        piece = slice(columns.indptr[j], columns.indptr[j + 1])
+        values = columns.data[piece].astype(np.float64)
+        sums.add_product(columns.indices[piece], np.ldexp(values, -power[j]), float(scaled[j]))
+    return sums.rounded()
 
 
 class _ThreeParts:
     """A sum for each row in three parts, and how much they have lost."""
 
-    def __init__(self, n_rows: int) -> None:
-        self._parts = [np.zeros(n_rows) for _ in range(3)]
+    def __init__(self, n_rows: int, start: float) -> None:
+        self._parts = [np.full(n_rows, start), np.zeros(n_rows), np.zeros(n_rows)]
         self._lost = np.zeros(n_rows)
 
     def add(self, where: Any, values: Array) -> None:
@@ -163,8 +178,10 @@ class _ThreeParts:
         self.add(where, high)
         self.add(where, low)
         sizes = np.abs(values)
-        self._lost[where] += np.where((sizes > 0) & (sizes < _SMALL), _TINY * abs(weight), 0.0)
-        self._lost[where] += np.where((sizes > 0) & (weight != 0) & (np.abs(high) < _SMALL), _TINY, 0.0)
+        least = float(sizes.min(initial=math.inf, where=sizes > 0))
+        if least < _SMALL or least * abs(weight) < _SMALL:
+            is_tiny = (sizes > 0) & (np.minimum(sizes, np.abs(high)) < _SMALL)
+            self._lost[where] += np.where(is_tiny, _TINY * (1.0 + abs(weight)), 0.0)
 
     def rounded(self) -> tuple[Array, Array]:
         with np.errstate(over="ignore", invalid="ignore"):
