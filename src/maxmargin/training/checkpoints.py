@@ -37,6 +37,7 @@ class Checkpoints:
     def __init__(self, path: Path, shape: tuple[int, int]) -> None:
         self._path = path
         self._shapes = {"alpha": shape[:1], "w": shape[1:], "offset": ()}
+        self._most_bytes = 8 * sum(shape) + 4_096  # the numbers, and what describes them
         self._next = 0.0
 
     def _folder(self) -> OwnFolder:
@@ -55,7 +56,8 @@ class Checkpoints:
     def _load(self, folder: OwnFolder, name: str) -> dict[str, Any] | None:
         try:
             with os.fdopen(folder.open(name, os.O_RDONLY), "rb") as file:
-                found = unpack(file.read())
+                content = file.read(self._most_bytes + 1)
+            found = unpack(content) if len(content) <= self._most_bytes else None
         except OSError:  # DamagedFile too
             return None
         return found if self._is_usable(found) else None
@@ -65,6 +67,7 @@ class Checkpoints:
         return (
             isinstance(memory, dict)
             and memory.keys() == self._shapes.keys()
+            and all(isinstance(part, np.ndarray | float) for part in memory.values())
             and all(np.shape(memory[name]) == shape for name, shape in self._shapes.items())
             and all(np.asarray(part).dtype == np.float64 for part in memory.values())
             and all(bool(np.isfinite(part).all()) for part in memory.values())
