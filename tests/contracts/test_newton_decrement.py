@@ -98,7 +98,7 @@ def test_no_rows_and_weights_out_of_range():
             assert proof.bound == 0 or size == 0
     nothing = problem_of(Likelihood(np.zeros((3, 2)), task.sign[:3], np.ones(3), "none"))
     proof = examine(nothing, np.zeros(2), 0.0, np.zeros(3)).certificate
-    assert proof.gap == 0
+    assert proof.gap <= 1e-13
     assert proof.objective == pytest.approx(3 * np.log(2))
 
 

@@ -40,7 +40,7 @@ class PlainLeastSquares(ExactEstimator):
         theta = np.linalg.lstsq(root * lifted, root[:, 0] * task.sign, rcond=None)[0]
         coef, intercept = (theta[:-1], float(theta[-1])) if task.has_offset else (theta, 0.0)
         value = float(task.cost @ (1 - task.agreements(coef, intercept)) ** 2)
-        proof = Certificate("normal-equations", value, value, 0.0, self.excess)
+        proof = Certificate("normal-equations", value, value / (1.0 + self.excess))
         return ExactSolution(coef, intercept, proof, Plan("lstsq", "small"), status=Status[self.ending])
 
 
@@ -125,19 +125,19 @@ def test_an_early_end_is_told():
             "is -2",
         ),
         (
-            Certificate("zero-one-bound", 5.0, 5.0, 0.0, 0.0),
+            Certificate("zero-one-bound", 5.0, 5.0),
             "5 errors, and no hyperplane makes fewer, by exact search",
         ),
         (
-            Certificate("zero-one-bound", 5.0, 3.0, 2.0, 2 / 3),
+            Certificate("zero-one-bound", 5.0, 3.0),
             "5 errors; the fewest possible are between 3 and 5, by exact search",
         ),
         (
-            Certificate("lp-dual", 2.0, 2.0, 0.0, 0.0),
+            Certificate("lp-dual", 2.0, 2.0),
             "at the optimum (objective 2, bound 2), by the dual linear program",
         ),
         (
-            Certificate("normal-equations", 2.0, 1.0, 1.0, 1.0),
+            Certificate("normal-equations", 2.0, 1.0),
             "within 100 % of the optimum (objective 2, bound 1), by the normal equations",
         ),
     ],
