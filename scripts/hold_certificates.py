@@ -711,7 +711,7 @@ def judge(outcome: Outcome, exact: Exact) -> list[tuple[str, str]]:
     elif said.objective > 0 and said.relative_gap != math.inf:
         found.append(("relative gap without a bound", repr(said)))
     hold_below(mpf(said.bound), mpf(said.objective), "bound above the objective", best)
-    found += _judge_sentence(str(said), value, best)
+    found += _judge_sentence(str(said), value, best, exact.is_solved)
     if outcome.warned is not None and outcome.warned != (said.relative_gap > outcome.tol):
         found.append(("warned within tol" if outcome.warned else "no warning above tol", repr(said)))
     if hasattr(said, "excess") and exact.lower is not None:
@@ -722,23 +722,26 @@ def judge(outcome: Outcome, exact: Exact) -> list[tuple[str, str]]:
     return found
 
 
-def _judge_sentence(sentence: str, value: mpf, best: mpf) -> list[tuple[str, str]]:
-    """Hold what the sentence promises against the truth; it has to give a number, unless that is 0."""
+def _judge_sentence(sentence: str, value: mpf, best: mpf, is_solved: bool) -> list[tuple[str, str]]:
+    """Hold what the sentence promises against the truth; it has to give a number, unless that is 0.
+
+    A lower end of an interval can be judged only where the optimum is known.
+    """
     excess = value - best
     share = 100 * excess / best if best > 0 else (mpf("inf") if excess > 0 else mpf(0))
     about_us = sentence.split("; our own solution")[0]
     number = r"([\d.,]+(?:e[+-]?\d+)?)"
     if said := re.search(rf"between {number} % and {number} % above", about_us):
         low, high = (mpf(end.replace(",", "")) for end in said.groups())
-        is_true = low <= share <= high
-    elif said := re.search(rf"within {number} %", about_us):
+        is_true = (low <= share or not is_solved) and share <= high
+    elif said := re.search(rf"within (?:rounding \()?{number} %", about_us):
         is_true = share <= mpf(said[1].replace(",", ""))
     elif said := re.search(rf"(?:at most|up to) {number} above", about_us):
         is_true = excess <= mpf(said[1])
     elif re.search(r"∞ %|unknown distance|beyond double precision|at least|which is 0", about_us):
         is_true = True
     elif said := re.search(rf"{number} % above", about_us):  # as precise as its digits
-        is_true = percent(float(share) / 100) == f"{said[1]} %"
+        is_true = not is_solved or percent(float(share) / 100) == f"{said[1]} %"
     else:
         is_true = "at the optimum" in sentence and excess == 0
     return [] if is_true else [("a false sentence", f"{sentence!r}, truly {mpmath.nstr(share, 6)} %")]

@@ -5,6 +5,7 @@
 
 import os
 import signal
+import sys
 import threading
 
 import pytest
@@ -35,10 +36,9 @@ def two_workers():
         yield client
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def close_figures():
     """Leave no figure of a test behind."""
-    from matplotlib import pyplot as plt
-
     yield
-    plt.close("all")
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")

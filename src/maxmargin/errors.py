@@ -12,14 +12,14 @@
         ├── InvalidParameter (ValueError)  a setting outside its range, or two that exclude each other
         ├── NoFiniteOptimum (ValueError)   the objective has no minimum; carries the direction
         ├── NotSeparable (ValueError)      no hyperplane separates the classes; carries the proof
-        └── RowsLost                       rows on a cluster that nobody has any more; carries the best model
+        └── RowsLost                       rows on a cluster that is out of reach; carries the best model
     KeyboardInterrupt
     └── Interrupted                        Ctrl-C during `train`; carries the best model so far
     Warning
     └── UserWarning
         ├── CacheWarning                   a binary copy of a file could not be used or kept
         ├── CalibrationWarning             probabilities were asked for and could not be fitted
-        ├── ClusterWarning                 little memory, different processors, a slow worker
+        ├── ClusterWarning                 little memory, different processors, a slow or silent worker
         ├── ConvergenceWarning             the certified gap is above the tolerance asked for
         ├── LeaveOneOutWarning             leave-one-out says little about new examples here
         ├── MissingClassWarning            weights of 0, or a split, took all rows of some class
@@ -295,7 +295,7 @@ class NotSeparable(MaxMarginError, ValueError):
 
 
 class RowsLost(MaxMarginError):
-    """The rows cannot be reached any more, say because all workers of a cluster are gone.
+    """The rows cannot be reached: all workers of a cluster are gone, one is silent, or its scheduler is gone.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ class CalibrationWarning(UserWarning):
 
 
 class ClusterWarning(UserWarning):
-    """Something about the workers of a cluster: little memory, different processors, one that is slow.
+    """Something about the workers of a cluster: little memory, different processors, a slow or silent one.
 
     Examples
     --------

@@ -67,6 +67,14 @@ def held(client):
     return sum(client.run(lambda: len(dask_worker._held)).values())
 
 
+def wait_until_free(client):
+    """A worker that was frozen hears of the end when it wakes up."""
+    latest = time.monotonic() + 60
+    while held(client) > 0:
+        assert time.monotonic() < latest
+        time.sleep(0.05)
+
+
 # ---------------------------------------------------------------- while blocks are loaded
 
 
@@ -143,8 +151,7 @@ def test_time_is_kept_when_a_worker_hangs(client, impatient):
     assert model.statuses == [Status.MAX_TIME]
     proof = model.certificate
     assert (proof.objective, proof.bound) == (seen[-1].objective, seen[-1].bound)
-    time.sleep(0.2)
-    assert held(client) == 0
+    wait_until_free(client)
 
 
 def test_ctrl_c_is_heard_when_a_worker_hangs(client, impatient):
@@ -157,8 +164,7 @@ def test_ctrl_c_is_heard_when_a_worker_hangs(client, impatient):
     ):
         train(X, y, tol=1e-15, solver="interior_point", watch=watch, client=client)
     assert caught.value.model.certificate.bound == seen[-1].bound
-    time.sleep(0.2)
-    assert held(client) == 0
+    wait_until_free(client)
 
 
 def test_a_pass_that_is_given_up_ends_none_that_comes_after_it():
@@ -176,11 +182,6 @@ def test_a_pass_that_is_given_up_ends_none_that_comes_after_it():
 def soon_given_up():
     with dask.config.set({"maxmargin.worker-timeout": "1 s"}):
         yield
-
-
-def wait_until_free(client):
-    while held(client) > 0:
-        time.sleep(0.05)
 
 
 TOLD = r".* tcp://.* for 0.5 s now; the fit waits until that has lasted 1 s"

@@ -60,5 +60,7 @@ def check_history(solution: Any) -> None:
         assert (np.diff(column) >= 0).all()
     np.testing.assert_array_equal(history.gap, history.objective - history.bound)
     if len(history):
-        assert certificate.objective <= history.objective[-1]
-        assert certificate.bound >= history.bound[-1]
+        # The last certificate may do without the digits that one before it needed.
+        rounding = 2 * certificate.rounding + 1e-12 * certificate.objective
+        assert certificate.objective <= history.objective[-1] + rounding
+        assert certificate.bound >= history.bound[-1] - rounding

@@ -36,7 +36,7 @@ def test_train_says_what_it_read_planned_proved_and_wrote(said):
     ]
     proof, quality = out.splitlines()[2:4]
     assert re.fullmatch(
-        r"certified (within \S+ % of|at) the optimum( to rounding)? after \d+ iterations?", proof
+        r"certified within (\S+ %|rounding \(\S+ %\)) of the optimum after \d+ iterations?", proof
     )
     assert re.fullmatch(
         r"training accuracy 100.0 %, margin width [\d.]+, \d support vectors? \(\d on the margin\)", quality

@@ -6,9 +6,7 @@ import pytest
 from maxmargin import certify, guarantees, load_data, load_model, save_model, train
 
 WEIGHTED = "b,a,y\n1,1,0\n2,7,1\n4,4,0\n3,1,1\n"
-AT_OPTIMUM = (
-    "at the optimum of its own objective (hinge, C = 1, unpenalised offset, sample weights) to rounding"
-)
+AT_OPTIMUM = "of the optimum of its own objective (hinge, C = 1, unpenalised offset, sample weights)"
 
 
 @pytest.fixture
@@ -85,14 +83,14 @@ def test_files_that_keep_weights_have_them(said, weighted, suffix):
 
 
 def test_the_library_takes_them_from_the_file_too(weighted):
-    assert str(certify("w.model", "w.csv")).startswith(AT_OPTIMUM)
+    assert AT_OPTIMUM in str(certify("w.model", "w.csv"))
     data = load_data("w.csv", weight="b")
     model = train(data)
     assert (model.is_weighted, model.weight) == (True, "b")
     for judge in (certify, guarantees):
         with pytest.raises(ValueError, match=r"fitted with sample weights \(column 'b' of its table\)"):
             judge(model, data.X, data.y)
-    assert str(certify(model, data)).startswith(AT_OPTIMUM)
+    assert AT_OPTIMUM in str(certify(model, data))
 
 
 def test_the_file_says_it_only_where_there_were_weights(weighted, tmp_path):

@@ -342,8 +342,8 @@ def test_the_ends_of_what_is_allowed_raise_nothing(scale, C, loss):
     ("rows", "weights", "C"),
     [
         (1e-86 * X, 10.0 ** np.linspace(-20, 20, 20), math.inf),
-        (1e113 * np.vstack([1e10 * X[:1], X[1:]]), None, 5e3),
-        (2e149 * X, None, 1e9),
+        (1e83 * np.vstack([1e10 * X[:1], X[1:]]), None, 5e3),
+        (2e89 * X, None, 1e9),
     ],
     ids=["tiny", "one far", "huge"],
 )
@@ -353,6 +353,15 @@ def test_nothing_of_numpy_s_own_warns(rows, weights, C, n_jobs):
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = train(rows, Y, sample_weight=weights, C=C, n_jobs=n_jobs)
     assert model.certificate.bound <= model.certificate.objective
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+@pytest.mark.parametrize(("scale", "C"), [(1e101, 1e-50), (1e60, 1e90)])
+def test_rows_whose_squares_leave_double_precision_are_refused(loss, scale, C):
+    with pytest.raises(InvalidInput, match="double precision has no digits left.* Scale the columns"):
+        train(scale * X, Y, loss=loss, C=C)
+    with pytest.raises(InvalidInput, match="double precision has no digits left.* Scale the columns"):
+        certify(np.zeros(X.shape[1]), scale * X, Y, loss=loss, C=C)
 
 
 @pytest.mark.parametrize("C", [1e308, 1e200, 1e-308, 5e-324])

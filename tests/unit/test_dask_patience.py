@@ -3,11 +3,13 @@
 import asyncio
 import math
 import time
+from concurrent.futures import CancelledError
 from types import SimpleNamespace
 
 import pytest
 
-from maxmargin.errors import ClusterWarning, InvalidParameter, RowsLost
+from maxmargin._core import Stopped, StopToken
+from maxmargin.errors import ClusterWarning, InvalidInput, InvalidParameter, RowsLost
 
 dask = pytest.importorskip("dask")
 pytest.importorskip("distributed")
@@ -42,6 +44,12 @@ class Cluster:
 
     async def run(self, function, workers, on_error):
         return dict.fromkeys(workers, self.answer)
+
+    async def ncores(self):
+        return self.answer if isinstance(self.answer, dict) else await self._fail()
+
+    async def _fail(self):
+        raise self.answer
 
     def scheduler_info(self):
         return {"workers": {WORKER: {"name": "second"}}}
@@ -117,6 +125,64 @@ def test_when_the_time_is_over_four_seconds_are_enough(clock):
     looking(patience, clock, 13)
     with pytest.raises(RowsLost, match="the time reached max_time, and no answer .* for 4 s$"):
         looking(patience, clock, 2)
+
+
+# ---------------------------------------------------------------- the scheduler
+
+
+def test_a_scheduler_that_is_silent_is_told_and_given_up_in_time():
+    with dask.config.set({"maxmargin.worker-timeout": 0.4}):
+        patience = Patience(Cluster(answer=None))
+    with (
+        pytest.warns(ClusterWarning, match="no answer has come from the Dask scheduler at tcp://scheduler"),
+        pytest.raises(RowsLost, match="the Dask scheduler at tcp://scheduler for 0.4 s, .* given up"),
+    ):
+        patience.workers(StopToken())
+
+
+def test_a_connection_that_comes_back_is_waited_for(monkeypatch):
+    cluster = Cluster(OSError("refused"))
+    cluster.status = "connecting"
+    patience = Patience(cluster)
+
+    def come_back(waiting):
+        cluster.status, cluster.answer = "running", {WORKER: 2}
+
+    monkeypatch.setattr(patience, "look", come_back)
+    assert patience.workers(StopToken()) == {WORKER: 2}
+
+
+def test_a_connection_that_does_not_come_back_is_the_end():
+    cluster = Cluster(OSError("refused"))
+    patience = Patience(cluster)
+    cluster.status = "closed"
+    with pytest.raises(RowsLost, match="the connection to the Dask scheduler at tcp://scheduler was lost"):
+        patience.workers(StopToken())
+
+
+def test_max_time_ends_the_wait_for_the_scheduler():
+    with pytest.raises(Stopped):
+        Patience(Cluster(answer=None)).workers(StopToken(0.1))
+
+
+@pytest.mark.parametrize("error", [RuntimeError("pool closed"), CancelledError(), OSError("refused")])
+def test_what_dask_raises_without_a_connection_is_rows_lost(error):
+    cluster = Cluster()
+    patience = Patience(cluster)
+    cluster.status = "connecting"
+    with pytest.raises(RowsLost, match="connection to the Dask scheduler"), patience.connection():
+        raise error
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("of the user"), FileNotFoundError("rows"), InvalidInput("NaN")]
+)
+def test_other_errors_stay_what_they_are(error):
+    with pytest.raises(type(error), match=str(error)), Patience(Cluster()).connection():
+        raise error
+
+
+# ---------------------------------------------------------------- the setting
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def test_an_early_end_is_told():
         ),
         (
             Certificate("lp-dual", 2.0, 2.0, 0.0, 0.0),
-            "at the optimum to rounding (objective 2, bound 2), by the dual linear program",
+            "at the optimum (objective 2, bound 2), by the dual linear program",
         ),
         (
             Certificate("normal-equations", 2.0, 1.0, 1.0, 1.0),

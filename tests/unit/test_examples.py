@@ -39,10 +39,10 @@ def test_examples_were_found() -> None:
     ("said", "found"),
     [
         ("within 0.5 % of the optimum after 7 iterations", "within 0.3 % of the optimum after 12 iterations"),
-        ("within 2e-12 % of the optimum", "at the optimum to rounding"),
-        ("at the optimum to rounding", "within 3e-13 % of the optimum"),
+        ("within 2e-12 % of the optimum", "within rounding (1e-13 %) of the optimum"),
+        ("within rounding (1e-12 %) of the optimum", "within 3e-13 % of the optimum"),
         ("within 1e-12 % of the optimum of its own objective (C = 1), by duality",
-         "at the optimum of its own objective (C = 1) to rounding, by duality"),
+         "within rounding (1e-12 %) of the optimum of its own objective (C = 1), by duality"),
         ("objective 4.364263, bound 4.340398", "objective 4.364264, bound 4.34040"),
     ],
 )  # fmt: skip
@@ -54,8 +54,8 @@ def test_what_the_order_of_sums_changes_counts_as_the_same(said: str, found: str
     ("said", "found"),
     [
         ("within 0.5 % of the optimum", "within 6 % of the optimum"),
-        ("at the optimum to rounding", "within 1e-6 % of the optimum"),
-        ("within 2e-12 % of the optimum", "at the optimum of its own objective to rounding"),
+        ("within rounding (1e-13 %) of the optimum", "within 1e-6 % of the optimum"),
+        ("within 2e-12 % of the optimum", "within rounding (1e-12 %) of the optimum of its own objective"),
         ("objective 4.36, bound 4.34", "objective 5.36, bound 4.34"),
         ("12 rows wrong", "13 rows wrong"),
     ],

@@ -75,7 +75,7 @@ def test_short_and_plural():
         ),
         (
             (2.0, 2.0 - 3e-15, 1e-15),
-            "at the optimum to rounding, within 1e-12 % (objective 2, bound 2), by duality",
+            "within rounding (1e-12 %) of the optimum (objective 2, bound 2), by duality",
         ),
         ((2.0, 2.0 - 3e-15), "within 2e-13 % of the optimum (objective 2, bound 2), by duality"),
         ((2.0, 2.0), "at the optimum (objective 2, bound 2), by duality"),

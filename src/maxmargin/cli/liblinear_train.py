@@ -225,7 +225,7 @@ def course(model: LinearModel) -> list[str]:
     for at, proof in enumerate(model.certificates):
         lines += [
             f"optimization finished, #iter = {model.n_iter[at]}",
-            f"Objective value = {proof.objective:.6f}, certified {str(proof).split(' (')[0]}",
+            f"Objective value = {proof.objective:.6f}, certified {proof.verdict}",
         ]
         if model.support is not None:
             lines.append(f"nSV = {np.count_nonzero(model.support.dual_coef[at])}")
@@ -238,7 +238,7 @@ def warn_if_missed(model: LinearModel, voice: Voice) -> int:
 
     if model.warning() is None or model.certificate is None:
         return DONE
-    reached = str(model.certificate).split(" (")[0]
+    reached = model.certificate.verdict
     voice.warn(
         f"the model is {reached}, not within the {chosen_percent(model.tol)} asked for by -e: scale columns "
         "to similar ranges, lower -c or raise -e"

@@ -222,14 +222,10 @@ def certificate_line(model: LinearModel) -> str:
 
     several = f" (the worst of {len(model.classes)} classes)" if len(model.certificates) > 1 else ""
     iterations = plural(sum(model.n_iter), "iteration")
-    proved = distance(model)
+    assert model.certificate is not None
+    proved = model.certificate.verdict
     verdict = proved if proved.startswith("no bound") else f"certified {proved}"
     return f"{verdict}{several} after {iterations}"
-
-
-def distance(model: LinearModel) -> str:
-    """Return the certificate's verdict without its numbers: "within 0.008 % of the optimum"."""
-    return str(model.certificate).split(" (")[0]
 
 
 def quality_line(model: LinearModel, data: Data) -> str:
@@ -265,7 +261,7 @@ def warn(model: LinearModel, voice: Voice) -> int:
 
     if model.uncalibrated:
         voice.warn(model.calibration_warning().replace("max_time", "--max-time"))
-    if model.warning() is None or model.status is None:
+    if model.warning() is None or model.status is None or model.certificate is None:
         return MISSED if model.uncalibrated else DONE
     advice = {
         Status.MAX_ITER: "Scale the columns to similar ranges, lower --C, or allow more by --max-iter.",
@@ -274,5 +270,5 @@ def warn(model: LinearModel, voice: Voice) -> int:
     }.get(model.status, "Train again.")
     missed = f"not within the {chosen_percent(model.tol)} asked for by --tol"
     why = model.status.value.replace("max_", "--max-")
-    voice.warn(f"the model is {distance(model)}, {missed}: {why}. {advice}")
+    voice.warn(f"the model is {model.certificate.verdict}, {missed}: {why}. {advice}")
     return MISSED

@@ -81,7 +81,7 @@ class ConvexEstimator(LossEstimator):
         Returns
         -------
         The estimator. Ctrl-C raises KeyboardInterrupt after keeping the best model found, and so does
-        `RowsLost`, when all workers of a cluster are gone.
+        `RowsLost`, when the workers of a cluster are out of reach.
         """
         loss = self._checked_loss()
         if is_source(X):

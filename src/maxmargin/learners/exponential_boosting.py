@@ -45,7 +45,7 @@ def coordinate_steps(
             course.status = Status.STALLED
             return
         values = columns.column(column)
-        step = _best_step(problem, here, columns, column, values)
+        step = _best_step(problem, here, columns, column, values, token)
         w, b = here.w.copy(), here.b
         if column < len(w):
             w[column] += step
@@ -83,16 +83,20 @@ def _most_promising(problem: Problem, here: Place) -> int:
     pull = here.pull(problem)
     squares, _ = problem.rows.reduce(HessianDiagonal(problem.rows.n_columns), here.q)
     bend = np.append(squares, here.value)
-    gain = np.divide(pull * pull, bend, out=np.zeros_like(pull), where=bend > 0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        gain = pull * np.divide(pull, bend, out=np.zeros_like(pull), where=bend > 0)
     best = int(gain.argmax())
     return best if gain[best] > 0 else -1
 
 
-def _best_step(problem: Problem, here: Place, columns: Columns, column: int, values: Array) -> float:
+def _best_step(
+    problem: Problem, here: Place, columns: Columns, column: int, values: Array, token: StopToken
+) -> float:
     """Return the step that is best for this column alone; refuse one that has no end."""
     moves = problem.sign * values
     live = problem.cost > 0
     if not (moves[live] < 0).any() or not (moves[live] > 0).any():
+        refuse(look_for_separation(problem, here, token))
         refuse(_along(problem, column, float(np.sign(moves[live].sum()))))
     size = columns.size_if_one(column)
     if size is None:

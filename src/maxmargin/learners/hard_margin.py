@@ -7,21 +7,29 @@ upper bound: ½‖θ‖² at a point that keeps all constraints, as computed, ag
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsmr
 
 from maxmargin._core import Stopped
-from maxmargin.errors import NotSeparable
+from maxmargin.errors import InvalidInput, NotSeparable
+from maxmargin.learners.columns import are_far_apart, of_common_size
 from maxmargin.learners.hinge_minimum import describe_minimum
 from maxmargin.learners.separability import not_separable, separability_of
 from maxmargin.learners.two_classes import TwoClasses
 from maxmargin.problem import Offset, Problem, examine
+from maxmargin.problem.exact_margin import ExactMargin, exact_margin
+from maxmargin.problem.exact_rows import rounded_point
+from maxmargin.problem.lp_dual import total_loss
+from maxmargin.problem.rounding import UNIT, above, below
 from maxmargin.results.certificate import Certificate
 from maxmargin.results.exact import ExactSolution
 from maxmargin.results.hinge_minimum import HingeMinimum
-from maxmargin.results.solution import Plan, Solution, Status
+from maxmargin.results.separability import Separability
+from maxmargin.results.solution import History, Plan, Solution, Status
 from maxmargin.results.wording import short
 from maxmargin.rows import Array
 from maxmargin.rows.kernels import Combine, Scores
@@ -37,6 +45,7 @@ _TOL = 1e-9
 _CLEARLY = 1e-6  # a bound above this share of the objective is no rounding error
 _PROVED = 1e-4  # beyond, nothing is said about a minimum that was not reached
 _SETTLINGS, _MOST_STEPS = 3, 100  # for duals that combine to θ, and of least squares in each
+_WHY = "the soft margin is the same for every C from the largest dual on"
 _INSTEAD = (
     "on_inseparable='closest' gives the hyperplane of least total violation instead, and LinearSVM with a "
     "finite C a compromise between violations and margin."
@@ -58,65 +67,159 @@ def hard_margin(task: TwoClasses, *, on_inseparable: str = "raise") -> ExactSolu
     on_inseparable : "raise" or "closest"
         Raise `NotSeparable` with the proof, or return the shortest θ of least total violation.
     """
-    problem = hard_margin_problem(task)
-    solver, plan = choose("auto", problem, _TOL)
-    solution = run(problem, solver, plan, Limits(_TOL), token=task.token)
-    if solution.certificate.objective > 0 and on_inseparable == "raise":
-        if solution.status not in _CUT_SHORT:
-            solution = _separated_after_all(task, problem, solution)
-        if solution.status is Status.MAX_TIME:
-            _refuse_without_witness(solution.certificate)
-    certificate = solution.certificate
-    if certificate.objective == 0:
-        solution = replace(solution, alpha=_made_to_combine(problem, solution.coef, solution.alpha))
-        certificate = certify_hard_margin(problem, solution.coef, solution.intercept, solution.alpha)
-        why = "the soft margin is the same for every C from the largest dual on"
-        plan = Plan("hard margin", why, plan.about)
-    status = solution.status
-    if status is Status.SOLVED and certificate.relative_gap > _TOL:
-        status = Status.STALLED
+    problem, power, exact = hard_margin_problem(task), 0, None
+    if are_far_apart(task.rows):
+        exact = exact_margin(problem, task.token)
+        if exact is None and on_inseparable == "raise":
+            _refuse_inseparable(task)
+    if exact is not None:
+        solution = _rounded(problem, None, exact, choose("auto", problem, _TOL)[1])
+    else:
+        rows, power = of_common_size(task.rows)
+        problem = problem if power == 0 else replace(problem, rows=rows)
+        solution = _by_soft_margins(task, problem, on_inseparable, power)
+    certificate, status = solution.certificate, solution.status
+    if status not in _CUT_SHORT:
+        status = Status.SOLVED if certificate.relative_gap <= _TOL else Status.STALLED
     minimum: HingeMinimum | None = None
     if status not in _CUT_SHORT and certificate.relative_gap <= _PROVED:
         try:
             minimum = describe_minimum(problem, solution, solution.memory["C"], task.token)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
-    return ExactSolution(
-        coef=solution.coef,
-        intercept=solution.intercept,
-        certificate=certificate,
-        plan=plan,
-        intercept_interval=solution.intercept_interval,
-        alpha=solution.alpha,
-        status=status,
-        n_iter=solution.n_iter,
-        details=minimum,
+    return _in_original_units(
+        ExactSolution(
+            coef=solution.coef,
+            intercept=solution.intercept,
+            certificate=certificate,
+            plan=solution.plan,
+            intercept_interval=solution.intercept_interval,
+            alpha=solution.alpha,
+            status=status,
+            n_iter=solution.n_iter,
+            details=minimum,
+        ),
+        power,
     )
 
 
-def _separated_after_all(task: TwoClasses, problem: Problem, solution: Solution) -> Solution:
+def _by_soft_margins(task: TwoClasses, problem: Problem, on_inseparable: str, power: int) -> Solution:
+    """Return the soft margin of a C that is large enough; in fractions where that is not and rows are few."""
+    solver, plan = choose("auto", problem, _TOL)
+    solution = run(problem, solver, plan, Limits(_TOL), token=task.token)
+    if solution.certificate.objective > 0 and on_inseparable == "raise":
+        if solution.status not in _CUT_SHORT:
+            solution = _separated_after_all(task, problem, solution, power)
+        if solution.status is Status.MAX_TIME:
+            _refuse_without_witness(solution.certificate)
+    if solution.certificate.objective == 0:
+        solution = replace(solution, alpha=_made_to_combine(problem, solution.coef, solution.alpha))
+        proof = certify_hard_margin(problem, solution.coef, solution.intercept, solution.alpha)
+        plan = replace(plan, solver="hard margin", reason=_WHY)
+        solution = replace(solution, certificate=proof, plan=plan)
+    is_done = solution.certificate.kind == "duality" and solution.certificate.relative_gap <= _TOL
+    if is_done or solution.status in _CUT_SHORT:
+        return solution
+    exact = exact_margin(problem, task.token)
+    return solution if exact is None else _rounded(problem, solution, exact, plan)
+
+
+def _in_original_units(found: ExactSolution, power: int) -> ExactSolution:
+    """Return the solution for rows that are 2^power times as large."""
+    if power == 0:
+        return found
+    proof, minimum = found.certificate, found.details
+    assert found.alpha is not None
+    w, alpha = np.ldexp(found.coef, -power), np.ldexp(found.alpha, -2 * power)
+    if proof.kind == "duality":
+        numbers = (proof.objective, proof.bound, proof.rounding)
+        objective, bound, rounding = (_times_power(number, -2 * power) for number in numbers)
+        proof = replace(proof, objective=objective, bound=bound, rounding=rounding)
+    if minimum is not None:
+        minimum = replace(minimum, sufficient_C=_times_power(minimum.sufficient_C, -2 * power))
+    return replace(found, coef=w, alpha=alpha, certificate=proof, details=minimum)
+
+
+def _times_power(number: float, power: int) -> float:
+    """Return number·2^power, which has to be exact."""
+    scaled = float(np.ldexp(number, power))
+    if float(np.ldexp(scaled, -power)) != number:
+        raise InvalidInput(
+            "the columns of X are so small or so large that ‖θ‖² overflows or vanishes: multiply them by a "
+            "number, for example so that they reach from -1 to 1."
+        )
+    return scaled
+
+
+def _rounded(problem: Problem, before: Solution | None, exact: ExactMargin, plan: Plan) -> Solution:
+    """Return the exact hard margin, rounded once and made as much longer as keeps all constraints.
+
+    A solution that is as good stays, with the better bound.
+    """
+    rounded, duals = rounded_point(exact.w, False), rounded_point(exact.alpha, False)
+    w, b, is_kept = np.zeros(0), 0.0, False
+    if rounded is not None and duals is not None:
+        w, b, is_kept = with_unit_margin(problem, *rounded)
+    objective = above(sum((Fraction(value) ** 2 for value in w.tolist()), Fraction(0)) / 2)
+    bound = below(exact.half_square)
+    known = None if before is None or before.certificate.kind != "duality" else before.certificate
+    if before is not None and known is not None and not (is_kept and objective < known.objective):
+        return replace(before, certificate=replace(known, bound=min(bound, known.objective)))
+    if not is_kept:
+        raise InvalidInput(
+            "a hyperplane separates the classes, but by so little beside the size of the columns that no "
+            "weights of double precision keep every row at its distance. Centre and scale the columns, for "
+            "example with StandardScaler."
+        )
+    live = problem.cost > 0
+    assert duals is not None
+    alpha: Array = problem.rows.zeros()
+    alpha[live] = duals[0]
+    return Solution(
+        coef=w,
+        intercept=b,
+        intercept_interval=(b, b),
+        alpha=alpha,
+        certificate=Certificate(
+            "duality", objective, bound, 4.0 * UNIT * objective, _conditions(problem, w, b, alpha)
+        ),
+        status=Status.SOLVED,
+        n_iter=1,
+        history=History.of([]),
+        plan=replace(plan, solver="hard margin", reason="the nearest points of both hulls, in fractions"),
+        memory={"C": float((alpha[live] / problem.cost[live]).max(initial=0.0))},
+    )
+
+
+def _separated_after_all(task: TwoClasses, problem: Problem, solution: Solution, power: int) -> Solution:
     """Raise NotSeparable with the proof; but where exact arithmetic does separate, return its hyperplane.
 
     That happens only if the margin is so small that rounding hides it: a certificate will tell. Where the
     proof is ended early, the solution says so.
     """
     try:
-        found = separability_of(
-            task.rows.X, task.sign, has_offset=task.has_offset, token=task.token, counted=task.cost > 0
-        )
+        found = _refuse_inseparable(task)
     except (Stopped, KeyboardInterrupt) as end:
         return replace(solution, status=Status.MAX_TIME if isinstance(end, Stopped) else Status.INTERRUPTED)
+    assert found.direction is not None
+    w, b, is_separated = with_unit_margin(problem, np.ldexp(found.direction, power), found.offset)
+    if not is_separated:
+        return solution
+    proof = Certificate("lp-dual", 0.0, 0.0)
+    return replace(solution, coef=w, intercept=b, intercept_interval=(b, b), certificate=proof)
+
+
+def _refuse_inseparable(task: TwoClasses) -> Separability:
+    """Raise NotSeparable with the proof; return that of rows that a hyperplane separates."""
+    found = separability_of(
+        task.rows.X, task.sign, has_offset=task.has_offset, token=task.token, counted=task.cost > 0
+    )
     if found.kind != "complete":
         is_whole = found.n_rows == task.rows.n_rows
         raise not_separable(
             found, _INSTEAD if is_whole else f"{_INSTEAD} (Rows of weight 0 are not counted.)"
         )
-    assert found.direction is not None
-    w, b, is_separated = with_unit_margin(problem, found.direction, found.offset)
-    if not is_separated:
-        return solution
-    proof = Certificate("lp-dual", 0.0, 0.0)
-    return replace(solution, coef=w, intercept=b, intercept_interval=(b, b), certificate=proof)
+    return found
 
 
 def _refuse_without_witness(proof: Certificate) -> None:
@@ -175,11 +278,19 @@ def _made_to_combine(problem: Problem, w: Array, alpha: Array) -> Array:
 
 def certify_hard_margin(problem: Problem, w: Array, b: float, alpha: Array) -> Certificate:
     """Return the proof by duality that (w, b), which keeps all constraints, is the shortest that does."""
-    rows = problem.rows
     largest = float(alpha.max(initial=0.0))
     cost = np.where(problem.cost > 0, _ROOM * largest if largest > 0 else 1.0, 0.0)
     soft = replace(problem, cost=cost, ridge=1.0)
     proof = examine(soft, w, b, alpha).certificate
+    if total_loss(problem, w, b, 0)[0] == 0:
+        half = 0.5 * math.fsum((w * w).tolist()) * (1.0 + 8.0 * UNIT)
+        proof = replace(proof, objective=half, bound=min(proof.bound, half))
+    return replace(proof, residuals=_conditions(problem, w, b, alpha))
+
+
+def _conditions(problem: Problem, w: Array, b: float, alpha: Array) -> dict[str, float]:
+    """Return how well the conditions of optimality hold."""
+    rows = problem.rows
     z = rows.zeros()
     rows.reduce(Scores(w), z)
     agreement = (problem.sign * (z + b))[problem.cost > 0]
@@ -192,4 +303,4 @@ def certify_hard_margin(problem: Problem, w: Array, b: float, alpha: Array) -> C
     }
     if problem.offset.kind == "free":
         residuals["labels"] = abs(float(signed.sum()))
-    return replace(proof, residuals=residuals)
+    return residuals

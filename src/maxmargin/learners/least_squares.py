@@ -11,19 +11,21 @@ factorised by reflections; where they are too many, LSQR walks there step by ste
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from maxmargin._core import Factor, Stopped, StopToken
-from maxmargin.learners.columns import refuse_vanishing_columns
+from maxmargin.learners.columns import of_moderate_size, refuse_vanishing_columns
 from maxmargin.learners.lsqr import lsqr
 from maxmargin.learners.two_classes import TwoClasses
 from maxmargin.problem import Offset, Problem
 from maxmargin.problem.newton_decrement import MOST_COLUMNS
 from maxmargin.problem.normal_equations import (
+    ExactLeastSquares,
     certify_least_squares,
+    exact_least_squares,
     is_small,
     lifted,
     residuals,
@@ -42,6 +44,7 @@ __all__ = ["least_squares"]
 _SOUND = 1e-11  # a smallest pivot from which refinement gains five digits a step
 _REFINEMENTS = 4
 _PROVED = 1e-9
+_MET = 2.0**-80  # a mean square of residuals below which every label is met to 12 digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +68,17 @@ def least_squares(task: TwoClasses, max_iter: int | None = None) -> ExactSolutio
     offset = Offset("free" if task.has_offset else "none")
     problem = Problem(task.rows, task.sign, task.cost, "squared", offset, ridge=0.0)
     refuse_vanishing_columns(task.rows)
-    answer = _solve(problem, max_iter, task.token)
-    certificate = certify_least_squares(problem, answer.w, answer.b)
+    exact = exact_least_squares(problem, task.token)
+    rows, powers = of_moderate_size(task.rows)
+    near = problem if rows is task.rows else replace(problem, rows=rows)
+    answer = None if exact is None else _rounded(near, exact)
+    if answer is None:
+        found = _solve(near, max_iter, task.token)
+        answer = replace(found, w=np.ldexp(found.w, -powers))
+    certificate = certify_least_squares(problem, answer.w, answer.b, exact)
     status = answer.status
-    if status is Status.SOLVED and certificate.relative_gap > _PROVED:
+    is_met = certificate.bound == 0 and certificate.objective <= _MET * problem.class_costs.total
+    if status is Status.SOLVED and certificate.relative_gap > _PROVED and not is_met:
         status = Status.STALLED
     n_rows, n_columns = problem.class_costs.n_live, problem.rows.n_columns
     about = f"{plural(n_rows, 'row')}, {plural(n_columns, 'column')}, squared"
@@ -82,6 +92,22 @@ def least_squares(task: TwoClasses, max_iter: int | None = None) -> ExactSolutio
     )
 
 
+def _rounded(problem: Problem, exact: ExactLeastSquares) -> _Answer | None:
+    """Return the exact solution, rounded once; None where it does not fit into floats or is of no use.
+
+    Where columns depend on others but for rounding errors, the minimum is at weights as large as those errors
+    are small, which fit no other rows: there such columns are taken to depend on the others.
+    """
+    width = problem.rows.n_columns + (problem.offset.kind == "free")
+    rounded = exact.rounded()
+    if rounded is None or exact.rank > width - len(problem.null_space.dependent):
+        return None
+    why = "the normal equations in whole numbers"
+    if exact.rank < width:
+        why += f"; {plural(width - exact.rank, 'column')} depend on others, so the shortest solution is taken"
+    return _Answer(*rounded, why, 1)
+
+
 def _solve(problem: Problem, max_iter: int | None, token: StopToken) -> _Answer:
     n_live, n_columns = problem.class_costs.n_live, problem.rows.n_columns
     found = None
@@ -92,7 +118,7 @@ def _solve(problem: Problem, max_iter: int | None, token: StopToken) -> _Answer:
             found = _from_rows(problem, token)
         if found is None and is_small(problem):
             A, root = lifted(problem)
-            v = Orthogonal.of(A, token).shortest(root * problem.sign[problem.cost > 0])
+            v = Orthogonal.of(root[:, None] * A, token).shortest(root * problem.sign[problem.cost > 0])
             w, b = (v[:-1].copy(), float(v[-1])) if problem.offset.kind == "free" else (v, 0.0)
             found = _Answer(w, b, "the lifted rows factorised by reflections, the shortest solution", 1)
     except Stopped:
@@ -130,7 +156,7 @@ def _from_columns(problem: Problem, token: StopToken) -> _Answer | None:
 
 def _shortened(problem: Problem, w: Array, b: float) -> tuple[Array, float]:
     """Take off what no row notices; the offset counts, where there is one."""
-    basis = problem.null_space.basis
+    basis = problem.null_space.of_moderate_size()
     if problem.offset.kind != "free":
         basis = basis * np.append(np.ones(len(w)), 0.0)
     v = np.append(w, b)

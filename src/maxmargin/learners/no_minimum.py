@@ -18,14 +18,19 @@ def refuse_if_all_right(problem: Problem, place: Place) -> None:
     """Refuse once every row is on its own side: then longer weights are better for ever."""
     agreement = problem.sign * (place.z + place.b)
     if agreement.min(where=problem.cost > 0, initial=math.inf) > 0:
-        refuse(check_direction(problem, place.w, place.b))
+        refuse(_if_complete(check_direction(problem, place.w, place.b)))
 
 
 def refuse_few_rows(problem: Problem, task: TwoClasses) -> None:
     """Refuse rows that are no more than the unknowns: mostly every label can be met."""
     if problem.class_costs.n_live <= problem.rows.n_columns + (problem.offset.kind == "free"):
         fit = least_squares(task)
-        refuse(check_direction(problem, fit.coef, fit.intercept))
+        refuse(_if_complete(check_direction(problem, fit.coef, fit.intercept)))
+
+
+def _if_complete(found: Separation | None) -> Separation | None:
+    """Return a direction that separates every row beyond rounding errors; others are looked at closely."""
+    return found if found is not None and found.kind == "complete" else None
 
 
 def look_for_separation(problem: Problem, place: Place, token: StopToken) -> Separation | None:

@@ -58,7 +58,8 @@ def fewest_errors(task: TwoClasses, node_limit: int = 1_000, end: float | None =
     best = _Best(task)
     status, bound, reason = Status.SOLVED, hopeless, "a sweep over all lines"
     try:
-        best.propose(surrogates(task))
+        with np.errstate(all="ignore"):  # what overflows proposes nothing: errors are counted exactly
+            best.propose(surrogates(task))
         if best.errors > hopeless and A.shape[1] <= 3 and len(A) <= _MOST_SWEPT:
             found = sweep_lines(A, weight, task.token)
             best.propose(_split(task, v) for v in found.directions)

@@ -95,16 +95,15 @@ def examine(
         np.multiply(seen.v, scale, out=seen.v)
         rows.reduce(Scale(scale), feasible, feasible, token=token)
     terms = rows.reduce(_SumTerms(problem.loss, offset), z, sign, cost, feasible, token=token)
-    certificate = _in_double_precision(problem, w, offset, seen, terms, seen.linear * scale)
+    certificate, is_hidden = _in_double_precision(problem, w, offset, seen, terms, seen.linear * scale)
     least_agreement = math.nan
     if rows.n_values <= _FEW_VALUES:
         enough = 0.0
-    is_hidden = certificate.bound == 0 or certificate.rounding > _WORTH_PRECISION * certificate.gap
-    if not certificate.relative_gap <= enough and is_hidden and math.isfinite(certificate.objective):
+    if is_hidden and not certificate.relative_gap <= enough:
         origin = _mean_row(problem, feasible, seen.linear, token)
         kernel = _SumPreciseTerms(problem.loss, w, offset, origin)
         sums = rows.reduce(kernel, sign, cost, feasible, token=token)
-        certificate = _in_twice_the_precision(problem, w, offset, origin, sums)
+        certificate, _ = _in_twice_the_precision(problem, w, offset, origin, sums)
         least_agreement = sums.least_agreement
     return Examination(w, offset, interval, feasible, z, certificate, least_agreement)
 
@@ -188,7 +187,7 @@ def _best_scale(problem: Problem, seen: _Products) -> float:
 
 def _in_double_precision(
     problem: Problem, w: Array, b: float, seen: _Products, terms: _Terms, total: float
-) -> Certificate:
+) -> tuple[Certificate, bool]:
     rows = problem.rows
     errors = _Errors(
         score=2.0 * _UNIT * (rows.n_columns + 8),
@@ -198,7 +197,7 @@ def _in_double_precision(
     )
     numbers = np.array([inner(w, w), terms.loss, terms.dual, terms.balance, inner(seen.v, seen.v)])
     if not np.isfinite(numbers).all():
-        return certificate_of("duality", math.inf, 0.0, math.inf)
+        return certificate_of("duality", math.inf, 0.0), False
     squares, loss, dual, balance, pull = (Fraction(number) for number in numbers.tolist())
     values = _Values(squares / 2, loss, dual, balance, pull / 2, total)
     return _conclude(problem, errors, values, b, _reach(problem, seen), _largest_norm(problem))
@@ -297,7 +296,7 @@ def _mean_row(problem: Problem, alpha: RowVector, total: float, token: StopToken
 
 def _in_twice_the_precision(
     problem: Problem, w: Array, b: float, origin: Array, sums: _PreciseSums
-) -> Certificate:
+) -> tuple[Certificate, bool]:
     rows = problem.rows
     errors = _Errors(
         score=_UNIT_TWICE * (rows.n_columns + 8),
@@ -305,14 +304,14 @@ def _in_twice_the_precision(
         terms=8.0 * _UNIT_TWICE if problem.dual.quadratic is not None else 16.0 * _UNIT,
     )
     if not (np.isfinite(sums.numbers).all() and np.isfinite(sums.v).all()):
-        return certificate_of("duality", math.inf, 0.0, math.inf)
+        return certificate_of("duality", math.inf, 0.0), False
     loss, dual, balance = (Fraction(high) + Fraction(low) for high, low in sums.numbers.T.tolist())
     nothing = np.zeros_like(w)
     balance_high, balance_low = sums.numbers[:, 2].tolist()
     squares = _core.precise_norm2(w, nothing, nothing, (0.0, 0.0))
     pull = _core.precise_norm2(sums.v[0], sums.v[1], origin, (balance_high, balance_low))
     if not np.isfinite([*squares, *pull]).all():
-        return certificate_of("duality", math.inf, 0.0, math.inf)
+        return certificate_of("duality", math.inf, 0.0), False
     values = _Values(
         (Fraction(squares[0]) + Fraction(squares[1])) / 2,
         loss,
@@ -372,8 +371,8 @@ def _conclude(
     b: float,
     reach: tuple[float, float],
     largest_distance: float,
-) -> Certificate:
-    """Return the certificate with an objective and a bound that hold whatever rounding did.
+) -> tuple[Certificate, bool]:
+    """Return a certificate that holds whatever rounding did, and whether rounding is much of its gap.
 
     `reach` is the range of the best offset at the scores of w, `largest_distance` that of a row from the
     origin.
@@ -410,10 +409,12 @@ def _conclude(
         price = _price_of_imbalance(float(objective - bound), imbalance, furthest, largest_distance)
         bound -= Fraction(price)
     objective_up, bound_down = _rounded_up(objective), -_rounded_up(-bound)
-    rounding = objective_error + math.ulp(objective_up)
-    if bound_down > 0:  # otherwise 0 is the bound, which no error has touched
-        rounding += dual_error + price + math.ulp(bound_down)
-    return certificate_of("duality", objective_up, bound_down, rounding)
+    of_objective = objective_error + math.ulp(objective_up)
+    of_bound = dual_error + price + math.ulp(bound_down)
+    is_hidden = of_objective + of_bound > _WORTH_PRECISION * (objective_up - bound_down)
+    # Where 0 is the bound, no error has touched it.
+    rounding = of_objective + (of_bound if bound_down > 0 else 0.0)
+    return certificate_of("duality", objective_up, bound_down, rounding), is_hidden
 
 
 def _price_of_imbalance(gap: float, imbalance: float, furthest: float, largest_distance: float) -> float:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from maxmargin.rows import Array
 
-__all__ = ["Echelon", "Integers", "as_integers", "gcd_of", "to_floats"]
+__all__ = ["Echelon", "Integers", "as_integers", "gcd_of", "integers_and_powers", "to_floats"]
 
 Integers = NDArray[np.object_]
 
@@ -24,6 +24,11 @@ _FITS = 62  # bits of a shifted number that int64 still holds
 
 def as_integers(values: Array) -> Integers:
     """Return each row of a matrix times the smallest power of two that makes it whole."""
+    return integers_and_powers(values)[0]
+
+
+def integers_and_powers(values: Array) -> tuple[Integers, list[int]]:
+    """Return whole numbers and a power of two for each row of a matrix, whose products the values are."""
     mantissa, exponent = np.frexp(values)
     whole = np.ldexp(mantissa, _MANTISSA).astype(np.int64)
     trailing = np.frexp((whole & -whole).astype(np.float64))[1] - 1
@@ -31,11 +36,15 @@ def as_integers(values: Array) -> Integers:
     trailing[is_zero] = 0
     whole >>= trailing
     power = np.where(is_zero, 1 << 20, exponent + trailing)
-    shift = np.where(is_zero, 0, power - power.min(axis=1, initial=1 << 20, keepdims=True))
+    least = power.min(axis=1, initial=1 << 20, keepdims=True)
+    shift = np.where(is_zero, 0, power - least)
     bits = np.frexp(np.abs(whole).astype(np.float64))[1] + shift
     if bits.max(initial=0) <= _FITS:
-        return np.asarray((whole << shift).astype(object))
-    return np.asarray(whole.astype(object) << shift.astype(object))
+        integers = np.asarray((whole << shift).astype(object))
+    else:
+        integers = np.asarray(whole.astype(object) << shift.astype(object))
+    powers = np.where(is_zero.all(axis=1), 0, least[:, 0] - _MANTISSA)
+    return integers, [int(power) for power in powers]
 
 
 def gcd_of(values: Integers) -> int:

@@ -6,15 +6,13 @@ The exponential loss has |ℓ‴| = ℓ″, all that the bound by the Newton dec
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
 
 from maxmargin._core import StopToken
-from maxmargin.problem.examination import certificate_of
-from maxmargin.problem.newton_decrement import proved_gap
+from maxmargin.problem.newton_decrement import certify_by_decrement
 from maxmargin.problem.problem import Problem
 from maxmargin.results.certificate import Certificate
 from maxmargin.rows import Array
@@ -62,13 +60,9 @@ def certify_exponential(
 ) -> Certificate:
     """Return how far (w, b) is from the smallest total exponential loss, from the rows alone."""
     place = Place.at(problem, w, b)
-    gap = place.value
-    left = {}
-    if math.isfinite(place.value):
-        pull = place.pull(problem, token)
-        signed = place.q * problem.sign
-        gap = proved_gap(problem, signed, place.q, -float(signed.sum()), place.value, token)
-        left = {"features": float(np.abs(pull[:-1]).max(initial=0.0)), "labels": abs(float(pull[-1]))}
-    objective = min(place.value, sys.float_info.max)
-    plain = certificate_of("newton-decrement", objective, objective - min(gap, objective))
-    return replace(plain, residuals=MappingProxyType(left))
+    certificate, _ = certify_by_decrement(problem, w, b, place.z, token=token)
+    if not math.isfinite(place.value):
+        return certificate
+    pull = np.abs(place.pull(problem, token))
+    left = {"features": float(pull[:-1].max(initial=0.0)), "labels": float(pull[-1])}
+    return replace(certificate, residuals=MappingProxyType(left))

@@ -1,25 +1,29 @@
-"""The proof where ρ = 0 for the hinge: multipliers of the linear program, made feasible on the rows.
+"""The proof of losses made of two straight pieces without a regulariser: multipliers made feasible.
 
-For any multipliers 0 ≤ β ≤ c with the pull r = Σ β s (x, 1), and any point v = (w, b),
+The loss of a row is c max(r, λr) with r = 1 − m: λ = 0 is the hinge, λ = −1 the absolute deviation. For any
+multipliers λc ≤ β ≤ c with the pull p = Σ β s (x, 1), and any point v = (w, b),
 
-    Σ c max(0, 1 − m)  =  Σ β − r·v + Σ [(c − β)(1 − m)₊ + β(m − 1)₊] ,
+    Σ c max(r, λr)  =  Σ β − p·v + Σ [(c − β) r₊ + (β − λc) (−r)₊] ,
 
-so Σ β bounds the smallest total hinge loss from below where r = 0, and only there: a column's leftover,
-however small, may meet a weight of any size. Numbers are never exactly so. Rows with room,
-h = min(β, c − β) > 0, are moved until r is a rounding error, and then one of two proofs says how far from β
-there are multipliers with r = 0. Neither depends on the units of columns or costs.
+so Σ β bounds the smallest total loss from below where p = 0, and only there: a column's leftover, however
+small, may meet a weight of any size. Numbers are never exactly so. Rows with room,
+h = min(β − λc, c − β) > 0, are moved until p is a rounding error, and then one of three proofs says how far
+from β there are multipliers with p = 0. None depends on the units of columns or costs.
 
-**With many rows, from the Gram matrix.** Let G = Σ h a aᵀ with a = s(x, 1), λ² = rᵀG⁻¹r, R² = max aᵀG⁻¹a
-over the rows with room. *If λR ≤ 1, some multipliers within the bounds have r = 0 and sum to at least
-Σ β − λ √(Σ h).* Proof: move every β by −h p with p = a·G⁻¹r. That takes Σ h p a = r away; |p| ≤ Rλ ≤ 1 by
-Cauchy and Schwarz, so every β stays within its bounds; and Σ h|p| ≤ √(Σ h) √(Σ h p²) = √(Σ h) λ. ∎ What
-rounding does to r is added to λ, what it does to G is held against a lower bound of its eigenvalues.
+**With many rows, from the Gram matrix.** Let G = Σ h a aᵀ with a = s(x, 1), λ² = pᵀG⁻¹p, R² = max aᵀG⁻¹a
+over the rows with room. *If λR ≤ 1, some multipliers within the bounds have p = 0 and sum to at least
+Σ β − λ √(Σ h).* Proof: move every β by −h q with q = a·G⁻¹p. That takes Σ h q a = p away; |q| ≤ Rλ ≤ 1 by
+Cauchy and Schwarz, so every β stays within its bounds; and Σ h|q| ≤ √(Σ h) √(Σ h q²) = √(Σ h) λ. ∎ What
+rounding does to p is added to λ, what it does to G is held against a lower bound of its eigenvalues.
 
 **With few, in whole numbers.** Independent rows with room are solved for without rounding errors, all others
 staying as they are: β is then exact, and so is its sum. This works too where columns depend on each other or
 rows with room do not span them, of which G knows nothing.
 
-Where neither says anything, nothing is proved: the bound is 0.
+**With very few, the optimum itself** (exact_program.py).
+
+Where none says anything, nothing is proved: the bound is 0. The total loss at the point is computed without
+rounding errors where rows are few, and stated above what they may have made of it elsewhere.
 """
 
 from __future__ import annotations
@@ -34,15 +38,32 @@ from numpy.typing import NDArray
 
 from maxmargin._core import Block, Factor, StopToken
 from maxmargin.problem.exact_arithmetic import Integers, as_integers
+from maxmargin.problem.exact_program import ExactOptimum, exact_optimum
+from maxmargin.problem.exact_rows import ExactRows
 from maxmargin.problem.exact_systems import independent_columns, solve_from_left
 from maxmargin.problem.examination import Examination, certificate_of
 from maxmargin.problem.offset import best_offset, chosen_from
 from maxmargin.problem.problem import Problem
+from maxmargin.problem.rounding import (
+    UNIT,
+    Shortfalls,
+    above,
+    below,
+    is_worth_precision,
+    least_eigenvalue,
+    total,
+)
 from maxmargin.results.certificate import Certificate
-from maxmargin.rows import Array, inner
+from maxmargin.rows import Array, MemoryRows, inner
 from maxmargin.rows.kernels import Combine, Gram, HessianDiagonal, Scores
 
-__all__ = ["MOST_COLUMNS", "examine_by_multipliers"]
+__all__ = [
+    "MOST_COLUMNS",
+    "certify_by_multipliers",
+    "examine_by_multipliers",
+    "optimum_of_few_rows",
+    "total_loss",
+]
 
 MOST_COLUMNS = 4096  # the matrix of more columns than that would fill memory and take minutes
 _ROUNDS = 8
@@ -51,28 +72,9 @@ _HOLD = 1e-11  # added to a unit diagonal: fewer rows with room than columns lea
 _NEAR = (0.0, 1e-9, 1e-6, 1e-4)  # how near to its bounds, as a share of c, a multiplier is put there
 _CONTENT = 1e-13  # a price below this share of the bound is not worth another attempt
 _MOST_WHOLE_COLUMNS, _MOST_WHOLE_NUMBERS = 150, 2_000_000  # what is solved in whole numbers within seconds
-
-
-@dataclass(frozen=True)
-class _Sums:
-    loss: float
-    gap: float
-
-
-@dataclass(frozen=True)
-class _Terms:
-    """The total hinge loss and the complementarity terms; row vectors: scores, sign, cost, β."""
-
-    b: float
-
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Sums:
-        z, sign, cost, beta = pieces
-        short = 1.0 - sign * (z + self.b)
-        below, above = np.maximum(short, 0.0), np.maximum(-short, 0.0)
-        return _Sums(float((cost * below).sum()), float(((cost - beta) * below + beta * above).sum()))
-
-    def merge(self, first: _Sums, second: _Sums) -> _Sums:
-        return _Sums(first.loss + second.loss, first.gap + second.gap)
+_MOST_EXACT_COLUMNS, _MOST_EXACT_NUMBERS, _MOST_BITS = 30, 20_000, 4_000  # … and in no time, for one point,
+_MOST_WALKED_COLUMNS, _MOST_WALKED = 12, 5_000  # or for each of many
+_NEARLY = 1e-12  # a bound that is lower by more than this share of the loss is worth a walk to the optimum
 
 
 def examine_by_multipliers(
@@ -82,23 +84,88 @@ def examine_by_multipliers(
 
     A point without any loss needs no multipliers: it is optimal, and α is handed back as it came.
     """
-    rows, sign, cost = problem.rows, problem.sign, problem.cost
-    z = rows.zeros()
-    rows.reduce(Scores(w), z, token=token)
+    z = problem.rows.zeros()
+    problem.rows.reduce(Scores(w), z, token=token)
     if b is not None and problem.offset.kind != "free":
         interval = (b, b)
     else:
         interval = best_offset(problem, z)
     offset = chosen_from(interval) if b is None else b
     given = np.maximum(np.where(np.isfinite(alpha), alpha, 0.0), 0.0)
-    beta = np.minimum(given, cost)
-    sums = rows.reduce(_Terms(offset), z, sign, cost, beta, token=token)
-    if not 0 < sums.loss < np.inf:
-        certificate = certificate_of("lp-dual", sums.loss, 0.0)
-        return Examination(w, offset, interval, given, z, certificate)
-    proof = _prove(problem, beta, problem.sign * (z + offset), token)
-    certificate = _conclude(problem, np.append(w, offset), z, proof, token)
-    return Examination(w, offset, interval, proof.beta, z, certificate)
+    certificate, beta = certify_by_multipliers(problem, w, offset, given, 0, z=z, token=token)
+    return Examination(w, offset, interval, beta, z, certificate)
+
+
+def certify_by_multipliers(
+    problem: Problem,
+    w: Array,
+    b: float,
+    beta: Array,
+    least: int,
+    *,
+    z: Array | None = None,
+    optimum: ExactOptimum | None = None,
+    token: StopToken | None = None,
+) -> tuple[Certificate, Array]:
+    """Return what multipliers prove about the point (w, b), and those near them that prove it.
+
+    Parameters
+    ----------
+    beta : array
+        Any numbers; they are clipped to their bounds.
+    least : 0 or -1
+        λ: 0 for the hinge, -1 for the absolute deviation.
+    z : array, optional
+        The scores x·w, where they are known.
+    optimum : ExactOptimum, optional
+        Where it is known, multipliers need not prove anything.
+    """
+    loss, rounding = total_loss(problem, w, b, least, z)
+    if not 0 < loss < math.inf:
+        return certificate_of("lp-dual", loss, 0.0, rounding), beta
+    if z is None:
+        z = problem.rows.zeros()
+        problem.rows.reduce(Scores(w), z, token=token)
+    clipped = np.clip(beta, least * problem.cost, problem.cost)
+    if optimum is not None:
+        proof = _proof_of(problem, optimum)
+    else:
+        proof = _prove(problem, clipped, least, problem.sign * (z + b), loss, token)
+    plain = certificate_of("lp-dual", loss, proof.bound, rounding + 4.0 * UNIT * proof.bound)
+    residuals = {"pull": float(np.abs(proof.pull).max(initial=0.0))}
+    return replace(plain, residuals=residuals), proof.beta
+
+
+def total_loss(
+    problem: Problem, w: Array, b: float, least: int, z: Array | None = None
+) -> tuple[float, float]:
+    """Return a number that Σ c max(r, λr) does not exceed, and how far rounding errors reach in it."""
+    short = Shortfalls.at(problem, w, b, z)
+    cost = problem.cost
+    with np.errstate(over="ignore", invalid="ignore"):
+        reach = total(cost * 2.0 * UNIT * short.sizes)  # of rounding weights and offset to floats
+        if _is_small(problem, _MOST_EXACT_NUMBERS):
+            rows = ExactRows.of(problem)
+            if rows.n_bits <= _MOST_BITS:
+                r, power = rows.shortfalls(w, b)
+                loss = above(rows.total(np.where(r > 0, r, least * r), power))
+                return loss, reach + 2.0 * UNIT * loss
+        for _ in range(2):
+            most = np.maximum(short.r + short.error, least * (short.r - short.error))
+            loss = total(cost * np.maximum(most, 0.0)) * (1.0 + 8.0 * UNIT)
+            doubt = 2.0 * total(cost * short.error)
+            if not is_worth_precision(problem, doubt, loss):
+                break
+            short = Shortfalls.precisely(problem, w, b)
+    return loss, reach + doubt + 8.0 * UNIT * loss
+
+
+def _is_small(problem: Problem, most_numbers: int, most_columns: int | None = None) -> bool:
+    """Whether rows in memory are so few that whole numbers take no time."""
+    width = problem.rows.n_columns + 1
+    if not isinstance(problem.rows, MemoryRows) or width > (most_columns or width):
+        return False
+    return problem.class_costs.n_live * width <= most_numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,17 +177,20 @@ class _Proof:
     bound: float
 
 
-def _prove(problem: Problem, beta: Array, agreement: Array, token: StopToken | None) -> _Proof:
-    """Return the multipliers near β that bound the optimum best.
+def _prove(
+    problem: Problem, beta: Array, least: int, agreement: Array, loss: float, token: StopToken | None
+) -> _Proof:
+    """Return the multipliers near β that bound the optimum best; the loss at the point is known.
 
     Duals of soft margins, divided by C, have a share of w in them: small, and in the way on rows whose
-    multiplier should be 0 or c. So multipliers close to their bounds are put there, closer ones first.
+    multiplier should be λc or c. So multipliers close to their bounds are put there, closer ones first.
     """
-    balancing = _Balancing(problem, token)
+    low = least * problem.cost
+    balancing = _Balancing(problem, low, token)
     attempts: list[_Proof] = []
     for near in _NEAR:
-        moving = np.where(beta <= near * problem.cost, 0.0, beta)
-        moving = np.where(beta >= (1.0 - near) * problem.cost, problem.cost, moving)
+        moving = np.where(beta - low <= near * (problem.cost - low), low, beta)
+        moving = np.where(problem.cost - beta <= near * (problem.cost - low), problem.cost, moving)
         pull = balancing.pull(moving)
         for _ in range(_ROUNDS):
             if np.all(np.abs(pull.r) <= 4.0 * _EPSILON * pull.size):
@@ -129,19 +199,49 @@ def _prove(problem: Problem, beta: Array, agreement: Array, token: StopToken | N
             if np.array_equal(following, moving):
                 break
             moving, pull = following, balancing.pull(following)
-        total = math.fsum(moving)
-        bound = math.nextafter(total - balancing.price(pull), -math.inf)
+        sum_of_all = math.fsum(moving)
+        bound = math.nextafter(sum_of_all - balancing.price(pull), -math.inf)
         attempts.append(_Proof(moving, pull.r, bound))
-        if total - bound <= max(_CONTENT, 4.0 * pull.rounding) * total:
+        if sum_of_all - bound <= max(_CONTENT, 4.0 * pull.rounding) * sum_of_all:
             break
     else:
         for each in sorted(attempts, key=lambda each: -float(each.beta.sum())):
-            exact = _in_whole_numbers(problem, each.beta, agreement, token)
+            exact = _in_whole_numbers(problem, each.beta, least, agreement, token)
             if exact is not None:
                 attempts.append(exact)
                 break
     best = max(attempts, key=lambda each: each.bound)
+    if best.bound < (1.0 - _NEARLY) * loss and _is_small(problem, _MOST_WALKED, _MOST_WALKED_COLUMNS):
+        optimum = optimum_of_few_rows(problem, beta, least, agreement, token)
+        best = best if optimum is None else _proof_of(problem, optimum)
     return best if best.bound > 0 else replace(best, bound=0.0)
+
+
+def _proof_of(problem: Problem, optimum: ExactOptimum) -> _Proof:
+    beta: Array = problem.rows.zeros()
+    beta[problem.cost > 0] = [float(value) for value in optimum.multipliers]
+    return _Proof(beta, np.zeros(problem.rows.n_columns + 1), below(optimum.minimum))
+
+
+def optimum_of_few_rows(
+    problem: Problem, beta: Array, least: int, agreement: Array, token: StopToken | None = None
+) -> ExactOptimum | None:
+    """Return the optimum without rounding errors; None where rows are too many.
+
+    The search begins at the corner where rows meet whose multipliers have room, or whose agreements are near
+    1.
+    """
+    if not _is_small(problem, _MOST_EXACT_NUMBERS, _MOST_EXACT_COLUMNS):
+        return None
+    live = np.flatnonzero(problem.cost > 0)
+    rows = ExactRows.of(problem)
+    if rows.n_bits > _MOST_BITS:
+        return None
+    near, cost = beta[live], problem.cost[live]
+    room = np.minimum(near - least * cost, cost - near) / cost
+    likely = np.lexsort((np.abs(1.0 - agreement[live]), -room))
+    is_short = near > 0.5 * (1 + least) * cost
+    return exact_optimum(rows, least, likely, is_short, token or StopToken())
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,19 +263,19 @@ class _Pull:
 class _Balancing:
     """Moves multipliers, within their bounds, until their pull is a rounding error; prices what is left."""
 
-    def __init__(self, problem: Problem, token: StopToken | None) -> None:
-        self._problem, self._token = problem, token
+    def __init__(self, problem: Problem, low: Array, token: StopToken | None) -> None:
+        self._problem, self._low, self._token = problem, low, token
         self._has_offset = problem.offset.kind == "free"
 
     def pull(self, beta: Array) -> _Pull:
         problem, token = self._problem, self._token
         rows, d = problem.rows, problem.rows.n_columns
-        signed, total = problem.sign * beta, float(beta.sum())
-        room = np.minimum(beta, problem.cost - beta)
+        signed, total = problem.sign * beta, float(np.abs(beta).sum())
+        room = np.minimum(beta - self._low, problem.cost - beta)
         freedom = float(room.sum())
         r = np.append(rows.reduce(Combine(d), signed, token=token), float(signed.sum()))
-        squares, _ = rows.reduce(HessianDiagonal(d), beta, token=token)
-        size = np.append(np.sqrt(total) * np.sqrt(squares), total)  # Σ β|x| ≤ √(Σ β) √(Σ βx²)
+        squares, _ = rows.reduce(HessianDiagonal(d), np.abs(beta), token=token)
+        size = np.append(np.sqrt(total) * np.sqrt(squares), total)  # Σ |βx| ≤ √(Σ |β|) √(Σ |β|x²)
         shift = np.zeros(d)
         if self._has_offset and freedom > 0:
             shift = rows.reduce(Combine(d), room / freedom, token=token)
@@ -205,7 +305,7 @@ class _Balancing:
         share[pull.room == 0] = 0.0
         if not np.isfinite(share).all():
             return beta
-        return np.clip(beta - pull.room * share, 0.0, self._problem.cost)
+        return np.clip(beta - pull.room * share, self._low, self._problem.cost)
 
     def price(self, pull: _Pull) -> float:
         """Return λ √(Σ h), by which the bound falls; infinite where λR ≤ 1 is not proved."""
@@ -219,7 +319,7 @@ class _Balancing:
             return math.inf
         width = len(diagonal)
         blur = width * (pull.rounding + 4.0 * width * _EPSILON)
-        least = _least_eigenvalue(pull.gram, 16.0 * blur)
+        least = least_eigenvalue(pull.gram, 16.0 * blur)
         if not least > 0:
             return math.inf
         # G − blur·diagonal is at least (1 − blur/least)·G, and least ≥ 15 blur; 5/4 pays for that and for
@@ -249,24 +349,8 @@ class _LargestForm:
         return max(first, second)
 
 
-def _least_eigenvalue(matrix: Array, smallest: float) -> float:
-    """Return what the eigenvalues of the matrix, scaled to a unit diagonal, are not below; 0 if unknown.
-
-    They are at least τ where the matrix less τ of its diagonal has Cholesky factors.
-    """
-    factor = Factor(matrix)
-    share = 0.5 * factor.smallest_pivot if factor.ridge == 0 else 0.0
-    while share >= smallest:
-        less = matrix.copy()
-        np.einsum("ii->i", less)[:] *= 1.0 - share
-        if Factor(less).ridge == 0:
-            return share * 15.0 / 16.0
-        share /= 8.0
-    return 0.0
-
-
 def _in_whole_numbers(
-    problem: Problem, beta: Array, agreement: Array, token: StopToken | None
+    problem: Problem, beta: Array, least: int, agreement: Array, token: StopToken | None
 ) -> _Proof | None:
     """Solve for independent rows so that the pull is exactly 0; the other multipliers stay.
 
@@ -276,10 +360,10 @@ def _in_whole_numbers(
     rows, cost = problem.rows, problem.cost
     has_offset = problem.offset.kind == "free"
     width = rows.n_columns + has_offset
-    room = np.minimum(beta, cost - beta)
+    room = np.minimum(beta - least * cost, cost - beta)
     order = np.lexsort((np.abs(1.0 - agreement), -room))
     asked = order[cost[order] > 0][: 2 * width]
-    held = np.setdiff1d(np.flatnonzero(beta > 0), asked)
+    held = np.setdiff1d(np.flatnonzero(beta), asked)
     chosen = np.append(asked, held)
     if width > _MOST_WHOLE_COLUMNS or width * len(chosen) > _MOST_WHOLE_NUMBERS:
         return None
@@ -301,7 +385,7 @@ def _in_whole_numbers(
         weights = _combined(table[taken], target, token)
         if weights is None:
             return None
-        outside = [not 0 <= weight <= most[k] for weight, k in zip(weights, taken, strict=True)]
+        outside = [not least * most[k] <= weight <= most[k] for weight, k in zip(weights, taken, strict=True)]
         if not any(outside):
             found = beta.copy()
             found[asked] = [float(int(value) * unit) for value in whole]
@@ -309,7 +393,7 @@ def _in_whole_numbers(
             total = sum(map(Fraction, beta[held].tolist())) + (sum(whole.tolist()) + sum(weights)) * unit
             return _Proof(found, np.zeros(rows.n_columns + 1), math.nextafter(float(total), -math.inf))
         for weight, k in zip(weights, taken, strict=True):
-            whole[k] = min(max(round(weight), 0), most[k])
+            whole[k] = min(max(round(weight), least * most[k]), most[k])
         may_move = may_move[~np.isin(may_move, taken[outside])]
     return None
 
@@ -336,13 +420,3 @@ def _by_pivots(A: Array, room: Array) -> NDArray[np.intp]:
         rest -= np.einsum("ij,j->i", rest, along)[:, None] * along
         rest[best] = 0.0
     return np.append(order, np.setdiff1d(np.arange(len(A)), order)).astype(np.intp)
-
-
-def _conclude(
-    problem: Problem, point: Array, z: Array, proof: _Proof, token: StopToken | None
-) -> Certificate:
-    sums = problem.rows.reduce(
-        _Terms(float(point[-1])), z, problem.sign, problem.cost, proof.beta, token=token
-    )
-    plain = certificate_of("lp-dual", sums.loss, proof.bound)
-    return replace(plain, residuals={"pull": float(np.abs(proof.pull).max(initial=0.0))})

@@ -54,10 +54,16 @@ class NullSpace:
         """
         if len(self.dependent) == 0:
             return w, b
-        of_w = np.ascontiguousarray(self.basis[:, :-1])
+        basis = self.of_moderate_size()
+        of_w = np.ascontiguousarray(basis[:, :-1])
         share = Factor(np.einsum("ij,kj->ik", of_w, of_w)).solve(np.einsum("ij,j->i", of_w, w))
-        change = np.einsum("i,ij->j", share, self.basis)
+        change = np.einsum("i,ij->j", share, basis)
         return w - change[:-1], b - float(change[-1])
+
+    def of_moderate_size(self) -> Array:
+        """Return the basis, every change scaled so that its largest entry is about 1."""
+        largest = np.abs(self.basis).max(axis=1, initial=0.0, keepdims=True)
+        return np.asarray(np.ldexp(self.basis, -np.frexp(largest)[1]))
 
 
 @dataclass(frozen=True, eq=False)

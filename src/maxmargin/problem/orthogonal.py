@@ -93,6 +93,11 @@ class Orthogonal:
             _reflect(turned.reflectors[k], coordinates[k:, None])
         return coordinates
 
+    def inverse(self) -> Array:
+        """Return the inverse of R, the triangle of the independent columns."""
+        R = self.upper[:, self.order[: self.rank]]
+        return np.array([_solve_upper(R, unit) for unit in np.eye(self.rank)]).reshape(R.shape).T
+
 
 def _reflector(x: Array) -> Array:
     """Return the vector whose reflection turns x into a multiple of the first unit vector."""

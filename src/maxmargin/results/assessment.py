@@ -108,7 +108,7 @@ class Assessment(Readable):
             least = f"at least {percent(low, 'down')}" if low > 0 else "an unknown distance"
             return f"{least} above {place}; no bound above 0 was found"
         if self.is_rounding:
-            return f"at {place} to rounding, within {magnitude(high)}"
+            return f"within rounding ({magnitude(high)}) of {place}"
         if high <= _TINY or low == 0:
             return f"within {percent(high, 'up')} of {place}"
         if percent(low) != percent(high):

@@ -53,7 +53,7 @@ class Certificate(Readable):
     >>> from maxmargin import train
     >>> proof = train([[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1], C=10).certificate
     >>> print(proof)
-    at the optimum to rounding, within 1e-13 % (objective 0.5, bound 0.5), by duality
+    within rounding (1e-13 %) of the optimum (objective 0.5, bound 0.5), by duality
     >>> proof.kind, proof.bound <= 0.5 <= proof.objective, proof.relative_gap <= 1e-4, proof.is_finite
     ('duality', True, True, True)
     """
@@ -66,19 +66,37 @@ class Certificate(Readable):
 
     @property
     def gap(self) -> float:
-        """The most by which the objective can exceed the optimum: objective − bound."""
+        """The most by which the objective can exceed the optimum: objective − bound.
+
+        Examples
+        --------
+        >>> Certificate("duality", 10.5, 10.0).gap
+        0.5
+        """
         return max(self.objective - self.bound, 0.0)
 
     @property
     def relative_gap(self) -> float:
-        """The gap divided by the bound, which is what ``tol`` means; infinite where the bound is 0."""
+        """The gap divided by the bound, which is what ``tol`` means; infinite where the bound is 0.
+
+        Examples
+        --------
+        >>> Certificate("duality", 10.5, 10.0).relative_gap, Certificate("duality", 10.5, 0.0).relative_gap
+        (0.05, inf)
+        """
         if self.gap == 0:
             return 0.0
         return self.gap / self.bound if self.bound > 0 else math.inf
 
     @property
     def is_rounding(self) -> bool:
-        """Whether rounding errors are all that may separate the point from the optimum."""
+        """Whether rounding errors are all that may separate the point from the optimum.
+
+        Examples
+        --------
+        >>> Certificate("duality", 10.5, 10.0).is_rounding, Certificate("duality", 1.5, 1.0, 0.5).is_rounding
+        (False, True)
+        """
         return self.gap <= _FEW * self.rounding
 
     @classmethod
@@ -103,20 +121,31 @@ class Certificate(Readable):
         return cls("separation", float(errors), 0.0, residuals=MappingProxyType(residuals))
 
     def __str__(self) -> str:
+        if self.kind in ("separation", "zero-one-bound"):
+            return self.verdict
+        proof = PROOFS.get(self.kind, f"by {self.kind}")
+        return f"{self.verdict} (objective {short(self.objective)}, bound {short(self.bound)}), {proof}"
+
+    @property
+    def verdict(self) -> str:
+        """What is proved, without the numbers that prove it.
+
+        Examples
+        --------
+        >>> Certificate("duality", 10.5, 10.0).verdict
+        'within 5.0 % of the optimum'
+        """
         if self.kind == "separation":
             return self._separation_in_words()
         if self.kind == "zero-one-bound":
             return self._errors_in_words()
-        proof = PROOFS.get(self.kind, f"by {self.kind}")
-        values = f"(objective {short(self.objective)}, bound {short(self.bound)}), {proof}"
         if self.gap == 0:
-            return f"at the optimum {values}"
+            return "at the optimum"
         if self.bound <= 0:
-            most = short(self.gap, "up")
-            return f"no bound above 0 was found: anywhere up to {most} above the optimum {values}"
+            return f"no bound above 0 was found: anywhere up to {short(self.gap, 'up')} above the optimum"
         if self.is_rounding:
-            return f"at the optimum to rounding, within {magnitude(self.relative_gap)} {values}"
-        return f"within {percent(self.relative_gap, 'up')} of the optimum {values}"
+            return f"within rounding ({magnitude(self.relative_gap)}) of the optimum"
+        return f"within {percent(self.relative_gap, 'up')} of the optimum"
 
     def _separation_in_words(self) -> str:
         smallest = short(self.residuals.get("smallest_agreement", math.nan))

@@ -40,14 +40,15 @@ class Plan(Readable):
         Why this one.
     about : str
         The problem in a few words.
-    then : tuple of str
-        Solvers that go on if this one ends above the tolerance.
+    is_chosen : bool
+        Whether the solver was chosen here and not by the user, so that another one may go on if it ends
+        above the tolerance.
     """
 
     solver: str
     reason: str
     about: str = ""
-    then: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    is_chosen: bool = field(default=False, compare=False, repr=False)
 
     def __str__(self) -> str:
         return (

@@ -6,7 +6,7 @@ the cheaper method is taken. `benchmarks/choose.py` measures whether that was ri
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from maxmargin.results.wording import plural
 from maxmargin.solvers.base import Solver, is_small
 from maxmargin.solvers.table import SolverTable
 
-__all__ = ["BASELINES", "SOLVERS", "choose"]
+__all__ = ["BASELINES", "SOLVERS", "choose", "others"]
 
 # Adding a solver is its module and a line here; the contracts then run over it.
 SOLVERS = SolverTable(
@@ -47,21 +47,23 @@ def choose(name: str, problem: Problem, tol: float) -> tuple[Solver[Any], Plan]:
             f"solver {name!r} needs a regulariser, and C=inf (lam=0) leaves none: give a finite C or "
             f"a solver that does without, one of {_listed(known)}"
         )
-    then: tuple[str, ...] = ()
-    if name == "auto":
+    is_chosen = name == "auto"
+    if is_chosen:
         name, why = _suited(problem, tol) if problem.is_regularised else _only_one(problem)
-        then = tuple(other for other in known if other != name and _may_go_on(known[other], problem))
     else:
         why = "as asked"
         _refuse_other_losses(known[name], problem)
     _refuse_numbers_elsewhere(known[name], problem)
-    return known[name], Plan(known[name].title, why, about=_about(problem), then=then)
+    return known[name], Plan(known[name].title, why, about=_about(problem), is_chosen=is_chosen)
 
 
-def _may_go_on(solver: Solver[Any], problem: Problem) -> bool:
-    """Whether a solver may take over where the one that suits the problem ended above the tolerance."""
-    has_vectors = problem.rows.vectors_at_hand or not solver.needs.vectors_at_hand
-    return problem.loss in solver.needs.losses and has_vectors and solver.name not in BASELINES
+def others(problem: Problem, solver: Solver[Any]) -> Iterator[Solver[Any]]:
+    """Yield the solvers that may go on where the one that suits the problem ended above the tolerance."""
+    for name in SOLVERS if problem.is_regularised else ():
+        if name == solver.name or name in BASELINES or problem.loss not in SOLVERS[name].needs.losses:
+            continue
+        if problem.rows.vectors_at_hand or not SOLVERS[name].needs.vectors_at_hand:
+            yield SOLVERS[name]
 
 
 def _listed(solvers: Mapping[str, Solver[Any]]) -> str:

@@ -246,7 +246,8 @@ class InteriorPoint:
             return Point(np.zeros(problem.rows.n_columns), None, problem.rows.zeros())
         best = _best_of(state, state.path)
         # With a free offset the best one for these weights is never worse.
-        return Point(best.w, None if problem.offset.kind == "free" else best.b, best.alpha)
+        b = {"free": None, "none": 0.0}.get(problem.offset.kind, best.b)  # numbers that overflow make none
+        return Point(best.w, b, best.alpha)
 
     def learn(self, problem: Problem, state: _State, examination: Examination) -> None:
         """Nothing: the path knows where it stands."""

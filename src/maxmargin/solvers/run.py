@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin._core import NotFactorised, Stopped, StopToken
-from maxmargin.errors import InvalidParameter, RowsLost
+from maxmargin.errors import InvalidInput, InvalidParameter, RowsLost
 from maxmargin.losses.table import LOSSES
 from maxmargin.problem import Examination, Problem, examine
 from maxmargin.problem.examination import value_at_zero
@@ -20,7 +20,7 @@ from maxmargin.results.certificate import Certificate
 from maxmargin.results.solution import History, Plan, Progress, Solution, Status
 from maxmargin.rows import inner
 from maxmargin.solvers.base import Solver, Step
-from maxmargin.solvers.choose import SOLVERS, choose
+from maxmargin.solvers.choose import choose, others
 
 __all__ = ["Limits", "certified_again", "run"]
 
@@ -33,6 +33,8 @@ _NOTHING = np.zeros(0)
 _GROWTH = 2.0
 _FIRST_CHECK = 16.0
 _MOST_WHILE_GOING_ON = 200  # steps of a solver that goes on where another ended, unless rows are few
+_ALL_DIGITS = 1e-14  # a relative gap below which w and b have no digits to gain
+_LARGEST_SQUARE = 1e200  # its inverse, the size of the smallest optimum, has a square root and digits left
 _SLIGHTLY = 1e-4  # by which agreements may be below 1 for a longer w to mend them
 # Where certificates cost next to nothing they are made more often: the course of the fit can then be seen.
 _CHEAP_VALUES, _CHEAP_GROWTH = 200_000, 1.4
@@ -86,8 +88,9 @@ class _Best:
         """Return what is proved about the pair: an objective and a bound that each hold by themselves."""
         if self.primal is None or self.dual is None:
             return Certificate("duality", float("inf"), 0.0)
-        rounding = max(self.primal.certificate.rounding, self.dual.certificate.rounding)
-        return replace(self.primal.certificate, bound=min(self.bound, self.objective), rounding=rounding)
+        if self.primal is self.dual:
+            return self.primal.certificate
+        return replace(self.primal.certificate, bound=min(self.bound, self.objective), rounding=0.0)
 
 
 @dataclass
@@ -118,8 +121,9 @@ class _Loop:
         wanted = step.wants_certificate or step.is_exhausted
         return wanted or reached or self.passes >= self.next_check
 
-    def check(self, state: Any, guess: float, enough: float) -> bool:
-        """Certify the state, with all digits that `enough` needs; return True if `watch` asks to stop."""
+    def check(self, state: Any, guess: float) -> bool:
+        """Certify the state; return True if `watch` asks to stop."""
+        enough = self.limits.tol
         point = self.solver.point(self.problem, state)
         began = time.perf_counter()
         found = examine(
@@ -185,6 +189,7 @@ def run(
             f"solver {solver.name!r} computes with one number for each row in memory, and these rows keep "
             "such numbers elsewhere"
         )
+    _refuse_extremes(problem)
     loop = _Loop(problem, solver, limits, watch, token, label, checkpoint)
     if problem.rows.n_values <= _CHEAP_VALUES:
         loop.next_check = 1.0
@@ -193,6 +198,20 @@ def run(
             return _solve(loop, plan, announce, _without_foreign_offset(problem, memory), seed)
     except RowsLost as error:
         raise RowsLost(str(error), _last_certified(loop, plan)) from error
+
+
+def _refuse_extremes(problem: Problem) -> None:
+    """Refuse rows whose squares, alone or times their costs, leave double precision no room for products."""
+    largest, total = problem.rows.norms()[1], problem.pull
+    if max(largest, total) <= _LARGEST_SQUARE:
+        return
+    told = f"the largest row of X has the squared length {largest:.1e}"
+    if largest <= _LARGEST_SQUARE:
+        told = f"the squared lengths of the rows of X times their costs add up to {total:.1e}"
+    raise InvalidInput(
+        f"{told}: beyond {_LARGEST_SQUARE:.0e} double precision has no digits left for the optimum. Scale "
+        "the columns, for example to the range [-1, 1]."
+    )
 
 
 def _without_foreign_offset(problem: Problem, memory: Any) -> Any:
@@ -206,20 +225,21 @@ def _solve(
     loop: _Loop, plan: Plan, announce: Callable[[Plan], Any] | None, memory: Any, seed: int
 ) -> Solution:
     problem, limits = loop.problem, loop.limits
-    state, then = None, list(plan.then)
+    state = None
     try:
         if announce is not None:
             announce(plan)  # in here: a Ctrl-C from the moment the plan is told keeps what there is
         state = loop.solver.start(problem, memory, seed, limits.tol, loop.token)
         status = _iterate(loop, state)
-        while _may_go_on(loop, status) and then:
-            before, loop.solver = loop.solver.title, SOLVERS[then.pop(0)]
-            plan = replace(plan, reason=f"{plan.reason}; {loop.solver.title} went on where {before} ended")
+        further = others(problem, loop.solver)
+        while plan.is_chosen and _may_go_on(loop, status) and (other := next(further, None)) is not None:
+            before, loop.solver = loop.solver.title, other
+            plan = replace(plan, reason=f"{plan.reason}; {other.title} went on where {before} ended")
             # From the beginning: a point that one could not get away from is a bad start for another.
             state = loop.solver.start(problem, None, seed, limits.tol, loop.token)
             loop.iterations_before = loop.iterations
             status = _iterate(loop, state)
-        if _may_go_on(loop, status) and plan.then and problem.loss == "squared_hinge":
+        if plan.is_chosen and _may_go_on(loop, status) and problem.loss == "squared_hinge":
             _try_hinge(loop, seed)
     except Stopped:
         status = Status.MAX_TIME
@@ -250,11 +270,12 @@ def _take_steps(loop: _Loop, state: Any) -> Status:
         if loop.token.poll():
             return Status.MAX_TIME
         if loop.certificate_is_due(step):
-            enough = 0.0 if step.goes_on else loop.limits.tol
-            asked_to_stop = loop.check(state, step.relative_gap, enough)
+            before = loop.best.certificate().relative_gap
+            asked_to_stop = loop.check(state, step.relative_gap)
             proof = loop.best.certificate()
-            is_the_end = proof.is_rounding or step.is_exhausted
-            if proof.relative_gap <= loop.limits.tol and (is_the_end or not step.goes_on):
+            is_the_end = proof.is_rounding or proof.relative_gap <= _ALL_DIGITS or step.is_exhausted
+            may_gain = step.goes_on and proof.relative_gap <= 0.5 * before
+            if proof.relative_gap <= loop.limits.tol and (is_the_end or not may_gain):
                 return Status.SOLVED
             if is_the_end:
                 return Status.STALLED
@@ -314,10 +335,10 @@ def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
     assert dual is not None
     # One examination of both is already a fresh pass over exactly this pair.
     final = primal if primal is dual else examine(problem, primal.w, primal.b, dual.alpha, enough=enough)
-    best.keep(final)
-    final = replace(final, certificate=best.certificate())
     if status in (Status.MAX_ITER, Status.STALLED) and final.certificate.relative_gap <= enough:
         status = Status.SOLVED  # no certificate had been due since the last steps
+    if status is Status.SOLVED and final.certificate.relative_gap > enough:
+        status = Status.STALLED  # objective and bound had been those of two points, seen more precisely
     if status in (Status.MAX_ITER, Status.STALLED):
         _explain_no_bound(problem, final)
     return Solution(
@@ -355,9 +376,9 @@ def _with_residuals(problem: Problem, final: Examination) -> Certificate:
     return replace(final.certificate, residuals=stationarity(problem, final))
 
 
-def certified_again(problem: Problem, solution: Solution) -> Solution:
+def certified_again(problem: Problem, solution: Solution, tol: float) -> Solution:
     """Return the solution with a certificate of its own points by passes over these rows, made now."""
-    final = examine(problem, solution.coef, solution.intercept, solution.alpha)
+    final = examine(problem, solution.coef, solution.intercept, solution.alpha, enough=tol)
     return replace(solution, certificate=_with_residuals(problem, final))
 
 

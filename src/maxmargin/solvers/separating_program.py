@@ -203,7 +203,7 @@ def agreements(problem: Problem, w: Array, b: float) -> tuple[Array, Array]:
     typical = 0.0
     if problem.offset.kind == "free" and problem.class_costs.n_live:
         typical = float(sizes.mean(where=problem.cost > 0))
-    return problem.sign * (z + b), _ROUNDING * (sizes + typical)
+    return problem.sign * (z + b), max(_ROUNDING, (len(w) + 4) * 2.0**-53) * (sizes + typical)
 
 
 def _sizes(problem: Problem, w: Array) -> Array:

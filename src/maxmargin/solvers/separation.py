@@ -116,7 +116,8 @@ def _separates_completely(problem: Problem, w: Array, b: float, z: Array) -> Sep
     agreement = (problem.sign * (z + b))[live]
     norm = float(np.sqrt(np.einsum("i,i->", w, w)))
     sizes = np.sqrt(problem.rows.norms()[0][live]) * norm + abs(b)
-    if not (len(agreement) and norm < np.inf and (agreement > _ROUNDING * sizes).all()):
+    rounding = max(_ROUNDING, (len(w) + 4) * 2.0**-52)
+    if not (len(agreement) and norm < np.inf and (agreement > rounding * sizes).all()):
         return None
     return _scaled(w, b, "complete", len(agreement), len(agreement))
 
@@ -169,7 +170,7 @@ def _decided_exactly(problem: Problem, best: Separation | None, token: StopToken
     live = np.flatnonzero(problem.cost > 0)
     has_offset = problem.offset.kind == "free"
     verdict = decide(X[live], problem.sign[live], has_offset=has_offset, token=token)
-    if best is not None:
+    if best is not None and verdict.kind in ("overlapping", best.kind):
         return replace(best, is_exact=verdict.kind != "overlapping")
     if verdict.kind == "overlapping":
         return None
@@ -184,7 +185,10 @@ def refuse_separable(problem: Problem, w: Array, b: float, token: StopToken | No
     if found is None or found.kind != "complete":
         z = problem.rows.zeros()
         problem.rows.reduce(Scores(w), z)
-        found = find_separation(problem, problem.sign * (z + b), token) or found
+        closely = find_separation(problem, problem.sign * (z + b), token)
+        if closely is None and found is not None:
+            closely = replace(found, is_exact=False)
+        found = closely
     if found is not None:
         raise found.error(*_LIKELIHOOD)
 

@@ -20,6 +20,7 @@ from maxmargin._core import Stopped, StopToken
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.problem import Examination, Problem, examine
 from maxmargin.problem.newton_decrement import MOST_COLUMNS
+from maxmargin.problem.rounding import Shortfalls
 from maxmargin.results.solution import Plan, Solution, Status
 from maxmargin.rows import Array, inner
 from maxmargin.rows.kernels import Combine, Scores
@@ -47,6 +48,9 @@ _MOST_COLUMNS_FOR_MATRIX, _MOST_COLUMNS_FOR_NEWTON = 2_000, 4_096
 _NEAREST = 1_000  # rows to begin with when the last digits are wanted
 _MOST_JOININGS = 6
 _CUT_SHORT = (Status.MAX_TIME, Status.INTERRUPTED)
+_LIFTS = 8
+_FAINT = 1e-14  # of an agreement of 1: a doubt about it that is not worth more digits
+_SLIGHTLY = 1e-9
 _FAR_MORE = 50  # rows a column, from which on Newton's method beats the interior point
 
 
@@ -165,29 +169,39 @@ class UnregularisedHinge:
 def with_unit_margin(problem: Problem, w: Array, b: float) -> tuple[Array, float, bool]:
     """Scale weights that separate the rows so that the smallest agreement is 1; the offset is the middle.
 
-    Agreements as they are computed are 1 or more afterwards. The last entry is False, and the point as it
-    was, where the weights do not separate.
+    Agreements are 1 or more afterwards, without rounding errors and, where these are small, as floats compute
+    them, too. The last entry is False, and the point as it was, where the weights do not separate.
     """
-    live = problem.cost > 0
-    is_positive = problem.sign > 0
+    lifted = 1.0
+    for _ in range(_LIFTS):
+        v, e = lifted * w, lifted * b
+        if problem.offset.kind == "free":
+            e = _middle(problem, v, e)
+        short = Shortfalls.at(problem, v, e)
+        most = float((short.r + short.error).max(initial=-np.inf))
+        computed = float(short.r.max(initial=-np.inf))
+        if not most <= computed + _FAINT:  # beyond that, the doubt would cost margin
+            short = Shortfalls.precisely(problem, v, e)
+            most = float((short.r + short.error).max(initial=-np.inf))
+            most = max(most, computed) if computed <= _SLIGHTLY else most
+        if most <= 0.0 and lifted != 1.0:
+            return v, e, True
+        if not most < 1.0:
+            break
+        lifted *= (1.0 + 2.0**-51) / (1.0 - most)
+        if not 0 < lifted < np.inf:
+            break
+    return w, b, False
+
+
+def _middle(problem: Problem, w: Array, b: float) -> float:
+    """Return the offset in the middle between the classes; b where a class has no row."""
+    live, is_positive = problem.cost > 0, problem.sign > 0
     z = problem.rows.zeros()
     problem.rows.reduce(Scores(w), z)
-    if problem.offset.kind == "free":
-        least = float(z.min(initial=np.inf, where=live & is_positive))
-        most = float(z.max(initial=-np.inf, where=live & ~is_positive))
-        if np.isfinite(least) and np.isfinite(most):
-            b = -(0.5 * least + 0.5 * most)
-    lifted = 1.0
-    for _ in range(6):
-        v, e = lifted * w, lifted * b
-        problem.rows.reduce(Scores(v), z)
-        smallest = float((problem.sign * (z + e)).min(initial=np.inf, where=live))
-        if smallest >= 1.0 and lifted != 1.0:
-            return v, e, True
-        if not 0 < smallest < np.inf:
-            break
-        lifted = lifted / smallest * (1.0 + 2.0**-52)
-    return w, b, False
+    least = float(z.min(initial=np.inf, where=live & is_positive))
+    most = float(z.max(initial=-np.inf, where=live & ~is_positive))
+    return -(0.5 * least + 0.5 * most) if np.isfinite(least) and np.isfinite(most) else b
 
 
 def _inside(soft: Problem, alpha: Array) -> float:
@@ -219,7 +233,8 @@ def _solve(soft: Problem, seed: int, enough: float, token: StopToken) -> tuple[S
         found, passes = _solve(few, seed, enough, token)
         return _in_all_columns(soft, found, token), passes + 2.0
     for solver, most in _methods(soft):
-        found = run(soft, solver, Plan(solver.title, ""), Limits(_TOL, most), token=token, seed=seed)
+        with np.errstate(all="ignore"):  # what overflows is no better, which its certificate tells
+            found = run(soft, solver, Plan(solver.title, ""), Limits(_TOL, most), token=token, seed=seed)
         passes += float(found.history.passes[-1]) if len(found.history) else 1.0
         if best is None or found.certificate.relative_gap < best.certificate.relative_gap:
             best = found

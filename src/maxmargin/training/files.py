@@ -137,7 +137,7 @@ def load_model(path: str | os.PathLike[str]) -> LinearModel:
     ...     save_model(train([[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1], C=10), Path(folder) / "a.model")
     ...     load_model(Path(folder) / "a.model")
     <LinearModel: hinge, C = 10, 1 column, classes -1, 1;
-    at the optimum to rounding (objective 0.5, bound 0.5), by duality>
+    within rounding (1e-13 %) of the optimum (objective 0.5, bound 0.5), by duality>
     """
     if begins_as_liblinear_model(path):
         return from_liblinear(read_liblinear_model(path))

@@ -93,7 +93,7 @@ class LinearModel:
     >>> model = train(X, y, C=10)
     >>> model
     <LinearModel: hinge, C = 10, 1 column, classes high, low;
-    at the optimum to rounding (objective 0.5, bound 0.5), by duality>
+    within rounding (1e-13 %) of the optimum (objective 0.5, bound 0.5), by duality>
     >>> model.predict([[0.5], [3.5]]).tolist(), model.scores([[0.5], [3.5]]).ravel().tolist()
     (['low', 'high'], [1.5, -1.5])
     >>> model.margin.tolist(), model.certificate.kind, model.status.name, model.interrupted
@@ -333,7 +333,7 @@ class LinearModel:
     def warning(self) -> str | None:
         """Return what to say when the certified gap is above the tolerance, or None."""
         proof, status = self.certificate, self.status
-        if proof is None or status is None or proof.relative_gap <= self.tol:
+        if proof is None or status in (None, Status.SOLVED) or proof.relative_gap <= self.tol:
             return None
         if proof.kind in _EXACT_KINDS or self.loss == "exponential":
             advice = _ADVICE_EXACT.get(status, "Scale the columns.")

@@ -209,7 +209,7 @@ def _confirmed(
     for positive, solution in zip(targets.positives, solutions, strict=True):
         sign = targets.sign(positive)
         problem = Problem(rows, sign, targets.cost, settings.loss, settings.offset, targets.ridge)
-        again = certified_again(problem, solution)
+        again = certified_again(problem, solution, settings.limits.tol)
         claimed, proved = solution.certificate, again.certificate
         is_as_good = abs(proved.objective - claimed.objective) <= _ROUNDING * claimed.objective
         if solution.status is Status.SOLVED:

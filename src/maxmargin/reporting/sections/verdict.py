@@ -224,7 +224,7 @@ def _not_computed(own: Certificate | None, why_not: str) -> dict[str, Any]:
         }
     return {
         "state": "stated",
-        "headline": capital(str(own).split(" (")[0]),
+        "headline": capital(own.verdict),
         "sentence": f"So says the model's own certificate, from when it was fitted: {own}.",
         "further": f"It was not computed anew for this report. {capital(why_not)}",
     }
