@@ -232,6 +232,14 @@ def test_a_checkpoint_that_is_none_is_not_used(name, tmp_path):
     assert Checkpoints(tmp_path / "fit", (50, 3)).memories(1) != [None]
 
 
+def test_drafts_of_checkpoints_go_with_the_next_fit(tmp_path):
+    saved = Checkpoints(tmp_path / "fit", (50, 3))
+    saved.save(0, FINE)
+    (tmp_path / "fit" / ".0.0123456789ab.part").write_bytes(b"half of one")
+    assert Checkpoints(tmp_path / "fit", (50, 3)).memories(1)[0]["offset"] == 0.5
+    assert [path.name for path in (tmp_path / "fit").iterdir()] == ["0.state"]
+
+
 def test_a_checkpoint_takes_no_more_memory_than_such_a_one(tmp_path):
     (tmp_path / "fit").mkdir()
     with (tmp_path / "fit" / "0.state").open("wb") as file:

@@ -17,6 +17,7 @@ from maxmargin.inputs.packed_records import pack, unpack
 __all__ = ["Checkpoints"]
 
 LARGEST_SHARE = 0.05  # of the time may go into saving
+_DRAFT = ".part"
 
 
 class Checkpoints:
@@ -49,6 +50,9 @@ class Checkpoints:
             return [None] * count
         try:
             folder = self._folder()
+            for name in folder.names():
+                if name.endswith(_DRAFT):  # of a process that was killed, or of one that can do without
+                    folder.remove(name)
         except OSError:
             return [None] * count
         return [self._load(folder, f"{k}.state") for k in range(count)]
@@ -79,7 +83,7 @@ class Checkpoints:
         if began < self._next:
             return
         with suppress(OSError):
-            folder, draft = self._folder(), f".{k}.{secrets.token_hex(6)}.part"
+            folder, draft = self._folder(), f".{k}.{secrets.token_hex(6)}{_DRAFT}"
             try:
                 with os.fdopen(folder.open(draft), "wb") as file:
                     file.write(pack(memory | {"offset": float(memory["offset"])}))
