@@ -36,6 +36,7 @@ def script():
 
 # Rows, labels, weights, and whether there is an offset: the claims of some learner about each were false.
 M = 1.7e12  # Unix milliseconds
+WILD = [10.0, 1e-7, 1e6, 1e-8, 10.0, 1e-7]
 CASES = {
     "all labels met": ([[-30, 0.01, 2e3], [20, 0, -1e3], [-10, -0.01, 0], [20, 0.03, -3e3]], [-1, 1, 1, 1]),
     "15 decades": ([[2e6, -2e-9, 1], [0, -3e-9, 3], [2e6, -1e-9, -3]], [-1, 1, -1], [1e3, 1e-3, 1e-5], False),
@@ -45,7 +46,7 @@ CASES = {
     "dates on the boundary": ([[M - 3], [M - 1], [M - 3], [M + 3]], [-1, 1, 1, 1]),
     "two dates": ([[M + 2], [M + 3], [M + 2]], [-1, 1, 1]),
     "dates that overlap": ([[M + 1], [M + 2], [M + 3], [M + 2], [M - 3]], [-1, 1, -1, 1, 1]),
-    "dates and weights": ([[M - 3], [M], [M - 1]], [-1, 1, 1], [1.0, 0.1, 1e7]),
+    "dates and weights": ([[M - 3], [M], [M - 1]], [-1, 1, 1], [1.0, 0.1, 1e7], True),
     "six dates": (
         [[M, 1, 1], [M + 3, 0, 2], [M - 2, 2, -3], [M + 3, -1, 1], [M - 3, -1, -3], [M, 3, -2]],
         [-1, 1, -1, -1, -1, 1],
@@ -53,7 +54,8 @@ CASES = {
     "weights": (
         [[0, -2], [-100, -3], [-300, -3], [-200, 2], [100, 3], [0, 1]],
         [-1, 1, 1, -1, 1, -1],
-        "wild",
+        WILD,
+        True,
     ),
     "tiny": (
         [[1e-70, -3e-70, -3e-70], [-1e-70, 2e-70, -1e-70], [2e-70, -1e-70, -2e-70], [2e-70, 3e-70, -3e-70]],
@@ -68,17 +70,16 @@ CASES = {
         [[1e12], [3e12], [-1e12], [2e12], [-3e12]],
         [-1, 1, -1, -1, -1],
         [1e-4, 1e2, 1e7, 1e-6, 1e-7],
+        True,
     ),
-    "losses that underflow": ([[20, 1e-7], [10, 1e-7], [-30, 3e-7]], [-1, 1, 1], [0.1, 1.0, 1e8]),
+    "losses that underflow": ([[20, 1e-7], [10, 1e-7], [-30, 3e-7]], [-1, 1, 1], [0.1, 1.0, 1e8], True),
     "combinations but for rounding": ([[-0.001, 0.1], [0, 0], [-0.003, 0.1 * 3]], [-1, 1, 1]),
     "quasi-complete": ([[0, 1], [1, 0], [2, 5e11], [2, 5e11], [4, 0]], [-1, -1, -1, 1, 1]),
 }
-WILD = [10.0, 1e-7, 1e6, 1e-8, 10.0, 1e-7]
 
 
 def task_of(script, name):
-    X, y, weights, has_offset = (*CASES[name], None, True)[:4] if len(CASES[name]) < 4 else CASES[name]
-    weights = WILD[: len(y)] if isinstance(weights, str) else weights
+    X, y, weights, has_offset = CASES[name] if len(CASES[name]) == 4 else (*CASES[name], None, True)
     weights = None if weights is None else np.array(weights)
     return script.Task(np.array(X, dtype=float), np.array(y), weights, has_offset)
 
