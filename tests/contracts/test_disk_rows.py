@@ -251,12 +251,11 @@ def test_a_fit_that_dies_goes_on_to_the_same_bits(tmp_path, monkeypatch, solver,
     told = task("overlapping", loss, "free")
     expected = solved(problem_of(told, MemoryRows(told.X, block_rows=37)), solver)[1]
     store = store_batches([(told.X, told.sign)], tmp_path / "rows")
-    monkeypatch.setattr(
-        vector_files, "_remove", lambda *of_a_vector: None
-    )  # a killed process removes nothing
+    # A killed process removes nothing, and the system closes its files.
+    monkeypatch.setattr(vector_files, "_remove", lambda *files: [os.close(file) for file in files[-1]])
     deaths = 0
     for _ in range(1000):
-        journal = PassJournal(OwnFolder(tmp_path / "fit"))
+        journal = PassJournal(OwnFolder(tmp_path / "fit"), 10**6)
         rows = DyingRows(store, block_rows=37, journal=journal, deaths=23)
         try:
             bits = solved(problem_of(told, rows), solver)[1]
@@ -272,12 +271,12 @@ def test_a_fit_that_dies_goes_on_to_the_same_bits(tmp_path, monkeypatch, solver,
 def test_a_journal_of_another_fit_is_noticed(tmp_path):
     X, y, _ = table(100)
     store = stored(tmp_path, X, y)
-    first = PassJournal(OwnFolder(tmp_path / "fit"))
+    first = PassJournal(OwnFolder(tmp_path / "fit"), 10**6)
     rows = DiskRows(store, journal=first)
     rows.reduce(Total(), rows.zeros())
     rows.filled(2.0)
     first.close()
-    second = PassJournal(OwnFolder(tmp_path / "fit"))
+    second = PassJournal(OwnFolder(tmp_path / "fit"), 10**6)
     again = DiskRows(store, journal=second)
     assert again.reduce(Total(), again.zeros()) == 0.0
     with pytest.raises(OtherFit):
@@ -288,21 +287,21 @@ def test_a_journal_of_another_fit_is_noticed(tmp_path):
 def test_half_an_entry_is_cut_off(tmp_path):
     X, y, _ = table(100)
     store = stored(tmp_path, X, y)
-    journal = PassJournal(OwnFolder(tmp_path / "fit"))
+    journal = PassJournal(OwnFolder(tmp_path / "fit"), 10**6)
     rows = DiskRows(store, journal=journal)
     for _ in range(3):
         rows.reduce(Total(), rows.zeros())
     journal.close()
     os.truncate(tmp_path / "fit" / "passes", os.path.getsize(tmp_path / "fit" / "passes") - 1)
-    again = PassJournal(OwnFolder(tmp_path / "fit"))
+    again = PassJournal(OwnFolder(tmp_path / "fit"), 10**6)
     again.close()
     assert len(again._known) == 2
 
 
 def test_two_at_the_same_fit_do_not_meet(tmp_path):
-    first = PassJournal(OwnFolder(tmp_path / "fit"))
+    first = PassJournal(OwnFolder(tmp_path / "fit"), 10**6)
     with pytest.raises(BlockingIOError):
-        PassJournal(OwnFolder(tmp_path / "fit"))
+        PassJournal(OwnFolder(tmp_path / "fit"), 10**6)
     first.close()
-    PassJournal(OwnFolder(tmp_path / "fit")).remove()
+    PassJournal(OwnFolder(tmp_path / "fit"), 10**6).remove()
     assert not (tmp_path / "fit").exists()

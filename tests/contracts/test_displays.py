@@ -143,6 +143,7 @@ def test_it_keeps_to_the_convention(name):
 @every_picture
 def test_it_draws_into_given_axes(name):
     display = copy.copy(drawn(name))
+    plt.close("all")  # of the first time that it was drawn
     figure, axes = plt.subplots(1, 2, figsize=(12, 5), layout="constrained")
     assert display.plot(axes[1]) is display
     assert display.figure_ is figure

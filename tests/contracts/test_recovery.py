@@ -15,7 +15,9 @@ from unprivileged import NOBODY
 from maxmargin import train
 from maxmargin.errors import UnreadableFile
 from maxmargin.inputs.disk_rows import DiskRows
+from maxmargin.inputs.packed_records import LENGTHS, pack
 from maxmargin.inputs.store_writer import store_batches
+from maxmargin.training.checkpoints import Checkpoints
 
 RANDOM = np.random.default_rng(4)
 X = RANDOM.normal(size=(9_000, 4))
@@ -150,7 +152,15 @@ def flipped_vectors(folder):
             flipped(path, 0.5)
 
 
+def with_a_hole(folder):
+    """Put an entry of a terabyte, most of it in no block of the disk, behind the others."""
+    with (folder / "passes").open("ab") as passes:
+        passes.write(LENGTHS.pack(10, 1 << 40))
+        passes.truncate(passes.tell() + (1 << 40) + 100)
+
+
 DAMAGE = {
+    "a hole": with_a_hole,
     "a bit of the journal": lambda folder: flipped(folder / "passes", 0.4),
     "the first bit of the journal": lambda folder: flipped(folder / "passes", 0.0),
     "another journal": lambda folder: (folder / "passes").write_bytes(b"something else"),
@@ -196,6 +206,46 @@ def test_a_journal_of_other_rows_is_noticed(case, tmp_path):
     with pytest.warns(UserWarning, match="cannot go on and starts afresh"):
         model = train(store, **settings)
     assert bits(model) == bits(calm)
+
+
+FINE = {"alpha": np.zeros(50), "w": np.zeros(3), "offset": 0.5}
+CHECKPOINTS = {
+    "ragged": FINE | {"alpha": [[0.0], *[0.0] * 49]},
+    "lists": FINE | {"alpha": [0.0] * 50},
+    "text": FINE | {"w": "abc"},
+    "another shape": FINE | {"w": np.zeros(4)},
+    "a whole number": FINE | {"offset": 1},
+    "half precision": FINE | {"w": np.zeros(3, dtype=np.float16)},
+    "NaN": FINE | {"offset": float("nan")},
+    "infinite": FINE | {"alpha": np.full(50, np.inf)},
+    "parts missing": {"w": np.zeros(3)},
+    "no parts": [1, 2],
+}
+
+
+@pytest.mark.parametrize("name", CHECKPOINTS)
+def test_a_checkpoint_that_is_none_is_not_used(name, tmp_path):
+    (tmp_path / "fit").mkdir()
+    (tmp_path / "fit" / "0.state").write_bytes(pack(CHECKPOINTS[name]))
+    assert Checkpoints(tmp_path / "fit", (50, 3)).memories(1) == [None]
+    (tmp_path / "fit" / "0.state").write_bytes(pack(FINE))
+    assert Checkpoints(tmp_path / "fit", (50, 3)).memories(1) != [None]
+
+
+def test_drafts_of_checkpoints_go_with_the_next_fit(tmp_path):
+    saved = Checkpoints(tmp_path / "fit", (50, 3))
+    saved.save(0, FINE)
+    (tmp_path / "fit" / ".0.0123456789ab.part").write_bytes(b"half of one")
+    assert Checkpoints(tmp_path / "fit", (50, 3)).memories(1)[0]["offset"] == 0.5
+    assert [path.name for path in (tmp_path / "fit").iterdir()] == ["0.state"]
+
+
+def test_a_checkpoint_takes_no_more_memory_than_such_a_one(tmp_path):
+    (tmp_path / "fit").mkdir()
+    with (tmp_path / "fit" / "0.state").open("wb") as file:
+        file.write(pack(FINE))
+        file.truncate(1 << 40)  # most of it in no block of the disk
+    assert Checkpoints(tmp_path / "fit", (50, 3)).memories(1) == [None]
 
 
 class Bomb:

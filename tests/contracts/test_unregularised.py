@@ -207,7 +207,9 @@ def test_a_limit_is_told_without_a_bound():
     X = np.linspace(-3.0, 3.0, 40)[:, None]
     y = np.where(X[:, 0] > 0, 1, -1)
     y[[19, 20]] = y[[20, 19]]  # all but separable, which takes many steps
-    with pytest.warns(ConvergenceWarning, match="nothing is proved .* Raise max_iter .* or give a finite C"):
+    with pytest.warns(
+        ConvergenceWarning, match="nothing is proved .* Allow more by max_iter .* or give a finite C"
+    ):
         model = train(X, y, loss="logistic", C=np.inf, max_iter=1)
     assert model.certificate.bound == 0
     task = overlapping(20)

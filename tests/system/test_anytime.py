@@ -20,6 +20,7 @@ from maxmargin.results.wording import percent
 ESTIMATORS = [LinearSVM, LogisticRegression]
 # Descent row by row does not end here; the other solvers would be done before anybody could stop them.
 SLOW = {"solver": "dual_descent"}
+LIMIT_OF_ITERATIONS = "limit of iterations was reached.* allow more by max_iter .*warm_start=True continues"
 IMPOSSIBLE = {"tol": 1e-300, "max_iter": 10**9, **SLOW}
 
 
@@ -63,13 +64,19 @@ def test_max_iter(estimator, max_iter, hard):
     X, y = hard
     y = np.minimum(y, 1)
     model = estimator(max_iter=max_iter, tol=1e-12, **SLOW)
-    with pytest.warns(
-        maxmargin.ConvergenceWarning, match="reached max_iter.*warm_start=True continues"
-    ) as seen:
+    with pytest.warns(maxmargin.ConvergenceWarning, match=LIMIT_OF_ITERATIONS) as seen:
         model.fit(X, y)
     check_usable(model, X, y)
     assert model.n_iter_ == max_iter
     assert f"within {percent(model.certificate_.relative_gap)}" in str(seen[0].message)
+
+
+def test_a_limit_of_the_solver_s_own_is_not_blamed_on_max_iter(hard):
+    X, y = hard
+    model = LinearSVM(solver="gradient_descent", tol=1e-13)
+    with pytest.warns(maxmargin.ConvergenceWarning, match=LIMIT_OF_ITERATIONS):
+        model.fit(X[:30], y[:30])
+    assert model.max_iter is None
 
 
 def test_the_warning_is_ours_and_scikit_learns(hard):

@@ -131,8 +131,8 @@ def test_a_missed_goal_is_a_sentence_and_the_model_is_kept(said):
     assert "after 1 iteration\n" in out
     assert err.startswith("maxmargin: warning: the model is within ")
     assert err.endswith(
-        " % of the optimum, not within the 0.01 % asked for by --tol: the number of iterations reached "
-        "--max-iter. Scale the columns to similar ranges, lower --C, or raise --max-iter.\n"
+        " % of the optimum, not within the 0.01 % asked for by --tol: the limit of iterations was reached. "
+        "Scale the columns to similar ranges, lower --C, or allow more by --max-iter.\n"
     )
     assert err.count("\n") == 1
     assert load_model("cells.model").n_iter == [1]

@@ -120,7 +120,7 @@ def test_a_missed_goal_and_one_class(said, cells, folder):
     effort = ("--max-iter", "1", "--solver", "interior_point")
     code, _, err = said("train", "cells.csv", "--memory", "20GB", *effort)
     assert code == 1
-    assert "raise --max-iter" in " ".join(err.split())
+    assert "allow more by --max-iter" in " ".join(err.split())
     Path("one.csv").write_text("a,y\n1,0\n2,0\n")
     code, _, err = said("train", "one.csv", "--memory", "20GB")
     assert code == 2

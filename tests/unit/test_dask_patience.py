@@ -3,7 +3,7 @@
 import asyncio
 import math
 import time
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -40,7 +40,8 @@ class Cluster:
         self.answer = answer
         while self.unanswered:
             what, arguments = self.unanswered.pop()
-            asyncio.run(what(*arguments))
+            with ThreadPoolExecutor(1) as other_thread:  # this one may have an event loop of its own
+                other_thread.submit(asyncio.run, what(*arguments)).result()
 
     async def run(self, function, workers, on_error):
         return dict.fromkeys(workers, self.answer)

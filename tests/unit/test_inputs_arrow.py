@@ -154,6 +154,14 @@ def test_the_index_of_a_frame_is_no_column(tmp_path):
     assert load_data(by_id, label="id").y.tolist() == ["u", "v", "u"]
 
 
+@pytest.mark.parametrize("told", [b"[" * 100_000, b"{", b"\xff", b'{"index_columns": 3}', b"[" * 3_000_000])
+def test_what_pandas_is_said_to_have_kept_may_be_anything(told):
+    table = pa.table({"x": [1.0, 2], "y": [0, 1]}).replace_schema_metadata({b"pandas": told})
+    assert load_data(table).feature_names == ("x",)
+    with pytest.raises(FileFormatError, match="what it says about itself .* is damaged"):
+        load_data(table.replace_schema_metadata({b"maxmargin": told}))
+
+
 def test_tables_without_columns_or_rows():
     with pytest.raises(FileFormatError, match="the Table: the table has no columns"):
         load_data(pa.table({}))

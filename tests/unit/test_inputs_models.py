@@ -212,7 +212,7 @@ def test_a_newer_version_says_so(model):
         (b'"coef"', b'"cow"', 'the array "cow" is missing'),
         (b'"coef"', b'"coef", "coef"', "model.json"),
         (b'"hinge"', b'"\xff"', "model.json: 'utf-8' codec"),
-        (b'"hinge"', b"[" * 100000 + b"]" * 100000, "model.json: maximum recursion depth"),
+        (b'"hinge"', b"[" * 100000 + b"]" * 100000, "model.json: it is nested too deeply"),
     ],
 )
 def test_damaged_descriptions(model, old, new, reason):

@@ -17,9 +17,16 @@ from damage import memory_bounded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maxmargin import train
+from maxmargin import report, train
 from maxmargin.cli.program import main
-from maxmargin.errors import FileFormatError, InvalidInput, InvalidParameter, MissingFile, UnreadableFile
+from maxmargin.errors import (
+    FileFormatError,
+    InvalidInput,
+    InvalidParameter,
+    MaxMarginError,
+    MissingFile,
+    UnreadableFile,
+)
 from maxmargin.inputs import drafts
 from maxmargin.inputs.drafts import remove_dead_drafts
 from maxmargin.inputs.growing_array import GrowingArray
@@ -296,6 +303,20 @@ def folder(tmp_path):
     return tmp_path / "rows"
 
 
+@pytest.mark.parametrize("name", ["zero\0byte", "n" * 300, "half\ud800", "deep/" * 2_000])
+def test_names_that_no_file_system_takes_are_refused(tmp_path, name):
+    model = train(X, Y)
+    for refused in (
+        lambda: store_batches([(X, Y)], f"{tmp_path}/{name}"),
+        lambda: open_store(f"{tmp_path}/{name}"),
+        lambda: train(f"{tmp_path}/{name}"),
+        lambda: report(model, X, Y, path=f"{tmp_path}/{name}"),
+    ):
+        with pytest.raises(MaxMarginError):
+            refused()
+    assert names_in(tmp_path) == []
+
+
 def test_a_folder_without_rows_is_named(tmp_path):
     assert not is_row_store(tmp_path)
     with pytest.raises(MissingFile, match=r"holds no stored rows: there is no rows\.json in it"):
@@ -345,6 +366,7 @@ def test_a_changed_byte_is_found_by_check(folder):
         {"encoding": 7},
         {"encoding": {"has_names": True, "columns": [{"name": "a"}]}},
         {"n_rows": float("inf")},
+        {"classes": [1.5, 2.5, float("inf")], "label_type": "<f8"},
         {"n_rows": 10.0},
         {"n_rows": True},
         {"n_rows": 0},
@@ -369,7 +391,7 @@ def test_a_changed_byte_is_found_by_check(folder):
 )
 def test_a_description_that_does_not_fit_is_refused(folder, change):
     fields = json.loads((folder / "rows.json").read_text())
-    (folder / "rows.json").write_text(json.dumps(fields | change))
+    (folder / "rows.json").write_text(json.dumps(fields | change).replace("Infinity", "1e400"))
     with memory_bounded(4_000_000), pytest.raises(FileFormatError, match="store the rows again") as refused:
         open_store(folder)
     assert len(str(refused.value)) < 400 + len(str(folder))
@@ -391,6 +413,12 @@ def test_a_description_without_something_says_what(folder):
 def test_a_description_that_is_none_is_refused(folder, content):
     (folder / "rows.json").write_bytes(content)
     with pytest.raises(FileFormatError):
+        open_store(folder)
+
+
+def test_a_description_of_nothing_but_parts_takes_no_memory_for_them(folder):
+    (folder / "rows.json").write_bytes(b"[" + b"[]," * 3_000_000 + b"0]")
+    with memory_bounded(40_000_000), pytest.raises(FileFormatError, match="it has too many parts"):
         open_store(folder)
 
 

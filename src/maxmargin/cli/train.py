@@ -264,7 +264,7 @@ def warn(model: LinearModel, voice: Voice) -> int:
     if model.warning() is None or model.status is None or model.certificate is None:
         return MISSED if model.uncalibrated else DONE
     advice = {
-        Status.MAX_ITER: "Scale the columns to similar ranges, lower --C, or raise --max-iter.",
+        Status.MAX_ITER: "Scale the columns to similar ranges, lower --C, or allow more by --max-iter.",
         Status.MAX_TIME: "Raise --max-time.",
         Status.STALLED: "Scale the columns to similar ranges, or raise --tol.",
     }.get(model.status, "Train again.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from maxmargin.errors import FileFormatError, InvalidParameter
 from maxmargin.inputs.column_roles import Feature, Header, Roles, assign_roles, ways_out
 from maxmargin.inputs.encode_table import encode_table
+from maxmargin.inputs.plain_arrays import parsed_json
 from maxmargin.inputs.saved_columns import ABOUT, About, about_from, remembered
 from maxmargin.inputs.settings import ReadSettings
 from maxmargin.inputs.table_columns import FoundColumns, RowRefusal, TextColumn, category_text
@@ -139,7 +139,7 @@ def by_memory(settings: ReadSettings, about: About | None, names: list[str]) -> 
 def without_index(schema: Any, settings: ReadSettings) -> list[int]:
     """Return the columns but those that pandas made of an index, unless they are asked for."""
     try:
-        stored = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
+        stored = parsed_json((schema.metadata or {})[b"pandas"])["index_columns"]
         names = {name for name in stored if isinstance(name, str)}
     except (KeyError, TypeError, ValueError):
         names = set()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from maxmargin.errors import InvalidParameter, MissingFile, UnreadableFile
-from maxmargin.inputs.drafts import draft_file, remove_dead_drafts
+from maxmargin.inputs.drafts import create_draft, draft_of, remove_dead_drafts
 
 __all__ = ["replacing"]
 
@@ -50,9 +50,9 @@ def replacing(
             return
         kept = kept_permissions(target, path) if follow_link else None
         remove_dead_drafts(target)
-        draft, descriptor = draft_file(target, mode if kept is None else 0o600)
-        try:
-            with open(descriptor, "wb") as file:
+        draft = draft_of(target)
+        try:  # from before the file is there: Ctrl-C may come at any time
+            with open(create_draft(draft, mode if kept is None else 0o600), "wb") as file:
                 yield file
                 file.flush()
                 if wait_for_disk:

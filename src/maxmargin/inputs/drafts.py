@@ -15,7 +15,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["Draft", "draft_file", "remove_dead_drafts", "take_place"]
+__all__ = ["Draft", "create_draft", "draft_of", "remove_dead_drafts", "take_place"]
 
 _HERE, _EXCHANGE = -100, 2  # of renameat2: paths count from the current folder, and both stay
 _LONGEST = 50  # letters of a name that a longer one begins with; a file system takes 255 bytes
@@ -33,7 +33,7 @@ class Draft:
     """
 
     def __init__(self, target: Path, mode: int) -> None:
-        self.folder = _draft_of(target)
+        self.folder = draft_of(target)
         self._descriptor = -1
         while self._descriptor < 0:
             self.folder.mkdir(mode, exist_ok=True)
@@ -45,17 +45,17 @@ class Draft:
         os.close(self._descriptor)
 
 
-def draft_file(target: Path, mode: int) -> tuple[Path, int]:
-    """Return a new file beside the one that it will become, and a descriptor to be held until then."""
+def create_draft(draft: Path, mode: int) -> int:
+    """Create the file of a draft; return a descriptor to be held until it has its name."""
     while True:
-        path = _draft_of(target)
         # Not tempfile: its files are private, and the result should have the usual permissions.
-        descriptor = _locked(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), path)
+        descriptor = _locked(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), draft)
         if descriptor >= 0:
-            return path, descriptor
+            return descriptor
 
 
-def _draft_of(target: Path) -> Path:
+def draft_of(target: Path) -> Path:
+    """Return a new name beside the one that a draft will have in the end."""
     return target.with_name(f"{_beginning(target)}{secrets.token_hex(6)}.part")
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import maxmargin._core as _core
-from maxmargin.inputs.plain_arrays import UNREADABLE, array_in, entries_of, entry
+from maxmargin.inputs.plain_arrays import UNREADABLE, array_in, entries_of, entry, parsed_json
 from maxmargin.inputs.untouched import is_untouched, note_of, sign
 from maxmargin.rows.waiting import results_of
 
@@ -95,7 +95,7 @@ class MappedArchive:
         with damage_told():
             self.members = entries_of(zipfile.ZipFile(cast(BinaryIO, mapping)), len(self.whole))
             text = checked(self.whole, self.members[DESCRIPTION], 1).tobytes()
-            self.description: dict[str, Any] = json.loads(text)
+            self.description: dict[str, Any] = parsed_json(text)
             names = self.description["arrays"]
             if sorted([*(f"{name}.npy" for name in names), DESCRIPTION]) != sorted(self.members):
                 raise DamagedArchive("its entries are not those of its description")

@@ -36,7 +36,7 @@ def memory_to_fit(path: Path, settings: ReadSettings) -> int:
         with open_source(path) as source:
             format = settings.format or find_format(source.head, path)
             return int(_estimates(format, path, source))
-    except (OSError, MaxMarginError, zipfile.BadZipFile):
+    except (OSError, ValueError, MaxMarginError, zipfile.BadZipFile):
         return 0
 
 

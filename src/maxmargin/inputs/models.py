@@ -36,7 +36,7 @@ from maxmargin.inputs.plain_arrays import (
     entries_of,
     entry,
     has_only_letters,
-    refuse_constant,
+    parsed_json,
 )
 from maxmargin.inputs.source import read_file
 
@@ -156,7 +156,7 @@ def read_description(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
     """Return the checked content of model.json."""
     text = read_entry(archive, DESCRIPTION, path)
     try:
-        description = from_json(json.loads(text, parse_constant=refuse_constant))
+        description = from_json(parsed_json(text))
     except (ValueError, RecursionError) as error:
         raise damaged(path, f"{DESCRIPTION}: {error}") from None
     if not isinstance(description, dict) or description.get("format") != FORMAT:

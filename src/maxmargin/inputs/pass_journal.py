@@ -54,6 +54,8 @@ class PassJournal:
     ----------
     folder : OwnFolder
         Where journal and vectors are.
+    most_bytes : int
+        What the entry of a pass takes at most: a file, with holes for instance, may say any length.
 
     Attributes
     ----------
@@ -63,8 +65,9 @@ class PassJournal:
         Why such passes could not be used; empty where nothing is wrong.
     """
 
-    def __init__(self, folder: OwnFolder) -> None:
+    def __init__(self, folder: OwnFolder, most_bytes: int) -> None:
         self.folder = folder
+        self._most_bytes = most_bytes
         self.damage = ""
         for name in folder.names():
             folder.check(name)
@@ -97,6 +100,8 @@ class PassJournal:
             length = packed_length(self._read(self._end, HEADER_BYTES))
             if self._end + length > size:
                 break
+            if length > self._most_bytes:
+                raise DamagedFile("a pass is longer than any")
             unpack(self._read(self._end, length))
             self._known.append((self._end, length))
             self._end += length
@@ -199,8 +204,8 @@ class PassJournal:
         os.close(self._descriptor)
 
 
-def open_journal(path: Path) -> PassJournal | None:
-    """Return the journal of a fit, in a folder of a folder; None where there cannot be one.
+def open_journal(path: Path, shape: tuple[int, int]) -> PassJournal | None:
+    """Return the journal of a fit to rows and columns; None where there cannot be one.
 
     That is where the folder cannot be written to, or where another process is at the same fit. What is not
     this user's own is left alone, and a warning says so.
@@ -208,7 +213,10 @@ def open_journal(path: Path) -> PassJournal | None:
     try:
         fits = OwnFolder(path.parent)
         remove_dead_drafts(path.parent / SCRATCH)
-        return PassJournal(OwnFolder(path, inside=fits))
+        n_rows, n_columns = shape
+        # Sums over pairs of columns, and checksums of blocks, of one row each at the least.
+        most_bytes = 1_000_000 + 64 * (n_columns + 2) ** 2 + 64 * n_rows
+        return PassJournal(OwnFolder(path, inside=fits), most_bytes)
     except NotOwn as error:
         warn_caller(
             UserWarning(

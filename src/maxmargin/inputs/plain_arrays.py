@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import io
+import json
 import math
 import struct
 import zipfile
@@ -27,10 +28,11 @@ __all__ = [
     "entry",
     "has_only_letters",
     "layout_of",
-    "refuse_constant",
+    "parsed_json",
 ]
 
 KINDS = "biufU"  # truth values, whole numbers, floats, text
+_MOST_PARTS = 2_000_000  # lists and objects of a description; each takes some hundred bytes of memory
 NUMPY_HEADER_BYTES = 4096  # far more than a plain type and a shape take
 
 # What the zipfile module raises for archives that are not as they should be.
@@ -134,6 +136,24 @@ def has_only_letters(array: NDArray[Any]) -> bool:
     return largest <= 0x10FFFF and not ((points >= 0xD800) & (points < 0xE000)).any()
 
 
-def refuse_constant(name: str) -> None:
+def parsed_json(text: str | bytes) -> Any:
+    """Return what a text says; ValueError where it is no JSON, or takes far more memory than its bytes."""
+    content = text.encode() if isinstance(text, str) else text
+    if content.count(b"[") + content.count(b"{") > _MOST_PARTS:
+        raise ValueError("it has too many parts")
+    try:
+        return json.loads(text, parse_float=_finite, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"{digits[:60]} is beyond floating point")
+    return number
+
+
+def _refuse_constant(name: str) -> None:
     """Refuse NaN and Infinity, which Python's JSON reader takes and the standard does not have."""
     raise ValueError(f"{name} is not JSON")

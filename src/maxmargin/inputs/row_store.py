@@ -13,7 +13,6 @@ A folder appears whole or not at all: it is written under another name and renam
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 from collections.abc import Iterator
@@ -29,7 +28,7 @@ from numpy.typing import NDArray
 
 from maxmargin.errors import FileFormatError, MissingFile, UnreadableFile
 from maxmargin.inputs.mapped_archive import crc32_of
-from maxmargin.inputs.plain_arrays import NUMPY_HEADER_BYTES, has_only_letters, layout_of, refuse_constant
+from maxmargin.inputs.plain_arrays import NUMPY_HEADER_BYTES, has_only_letters, layout_of, parsed_json
 from maxmargin.results.encoding import Encoding
 from maxmargin.results.wording import Readable, plural
 from maxmargin.rows.cores import resolve_jobs
@@ -167,7 +166,7 @@ class RowStore(Readable):
 
 def is_row_store(path: str | os.PathLike[str]) -> bool:
     """Return whether the path is a folder of stored rows."""
-    return (Path(path) / INDEX).is_file()
+    return os.path.isfile(os.path.join(path, INDEX))
 
 
 def open_store(folder: str | os.PathLike[str]) -> RowStore:
@@ -189,15 +188,15 @@ def open_store(folder: str | os.PathLike[str]) -> RowStore:
     """
     place = Path(folder)
     path = place / INDEX
-    if not path.exists():
+    if not os.path.exists(path):
         raise MissingFile(f"{place} holds no stored rows: there is no {INDEX} in it")
     with _reading(path) as file:
         if os.fstat(file.fileno()).st_size > LARGEST_INDEX:
             raise _damaged("the file is too large for a description of rows", path)
         content = file.read()
     try:
-        fields = json.loads(content, parse_constant=refuse_constant)
-    except (ValueError, RecursionError) as error:
+        fields = parsed_json(content)
+    except ValueError as error:
         raise _damaged(f"not a description of stored rows: {error}", path) from None
     if not isinstance(fields, dict) or fields.get("format") != FORMAT:
         raise _damaged("not a description of stored rows", path)
@@ -208,7 +207,9 @@ def open_store(folder: str | os.PathLike[str]) -> RowStore:
         store = _store_from(fields, place)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
         # Among them InvalidInput, of an encoding that is none.
-        what = str(error) if isinstance(error, ValueError) else f"it lacks {_in_few_letters(error)}"
+        what = "a part of it is of another kind"
+        if isinstance(error, ValueError | LookupError):
+            what = str(error) if isinstance(error, ValueError) else f"it lacks {_in_few_letters(error)}"
         raise _damaged(f"not a description of stored rows: {what}", path) from None
     _check_arrays(store, path)
     return store

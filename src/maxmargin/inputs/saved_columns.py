@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.errors import FileFormatError, InvalidInput
+from maxmargin.inputs.plain_arrays import parsed_json
 from maxmargin.results.data import Data
 from maxmargin.results.encoding import Encoding
 
@@ -59,7 +60,7 @@ def about_to(data: Data, label_column: str | None = None, weight_column: str | N
 def about_from(text: str | bytes, source: str) -> About:
     """Return what a file remembers; what is not that is an error."""
     try:
-        found = json.loads(text)
+        found = parsed_json(text)
         about = About(*(found[name] for name in About._fields))
         encoding = None if about.encoding is None else Encoding.from_fields(about.encoding)
         is_possible = (

@@ -71,8 +71,9 @@ class StoreWriter:
         remove_dead_drafts(self._target)
         try:
             self._locked = Draft(self._target, self._mode)
-        except OSError as error:
-            raise UnreadableFile(f"{self._target} cannot be written: {error.strerror or error}") from error
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise UnreadableFile(f"{self._target} cannot be written: {why}") from error
         self._draft = self._locked.folder
         return self
 
@@ -225,9 +226,10 @@ def _described(path: Path, checksum: int) -> dict[str, int]:
 
 def check_folder(target: Path) -> None:
     """Refuse a folder that is somebody's, or that cannot be made."""
-    if not target.parent.is_dir():
+    # os.path takes names that no file system does for names of nothing.
+    if not os.path.isdir(target.parent):
         raise MissingFile(f"{target} cannot be written: there is no folder {target.parent}")
-    if target.exists() and not is_row_store(target) and (not target.is_dir() or any(target.iterdir())):
+    if os.path.exists(target) and not is_row_store(target) and (not target.is_dir() or any(target.iterdir())):
         raise InvalidParameter(f"{target} exists and holds no stored rows; give the name of a new folder")
 
 

@@ -186,9 +186,9 @@ def _subtitle(evidence: Evidence, fingerprint: Fingerprint) -> str:
 
 def _check_place(target: pathlib.Path) -> None:
     """Refuse what cannot end well before any work is done."""
-    if target.is_dir():
+    if os.path.isdir(target):
         raise UnreadableFile(f"{target} is a folder; a file is expected")
-    if not target.parent.is_dir():
+    if not os.path.isdir(target.parent):
         raise MissingFile(f"{target} cannot be written: there is no folder {target.parent}")
     try:
         import jinja2  # noqa: F401 - only whether it is there

@@ -19,7 +19,7 @@ class Status(Enum):
     """Why a solver stopped; the value is the sentence shown to the user."""
 
     SOLVED = "the certified gap reached the tolerance"
-    MAX_ITER = "the number of iterations reached max_iter"
+    MAX_ITER = "the limit of iterations was reached"
     MAX_TIME = "the time reached max_time"
     STOPPED = "watch asked to stop"
     INTERRUPTED = "it was interrupted"

@@ -209,8 +209,8 @@ def _refuse_extremes(problem: Problem) -> None:
     if largest <= _LARGEST_SQUARE:
         told = f"the squared lengths of the rows of X times their costs add up to {total:.1e}"
     raise InvalidInput(
-        f"{told}: beyond {_LARGEST_SQUARE:.0e} double precision has no digits left for the optimum. Scale the "
-        "columns, for example to the range [-1, 1]."
+        f"{told}: beyond {_LARGEST_SQUARE:.0e} double precision has no digits left for the optimum. Scale "
+        "the columns, for example to the range [-1, 1]."
     )
 
 
@@ -270,10 +270,12 @@ def _take_steps(loop: _Loop, state: Any) -> Status:
         if loop.token.poll():
             return Status.MAX_TIME
         if loop.certificate_is_due(step):
+            before = loop.best.certificate().relative_gap
             asked_to_stop = loop.check(state, step.relative_gap)
             proof = loop.best.certificate()
             is_the_end = proof.is_rounding or proof.relative_gap <= _ALL_DIGITS or step.is_exhausted
-            if proof.relative_gap <= loop.limits.tol and (is_the_end or not step.goes_on):
+            may_gain = step.goes_on and proof.relative_gap <= 0.5 * before
+            if proof.relative_gap <= loop.limits.tol and (is_the_end or not may_gain):
                 return Status.SOLVED
             if is_the_end:
                 return Status.STALLED

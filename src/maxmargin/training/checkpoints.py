@@ -17,6 +17,7 @@ from maxmargin.inputs.packed_records import pack, unpack
 __all__ = ["Checkpoints"]
 
 LARGEST_SHARE = 0.05  # of the time may go into saving
+_DRAFT = ".part"
 
 
 class Checkpoints:
@@ -37,6 +38,7 @@ class Checkpoints:
     def __init__(self, path: Path, shape: tuple[int, int]) -> None:
         self._path = path
         self._shapes = {"alpha": shape[:1], "w": shape[1:], "offset": ()}
+        self._most_bytes = 8 * sum(shape) + 4_096  # the numbers, and what describes them
         self._next = 0.0
 
     def _folder(self) -> OwnFolder:
@@ -48,6 +50,9 @@ class Checkpoints:
             return [None] * count
         try:
             folder = self._folder()
+            for name in folder.names():
+                if name.endswith(_DRAFT):  # of a process that was killed, or of one that can do without
+                    folder.remove(name)
         except OSError:
             return [None] * count
         return [self._load(folder, f"{k}.state") for k in range(count)]
@@ -55,7 +60,8 @@ class Checkpoints:
     def _load(self, folder: OwnFolder, name: str) -> dict[str, Any] | None:
         try:
             with os.fdopen(folder.open(name, os.O_RDONLY), "rb") as file:
-                found = unpack(file.read())
+                content = file.read(self._most_bytes + 1)
+            found = unpack(content) if len(content) <= self._most_bytes else None
         except OSError:  # DamagedFile too
             return None
         return found if self._is_usable(found) else None
@@ -65,6 +71,7 @@ class Checkpoints:
         return (
             isinstance(memory, dict)
             and memory.keys() == self._shapes.keys()
+            and all(isinstance(part, np.ndarray | float) for part in memory.values())
             and all(np.shape(memory[name]) == shape for name, shape in self._shapes.items())
             and all(np.asarray(part).dtype == np.float64 for part in memory.values())
             and all(bool(np.isfinite(part).all()) for part in memory.values())
@@ -76,7 +83,7 @@ class Checkpoints:
         if began < self._next:
             return
         with suppress(OSError):
-            folder, draft = self._folder(), f".{k}.{secrets.token_hex(6)}.part"
+            folder, draft = self._folder(), f".{k}.{secrets.token_hex(6)}{_DRAFT}"
             try:
                 with os.fdopen(folder.open(draft), "wb") as file:
                     file.write(pack(memory | {"offset": float(memory["offset"])}))

@@ -344,10 +344,10 @@ class LinearModel:
             return f"{proof}: {status.value}. {advice}"
         action = _ADVICE.get(status, "Fit again with warm_start=True to continue from here.")
         reached = f"the model is within {percent(proof.relative_gap)} of the optimum"
+        if proof.bound <= 0:
+            reached = "nothing is proved about how far the model is from the optimum"
         if self.C is not None and math.isinf(self.C):
             action = _ADVICE_UNREGULARISED.get(status, action)
-            if proof.bound <= 0:
-                reached = "nothing is proved about how far the model is from the optimum"
         return f"{reached}, not the {chosen_percent(self.tol)} asked for by tol: {status.value}. {action}"
 
 
@@ -359,7 +359,7 @@ def _logistic_logs(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 _ADVICE = {
-    Status.MAX_ITER: "Scale the columns to similar ranges, lower C, or raise max_iter "
+    Status.MAX_ITER: "Scale the columns to similar ranges, lower C, or allow more by max_iter "
     "(warm_start=True continues from here).",
     Status.MAX_TIME: "Raise max_time (warm_start=True continues from here).",
     Status.STALLED: "Scale the columns to similar ranges, or raise tol.",
@@ -374,7 +374,7 @@ _ADVICE_EXACT = {
     Status.STALLED: "Centre and scale the columns, and leave out those that are nearly combinations of others.",
 }
 _ADVICE_UNREGULARISED = {
-    Status.MAX_ITER: "Raise max_iter (warm_start=True continues from here), or give a finite C.",
+    Status.MAX_ITER: "Allow more by max_iter (warm_start=True continues from here), or give a finite C.",
     Status.STALLED: "Leave out columns that are nearly combinations of others, or give a finite C.",
 }
 

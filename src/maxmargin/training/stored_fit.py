@@ -124,7 +124,11 @@ def _fit_by_passes(
     condensed: int | None,
 ) -> LinearModel:
     """Fit with everything on disk, and a journal of the passes."""
-    journal = None if memories else open_journal(_folder_of(store, settings, costs))
+    journal = (
+        None
+        if memories
+        else open_journal(_folder_of(store, settings, costs), (store.n_rows, store.n_columns))
+    )
 
     def fit(settings: Settings) -> LinearModel:
         rows = DiskRows(store, threads=settings.threads, condensed_bytes=condensed, journal=journal)
