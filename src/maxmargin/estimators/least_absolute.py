@@ -54,7 +54,7 @@ class LeastAbsoluteClassifier(ExactEstimator):
     >>> model.coef_.round(6).tolist(), bool(abs(model.intercept_[0]) < 1e-9)
     ([[1.0]], True)
     >>> print(model.certificate_)
-    within rounding (1e-13 %) of the optimum (objective 7, bound 7), by the dual linear program
+    at the optimum (objective 7, bound 7), by the dual linear program
     """
 
     _loss: ClassVar[str] = "absolute"
