@@ -44,6 +44,7 @@ from maxmargin.errors import ConvergenceWarning, MaxMarginError, NoFiniteOptimum
 from maxmargin.results.wording import percent
 
 SECONDS_OF_A_PROBLEM = 60  # of processor time; far more than any takes
+SECONDS_OF_AN_OPTIMUM = 20  # of processor time, in 150 digits; beyond, it stays unknown
 SECONDS_OF_SILENCE = 600  # of the clock: a deadlock
 BITS = 530  # 159 digits
 mp.prec = BITS
@@ -118,6 +119,7 @@ class Exact:
         self.best: mpf | None = None  # the smallest value of any point that was looked at
         self.lower: mpf | None = None  # a value that no point is below, if one was proved
         self.is_solved = False
+        self._until = 0.0
         self._start: list[mpf] = [mpf(0)] * self.width
         self._note(self._start)
 
@@ -154,6 +156,7 @@ class Exact:
 
     def solve(self) -> None:
         """Find the optimum by damped Newton steps from the best point; `best`, `lower`, `is_solved` tell."""
+        self._until = time.process_time() + SECONDS_OF_AN_OPTIMUM
         sizes = [abs(x) for row in self.rows for x in row if x] or [mpf(1)]
         wide = int(mp.log(1 + max(self.cost) * max(sizes) ** 2, 2) + 2 * mp.log(max(sizes) / min(sizes), 2))
         with mp.workprec(BITS + wide):
@@ -205,6 +208,8 @@ class Exact:
     def _newton(self, v: list[mpf], h: mpf, most: int = 100) -> tuple[list[mpf], bool]:
         further = 2  # steps when it is solved, for the digits of the dual point
         for _ in range(most):
+            if time.process_time() > self._until:
+                return v, False
             agreements = [mp.fdot(row, v) for row in self.rows]
             slopes = [c * self._slope(m, h) for c, m in zip(self.cost, agreements, strict=True)]
             curves = [c * self._curvature(m, h) for c, m in zip(self.cost, agreements, strict=True)]

@@ -33,6 +33,9 @@ _NOTHING = np.zeros(0)
 _GROWTH = 2.0
 _FIRST_CHECK = 16.0
 _MOST_WHILE_GOING_ON = 200  # steps of a solver that goes on where another ended, unless rows are few
+_VAIN = (
+    8  # so many certificates without a gain, and the tolerance is reached: the rest of the digits is noise
+)
 _ALL_DIGITS = 1e-14  # a relative gap below which w and b have no digits to gain
 _LARGEST_SQUARE = 1e200  # its inverse, the size of the smallest optimum, has a square root and digits left
 _SLIGHTLY = 1e-4  # by which agreements may be below 1 for a longer w to mend them
@@ -113,6 +116,7 @@ class _Loop:
     grams: float = 0.0
     next_check: float = _FIRST_CHECK
     certified: int = -1  # iterations when the last certificate was made
+    n_vain: int = 0  # certificates in a row that were hardly better than the one before
     correction: float = 0.5
     cut_short: Status | None = None  # by what, if it was
 
@@ -274,7 +278,8 @@ def _take_steps(loop: _Loop, state: Any) -> Status:
             asked_to_stop = loop.check(state, step.relative_gap)
             proof = loop.best.certificate()
             is_the_end = proof.is_rounding or proof.relative_gap <= _ALL_DIGITS or step.is_exhausted
-            may_gain = step.goes_on and proof.relative_gap <= 0.5 * before
+            loop.n_vain = loop.n_vain + 1 if proof.relative_gap > 0.5 * before else 0
+            may_gain = step.goes_on and loop.n_vain < _VAIN
             if proof.relative_gap <= loop.limits.tol and (is_the_end or not may_gain):
                 return Status.SOLVED
             if is_the_end:

@@ -367,7 +367,7 @@ _ADVICE = {
 # What exact learners prove; they do not continue from where they ended.
 _EXACT_KINDS = ("lp-dual", "normal-equations", "zero-one-bound", "separation")
 _ADVICE_EXACT = {
-    Status.MAX_ITER: "Raise the limit to go on.",
+    Status.MAX_ITER: "Raise max_iter to go on.",
     Status.MAX_TIME: "Raise max_time, or leave it out.",
     Status.NODE_LIMIT: "Raise node_limit to go on.",
     Status.STOPPED: "Fit again, and let it go on.",

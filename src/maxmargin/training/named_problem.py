@@ -6,6 +6,7 @@ estimator for its settings alone, fitted or not, and asks here for the problems,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -183,7 +184,10 @@ def problems_of(rows: MemoryRows, claim: Claim, targets: Targets, weights: Array
         if several and claim.rest_weighs_one:
             factor = np.where(targets.codes == positive, factor, 1.0)
         with np.errstate(over="ignore"):
-            cost = targets.cost * factor
+            # Multiplied in the order of `make_targets`, or the last digits would state another problem.
+            cost = (1.0 if math.isinf(targets.C) else targets.C) * factor
+            if weights is not None:
+                cost *= weights
         check_largest(float(cost.max(initial=0.0)))
         problems.append(Problem(rows, targets.sign(positive), cost, claim.loss, claim.offset, targets.ridge))
     return problems
