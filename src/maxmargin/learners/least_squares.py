@@ -4,9 +4,10 @@ It is (XᵀX)⁻Xᵀy of the lifted rows (x, 1), B's formula with the generalise
 Where columns are combinations of others, or rows are fewer than columns, the smallest ‖w‖² + b² is taken: the
 offset is one of the lifted coordinates and counts.
 
-Four ways lead there. The Gram matrix of the columns, or of the rows where these are fewer, is factorised and
-its answer is refined on the rows; where it is too nearly singular for that, the rows themselves are
-factorised by reflections; where they are too many, LSQR walks there step by step.
+Five ways lead there. Few rows are solved for in whole numbers. Of more, the Gram matrix of the columns, or of
+the rows where these are fewer, is factorised and its answer is refined on the rows; where it is too nearly
+singular for that, the rows themselves are factorised by reflections; where they are too many, LSQR walks
+there step by step.
 """
 
 from __future__ import annotations

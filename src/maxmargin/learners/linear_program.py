@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from maxmargin.learners.columns import of_common_size
 from maxmargin.learners.separability import not_separable, separability_of
 from maxmargin.learners.two_classes import TwoClasses
 from maxmargin.problem import Offset, Problem
@@ -85,13 +86,13 @@ def _as_separator(task: TwoClasses, closest: ExactSolution, found: Separability)
 
 def least_violation(task: TwoClasses, found: Separability | None = None) -> ExactSolution:
     """Return the weights of least Σ max(0, 1 − agreement), the shortest of them."""
-    problem = Problem(
-        task.rows, task.sign, task.cost, "hinge", Offset("free" if task.has_offset else "none"), ridge=0.0
-    )
+    rows, power = of_common_size(task.rows)
+    offset = Offset("free" if task.has_offset else "none")
+    problem = Problem(rows, task.sign, task.cost, "hinge", offset, ridge=0.0)
     solver, plan = choose("auto", problem, _TOL)
     solution = run(problem, solver, plan, Limits(_TOL, None, None), token=task.token)
     return ExactSolution(
-        solution.coef,
+        np.ldexp(solution.coef, -power),  # agreements, and so their losses, are the same
         solution.intercept,
         solution.certificate,
         plan,

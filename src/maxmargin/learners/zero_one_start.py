@@ -6,12 +6,15 @@ circle (circle.py). The directions d that are tried are the unit vectors and the
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
-from maxmargin.errors import NoFiniteOptimum
+from maxmargin.errors import InvalidInput, NoFiniteOptimum
 from maxmargin.learners.circle import sweep
+from maxmargin.learners.columns import of_moderate_size
 from maxmargin.learners.exponential import exponential_loss
 from maxmargin.learners.hard_margin import hard_margin
 from maxmargin.learners.least_squares import least_squares
@@ -33,6 +36,12 @@ def surrogates(task: TwoClasses) -> list[tuple[Array, float]]:
 
     Where the task's token ends one early, what it had by then; Ctrl-C raises KeyboardInterrupt.
     """
+    rows, powers = of_moderate_size(task.rows)
+    found = _minima(task if rows is task.rows else replace(task, rows=rows))
+    return [(np.ldexp(w, -powers), b) for w, b in found]
+
+
+def _minima(task: TwoClasses) -> list[tuple[Array, float]]:
     squared = least_squares(task)
     found = [(squared.coef, squared.intercept)]
     try:
@@ -84,7 +93,10 @@ def widest(task: TwoClasses, right: NDArray[np.bool_]) -> tuple[Array, float] | 
     if len(chosen) == 0 or abs(int(sign.sum())) == len(sign):
         return None
     subset = TwoClasses(task.rows.subset(chosen), sign, np.ones(len(chosen)), task.has_offset, task.token)
-    found = hard_margin(subset, on_inseparable="closest")
+    try:
+        found = hard_margin(subset, on_inseparable="closest")
+    except InvalidInput:  # its weights do not fit into floats
+        return None
     _hand_on_interrupt(found.status)
     return found.coef, found.intercept
 

@@ -17,7 +17,7 @@ from maxmargin._core import Factor
 from maxmargin.rows import Array, Rows
 from maxmargin.rows.kernels import Combine, Gram, Scores
 
-__all__ = ["ColumnsOfRows", "NullSpace", "find_null_space", "largest_doubt"]
+__all__ = ["ColumnsOfRows", "NullSpace", "find_null_space"]
 
 _EPSILON = 2.0**-52
 _CONSTANT = 2.0**-44  # a column whose values differ by less than this share of their mean is constant
@@ -27,7 +27,7 @@ _NOTHING = (
 _REFINEMENTS = 2
 
 
-def largest_doubt(size: int) -> float:
+def _largest_doubt(size: int) -> float:
     """Return the pivot, of a matrix scaled to a unit diagonal, below which rounding may have made it."""
     return 64.0 * size * _EPSILON
 
@@ -159,12 +159,12 @@ def _dependent_columns(scaled: Array) -> NDArray[np.intp]:
     diagonal = np.einsum("ii->i", scaled)
     if diagonal.all():
         factor = Factor(np.ascontiguousarray(scaled))
-        if factor.ridge == 0 and factor.smallest_pivot > largest_doubt(size):
+        if factor.ridge == 0 and factor.smallest_pivot > _largest_doubt(size):
             return np.zeros(0, dtype=np.intp)
     left, lower = diagonal.copy(), np.zeros((size, size))
     for k in range(size):  # Cholesky's method, the largest pivot first
         pivot = int(left.argmax())
-        if left[pivot] <= largest_doubt(size):
+        if left[pivot] <= _largest_doubt(size):
             break
         explained = np.einsum("ij,j->i", lower[:, :k], lower[pivot, :k])
         lower[:, k] = (scaled[:, pivot] - explained) / np.sqrt(left[pivot])

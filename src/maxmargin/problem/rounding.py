@@ -52,7 +52,7 @@ def _nearest(number: Fraction) -> float:
     try:
         return float(number)
     except OverflowError:
-        return math.copysign(math.inf, number)
+        return math.inf if number > 0 else -math.inf
 
 
 @dataclass(frozen=True, eq=False)

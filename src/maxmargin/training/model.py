@@ -371,7 +371,8 @@ _ADVICE_EXACT = {
     Status.MAX_TIME: "Raise max_time, or leave it out.",
     Status.NODE_LIMIT: "Raise node_limit to go on.",
     Status.STOPPED: "Fit again, and let it go on.",
-    Status.STALLED: "Scale the columns to similar ranges.",
+    Status.STALLED: "Centre and scale the columns, and leave out those that are nearly combinations of "
+    "others.",
 }
 _ADVICE_UNREGULARISED = {
     Status.MAX_ITER: "Allow more by max_iter (warm_start=True continues from here), or give a finite C.",
