@@ -2,6 +2,7 @@
 
 import importlib.util
 import math
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +11,10 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from maxmargin import certify, train
+from maxmargin import LinearClassifier, certify, train
 from maxmargin.errors import NoFiniteOptimum
+from maxmargin.problem import Offset, Problem, examine
+from maxmargin.rows import MemoryRows
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "hold_certificates.py"
 
@@ -134,3 +137,111 @@ def test_assessments_are_judged(script):
     exact = optimum(script, LINE, SIDES)
     outcome = script.Outcome(task, 1e-4, np.array([1.5]), -3.0, replace(said, objective=2.0))
     assert "excess too large" in [kind for kind, _ in script.judge(outcome, exact)]
+
+
+# ---------------------------------------------------------------- what was false once
+
+
+def assert_true(script, task, model, tol=1e-4, *, is_reached=True):
+    """Assert that certificate and sentence of a fit hold in 150 digits, and whether it reached `tol`."""
+    said = model.certificate
+    outcome = script.Outcome(
+        task, tol, model.coef[0], float(model.intercept[0]), said, not said.relative_gap <= tol
+    )
+    assert script.judge(outcome, script.solved(outcome)) == []
+    assert (said.relative_gap <= tol) == is_reached
+
+
+def separable_rows(scale, n=40):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(n, 3))
+    return scale * X, np.where(X @ [1.0, -0.5, 0.25] > 0, 1, -1)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+@pytest.mark.parametrize(("scale", "C"), [(1e6, 1e3), (1e9, 1.0), (1.0, 1e12), (1e-9, 1.0)])
+def test_optima_that_are_tiny_beside_the_start(script, loss, scale, C):
+    X, y = separable_rows(scale)
+    assert_true(script, script.Task(X, y, None, loss, C), train(X, y, loss=loss, C=C))
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+@pytest.mark.parametrize("is_separable", [True, False])
+def test_times_in_milliseconds(script, loss, is_separable):
+    random = np.random.default_rng(1)
+    times = 1.7e12 + 3e10 * random.random((30, 1))
+    late = times[:, 0] > 1.715e12
+    y = np.where(late if is_separable else late ^ (random.random(30) < 0.2), 1, -1)
+    assert_true(script, script.Task(times, y, None, loss, 1.0), train(times, y, loss=loss))
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+@pytest.mark.parametrize("seed", range(4))
+def test_one_row_far_away(script, loss, seed):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(40, 3))
+    X[0] = 1e7
+    y = np.where(X[:, 0] + random.normal(size=40) > 0, 1, -1)
+    assert_true(script, script.Task(X, y, None, loss, 1.0), train(X, y, loss=loss))
+
+
+def test_another_solver_goes_on_where_one_ends(script):
+    """Newton ends on rows of such different costs; descent does not, and the plan tells."""
+    X = np.array([[1.15, -0.05], [0.76, -0.9], [-0.24, -0.13], [0.1, 0.34], [0.1, 0.81], [1.03, 0.14]])
+    y = np.array([1, 1, -1, -1, -1, 1])
+    weights = np.array([2e-9, 5.7e5, 1.8e-2, 7.1e3, 6.2e4, 1.6e5])
+    named = {"loss": "squared_hinge", "C": 1.5e10, "sample_weight": weights, "fit_intercept": False}
+    task = script.Task(X, y, weights, "squared_hinge", 1.5e10, offset="none")
+    model = train(X, y, **named)
+    assert_true(script, task, model)
+    alone = train(X, y, **named, solver="newton")
+    assert_true(script, task, alone, is_reached=alone.certificate.relative_gap <= 1e-4)
+    assert ("went on" in model.plans[0].reason) == (alone.certificate.relative_gap > 1e-4)
+
+
+def test_a_huge_cost_on_separable_rows(script):
+    random = np.random.default_rng(2)
+    X, y = random.normal(size=(10, 20)), np.where(random.normal(size=10) > 0, 1, -1)
+    assert_true(script, script.Task(X, y, None, "logistic", 1e22), train(X, y, loss="logistic", C=1e22))
+
+
+def test_coefficients_that_are_twice_too_long(script):
+    X, y = np.array([[-1e9], [1e9]]), np.array([-1, 1])
+    said = certify([2e-9], X, y, loss="hinge", C=1)
+    assert said.relative_excess == pytest.approx(3.0) == said.relative_gap
+    assert str(said).startswith("300 % above the optimum of its own objective")
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+@pytest.mark.parametrize("to", ["none", "penalized"])
+def test_warm_starts_across_kinds_of_offset(script, loss, to):
+    random = np.random.default_rng(3)
+    X = random.normal(size=(30, 2)) + 1.0
+    y = np.where(X[:, 0] + random.normal(size=30) > 1.5, 1, -1)
+    model = LinearClassifier(loss=loss, warm_start=True).fit(X, y)
+    assert model.intercept_[0] != 0
+    changes = {"fit_intercept": False} if to == "none" else {"penalize_intercept": True}
+    model.set_params(**changes).fit(X, y)
+    assert_true(script, script.Task(X, y, None, loss, 1.0, offset=to), model.to_model())
+    if to == "none":
+        assert model.intercept_[0] == 0
+
+
+def test_a_proof_refuses_an_offset_where_there_is_none():
+    rows = MemoryRows(LINE)
+    problem = Problem(rows, SIDES.astype(np.int8), rows.filled(1.0), "hinge", Offset("none"))
+    with pytest.raises(ValueError, match=r"without offset has the offset 0; got b=0\.5"):
+        examine(problem, np.array([1.0]), 0.5, rows.zeros())
+
+
+def test_random_problems_hold(script):
+    for number in range(12):
+        for record in script.hold(seed=77, number=number):
+            assert record.faults == []
+
+
+@pytest.mark.slow
+def test_many_random_problems_hold():
+    command = [sys.executable, SCRIPT, "--problems", "600", "--seed", "3"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout[-4000:]
