@@ -46,6 +46,7 @@ from maxmargin.results.wording import percent
 SECONDS_OF_A_PROBLEM = 60  # of processor time; far more than any takes
 SECONDS_OF_AN_OPTIMUM = 20  # of processor time, in 150 digits; beyond, it stays unknown
 SECONDS_OF_SILENCE = 600  # of the clock: a deadlock
+FAR = 100_000  # exp of minus that is 0 beside numbers of any size that doubles make
 BITS = 530  # 159 digits
 mp.prec = BITS
 
@@ -242,6 +243,8 @@ class Exact:
         return matrix
 
     def _slope(self, m: mpf, h: mpf) -> mpf:
+        if self.loss == "logistic" and abs(m) > FAR:
+            return mpf(-1 if m < 0 else 0)
         if self.loss == "logistic":
             return -1 / (1 + mp.exp(m))
         if m >= 1:
@@ -249,6 +252,8 @@ class Exact:
         return 2 * (m - 1) if self.loss == "squared_hinge" else max((m - 1) / h, mpf(-1))
 
     def _curvature(self, m: mpf, h: mpf) -> mpf:
+        if self.loss == "logistic" and abs(m) > FAR:
+            return mpf(0)
         if self.loss == "logistic":
             return 1 / ((1 + mp.exp(m)) * (1 + mp.exp(-m)))
         if m >= 1:
@@ -339,6 +344,8 @@ class Exact:
 
 
 def _softplus(x: mpf) -> mpf:
+    if abs(x) > FAR:
+        return max(x, mpf(0))
     return x + mp.log1p(mp.exp(-x)) if x > 0 else mp.log1p(mp.exp(x))
 
 

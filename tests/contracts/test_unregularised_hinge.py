@@ -346,7 +346,7 @@ def test_several_classes_are_each_against_the_rest():
 
 def test_limits_leave_an_honest_model():
     X, sign = overlapping(12, n=500, d=5, noise=0.02)
-    with pytest.warns(UserWarning, match="max_iter"):
+    with pytest.warns(UserWarning, match="limit of iterations was reached"):
         model = train(X, sign, C=np.inf, max_iter=1)
     optimum = least_loss(X, sign, np.ones(500))
     assert model.certificate.bound <= optimum <= model.certificate.objective

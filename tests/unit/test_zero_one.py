@@ -14,6 +14,7 @@ from reference.fewest_errors import fewest_errors
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from maxmargin import LinearSVM, ZeroOneClassifier, load_model, save_model
+from maxmargin._core import Stopped, StopToken
 from maxmargin.errors import ConvergenceWarning, InvalidParameter
 from maxmargin.learners import zero_one
 from maxmargin.learners.circle import sweep, sweep_exactly
@@ -253,12 +254,38 @@ def test_circles_in_floats_and_in_whole_numbers(rows):
     assert weight[u @ [np.cos(arc.angle), np.sin(arc.angle)] > 0].sum() >= arc.right
 
 
+def is_infeasible(rows):
+    return proves_infeasible(np.array(rows), StopToken())
+
+
 def test_subsystems_are_proved_without_rounding():
-    assert proves_infeasible(np.array([[1.0, 0.0], [-1.0, 1.0], [0.0, -1.0]]))
-    assert not proves_infeasible(np.array([[1.0, 0.0], [-1.0, 1.0], [0.0, 1.0]]))
-    assert not proves_infeasible(np.array([[0.1, 0.2], [-0.1, -0.2], [1.0, 1.0]]))  # a part of it is enough
-    assert proves_infeasible(np.array([[0.1, 0.3], [-0.2, -0.6]]))
-    assert not proves_infeasible(np.array([[0.1, 0.3], [-0.2, -np.nextafter(0.6, 1)]]))  # a hair apart
+    assert is_infeasible([[1.0, 0.0], [-1.0, 1.0], [0.0, -1.0]])
+    assert not is_infeasible([[1.0, 0.0], [-1.0, 1.0], [0.0, 1.0]])
+    assert not is_infeasible([[0.1, 0.2], [-0.1, -0.2], [1.0, 1.0]])  # a part of it is enough
+    assert is_infeasible([[0.1, 0.3], [-0.2, -0.6]])
+    assert not is_infeasible([[0.1, 0.3], [-0.2, -np.nextafter(0.6, 1)]])  # a hair apart
+
+
+@pytest.mark.parametrize("size", [3, 9, 10, 11, 20])
+def test_few_and_many_rows_are_proved_alike(size):
+    random = np.random.default_rng(size)
+    rows = np.round(1024 * random.normal(size=(size, size)))
+    weights = random.integers(1, 9, size).astype(float)
+    last = -weights @ rows
+    assert is_infeasible([*rows, last])
+    assert not is_infeasible([*rows, -last])
+    assert not is_infeasible([*rows, rows[0], last])  # more than one combination
+    assert not is_infeasible([*rows[:-1], last])
+    wider = np.column_stack([[*rows, last], np.append(np.zeros(size), 2.0**-40)])
+    assert not is_infeasible(wider)  # a hair apart
+
+
+def test_a_proof_of_many_rows_ends_when_told():
+    token = StopToken()
+    token.stop()
+    rows = np.round(1024 * np.random.default_rng(0).normal(size=(60, 60)))
+    with pytest.raises(Stopped):
+        proves_infeasible(np.vstack([rows, -rows.sum(axis=0)]), token)
 
 
 def test_a_wider_margin_that_gets_more_rows_right_is_counted(monkeypatch):

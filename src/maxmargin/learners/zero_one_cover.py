@@ -82,13 +82,13 @@ class Cover:
         if errors < self.errors:
             self.v, self.errors = v, errors
 
-    def add(self, subsystem: Index) -> bool:
+    def add(self, subsystem: Index, token: StopToken) -> bool:
         """Add a subsystem if it is new and proved."""
         key = np.sort(subsystem).tobytes()
         if key in self.known:
             return False
         self.known.add(key)
-        if not proves_infeasible(self.A[subsystem]):
+        if not proves_infeasible(self.A[subsystem], token):
             self.are_proved = False
             return False
         self.subsystems.append(subsystem)
@@ -207,7 +207,7 @@ def _peel(
             break
         if len(part) == 0:
             break
-        found += cover.add(left[part])
+        found += cover.add(left[part], token)
         left = np.delete(left, part)
     return found
 

@@ -73,12 +73,12 @@ def examine(
     near : float, optional
         Where to begin to look for the best offset; it is the same from anywhere, up to rounding.
     enough : float
-        A relative gap that needs no further digits.
+        A relative gap that needs no further digits; infinite where nobody is to wait for them.
     """
     if problem.offset.kind == "none" and b:
         raise ValueError(f"a problem without offset has the offset 0; got b={b!r}")
     if not problem.is_regularised and problem.loss == "hinge":
-        return examine_by_multipliers(problem, w, b, alpha, token=token)
+        return examine_by_multipliers(problem, w, b, alpha, in_whole_numbers=enough < math.inf, token=token)
     if not problem.is_regularised:
         return examine_by_decrement(problem, w, b, token=token)
     rows, sign, cost = problem.rows, problem.sign, problem.cost

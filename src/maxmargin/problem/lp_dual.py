@@ -78,7 +78,13 @@ _NEARLY = 1e-12  # a bound that is lower by more than this share of the loss is 
 
 
 def examine_by_multipliers(
-    problem: Problem, w: Array, b: float | None, alpha: Array, *, token: StopToken | None = None
+    problem: Problem,
+    w: Array,
+    b: float | None,
+    alpha: Array,
+    *,
+    in_whole_numbers: bool = True,
+    token: StopToken | None = None,
 ) -> Examination:
     """Certify the point (w, b) of the hinge without a regulariser; None takes the best offset.
 
@@ -92,7 +98,9 @@ def examine_by_multipliers(
         interval = best_offset(problem, z)
     offset = chosen_from(interval) if b is None else b
     given = np.maximum(np.where(np.isfinite(alpha), alpha, 0.0), 0.0)
-    certificate, beta = certify_by_multipliers(problem, w, offset, given, 0, z=z, token=token)
+    certificate, beta = certify_by_multipliers(
+        problem, w, offset, given, 0, z=z, in_whole_numbers=in_whole_numbers, token=token
+    )
     return Examination(w, offset, interval, beta, z, certificate)
 
 
@@ -105,6 +113,7 @@ def certify_by_multipliers(
     *,
     z: Array | None = None,
     optimum: ExactOptimum | None = None,
+    in_whole_numbers: bool = True,
     token: StopToken | None = None,
 ) -> tuple[Certificate, Array]:
     """Return what multipliers prove about the point (w, b), and those near them that prove it.
@@ -119,6 +128,8 @@ def certify_by_multipliers(
         The scores x·w, where they are known.
     optimum : ExactOptimum, optional
         Where it is known, multipliers need not prove anything.
+    in_whole_numbers : bool
+        Whether to go on without rounding errors where floats prove little, which may take seconds.
     """
     loss, rounding = total_loss(problem, w, b, least, z)
     if not 0 < loss < math.inf:
@@ -130,7 +141,7 @@ def certify_by_multipliers(
     if optimum is not None:
         proof = _proof_of(problem, optimum)
     else:
-        proof = _prove(problem, clipped, least, problem.sign * (z + b), loss, token)
+        proof = _prove(problem, clipped, least, problem.sign * (z + b), loss, in_whole_numbers, token)
     plain = certificate_of("lp-dual", loss, proof.bound, rounding + 4.0 * UNIT * proof.bound)
     residuals = {"pull": float(np.abs(proof.pull).max(initial=0.0))}
     return replace(plain, residuals=residuals), proof.beta
@@ -178,7 +189,13 @@ class _Proof:
 
 
 def _prove(
-    problem: Problem, beta: Array, least: int, agreement: Array, loss: float, token: StopToken | None
+    problem: Problem,
+    beta: Array,
+    least: int,
+    agreement: Array,
+    loss: float,
+    in_whole_numbers: bool,
+    token: StopToken | None,
 ) -> _Proof:
     """Return the multipliers near β that bound the optimum best; the loss at the point is known.
 
@@ -205,13 +222,15 @@ def _prove(
         if sum_of_all - bound <= max(_CONTENT, 4.0 * pull.rounding) * sum_of_all:
             break
     else:
-        for each in sorted(attempts, key=lambda each: -float(each.beta.sum())):
+        by_size = sorted(attempts, key=lambda each: -float(each.beta.sum()))
+        for each in by_size if in_whole_numbers else ():
             exact = _in_whole_numbers(problem, each.beta, least, agreement, token)
             if exact is not None:
                 attempts.append(exact)
                 break
     best = max(attempts, key=lambda each: each.bound)
-    if best.bound < (1.0 - _NEARLY) * loss and _is_small(problem, _MOST_WALKED, _MOST_WALKED_COLUMNS):
+    is_far = in_whole_numbers and best.bound < (1.0 - _NEARLY) * loss
+    if is_far and _is_small(problem, _MOST_WALKED, _MOST_WALKED_COLUMNS):
         optimum = optimum_of_few_rows(problem, beta, least, agreement, token)
         best = best if optimum is None else _proof_of(problem, optimum)
     return best if best.bound > 0 else replace(best, bound=0.0)

@@ -328,6 +328,9 @@ def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
     cut_short = status in (Status.MAX_TIME, Status.INTERRUPTED)  # perhaps within a step
     if cut_short:
         loop.cut_short = status
+    in_haste = cut_short and not problem.is_regularised  # whose proofs in whole numbers may take seconds
+    if in_haste:
+        enough = math.inf
     if state is not None and (cut_short or loop.certified != loop.iterations):
         point = loop.solver.point(problem, state)
         loop.best.keep(examine(problem, point.w, point.b, point.alpha, near=point.near, enough=enough))
@@ -340,6 +343,9 @@ def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
     assert dual is not None
     # One examination of both is already a fresh pass over exactly this pair.
     final = primal if primal is dual else examine(problem, primal.w, primal.b, dual.alpha, enough=enough)
+    if in_haste:  # objective and bound each hold by themselves
+        best.keep(final)
+        final = replace(final, certificate=best.certificate())
     if status in (Status.MAX_ITER, Status.STALLED) and final.certificate.relative_gap <= enough:
         status = Status.SOLVED  # no certificate had been due since the last steps
     if status is Status.SOLVED and final.certificate.relative_gap > enough:
