@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from maxmargin import LeastAbsoluteClassifier, LeastSquaresClassifier
+from maxmargin import HardMarginSVM, LeastAbsoluteClassifier, LeastSquaresClassifier
 from maxmargin._core import StopToken
 from maxmargin.problem import Offset, Problem
 from maxmargin.problem.exact_margin import exact_margin
 from maxmargin.problem.exact_program import exact_optimum
 from maxmargin.problem.exact_rows import ExactRows
+from maxmargin.problem.lp_dual import certify_by_multipliers
 from maxmargin.problem.normal_equations import exact_least_squares
 from maxmargin.problem.rounding import above, below, precise_scores
 from maxmargin.rows import MemoryRows
@@ -65,6 +66,7 @@ CASES = {
         [[-2e48, 2e48, -3e48], [0, 1e48, -2e48], [2e48, 0, -1e48], [-3e48, -3e48, 1e48]],
         [-1, 1, -1, 1],
     ),
+    "squares that vanish": ([[1e-170, 1], [2e-170, 1], [1e-170, -1]], [-1, 1, 1]),
     "18 decades": ([[2e7, 2e-11], [-1e7, 0], [-1e7, 0]], [-1, 1, -1], [0.1, 1e-6, 1e4], False),
     "far apart": (
         [[1e12], [3e12], [-1e12], [2e12], [-3e12]],
@@ -84,7 +86,17 @@ def task_of(script, name):
     return script.Task(np.array(X, dtype=float), np.array(y), weights, has_offset)
 
 
-LEARNERS = ["least squares", "least absolute", "hard margin", "hinge", "exponential", "boosting", "logistic"]
+FOUR_FIFTHS = np.array([[0.6, 0.8]])
+LEARNERS = [
+    "least squares",
+    "least absolute",
+    "hard margin",
+    "hinge",
+    "closest",
+    "exponential",
+    "boosting",
+    "logistic",
+]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -141,6 +153,25 @@ def test_labels_that_are_all_met_need_no_warning(script, learner, recwarn):
     model = estimator().fit(X, [-1, 1, 1, -1])
     assert model.certificate_.bound == 0 < model.certificate_.objective < 1e-14
     assert len(recwarn) == 0
+
+
+@pytest.mark.parametrize("least", [0, -1])
+def test_columns_whose_squares_vanish_are_not_taken_for_zeros(script, least):
+    """Without them the multipliers balance, and would prove a bound above the optimum."""
+    X, y = np.array([[1.0, 1e-170], [1.0, 0.0], [1.0, 1e-170]]), np.array([1, -1, 1])
+    task = script.Task(X, y, None, False)
+    problem = problem_of(task)
+    proof, _ = certify_by_multipliers(problem, np.array([1.0, 0.0]), 0.0, np.array([0.5, 1.0, 0.5]), least)
+    truth = script.least_absolute(task) if least else script.least_hinge(task)
+    assert Fraction(proof.bound) <= truth == 0
+
+
+def test_the_margin_of_weights_whose_squares_overflow_or_vanish():
+    for size in (1e-200, 1e200):
+        model = HardMarginSVM.from_model(
+            replace(HardMarginSVM().fit([[0.0, 0.0], [3.0, 4.0]], [0, 1]).to_model(), coef=size * FOUR_FIFTHS)
+        )
+        assert model.margin_[0] == pytest.approx(1 / size)
 
 
 # ---------------------------------------------------------------- the judge

@@ -161,6 +161,10 @@ def test_a_root_is_found_behind_and_before_the_first_step():
         assert find_root(lambda step, at=root: step - at, -root) == pytest.approx(root, rel=0.11)
 
 
+def test_a_line_search_ends_where_rounding_left_no_slope_to_follow():
+    assert 0 < find_root(lambda step: 2.0, 2.0) <= 1
+
+
 def test_rows_of_cost_0_change_nothing():
     X, sign = EASY
     cost = np.ones(len(sign))

@@ -326,13 +326,25 @@ class _Balancing:
             return beta
         return np.clip(beta - pull.room * share, self._low, self._problem.cost)
 
+    def _has_values(self, columns: NDArray[np.bool_]) -> bool:
+        """Whether there is anything but zeros in some columns of the rows that count."""
+        if not columns.any():
+            return False
+        z: Array = self._problem.rows.zeros()
+        # Factors that no columns cancel with, and so large that no product vanishes.
+        factors = np.where(columns, 2.0**600 * np.sqrt(np.arange(2, len(columns) + 2)), 0.0)
+        self._problem.rows.reduce(Scores(factors), z, token=self._token)
+        return bool((z != 0)[self._problem.cost > 0].any())
+
     def price(self, pull: _Pull) -> float:
         """Return λ √(Σ h), by which the bound falls; infinite where λR ≤ 1 is not proved."""
-        if not pull.size.any():
+        counted = pull.size > 0
+        if self._has_values(~counted[:-1]):  # so small that their squares vanish
+            return math.inf
+        if not counted.any():
             return 0.0
         if pull.gram is None:
             return math.inf
-        counted = pull.size > 0  # in other columns there is nothing but zeros
         diagonal = np.einsum("ii->i", pull.gram)
         if not (diagonal[counted] > 0).all():
             return math.inf

@@ -253,7 +253,9 @@ def find_root(slope: Callable[[float], float], first: float) -> float:
         if np.isinf(high):
             step *= 2.0
             continue
-        width = high - low
-        root = low + width * low_slope / (low_slope - high_slope)
+        width, rise = high - low, high_slope - low_slope
+        if not rise > 0:  # nothing is left of the slopes
+            break
+        root = low - width * low_slope / rise
         step = min(max(root, low + 0.1 * width), high - 0.1 * width)
     return step

@@ -184,7 +184,9 @@ class LinearModel:
     @property
     def margin(self) -> NDArray[np.float64]:
         """Margin width 1/‖θ‖ of each class; inf at θ = 0."""
-        norms = np.sqrt((self.coef**2).sum(axis=1))
+        power = np.frexp(np.abs(self.coef).max(axis=1, initial=0.0, keepdims=True))[1]
+        scaled = np.ldexp(self.coef, -power)  # so that no square overflows or vanishes
+        norms = np.ldexp(np.sqrt((scaled**2).sum(axis=1)), power[:, 0])
         with np.errstate(divide="ignore"):
             return np.asarray(1.0 / norms)
 
