@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from types import MappingProxyType
 
 from maxmargin.results.cards import card, details, verdict
@@ -73,7 +74,9 @@ class Certificate(Readable):
         >>> Certificate("duality", 10.5, 10.0).gap
         0.5
         """
-        return max(self.objective - self.bound, 0.0)
+        gap = max(self.objective - self.bound, 0.0)
+        is_short = math.isfinite(gap) and math.fsum([self.objective, -self.bound, -gap]) > 0
+        return math.nextafter(gap, math.inf) if is_short else gap  # rounded up
 
     @property
     def relative_gap(self) -> float:
@@ -86,7 +89,9 @@ class Certificate(Readable):
         """
         if self.gap == 0:
             return 0.0
-        return self.gap / self.bound if self.bound > 0 else math.inf
+        share = self.gap / self.bound if self.bound > 0 else math.inf
+        is_short = math.isfinite(share) and Fraction(share) * Fraction(self.bound) < Fraction(self.gap)
+        return math.nextafter(share, math.inf) if is_short else share
 
     @property
     def is_rounding(self) -> bool:
