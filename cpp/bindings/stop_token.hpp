@@ -70,9 +70,13 @@ class PythonStopToken final : public StopToken {
     }
 
   private:
+    // Beyond some centuries the clock's own numbers would overflow.
     static Clock::duration to_duration(double seconds) {
-        return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+        const std::chrono::duration<double> least(std::min(seconds, kLongest));
+        return std::chrono::duration_cast<Clock::duration>(least);
     }
+
+    static constexpr double kLongest = 1e9;
 
     static constexpr std::chrono::milliseconds kBetweenQuestions{50};
 

@@ -190,7 +190,7 @@ def test_losses_are_those_of_the_library():
             "train zeros.svm",
             "zeros.svm: no row has an index:value pair; give --n-columns if that",
         ),
-        ("train a.svm --class-weight 1=-2", "--class-weight must be finite and not negative; class 1"),
+        ("train a.svm --class-weight 1=-2", "--class-weight must be positive and finite; class 1"),
         ("train a.svm --intercept-scaling 2", "--intercept-scaling goes with --penalize-intercept"),
         ("train a.svm --label 1", "--label is for tables; a.svm is read as LIBSVM text, where it"),
         ("train a.svm nowhere/a.model", "nowhere/a.model cannot be written: there is no folder nowhere"),

@@ -133,6 +133,8 @@ def test_ctrl_c_in_a_search_keeps_the_best_model(said, monkeypatch):
         (f"--C auto --Cs {10**30}", "--Cs must be at most 10,000 points; got 1000"),
         ("--C auto --Cs 1,1e308", "--Cs must be between 1e-100 and 1e+100; got 1e+308"),
         ("--C 1e308", "--C must be between 1e-100 and 1e+100; got 1e+308"),
+        ("--C 1e400", "argument -c/--C: 1e400 is beyond floating point"),
+        ("--lam 1e400", "argument --lam: 1e400 is beyond floating point"),
         ("--lam 1e-308", "--lam must be such that C = 1/(lam · n) is between 1e-100 and 1e+100; got 1e-308"),
         (
             "--class-weight 1=1e308",
@@ -146,7 +148,7 @@ def test_ctrl_c_in_a_search_keeps_the_best_model(said, monkeypatch):
         ("--jobs 0", "--jobs must be a whole number other than 0"),
         ("--class-weight small", '--class-weight: expected balanced or LABEL=WEIGHT,…; found "small"'),
         ("--class-weight 7=2", '--class-weight: there is no class "7"; the classes are -1, 1'),
-        ("--class-weight 1=-2", "--class-weight must be finite and not negative; class 1.0 has -2.0"),
+        ("--class-weight 1=-2", "--class-weight must be positive and finite; class 1.0 has -2.0"),
         ("--penalize-intercept --intercept-scaling 0", "--intercept-scaling must be a positive number"),
     ],
 )
@@ -190,7 +192,14 @@ def test_the_scale_of_a_penalised_offset(said):
 
 
 @pytest.mark.parametrize(
-    "words", [f"--max-iter {10**400}", f"--jobs {10**30}", "--C auto --cv loo --jobs 9999999999"]
+    "words",
+    [
+        f"--max-iter {10**400}",
+        f"--jobs {10**30}",
+        "--C auto --cv loo --jobs 9999999999",
+        "--max-time 1e10",
+        "--max-time 1e308",
+    ],
 )
 def test_numbers_beyond_every_machine_word_are_numbers(said, words):
     assert said("train", "a.svm", *words.split())[0] == 0

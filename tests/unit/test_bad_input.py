@@ -275,7 +275,7 @@ PARAMETERS = {
     ),
     "intercept_scaling": ({"intercept_scaling": 0}, "intercept_scaling must be a positive number"),
     "class_weight name": ({"class_weight": "balance"}, "class_weight must be None, 'balanced' or a mapping"),
-    "class_weight negative": ({"class_weight": {0: -1}}, "not negative; class 0 has -1"),
+    "class_weight negative": ({"class_weight": {0: -1}}, "positive and finite; class 0 has -1"),
     "class_weight text": ({"class_weight": {1: "a"}}, "class 1 has 'a'"),
     "watch": ({"watch": 3}, "watch must be a function of the progress, or None; got watch=3"),
 }
@@ -461,6 +461,10 @@ def test_class_weights_of_zero_are_refused(estimator, zero):
 def test_what_judges_an_estimator_refuses_its_class_weights():
     with pytest.raises(InvalidParameter, match="class_weight names 5"):
         leave_one_out(LinearSVM(class_weight={5: 2.0}), X, Y)
+    with pytest.raises(InvalidParameter, match="class_weight names 5"):
+        certify(X[0], X, Y, **NAMED, class_weight={5: 2.0})
+    with pytest.raises(InvalidParameter, match="class_weight must be positive; class 1 has 0"):
+        certify(X[0], X, Y, **NAMED, class_weight={1: 0})
 
 
 @pytest.mark.parametrize("kind", ["Int64", "boolean", "category", "str"])

@@ -89,9 +89,10 @@ def strength(text: str) -> float | str:
     if text == "auto":
         return text
     try:
-        return float(text)
+        float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f'expected a number or auto, found "{text}"') from None
+    return number(text)
 
 
 def grid(text: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 import textwrap
@@ -150,11 +151,14 @@ def add_row_options(parser: Any) -> None:
 
 
 def number(text: str) -> float:
-    """Read a number."""
+    """Read a number; infinity only by its name."""
     try:
-        return float(text)
+        value = float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f'expected a number, found "{text}"') from None
+    if math.isinf(value) and any(letter.isdigit() for letter in text):
+        raise argparse.ArgumentTypeError(f"{text} is beyond floating point")
+    return value
 
 
 def whole_number(text: str) -> int:

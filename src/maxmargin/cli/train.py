@@ -270,5 +270,6 @@ def warn(model: LinearModel, voice: Voice) -> int:
     }.get(model.status, "Train again.")
     missed = f"not within the {chosen_percent(model.tol)} asked for by --tol"
     why = model.status.value.replace("max_", "--max-")
-    voice.warn(f"the model is {model.certificate.verdict}, {missed}: {why}. {advice}")
+    where = "the model is " if model.certificate.bound > 0 else ""
+    voice.warn(f"{where}{model.certificate.verdict}, {missed}: {why}. {advice}")
     return MISSED

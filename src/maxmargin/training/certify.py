@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from maxmargin._core import StopToken
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, NoFiniteOptimum
 from maxmargin.inputs.liblinear_models import LiblinearModel
+from maxmargin.labels import classes_of
 from maxmargin.losses.table import DUAL_LOSSES, LOSSES, find_loss
 from maxmargin.problem import Offset, Problem, examine
 from maxmargin.results.assessment import Assessment
@@ -22,7 +24,7 @@ from maxmargin.rows import Array, MemoryRows
 from maxmargin.rows.cores import resolve_jobs
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import Limits, run
-from maxmargin.training.costs import Targets
+from maxmargin.training.costs import Targets, check_class_weight
 from maxmargin.training.foreign_models import (
     HOW_TO_GIVE_COEFFICIENTS,
     Claim,
@@ -152,6 +154,8 @@ def certify(
     rows = MemoryRows(checked, threads=resolve_jobs(n_jobs))
     rows.norms()  # finds values that are not finite before anything else is done
     loss = check_choice("loss", claim.loss, DUAL_LOSSES)
+    if isinstance(class_weight, Mapping):
+        check_class_weight(class_weight, classes_of(labels))
     targets = targets_of(claim, labels, weights, loss, asking="certify")
     points = _points(claim, targets, checked.shape[1])
     about = _in_words(claim, weights is not None)

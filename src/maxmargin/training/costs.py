@@ -170,7 +170,7 @@ def class_weights_of(
         good = isinstance(weight, (int, float, np.number)) and np.isfinite(weight) and weight >= 0
         if not good:
             raise InvalidParameter(
-                f"class_weight must be finite and not negative; class {label!r} has {weight!r}"
+                f"class_weight must be positive and finite; class {label!r} has {weight!r}"
             )
         result[known.index(label)] = weight
     return result
