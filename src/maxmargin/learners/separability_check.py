@@ -102,7 +102,7 @@ def _adds_up_to_zero(X: Any, sign: NDArray[np.int8], found: Separability) -> boo
     whole = np.array([int(weight * scale) for weight in weights], dtype=object)
     # All rows times one power of two, so that the combination is the same.
     integers = as_integers(signed.reshape(1, -1)).reshape(signed.shape)
-    return not (whole @ integers).any()
+    return not np.dot(whole, integers).any()
 
 
 def _signed(X: Any, sign: NDArray[np.int8], found: Separability) -> Array:

@@ -62,7 +62,7 @@ def exact_margin(problem: Problem, token: StopToken) -> ExactMargin | None:
     if corral is None:
         return None
     point, unit = _combined(corral)
-    square = Fraction(int(point @ point), unit * unit)
+    square = Fraction(int(np.dot(point, point)), unit * unit)
     if square == 0:
         return None
     factor = Fraction(2 if hull.has_offset else 1)
@@ -87,7 +87,7 @@ class _Hull:
 
     def lowest(self, direction: Integers) -> tuple[tuple[int, ...], Integers]:
         """Return the point that is lowest in a direction, and the rows that make it."""
-        height = (self.rows @ direction) * self.sign
+        height = np.dot(self.rows, direction) * self.sign
         if not self.has_offset:
             row = int(np.argmin(height))
             return (row,), self.rows[row] * int(self.sign[row])
@@ -104,7 +104,7 @@ def _nearest(hull: _Hull, token: StopToken) -> _Corral | None:
         here, unit = _combined(corral)
         pair, lowest = hull.lowest(here)
         is_known = any(pair == known for known, _, _ in corral)
-        if is_known or not here.any() or unit * int(lowest @ here) >= int(here @ here):
+        if is_known or not here.any() or unit * int(np.dot(lowest, here)) >= int(np.dot(here, here)):
             return corral
         corral = [*corral, (pair, lowest, Fraction(0))]
         while True:
@@ -142,7 +142,7 @@ def _affine_minimum(points: list[Integers], token: StopToken) -> list[Fraction] 
     """Return the shares, of sum 1, of the point nearest to 0 in the affine hull of independent points."""
     stacked = np.array(points, dtype=object)
     size = len(points)
-    shares = solve_from_left(stacked @ stacked.T + 1, np.ones(size, dtype=object), token)
+    shares = solve_from_left(np.dot(stacked, stacked.T) + 1, np.ones(size, dtype=object), token)
     if shares is None:
         return None
     total = sum(shares)

@@ -139,10 +139,10 @@ class _Corner:
         if v is None:
             return None
         point, unit = _over_one_denominator(v)
-        residual = unit - table @ point
+        residual = unit - np.dot(table, point)
         others = np.where(residual > 0, cost, np.where(residual < 0, least * cost, beta))
         others[met] = 0
-        multipliers = solve_from_left(table[met], -(others @ table), token)
+        multipliers = solve_from_left(table[met], -np.dot(others, table), token)
         return None if multipliers is None else cls(point, unit, residual, multipliers, others)
 
     def rate(
@@ -156,7 +156,9 @@ class _Corner:
             return None
         whole, denominator = _over_one_denominator(direction)
         # In units in which the row that leaves moves by 1: so are the slopes.
-        return np.array([Fraction(value, denominator) for value in (table @ whole).tolist()], dtype=object)
+        return np.array(
+            [Fraction(value, denominator) for value in np.dot(table, whole).tolist()], dtype=object
+        )
 
 
 def _over_one_denominator(values: Sequence[Fraction]) -> tuple[Integers, int]:
@@ -205,7 +207,7 @@ def _optimum(
     whole, unit = _over_one_denominator(corner.beta)
     balanced = beta * unit
     balanced[met] = whole
-    if (balanced @ rows.table).any():
+    if np.dot(balanced, rows.table).any():
         return None
     multipliers = [times_power(value, rows.cost_power) / unit for value in balanced.tolist()]
     point = [Fraction(0)] * rows.table.shape[1]

@@ -64,7 +64,7 @@ class ExactRows:
     def agreements(self, w: Array, b: float) -> tuple[Integers, int]:
         """Return the agreements a·v as whole numbers, to be taken times a power of two."""
         q, power = self.point(w, b)
-        return self.table @ q, power
+        return np.dot(self.table, q), power
 
     def shortfalls(self, w: Array, b: float) -> tuple[Integers, int]:
         """Return 1 − a·v in the same way."""
@@ -75,7 +75,7 @@ class ExactRows:
 
     def total(self, values: Integers, power: int) -> Fraction:
         """Return Σ c·value, of values that are to be taken times 2^power."""
-        return times_power(int(self.cost @ values), power + self.cost_power)
+        return times_power(int(np.dot(self.cost, values)), power + self.cost_power)
 
 
 def times_power(number: int, power: int) -> Fraction:

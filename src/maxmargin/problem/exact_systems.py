@@ -38,7 +38,7 @@ def solve_from_left(rows: Integers, target: Integers, token: StopToken) -> list[
         return None
     scale = math.lcm(*(weight.denominator for weight in weights))
     whole = np.array([weight.numerator * (scale // weight.denominator) for weight in weights], dtype=object)
-    return weights if bool(((whole @ rows) == target * scale).all()) else None
+    return weights if bool((np.dot(whole, rows) == target * scale).all()) else None
 
 
 def independent_columns(rows: Integers) -> NDArray[np.intp]:
@@ -92,7 +92,7 @@ def _solve(matrix: Integers, target: Integers, token: StopToken) -> list[Fractio
         if n_digits % 16 == 0 and token.poll():
             return None
         digits = np.einsum("ij,j->i", inverse, _modulo(rest)) % _PRIME
-        rest = (rest - matrix @ digits.astype(object)) // _PRIME
+        rest = (rest - np.dot(matrix, digits.astype(object))) // _PRIME
         total = total + digits.astype(object) * power
         power *= _PRIME
         n_digits += 1
@@ -146,4 +146,4 @@ def _fraction(value: int, modulus: int, limit: int) -> Fraction | None:
 def _solves(matrix: Integers, values: list[Fraction], target: Integers) -> bool:
     scale = math.lcm(*(value.denominator for value in values))
     whole = np.array([value.numerator * (scale // value.denominator) for value in values], dtype=object)
-    return bool(((matrix @ whole) == target * scale).all())
+    return bool((np.dot(matrix, whole) == target * scale).all())

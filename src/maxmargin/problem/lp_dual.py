@@ -406,13 +406,13 @@ def _in_whole_numbers(
     whole, most = both[: len(chosen)], both[len(chosen) :]
     unit = Fraction(float(cost[chosen[0]])) / int(most[0])
     n_asked = len(asked)
-    pull_of_held = whole[n_asked:] @ table[n_asked:]
+    pull_of_held = np.dot(whole[n_asked:], table[n_asked:])
     table, whole, most = table[:n_asked], whole[:n_asked], most[:n_asked]
     may_move = _by_pivots(lifted[:n_asked], room[asked])
     for _ in range(_ROUNDS):
         taken = may_move[independent_columns(table[may_move].T)]
         whole[taken] = 0
-        target = -pull_of_held - whole @ table
+        target = -pull_of_held - np.dot(whole, table)
         weights = _combined(table[taken], target, token)
         if weights is None:
             return None

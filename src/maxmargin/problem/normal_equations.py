@@ -150,19 +150,21 @@ def exact_least_squares(problem: Problem, token: StopToken | None = None) -> Exa
         chosen = rows.table[independent_columns(rows.table[:, columns].T)]
         least = min(rows.powers)
         back = np.array([1 << 2 * (power - least) for power in rows.powers], dtype=object)[:, None] * chosen.T
-        B = rows.table @ back
+        B = np.dot(rows.table, back)
     weighted = B.T * rows.cost
     # All columns of B are independent: so are the equations.
-    u = solve_from_left(weighted @ B, weighted @ np.ones(n, dtype=object), token or StopToken())
+    u = solve_from_left(np.dot(weighted, B), weighted.sum(axis=1), token or StopToken())
     if u is None:
         return None
     scale = math.lcm(*(value.denominator for value in u))
     whole = np.array([value.numerator * (scale // value.denominator) for value in u], dtype=object)
-    r = scale - B @ whole
-    if ((r * rows.cost) @ rows.table).any():  # the prime of `independent_columns` divided what it should not
+    r = scale - np.dot(B, whole)
+    if np.dot(
+        r * rows.cost, rows.table
+    ).any():  # the prime of `independent_columns` divided what it should not
         return None
     minimum = rows.total(r, 0) / scale  # Σ c r² = Σ c r, as the residuals are orthogonal to the columns
-    point = whole if back is None else back @ whole
+    point = whole if back is None else np.dot(back, whole)
     powers = zip(point.tolist(), rows.powers, strict=True)
     shortest = [times_power(value, -power) / scale for value, power in powers]
     return ExactLeastSquares(rows, minimum, shortest, len(columns))

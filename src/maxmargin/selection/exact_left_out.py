@@ -89,13 +89,13 @@ def _solve_free(
     """Return sα of every row if the split makes a feasible dual point, else None."""
     free, full = np.flatnonzero(is_free), np.flatnonzero(is_full)
     held: Any = np.where(is_full, whole.sign * whole.cost, 0)
-    pull = held[full] @ whole.X[full] if full.size else np.zeros(whole.X.shape[1], dtype=object)
+    pull = np.dot(held[full], whole.X[full]) if full.size else np.zeros(whole.X.shape[1], dtype=object)
     n = free.size
     beta = [Fraction(int(value)) for value in held]
     if n:
         by, one = whole.one.denominator, whole.one.numerator
-        matrix: Any = by * (whole.X[free] @ whole.X[free].T)
-        target: Any = one * whole.sign[free] - by * (whole.X[free] @ pull)
+        matrix: Any = by * np.dot(whole.X[free], whole.X[free].T)
+        target: Any = one * whole.sign[free] - by * np.dot(whole.X[free], pull)
         if whole.has_free_offset:
             beside, below = np.full((n, 1), by, dtype=object), np.ones((1, n), dtype=object)
             matrix = np.block([[matrix, beside], [below, 0]])
@@ -117,8 +117,8 @@ def _agreement_at(whole: _Whole, beta: list[Fraction], row: int, n_eps: float) -
     scale = math.lcm(whole.one.denominator, *(value.denominator for value in beta))
     duals: Any = np.array([int(value * scale) for value in beta], dtype=object)
     moved = np.flatnonzero(duals != 0)
-    weights = duals[moved] @ whole.X[moved] if moved.size else np.zeros(whole.X.shape[1], dtype=object)
-    z = whole.X @ weights
+    weights = np.dot(duals[moved], whole.X[moved]) if moved.size else np.zeros(whole.X.shape[1], dtype=object)
+    z = np.dot(whole.X, weights)
     one = int(whole.one * scale)
     low, high = (0, 0)
     if whole.has_free_offset:

@@ -35,7 +35,9 @@ def exact_direction(rows: SignedRows, w: Array, token: StopToken) -> Integers | 
         if len(solved) < len(integers):
             return None
         kept = np.setdiff1d(np.arange(rows.n_columns), solved)
-        target = -(integers[:, kept] @ exact[kept]) if len(kept) else np.zeros(len(integers), dtype=object)
+        target = (
+            -np.dot(integers[:, kept], exact[kept]) if len(kept) else np.zeros(len(integers), dtype=object)
+        )
         weights = solve_from_left(integers[:, solved].T, target, token)
         if weights is None:
             return None

@@ -118,7 +118,7 @@ class _Source:
         for start in range(0, len(doubtful), _ROWS_AT_ONCE):
             few = doubtful[start : start + _ROWS_AT_ONCE]
             chosen = few if among is None else among[few]
-            positive = np.flatnonzero((self.integers(chosen) @ w) > 0)
+            positive = np.flatnonzero(np.dot(self.integers(chosen), w) > 0)
             if len(positive):
                 return int(chosen[positive[0]])
         return None
@@ -165,7 +165,7 @@ class _Tableau:
     def enter(self, row: int, values: Integers) -> None:
         """Put a row into the basis, and take out the one whose weight reaches 0 first."""
         cells = self._cells
-        column = cells[:, 1:] @ values
+        column = np.dot(cells[:, 1:], values)
         leaving = self._leaving(column)
         pivot = column[leaving]
         kept = cells[leaving].copy()

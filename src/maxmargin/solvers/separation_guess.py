@@ -147,13 +147,13 @@ class _Units:
         if self.shift is None:
             return matrix
         seen = (matrix - matrix[:, -1:] * self.shift) / self.spread
-        return seen if self.mixing is None else np.asarray(seen @ self.mixing)
+        return seen if self.mixing is None else np.asarray(np.dot(seen, self.mixing))
 
     def undo(self, w: Array) -> Array:
         """Return weights for the rows as they were."""
         if self.shift is None:
             return w
-        back = (w if self.mixing is None else self.mixing @ w) / self.spread
+        back = (w if self.mixing is None else np.dot(self.mixing, w)) / self.spread
         back[-1] -= float(np.einsum("i,i->", self.shift, back))
         return np.asarray(back / np.abs(back).max(initial=1.0))
 

@@ -56,7 +56,9 @@ class SignedRows:
             lifted = [sp.csr_array(X).astype(np.float64)]
             if has_offset:
                 lifted.append(sp.csr_array(np.ones((n_rows, 1))))
-            matrix = sp.csr_array(sp.diags_array(sign.astype(np.float64)) @ sp.hstack(lifted, format="csr"))
+            matrix = sp.csr_array(
+                sp.diags_array(sign.astype(np.float64)).dot(sp.hstack(lifted, format="csr"))
+            )
             matrix.sum_duplicates()
             matrix.eliminate_zeros()
         powers = _scale_by_powers_of_two(matrix)
@@ -94,7 +96,7 @@ class SignedRows:
         if isinstance(self.matrix, np.ndarray):
             value = np.einsum("ij,j->i", self.matrix, w)
         else:
-            value = np.asarray(self.matrix @ w)
+            value = np.asarray(self.matrix.dot(w))
         size = float(np.sqrt(np.einsum("i,i->", w, w)))
         return value, (self.n_columns + 8) * _HALF_ULP * size * self.norms + _TINY * (1.0 + size)
 
@@ -127,7 +129,7 @@ def _exact_signs(rows: Array, w: Integers) -> NDArray[np.int8]:
     used = np.flatnonzero(w != 0)
     if len(used) == 0:
         return np.zeros(len(rows), dtype=np.int8)
-    products = as_integers(rows[:, used]) @ w[used]
+    products = np.dot(as_integers(rows[:, used]), w[used])
     return np.asarray((products > 0).astype(np.int8) - (products < 0).astype(np.int8))
 
 
