@@ -1,6 +1,6 @@
 """Arrays of Python's whole numbers are multiplied by np.dot.
 
-NumPy's @ of objects (2.4) corrupts memory when an exception comes out of one of its multiplications, and large
+NumPy's @ of objects corrupts memory when an exception comes out of one of its multiplications, and large
 integers look for Ctrl-C while they are multiplied: the process then ends with SIGABRT or SIGSEGV.
 """
 
