@@ -160,7 +160,9 @@ class _Units:
 
 def _mixing(few: Array) -> Array | None:
     """Return a matrix after which the rows spread as far in every direction, if they are far from that."""
-    _, sizes, directions = np.linalg.svd(few / np.sqrt(len(few)), full_matrices=False)
+    # Of the triangular factor, which has the same sizes and directions at a fraction of the time.
+    factor = np.linalg.qr(few / np.sqrt(len(few)), mode="r")
+    _, sizes, directions = np.linalg.svd(factor, full_matrices=False)
     if len(sizes) < few.shape[1] or not 1e-15 < sizes[-1] / sizes[0] < _THIN:
         return None
     return np.asarray(directions.T / sizes)
