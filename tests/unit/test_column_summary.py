@@ -79,3 +79,16 @@ def test_single_precision_is_summed_in_double():
 def test_what_is_no_matrix_is_refused():
     with pytest.raises(InvalidInput):
         summarise_columns([1.0, 2.0])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_columns_whose_squares_are_no_numbers(is_sparse):
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    X[::3, 1] = 0
+    units = np.ldexp(1.0, [1000, 0, -1000])
+    convert = csr_array if is_sparse else np.asarray
+    plain, extreme = (summarise_columns(convert(rows)) for rows in (X, X * units))
+    np.testing.assert_array_equal(extreme.mean, plain.mean * units)
+    np.testing.assert_array_equal(extreme.deviation, plain.deviation * units)
+    assert extreme.spread == np.inf

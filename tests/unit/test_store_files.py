@@ -3,6 +3,7 @@
 import bz2
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
@@ -96,6 +97,19 @@ def test_what_cannot_be_stored_is_named(tmp_path):
     (tmp_path / "rows.svm").write_text("1 1:1\n")
     with pytest.raises(InvalidParameter, match="label is for tables"):
         store_data(tmp_path / "rows.svm", tmp_path / "stored", label="y")
+    for source in (tmp_path / "rows.svm", [(np.eye(2), [0, 1])]):
+        with pytest.raises(TypeError, match=r"store_data\(\) got an unexpected .* 'block_rows'"):
+            store_data(source, tmp_path / "stored", block_rows=5)
+
+
+def test_names_that_are_no_text_are_named(tmp_path):
+    table = pa.table({"damaged": [1.0, 2], "y": [0, 1]})
+    with pa.OSFile(str(tmp_path / "a.arrow"), "w") as file, pa.ipc.new_stream(file, table.schema) as stream:
+        stream.write_table(table)
+    content = (tmp_path / "a.arrow").read_bytes()
+    (tmp_path / "a.arrow").write_bytes(content.replace(b"damaged", b"\xffamaged"))
+    with pytest.raises(FileFormatError, match=r"a\.arrow: not Arrow data, or damaged"):
+        store_data(tmp_path / "a.arrow", tmp_path / "stored")
 
 
 def test_a_model_of_stored_text_is_that_of_the_text(tmp_path):

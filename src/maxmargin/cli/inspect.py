@@ -220,9 +220,10 @@ def data_lines(data: Data, columns: ColumnSummary, n_rows: int) -> list[str]:
     if columns.n_constant:
         lines.append(f"{plural(columns.n_constant, 'column')} with one value only, which tell nothing apart")
     if columns.spread > FAR_APART:
+        factor = f"{columns.spread:,.0f}" if columns.spread < 1e9 else f"{columns.spread:.0e}"
         lines.append(
-            f"the columns' deviations differ by a factor of {columns.spread:,.0f}: C weighs small ones more "
-            "unless they are scaled"
+            f"the columns' deviations differ by a factor of {factor}: C weighs small ones more unless they "
+            "are scaled"
         )
     return lines
 

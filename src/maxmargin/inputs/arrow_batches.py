@@ -92,6 +92,7 @@ class ArrowSource:
                     found = self._stream(source)
                 else:
                     found = self._file(path) if self.scheme == "arrow" else self._parquet(path)
+                _ = found[0].names  # decodes them: a damaged one is no text
             yield found
 
     def _parquet(self, path: Path) -> tuple[Any, Iterator[Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,12 @@ def store_data(
     >>> model.certificate_.relative_gap < 1e-4
     True
     """
-    if isinstance(source, str | os.PathLike):
+    is_file = isinstance(source, str | os.PathLike)
+    known = {setting.name for setting in fields(ReadSettings)} | (set() if is_file else {"feature_names"})
+    for name in settings:
+        if name not in known:
+            raise TypeError(f"store_data() got an unexpected keyword argument {name!r}")
+    if is_file:
         return store_file(Path(source), folder, ReadSettings(**settings))
     names = settings.pop("feature_names", None) if not isinstance(source, Data) else source.feature_names
     if settings:

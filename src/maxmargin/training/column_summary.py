@@ -77,7 +77,10 @@ class Moments(NamedTuple):
         """The largest deviation over the smallest, of the columns that are not constant."""
         deviations = self.deviation[self.least != self.largest]
         smallest = deviations.min(initial=np.inf)
-        return float(deviations.max() / smallest) if deviations.size and smallest > 0 else 1.0
+        if not deviations.size or not smallest > 0:
+            return 1.0
+        with np.errstate(over="ignore"):  # infinite where it is beyond all numbers
+            return float(deviations.max() / smallest)
 
 
 def summarise_columns(X: Any, n_listed: int | None = None) -> ColumnSummary:
@@ -110,13 +113,23 @@ def summarise_columns(X: Any, n_listed: int | None = None) -> ColumnSummary:
 
 def moments_of_dense(dense: NDArray[Any]) -> Moments:
     """Return what the columns of a table are like."""
+    least, largest = dense.min(axis=0).astype(np.float64), dense.max(axis=0).astype(np.float64)
+    unit = units_of(least, largest)
+    scaled = dense if np.all(unit == 1) else dense / unit
     return Moments(
-        dense.min(axis=0).astype(np.float64),
-        dense.max(axis=0).astype(np.float64),
-        dense.mean(axis=0, dtype=np.float64),
-        dense.std(axis=0, dtype=np.float64),
+        least,
+        largest,
+        scaled.mean(axis=0, dtype=np.float64) * unit,
+        scaled.std(axis=0, dtype=np.float64) * unit,
         np.asarray(dense.shape[0] - np.count_nonzero(dense, axis=0), dtype=np.intp),
     )
+
+
+def units_of(least: Array, largest: Array) -> Array:
+    """Return for each column the power of two in which its squares neither overflow nor vanish: mostly 1."""
+    size = np.maximum(np.abs(least), np.abs(largest))
+    extreme = (size > 1e100) | ((size > 0) & (size < 1e-100))
+    return np.ldexp(1.0, np.where(extreme, np.frexp(size)[1] - 1, 0))
 
 
 def summary_of_sparse(matrix: Any, n_listed: int) -> ColumnSummary:
@@ -150,12 +163,14 @@ def summary_of_sparse(matrix: Any, n_listed: int) -> ColumnSummary:
 def moments_of_sparse(columns: NDArray[Any], values: Array, n_rows: int, width: int) -> Moments:
     """Return what columns are like that have these values, each with its column's number, and else zeros."""
     stored = np.bincount(columns, minlength=width)
-    mean = np.bincount(columns, weights=values, minlength=width) / n_rows
-    squares = np.bincount(columns, weights=(values - mean[columns]) ** 2, minlength=width)
-    deviation = np.sqrt((squares + (n_rows - stored) * mean**2) / n_rows)
     # A value that is not stored is 0.
     least, largest = (np.where(stored < n_rows, 0.0, end) for end in (np.inf, -np.inf))
     np.minimum.at(least, columns, values)
     np.maximum.at(largest, columns, values)
+    unit = units_of(least, largest)
+    scaled = values / unit[columns]
+    mean = np.bincount(columns, weights=scaled, minlength=width) / n_rows
+    squares = np.bincount(columns, weights=(scaled - mean[columns]) ** 2, minlength=width)
+    deviation = np.sqrt((squares + (n_rows - stored) * mean**2) / n_rows)
     filled = np.bincount(columns[values != 0], minlength=width)
-    return Moments(least, largest, mean, deviation, (n_rows - filled).astype(np.intp))
+    return Moments(least, largest, mean * unit, deviation * unit, (n_rows - filled).astype(np.intp))
