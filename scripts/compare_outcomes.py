@@ -3,8 +3,8 @@
 ``python scripts/compare_outcomes.py --record before.json`` writes the outcome of some 150 computations: fits
 over estimators, losses, solvers, storages and offsets, the path, leave-one-out, calibration, learners,
 model files, and the command line's JSON. After a change that is to leave them alone, ``--compare`` with that
-file runs them again, prints each one that differs, and ends with 1 if one does. Both need the same machine and
-``MAXMARGIN_CPU``: the order of sums, and so the last bits, is the processor's.
+file runs them again, prints each one that differs, and ends with 1 if one does. Both need the same machine
+and ``MAXMARGIN_CPU``: the order of sums, and so the last bits, is the processor's.
 """
 
 from __future__ import annotations
