@@ -66,12 +66,13 @@ def store_data(
     >>> model.certificate_.relative_gap < 1e-4
     True
     """
-    is_file = isinstance(source, str | os.PathLike)
-    known = {setting.name for setting in fields(ReadSettings)} | (set() if is_file else {"feature_names"})
+    known = {setting.name for setting in fields(ReadSettings)}
+    if not isinstance(source, str | os.PathLike):
+        known.add("feature_names")
     for name in settings:
         if name not in known:
             raise TypeError(f"store_data() got an unexpected keyword argument {name!r}")
-    if is_file:
+    if isinstance(source, str | os.PathLike):
         return store_file(Path(source), folder, ReadSettings(**settings))
     names = settings.pop("feature_names", None) if not isinstance(source, Data) else source.feature_names
     if settings:
