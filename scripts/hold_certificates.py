@@ -773,7 +773,9 @@ def _judge_refusal(error: NoFiniteOptimum, task: Task, exact: Exact) -> list[tup
     if not 0 <= least <= most or most == 0:
         return [("refused for a wrong reason", str(error))]
     least, most = exact.growth_along(error.direction, error.offset)
-    if not -1e-9 * most <= least or not most > 0:
+    products = np.dot(np.abs(task.X), np.abs(error.direction)) + abs(error.offset)
+    size = float(products.max())  # whose rounding is that of the direction
+    if not -(2.0**-52) * size <= least or not most > 0:
         return [("some agreement falls along the direction", f"{error.direction!r}, {error.offset!r}")]
     return []
 

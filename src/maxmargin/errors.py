@@ -208,7 +208,9 @@ class InvalidParameter(MaxMarginError, ValueError):
 class NoFiniteOptimum(MaxMarginError, ValueError):
     """The objective falls for ever along one direction, so nothing can be fitted.
 
-    No row gets worse along the direction, s(x·direction + offset) ≥ 0, and some get better without end.
+    No row gets worse along the direction, s(x·direction + offset) ≥ 0, and some get better without end. Up to
+    100 columns that is decided in whole numbers, and `direction` and `offset` are those numbers rounded to
+    floats: a row on the boundary is there but for their rounding.
 
     Parameters
     ----------

@@ -1,6 +1,7 @@
 """Data that a hyperplane separates, wholly or but for rows on it, have no maximum of likelihood (S23)."""
 
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import scipy.sparse as sp
 from reference.likelihood import Likelihood, separated_rows
 from reference.likelihood_tasks import KINDS, grid_task, problem_of
 
-from maxmargin import separability
+from maxmargin import separability, train
 from maxmargin.errors import MaxMarginError, NoFiniteOptimum
 from maxmargin.problem.null_space import find_null_space
 from maxmargin.rows import MemoryRows
@@ -185,3 +186,18 @@ def test_a_separation_by_rounding_errors_is_called_that():
     exact = find_separation(problem_of(Likelihood(integers, sign, np.ones(16), "none")))
     assert exact.is_exact
     assert str(exact).startswith("a hyperplane")
+
+
+def test_rows_stay_on_the_boundary_beside_a_column_of_dates():
+    """Milliseconds since 1970: the direction is rounded once, and its products by no more than that."""
+    X = np.array([[1.7e12, 0.0], [1.7e12, 0.0], [1.7e12 + 6491.5, 0.0], [1.7e12, 0.0]])
+    y = np.array([-1, 1, -1, -1])
+    for rows in (X, sp.csr_array(X)):
+        with pytest.raises(NoFiniteOptimum) as caught:
+            train(rows, y, loss="logistic", C=np.inf)
+        weights = [*(Fraction(weight) for weight in caught.value.direction), Fraction(caught.value.offset)]
+        assert weights[1] == 0  # a column of zeros takes no part
+        growth = [int(s) * (Fraction(x) * weights[0] + weights[2]) for s, x in zip(y, X[:, 0], strict=True)]
+        size = Fraction(X.max()) * abs(weights[0]) + abs(weights[2])
+        assert min(growth) >= -size / 2**52
+        assert growth[2] > size / 2**40

@@ -28,7 +28,7 @@ from maxmargin.solvers.separation_guess import guess_direction, guess_separator
 from maxmargin.solvers.signed_rows import SignedRows
 from maxmargin.solvers.spanning_rows import spanning_rows
 
-__all__ = ["MOST_EXACT", "Verdict", "decide"]
+__all__ = ["MOST_EXACT", "Verdict", "decide", "exactly"]
 
 MOST_EXACT = 100  # columns up to which everything is decided without rounding errors
 _NO_PROGRAM = 0  # numbers in the rows up to which the exact method alone decides
@@ -92,6 +92,16 @@ def decide(X: Any, sign: NDArray[np.int8], *, has_offset: bool, token: StopToken
     return origin.complete(ruled_out.w[:-1])
 
 
+def exactly(
+    X: Any, sign: NDArray[np.int8], w: Array, *, has_offset: bool, token: StopToken
+) -> list[Fraction] | None:
+    """Return weights near w that put rows near the boundary onto it and none on the wrong side; or None."""
+    rows = SignedRows.of(X, sign, has_offset=has_offset)
+    given = np.ldexp(w, rows.column_powers)
+    found = exact_direction(rows, given / np.abs(given).max(), token)
+    return None if found is None else _Origin(X, sign, rows)._weights(found)
+
+
 def _opposite(
     rows: SignedRows, target: Integers, basis: NDArray[np.intp], token: StopToken, has_programs: bool
 ) -> Combination | Alternative:
@@ -125,9 +135,11 @@ class _Origin:
     rows: SignedRows
 
     def _weights(self, w: Integers) -> list[Fraction]:
-        """Return weights for the rows as they were given, of a size of about 1."""
+        """Return weights for the rows as they were given, of about 1 in size; 0 for a column of zeros."""
         scaled = zip(w.tolist(), self.rows.column_powers.tolist(), strict=True)
         weights = [Fraction(value) * Fraction(2) ** -power for value, power in scaled]
+        for column in self.rows.empty_columns:
+            weights[column] = Fraction(0)
         largest = max(abs(weight) for weight in weights)
         unit = Fraction(2) ** (largest.denominator.bit_length() - largest.numerator.bit_length())
         return [weight * unit for weight in weights]

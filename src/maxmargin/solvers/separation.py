@@ -24,7 +24,7 @@ from maxmargin.problem import Problem
 from maxmargin.results.wording import plural
 from maxmargin.rows import Array
 from maxmargin.rows.kernels import Scores
-from maxmargin.solvers.separability import MOST_EXACT, decide
+from maxmargin.solvers.separability import MOST_EXACT, decide, exactly
 from maxmargin.solvers.separating_program import agreements, find_direction, is_meant
 
 __all__ = ["Separation", "SeparationWatch", "check_direction", "find_separation", "refuse_separable"]
@@ -44,7 +44,7 @@ _FIRST_LOOK = 30  # steps after which an optimum, had there been one, would most
 
 @dataclass(frozen=True, eq=False)
 class Separation:
-    """A direction that separates, scaled to ‖direction‖ = 1 where it is not 0.
+    """A direction that separates, scaled to ‖direction‖ = 1, or between 1 and 2 where that would round it.
 
     Attributes
     ----------
@@ -170,13 +170,24 @@ def _decided_exactly(problem: Problem, best: Separation | None, token: StopToken
     live = np.flatnonzero(problem.cost > 0)
     has_offset = problem.offset.kind == "free"
     verdict = decide(X[live], problem.sign[live], has_offset=has_offset, token=token)
-    if best is not None and verdict.kind in ("overlapping", best.kind):
-        return replace(best, is_exact=verdict.kind != "overlapping")
     if verdict.kind == "overlapping":
-        return None
-    w = np.array([float(weight) for weight in verdict.w])
-    parts = (w[:-1], float(w[-1])) if has_offset else (w, 0.0)
-    return _scaled(*parts, verdict.kind, verdict.n_separated, len(live))
+        return None if best is None else replace(best, is_exact=False)
+    if best is not None and best.kind == verdict.kind == "complete":
+        return best
+    found, n_separated = verdict.w, verdict.n_separated
+    if best is not None and best.kind == verdict.kind:
+        at_best = np.append(best.direction, best.offset) if has_offset else best.direction
+        on_the_boundary = exactly(X[live], problem.sign[live], at_best, has_offset=has_offset, token=token)
+        if on_the_boundary is None:
+            return best
+        found, n_separated = on_the_boundary, best.n_separated
+    # Rows on the boundary stay there as far as floats hold the direction: it is rounded once, and not again
+    # by scaling it with a power of two.
+    w = np.array([float(weight) for weight in found])
+    w, b = (w[:-1], float(w[-1])) if has_offset else (w, 0.0)
+    power = -int(np.frexp(np.sqrt(np.einsum("i,i->", w, w)) or abs(b))[1]) + 1
+    scaled = np.ldexp(w, power), float(np.ldexp(b, power))
+    return Separation(*scaled, verdict.kind, n_separated, len(live))
 
 
 def refuse_separable(problem: Problem, w: Array, b: float, token: StopToken | None = None) -> None:

@@ -65,6 +65,13 @@ class SignedRows:
         return cls(matrix, powers, has_offset)
 
     @property
+    def empty_columns(self) -> list[int]:
+        """Columns that hold nothing but zeros."""
+        is_dense = isinstance(self.matrix, np.ndarray)
+        counts = np.count_nonzero(self.matrix, axis=0) if is_dense else self.matrix.count_nonzero(axis=0)
+        return [int(column) for column in np.flatnonzero(counts == 0)]
+
+    @property
     def n_rows(self) -> int:
         return int(self.matrix.shape[0])
 
