@@ -168,6 +168,36 @@ def test_the_code_stays_where_the_standard_error_cannot_be_written(words, code):
     assert shell(f'"$PYTHON" -m maxmargin {words} 2> /dev/full').returncode == code
 
 
+COMMANDS_OF_THREADS = {
+    "train": "train three.svm three.model --jobs 3",
+    "search": "train three.svm three.model --C auto --Cs 0.1,1 --cv 2 --jobs 3",
+    "calibrate": "train three.svm three.model --calibrate sigmoid --jobs 3",
+}
+
+
+@pytest.mark.parametrize("words", COMMANDS_OF_THREADS.values(), ids=COMMANDS_OF_THREADS)
+def test_a_system_that_starts_no_thread_is_no_obstacle(said, folder, monkeypatch, words):
+    lines = [f"{k % 3} 1:{k % 7} 2:{(k * k) % 5} 3:0.{k % 3}{'0' * 300}1\n" for k in range(900)]
+    (folder / "three.svm").write_text("".join(lines))  # long enough for pieces to be handed out
+
+    def result():
+        code, out, err = said(*words.split())
+        model = folder / "three.model"
+        coef = load_model(model).coef.tobytes() if model.exists() else b""
+        return code, re.sub(r"[\d.]+ s\b", "", out), re.sub(r"[\d.]+ s\b", "", err), coef
+
+    calm, refused = result(), []
+
+    def refuse(thread):
+        refused.append(thread)
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("threading.Thread.start", refuse)
+    assert result() == calm
+    assert calm[0] == 0
+    assert refused
+
+
 def test_ctrl_c_while_the_words_are_read(said, told, monkeypatch):
     def press(*_):
         raise KeyboardInterrupt

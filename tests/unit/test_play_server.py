@@ -326,3 +326,12 @@ def test_a_port_that_is_taken_is_told(playground, capsys):
 def test_a_port_that_does_not_exist_is_refused(capsys, port):
     assert main(["play", "--no-browser", f"--port={port}"]) == 2
     assert "--port must be between 0 and 65535" in capsys.readouterr().err
+
+
+def test_a_system_that_starts_no_thread_is_told_at_once(monkeypatch, capsys):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("threading.Thread.start", refuse)
+    assert main(["play", "--no-browser"]) == 2
+    assert "error: the system starts no further thread" in capsys.readouterr().err

@@ -72,7 +72,14 @@ class Playground(ThreadingHTTPServer):
         super().__init__((ADDRESS, port), _Handler)
         self.access = Access(self.server_address[1])
         # The learners load scikit-learn: nobody should wait for that at the first step.
-        threading.Thread(target=self._prepare, daemon=True).start()
+        try:
+            threading.Thread(target=self._prepare, daemon=True).start()
+        except RuntimeError as error:
+            self.server_close()
+            raise MaxMarginError(
+                "the system starts no further thread, and each answer of the playground needs one; end "
+                "other programs, or let this user have more processes (ulimit -u)"
+            ) from error
 
     @contextmanager
     def answering(self) -> Iterator[None]:
