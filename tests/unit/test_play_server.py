@@ -1,5 +1,6 @@
 """The playground's server: who is answered, what is refused, and how it ends."""
 
+import errno
 import http.client
 import json
 import os
@@ -275,6 +276,15 @@ def test_it_waits_where_descriptors_have_run_out_and_goes_on_after():
     finally:
         child.kill()
         child.communicate()
+
+
+def test_learners_that_cannot_be_loaded_beforehand_are_no_news(monkeypatch):
+    def fail():
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with Playground() as server:
+        monkeypatch.setattr("maxmargin.play.server.load_learners", fail)
+        server._prepare()  # as its thread does
 
 
 STATE = {

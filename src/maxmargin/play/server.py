@@ -11,7 +11,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -111,7 +111,7 @@ class Playground(ThreadingHTTPServer):
             self._changed.notify_all()
 
     def _prepare(self) -> None:
-        with self.answering():
+        with self.answering(), suppress(OSError, ImportError):  # who asks for a step tries again, and is told
             load_learners()
 
     @cached_property
