@@ -198,6 +198,46 @@ def test_a_system_that_starts_no_thread_is_no_obstacle(said, folder, monkeypatch
     assert refused
 
 
+class PressedWhileLoading:
+    """Finds no module; Ctrl-C is pressed when it is asked for one of them."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def find_spec(self, name, path=None, target=None):
+        if name != self.name:
+            return
+        signal.raise_signal(signal.SIGINT)  # which raises KeyboardInterrupt here
+        raise AssertionError("nobody heard it")
+
+
+def test_ctrl_c_while_the_program_is_loaded(said, monkeypatch):
+    monkeypatch.setattr(sys, "meta_path", [PressedWhileLoading("maxmargin.cli.program"), *sys.meta_path])
+    monkeypatch.delitem(sys.modules, "maxmargin.cli.program", raising=False)
+    monkeypatch.delattr("maxmargin.cli.program", raising=False)
+    assert said("train", "a.svm") == (130, "", "\nmaxmargin: interrupted\n")
+
+
+def test_ctrl_c_of_which_somebody_makes_an_import_error(said, folder, monkeypatch):
+    """NumPy does, while it is loaded."""
+
+    def load(*_, **__):
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise ImportError("the C-extensions failed") from None
+
+    monkeypatch.setattr("maxmargin.inputs.load.load_rows", load)
+    assert said("train", "a.svm") == (130, "", "\nmaxmargin: interrupted; nothing was written\n")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+    def fail(*_, **__):
+        raise ImportError("the C-extensions failed")
+
+    monkeypatch.setattr("maxmargin.inputs.load.load_rows", fail)
+    assert said("train", "a.svm")[0] == 70
+
+
 def test_ctrl_c_while_the_words_are_read(said, told, monkeypatch):
     def press(*_):
         raise KeyboardInterrupt

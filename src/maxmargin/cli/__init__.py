@@ -1,5 +1,25 @@
 """The command line: ``maxmargin train``, ``predict`` and the other commands, one a file."""
 
-from maxmargin.cli.program import main
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from maxmargin.cli.codes import INTERRUPTED
 
 __all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command that the arguments name and return the exit code.
+
+    What that needs is loaded only here, so that Ctrl-C is a line and no traceback in the meantime, too.
+    """
+    try:
+        from maxmargin.cli import program
+
+        return program.main(arguments)
+    except KeyboardInterrupt:
+        if sys.stderr is not None:
+            sys.stderr.write("\nmaxmargin: interrupted\n")
+        return INTERRUPTED

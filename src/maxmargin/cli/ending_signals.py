@@ -17,16 +17,22 @@ NAMES = ("SIGTERM", "SIGHUP")  # by kill, and by a terminal that is closed
 
 
 class EndingSignals:
-    """Which signal came first, if any did."""
+    """Which signal came first, if any did, and whether Ctrl-C was pressed."""
 
     def __init__(self) -> None:
         self.came: int | None = None
+        self.pressed = False
 
     def take(self, number: int, frame: FrameType | None) -> None:
         """Do what Ctrl-C does; a second signal must not disturb the tidying up after the first."""
         if self.came is None:
             self.came = number
             raise KeyboardInterrupt
+
+    def press(self, number: int, frame: FrameType | None) -> None:
+        """Do what Python does at Ctrl-C, and remember it: C code may make another error of it."""
+        self.pressed = True
+        raise KeyboardInterrupt
 
     def code(self, code: int) -> int:
         """Return the exit code of a command, which names the signal if it was one that ended it."""
@@ -42,6 +48,8 @@ def ending_as_ctrl_c() -> Iterator[EndingSignals]:
         for number in (getattr(signal, name) for name in NAMES if hasattr(signal, name)):
             if signal.getsignal(number) is signal.SIG_DFL:
                 before[number] = signal.signal(number, signals.take)
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            before[signal.SIGINT] = signal.signal(signal.SIGINT, signals.press)
     try:
         yield signals
     finally:
