@@ -162,6 +162,7 @@ def shell(line):
         ("train a.svm --tol 1e-300 --max-iter 1 --solver gradient_descent", 1),
         ("train a.svm --json", 0),
         ("nothing", 2),
+        ("", 2),
     ],
 )
 def test_the_code_stays_where_the_standard_error_cannot_be_written(words, code):
@@ -250,7 +251,16 @@ def test_ctrl_c_while_the_words_are_read(said, told, monkeypatch):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a disk that is always full")
 @pytest.mark.parametrize(
     "words",
-    ["train a.svm", "train a.svm --json", "train a.svm -", "inspect a.svm", "convert a.svm - --to csv"],
+    [
+        "--help",
+        "train --help",
+        "--version",
+        "train a.svm",
+        "train a.svm --json",
+        "train a.svm -",
+        "inspect a.svm",
+        "convert a.svm - --to csv",
+    ],
 )
 def test_a_full_disk_is_a_sentence(folder, words):
     done = shell(f'"$PYTHON" -m maxmargin {words} > /dev/full')

@@ -161,6 +161,14 @@ class Parser(argparse.ArgumentParser):
         words = self.rewrite(args) if self.rewrite is not None and args is not None else args
         return super().parse_known_args(words, namespace)
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print help or a version; argparse would keep to itself that there is no room for it."""
+        if file is sys.stdout:
+            file.write(message)
+            file.flush()
+        else:
+            super()._print_message(message, file)
+
     def error(self, message: str) -> NoReturn:
         """Leave it to the program to say so."""
         raise UsageError(f"{message} (see {self.prog} --help)")
