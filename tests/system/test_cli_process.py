@@ -219,23 +219,31 @@ def test_ctrl_c_while_the_program_is_loaded(said, monkeypatch):
     assert said("train", "a.svm") == (130, "", "\nmaxmargin: interrupted\n")
 
 
-def test_ctrl_c_of_which_somebody_makes_an_import_error(said, folder, monkeypatch):
-    """NumPy does, while it is loaded."""
+def cannot_import(pressed):
+    """Make of Ctrl-C what NumPy does while it is loaded."""
+    raise ImportError("the C-extensions failed") from None
 
+
+def cannot_make_a_class(pressed):
+    """Make of Ctrl-C what Python does while it makes a class."""
+    raise RuntimeError("Error calling __set_name__") from pressed
+
+
+@pytest.mark.parametrize("make_of_it", [cannot_import, cannot_make_a_class])
+def test_ctrl_c_of_which_somebody_makes_another_error(said, monkeypatch, make_of_it):
     def load(*_, **__):
         try:
             signal.raise_signal(signal.SIGINT)
-        except KeyboardInterrupt:
-            raise ImportError("the C-extensions failed") from None
+        except KeyboardInterrupt as pressed:
+            make_of_it(pressed)
 
     monkeypatch.setattr("maxmargin.inputs.load.load_rows", load)
     assert said("train", "a.svm") == (130, "", "\nmaxmargin: interrupted; nothing was written\n")
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
-    def fail(*_, **__):
-        raise ImportError("the C-extensions failed")
 
-    monkeypatch.setattr("maxmargin.inputs.load.load_rows", fail)
+def test_an_import_error_without_ctrl_c_is_ours(said, monkeypatch):
+    monkeypatch.setattr("maxmargin.inputs.load.load_rows", lambda *_, **__: cannot_import(None))
     assert said("train", "a.svm")[0] == 70
 
 

@@ -13,6 +13,7 @@ from maxmargin.cli.codes import INTERRUPTED
 
 __all__ = ["EndingSignals", "ending_as_ctrl_c"]
 
+_MADE_OF_IT = (ImportError, KeyboardInterrupt)
 NAMES = ("SIGTERM", "SIGHUP")  # by kill, and by a terminal that is closed
 
 
@@ -33,6 +34,14 @@ class EndingSignals:
         """Do what Python does at Ctrl-C, and remember it: C code may make another error of it."""
         self.pressed = True
         raise KeyboardInterrupt
+
+    def are_behind(self, error: Exception) -> bool:
+        """Return whether an error is what became of Ctrl-C while modules were loaded.
+
+        NumPy then says that it cannot be imported, and Python that a class cannot be made.
+        """
+        has_come = self.pressed or self.came is not None
+        return has_come and isinstance(error if error.__cause__ is None else error.__cause__, _MADE_OF_IT)
 
     def code(self, code: int) -> int:
         """Return the exit code of a command, which names the signal if it was one that ended it."""

@@ -117,8 +117,8 @@ def run_command(chosen: argparse.Namespace, voice: Voice, signals: EndingSignals
         voice.refuse(in_words(error) + what_is_there(voice), error)
         return UNTOLD if voice.written else REFUSED
     except Exception as error:
-        if isinstance(error, ImportError) and (signals.pressed or signals.came):
-            voice.break_off("interrupted; nothing was written", error)  # NumPy says so as it is loaded
+        if signals.are_behind(error):
+            voice.break_off("interrupted; nothing was written", error)
             return INTERRUPTED
         told = f"this is a mistake in maxmargin, please report it: {type(error).__name__}: {error}"
         voice.refuse(told, error)
