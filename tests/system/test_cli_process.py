@@ -242,6 +242,18 @@ def test_ctrl_c_of_which_somebody_makes_another_error(said, monkeypatch, make_of
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_ctrl_c_after_the_end_of_a_command_is_no_traceback():
+    program = (
+        "import atexit, signal, sys\n"
+        "from maxmargin.cli import run\n"
+        "atexit.register(signal.raise_signal, signal.SIGINT)\n"
+        "sys.exit(run())"
+    )
+    done = python("-c", program, "version")
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
+    assert done.stdout.startswith("maxmargin ")
+
+
 def test_an_import_error_without_ctrl_c_is_ours(said, monkeypatch):
     monkeypatch.setattr("maxmargin.inputs.load.load_rows", lambda *_, **__: cannot_import(None))
     assert said("train", "a.svm")[0] == 70

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from maxmargin.cli.codes import INTERRUPTED
 
-__all__ = ["main"]
+__all__ = ["main", "run"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,3 +23,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if sys.stderr is not None:
             sys.stderr.write("\nmaxmargin: interrupted\n")
         return INTERRUPTED
+
+
+def run() -> int:
+    """Be the program: run the command of its arguments, and leave the rest to Python.
+
+    Ctrl-C while Python tidies up ends it at once: it would be a traceback, and nothing is left to do.
+    """
+    code = main()
+    import signal
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return code
