@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -252,6 +253,15 @@ def test_ctrl_c_after_the_end_of_a_command_is_no_traceback():
     done = python("-c", program, "version")
     assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
     assert done.stdout.startswith("maxmargin ")
+
+
+def test_a_file_that_ctrl_c_left_open_is_no_news(said, monkeypatch):
+    def load(*_, **__):
+        warnings.warn("unclosed file", ResourceWarning, stacklevel=1)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("maxmargin.inputs.load.load_rows", load)
+    assert said("train", "a.svm") == (130, "", "\nmaxmargin: interrupted; nothing was written\n")
 
 
 def test_an_import_error_without_ctrl_c_is_ours(said, monkeypatch):

@@ -98,6 +98,7 @@ def run_command(chosen: argparse.Namespace, voice: Voice, signals: EndingSignals
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always")
+            warnings.simplefilter("ignore", ResourceWarning)  # of files that Ctrl-C left to Python to close
             warnings.showwarning = lambda message, *_, **__: voice.warn(str(message))
             chosen.began = time.perf_counter()
             code: int = chosen.run(chosen, voice)
