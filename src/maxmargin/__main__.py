@@ -2,7 +2,7 @@
 
 import sys
 
-from maxmargin.cli import main
+from maxmargin.cli import run
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

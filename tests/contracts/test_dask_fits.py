@@ -110,7 +110,7 @@ def leaving(monkeypatch):
     monkeypatch.setattr(dask_homes, "NO_WORKER_TIMEOUT", 0.5)
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):

@@ -70,6 +70,15 @@ def test_fitted_attributes(estimator, X, y):
     assert model.score(X, y) > 0.95
 
 
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_weights_are_in_double_precision_whatever_the_rows_are_in(estimator):
+    X, y = CANCER
+    for rows in (X.astype(np.float32), X.astype(np.float16), sp.csr_array(X.astype(np.float32))):
+        model = copy_of(estimator).fit(rows, y)
+        assert model.coef_.dtype == model.intercept_.dtype == np.float64
+        assert certify(model, rows, y).objective == pytest.approx(model.certificate_.objective, rel=1e-12)
+
+
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize(("X", "y"), [CANCER, WINE], ids=["two classes", "three classes"])
 def test_support_vectors_make_the_weights(loss, X, y):

@@ -21,6 +21,7 @@ from unittest import SkipTest
 
 import pytest
 import sklearn
+from sklearn.base import is_classifier
 from sklearn.utils.estimator_checks import estimator_checks_generator
 from sklearn.utils.validation import has_fit_parameter
 
@@ -135,6 +136,13 @@ def test_scikit_learn_check(estimator, check):
             check(estimator)
     except SkipTest as reason:
         pytest.fail(f"scikit-learn skipped it: {reason}")
+
+
+def test_they_are_called_classifiers():
+    """By scikit-learn, and by packages that know old versions of it, such as yellowbrick."""
+    for estimator in ESTIMATORS:
+        assert is_classifier(estimator)
+        assert estimator._estimator_type == "classifier"
 
 
 def test_array_api_checks():

@@ -14,7 +14,9 @@ def client_here() -> Any:
     """Return the client of a cluster that lives as long as the tests do; Dask closes it at the end."""
     from distributed import Client, LocalCluster
 
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None)
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
+    )
     return Client(cluster, set_as_default=False)
 
 

@@ -13,6 +13,8 @@ import maxmargin
 from maxmargin import LinearSVM, LinearSVMCV, leave_one_out, regularization_path
 from maxmargin.datasets import breast_cancer, iris
 from maxmargin.results.data import Data
+from maxmargin.results.leave_one_out import REASONS, Reason
+from maxmargin.results.solution import Status
 
 CELLS = Path(maxmargin.__file__).parent / "datasets" / "breast_cancer.csv"
 
@@ -153,6 +155,17 @@ def test_what_there_was_no_time_for_is_said(said):
     assert code == 1
     assert "wrong when left out" in out
     assert "rows are not decided: the time reached --max-time. Raise --max-time.\n" in err
+
+
+def test_more_time_is_advised_only_where_it_would_help(said, small, monkeypatch):
+    done = leave_one_out(LinearSVM(), small.X, small.y)
+    codes = done.codes.copy()
+    codes[:2] = REASONS.index(Reason.UNDECIDED)
+    tied = replace(done, codes=codes, status=Status.STALLED)
+    monkeypatch.setattr("maxmargin.training.leave_one_out.leave_one_out", lambda *_, **__: tied)
+    code, _, err = said("loo", "small.csv")
+    assert code == 1
+    assert err.endswith("warning: 2 rows are not decided: rounding errors leave nothing to gain\n")
 
 
 def test_ctrl_c_tells_what_is_known(said, small, monkeypatch):

@@ -154,6 +154,14 @@ def test_without_a_scheduler_it_says_so(rows, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("address", ["here", "tcp://here", "tcp://here:there", "carrier://pigeon:1"])
+def test_what_is_no_address_is_one_line(rows, tmp_path, address):
+    done = run(rows, "--dask", address, cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"maxmargin: error: {address} is no address such as tcp://host:8786: " in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

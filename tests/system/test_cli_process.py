@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -162,10 +163,110 @@ def shell(line):
         ("train a.svm --tol 1e-300 --max-iter 1 --solver gradient_descent", 1),
         ("train a.svm --json", 0),
         ("nothing", 2),
+        ("", 2),
     ],
 )
 def test_the_code_stays_where_the_standard_error_cannot_be_written(words, code):
     assert shell(f'"$PYTHON" -m maxmargin {words} 2> /dev/full').returncode == code
+
+
+COMMANDS_OF_THREADS = {
+    "train": "train three.svm three.model --jobs 3",
+    "search": "train three.svm three.model --C auto --Cs 0.1,1 --cv 2 --jobs 3",
+    "calibrate": "train three.svm three.model --calibrate sigmoid --jobs 3",
+}
+
+
+@pytest.mark.parametrize("words", COMMANDS_OF_THREADS.values(), ids=COMMANDS_OF_THREADS)
+def test_a_system_that_starts_no_thread_is_no_obstacle(said, folder, monkeypatch, words):
+    lines = [f"{k % 3} 1:{k % 7} 2:{(k * k) % 5} 3:0.{k % 3}{'0' * 300}1\n" for k in range(900)]
+    (folder / "three.svm").write_text("".join(lines))  # long enough for pieces to be handed out
+
+    def result():
+        code, out, err = said(*words.split())
+        model = folder / "three.model"
+        coef = load_model(model).coef.tobytes() if model.exists() else b""
+        return code, re.sub(r"[\d.]+ s\b", "", out), re.sub(r"[\d.]+ s\b", "", err), coef
+
+    calm, refused = result(), []
+
+    def refuse(thread):
+        refused.append(thread)
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("threading.Thread.start", refuse)
+    assert result() == calm
+    assert calm[0] == 0
+    assert refused
+
+
+class PressedWhileLoading:
+    """Finds no module; Ctrl-C is pressed when it is asked for one of them."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def find_spec(self, name, path=None, target=None):
+        if name != self.name:
+            return
+        signal.raise_signal(signal.SIGINT)  # which raises KeyboardInterrupt here
+        raise AssertionError("nobody heard it")
+
+
+def test_ctrl_c_while_the_program_is_loaded(said, monkeypatch):
+    monkeypatch.setattr(sys, "meta_path", [PressedWhileLoading("maxmargin.cli.program"), *sys.meta_path])
+    monkeypatch.delitem(sys.modules, "maxmargin.cli.program", raising=False)
+    monkeypatch.delattr("maxmargin.cli.program", raising=False)
+    assert said("train", "a.svm") == (130, "", "\nmaxmargin: interrupted\n")
+
+
+def cannot_import(pressed):
+    """Make of Ctrl-C what NumPy does while it is loaded."""
+    raise ImportError("the C-extensions failed") from None
+
+
+def cannot_make_a_class(pressed):
+    """Make of Ctrl-C what Python does while it makes a class."""
+    raise RuntimeError("Error calling __set_name__") from pressed
+
+
+@pytest.mark.parametrize("make_of_it", [cannot_import, cannot_make_a_class])
+def test_ctrl_c_of_which_somebody_makes_another_error(said, monkeypatch, make_of_it):
+    def load(*_, **__):
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt as pressed:
+            make_of_it(pressed)
+
+    monkeypatch.setattr("maxmargin.inputs.load.load_rows", load)
+    assert said("train", "a.svm") == (130, "", "\nmaxmargin: interrupted; nothing was written\n")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_after_the_end_of_a_command_is_no_traceback():
+    program = (
+        "import atexit, signal, sys\n"
+        "from maxmargin.cli import run\n"
+        "atexit.register(signal.raise_signal, signal.SIGINT)\n"
+        "sys.exit(run())"
+    )
+    done = python("-c", program, "version")
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
+    assert done.stdout.startswith("maxmargin ")
+
+
+def test_a_file_that_ctrl_c_left_open_is_no_news(said, monkeypatch):
+    def load(*_, **__):
+        warnings.warn("unclosed file", ResourceWarning, stacklevel=1)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("maxmargin.inputs.load.load_rows", load)
+    assert said("train", "a.svm") == (130, "", "\nmaxmargin: interrupted; nothing was written\n")
+
+
+def test_an_import_error_without_ctrl_c_is_ours(said, monkeypatch):
+    monkeypatch.setattr("maxmargin.inputs.load.load_rows", lambda *_, **__: cannot_import(None))
+    assert said("train", "a.svm")[0] == 70
 
 
 def test_ctrl_c_while_the_words_are_read(said, told, monkeypatch):
@@ -180,7 +281,16 @@ def test_ctrl_c_while_the_words_are_read(said, told, monkeypatch):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a disk that is always full")
 @pytest.mark.parametrize(
     "words",
-    ["train a.svm", "train a.svm --json", "train a.svm -", "inspect a.svm", "convert a.svm - --to csv"],
+    [
+        "--help",
+        "train --help",
+        "--version",
+        "train a.svm",
+        "train a.svm --json",
+        "train a.svm -",
+        "inspect a.svm",
+        "convert a.svm - --to csv",
+    ],
 )
 def test_a_full_disk_is_a_sentence(folder, words):
     done = shell(f'"$PYTHON" -m maxmargin {words} > /dev/full')

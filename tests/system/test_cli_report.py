@@ -1,6 +1,10 @@
 """``maxmargin report``: a page from files, without their folders or contents where these are not wanted."""
 
+from dataclasses import replace
+
 import pytest
+
+from maxmargin import load_model, save_model
 
 
 @pytest.fixture
@@ -94,3 +98,17 @@ def test_an_interrupt_leaves_a_page(said, noisy, monkeypatch):
     assert (code, out) == (130, "")
     assert err.endswith("interrupted: report.html holds what was known by then\n")
     assert "cut short by Ctrl-C" in (noisy / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+@pytest.mark.parametrize("C", [1e200, 1e308])
+def test_a_model_whose_file_states_an_enormous_c(said, noisy, loss, C):
+    """No fit takes such a C; a file of another origin may have it, and what can be told of it is told."""
+    said("train", "noisy.csv", "--loss", loss)
+    save_model(replace(load_model("noisy.model"), C=C), "far.model")
+    code, out, err = said("report", "far.model", "noisy.csv")
+    assert (code, out) == (0, "wrote report.html\n")
+    assert all(line.startswith("report: ") for line in err.splitlines())
+    assert said("evaluate", "far.model", "noisy.csv")[::2] == (0, "")
+    assert said("inspect", "far.model")[::2] == (0, "")
+    assert said("certify", "far.model", "noisy.csv")[0] == 2

@@ -1,5 +1,6 @@
 """The playground's server: who is answered, what is refused, and how it ends."""
 
+import errno
 import http.client
 import json
 import os
@@ -277,6 +278,15 @@ def test_it_waits_where_descriptors_have_run_out_and_goes_on_after():
         child.communicate()
 
 
+def test_learners_that_cannot_be_loaded_beforehand_are_no_news(monkeypatch):
+    def fail():
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with Playground() as server:
+        monkeypatch.setattr("maxmargin.play.server.load_learners", fail)
+        server._prepare()  # as its thread does
+
+
 STATE = {
     **TASK,
     "format": "maxmargin playground",
@@ -326,3 +336,12 @@ def test_a_port_that_is_taken_is_told(playground, capsys):
 def test_a_port_that_does_not_exist_is_refused(capsys, port):
     assert main(["play", "--no-browser", f"--port={port}"]) == 2
     assert "--port must be between 0 and 65535" in capsys.readouterr().err
+
+
+def test_a_system_that_starts_no_thread_is_told_at_once(monkeypatch, capsys):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("threading.Thread.start", refuse)
+    assert main(["play", "--no-browser"]) == 2
+    assert "error: the system starts no further thread" in capsys.readouterr().err

@@ -401,7 +401,8 @@ def test_a_description_without_something_says_what(folder):
     fields = json.loads((folder / "rows.json").read_text())
     for name in fields.keys() - {"written_by"}:
         (folder / "rows.json").write_text(json.dumps({key: fields[key] for key in fields.keys() - {name}}))
-        with pytest.raises(FileFormatError, match="store the rows again"):
+        told = "" if name in ("format", "version") else f"it lacks '{name}'; "
+        with pytest.raises(FileFormatError, match=f"{told}store the rows again"):
             open_store(folder)
 
 

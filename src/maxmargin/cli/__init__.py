@@ -1,5 +1,38 @@
 """The command line: ``maxmargin train``, ``predict`` and the other commands, one a file."""
 
-from maxmargin.cli.program import main
+from __future__ import annotations
 
-__all__ = ["main"]
+import sys
+from collections.abc import Sequence
+
+from maxmargin.cli.codes import INTERRUPTED
+
+__all__ = ["main", "run"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command that the arguments name and return the exit code.
+
+    What that needs is loaded only here, so that Ctrl-C is a line and no traceback in the meantime, too.
+    """
+    try:
+        from maxmargin.cli import program
+
+        return program.main(arguments)
+    except KeyboardInterrupt:
+        if sys.stderr is not None:
+            sys.stderr.write("\nmaxmargin: interrupted\n")
+        return INTERRUPTED
+
+
+def run() -> int:
+    """Be the program: run the command of its arguments, and leave the rest to Python.
+
+    Ctrl-C while Python tidies up ends it at once: it would be a traceback, and nothing is left to do.
+    """
+    code = main()
+    import signal
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return code

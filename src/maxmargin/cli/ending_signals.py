@@ -13,20 +13,35 @@ from maxmargin.cli.codes import INTERRUPTED
 
 __all__ = ["EndingSignals", "ending_as_ctrl_c"]
 
+_MADE_OF_IT = (ImportError, KeyboardInterrupt)
 NAMES = ("SIGTERM", "SIGHUP")  # by kill, and by a terminal that is closed
 
 
 class EndingSignals:
-    """Which signal came first, if any did."""
+    """Which signal came first, if any did, and whether Ctrl-C was pressed."""
 
     def __init__(self) -> None:
         self.came: int | None = None
+        self.pressed = False
 
     def take(self, number: int, frame: FrameType | None) -> None:
         """Do what Ctrl-C does; a second signal must not disturb the tidying up after the first."""
         if self.came is None:
             self.came = number
             raise KeyboardInterrupt
+
+    def press(self, number: int, frame: FrameType | None) -> None:
+        """Do what Python does at Ctrl-C, and remember it: C code may make another error of it."""
+        self.pressed = True
+        raise KeyboardInterrupt
+
+    def are_behind(self, error: Exception) -> bool:
+        """Return whether an error is what became of Ctrl-C while modules were loaded.
+
+        NumPy then says that it cannot be imported, and Python that a class cannot be made.
+        """
+        has_come = self.pressed or self.came is not None
+        return has_come and isinstance(error if error.__cause__ is None else error.__cause__, _MADE_OF_IT)
 
     def code(self, code: int) -> int:
         """Return the exit code of a command, which names the signal if it was one that ended it."""
@@ -42,6 +57,8 @@ def ending_as_ctrl_c() -> Iterator[EndingSignals]:
         for number in (getattr(signal, name) for name in NAMES if hasattr(signal, name)):
             if signal.getsignal(number) is signal.SIG_DFL:
                 before[number] = signal.signal(number, signals.take)
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            before[signal.SIGINT] = signal.signal(signal.SIGINT, signals.press)
     try:
         yield signals
     finally:

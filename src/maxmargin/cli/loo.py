@@ -134,8 +134,11 @@ def count(arguments: argparse.Namespace, data: Data, voice: Voice) -> int:
         voice.note("interrupted: this is what was known by then")
         return INTERRUPTED
     if found.n_undecided:
+        from maxmargin.results.solution import Status
+
         status = found.status.value.replace("max_", "--max-")
-        voice.warn(f"{found.n_undecided:,} rows are not decided: {status}. Raise --max-time.")
+        advice = ". Raise --max-time." if found.status is Status.MAX_TIME else ""
+        voice.warn(f"{found.n_undecided:,} rows are not decided: {status}{advice}")
     return MISSED if found.n_undecided else DONE
 
 

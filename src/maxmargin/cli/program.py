@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from maxmargin import __version__
 from maxmargin.cli.codes import BROKEN_PIPE, EXIT_CODES, INTERRUPTED, OUR_MISTAKE, REFUSED, UNTOLD
-from maxmargin.cli.ending_signals import ending_as_ctrl_c
+from maxmargin.cli.ending_signals import EndingSignals, ending_as_ctrl_c
 from maxmargin.cli.option_words import as_options
 from maxmargin.cli.voice import Voice, discard
 from maxmargin.errors import MaxMarginError
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         chosen = read_words(words)
         voice.quiet, voice.json = getattr(chosen, "quiet", False), getattr(chosen, "json", False)
         with ending_as_ctrl_c() as signals:
-            code = signals.code(run_command(chosen, voice))
+            code = signals.code(run_command(chosen, voice, signals))
         voice.finish(code)
         sys.stdout.flush()
         return code
@@ -93,11 +93,12 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def run_command(chosen: argparse.Namespace, voice: Voice) -> int:
+def run_command(chosen: argparse.Namespace, voice: Voice, signals: EndingSignals) -> int:
     """Run a command; whatever ends it early becomes one line and an exit code."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always")
+            warnings.simplefilter("ignore", ResourceWarning)  # of files that Ctrl-C left to Python to close
             warnings.showwarning = lambda message, *_, **__: voice.warn(str(message))
             chosen.began = time.perf_counter()
             code: int = chosen.run(chosen, voice)
@@ -117,6 +118,9 @@ def run_command(chosen: argparse.Namespace, voice: Voice) -> int:
         voice.refuse(in_words(error) + what_is_there(voice), error)
         return UNTOLD if voice.written else REFUSED
     except Exception as error:
+        if signals.are_behind(error):
+            voice.break_off("interrupted; nothing was written", error)
+            return INTERRUPTED
         told = f"this is a mistake in maxmargin, please report it: {type(error).__name__}: {error}"
         voice.refuse(told, error)
         return OUR_MISTAKE
@@ -157,6 +161,14 @@ class Parser(argparse.ArgumentParser):
         """Read the words."""
         words = self.rewrite(args) if self.rewrite is not None and args is not None else args
         return super().parse_known_args(words, namespace)
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print help or a version; argparse would keep to itself that there is no room for it."""
+        if file is sys.stdout:
+            file.write(message)
+            file.flush()
+        else:
+            super()._print_message(message, file)
 
     def error(self, message: str) -> NoReturn:
         """Leave it to the program to say so."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,9 @@ class ConvergenceWarning(errors.ConvergenceWarning, ScikitLearnConvergenceWarnin
 
 class LinearEstimator(ClassifierMixin, BaseEstimator):
     """Prediction, geometry and judgement by a linear model; subclasses say where the model comes from."""
+
+    # What scikit-learn's classifiers had up to 1.7, and what yellowbrick still tells classifiers by.
+    _estimator_type: ClassVar[str] = "classifier"
 
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]

@@ -55,7 +55,10 @@ def connected(address: str) -> Any:
     except ImportError:
         raise InvalidParameter('Dask is not installed: pip install "maxmargin[dask]"') from None
     make: Any = distributed.Client
+    comm: Any = distributed.comm
     try:
+        # A client that finds out by itself hangs for a while and prints a traceback at its end.
+        comm.get_address_host_port(address)
         return make(address, timeout=CONNECT_TIMEOUT, set_as_default=False)
     except (OSError, TimeoutError):
         raise MaxMarginError(

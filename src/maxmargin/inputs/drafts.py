@@ -41,8 +41,10 @@ class Draft:
                 self._descriptor = _locked(os.open(self.folder, os.O_RDONLY), self.folder)
 
     def close(self) -> None:
-        """Let go of the folder."""
-        os.close(self._descriptor)
+        """Let go of the folder, if that was not done before."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
 
 
 def create_draft(draft: Path, mode: int) -> int:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
 
 from maxmargin._core import LibsvmPart, LibsvmTable, StopToken
 from maxmargin.errors import FileFormatError
 from maxmargin.inputs.whole_lines import Stream, WholeLines
-from maxmargin.rows.waiting import results_of
+from maxmargin.rows.waiting import Helpers, results_of
 
 __all__ = ["parse_side_by_side"]
 
@@ -50,7 +50,7 @@ class Parsing:
     seen, whatever the number of threads.
     """
 
-    def __init__(self, table: LibsvmTable, helpers: ThreadPoolExecutor | None, n_helpers: int) -> None:
+    def __init__(self, table: LibsvmTable, helpers: Helpers | None, n_helpers: int) -> None:
         self._table = table
         self._helpers = helpers
         self._most_busy = AHEAD * n_helpers
@@ -153,7 +153,7 @@ def parse_side_by_side(
     if threads == 1:
         Parsing(table, None, 0).run(lines)
         return
-    with ThreadPoolExecutor(threads - 1, thread_name_prefix="maxmargin-read") as helpers:
+    with Helpers(threads - 1) as helpers:
         try:
             Parsing(table, helpers, threads - 1).run(lines)
         except BaseException:

@@ -17,7 +17,6 @@ import stat
 import struct
 import zipfile
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -29,7 +28,7 @@ from numpy.typing import NDArray
 import maxmargin._core as _core
 from maxmargin.inputs.plain_arrays import UNREADABLE, array_in, entries_of, entry, parsed_json
 from maxmargin.inputs.untouched import is_untouched, note_of, sign
-from maxmargin.rows.waiting import results_of
+from maxmargin.rows.waiting import Helpers, results_of
 
 __all__ = ["DamagedArchive", "MappedArchive", "write_archive"]
 
@@ -184,7 +183,7 @@ def crc32_of(content: NDArray[np.uint8], threads: int) -> int:
     """Return the checksum, read in pieces side by side; Ctrl-C is heard between them."""
     pieces = [content[first : first + PIECE] for first in range(0, len(content), PIECE)]
     if threads > 1 and len(pieces) > 1:
-        with ThreadPoolExecutor(threads, thread_name_prefix="maxmargin") as pool:
+        with Helpers(threads) as pool:
             futures = [pool.submit(_core.crc32, piece) for piece in pieces]
             try:
                 sums = results_of(futures)

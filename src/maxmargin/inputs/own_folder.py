@@ -117,6 +117,8 @@ class OwnFolder:
 
     def vanish(self) -> None:
         """Remove the folder with everything inside, as far as that can be done, and let go of it."""
+        if not self._close.alive:  # its descriptor may be that of something else by now
+            return
         with suppress(OSError):
             self.clear()
             name, parent = self._place()

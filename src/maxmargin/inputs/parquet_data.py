@@ -52,7 +52,7 @@ class ParquetData:
     >>> from maxmargin import LinearSVM, ParquetData
     >>> x = np.random.default_rng(0).normal(size=1000)
     >>> table = pyarrow.table({"length": x, "kind": np.where(x > 0.3, "long", "short")})
-    >>> with TemporaryDirectory() as folder, Client(processes=False, dashboard_address=None) as client:
+    >>> with TemporaryDirectory() as folder, Client(processes=False, dashboard_address=":0") as client:
     ...     pyarrow.parquet.write_table(table, folder + "/part-0.parquet", row_group_size=250)
     ...     model = LinearSVM().fit(ParquetData(folder, label="kind"), client=client)
     >>> model.classes_.tolist(), model.certificate_.relative_gap <= 1e-4

@@ -209,7 +209,9 @@ def open_store(folder: str | os.PathLike[str]) -> RowStore:
         # Among them InvalidInput, of an encoding that is none.
         what = "a part of it is of another kind"
         if isinstance(error, ValueError | LookupError):
-            what = str(error) if isinstance(error, ValueError) else f"it lacks {_in_few_letters(error)}"
+            what = (
+                str(error) if isinstance(error, ValueError) else f"it lacks {_in_few_letters(error.args[0])}"
+            )
         raise _damaged(f"not a description of stored rows: {what}", path) from None
     _check_arrays(store, path)
     return store

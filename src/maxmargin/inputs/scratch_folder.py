@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import weakref
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from maxmargin.inputs.drafts import Draft, remove_dead_drafts
 from maxmargin.inputs.own_folder import OwnFolder
 from maxmargin.inputs.warn_caller import warn_caller
+from maxmargin.inputs.when_gone import when_gone
 
 __all__ = ["SCRATCH", "ScratchFolder"]
 
@@ -38,7 +38,7 @@ class ScratchFolder:
             warn_caller(UserWarning(_elsewhere(place, error, self.folder.path)))
         else:
             self.folder = OwnFolder(draft.folder)
-            self._end = weakref.finalize(self, _remove, self.folder, draft)
+            self._end = when_gone(self, _remove, self.folder, draft)
 
 
 def _remove(folder: OwnFolder, draft: Draft) -> None:

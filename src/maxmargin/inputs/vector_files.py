@@ -8,7 +8,6 @@ has a checksum, kept in memory and in the journal of the fit: what is read is wh
 from __future__ import annotations
 
 import os
-import weakref
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 import maxmargin._core as _core
 from maxmargin.inputs.own_folder import OwnFolder
 from maxmargin.inputs.packed_records import DamagedFile
+from maxmargin.inputs.when_gone import when_gone
 
 __all__ = ["StoredVector", "VectorFile"]
 
@@ -50,7 +50,7 @@ class VectorFile:
         self._written = np.zeros(-(-n_rows // block_rows), dtype=np.uint32)  # of the other copy
         names = [f"{number}-{copy}" for copy in "ab"]
         self._descriptors: list[int] = []
-        end = weakref.finalize(self, _remove, folder, folder.attempt, names, self._descriptors)
+        end = when_gone(self, _remove, folder, folder.attempt, names, self._descriptors)
         end.atexit = False  # a journal that outlives the process needs them
         for name in names:
             self._descriptors.append(folder.open(name))
@@ -137,8 +137,8 @@ def _checksum(block: NDArray[Any]) -> int:
 
 
 def _remove(folder: OwnFolder, attempt: int, names: list[str], descriptors: list[int]) -> None:
-    for descriptor in descriptors:
-        os.close(descriptor)
+    while descriptors:
+        os.close(descriptors.pop())
     if folder.attempt == attempt:
         for name in names:
             folder.remove(name)

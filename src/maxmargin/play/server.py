@@ -11,7 +11,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -72,7 +72,14 @@ class Playground(ThreadingHTTPServer):
         super().__init__((ADDRESS, port), _Handler)
         self.access = Access(self.server_address[1])
         # The learners load scikit-learn: nobody should wait for that at the first step.
-        threading.Thread(target=self._prepare, daemon=True).start()
+        try:
+            threading.Thread(target=self._prepare, daemon=True).start()
+        except RuntimeError as error:
+            self.server_close()
+            raise MaxMarginError(
+                "the system starts no further thread, and each answer of the playground needs one; end "
+                "other programs, or let this user have more processes (ulimit -u)"
+            ) from error
 
     @contextmanager
     def answering(self) -> Iterator[None]:
@@ -104,7 +111,7 @@ class Playground(ThreadingHTTPServer):
             self._changed.notify_all()
 
     def _prepare(self) -> None:
-        with self.answering():
+        with self.answering(), suppress(OSError, ImportError):  # who asks for a step tries again, and is told
             load_learners()
 
     @cached_property

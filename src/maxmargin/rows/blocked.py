@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import wait
 from functools import cached_property
 from typing import TypeVar
 
@@ -15,7 +15,7 @@ from maxmargin._core import StopToken
 from maxmargin.errors import InvalidInput
 from maxmargin.rows.base import ReduceKernel, Rows, RowVector, Tree
 from maxmargin.rows.kernels import Inspect, Inspected
-from maxmargin.rows.waiting import results_of
+from maxmargin.rows.waiting import Helpers, results_of
 
 __all__ = ["BlockedRows", "block_size", "refuse_bad_values"]
 
@@ -59,8 +59,8 @@ class BlockedRows(Rows):
         return self._threads
 
     @cached_property
-    def _helpers(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(self._threads - 1, thread_name_prefix="maxmargin")
+    def _helpers(self) -> Helpers:
+        return Helpers(self._threads - 1)
 
     @abstractmethod
     def _visit(self, k: int, kernel: ReduceKernel[R], token: StopToken, vectors: tuple[RowVector, ...]) -> R:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,7 +23,7 @@ from maxmargin.results.solution import Progress, Solution, Status
 from maxmargin.results.wording import short
 from maxmargin.rows import Array
 from maxmargin.rows.kernels import Scores
-from maxmargin.rows.waiting import results_of
+from maxmargin.rows.waiting import Helpers, results_of
 from maxmargin.selection.average_of_folds import average_of
 from maxmargin.selection.warm_start import start_at_other_cost
 from maxmargin.solvers.choose import choose
@@ -144,7 +143,7 @@ def walk_folds(folds: Sequence[Fold], Cs: Sequence[float], pace: Pace) -> Walk:
 
 
 def _side_by_side(walkers: _Walkers, threads: int) -> None:
-    with ThreadPoolExecutor(threads, thread_name_prefix="maxmargin") as pool:
+    with Helpers(threads) as pool:
         try:
             results_of([pool.submit(walkers.work) for _ in range(threads)])
         except KeyboardInterrupt:

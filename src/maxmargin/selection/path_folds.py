@@ -10,7 +10,6 @@ import math
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +20,7 @@ from maxmargin.results.path import Path, PathPoint
 from maxmargin.results.solution import Solution, Status
 from maxmargin.results.wording import short
 from maxmargin.rows.kernels import Scores
-from maxmargin.rows.waiting import results_of
+from maxmargin.rows.waiting import Helpers, results_of
 from maxmargin.selection.folds import Fold, FoldFit, Pace, Walk
 from maxmargin.selection.path import FIT_SHARE, Course, follow_path
 from maxmargin.selection.warm_start import start_of
@@ -56,7 +55,7 @@ def walk_paths(folds: Sequence[Fold], Cs: Sequence[float], tol: float, pace: Pac
 
 
 def _side_by_side(walkers: _PathWalkers, count: int, threads: int) -> None:
-    with ThreadPoolExecutor(threads, thread_name_prefix="maxmargin") as pool:
+    with Helpers(threads) as pool:
         try:
             results_of([pool.submit(walkers.walk, number) for number in range(count)])
         except KeyboardInterrupt:

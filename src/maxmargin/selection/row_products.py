@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +11,7 @@ import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
 from maxmargin.problem import Problem
 from maxmargin.rows import Array, MemoryRows
-from maxmargin.rows.waiting import results_of
+from maxmargin.rows.waiting import Helpers, results_of
 
 __all__ = ["RowProducts", "products_of", "side_by_side"]
 
@@ -81,7 +80,7 @@ def side_by_side(work: Callable[[int], None], count: int, threads: int) -> None:
     if threads == 1 or count <= 1:
         loop()
         return
-    with ThreadPoolExecutor(min(threads, count) - 1, thread_name_prefix="maxmargin") as pool:
+    with Helpers(min(threads, count) - 1) as pool:
         others = [pool.submit(loop) for _ in range(min(threads, count) - 1)]
         try:
             loop()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +15,7 @@ from maxmargin.problem import Problem
 from maxmargin.results.calibration import Calibration
 from maxmargin.results.solution import Solution, Status
 from maxmargin.rows import Array, Rows
-from maxmargin.rows.waiting import results_of
+from maxmargin.rows.waiting import Helpers, results_of
 from maxmargin.selection.calibration import fit_calibration
 from maxmargin.selection.held_out import log_probabilities, minus_log_loss
 from maxmargin.selection.left_out_scores import LeftOutScores, left_out_scores
@@ -128,7 +127,7 @@ def _left_out(
     threads = min(settings.threads, count)
     if threads == 1:
         return [of_class(k) for k in range(count)]
-    with ThreadPoolExecutor(threads, thread_name_prefix="maxmargin") as pool:
+    with Helpers(threads) as pool:
         try:
             futures = [pool.submit(of_class, k) for k in range(count)]
             return results_of(futures)

@@ -94,7 +94,8 @@ def _are_training_rows(model: LinearModel, scores: NDArray[np.float64], actual: 
             offset = float(model.intercept[k]) / model.intercept_scaling
             penalty += 0.5 * offset * offset
         agreements = np.where(codes == positive, 1, -1) * scores[:, k]
-        objective = penalty + float(cost @ loss.value(agreements))
+        with np.errstate(over="ignore"):  # then it is infinite, as no certificate states
+            objective = penalty + float(cost @ loss.value(agreements))
         if not math.isclose(objective, certificate.objective, rel_tol=SAME):
             return False
     return True

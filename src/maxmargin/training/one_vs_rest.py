@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from maxmargin.errors import NoFiniteOptimum, RowsLost
 from maxmargin.problem import Problem
 from maxmargin.results.solution import Solution, Status
 from maxmargin.rows import Rows
-from maxmargin.rows.waiting import results_of
+from maxmargin.rows.waiting import Helpers, results_of
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import run
 from maxmargin.training.costs import Targets
@@ -123,7 +123,7 @@ def _one_by_one(solve: Callable[[int], Solution], count: int, tokens: _Tokens) -
 def _side_by_side(
     solve: Callable[[int], Solution], count: int, threads: int, tokens: _Tokens
 ) -> list[Solution]:
-    with ThreadPoolExecutor(threads, thread_name_prefix="maxmargin") as pool:
+    with Helpers(threads) as pool:
         futures: list[Future[Solution]] = [pool.submit(solve, k) for k in range(count)]
         try:
             return results_of(futures)
