@@ -50,7 +50,7 @@ def test_what_is_said_can_be_read(n_bytes):
 
 def test_the_system_is_asked():
     before = held_memory()
-    kept = mmap.mmap(-1, 40 << 20)  # memory that the process did not have before
+    kept = mmap.mmap(-1, 40 << 20, mmap.MAP_PRIVATE)  # memory that the process did not have before
     kept.write(b"x" * len(kept))
     assert held_memory() - before > 0.9 * len(kept)
     assert 0 < available_memory() < os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
