@@ -10,7 +10,7 @@ from maxmargin.cli.codes import INTERRUPTED
 __all__ = ["main", "run"]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, *, ends_process: bool = False) -> int:
     """Run the command that the arguments name and return the exit code.
 
     What that needs is loaded only here, so that Ctrl-C is a line and no traceback in the meantime, too.
@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         from maxmargin.cli import program
 
-        return program.main(arguments)
+        return program.main(arguments, ends_process=ends_process)
     except KeyboardInterrupt:
         if sys.stderr is not None:
             sys.stderr.write("\nmaxmargin: interrupted\n")
@@ -30,7 +30,7 @@ def run() -> int:
 
     Ctrl-C while Python tidies up ends it at once: it would be a traceback, and nothing is left to do.
     """
-    code = main()
+    code = main(ends_process=True)
     import signal
 
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

@@ -49,8 +49,11 @@ class EndingSignals:
 
 
 @contextmanager
-def ending_as_ctrl_c() -> Iterator[EndingSignals]:
-    """Take signals while a command runs; one that is taken or ignored already (nohup) stays so."""
+def ending_as_ctrl_c(*, ends_process: bool = False) -> Iterator[EndingSignals]:
+    """Take signals while a command runs; one that is taken or ignored already (nohup) stays so.
+
+    Where the process ends with the command, those that follow the first are ignored until its very end.
+    """
     signals = EndingSignals()
     before: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():  # in others Python takes none
@@ -63,4 +66,5 @@ def ending_as_ctrl_c() -> Iterator[EndingSignals]:
         yield signals
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            is_over = ends_process and signals.came is not None
+            signal.signal(number, signal.SIG_IGN if is_over else handler)

@@ -48,7 +48,7 @@ COMMANDS = (
 EPILOG = f"Each command has its own help with examples: maxmargin train --help\n\n{EXIT_CODES}"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, *, ends_process: bool = False) -> int:
     """Run the command that the arguments name and return the exit code."""
     prepare_streams()
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         chosen = read_words(words)
         voice.quiet, voice.json = getattr(chosen, "quiet", False), getattr(chosen, "json", False)
-        with ending_as_ctrl_c() as signals:
+        with ending_as_ctrl_c(ends_process=ends_process) as signals:
             code = signals.code(run_command(chosen, voice, signals))
         voice.finish(code)
         sys.stdout.flush()
