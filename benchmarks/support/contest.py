@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import select
+import selectors
 import statistics
 import subprocess
 import sys
@@ -88,7 +88,9 @@ class Process:
     def receive(self, cap: float) -> dict[str, Any]:
         """Return the next reply; {"late": True} after the cap, whereupon the process is ended."""
         assert self.child.stdout is not None
-        ready, _, _ = select.select([self.child.stdout], [], [], cap)
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.child.stdout, selectors.EVENT_READ)
+            ready = selector.select(cap)
         line = self.child.stdout.readline() if ready else ""
         if line:
             return dict(json.loads(line))

@@ -42,6 +42,7 @@ def warnings_of_loading(source, place=True):
     """Load with a cache, check what was loaded, and return what was warned about."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", ResourceWarning)  # of what other tests left to be collected
         data = load_data(source, cache=place)
     assert data.X.toarray().tolist() == ROWS
     assert data.y.tolist() == [1, -1, 1]
