@@ -39,11 +39,11 @@ def add_completion(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace, voice: Voice) -> int:
     """Describe all commands to the shell, in its own language."""
-    from maxmargin.cli import completion_scripts
+    from maxmargin.cli.completion_scripts import bash_script, fish_script, zsh_script
     from maxmargin.cli.program import build_parser
     from maxmargin.cli.streams import write_text
 
-    script = getattr(completion_scripts, f"{arguments.shell}_script")(described(build_parser()))
+    script = {"bash": bash_script, "zsh": zsh_script, "fish": fish_script}[arguments.shell](described(build_parser()))
     if not voice.json:
         write_text([script.rstrip("\n"), "\n"], STANDARD)
     voice.result({"shell": arguments.shell, "script": script})

@@ -14,7 +14,7 @@ from maxmargin.cli.codes import INTERRUPTED
 __all__ = ["EndingSignals", "ending_as_ctrl_c"]
 
 _MADE_OF_IT = (ImportError, KeyboardInterrupt)
-NAMES = ("SIGTERM", "SIGHUP")  # by kill, and by a terminal that is closed
+ENDING_SIGNALS = ("SIGTERM", "SIGHUP")  # by kill, and by a terminal that is closed
 
 
 class EndingSignals:
@@ -57,7 +57,7 @@ def ending_as_ctrl_c(*, ends_process: bool = False) -> Iterator[EndingSignals]:
     signals = EndingSignals()
     before: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():  # in others Python takes none
-        for number in (getattr(signal, name) for name in NAMES if hasattr(signal, name)):
+        for number in (getattr(signal, name) for name in ENDING_SIGNALS if hasattr(signal, name)):
             if signal.getsignal(number) is signal.SIG_DFL:
                 before[number] = signal.signal(number, signals.take)
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

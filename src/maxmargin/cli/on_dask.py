@@ -51,7 +51,7 @@ def train_on_dask(arguments: argparse.Namespace, voice: Voice, target: Path) -> 
             f"connected to {arguments.dask}: workers {len(workers):,}, threads {sum(workers.values()):,}"
         )
         try:
-            model = fit(arguments, source, client, voice)
+            model = fit_on_dask(arguments, source, client, voice)
         except RowsLost as error:
             if error.model is None:
                 raise
@@ -93,7 +93,7 @@ def url_of(path: Path) -> str:
     return re.sub(r"^([a-z][a-z0-9+.-]+):/(?!/)", r"\1://", str(path)).replace("file://", "file:///")
 
 
-def fit(arguments: argparse.Namespace, source: ParquetData, client: Any, voice: Voice) -> LinearModel:
+def fit_on_dask(arguments: argparse.Namespace, source: ParquetData, client: Any, voice: Voice) -> LinearModel:
     """Fit at the C that was given."""
     import numpy as np
 
@@ -106,13 +106,13 @@ def fit(arguments: argparse.Namespace, source: ParquetData, client: Any, voice: 
         lam=arguments.lam,
         max_iter=arguments.max_iter,
         verbose=int(voice.shows_progress),
-        announce=lambda plan: voice.say(plan_line(plan, arguments)),
+        announce=lambda plan: voice.say(plan_on_dask(plan, arguments)),
         client=client,
         **settings_of(arguments, np.zeros(0)),
     )
 
 
-def plan_line(plan: Plan, arguments: argparse.Namespace) -> str:
+def plan_on_dask(plan: Plan, arguments: argparse.Namespace) -> str:
     """Say before the fit what will be done."""
     from maxmargin.results.wording import chosen_percent, short
 

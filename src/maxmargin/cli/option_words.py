@@ -34,14 +34,14 @@ OPTIONS = {
     "class_weight": "--class-weight",
     "intercept_scaling": "--intercept-scaling",
 }
-NAMES = "|".join(OPTIONS)
+PARAMETER_NAMES = "|".join(OPTIONS)
 SETTING = re.compile(
-    rf"(?<![-\w])(?P<name>{NAMES})="
+    rf"(?<![-\w])(?P<name>{PARAMETER_NAMES})="
     r"(?:\[(?P<listed>\"[^\"]*\")\]|\"(?P<word>[^\"]*)\"|"
     r"(?P<several>'[^']*'(?:(?:, | or )'[^']*')*)|(?P<truth>True|False)\b|(?P<open>…?))"
 )
-ADVICE = re.compile(rf"; give (?P<name>{NAMES})=… if that is meant")
-RULE = re.compile(rf"(?P<name>{NAMES}) (?P<rule>(?:must|cannot) be .*|is for .*)", re.DOTALL)
+ADVICE = re.compile(rf"; give (?P<name>{PARAMETER_NAMES})=… if that is meant")
+RULE = re.compile(rf"(?P<name>{PARAMETER_NAMES}) (?P<rule>(?:must|cannot) be .*|is for .*)", re.DOTALL)
 
 
 def as_options(message: str, known: Container[str] | None = None) -> str:

@@ -234,7 +234,7 @@ def build_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
 def add_one(commands: Any, name: str) -> None:
     """Have a command's module describe it."""
     identifier = name.replace("-", "_")
-    module = importlib.import_module(f"maxmargin.cli.{identifier}")
+    module = importlib.import_module(f"maxmargin.cli.commands.{identifier}")
     getattr(module, f"add_{identifier}")(commands)
     parser = commands.choices[name]
     parser.set_defaults(parser=parser)

@@ -62,7 +62,7 @@ def train_stored(arguments: argparse.Namespace, voice: Voice, target: Path) -> i
 
     store = stored_rows(arguments, voice)
     check_classes(store.classes, arguments.data, has_label=store.source.get("label") is not None)
-    model = fit(arguments, store, voice)
+    model = fit_stored(arguments, store, voice)
     if model.interrupted:
         voice.note("interrupted: this is the best model so far")
     voice.say(certificate_line(model))
@@ -156,7 +156,7 @@ def class_counts(store: RowStore) -> list[int]:
 # ---------------------------------------------------------------- the fit
 
 
-def fit(arguments: argparse.Namespace, store: RowStore, voice: Voice) -> LinearModel:
+def fit_stored(arguments: argparse.Namespace, store: RowStore, voice: Voice) -> LinearModel:
     """Fit at the C that was given, within the memory that was given."""
     from maxmargin.cli.train import plan_line
     from maxmargin.training.train import fit_linear

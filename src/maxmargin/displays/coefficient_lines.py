@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["CoefficientLines"]
 
 MOST_GREY = 60  # lines behind those that have a name
-MARKS_PER_LINE = 12
+MARKS_PER_COEFFICIENT = 12
 
 Array = NDArray[np.float64]
 
@@ -82,7 +82,7 @@ class CoefficientLines:
                 linestyle=look.dash,
                 marker=look.marker,
                 markersize=4,
-                markevery=max(1, len(self.C) // MARKS_PER_LINE),
+                markevery=max(1, len(self.C) // MARKS_PER_COEFFICIENT),
                 linewidth=1.6,
                 label=shortened(self.names[place]),
                 zorder=3,

@@ -9,11 +9,10 @@ from typing import Literal
 
 from maxmargin.errors import FileFormatError, InvalidParameter
 from maxmargin.inputs.settings import ReadSettings
-from maxmargin.results.encoding import Encoding, SourceColumn
+from maxmargin.results.encoding import LABEL_NAMES, Encoding, SourceColumn
 
-__all__ = ["LABEL_NAMES", "Feature", "Header", "Roles", "assign_roles", "ways_out"]
+__all__ = ["Feature", "Header", "Roles", "assign_roles", "ways_out"]
 
-LABEL_NAMES = ("label", "y", "target", "class")
 SHOWN_NAMES = 8
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import maxmargin._core as _core
 from maxmargin.errors import FileFormatError
-from maxmargin.inputs.column_roles import LABEL_NAMES, Header
+from maxmargin.inputs.column_roles import Header
+from maxmargin.results.encoding import LABEL_NAMES
 from maxmargin.inputs.csv_unreadable import is_utf8, not_utf8_text
 from maxmargin.inputs.settings import ReadSettings
 from maxmargin.inputs.source import located_errors

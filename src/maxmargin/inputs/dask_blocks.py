@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.inputs.column_roles import LABEL_NAMES
+from maxmargin.results.encoding import LABEL_NAMES
 from maxmargin.results.encoding import Encoding
 from maxmargin.validation import refuse_dates
 

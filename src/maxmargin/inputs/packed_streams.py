@@ -14,7 +14,7 @@ from maxmargin.inputs.source import Compression
 
 __all__ = ["unpacked_streams"]
 
-PIECE_BYTES = 65536
+PACKED_BYTES = 65536
 PADDING = 4  # xz streams may be followed by zeros, always so many of them
 
 
@@ -36,7 +36,7 @@ def unpacked_streams(packing: Compression, packed: Any) -> io.BufferedReader:
     >>> unpacked_streams(COMPRESSIONS[".bz2"], twice).read()
     b'one, two'
     """
-    return io.BufferedReader(PackedStreams(packing, packed), PIECE_BYTES)
+    return io.BufferedReader(PackedStreams(packing, packed), PACKED_BYTES)
 
 
 class PackedStreams(io.RawIOBase):
@@ -74,7 +74,7 @@ class PackedStreams(io.RawIOBase):
         """Return packed bytes, if the stream asks for some."""
         if not self._stream.needs_input:
             return b""
-        more: bytes = self._next or self._packed.read(PIECE_BYTES)
+        more: bytes = self._next or self._packed.read(PACKED_BYTES)
         self._next = b""
         if not more:
             raise EOFError("it ends within a packed stream")
@@ -82,13 +82,13 @@ class PackedStreams(io.RawIOBase):
 
     def _begin_next(self) -> bool:
         """Begin the stream that follows the one that has ended; return whether there is one."""
-        left: bytes = self._stream.unused_data or self._packed.read(PIECE_BYTES)
+        left: bytes = self._stream.unused_data or self._packed.read(PACKED_BYTES)
         n_zeros = 0
         while self._is_padded and left.startswith(b"\0"):
             n_zeros += len(left)
             left = left.lstrip(b"\0")
             n_zeros -= len(left)
-            left = left or self._packed.read(PIECE_BYTES)
+            left = left or self._packed.read(PACKED_BYTES)
         if n_zeros % PADDING:
             raise EOFError(f"{n_zeros} zero bytes follow a packed stream, which is no multiple of {PADDING}")
         if left:

@@ -13,7 +13,7 @@ import numpy as np
 
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.inputs.atomic_file import replacing
-from maxmargin.inputs.column_roles import LABEL_NAMES
+from maxmargin.results.encoding import LABEL_NAMES
 from maxmargin.inputs.csv_text import table_lines
 from maxmargin.inputs.libsvm_text import libsvm_lines
 from maxmargin.inputs.load import format_by_suffix

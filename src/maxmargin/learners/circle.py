@@ -23,7 +23,7 @@ __all__ = ["Arc", "Pair", "sweep", "sweep_exactly"]
 Pair = tuple[int, int]
 
 _TURN = 2.0 * np.pi
-_ROUNDING = 32.0 * 2.0**-52
+_ROUNDING_OF_ANGLES = 32.0 * 2.0**-52
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Arc:
 def sweep(u: Array, size: Array, weight: Array) -> Arc:
     """Return the best arc for the rows u (m × 2), each known up to rounding errors of `size`; m ≥ 1."""
     middle = np.arctan2(u[:, 1], u[:, 0])
-    doubt = _ROUNDING * (1.0 + size / np.hypot(u[:, 0], u[:, 1]))
+    doubt = _ROUNDING_OF_ANGLES * (1.0 + size / np.hypot(u[:, 0], u[:, 1]))
     start, end = np.mod(middle - 0.5 * np.pi, _TURN), np.mod(middle + 0.5 * np.pi, _TURN)
     at_zero = float(weight.sum(where=start > end))  # right at angle 0, because their half goes round past it
     angle = np.concatenate([start, end])

@@ -26,7 +26,7 @@ __all__ = ["margins_without"]
 _NEAREST = 200  # rows to begin with, or this many times the columns:
 _PER_COLUMN = 4
 _SHORT = 1e-9
-_ROOM = 4.0  # for duals that are larger without the row
+_ROOM_WITHOUT_ROW = 4.0  # for duals that are larger without the row
 _MOST_JOINED = 1_000
 
 
@@ -46,7 +46,7 @@ def margins_without(
     count = min(max(_NEAREST, _PER_COLUMN * task.rows.n_columns), len(agreement))
     near = np.union1d(np.argpartition(agreement, count - 1)[:count], support)
     margins = np.empty(len(support))
-    first = _First(_ROOM * largest_dual, coef)
+    first = _First(_ROOM_WITHOUT_ROW * largest_dual, coef)
     for place, row in enumerate(support):
         margins[place] = _margin_without(task, int(row), near, first)
     margin = _width(coef)

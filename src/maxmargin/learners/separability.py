@@ -121,7 +121,7 @@ def _margin(X: Any, sign: NDArray[np.int8], exact: list[Fraction], has_offset: b
     """Return the smallest agreement over the norm; where rounding hides it, from exact agreements."""
     w = np.array([float(weight) for weight in exact])
     weights, offset = (w[:-1], w[-1]) if has_offset else (w, 0.0)
-    agreement = sign * (np.asarray(X @ weights) + offset)
+    agreement = sign * (np.asarray(X.dot(weights)) + offset)
     norm = float(np.sqrt(np.einsum("i,i->", w, w)))
     squares = MemoryRows(X).norms()[0]
     error = (len(w) + 8) * _ROUNDING * norm * np.sqrt(squares + 1.0)

@@ -64,7 +64,7 @@ def _in_the_plane(A: Array, weight: Array) -> Found:
 
 
 @dataclass
-class _Best:
+class _BestTurn:
     right: float
     v: Array
 
@@ -72,7 +72,7 @@ class _Best:
 def _in_space(A: Array, weight: Array, token: StopToken) -> Found:
     norms = np.sqrt(np.einsum("ij,ij->i", A, A))
     B = A / norms[:, None]
-    best = _Best(-np.inf, np.zeros(3))
+    best = _BestTurn(-np.inf, np.zeros(3))
     open_planes: list[tuple[float, int]] = []
     for pivot in range(len(A)):
         if pivot % 64 == 0 and token.poll():
@@ -93,7 +93,7 @@ def _in_space(A: Array, weight: Array, token: StopToken) -> Found:
     return Found(directions, certain)
 
 
-def _look_at_plane(B: Array, weight: Array, pivot: int, best: _Best) -> float:
+def _look_at_plane(B: Array, weight: Array, pivot: int, best: _BestTurn) -> float:
     """Sweep the directions on one row's plane in floats; return what is possible there."""
     normal = B[pivot]
     first = np.zeros(3)

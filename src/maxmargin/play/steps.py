@@ -151,8 +151,7 @@ def walk(task: Task, chosen: Walk) -> dict[str, Any]:
 
 def load_learners() -> None:
     """Import what the methods need, which takes about a second."""
-    for name in ("perceptron", "pegasos", "hinge_sgd", "logistic_sgd"):
-        import_module(f"maxmargin.estimators.{name}")
+    import_module("maxmargin.estimators.perceptron")
 
 
 # ---------------------------------------------------------------- what is made small

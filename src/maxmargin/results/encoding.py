@@ -10,8 +10,9 @@ from typing import Any, Literal
 from maxmargin.errors import InvalidInput
 from maxmargin.results.wording import Readable, plural
 
-__all__ = ["Encoding", "SourceColumn"]
+__all__ = ["LABEL_NAMES", "Encoding", "SourceColumn"]
 
+LABEL_NAMES = ("label", "y", "target", "class")  # of columns that hold labels where nobody says which does
 KINDS = ("number", "categories", "dropped")
 
 

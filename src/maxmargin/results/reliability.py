@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.rows.base import Array
 from maxmargin.results.table import frame_of
 from maxmargin.results.wording import Readable, chosen_percent, plural
 
 __all__ = ["Reliability", "WithInterval"]
 
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ def repeated_rows(X: Any, others: Any) -> NDArray[np.bool_]:
     candidates = np.flatnonzero(found)
     for start in range(0, len(candidates), _ROWS_AT_A_TIME):
         piece = candidates[start : start + _ROWS_AT_A_TIME]
-        found[piece] = _are_equal(X[piece], others[place[piece]])
+        found[piece] = _rows_are_equal(X[piece], others[place[piece]])
     return np.asarray(found)
 
 
@@ -63,7 +63,7 @@ def _products(X: Any) -> NDArray[np.float64]:
     return z
 
 
-def _are_equal(first: Any, second: Any) -> NDArray[np.bool_]:
+def _rows_are_equal(first: Any, second: Any) -> NDArray[np.bool_]:
     if isinstance(first, np.ndarray):
         return np.asarray((first == second).all(axis=1))
     return np.asarray(np.diff(scipy.sparse.csr_array(first != second).indptr) == 0)

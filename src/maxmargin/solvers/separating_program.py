@@ -29,7 +29,7 @@ _FIRST_ROWS = 2000
 _MORE_ROWS = 2000
 _NOTHING = 1e-9  # an optimum per row below this is the program's own tolerance
 _ON_THE_BOUNDARY = (1e-12, 1e-10, 1e-8)  # of the largest agreement; tried in turn
-_ROUNDING = 16.0 * 2.0**-52
+_ROUNDING_OF_PROGRAM = 16.0 * 2.0**-52
 _MEANT = 2.0**16
 _ROWS_AT_ONCE = 16_384
 
@@ -203,7 +203,7 @@ def agreements(problem: Problem, w: Array, b: float) -> tuple[Array, Array]:
     typical = 0.0
     if problem.offset.kind == "free" and problem.class_costs.n_live:
         typical = float(sizes.mean(where=problem.cost > 0))
-    return problem.sign * (z + b), max(_ROUNDING, (len(w) + 4) * 2.0**-53) * (sizes + typical)
+    return problem.sign * (z + b), max(_ROUNDING_OF_PROGRAM, (len(w) + 4) * 2.0**-53) * (sizes + typical)
 
 
 def _sizes(problem: Problem, w: Array) -> Array:
