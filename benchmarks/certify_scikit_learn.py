@@ -30,7 +30,7 @@ from sklearn.svm import LinearSVC
 from support import has_folder, machine, task
 
 import maxmargin
-from maxmargin.results.wording import percent
+from maxmargin.presentation.wording import percent
 
 RESULTS = Path(__file__).parent / "results"
 STEM = "certify_scikit_learn"

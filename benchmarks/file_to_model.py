@@ -33,7 +33,7 @@ from support.pictures import plain_axis, pyplot
 from support.report import Page, markdown, seconds_text
 
 from maxmargin import load_data, save_data
-from maxmargin.results.data import Data
+from maxmargin.data import Data
 
 STEM, TITLE = "file_to_model", "From a text file to a model"
 TARGETS = (1e-2, 1e-4)

@@ -27,7 +27,7 @@ from support.pictures import plain_axis, pyplot
 from support.report import Page, markdown, seconds_text
 
 import maxmargin
-from maxmargin.results.wording import percent
+from maxmargin.presentation.wording import percent
 
 STEM, TITLE = "ill_conditioned", "Ill-conditioned problems"
 LOSSES = ("hinge", "squared_hinge", "logistic")

@@ -28,7 +28,7 @@ from support.report import Page, markdown, seconds_text
 from support.stages import watched_stages
 
 from maxmargin import LeaveOneOut, leave_one_out, train
-from maxmargin.results.leave_one_out import Reason
+from maxmargin.selection.leave_one_out.record import Reason
 
 STEM, TITLE = "leave_one_out", "Exact leave-one-out"
 TITLES = (

@@ -25,7 +25,7 @@ from support.pictures import plain_axis, pyplot
 from support.report import Page, markdown
 
 from maxmargin import LinearClassifier, leave_one_out, train
-from maxmargin.results.leave_one_out import Reason
+from maxmargin.selection.leave_one_out.record import Reason
 
 STEM, TITLE = "leave_one_out_smooth", "Leave-one-out of smooth losses: its cost in fits"
 TITLES = (

@@ -29,9 +29,8 @@ from support.report import RESULTS, Page
 from support.scale_model import measured_table, with_tables
 
 from maxmargin import train
-from maxmargin.rows import MemoryRows
-from maxmargin.rows.base import written_by
-from maxmargin.rows.joins import JoinsNothing
+from maxmargin.rows.base import JoinsNothing, written_by
+from maxmargin.rows.memory import MemoryRows
 
 STEM, TITLE = "per_core", "What one core does with a row"
 SCALE_PAGE = Path(__file__).parents[1] / "docs" / "scale.md"

@@ -27,9 +27,9 @@ from support.contest_script import folder_for, options_of
 from support.pictures import plain_axis, pyplot
 from support.report import Page, markdown
 
-from maxmargin.play import Playground
 from maxmargin.play.examples import example_points
 from maxmargin.play.fit import fit_task
+from maxmargin.play.server import Playground
 from maxmargin.play.state import read_task
 
 STEM, TITLE = "play", "The playground: from the slider to the picture"

@@ -13,7 +13,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 from numpydoc.xref import DEFAULT_LINKS  # noqa: E402
 
 import maxmargin  # noqa: E402
-from maxmargin.results.palette import DARK, LIGHT, Palette  # noqa: E402
+from maxmargin.presentation.palette import DARK, LIGHT, Palette  # noqa: E402
 
 
 def colours(palette: Palette) -> dict[str, str]:

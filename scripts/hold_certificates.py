@@ -41,7 +41,7 @@ from mpmath import mp, mpf
 
 from maxmargin import LinearClassifier, _core, certify, separability, store_data, train
 from maxmargin.errors import ConvergenceWarning, MaxMarginError, NoFiniteOptimum
-from maxmargin.results.wording import percent
+from maxmargin.presentation.wording import percent
 
 SECONDS_OF_A_PROBLEM = 60  # of processor time; far more than any takes
 SECONDS_OF_AN_OPTIMUM = 20  # of processor time, in 150 digits; beyond, it stays unknown

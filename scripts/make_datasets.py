@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_iris
 
-from maxmargin.inputs import save_data
-from maxmargin.results.data import Data
+from maxmargin.data import Data
+from maxmargin.io.save import save_data
 
 FOLDER = Path(__file__).parents[1] / "src" / "maxmargin" / "datasets"
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from maxmargin import LinearModel, save_model, train
 from maxmargin.datasets import breast_cancer
-from maxmargin.inputs.models import VERSION
+from maxmargin.io.models import VERSION
 
 FOLDER = Path(__file__).parents[1] / "tests" / "data"
 

@@ -43,8 +43,8 @@ import scipy.sparse as sp
 from maxmargin import load_model, store_data, train
 from maxmargin.cli.program import main as program
 from maxmargin.errors import UnreadableFile
-from maxmargin.inputs.disk_rows import DiskRows
-from maxmargin.inputs.packed_records import HEADER_BYTES, pack, packed_length, unpack
+from maxmargin.rows.disk.records import HEADER_BYTES, pack, packed_length, unpack
+from maxmargin.rows.disk.rows import DiskRows
 
 SECONDS_OF_SILENCE = 300  # after which a process is taken to hang; none takes more than a few
 SETTINGS = {"C": 1e-2, "tol": 1e-9, "n_jobs": 2}

@@ -19,11 +19,12 @@ from reference.opaque_rows import OpaqueRows
 from reference.oracles import Optimum, find_optimum
 from reference.task import Task
 
-from maxmargin.inputs.mapped_rows import MappedRows
+from maxmargin.core.problem import Offset, Problem
 from maxmargin.losses.table import DUAL_LOSSES as LOSSES
 from maxmargin.losses.table import LOSSES as FORMULAS
-from maxmargin.problem import Offset, Problem
-from maxmargin.rows import MemoryRows, Rows
+from maxmargin.rows.base import Rows
+from maxmargin.rows.disk.rows import MappedRows
+from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers import choose
 
 SMOOTH = tuple(loss for loss in LOSSES if FORMULAS[loss].is_smooth)

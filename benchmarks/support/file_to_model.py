@@ -21,8 +21,8 @@ __all__ = ["Programs"]
 STAGES = """
 import json, sys, time
 from maxmargin.cli import main
-import maxmargin.inputs.load as load
-import maxmargin.training.train as training
+import maxmargin.io.load as load
+import maxmargin.fit.train as training
 spent = {}
 
 def timed(function, name):

@@ -151,7 +151,7 @@ def write_text(X: Any, y: Any, path: Path) -> None:
 
 def objective_of(w: np.ndarray, b: float, X: Any, y: Any, task: dict[str, Any]) -> float:
     """Return the objective of anybody's weights, their offset as it is."""
-    from maxmargin.losses import find_loss
+    from maxmargin.losses.table import find_loss
 
     value = find_loss(task["loss"]).value
     total = 0.0

@@ -13,12 +13,11 @@ from unittest.mock import patch
 import numpy as np
 
 from maxmargin import train
-from maxmargin.inputs.dask_calls import Calls
-from maxmargin.inputs.dask_rows import DaskRows
-from maxmargin.rows import MemoryRows
-from maxmargin.rows.blocked import block_size
-from maxmargin.rows.joins import AddsArrays
+from maxmargin.rows.base import AddsArrays
+from maxmargin.rows.dask.calls import Calls
+from maxmargin.rows.dask.rows import DaskRows
 from maxmargin.rows.kernels import Combine
+from maxmargin.rows.memory import MemoryRows, block_size
 from maxmargin.solvers.newton_passes import Evaluate
 
 __all__ = ["calls", "cluster_of", "fits", "lazy_rows", "passes"]
@@ -94,7 +93,7 @@ def kernels_for(rows: Any, y: np.ndarray) -> dict[str, Callable[[], Any]]:
 
 def passes(task: dict[str, Any], say: Say) -> None:
     """Time passes in memory on one thread, then on the workers, and count what is sent."""
-    from maxmargin.inputs.dask_blocks import dask_blocks
+    from maxmargin.rows.dask.blocks import dask_blocks
 
     X, y = rows_of(task["folder"])
     memory = MemoryRows(X, threads=1)
@@ -131,7 +130,7 @@ def calls(task: dict[str, Any], say: Say) -> None:
     """
     import dask.array as da
 
-    from maxmargin.inputs.dask_blocks import dask_blocks
+    from maxmargin.rows.dask.blocks import dask_blocks
 
     with cluster_of(task["workers"]) as client:
         client.direct_to_workers = False

@@ -13,9 +13,9 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
-import maxmargin.selection.hinge_left_out as hinge_left_out
-import maxmargin.selection.restricted_solve as restricted_solve
-from maxmargin.selection.near_system import NearSystem
+import maxmargin.selection.leave_one_out.hinge as hinge_left_out
+import maxmargin.selection.leave_one_out.restricted as restricted_solve
+from maxmargin.selection.leave_one_out.removals import NearSystem
 
 __all__ = ["Stages", "watched_stages"]
 

@@ -8,19 +8,28 @@ KNOWN_ONLY_TO = {
     "sklearn": "maxmargin.estimators",
     "matplotlib": "maxmargin.displays",
     "jinja2": "maxmargin.reporting",
-    "pyarrow": "maxmargin.inputs",
-    "onnx": "maxmargin.inputs",
-    "dask": "maxmargin.inputs",
-    "distributed": "maxmargin.inputs",
+    "pyarrow": "maxmargin.io.tables",
+    "onnx": "maxmargin.interop",
+    "dask": "maxmargin.rows.dask",
+    "distributed": "maxmargin.rows.dask",
 }
 
-# Packages that may import only these of ours (and their own modules).
+# Packages that may import only these of ours (and their own modules): of displays records, not what computes.
 IMPORTS_ONLY = {
     "maxmargin.displays": (
-        "maxmargin.results",
-        "maxmargin.validation",
+        "maxmargin.core.solution",
+        "maxmargin.data",
         "maxmargin.errors",
-        "maxmargin.inputs.atomic_file",
+        "maxmargin.learners.trace",
+        "maxmargin.model.parameters",
+        "maxmargin.model.reliability",
+        "maxmargin.presentation",
+        "maxmargin.rows.disk.drafts",
+        "maxmargin.selection.folds.record",
+        "maxmargin.selection.leave_one_out.record",
+        "maxmargin.selection.leave_one_out.search_record",
+        "maxmargin.selection.path.record",
+        "maxmargin.validation",
     ),
 }
 

@@ -12,7 +12,7 @@ import pytest
 
 import maxmargin
 
-EXACT = ("maxmargin.problem.exact_arithmetic", "maxmargin.problem.exact_systems")
+EXACT = ("maxmargin.core.exact.arithmetic", "maxmargin.core.exact.systems")
 
 
 def modules() -> list[str]:

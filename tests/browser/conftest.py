@@ -67,7 +67,7 @@ def page(browser: Any, allowed: list[str]) -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def address() -> Iterator[str]:
     """Yield the address of a playground."""
-    from maxmargin.play import Playground
+    from maxmargin.play.server import Playground
 
     with Playground() as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})

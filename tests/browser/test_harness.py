@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from browser.looks import PHONE, assert_accessible, assert_fits
 
+from maxmargin.presentation.palette import DARK, LIGHT
 from maxmargin.reporting.assets import charts_script, page_style
-from maxmargin.results.palette import DARK, LIGHT
 
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A page</title>
 <style>{style}</style></head><body><header class="page"><h1>A page</h1></header>

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from maxmargin import HingeSGD, LogisticSGD, ParquetData, Pegasos, Perceptron, _core, load_data, store_data
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter
-from maxmargin.inputs import stored_batches
+from maxmargin.io import batches as stored_batches
 
 LEARNERS = [Perceptron, Pegasos, HingeSGD, LogisticSGD]
 AVERAGED = [Perceptron, Pegasos, LogisticSGD]

@@ -8,7 +8,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, cr
 from sklearn.preprocessing import StandardScaler
 
 from maxmargin import LinearSVM, LinearSVMCV, LogisticRegressionCV
-from maxmargin.results.calibration import CALIBRATIONS
+from maxmargin.model.calibration import CALIBRATIONS
 from maxmargin.selection.calibration import fit_calibration
 
 

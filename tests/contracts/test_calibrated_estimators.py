@@ -20,7 +20,7 @@ from sklearn.svm import LinearSVC
 
 from maxmargin import LinearClassifier, LinearSVM, LogisticRegression, load_model, save_model, train
 from maxmargin.errors import CalibrationWarning, Interrupted, InvalidInput, InvalidParameter
-from maxmargin.results.calibration import CALIBRATIONS
+from maxmargin.model.calibration import CALIBRATIONS
 
 LOSSES = ("hinge", "squared_hinge", "logistic")
 
@@ -272,7 +272,7 @@ def test_a_fit_without_time_to_calibrate_keeps_the_model_and_says_so(tumours):
 
 
 def test_time_is_for_fit_and_calibration_together(tumours, monkeypatch):
-    from maxmargin.training import calibrated as module
+    from maxmargin.selection import calibrated as module
 
     seen = []
     real = module.StopToken
@@ -288,7 +288,7 @@ def test_time_is_for_fit_and_calibration_together(tumours, monkeypatch):
 
 
 def test_an_interrupt_while_many_classes_are_calibrated_ends_all_of_them(overlapping, monkeypatch):
-    from maxmargin.training import calibrated as module
+    from maxmargin.selection import calibrated as module
 
     started, ended, turn = [], [], threading.Lock()
 
@@ -316,7 +316,7 @@ def test_an_interrupt_while_many_classes_are_calibrated_ends_all_of_them(overlap
 
 
 def test_an_interrupt_while_calibrating_keeps_the_model(tumours, monkeypatch):
-    from maxmargin.training import calibrated as module
+    from maxmargin.selection import calibrated as module
 
     def interrupted(*_, **__):
         signal.raise_signal(signal.SIGINT)

@@ -12,9 +12,9 @@ from reference.honesty import ROUNDING, check_honesty, rounding_of
 from reference.oracles import Optimum, find_optimum
 from reference.task import FORMULAS, Task
 
-import maxmargin.problem.certificate as certificates
-from maxmargin.problem import examine
-from maxmargin.problem.examination import value_at_zero
+import maxmargin.core.certificate.duality as certificates
+from maxmargin.core.certificate.duality import examine
+from maxmargin.core.certificate.point import value_at_zero
 
 
 def dual_points(task: Task, best: np.ndarray, random: np.random.Generator) -> dict[str, np.ndarray]:

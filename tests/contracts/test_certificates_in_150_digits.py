@@ -12,9 +12,10 @@ import pytest
 from mpmath import mp, mpf
 
 from maxmargin import LinearClassifier, certify, train
+from maxmargin.core.certificate.duality import examine
+from maxmargin.core.problem import Offset, Problem
 from maxmargin.errors import NoFiniteOptimum
-from maxmargin.problem import Offset, Problem, examine
-from maxmargin.rows import MemoryRows
+from maxmargin.rows.memory import MemoryRows
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "hold_certificates.py"
 

@@ -17,9 +17,9 @@ from reference.task import Task
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from maxmargin import LinearModel, certify, train
+from maxmargin.core.certificate.record import Certificate
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter
-from maxmargin.results.assessment import Assessment
-from maxmargin.results.certificate import Certificate
+from maxmargin.model.certify import Assessment
 
 LOSSES = catalogue.LOSSES
 OFFSETS = catalogue.OFFSETS

@@ -13,6 +13,7 @@ from reference.clusters import holding_passes, lazy, mortal_scheduler, processes
 
 from maxmargin import ParquetData, train
 from maxmargin._core import StopToken
+from maxmargin.core.solution import Status
 from maxmargin.errors import (
     ClusterWarning,
     ConvergenceWarning,
@@ -21,18 +22,18 @@ from maxmargin.errors import (
     MaxMarginError,
     RowsLost,
 )
-from maxmargin.results.solution import Status
 
 pytest.importorskip("distributed")
 
 import dask
 
-from maxmargin.inputs import dask_patience, dask_worker
-from maxmargin.inputs.dask_blocks import DaskBlocks
-from maxmargin.inputs.dask_cluster import errands
-from maxmargin.inputs.dask_messages import Failed, Loaded
-from maxmargin.inputs.dask_patience import Patience
-from maxmargin.inputs.dask_rows import DaskRows
+from maxmargin.rows.dask import timeouts as dask_patience
+from maxmargin.rows.dask import worker as dask_worker
+from maxmargin.rows.dask.blocks import DaskBlocks
+from maxmargin.rows.dask.cluster import errands
+from maxmargin.rows.dask.messages import Failed, Loaded
+from maxmargin.rows.dask.rows import DaskRows
+from maxmargin.rows.dask.timeouts import Patience
 
 pytestmark = pytest.mark.xdist_group("dask")
 

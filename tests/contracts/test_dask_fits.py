@@ -16,16 +16,19 @@ from reference.clusters import lazy, processes
 from reference.on_dask import client_here
 
 from maxmargin import LinearSVM, train
+from maxmargin.core.solution import Status
 from maxmargin.errors import ConvergenceWarning, InvalidParameter, RowsLost
-from maxmargin.results.solution import Status
-from maxmargin.rows import blocked
+from maxmargin.rows import memory as blocked
 from maxmargin.solvers import run
 
 distributed = pytest.importorskip("distributed")
 
-from maxmargin.inputs import dask_homes, dask_worker  # noqa: E402
-from maxmargin.inputs.dask_loading import Loading  # noqa: E402
-from maxmargin.inputs.dask_rows import DaskRows  # noqa: E402
+from maxmargin.rows.dask import placement as dask_homes  # noqa: E402
+from maxmargin.rows.dask import worker as dask_worker  # noqa: E402
+from maxmargin.rows.dask.rows import (  # noqa: E402
+    DaskRows,
+    Loading,
+)
 
 pytestmark = pytest.mark.xdist_group("dask")
 

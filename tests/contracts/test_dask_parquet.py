@@ -5,8 +5,8 @@ import pytest
 
 from maxmargin import LinearSVM, LogisticRegression, ParquetData, load_data, train
 from maxmargin.errors import FileFormatError, InvalidInput, InvalidParameter, MissingFile
-from maxmargin.rows import MemoryRows
 from maxmargin.rows.kernels import Combine
+from maxmargin.rows.memory import MemoryRows
 
 pytest.importorskip("distributed")
 pa = pytest.importorskip("pyarrow")
@@ -14,9 +14,9 @@ pq = pytest.importorskip("pyarrow.parquet")
 fsspec = pytest.importorskip("fsspec")
 import pyarrow.fs  # noqa: E402
 
-from maxmargin.inputs import dask_worker  # noqa: E402
-from maxmargin.inputs.dask_rows import DaskRows  # noqa: E402
-from maxmargin.inputs.parquet_blocks import parquet_blocks  # noqa: E402
+from maxmargin.io.tables.parquet_blocks import parquet_blocks  # noqa: E402
+from maxmargin.rows.dask import worker as dask_worker  # noqa: E402
+from maxmargin.rows.dask.rows import DaskRows  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("dask")
 

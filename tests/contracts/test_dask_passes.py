@@ -5,19 +5,17 @@ import pytest
 from catalogue import opened
 from reference.kernels import Total
 
-from maxmargin.rows.base import Tree
-from maxmargin.rows.joins import AddsNumbers
+from maxmargin.rows.base import AddsNumbers, Scale, Tree
 from maxmargin.rows.kernels import Combine
-from maxmargin.rows.vectors import Scale
 
 da = pytest.importorskip("dask.array")
 pytest.importorskip("distributed")
 
-from maxmargin.inputs.dask_blocks import dask_blocks  # noqa: E402
-from maxmargin.inputs.dask_calls import MOST_CALLS, Calls, shared_out  # noqa: E402
-from maxmargin.inputs.dask_homes import Homes  # noqa: E402
-from maxmargin.inputs.dask_messages import Done  # noqa: E402
-from maxmargin.inputs.dask_rows import DaskRows  # noqa: E402
+from maxmargin.rows.dask.blocks import dask_blocks  # noqa: E402
+from maxmargin.rows.dask.calls import MOST_CALLS, Calls, shared_out  # noqa: E402
+from maxmargin.rows.dask.messages import Done  # noqa: E402
+from maxmargin.rows.dask.placement import Homes  # noqa: E402
+from maxmargin.rows.dask.rows import DaskRows  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("dask")
 

@@ -13,10 +13,12 @@ from maxmargin.errors import InvalidInput
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
-from maxmargin.inputs import dask_calls  # noqa: E402
-from maxmargin.inputs.dask_blocks import dask_blocks  # noqa: E402
-from maxmargin.inputs.dask_loading import Loading  # noqa: E402
-from maxmargin.inputs.dask_rows import DaskRows  # noqa: E402
+from maxmargin.rows.dask import calls as dask_calls  # noqa: E402
+from maxmargin.rows.dask.blocks import dask_blocks  # noqa: E402
+from maxmargin.rows.dask.rows import (  # noqa: E402
+    DaskRows,
+    Loading,
+)
 
 pytestmark = pytest.mark.xdist_group("dask")
 

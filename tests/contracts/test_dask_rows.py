@@ -17,11 +17,11 @@ from reference.kernels import Total
 import maxmargin
 from maxmargin import LinearClassifier, LinearSVM, train
 from maxmargin._core import Stopped, StopToken
+from maxmargin.core.solution import Plan
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, MaxMarginError
-from maxmargin.results.solution import Plan
-from maxmargin.rows import MemoryRows
+from maxmargin.rows.base import Fill, Inner, Scale, Smallest
 from maxmargin.rows.kernels import Combine, Scores
-from maxmargin.rows.vectors import Fill, Inner, Scale, Smallest
+from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers import choose
 from maxmargin.solvers.run import Limits, run
 
@@ -30,10 +30,11 @@ dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 pd = pytest.importorskip("pandas")
 
-from maxmargin.inputs import dask_homes, dask_worker  # noqa: E402
-from maxmargin.inputs.dask_blocks import dask_blocks  # noqa: E402
-from maxmargin.inputs.dask_messages import Place, Wanting  # noqa: E402
-from maxmargin.inputs.dask_rows import DaskRows  # noqa: E402
+from maxmargin.rows.dask import placement as dask_homes  # noqa: E402
+from maxmargin.rows.dask import worker as dask_worker  # noqa: E402
+from maxmargin.rows.dask.blocks import dask_blocks  # noqa: E402
+from maxmargin.rows.dask.messages import Place, Wanting  # noqa: E402
+from maxmargin.rows.dask.rows import DaskRows  # noqa: E402
 
 PLAN = Plan("any", "a test")
 pytestmark = pytest.mark.xdist_group("dask")

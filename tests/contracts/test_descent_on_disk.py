@@ -9,10 +9,10 @@ import scipy.sparse as sp
 
 from maxmargin import ConvergenceWarning, train
 from maxmargin._core import StopToken
-from maxmargin.inputs.mapped_rows import MappedRows
-from maxmargin.inputs.store_writer import store_batches
-from maxmargin.problem import Offset, Problem
-from maxmargin.results.solution import Plan
+from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.solution import Plan
+from maxmargin.io.store import store_batches
+from maxmargin.rows.disk.rows import MappedRows
 from maxmargin.solvers.dual_descent import DualDescent
 from maxmargin.solvers.run import Limits, run
 

@@ -19,9 +19,9 @@ from catalogue import (
 from covering import every_pair
 
 from maxmargin._core import StopToken
-from maxmargin.problem import examine
-from maxmargin.results.solution import Plan
-from maxmargin.rows import MemoryRows
+from maxmargin.core.certificate.duality import examine
+from maxmargin.core.solution import Plan
+from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.run import Limits, run
 
 # Solvers that visit the rows in an order drawn from the seed; the others draw nothing where rows are few.

@@ -13,16 +13,15 @@ from reference.task import Task
 
 from maxmargin import LinearClassifier, train
 from maxmargin._core import StopToken
+from maxmargin.core.solution import Plan
+from maxmargin.data import Data
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.inputs import vector_files
-from maxmargin.inputs.disk_rows import DiskRows
-from maxmargin.inputs.mapped_rows import MappedRows
-from maxmargin.inputs.own_folder import OwnFolder
-from maxmargin.inputs.pass_journal import OtherFit, PassJournal
-from maxmargin.inputs.store_writer import store_batches
-from maxmargin.results.data import Data
-from maxmargin.results.solution import Plan
-from maxmargin.rows import MemoryRows
+from maxmargin.io.store import store_batches
+from maxmargin.rows.disk import vectors as vector_files
+from maxmargin.rows.disk.folders import OwnFolder
+from maxmargin.rows.disk.journal import OtherFit, PassJournal
+from maxmargin.rows.disk.rows import DiskRows, MappedRows
+from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers import choose
 from maxmargin.solvers.run import Limits, run
 
@@ -73,7 +72,7 @@ def test_condensed_rows_have_the_same_bits(monkeypatch, solver, loss):
     expected = solved(problem_of(told, MemoryRows(X, block_rows=1536)), solver)[1]
     assert solved(problem_of(told, rows), solver)[1] == expected
     assert rows.condensed(StopToken()).owned_bytes > 0
-    monkeypatch.setattr("maxmargin.inputs.mapped_rows.MOST_CONDENSED_BYTES", 10)
+    monkeypatch.setattr("maxmargin.rows.disk.rows.MOST_CONDENSED_BYTES", 10)
     assert on_disk(X, block_rows=1536).condensed(StopToken()).owned_bytes == 0
 
 

@@ -22,7 +22,7 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 
 import maxmargin
-from maxmargin.displays.arrange import save_png
+from maxmargin.displays.panels import save_png
 
 SMALLEST_LETTERS = 6.0  # points
 TEXT_CONTRAST, MARK_CONTRAST = 4.5, 3.0  # as the accessibility guidelines for web pages ask

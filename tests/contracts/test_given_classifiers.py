@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from maxmargin import LinearClassifier, LinearSVM, empirical_risk
-from maxmargin.losses import LOSSES
+from maxmargin.losses.table import LOSSES
 
 GIVEN = LinearClassifier.from_parameters
 

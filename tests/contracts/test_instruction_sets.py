@@ -15,9 +15,9 @@ import sys
 import numpy as np
 import scipy.sparse as sp
 from maxmargin import _core
-from maxmargin.problem import Offset, Problem
-from maxmargin.results.solution import Plan
-from maxmargin.rows import MemoryRows
+from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.solution import Plan
+from maxmargin.rows.memory import MemoryRows
 from maxmargin.rows.kernels import ScoresAndCombine
 from maxmargin.solvers.dual_descent import DualDescent
 from maxmargin.solvers.run import Limits, run

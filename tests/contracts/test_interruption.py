@@ -12,10 +12,11 @@ from covering import every_pair
 from reference.task import Task
 
 from maxmargin._core import Block, Stopped, StopToken, SweepState, dual_sweep, multiply
-from maxmargin.problem import Offset, Problem, examine
-from maxmargin.results.solution import Plan, Status
-from maxmargin.rows import MemoryRows
+from maxmargin.core.certificate.duality import examine
+from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.solution import Plan, Status
 from maxmargin.rows.kernels import Combine
+from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.run import Limits, run
 
 # Large enough that every pass asks its token several times, and too hard for most solvers to reach the last
@@ -112,9 +113,9 @@ SCRIPT = """
 import json, os, signal, sys, threading
 import numpy as np
 from maxmargin._core import StopToken
-from maxmargin.problem import Offset, Problem
-from maxmargin.results.solution import Plan
-from maxmargin.rows import MemoryRows
+from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.solution import Plan
+from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.dual_descent import DualDescent
 from maxmargin.solvers.run import Limits, run
 

@@ -12,10 +12,10 @@ from reference.oracles import find_optimum
 from reference.task import Task
 
 from maxmargin._core import StopToken
-from maxmargin.problem import Offset, Problem, examine
-from maxmargin.problem.optimality import stationarity
-from maxmargin.results.solution import Plan
-from maxmargin.rows import MemoryRows
+from maxmargin.core.certificate.duality import examine, stationarity
+from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.solution import Plan
+from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.run import Limits, run
 
 ROUNDING = 1e-11

@@ -12,14 +12,13 @@ import scipy.sparse as sp
 
 from maxmargin import HardMarginSVM, LeastAbsoluteClassifier, LeastSquaresClassifier
 from maxmargin._core import StopToken
-from maxmargin.problem import Offset, Problem
-from maxmargin.problem.exact_margin import exact_margin
-from maxmargin.problem.exact_program import exact_optimum
-from maxmargin.problem.exact_rows import ExactRows
-from maxmargin.problem.lp_dual import certify_by_multipliers
-from maxmargin.problem.normal_equations import exact_least_squares
-from maxmargin.problem.rounding import above, below, precise_scores
-from maxmargin.rows import MemoryRows
+from maxmargin.core.certificate.lp_dual import certify_by_multipliers
+from maxmargin.core.certificate.normal_equations import exact_least_squares
+from maxmargin.core.exact.programs import exact_margin, exact_optimum
+from maxmargin.core.exact.rows import ExactRows
+from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.rounding import above, below, precise_scores
+from maxmargin.rows.memory import MemoryRows
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 
@@ -108,9 +107,9 @@ def test_claims_hold(script, learner, name):
 
 def without_fractions(monkeypatch):
     """Make every problem too large for whole numbers."""
-    monkeypatch.setattr("maxmargin.problem.normal_equations._MOST_WHOLE_NUMBERS", 0)
-    monkeypatch.setattr("maxmargin.problem.lp_dual._MOST_EXACT_NUMBERS", 0)
-    monkeypatch.setattr("maxmargin.problem.lp_dual._MOST_WHOLE_COLUMNS", 0)
+    monkeypatch.setattr("maxmargin.core.certificate.normal_equations._MOST_WHOLE_NUMBERS", 0)
+    monkeypatch.setattr("maxmargin.core.certificate.lp_dual._MOST_EXACT_NUMBERS", 0)
+    monkeypatch.setattr("maxmargin.core.certificate.lp_dual._MOST_WHOLE_COLUMNS", 0)
 
 
 @pytest.mark.parametrize("name", CASES)

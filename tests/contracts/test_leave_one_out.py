@@ -8,11 +8,11 @@ from reference.left_out_data import BUNDLED, FOLDER, FROM_FOLDER, MADE, load
 from reference.task import Task
 
 from maxmargin._core import StopToken
-from maxmargin.problem import Offset, Problem
-from maxmargin.results.leave_one_out import Reason
-from maxmargin.rows import MemoryRows
-from maxmargin.selection import hinge_left_out
-from maxmargin.selection.leave_one_out import leave_out
+from maxmargin.core.problem import Offset, Problem
+from maxmargin.rows.memory import MemoryRows
+from maxmargin.selection.leave_one_out import hinge as hinge_left_out
+from maxmargin.selection.leave_one_out.record import Reason
+from maxmargin.selection.leave_one_out.rows import leave_out
 
 OFFSETS = {"free": Offset(), "penalized": Offset("penalized", 2.0), "none": Offset("none")}
 STRENGTHS = [1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3]

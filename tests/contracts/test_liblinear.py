@@ -14,12 +14,11 @@ from liblinear.liblinearutil import train as train_theirs
 from scipy.sparse import csr_matrix
 
 from maxmargin import certify, load_model, save_data, save_model
+from maxmargin.data import Data
 from maxmargin.datasets import breast_cancer, iris
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.inputs.liblinear_models import CLASSIFIERS, read_liblinear_model, write_liblinear_model
-from maxmargin.results.data import Data
-from maxmargin.training.liblinear import LOSSES, claim_of_liblinear, from_liblinear, to_liblinear
-from maxmargin.training.liblinear_fit import (
+from maxmargin.fit.train import fit_linear
+from maxmargin.interop.liblinear import (
     LiblinearProblem,
     as_file,
     cross_validated,
@@ -28,7 +27,8 @@ from maxmargin.training.liblinear_fit import (
     search_for_C,
     smallest_C,
 )
-from maxmargin.training.train import fit_linear
+from maxmargin.io.liblinear import CLASSIFIERS, read_liblinear_model, write_liblinear_model
+from maxmargin.model.liblinear import LOSSES, claim_of_liblinear, from_liblinear, to_liblinear
 
 SOLVERS = {CLASSIFIERS[name]: name for name in CLASSIFIERS}
 # LIBLINEAR's -e, with which little is left; C is small below, for its dual solvers end after 300 sweeps.

@@ -5,8 +5,7 @@ import pytest
 from reference.likelihood import Likelihood
 from reference.likelihood_tasks import KINDS, TASKS, overlapping, problem_of
 
-from maxmargin.problem import examine
-from maxmargin.problem.optimality import stationarity
+from maxmargin.core.certificate.duality import examine, stationarity
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -12,10 +12,11 @@ from hypothesis.extra import numpy as hnp
 from reference.task import Task
 
 from maxmargin._core import StopToken, hinge_offset
-from maxmargin.problem import Problem, examine
-from maxmargin.problem.offset import best_offset, chosen_from
-from maxmargin.results.solution import Plan
-from maxmargin.rows import MemoryRows
+from maxmargin.core.certificate.duality import examine
+from maxmargin.core.offset import best_offset, chosen_from
+from maxmargin.core.problem import Problem
+from maxmargin.core.solution import Plan
+from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.run import Limits, run
 
 

@@ -11,12 +11,12 @@ from reference.opaque_rows import OpaqueRows
 from reference.task import Task
 
 from maxmargin._core import StopToken
+from maxmargin.core.certificate.duality import examine, stationarity
+from maxmargin.core.problem import Problem
+from maxmargin.core.solution import Plan
 from maxmargin.errors import InvalidParameter
-from maxmargin.problem import Problem, examine
-from maxmargin.problem.optimality import stationarity
-from maxmargin.results.solution import Plan
-from maxmargin.rows import MemoryRows
 from maxmargin.rows.kernels import Combine
+from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers import choose
 from maxmargin.solvers.run import Limits, run
 

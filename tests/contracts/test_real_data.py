@@ -22,9 +22,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from maxmargin._core import StopToken
-from maxmargin.problem import Offset, Problem
-from maxmargin.results.solution import Plan, Status
-from maxmargin.rows import MemoryRows
+from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.solution import Plan, Status
+from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.run import Limits, run
 
 FOLDER = os.environ.get("MAXMARGIN_DATA")

@@ -14,10 +14,10 @@ from unprivileged import NOBODY
 
 from maxmargin import train
 from maxmargin.errors import UnreadableFile
-from maxmargin.inputs.disk_rows import DiskRows
-from maxmargin.inputs.packed_records import LENGTHS, pack
-from maxmargin.inputs.store_writer import store_batches
-from maxmargin.training.checkpoints import Checkpoints
+from maxmargin.fit.stored import Checkpoints
+from maxmargin.io.store import store_batches
+from maxmargin.rows.disk.records import LENGTHS, pack
+from maxmargin.rows.disk.rows import DiskRows
 
 RANDOM = np.random.default_rng(4)
 X = RANDOM.normal(size=(9_000, 4))
@@ -126,7 +126,7 @@ def ended_after_all_passes(store, settings):
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("maxmargin.training.stored_fit.model_of", interrupted)
+        patch.setattr("maxmargin.fit.stored.model_of", interrupted)
         with pytest.raises(KeyboardInterrupt):
             train(store, **settings)
 

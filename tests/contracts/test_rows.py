@@ -15,11 +15,10 @@ from reference.task import Task
 from maxmargin import _core
 from maxmargin._core import Block, StopToken, SweepState
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.rows import MemoryRows
-from maxmargin.rows.base import merge_in_tree
+from maxmargin.rows.active import LiveRows
+from maxmargin.rows.base import Inner, Scale, Smallest, merge_in_tree
 from maxmargin.rows.kernels import Combine, Scores, ScoresAndCombine
-from maxmargin.rows.live_rows import LiveRows
-from maxmargin.rows.vectors import Inner, Scale, Smallest
+from maxmargin.rows.memory import MemoryRows
 
 HELD = ["small integers", "sparse", "d > n", "one feature", "unscaled columns"]
 

@@ -25,9 +25,9 @@ from reference.oracles import find_optimum
 from reference.task import Task
 
 from maxmargin._core import StopToken
+from maxmargin.core.certificate.duality import examine
+from maxmargin.core.solution import Plan, Status
 from maxmargin.errors import InvalidParameter
-from maxmargin.problem import examine
-from maxmargin.results.solution import Plan, Status
 from maxmargin.solvers import choose
 from maxmargin.solvers.run import Limits, run
 

@@ -13,10 +13,10 @@ from sklearn.linear_model import SGDClassifier
 
 from maxmargin import LogisticRegression, certify, load_model, save_data, save_model, train
 from maxmargin.cli.program import main
+from maxmargin.core.certificate.newton_decrement import MOST_COLUMNS
+from maxmargin.core.solution import Status
+from maxmargin.data import Data
 from maxmargin.errors import ConvergenceWarning, InvalidParameter, NoFiniteOptimum
-from maxmargin.problem.newton_decrement import MOST_COLUMNS
-from maxmargin.results.data import Data
-from maxmargin.results.solution import Status
 
 # ---------------------------------------------------------------- fits
 

@@ -16,10 +16,11 @@ from sklearn.datasets import dump_svmlight_file
 from maxmargin import LinearSVM, certify, load_model, save_model, train
 from maxmargin._core import StopToken
 from maxmargin.cli.program import main
+from maxmargin.core.certificate.duality import examine
+from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.solution import Status
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.problem import Offset, Problem, examine
-from maxmargin.results.solution import Status
-from maxmargin.rows import MemoryRows
+from maxmargin.rows.memory import MemoryRows
 
 
 def least_loss(X, sign, cost, has_offset=True):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from maxmargin import LinearClassifier, train
-from maxmargin.inputs.disk_rows import DiskRows
-from maxmargin.inputs.store_writer import store_batches
+from maxmargin.io.store import store_batches
+from maxmargin.rows.disk.rows import DiskRows
 
 
 def table(n):
@@ -80,7 +80,7 @@ def test_only_what_a_warm_start_needs_outlives_a_fit(tmp_path):
 
 def test_two_at_the_same_fit_have_vectors_beside_the_rows_each(tmp_path, monkeypatch):
     """Not in the system's folder for temporary files, which may be memory."""
-    monkeypatch.setattr("maxmargin.inputs.scratch_folder.TemporaryDirectory", None)
+    monkeypatch.setattr("maxmargin.rows.disk.folders.TemporaryDirectory", None)
     X, y = table(2000)
     store = stored(tmp_path, X, y)
     fits = store.folder / "fits"

@@ -10,8 +10,8 @@ from covering import every_pair
 
 from maxmargin import ConvergenceWarning, LinearClassifier, train
 from maxmargin._core import StopToken
-from maxmargin.problem import Problem
-from maxmargin.rows import MemoryRows
+from maxmargin.core.problem import Problem
+from maxmargin.rows.memory import MemoryRows
 from maxmargin.selection.warm_start import start_at_other_cost
 from maxmargin.solvers.choose import BASELINES, SOLVERS, choose
 from maxmargin.solvers.run import Limits, run

@@ -16,9 +16,9 @@ from maxmargin import (
     regularization_path,
     reliability,
 )
-from maxmargin.displays.held_out_errors import HeldOutErrors
-from maxmargin.results.leave_one_out import REASONS, LeaveOneOut, Reason
-from maxmargin.results.solution import History
+from maxmargin.core.solution import History
+from maxmargin.displays.regularization_path import HeldOutErrors
+from maxmargin.selection.leave_one_out.record import REASONS, LeaveOneOut, Reason
 
 __all__ = ["CURVES"]
 

@@ -79,7 +79,7 @@ def holding_passes(client: Any) -> Iterator[Callable[[], bool]]:
     def hold() -> None:
         import time
 
-        from maxmargin.inputs import dask_worker as module
+        from maxmargin.rows.dask import worker as module
 
         apply: Any = module._apply
         module.held_for_a_test = seen = {
@@ -91,7 +91,7 @@ def holding_passes(client: Any) -> Iterator[Callable[[], bool]]:
 
         def held(kernel: Any, *others: Any) -> Any:
             name = type(kernel).__module__
-            seen["is_certified"] |= name == "maxmargin.problem.certificate"
+            seen["is_certified"] |= name == "maxmargin.core.certificate.duality"
             if seen["is_certified"] and name.startswith("maxmargin.solvers.") and not seen["is_over"]:
                 seen["is_held"] = True
                 while not others[-1].stopped:
@@ -102,12 +102,12 @@ def holding_passes(client: Any) -> Iterator[Callable[[], bool]]:
         module._apply = held
 
     def is_held() -> bool:
-        from maxmargin.inputs import dask_worker as module
+        from maxmargin.rows.dask import worker as module
 
         return bool(module.held_for_a_test["is_held"])
 
     def let_go() -> None:
-        from maxmargin.inputs import dask_worker as module
+        from maxmargin.rows.dask import worker as module
 
         module._apply = module.held_for_a_test["apply"]
         del module.held_for_a_test

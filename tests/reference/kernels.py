@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin._core import Block, StopToken
-from maxmargin.rows.joins import AddsNumbers
+from maxmargin.rows.base import AddsNumbers
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from reference.oracles import find_optimum
 from reference.task import Task
 
 from maxmargin._core import StopToken
-from maxmargin.problem import Problem
-from maxmargin.results.solution import Solution, Status
-from maxmargin.rows import MemoryRows
+from maxmargin.core.problem import Problem
+from maxmargin.core.solution import Solution, Status
+from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import Limits, run
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from reference.likelihood import Likelihood
 
-from maxmargin.problem import Offset, Problem
-from maxmargin.rows import MemoryRows
+from maxmargin.core.problem import Offset, Problem
+from maxmargin.rows.memory import MemoryRows
 
 __all__ = ["KINDS", "TASKS", "grid_task", "overlapping", "problem_of", "with_useless_columns"]
 

@@ -22,8 +22,8 @@ def client_here() -> Any:
 
 def on_dask(X: Any, block_rows: int = 25) -> Any:
     """Return the rows in blocks, as functions that the workers call."""
-    from maxmargin.inputs.dask_blocks import DaskBlocks
-    from maxmargin.inputs.dask_rows import DaskRows
+    from maxmargin.rows.dask.blocks import DaskBlocks
+    from maxmargin.rows.dask.rows import DaskRows
 
     labels = np.arange(X.shape[0]) % 2
     cuts = range(0, X.shape[0], block_rows)

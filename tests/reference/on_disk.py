@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.inputs.disk_rows import DiskRows
-from maxmargin.inputs.mapped_rows import MappedRows
-from maxmargin.inputs.row_store import open_store
-from maxmargin.inputs.store_writer import StoreWriter
+from maxmargin.io.store import StoreWriter
+from maxmargin.rows.disk.rows import DiskRows, MappedRows
+from maxmargin.rows.disk.store import open_store
 
 
 def on_disk(X: Any, block_rows: int = 7, kind: type[MappedRows] = DiskRows, **settings: Any) -> MappedRows:

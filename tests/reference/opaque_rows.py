@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from maxmargin._core import Block, StopToken
-from maxmargin.rows import MemoryRows, Rows
-from maxmargin.rows.base import looks_at_rows, written_by
+from maxmargin.rows.base import Rows, looks_at_rows, written_by
+from maxmargin.rows.memory import MemoryRows
 
 
 class Sealed:

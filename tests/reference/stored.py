@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from maxmargin import Data, load_data, store_data
 from maxmargin.errors import MaxMarginError
-from maxmargin.inputs.row_store import RowStore
+from maxmargin.rows.disk.store import RowStore
 
 
 def dense_rows(store: RowStore) -> Any:

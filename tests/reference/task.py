@@ -50,7 +50,7 @@ FORMULAS = {
 class Task:
     """Minimise ½‖w‖² (+ b²/(2·scale²)) + Σ c ℓ(s(x·w + b)).
 
-    `kind` is "free", "penalized" or "none", as in `maxmargin.problem.Offset`; X is a dense array.
+    `kind` is "free", "penalized" or "none", as in `maxmargin.core.problem.Offset`; X is a dense array.
     """
 
     X: np.ndarray

@@ -14,8 +14,8 @@ import sklearn.exceptions
 
 import maxmargin
 from maxmargin import LinearSVM, LogisticRegression
-from maxmargin.results.solution import Progress
-from maxmargin.results.wording import percent
+from maxmargin.core.solution import Progress
+from maxmargin.presentation.wording import percent
 
 ESTIMATORS = [LinearSVM, LogisticRegression]
 # Descent row by row does not end here; the other solvers would be done before anybody could stop them.

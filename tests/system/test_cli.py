@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 import maxmargin
-import maxmargin.training.train as training
+import maxmargin.fit.train as training
 from maxmargin import load_data, load_model
 from maxmargin.cli.fitting import CALIBRATIONS, LOSSES, RULES
 from maxmargin.cli.options import check_target
 from maxmargin.errors import UnreadableFile
 from maxmargin.losses.table import DUAL_LOSSES
-from maxmargin.results import calibration, cross_validation
+from maxmargin.model import calibration
+from maxmargin.selection.folds import record as cross_validation
 
 CELLS = Path(maxmargin.__file__).parent / "datasets" / "breast_cancer.csv"
 
@@ -240,7 +241,7 @@ def test_no_traceback_even_for_our_own_mistakes(said, monkeypatch):
     def broken(*_, **__):
         raise ZeroDivisionError("two\nlines")
 
-    monkeypatch.setattr("maxmargin.training.train.fit_linear", broken)
+    monkeypatch.setattr("maxmargin.fit.train.fit_linear", broken)
     code, _, err = said("train", "a.svm")
     assert code == 70
     assert err == (
@@ -260,7 +261,7 @@ def test_failures_of_the_machine(said, monkeypatch, error, message):
     def fails(*_, **__):
         raise error
 
-    monkeypatch.setattr("maxmargin.training.train.fit_linear", fails)
+    monkeypatch.setattr("maxmargin.fit.train.fit_linear", fails)
     code, _, err = said("train", "a.svm")
     assert (code, err) == (2, f"maxmargin: error: {message}\n")
 

@@ -11,10 +11,10 @@ from sklearn.svm import SVC
 
 import maxmargin
 from maxmargin import LinearSVM, LinearSVMCV, leave_one_out, regularization_path
+from maxmargin.core.solution import Status
+from maxmargin.data import Data
 from maxmargin.datasets import breast_cancer, iris
-from maxmargin.results.data import Data
-from maxmargin.results.leave_one_out import REASONS, Reason
-from maxmargin.results.solution import Status
+from maxmargin.selection.leave_one_out.record import REASONS, Reason
 
 CELLS = Path(maxmargin.__file__).parent / "datasets" / "breast_cancer.csv"
 
@@ -98,7 +98,7 @@ def test_ctrl_c_keeps_the_path_so_far(said, small, monkeypatch):
     def interrupted(*_, **__):
         raise Interrupted("interrupted", replace(done, reason="interrupted"))
 
-    monkeypatch.setattr("maxmargin.training.regularization_path.regularization_path", interrupted)
+    monkeypatch.setattr("maxmargin.selection.path.path.regularization_path", interrupted)
     code, out, err = said("path", "small.csv", "-o", "p.tsv", "--cv", 3)
     assert code == 130
     assert err == "interrupted: this is what was known by then\n"
@@ -162,7 +162,9 @@ def test_more_time_is_advised_only_where_it_would_help(said, small, monkeypatch)
     codes = done.codes.copy()
     codes[:2] = REASONS.index(Reason.UNDECIDED)
     tied = replace(done, codes=codes, status=Status.STALLED)
-    monkeypatch.setattr("maxmargin.training.leave_one_out.leave_one_out", lambda *_, **__: tied)
+    monkeypatch.setattr(
+        "maxmargin.selection.leave_one_out.leave_one_out.leave_one_out", lambda *_, **__: tied
+    )
     code, _, err = said("loo", "small.csv")
     assert code == 1
     assert err.endswith("warning: 2 rows are not decided: rounding errors leave nothing to gain\n")
@@ -176,7 +178,7 @@ def test_ctrl_c_tells_what_is_known(said, small, monkeypatch):
     def interrupted(*_, **__):
         raise Interrupted("interrupted", done)
 
-    monkeypatch.setattr("maxmargin.training.leave_one_out.leave_one_out", interrupted)
+    monkeypatch.setattr("maxmargin.selection.leave_one_out.leave_one_out.leave_one_out", interrupted)
     code, out, err = said("loo", "small.csv")
     assert code == 130
     assert err == "interrupted: this is what was known by then\n"

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from programs import path_of
 
-from maxmargin.cli.completion import SHELLS, described
+from maxmargin.cli.commands.completion import SHELLS, described
 from maxmargin.cli.program import COMMANDS, build_parser
 
 needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")

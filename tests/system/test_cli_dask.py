@@ -19,7 +19,7 @@ pytest.importorskip("distributed")
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
-from maxmargin.inputs import dask_worker  # noqa: E402
+from maxmargin.rows.dask import worker as dask_worker  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("dask")
 
@@ -183,7 +183,7 @@ def test_what_a_cluster_cannot_do_is_refused_before_it_is_asked(words, message, 
 def test_urls_stay_urls():
     from pathlib import Path
 
-    from maxmargin.cli.on_dask import url_of
+    from maxmargin.cli.commands.train import url_of
 
     assert url_of(Path("s3://bucket/rows")) == "s3://bucket/rows"
     assert url_of(Path("file:///tmp/rows")) == "file:///tmp/rows"

@@ -15,8 +15,8 @@ from scipy.sparse import csr_array
 import maxmargin
 from maxmargin import save_data
 from maxmargin.cli.program import COMMANDS, build_parser, main
+from maxmargin.data import Data
 from maxmargin.datasets import breast_cancer
-from maxmargin.results.data import Data
 
 CELLS = Path(maxmargin.__file__).parent / "datasets" / "breast_cancer.csv"
 WAITS = {"play"}  # until somebody comes

@@ -9,10 +9,10 @@ import pytest
 from maxmargin import load_model
 from maxmargin.cli import main
 from maxmargin.cli.codes import EXIT_CODES
+from maxmargin.cli.console import Voice, plain
 from maxmargin.cli.options import FORMATS, MISSING_RULES
 from maxmargin.cli.program import COMMANDS, build_parser
-from maxmargin.cli.voice import Voice, plain
-from maxmargin.inputs import settings
+from maxmargin.io import settings
 
 
 def test_the_bare_name_shows_the_help_and_is_refused(said):

@@ -13,8 +13,8 @@ from sklearn.metrics import log_loss
 
 import maxmargin
 from maxmargin import certify, load_data, load_model, save_data
+from maxmargin.data import Data
 from maxmargin.datasets import breast_cancer
-from maxmargin.results.data import Data
 
 CELLS = Path(maxmargin.__file__).parent / "datasets" / "breast_cancer.csv"
 

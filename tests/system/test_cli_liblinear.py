@@ -12,11 +12,11 @@ from liblinear.liblinearutil import save_model as save_theirs
 from liblinear.liblinearutil import train as train_theirs
 
 from maxmargin import save_data
-from maxmargin.cli.liblinear_options import ABSENT_OPTIONS, ABSENT_SOLVERS, SOLVERS
+from maxmargin.cli.commands.liblinear_train import ABSENT_OPTIONS, ABSENT_SOLVERS, SOLVERS
+from maxmargin.data import Data
 from maxmargin.datasets import breast_cancer, iris
-from maxmargin.inputs.liblinear_models import CLASSIFIERS, read_liblinear_model
-from maxmargin.results.data import Data
-from maxmargin.training.liblinear import LOSSES
+from maxmargin.io.liblinear import CLASSIFIERS, read_liblinear_model
+from maxmargin.model.liblinear import LOSSES
 
 TRAIN, PREDICT = "liblinear-train", "liblinear-predict"
 

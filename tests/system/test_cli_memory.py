@@ -14,8 +14,8 @@ import pytest
 
 import maxmargin
 from maxmargin import load_data, load_model
-from maxmargin.inputs.settings import ReadSettings
-from maxmargin.inputs.stored_copy import stored_copy
+from maxmargin.io.settings import ReadSettings
+from maxmargin.io.stored_copy import stored_copy
 
 CELLS = Path(maxmargin.__file__).parent / "datasets" / "breast_cancer.csv"
 
@@ -179,7 +179,7 @@ LIMITED = """
     import resource, sys
     import numpy as np, scipy.sparse
     from maxmargin import LinearClassifier
-    import maxmargin.inputs.store, maxmargin.inputs.stored_copy, maxmargin.inputs.memory_estimate
+    import maxmargin.io.store, maxmargin.io.stored_copy, maxmargin.io.memory
     from maxmargin.cli import main
 
     LinearClassifier(loss="logistic").fit(np.eye(2), [0, 1])  # so that all is imported

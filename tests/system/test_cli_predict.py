@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from maxmargin import load_data, load_model, save_data
-from maxmargin.results.data import Data
+from maxmargin.data import Data
 
 
 def test_labels_one_a_line_and_the_accuracy_beside_them(said):

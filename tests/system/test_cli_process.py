@@ -15,8 +15,8 @@ import pytest
 
 import maxmargin
 from maxmargin import load_model, save_data
+from maxmargin.data import Data
 from maxmargin.errors import InvalidInput
-from maxmargin.results.data import Data
 from maxmargin.solvers.choose import SOLVERS
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -79,7 +79,7 @@ def test_help_loads_next_to_nothing():
 )
 def test_one_fit_waits_for_neither_scipy_nor_other_solvers(words):
     loaded = modules_loaded_by(*words.split())
-    assert "maxmargin.training.train" in loaded
+    assert "maxmargin.fit.train" in loaded
     assert {"scipy", "sklearn", "pandas", "joblib"}.isdisjoint(name.split(".")[0] for name in loaded)
     assert "numpy.ma" not in loaded
     assert len(loaded & {f"maxmargin.solvers.{name}" for name in SOLVERS}) == 1
@@ -238,7 +238,7 @@ def test_ctrl_c_of_which_somebody_makes_another_error(said, monkeypatch, make_of
         except KeyboardInterrupt as pressed:
             make_of_it(pressed)
 
-    monkeypatch.setattr("maxmargin.inputs.load.load_rows", load)
+    monkeypatch.setattr("maxmargin.io.load.load_rows", load)
     assert said("train", "a.svm") == (130, "", "\nmaxmargin: interrupted; nothing was written\n")
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -260,12 +260,12 @@ def test_a_file_that_ctrl_c_left_open_is_no_news(said, monkeypatch):
         warnings.warn("unclosed file", ResourceWarning, stacklevel=1)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("maxmargin.inputs.load.load_rows", load)
+    monkeypatch.setattr("maxmargin.io.load.load_rows", load)
     assert said("train", "a.svm") == (130, "", "\nmaxmargin: interrupted; nothing was written\n")
 
 
 def test_an_import_error_without_ctrl_c_is_ours(said, monkeypatch):
-    monkeypatch.setattr("maxmargin.inputs.load.load_rows", lambda *_, **__: cannot_import(None))
+    monkeypatch.setattr("maxmargin.io.load.load_rows", lambda *_, **__: cannot_import(None))
     assert said("train", "a.svm")[0] == 70
 
 
@@ -392,7 +392,7 @@ def test_signals_are_taken_while_a_command_runs_unless_somebody_else_does(said, 
         seen.append([signal.getsignal(number) for number in ENDING])
         raise InvalidInput("seen enough")
 
-    monkeypatch.setattr("maxmargin.inputs.load.load_data", look)
+    monkeypatch.setattr("maxmargin.io.load.load_data", look)
     assert said("inspect", "a.svm")[0] == 2
     assert all(callable(handler) for handler in seen[0])
     assert [signal.getsignal(number) for number in ENDING] == [signal.SIG_DFL] * 2
@@ -436,7 +436,7 @@ def test_ctrl_c_before_the_fit_writes_nothing(said, folder, monkeypatch):
     def pressed(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("maxmargin.inputs.load.load_rows", pressed)
+    monkeypatch.setattr("maxmargin.io.load.load_rows", pressed)
     code, out, err = said("train", "a.svm")
     assert (code, out) == (130, "")
     assert err == "\nmaxmargin: interrupted; nothing was written\n"

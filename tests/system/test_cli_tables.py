@@ -9,10 +9,9 @@ import pytest
 from sklearn.svm import SVC
 
 from maxmargin import LinearSVM, load_model
-from maxmargin.cli.option_words import OPTIONS, as_options
 from maxmargin.cli.options import UNKNOWN_RULES
-from maxmargin.cli.program import build_parser
-from maxmargin.inputs.settings import ReadSettings
+from maxmargin.cli.program import OPTIONS, as_options, build_parser
+from maxmargin.io.settings import ReadSettings
 
 SHOP = """\
 age,colour,copies,bought

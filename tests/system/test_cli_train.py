@@ -11,8 +11,7 @@ from sklearn.model_selection import PredefinedSplit
 import maxmargin
 from maxmargin import LinearSVM, LinearSVMCV, load_model
 from maxmargin.datasets import breast_cancer
-from maxmargin.selection.stratified import stratified_splits
-from maxmargin.training.automatic_c import select_C
+from maxmargin.selection.search.automatic import select_C, stratified_splits
 
 CELLS = Path(maxmargin.__file__).parent / "datasets" / "breast_cancer.csv"
 GUESS = 'label guessed: column "{}", {}; --label names another'
@@ -79,7 +78,7 @@ def test_auto_by_folds_is_what_the_estimator_finds(told):
 
 
 def test_many_rows_are_folded(said, monkeypatch):
-    monkeypatch.setattr("maxmargin.training.automatic_c._FEW_ROWS", 500)
+    monkeypatch.setattr("maxmargin.selection.search.automatic._FEW_ROWS", 500)
     code, out, _ = said("train", CELLS, "m.model", "--C", "auto", "--Cs", "0.01,0.1")
     assert code == 0
     assert "judged by 5 folds (quicker than leaving each of 569 rows out)" in out
@@ -115,7 +114,7 @@ def test_ctrl_c_in_a_search_keeps_the_best_model(said, monkeypatch):
         watched = replace(task, settings=replace(task.settings, watch=press))
         return select_C(watched, *arguments, **settings)
 
-    monkeypatch.setattr("maxmargin.training.automatic_c.select_C", pressed)
+    monkeypatch.setattr("maxmargin.selection.search.automatic.select_C", pressed)
     code, out, err = said("train", CELLS, "m.model", "--C", "auto")
     assert code == 130
     assert err == "interrupted: this is the best model so far\n"
@@ -207,7 +206,7 @@ def test_numbers_beyond_every_machine_word_are_numbers(said, words):
 
 def test_reading_is_a_part_of_max_time(said, monkeypatch):
     """A fit that begins when the time is over ends with the first certificate."""
-    from maxmargin.inputs import load
+    from maxmargin.io import load
 
     read = load.load_rows
 

@@ -23,7 +23,7 @@ from maxmargin import (
 )
 from maxmargin.cli.program import main
 from maxmargin.errors import UnreadableFile
-from maxmargin.inputs.liblinear_models import LiblinearModel, write_liblinear_model
+from maxmargin.io.liblinear import LiblinearModel, write_liblinear_model
 
 PACKAGE = Path(maxmargin.__file__).parent
 
@@ -185,11 +185,10 @@ def test_the_demo_keeps_only_whole_files(tmp_path, capsys):
 # Where files are opened for writing: the way itself, folders that are renamed or removed, and the journal of
 # a fit, which is written in place so that it survives its process.
 WRITES_DIRECTLY = {
-    "inputs/atomic_file.py",
+    "rows/disk/drafts.py",
     "cli/streams.py",
-    "inputs/growing_array.py",
-    "inputs/store_writer.py",
-    "inputs/pass_journal.py",
+    "io/store.py",
+    "rows/disk/journal.py",
 }
 WRITING_METHODS = {"write_text", "write_bytes", "touch", "savefig", "tofile", "to_csv"}
 
@@ -215,8 +214,8 @@ def test_all_files_are_written_in_the_one_way():
             found[path.relative_to(PACKAGE).as_posix()] = names
     # Into what the one way opened: an archive's entry, a packed stream, a picture.
     inside = {
-        "inputs/mapped_archive.py": ["open"],
-        "inputs/save.py": ["open"],
-        "displays/arrange.py": ["savefig"],
+        "rows/disk/archive.py": ["open"],
+        "io/save.py": ["open"],
+        "displays/panels.py": ["savefig"],
     }
     assert {name: found[name] for name in found.keys() - WRITES_DIRECTLY} == inside

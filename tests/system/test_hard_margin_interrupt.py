@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from maxmargin import HardMarginSVM
-from maxmargin.problem import lp_dual
+from maxmargin.core.certificate import lp_dual
 from maxmargin.solvers import unregularised_hinge
 
 

@@ -14,10 +14,11 @@ import scipy.sparse as sp
 
 from maxmargin import ConvergenceWarning, HardMarginSVM, LinearSVM, ZeroOneClassifier
 from maxmargin._core import Stopped, StopToken
+from maxmargin.core.solution import Status
 from maxmargin.errors import MaxMarginError, NotSeparable
-from maxmargin.learners import hard_margin, hinge_minimum, zero_one_start
-from maxmargin.results.solution import Status
-from maxmargin.solvers.linear_program import solve_program
+from maxmargin.learners.exact import hard_margin, hinge_minimum
+from maxmargin.learners.exact import zero_one as zero_one_start
+from maxmargin.separation.programs import solve_program
 
 # Each of these spends minutes in one program, or in many short ones; the child says when one begins.
 CHILD = """

@@ -9,10 +9,10 @@ import threading
 
 import pytest
 
-import maxmargin.inputs.libsvm_parts as libsvm_parts
+import maxmargin.io.libsvm as libsvm_parts
 from maxmargin import load_data
 from maxmargin.errors import FileFormatError, UnreadableFile
-from maxmargin.inputs.open_source import OpenSource
+from maxmargin.io.open import OpenSource
 
 LINES = b"".join(
     b"%+d %s\n" % ((-1) ** k, b" ".join(b"%d:1" % j for j in range(k % 7 + 1, 120, 9))) for k in range(2000)

@@ -9,7 +9,7 @@ import pytest
 from browser.report_pages import plain_text
 
 import maxmargin as mm
-from maxmargin.results.data import Data
+from maxmargin.data import Data
 
 STAGES = [
     "how far from the optimum",

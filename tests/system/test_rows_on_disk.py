@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from maxmargin.inputs.row_store import open_store
-from maxmargin.inputs.store_writer import store_batches
+from maxmargin.io.store import store_batches
 from maxmargin.losses.table import DUAL_LOSSES as LOSSES
+from maxmargin.rows.disk.store import open_store
 
 FIT = """
     import hashlib, sys
@@ -64,7 +64,7 @@ LIMITED = """
     import resource, sys
     import numpy as np, scipy.sparse
     from maxmargin import LinearClassifier
-    from maxmargin.inputs.store_writer import StoreWriter
+    from maxmargin.io.store import StoreWriter
 
     def held():
         lines = dict(line.split(":") for line in open("/proc/self/status"))

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import StratifiedKFold
 
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.selection.stratified import stratified_splits
-from maxmargin.training.automatic_c import choose_way
+from maxmargin.selection.search.automatic import choose_way, stratified_splits
 
 
 @given(st.lists(st.integers(0, 3), min_size=8, max_size=80), st.integers(2, 8), st.integers(0, 2**64 - 1))

@@ -8,15 +8,16 @@ import pytest
 from scipy.special import ndtr
 
 from maxmargin import LinearSVM, leave_one_out, mistake_bound, train
-from maxmargin.results.leave_one_out import Reason
-from maxmargin.selection.error_rates import largest_rate
-from maxmargin.selection.guarantee_lines import Circumstances, held_out_line
-from maxmargin.selection.guarantees import (
+from maxmargin.model.error_rates import largest_rate
+from maxmargin.selection.guarantees.lines import (
+    Circumstances,
     compression_bound,
+    held_out_line,
     margin_bound,
     mistake_rate,
     uniform_bound,
 )
+from maxmargin.selection.leave_one_out.record import Reason
 
 
 def best_of_all_pairs(rng, n):

@@ -13,12 +13,12 @@ import pytest
 from little_room import little_room
 from unprivileged import folder_of_nobody, nobody
 
-import maxmargin.inputs.mapped_archive as mapped_archive
-import maxmargin.inputs.open_file as open_file
-import maxmargin.inputs.untouched as untouched
+import maxmargin.io.open as open_file
+import maxmargin.rows.disk.archive as mapped_archive
+import maxmargin.rows.disk.archive as untouched
 from maxmargin import CacheWarning, load_data
 from maxmargin.errors import UnreadableFile
-from maxmargin.inputs.mapped_archive import MappedArchive, write_archive
+from maxmargin.rows.disk.archive import MappedArchive, write_archive
 
 LIBSVM = b"1 1:0.5 3:4e-300\n-1 2:5\n1\n"
 NOT_KEPT = "{} was read, but its copy for the next time could not be kept: "
@@ -322,7 +322,7 @@ def test_a_source_that_changes_while_it_is_read_gives_no_copy(source, monkeypatc
 
 KILLED_WHILE_WRITING = """
 import os, signal, sys
-import maxmargin.inputs.mapped_archive as archive
+import maxmargin.rows.disk.archive as archive
 from maxmargin import load_data
 
 archive.numpy_header = lambda array: os.kill(os.getpid(), signal.SIGKILL)

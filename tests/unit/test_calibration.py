@@ -14,7 +14,7 @@ from sklearn.metrics import log_loss
 
 from maxmargin import LogisticRegression
 from maxmargin.errors import CalibrationWarning, InvalidInput, InvalidParameter
-from maxmargin.results.calibration import CALIBRATIONS, Calibration, SigmoidCurve
+from maxmargin.model.calibration import CALIBRATIONS, Calibration, SigmoidCurve
 from maxmargin.selection.calibration import fit_calibration
 
 

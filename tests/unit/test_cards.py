@@ -11,10 +11,9 @@ import scipy.sparse as sp
 import sklearn
 
 import maxmargin as mm
-from maxmargin.results.agreement_counts import AgreementCounts
-from maxmargin.results.cards import HEIGHT, WIDTH, card, details, histogram, verdict
-from maxmargin.results.palette import LIGHT
-from maxmargin.training import model_card as model_cards
+from maxmargin.model import model as model_cards
+from maxmargin.presentation.cards import HEIGHT, WIDTH, AgreementCounts, card, details, histogram, verdict
+from maxmargin.presentation.palette import LIGHT
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 3))

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array
 
 from maxmargin.errors import InvalidInput
-from maxmargin.training.column_summary import summarise_columns
+from maxmargin.model.columns import summarise_columns
 
 VALUES = st.sampled_from([0.0, 0.0, 0.0, 1.0, -2.5, 1e-3, 7.0]) | st.floats(-1e3, 1e3)
 MATRICES = arrays(np.float64, st.tuples(st.integers(1, 12), st.integers(1, 5)), elements=VALUES)

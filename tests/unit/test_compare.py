@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from maxmargin import compare, train
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.results.comparison import Comparison
+from maxmargin.model.compare import Comparison
 
 # Three upright lines through two groups of points: all are right everywhere, and B is in the middle.
 X = np.array([[0.0, 0.0], [1.0, 2.0], [3.0, 1.0], [4.0, 2.0]])

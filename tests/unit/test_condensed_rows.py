@@ -9,11 +9,11 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin._core import Block, Stopped, StopToken, multiply
-from maxmargin.problem import Offset, Problem
-from maxmargin.problem.certificate import examine
-from maxmargin.results.solution import Plan
-from maxmargin.rows import MemoryRows
+from maxmargin.core.certificate.duality import examine
+from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.solution import Plan
 from maxmargin.rows.kernels import Combine, Gram, Scores, ScoresAndCombine
+from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.dual_descent import DualDescent
 from maxmargin.solvers.run import Limits, run
 

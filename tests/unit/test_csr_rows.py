@@ -8,12 +8,12 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from maxmargin import data as csr_rows
 from maxmargin import load_data, train
-from maxmargin.inputs.load import load_rows
+from maxmargin.data import CsrRows
+from maxmargin.io.load import load_rows
 from maxmargin.labels import distinct
-from maxmargin.results import csr_rows
-from maxmargin.results.agreement_counts import _between
-from maxmargin.results.csr_rows import CsrRows
+from maxmargin.presentation.cards import _between
 from maxmargin.solvers.choose import SOLVERS
 
 MATRIX = sp.random_array((40, 7), density=0.3, format="csr", random_state=np.random.default_rng(1))

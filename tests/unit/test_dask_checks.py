@@ -15,8 +15,8 @@ da = pytest.importorskip("dask.array")
 from reference.on_dask import client_here  # noqa: E402
 
 from maxmargin import train  # noqa: E402
-from maxmargin.inputs import dask_checks  # noqa: E402
-from maxmargin.inputs.dask_checks import Pace, check_memory, warn_of_other_processors  # noqa: E402
+from maxmargin.rows.dask import checks as dask_checks  # noqa: E402
+from maxmargin.rows.dask.checks import Pace, check_memory, warn_of_other_processors  # noqa: E402
 
 
 def cluster(*limits):

@@ -14,7 +14,7 @@ from maxmargin.errors import ClusterWarning, InvalidInput, InvalidParameter, Row
 dask = pytest.importorskip("dask")
 pytest.importorskip("distributed")
 
-from maxmargin.inputs.dask_patience import Patience, worker_timeout  # noqa: E402
+from maxmargin.rows.dask.timeouts import Patience, worker_timeout  # noqa: E402
 
 WORKER = "tcp://b"
 

@@ -11,8 +11,8 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from maxmargin._core import Factor, Stopped, StopToken, available_cpus, weighted_gram
-from maxmargin.rows import MemoryRows
 from maxmargin.rows.kernels import Gram
+from maxmargin.rows.memory import MemoryRows
 
 
 def plain_gram(X, h, shift=None):
@@ -113,7 +113,7 @@ SCRIPT = """
 import json, sys
 import numpy as np, scipy.sparse as sp
 from maxmargin._core import Factor, StopToken
-from maxmargin.rows import MemoryRows
+from maxmargin.rows.memory import MemoryRows
 from maxmargin.rows.kernels import Gram
 
 random = np.random.default_rng(0)

@@ -14,10 +14,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from maxmargin import ConvergenceDisplay, MarginBoundaryDisplay, MarginHistogramDisplay, train
-from maxmargin.displays.arrange import save_png, side_by_side
+from maxmargin.core.solution import History
 from maxmargin.displays.margin_histogram import bin_edges
+from maxmargin.displays.panels import save_png, side_by_side
 from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError
-from maxmargin.results.solution import History
 
 mpl.use("Agg")
 pytestmark = pytest.mark.usefixtures("close_figures")

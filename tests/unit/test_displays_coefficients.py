@@ -13,9 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from maxmargin import CoefficientsDisplay, LinearSVM
-from maxmargin.displays import spread
-from maxmargin.displays.coefficients import LargestCoefficients
-from maxmargin.displays.spread import column_deviations
+from maxmargin.displays import coefficients as spread
+from maxmargin.displays.coefficients import LargestCoefficients, column_deviations
 from maxmargin.errors import InvalidInput, InvalidParameter
 
 mpl.use("Agg")

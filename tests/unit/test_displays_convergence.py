@@ -7,8 +7,8 @@ from drawn import legend_of
 from matplotlib import pyplot as plt
 
 from maxmargin import ConvergenceDisplay, LinearSVM, train
+from maxmargin.core.solution import History
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.results.solution import History
 
 mpl.use("Agg")
 pytestmark = pytest.mark.usefixtures("close_figures")

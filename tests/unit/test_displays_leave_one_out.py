@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 
 from maxmargin import LeaveOneOutDisplay, LinearSVM, leave_one_out
 from maxmargin.errors import InvalidInput
-from maxmargin.results.leave_one_out import REASONS, LeaveOneOut, Reason
+from maxmargin.selection.leave_one_out.record import REASONS, LeaveOneOut, Reason
 
 mpl.use("Agg")
 pytestmark = pytest.mark.usefixtures("close_figures")

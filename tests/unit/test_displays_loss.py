@@ -13,9 +13,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from maxmargin import LinearSVM, LogisticRegression, LossDisplay, train
-from maxmargin.displays.loss_curves import CURVES
+from maxmargin.displays.loss import CURVES
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.losses import LOSSES, Hinge
+from maxmargin.losses.hinge import Hinge
+from maxmargin.losses.table import LOSSES
 
 mpl.use("Agg")
 pytestmark = pytest.mark.usefixtures("close_figures")

@@ -17,7 +17,7 @@ from maxmargin import (
     regularization_path,
     train,
 )
-from maxmargin.displays.held_out_errors import HeldOutErrors
+from maxmargin.displays.regularization_path import HeldOutErrors
 from maxmargin.errors import InvalidInput, InvalidParameter
 
 mpl.use("Agg")

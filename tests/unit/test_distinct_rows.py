@@ -5,9 +5,10 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin._core import StopToken
-from maxmargin.problem import Problem, examine
-from maxmargin.rows import MemoryRows
-from maxmargin.selection.distinct_rows import merge_copies
+from maxmargin.core.certificate.duality import examine
+from maxmargin.core.problem import Problem
+from maxmargin.rows.memory import MemoryRows
+from maxmargin.selection.leave_one_out.distinct_rows import merge_copies
 
 
 def integer_problem(storage=np.asarray, seed=0):

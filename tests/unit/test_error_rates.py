@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
-from maxmargin.selection.error_rates import clopper_pearson, largest_rate
+from maxmargin.model.error_rates import clopper_pearson, largest_rate
 
 COUNTS = [(0, 1), (1, 1), (0, 10), (3, 10), (10, 10), (4, 142), (500, 1000), (1, 100_000)]
 

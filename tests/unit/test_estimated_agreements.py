@@ -12,11 +12,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from maxmargin._core import Stopped, StopToken
-from maxmargin.problem import Offset, Problem
-from maxmargin.rows import MemoryRows
-from maxmargin.selection.estimated_agreements import curvatures, estimate_agreements
-from maxmargin.selection.few_columns import in_few_columns
-from maxmargin.selection.folds_for_estimates import _folds, agreements_by_folds
+from maxmargin.core.problem import Offset, Problem
+from maxmargin.rows.memory import MemoryRows
+from maxmargin.selection.leave_one_out.estimates import (
+    _folds,
+    agreements_by_folds,
+    curvatures,
+    estimate_agreements,
+)
+from maxmargin.selection.leave_one_out.metric import in_few_columns
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import Limits, run
 

@@ -15,7 +15,7 @@ from sklearn.metrics import (
 from maxmargin import train
 from maxmargin.datasets import breast_cancer, iris
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.training.evaluation import evaluate
+from maxmargin.model.evaluation import evaluate
 
 
 def split(data):

@@ -17,10 +17,10 @@ from maxmargin import (
     load_model,
     save_model,
 )
+from maxmargin.core.solution import Plan, Status
 from maxmargin.errors import ConvergenceWarning, Interrupted, InvalidInput, InvalidParameter, NotSeparable
 from maxmargin.estimators.exact import ExactEstimator
-from maxmargin.results.exact import ExactSolution
-from maxmargin.results.solution import Plan, Status
+from maxmargin.learners.exact.record import ExactSolution
 
 
 class PlainLeastSquares(ExactEstimator):

@@ -8,14 +8,13 @@ import scipy.sparse as sp
 from reference.left_out_data import load
 
 from maxmargin._core import StopToken
-from maxmargin.problem import Offset, Problem
-from maxmargin.rows import MemoryRows
-from maxmargin.selection.cases import cases_of
-from maxmargin.selection.distinct_rows import merge_copies
-from maxmargin.selection.exact_left_out import exact_agreement
-from maxmargin.selection.hinge_optimum import find_optimum
-from maxmargin.selection.refits import refit
-from maxmargin.selection.removal_paths import with_independent_free_rows
+from maxmargin.core.problem import Offset, Problem
+from maxmargin.rows.memory import MemoryRows
+from maxmargin.selection.leave_one_out.cases import cases_of
+from maxmargin.selection.leave_one_out.distinct_rows import merge_copies
+from maxmargin.selection.leave_one_out.hinge_optimum import find_optimum
+from maxmargin.selection.leave_one_out.refits import exact_agreement, refit
+from maxmargin.selection.leave_one_out.removals import with_independent_free_rows
 
 SIGN = np.array([-1, -1, 1, 1], dtype=np.int8)
 
@@ -90,9 +89,9 @@ def test_a_refit_passes_over_methods_for_fewer_columns(monkeypatch):
         return find_optimum(problem, token, solver=solver, seed=seed)
 
     monkeypatch.setattr("maxmargin.solvers.interior_point._MOST_COLUMNS", 2)
-    monkeypatch.setattr("maxmargin.selection.refits.find_optimum", find)
-    monkeypatch.setattr("maxmargin.selection.refits._settle", lambda *_: None)
-    monkeypatch.setattr("maxmargin.selection.refits._settle_exactly", lambda *_: None)
+    monkeypatch.setattr("maxmargin.selection.leave_one_out.refits.find_optimum", find)
+    monkeypatch.setattr("maxmargin.selection.leave_one_out.refits._settle", lambda *_: None)
+    monkeypatch.setattr("maxmargin.selection.leave_one_out.refits._settle_exactly", lambda *_: None)
     refit(cases, np.array([0]), token, threads=1, seed=0, tell=lambda count: None)
     assert "interior_point" in tried
     assert tried[-1] != "interior_point"

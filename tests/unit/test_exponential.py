@@ -14,11 +14,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import AdaBoostClassifier
 
 from maxmargin import ExponentialLossClassifier, LogisticRegression, load_model, save_model
+from maxmargin.core.certificate.exponential import certify_exponential
+from maxmargin.core.problem import Offset, Problem
 from maxmargin.errors import ConvergenceWarning, InvalidParameter, NoFiniteOptimum
-from maxmargin.learners.exponential_line import lowest
-from maxmargin.problem import Offset, Problem
-from maxmargin.problem.exponential import certify_exponential
-from maxmargin.rows import MemoryRows
+from maxmargin.learners.exact.exponential import lowest
+from maxmargin.rows.memory import MemoryRows
 
 METHODS = ("newton", "coordinate")
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from reference.task import FORMULAS, Task
 
-from maxmargin.problem.feasible import make_feasible
-from maxmargin.rows import MemoryRows
+from maxmargin.core.certificate.feasible import make_feasible
+from maxmargin.rows.memory import MemoryRows
 
 WILD = st.one_of(st.floats(-1, 3), st.floats(allow_nan=True, allow_infinity=True))
 

@@ -6,9 +6,9 @@ import scipy.sparse as sp
 
 from maxmargin import HardMarginSVM
 from maxmargin._core import StopToken
-from maxmargin.problem import Offset, Problem
-from maxmargin.rows import MemoryRows
-from maxmargin.solvers.few_rows import in_few_coordinates
+from maxmargin.core.problem import Offset, Problem
+from maxmargin.rows.memory import MemoryRows
+from maxmargin.solvers.unregularised_hinge import in_few_coordinates
 
 
 def problem_of(X):

@@ -10,7 +10,7 @@ import pytest
 COUNTING = """
 import resource
 import numpy as np
-from maxmargin.inputs.freed_memory import give_back_freed_memory, keep_freed_memory
+from maxmargin.rows.dask.worker import give_back_freed_memory, keep_freed_memory
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

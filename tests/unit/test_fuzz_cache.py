@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxmargin import CacheWarning, load_data
-from maxmargin.inputs.mapped_archive import MappedArchive, write_archive
-from maxmargin.results.data import Data
+from maxmargin.data import Data
+from maxmargin.rows.disk.archive import MappedArchive, write_archive
 
 pytestmark = pytest.mark.fuzz
 

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, save_npz
 
 from maxmargin import SkippedLines, load_data
 from maxmargin.errors import FileFormatError, InvalidInput
-from maxmargin.inputs.settings import FORMATS
+from maxmargin.io.settings import FORMATS
 
 pytestmark = pytest.mark.fuzz
 

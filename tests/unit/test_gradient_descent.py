@@ -8,10 +8,11 @@ import scipy.optimize
 
 from maxmargin import gradient_descent, train
 from maxmargin._core import StopToken
+from maxmargin.core.problem import Offset, Problem
 from maxmargin.errors import ConvergenceWarning, InvalidParameter
-from maxmargin.losses import LOSSES, empirical_risk
-from maxmargin.problem import Offset, Problem
-from maxmargin.rows import MemoryRows
+from maxmargin.losses.risk import empirical_risk
+from maxmargin.losses.table import LOSSES
+from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.choose import BASELINES, SOLVERS, choose
 from maxmargin.solvers.gradient_descent import GradientDescent
 from maxmargin.solvers.step_rules import (

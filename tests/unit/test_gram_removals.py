@@ -8,18 +8,18 @@ from interrupts import interrupt_when
 from reference.left_out import agreements_by_oracles, agreements_by_refits
 from reference.task import Task
 
-import maxmargin.selection.bands as bands
-import maxmargin.selection.gram_removals as gram_removals
-import maxmargin.selection.hinge_left_out as hinge_left_out
-import maxmargin.selection.many_rows as many_rows
-import maxmargin.selection.restricted_solve as restricted_solve
+import maxmargin.selection.leave_one_out.hinge as hinge_left_out
+import maxmargin.selection.leave_one_out.hinge as many_rows
+import maxmargin.selection.leave_one_out.removals as gram_removals
+import maxmargin.selection.leave_one_out.restricted as restricted_solve
+import maxmargin.selection.leave_one_out.row_products as bands
 from maxmargin._core import StopToken
-from maxmargin.problem import Offset, Problem
-from maxmargin.rows import MemoryRows
-from maxmargin.selection.distinct_rows import merge_copies
-from maxmargin.selection.gram_removals import solve_near
-from maxmargin.selection.hinge_optimum import find_optimum
-from maxmargin.selection.left_out_agreements import LeftOutAgreements
+from maxmargin.core.problem import Offset, Problem
+from maxmargin.rows.memory import MemoryRows
+from maxmargin.selection.leave_one_out.cases import LeftOutAgreements
+from maxmargin.selection.leave_one_out.distinct_rows import merge_copies
+from maxmargin.selection.leave_one_out.hinge_optimum import find_optimum
+from maxmargin.selection.leave_one_out.removals import solve_near
 
 OFFSETS = {"free": Offset(), "penalised": Offset("penalized", 2.0), "none": Offset("none")}
 

@@ -23,10 +23,10 @@ from maxmargin import (
     guarantees,
     train,
 )
+from maxmargin.core.solution import Status
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.results.leave_one_out import REASONS, LeaveOneOut, Reason
-from maxmargin.results.solution import Status
-from maxmargin.selection.guarantees import compression_bound, uniform_bound
+from maxmargin.selection.guarantees.lines import compression_bound, uniform_bound
+from maxmargin.selection.leave_one_out.record import REASONS, LeaveOneOut, Reason
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 from covering import every_pair
 
-import maxmargin.problem.hinge_offset as module
+import maxmargin.core.offset as module
 from maxmargin._core import hinge_offset
-from maxmargin.problem import Offset, Problem
-from maxmargin.problem.hinge_offset import hinge_interval
-from maxmargin.problem.offset import best_offset
-from maxmargin.problem.sample import draw_sample
-from maxmargin.rows import MemoryRows
+from maxmargin.core.offset import best_offset, draw_sample, hinge_interval
+from maxmargin.core.problem import Offset, Problem
+from maxmargin.rows.memory import MemoryRows
 
 N = 30_000  # more than are gathered without a window
 

@@ -18,11 +18,11 @@ import pyarrow.parquet as pq
 import pytest
 from unprivileged import folder_of_nobody, nobody
 
-import maxmargin.inputs.open_file as open_file
+import maxmargin.io.open as open_file
 from maxmargin import load_data, load_model, save_model, train
 from maxmargin.errors import InvalidParameter, MissingFile, UnreadableFile
-from maxmargin.inputs.liblinear_models import read_liblinear_model
-from maxmargin.inputs.settings import FORMATS
+from maxmargin.io.liblinear import read_liblinear_model
+from maxmargin.io.settings import FORMATS
 
 
 def model_bytes(path):

@@ -9,8 +9,8 @@ import pytest
 from unprivileged import folder_of_nobody, nobody
 
 from maxmargin import export_onnx, save_data, save_model, train
+from maxmargin.data import Data
 from maxmargin.errors import InvalidParameter, MissingFile, UnreadableFile
-from maxmargin.results.data import Data
 
 MODEL = train([[0.0], [1.0], [3.0], [4.0]], ["low", "low", "high", "high"])
 

@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from maxmargin import load_data
+from maxmargin.encoding import Encoding
 from maxmargin.errors import FileFormatError
-from maxmargin.results.encoding import Encoding
 
 FOLDER = os.environ.get("MAXMARGIN_DATA")
 pytestmark = pytest.mark.skipif(not FOLDER, reason="set MAXMARGIN_DATA to a folder with the benchmark data")

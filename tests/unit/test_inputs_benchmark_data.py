@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_svmlight_file
 
 from maxmargin.errors import FileFormatError
-from maxmargin.inputs import load_data
+from maxmargin.io.load import load_data
 
 FOLDER = os.environ.get("MAXMARGIN_DATA")
 

@@ -15,14 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-import maxmargin.inputs.cache as cache_module
+import maxmargin.io.cache as cache_module
 from maxmargin import CacheWarning, _core, load_data
+from maxmargin.data import Data
+from maxmargin.encoding import Encoding, SourceColumn
 from maxmargin.errors import InvalidParameter, MissingFile
-from maxmargin.inputs.cache import data_from, data_to
-from maxmargin.inputs.mapped_archive import MappedArchive, crc32_of, write_archive
-from maxmargin.inputs.settings import ReadSettings
-from maxmargin.results.data import Data
-from maxmargin.results.encoding import Encoding, SourceColumn
+from maxmargin.io.cache import data_from, data_to
+from maxmargin.io.settings import ReadSettings
+from maxmargin.rows.disk.archive import MappedArchive, crc32_of, write_archive
 
 LIBSVM = b"1 1:0.5 3:4e-300\n-1 2:5\n1\n"
 TABLE = b"height,width,kind\n2,0.1,tall\n-1,0.5,small\n1.5,0.2,tall\n"
@@ -46,7 +46,7 @@ def source(tmp_path):
 @pytest.fixture
 def reads(monkeypatch):
     """The sources that were really read, not taken from a copy."""
-    import maxmargin.inputs.load as load_module
+    import maxmargin.io.load as load_module
 
     read, seen = load_module.read_data, []
     monkeypatch.setattr(load_module, "read_data", lambda *given: seen.append(given[0]) or read(*given))
@@ -171,7 +171,7 @@ def test_checksums_are_those_of_zlib(content, cut):
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_checksums_of_many_pieces(monkeypatch, threads):
-    monkeypatch.setattr("maxmargin.inputs.mapped_archive.PIECE", 1000)
+    monkeypatch.setattr("maxmargin.rows.disk.archive.PIECE", 1000)
     content = np.random.default_rng(0).integers(0, 256, 20_123, dtype=np.uint8)
     assert crc32_of(content, threads) == zlib.crc32(content)
 

@@ -18,8 +18,8 @@ from scipy.sparse import issparse
 
 from maxmargin import SkippedLines, load_data, store_data
 from maxmargin.errors import FileFormatError, InvalidParameter
-from maxmargin.inputs.csv_layout import find_layout
-from maxmargin.inputs.settings import ReadSettings
+from maxmargin.io.settings import ReadSettings
+from maxmargin.io.tables.csv import find_layout
 
 
 def load(text, **settings):

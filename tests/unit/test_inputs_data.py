@@ -9,9 +9,9 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.datasets import load_breast_cancer, load_iris
 
+from maxmargin.data import Data
 from maxmargin.datasets import breast_cancer, iris
 from maxmargin.errors import InvalidInput
-from maxmargin.results.data import Data
 
 ROOT = Path(__file__).parents[2]
 

@@ -14,8 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from maxmargin import load_data
+from maxmargin.encoding import Encoding
 from maxmargin.errors import FileFormatError, InvalidParameter
-from maxmargin.results.encoding import Encoding
 
 TOWNS = ["Åbo", "Basel", "Cluj", "a, b", 'say "x"', "zwölf", "q"]
 

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
+from maxmargin.data import Data
 from maxmargin.errors import FileFormatError, InvalidInput
-from maxmargin.inputs import load_data, save_data
-from maxmargin.results.data import Data
+from maxmargin.io.load import load_data
+from maxmargin.io.save import save_data
 
 
 @pytest.fixture

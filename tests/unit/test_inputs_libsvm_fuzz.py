@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
 from maxmargin.errors import FileFormatError, SkippedLines
-from maxmargin.inputs import load_data
+from maxmargin.io.load import load_data
 
 pytestmark = pytest.mark.fuzz
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
-import maxmargin.inputs.libsvm_parts as libsvm_parts
-import maxmargin.inputs.whole_lines as whole_lines
+import maxmargin.io.libsvm as libsvm_parts
+import maxmargin.io.lines as whole_lines
 from maxmargin import SkippedLines, load_data
 from maxmargin.errors import FileFormatError
-from maxmargin.inputs.whole_lines import WholeLines
+from maxmargin.io.lines import WholeLines
 
 
 @pytest.fixture(params=[1, 2, 3, 8])

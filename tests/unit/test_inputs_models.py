@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maxmargin.errors import InvalidInput, MissingFile, ModelFileError, UnreadableFile
-from maxmargin.inputs import read_model, write_model
+from maxmargin.io.models import read_model, write_model
 
 HEADER = {
     "loss": "hinge",

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from maxmargin import load_data
 from maxmargin.errors import FileFormatError, InvalidParameter
-from maxmargin.inputs.open_source import HEAD_BYTES, OpenSource, open_source
+from maxmargin.io.open import HEAD_BYTES, OpenSource, open_source
 
 PACKERS = {"gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress}
 
@@ -128,9 +128,9 @@ def test_what_is_no_source_is_refused():
 
 @pytest.mark.parametrize(("suffix", "pack"), [(".bz2", bz2.compress), (".xz", lzma.compress)])
 def test_a_small_file_that_unpacks_to_a_large_one_takes_little_memory(tmp_path, monkeypatch, suffix, pack):
-    monkeypatch.setattr("maxmargin.inputs.open_source.USUAL_ROOM", 2**20)
-    monkeypatch.setattr("maxmargin.inputs.open_source.LARGEST_GROWTH", 100)
-    monkeypatch.setattr("maxmargin.inputs.open_source.PIECE_BYTES", 2**16)
+    monkeypatch.setattr("maxmargin.io.open.USUAL_ROOM", 2**20)
+    monkeypatch.setattr("maxmargin.io.open.LARGEST_GROWTH", 100)
+    monkeypatch.setattr("maxmargin.io.open.PIECE_BYTES", 2**16)
     path = tmp_path / f"a.csv{suffix}"
     path.write_bytes(25 * pack(b"1,2,3\n" * 200_000))  # packed one after the other, which both formats allow
     load_data(written(tmp_path / f"b.csv{suffix}", pack(b"1,2,3\n2,3,4\n" * 50_000)), label=2)

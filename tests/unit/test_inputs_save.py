@@ -15,9 +15,9 @@ from hypothesis.extra import numpy as arrays
 from scipy import sparse
 
 from maxmargin import load_data, save_data
+from maxmargin.data import Data
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.inputs.csv_text import table_lines
-from maxmargin.results.data import Data
+from maxmargin.io.tables.csv_writing import table_lines
 
 X = np.array([[0.1, 0, -3], [1e-300, 5, 0], [0, 0, 7]])
 Y = np.array([1, -1, 1])

@@ -11,11 +11,12 @@ import scipy.sparse as sp
 
 from maxmargin import _core
 from maxmargin._core import StopToken
+from maxmargin.core.certificate.duality import examine
+from maxmargin.core.certificate.feasible import make_feasible
+from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.solution import Plan, Status
 from maxmargin.errors import InvalidParameter
-from maxmargin.problem import Offset, Problem, examine
-from maxmargin.problem.feasible import make_feasible
-from maxmargin.results.solution import Plan, Status
-from maxmargin.rows import MemoryRows
+from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.crossover import Crossover
 from maxmargin.solvers.interior_path import find_root
 from maxmargin.solvers.interior_point import InteriorPoint

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-import maxmargin.training.costs as module
+import maxmargin.model.costs as module
+from maxmargin.data import label_text
 from maxmargin.errors import InvalidInput
-from maxmargin.results.data import label_text
-from maxmargin.training.costs import make_targets
+from maxmargin.model.costs import make_targets
 
 N = 30_000  # more than are simply sorted
 

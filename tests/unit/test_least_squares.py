@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxmargin import ExponentialLossClassifier, LeastSquaresClassifier, load_model, save_model
+from maxmargin.core.certificate import normal_equations
 from maxmargin.errors import ConvergenceWarning, InvalidInput, InvalidParameter
-from maxmargin.problem import normal_equations
 
 KINDS = ("plain", "duplicate columns", "constant column", "scales", "one-hot", "duplicate rows")
 SHAPES = [(50, 5), (5, 50), (20, 20), (21, 20), (300, 10), (12, 80)]
@@ -62,9 +62,9 @@ def test_it_is_the_generalised_inverse_of_the_lifted_rows(kind, shape, fit_inter
 
 
 def by_other_ways_only(monkeypatch):
-    monkeypatch.setattr("maxmargin.learners.least_squares.exact_least_squares", lambda *_: None)
-    monkeypatch.setattr("maxmargin.learners.least_squares.MOST_COLUMNS", 1)
-    monkeypatch.setattr("maxmargin.learners.least_squares.is_small", lambda problem: False)
+    monkeypatch.setattr("maxmargin.learners.exact.least_squares.exact_least_squares", lambda *_: None)
+    monkeypatch.setattr("maxmargin.learners.exact.least_squares.MOST_COLUMNS", 1)
+    monkeypatch.setattr("maxmargin.learners.exact.least_squares.is_small", lambda problem: False)
 
 
 @pytest.mark.parametrize("kind", ["plain", "duplicate columns", "constant column", "one-hot"])
@@ -91,8 +91,8 @@ def test_lsqr_that_ends_early_says_so(monkeypatch):
 
 def test_the_proof_is_exact_away_from_the_minimum():
     """f − min f of any point, in both forms, against the minimum that NumPy finds."""
-    from maxmargin.problem import Offset, Problem
-    from maxmargin.rows import MemoryRows
+    from maxmargin.core.problem import Offset, Problem
+    from maxmargin.rows.memory import MemoryRows
 
     for kind in KINDS:
         X, y = table(kind, 40, 6)

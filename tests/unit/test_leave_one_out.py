@@ -17,9 +17,9 @@ from maxmargin import (
     leave_one_out,
     train,
 )
+from maxmargin.core.solution import Status
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter
-from maxmargin.results.leave_one_out import REASONS, Reason
-from maxmargin.results.solution import Status
+from maxmargin.selection.leave_one_out.record import REASONS, Reason
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.standard_normal((200, 6))

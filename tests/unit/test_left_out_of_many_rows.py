@@ -7,14 +7,14 @@ from interrupts import interrupt_when
 from reference.oracles import find_optimum as optimum_of_others
 from reference.task import Task
 
-import maxmargin.selection.restricted_solve as restricted_solve
+import maxmargin.selection.leave_one_out.restricted as restricted_solve
 from maxmargin._core import StopToken
-from maxmargin.problem import Offset, Problem
-from maxmargin.rows import MemoryRows
-from maxmargin.selection.distinct_rows import merge_copies
-from maxmargin.selection.hinge_optimum import find_optimum
-from maxmargin.selection.restricted_solve import solve_left_out
-from maxmargin.selection.sign_certificates import decide_by_certificates
+from maxmargin.core.problem import Offset, Problem
+from maxmargin.rows.memory import MemoryRows
+from maxmargin.selection.leave_one_out.distinct_rows import merge_copies
+from maxmargin.selection.leave_one_out.hinge_optimum import find_optimum
+from maxmargin.selection.leave_one_out.restricted import solve_left_out
+from maxmargin.selection.leave_one_out.sign_certificates import decide_by_certificates
 
 OFFSETS = {"free": Offset(), "penalised": Offset("penalized", 2.0), "none": Offset("none")}
 

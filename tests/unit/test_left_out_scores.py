@@ -6,9 +6,9 @@ from sklearn.linear_model import LogisticRegression as ScikitLearnLogistic
 from sklearn.svm import SVC, LinearSVC
 
 from maxmargin._core import StopToken
-from maxmargin.problem import Problem
-from maxmargin.rows import MemoryRows
-from maxmargin.selection.left_out_scores import left_out_scores
+from maxmargin.core.problem import Problem
+from maxmargin.rows.memory import MemoryRows
+from maxmargin.selection.leave_one_out.scores import left_out_scores
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import Limits, run
 

@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maxmargin.errors import InvalidInput, MissingFile, ModelFileError, UnreadableFile
-from maxmargin.inputs.liblinear_models import (
+from maxmargin.fit.train import fit_linear
+from maxmargin.io.liblinear import (
     LiblinearModel,
     is_liblinear_model,
     read_liblinear_model,
     write_liblinear_model,
 )
-from maxmargin.training.liblinear import from_liblinear, labels_in_order, to_liblinear
-from maxmargin.training.model import LinearModel
-from maxmargin.training.train import fit_linear
+from maxmargin.model.liblinear import from_liblinear, labels_in_order, to_liblinear
+from maxmargin.model.model import LinearModel
 
 TWO = """\
 solver_type L2R_L1LOSS_SVC_DUAL

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from reference.losses import CONJUGATE, CURVATURE, SLOPE, VALUE, digits
 
 from maxmargin.errors import InvalidParameter
-from maxmargin.losses import LOSSES, Hinge, find_loss
+from maxmargin.losses.hinge import Hinge
+from maxmargin.losses.table import LOSSES, find_loss
 
 CONVEX = [name for name, loss in LOSSES.items() if loss.is_convex]
 TINY = 5e-324

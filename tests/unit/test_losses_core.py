@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from reference.losses import digits, dual_value, fenchel_gap
 
 from maxmargin import _core
-from maxmargin.losses import LOSSES
 from maxmargin.losses.table import DUAL_LOSSES as DUAL
+from maxmargin.losses.table import LOSSES
 
 TINY = 5e-324
 GRID = np.unique(

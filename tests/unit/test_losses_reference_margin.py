@@ -11,13 +11,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.losses import (
-    best_at_reference_margin,
-    empirical_risk,
-    geometric_margins,
-    reference_margin,
-    svm_objective,
-)
+from maxmargin.losses.agreement import geometric_margins
+from maxmargin.losses.reference_margin import best_at_reference_margin, reference_margin
+from maxmargin.losses.risk import empirical_risk, svm_objective
 
 
 def sample(seed, n=25, d=3, noise=1.0):

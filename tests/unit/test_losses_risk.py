@@ -10,21 +10,19 @@ from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.losses import (
-    LOSSES,
-    agreements,
+from maxmargin.losses.agreement import agreements, geometric_margins, slacks
+from maxmargin.losses.risk import (
     empirical_risk,
     empirical_risk_gradient,
-    geometric_margins,
     label_probabilities,
     likelihood,
     likelihood_gradient,
     log_likelihood,
     log_likelihood_gradient,
-    slacks,
     svm_objective,
     svm_objective_gradient,
 )
+from maxmargin.losses.table import LOSSES
 
 
 def sample(seed, n=30, d=4):

@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 from maxmargin import store_data, train
 from maxmargin.errors import InvalidParameter
-from maxmargin.inputs.memory_sizes import held_memory
-from maxmargin.training.memory_plan import fit_bytes, plan_memory
+from maxmargin.fit.memory_plan import fit_bytes, plan_memory
+from maxmargin.io.memory import held_memory
 
 MB = 10**6
 

@@ -8,11 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import maxmargin.inputs.memory_estimate as estimate
+import maxmargin.io.memory as estimate
 from maxmargin.errors import InvalidParameter
-from maxmargin.inputs.memory_estimate import is_too_large, memory_to_fit
-from maxmargin.inputs.memory_sizes import available_memory, held_memory, memory_text, parse_memory
-from maxmargin.inputs.settings import ReadSettings
+from maxmargin.io.memory import (
+    available_memory,
+    held_memory,
+    is_too_large,
+    memory_text,
+    memory_to_fit,
+    parse_memory,
+)
+from maxmargin.io.settings import ReadSettings
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from reference.perceptron_walk import lifted, perceptron_walk
 from maxmargin import Pegasos, Perceptron, mistake_bound
 from maxmargin._core import Stopped, StopToken
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.learners import mistake_bound as mistakes_module
-from maxmargin.learners.mistake_bound import mistake_bound_within
+from maxmargin.learners.theory import mistake_bound as mistakes_module
+from maxmargin.learners.theory.mistake_bound import mistake_bound_within
 
 FORMS = [(offset, normalize) for offset in (True, False) for normalize in (True, False)]
 FOUR_FORMS = pytest.mark.parametrize(("fit_intercept", "normalize"), FORMS)

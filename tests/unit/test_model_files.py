@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from maxmargin import LinearModel, certify, load_model, save_model, train
+from maxmargin.encoding import Encoding, SourceColumn
 from maxmargin.errors import InvalidInput, InvalidParameter, MissingFile, ModelFileError, UnreadableFile
-from maxmargin.inputs.models import read_model, write_model
-from maxmargin.results.encoding import Encoding, SourceColumn
+from maxmargin.io.models import read_model, write_model
 
 GOLDEN = Path(__file__).parents[1] / "data"
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from maxmargin import export_onnx, load_data, load_model, save_model, train
-from maxmargin.inputs.models import VERSION
-from maxmargin.results.encoding import Encoding, SourceColumn
+from maxmargin.encoding import Encoding, SourceColumn
+from maxmargin.io.models import VERSION
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reference" / "model-format.md").read_text(encoding="utf-8")

@@ -7,10 +7,9 @@ import pytest
 
 from maxmargin import train
 from maxmargin._core import StopToken, SweepState
-from maxmargin.problem import Offset, Problem
-from maxmargin.rows import MemoryRows
-from maxmargin.solvers.dual_descent import _Sweep
-from maxmargin.solvers.momentum import Momentum
+from maxmargin.core.problem import Offset, Problem
+from maxmargin.rows.memory import MemoryRows
+from maxmargin.solvers.dual_descent import Momentum, _Sweep
 
 
 class Fit:

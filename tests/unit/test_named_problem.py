@@ -9,7 +9,7 @@ from sklearn.svm import LinearSVC
 
 from maxmargin import LinearClassifier, LinearSVM, LogisticRegression, Pegasos, train
 from maxmargin.errors import InvalidInput
-from maxmargin.training.named_problem import named_problem
+from maxmargin.model.named_problem import named_problem
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.standard_normal((40, 3))
@@ -37,7 +37,7 @@ def test_lam_and_weights_and_class_weights_make_the_costs():
 
 @pytest.mark.parametrize("fitted", [False, True])
 def test_the_objective_is_the_one_that_is_fitted(fitted):
-    from maxmargin.problem import examine
+    from maxmargin.core.certificate.duality import examine
 
     estimator = LinearSVM(C=0.3, penalize_intercept=True, intercept_scaling=2.0, class_weight="balanced")
     model = LinearSVM(**estimator.get_params()).fit(X, Y)

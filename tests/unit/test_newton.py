@@ -6,9 +6,9 @@ import scipy.sparse as sp
 
 from maxmargin import _core
 from maxmargin._core import Block, StopToken
-from maxmargin.problem import Offset, Problem
-from maxmargin.results.solution import Plan, Status
-from maxmargin.rows import MemoryRows
+from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.solution import Plan, Status
+from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.run import Limits, run
 

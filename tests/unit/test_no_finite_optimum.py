@@ -10,11 +10,11 @@ from reference.likelihood import Likelihood, separated_rows
 from reference.likelihood_tasks import KINDS, grid_task, problem_of
 
 from maxmargin import separability, train
+from maxmargin.core.exact.null_space import find_null_space
 from maxmargin.errors import MaxMarginError, NoFiniteOptimum
-from maxmargin.problem.null_space import find_null_space
-from maxmargin.rows import MemoryRows
-from maxmargin.solvers import separating_program
-from maxmargin.solvers.separation import check_direction, find_separation, refuse_separable
+from maxmargin.rows.memory import MemoryRows
+from maxmargin.separation import search as separating_program
+from maxmargin.separation.search import check_direction, find_separation, refuse_separable
 
 
 def check_separation(task, found):

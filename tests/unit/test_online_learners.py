@@ -16,7 +16,7 @@ from maxmargin import (
     Perceptron,
 )
 from maxmargin.errors import InvalidParameter
-from maxmargin.learners.pegasos import share_left_of_the_first_step
+from maxmargin.learners.online.methods import share_left_of_the_first_step
 
 LEARNERS = [Perceptron, Pegasos, HingeSGD, LogisticSGD]
 

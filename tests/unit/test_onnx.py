@@ -18,9 +18,9 @@ from maxmargin import (
     save_model,
     train,
 )
+from maxmargin.encoding import Encoding, SourceColumn
 from maxmargin.errors import InvalidInput, InvalidParameter, MissingFile
-from maxmargin.results.calibration import Calibration, IsotonicCurve, SigmoidCurve
-from maxmargin.results.encoding import Encoding, SourceColumn
+from maxmargin.model.calibration import Calibration, IsotonicCurve, SigmoidCurve
 
 DTYPES = ("float32", "float64")
 KINDS = (None, "sigmoid", "temperature", "isotonic")

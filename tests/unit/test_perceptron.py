@@ -207,14 +207,14 @@ def test_a_copied_trace_still_knows_its_weights(remake, wrap):
 
 
 def test_a_trace_that_is_too_long_is_refused(monkeypatch):
-    monkeypatch.setattr("maxmargin.learners.online._LONGEST_TRACE", 100)
+    monkeypatch.setattr("maxmargin.learners.online.learner._LONGEST_TRACE", 100)
     X, y = whole_numbers(flip=3)
     with pytest.raises(InvalidParameter, match=r"a trace holds at most 100 steps.*max_passes"):
         Perceptron(trace=True).fit(X, y)
 
 
 def test_weights_are_found_again_from_few_kept_points(monkeypatch):
-    monkeypatch.setattr("maxmargin.learners.walk._KEPT_NUMBERS", 10)
+    monkeypatch.setattr("maxmargin.learners.online.learner._KEPT_NUMBERS", 10)
     X, y = whole_numbers(flip=3)
     model = Perceptron(trace=True, shuffle=True, max_passes=5).fit(X, y)
     assert_course(model.trace_, *reference.perceptron(X, y, model.trace_.example))

@@ -11,9 +11,8 @@ from sklearn.svm import SVC
 
 from maxmargin import Perceptron, certify, gradient_descent, leave_one_out, train
 from maxmargin.errors import InvalidInput
-from maxmargin.play.answers import answer
+from maxmargin.play.answers import FORMAT, VERSION, answer, check_state
 from maxmargin.play.examples import EXAMPLES, example_points
-from maxmargin.play.saved import FORMAT, VERSION, check_state
 from maxmargin.play.state import MOST_POINTS, read_task
 from maxmargin.play.steps import METHODS, MOST_STEPS
 

@@ -20,10 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxmargin.cli import main
-from maxmargin.play import Playground
 from maxmargin.play.answers import QUESTIONS
 from maxmargin.play.examples import example_points
-from maxmargin.play.server import LARGEST_BODY
+from maxmargin.play.server import LARGEST_BODY, Playground
 
 TASK = {"points": [[0, 0, -1], [2, 0, 1]], "loss": "hinge", "strength": "C", "value": 10}
 JSON = {"Content-Type": "application/json"}

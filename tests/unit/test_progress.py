@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from maxmargin.results.solution import Progress
-from maxmargin.training.progress import Ticker
+from maxmargin.core.solution import Progress
+from maxmargin.model.progress import Ticker
 
 
 class Tty(io.StringIO):
@@ -28,7 +28,7 @@ def progress(gap, label="", seconds=1.0):
 @pytest.fixture
 def at_once(monkeypatch):
     for screen in ("Terminal", "Log"):
-        monkeypatch.setattr(f"maxmargin.training.progress.{screen}.patience", 0.0)
+        monkeypatch.setattr(f"maxmargin.model.progress.{screen}.patience", 0.0)
 
 
 def shown(stream, gaps, label=""):

@@ -8,9 +8,8 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin._core import Stopped, StopToken
-from maxmargin.rows import MemoryRows
 from maxmargin.rows.base import Tree, merge_in_tree
-from maxmargin.rows.blocked import LARGEST_BLOCK, SMALLEST_BLOCK, block_size
+from maxmargin.rows.memory import LARGEST_BLOCK, SMALLEST_BLOCK, MemoryRows, block_size
 
 
 class Kernel:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from maxmargin import fit_reference_margin, reference_margin, train
-from maxmargin.losses import empirical_risk, svm_objective
+from maxmargin.losses.risk import empirical_risk, svm_objective
 
 
 def sample(seed=0, n=60):

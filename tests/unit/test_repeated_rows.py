@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from maxmargin.selection.repeated_rows import repeated_rows
+from maxmargin.selection.guarantees.guarantees import repeated_rows
 
 FORMS = {
     "dense": np.asarray,

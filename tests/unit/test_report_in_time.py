@@ -28,7 +28,7 @@ def test_guarantees_keep_to_the_time_and_say_what_costs_none(tmp_path, monkeypat
     assert "Not claimed: held-out error (no test examples were given), mistake" in plain_text(
         report_of(model, X, y, tmp_path)
     )
-    monkeypatch.setattr("maxmargin.reporting.stages.AT_LEAST", 1e-9)
+    monkeypatch.setattr("maxmargin.reporting.evidence.AT_LEAST", 1e-9)
     said = plain_text(report_of(model, X, y, tmp_path, max_time=1e-9))
     assert "compression (max_time was over before it was found)" in said
     assert "VC dimension" in said

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from maxmargin import LinearModel, certify, compare, train
-from maxmargin.results.certificate import Certificate
-from maxmargin.results.solution import History, Plan, Progress, Status
-from maxmargin.results.wording import percent, plural, short
+from maxmargin.core.certificate.record import Certificate
+from maxmargin.core.solution import History, Plan, Progress, Status
+from maxmargin.presentation.wording import percent, plural, short
 
 
 @pytest.mark.parametrize(

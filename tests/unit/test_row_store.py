@@ -27,12 +27,11 @@ from maxmargin.errors import (
     MissingFile,
     UnreadableFile,
 )
-from maxmargin.inputs import drafts
-from maxmargin.inputs.drafts import remove_dead_drafts
-from maxmargin.inputs.growing_array import GrowingArray
-from maxmargin.inputs.row_store import is_row_store, open_store
-from maxmargin.inputs.store_writer import StoreWriter, store_batches
-from maxmargin.inputs.stored_batches import stored_batches
+from maxmargin.io.batches import stored_batches
+from maxmargin.io.store import GrowingArray, StoreWriter, store_batches
+from maxmargin.rows.disk import drafts
+from maxmargin.rows.disk.drafts import remove_dead_drafts
+from maxmargin.rows.disk.store import is_row_store, open_store
 
 RANDOM = np.random.default_rng(1)
 X = RANDOM.normal(size=(10, 3))
@@ -219,7 +218,7 @@ def test_a_folder_that_was_taken_for_a_dead_one_is_made_again(tmp_path, monkeypa
             remove_dead_drafts(tmp_path / "rows")
         flock(descriptor, how)
 
-    monkeypatch.setattr("maxmargin.inputs.drafts.fcntl.flock", late)
+    monkeypatch.setattr("maxmargin.rows.disk.drafts.fcntl.flock", late)
     assert store_batches(batches(X, Y, 4), tmp_path / "rows").n_rows == 10
     assert names_in(tmp_path) == ["rows"]
 

@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 import maxmargin.solvers.sample as module
-from maxmargin.problem import Offset, Problem
-from maxmargin.rows import MemoryRows
+from maxmargin.core.problem import Offset, Problem
+from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.newton import _sample_size
 from maxmargin.solvers.sample import largest_sample, sample_of
 from maxmargin.solvers.semismooth_newton import SemismoothNewton

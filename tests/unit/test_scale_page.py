@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from maxmargin.rows.base import Tree
-from maxmargin.rows.joins import AddsNumbers
+from maxmargin.rows.base import AddsNumbers, Tree
 
 ROOT = Path(__file__).parents[2]
 

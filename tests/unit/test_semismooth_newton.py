@@ -13,13 +13,13 @@ from reference.task import Task
 from sklearn.datasets import load_breast_cancer
 
 from maxmargin._core import Stopped, StopToken
-from maxmargin.problem import Offset, Problem, examine
-from maxmargin.results.solution import Plan, Status
-from maxmargin.rows import MemoryRows
+from maxmargin.core.certificate.duality import examine
+from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.solution import Plan, Status
+from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers import semismooth_newton
-from maxmargin.solvers.rounded_hinge import RoundedHinge
 from maxmargin.solvers.run import Limits, run
-from maxmargin.solvers.semismooth_newton import SemismoothNewton
+from maxmargin.solvers.semismooth_newton import RoundedHinge, SemismoothNewton
 
 FOLDER = os.environ.get("MAXMARGIN_DATA")
 FREE, PENALIZED, NONE = Offset("free"), Offset("penalized", 3.0), Offset("none")

@@ -18,7 +18,7 @@ from scipy.optimize import linprog
 from maxmargin import LogisticRegression, separability
 from maxmargin.datasets import breast_cancer
 from maxmargin.errors import InvalidInput, InvalidParameter, NoFiniteOptimum
-from maxmargin.solvers import separability as solver
+from maxmargin.separation import exact as solver
 
 BOTH = pytest.mark.parametrize(
     "programs", [True, False], ids=["programs first", "exact alone"], indirect=True

@@ -8,7 +8,7 @@ from sklearn.svm import LinearSVC
 from maxmargin import HardMarginSVM, SeparatorsDisplay
 from maxmargin.displays.separators import leaving_points
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.results.parameters import Parameters
+from maxmargin.model.parameters import Parameters
 
 mpl.use("Agg")
 pytestmark = pytest.mark.usefixtures("close_figures")

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from maxmargin import radon_partition, shatters, vc_dimension
+from maxmargin.core.exact import systems as exact_systems
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.learners.exact_algebra import WholeRows, first_dependence
-from maxmargin.problem import exact_systems
+from maxmargin.learners.theory.shattering import WholeRows, first_dependence
 
 BOTH = pytest.mark.parametrize("fit_intercept", [True, False])
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from maxmargin.solvers.slope_search import FIRST_STEPS, find_step
+from maxmargin.solvers.semismooth_newton import FIRST_STEPS, find_step
 
 
 class Slope:

@@ -13,14 +13,17 @@ from reference.left_out_smooth import refits_by_others
 
 from maxmargin import LinearSVM, LogisticRegression, leave_one_out
 from maxmargin._core import StopToken
-from maxmargin.problem import Offset, Problem
-from maxmargin.results.leave_one_out import Reason
-from maxmargin.results.solution import Status
-from maxmargin.rows import MemoryRows
-from maxmargin.selection import smooth_left_out as pipeline
-from maxmargin.selection.newton_without import follow_newton
-from maxmargin.selection.smooth_left_out import smooth_left_out
-from maxmargin.selection.smooth_optimum import examine_optimum, solve_tightly
+from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.solution import Status
+from maxmargin.rows.memory import MemoryRows
+from maxmargin.selection.leave_one_out import smooth as pipeline
+from maxmargin.selection.leave_one_out.record import Reason
+from maxmargin.selection.leave_one_out.smooth import (
+    examine_optimum,
+    follow_newton,
+    smooth_left_out,
+    solve_tightly,
+)
 
 LOSSES = ["logistic", "squared_hinge"]
 OFFSETS = {"free": Offset("free"), "penalized": Offset("penalized", 2.0), "none": Offset("none")}
@@ -130,7 +133,7 @@ def test_every_bound_holds(loss, kind, is_wide, monkeypatch):
         exact = smooth_left_out(problem, agreements="exact", token=StopToken())
         with monkeypatch.context() as patched:
             if is_wide:
-                patched.setattr("maxmargin.selection.smooth_optimum.MOST_COLUMNS", 3)
+                patched.setattr("maxmargin.selection.leave_one_out.smooth.MOST_COLUMNS", 3)
             solution = solve_tightly(problem, StopToken(), solver="newton")
             optimum = examine_optimum(problem, solution, StopToken(), also=np.arange(len(sign)))
         every = np.arange(len(sign))
@@ -171,8 +174,8 @@ def test_without_any_hessian(loss, monkeypatch):
     X, sign = load("overlapping")
     C = {"logistic": 0.1, "squared_hinge": 0.02}[loss]
     usual = smooth_left_out(problem_of(X, sign, C, loss), agreements="exact", token=StopToken())
-    for module in ("smooth_left_out", "smooth_optimum", "estimated_agreements"):
-        monkeypatch.setattr(f"maxmargin.selection.{module}.MOST_COLUMNS", 3)
+    for module in ("smooth", "estimates"):
+        monkeypatch.setattr(f"maxmargin.selection.leave_one_out.{module}.MOST_COLUMNS", 3)
     for kind in OFFSETS:
         found = smooth_left_out(problem_of(X, sign, C, loss, kind), token=StopToken())
         assert found.n_undecided == 0

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from maxmargin.inputs.spare_vectors import SpareVectors
+from maxmargin.rows.dask.worker import SpareVectors
 
 
 def left(spare, n_rows, dtype):

@@ -11,8 +11,8 @@ from matplotlib.colors import to_hex, to_rgb
 
 import maxmargin as mm
 from maxmargin import DescentDisplay, TraceDisplay
-from maxmargin.displays.step_numbers import number_steps
-from maxmargin.results.palette import DARK, LIGHT
+from maxmargin.displays.descent import number_steps
+from maxmargin.presentation.palette import DARK, LIGHT
 
 PAPERS = [("default", LIGHT), ("dark_background", DARK)]
 on_both_papers = pytest.mark.parametrize(("style", "palette"), PAPERS, ids=["light", "dark"])

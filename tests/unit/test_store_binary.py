@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from covering import every_pair
 from reference.stored import check_same, check_same_error, dense_rows
 
-import maxmargin.inputs.arrow_batches as arrow
-import maxmargin.inputs.numpy_batches as numpy_batches
+import maxmargin.io.numpy_batches as numpy_batches
+import maxmargin.io.tables.arrow_batches as arrow
 from maxmargin import Data, load_data, save_data, store_data
 from maxmargin.errors import FileFormatError, InvalidInput
 
@@ -26,7 +26,7 @@ WEIGHT = RANDOM.integers(1, 4, 301).astype(float)
 def small_batches(monkeypatch):
     monkeypatch.setattr(arrow, "VALUES_AT_ONCE", 100)
     monkeypatch.setattr(numpy_batches, "VALUES_AT_ONCE", 100)
-    monkeypatch.setattr("maxmargin.inputs.sparse_npz_batches.VALUES_AT_ONCE", 100)
+    monkeypatch.setattr("maxmargin.io.numpy_batches.VALUES_AT_ONCE", 100)
 
 
 # ---------------------------------------------------------------- Arrow

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.stored import check_same, check_same_error, dense_rows
 
-import maxmargin.inputs.csv_batches as module
-import maxmargin.inputs.whole_records as records
+import maxmargin.io.tables.csv_batches as module
+import maxmargin.io.tables.csv_batches as records
 from maxmargin import load_data, store_data, train
 from maxmargin.errors import FileFormatError, MissingFile, SkippedLines
-from maxmargin.inputs.whole_records import whole_records
+from maxmargin.io.tables.csv_batches import whole_records
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-import maxmargin.inputs.libsvm_batches as module
+import maxmargin.io.libsvm as module
 from maxmargin import Data, load_data, open_store, save_data, store_data, train
 from maxmargin.errors import FileFormatError, InvalidParameter, MissingFile, SkippedLines
 

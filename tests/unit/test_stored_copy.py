@@ -9,12 +9,12 @@ import time
 import numpy as np
 import pytest
 
-import maxmargin.inputs.memory_estimate as estimate
-import maxmargin.inputs.stored_copy as module
+import maxmargin.io.memory as estimate
+import maxmargin.io.stored_copy as module
 from maxmargin import LinearSVM, load_data, train
 from maxmargin.errors import InvalidParameter, MissingFile, UnreadableFile
-from maxmargin.inputs.settings import ReadSettings
-from maxmargin.inputs.stored_copy import stored_copy, stored_path
+from maxmargin.io.settings import ReadSettings
+from maxmargin.io.stored_copy import stored_copy, stored_path
 
 
 @pytest.fixture
@@ -127,9 +127,9 @@ def test_permissions_are_those_of_the_file(path):
 STORE = """
     import sys
     from pathlib import Path
-    import maxmargin.inputs.csv_batches as module
-    from maxmargin.inputs.settings import ReadSettings
-    from maxmargin.inputs.stored_copy import stored_copy
+    import maxmargin.io.tables.csv_batches as module
+    from maxmargin.io.settings import ReadSettings
+    from maxmargin.io.stored_copy import stored_copy
     module.BATCH_BYTES = 100
     store, is_old = stored_copy(Path(sys.argv[1]), ReadSettings())
     store.check()
@@ -165,7 +165,7 @@ def test_a_killed_process_leaves_nothing_for_long(path):
 def test_a_file_larger_than_memory_is_fitted_from_disk(path, monkeypatch, capsys):
     expected = train(path, C=0.3, tol=1e-8)
     monkeypatch.setattr(estimate, "SMALL", 0)
-    monkeypatch.setattr("maxmargin.inputs.memory_sizes.available_memory", lambda: 3000)
+    monkeypatch.setattr("maxmargin.io.memory.available_memory", lambda: 3000)
     first = LinearSVM(C=0.3, tol=1e-8, verbose=1).fit(path)
     told = capsys.readouterr().err
     assert f"{path} would take about" in told
@@ -177,7 +177,7 @@ def test_a_file_larger_than_memory_is_fitted_from_disk(path, monkeypatch, capsys
         np.testing.assert_array_equal(model.coef_, expected.coef)
         assert model.plan_.reason.endswith("; rows read from disk")
     assert list(first.feature_names_in_) == ["a", "b", "c"]
-    monkeypatch.setattr("maxmargin.inputs.memory_sizes.available_memory", lambda: 10**9)
+    monkeypatch.setattr("maxmargin.io.memory.available_memory", lambda: 10**9)
     assert "disk" not in train(path).plans[0].reason
 
 

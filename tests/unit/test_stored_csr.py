@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import maxmargin.inputs.stored_csr as module
+import maxmargin.rows.disk.rows as module
 from maxmargin import LinearClassifier, Perceptron
 from maxmargin.errors import FileFormatError
-from maxmargin.inputs.mapped_rows import MappedRows
-from maxmargin.inputs.row_store import open_store
-from maxmargin.inputs.store_writer import store_batches
-from maxmargin.inputs.stored_csr import csr_parts, gathered_rows
+from maxmargin.io.store import store_batches
+from maxmargin.rows.disk.rows import MappedRows, csr_parts, gathered_rows
+from maxmargin.rows.disk.store import open_store
 
 X = sp.random_array((300, 40), density=0.1, format="csr", rng=np.random.default_rng(4))
 Y = np.arange(300) % 2

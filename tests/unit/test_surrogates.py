@@ -13,7 +13,7 @@ from maxmargin import (
     ZeroOneClassifier,
     compare,
 )
-from maxmargin.losses import LOSSES
+from maxmargin.losses.table import LOSSES
 
 SETS = {
     "iris": (load_iris, (1, 2), [0, 1, 2, 3]),

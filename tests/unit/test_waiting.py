@@ -7,8 +7,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-import maxmargin.rows.waiting as waiting_module
-from maxmargin.rows.waiting import Helpers, results_of
+import maxmargin.rows.base as waiting_module
+from maxmargin.rows.base import Helpers, results_of
 
 
 def test_results_come_in_order():
@@ -54,7 +54,7 @@ def test_nobody_sleeps_for_long_at_a_time(monkeypatch):
         if len(asked) == 3:
             future.set_result("done")
 
-    monkeypatch.setattr("maxmargin.rows.waiting.wait", nap)
+    monkeypatch.setattr("maxmargin.rows.base.wait", nap)
     assert results_of([future]) == ["done"]
     assert all(0 < seconds < 1 for seconds in asked)
 

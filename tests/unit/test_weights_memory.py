@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import maxmargin.training.weights_memory as weights_memory
+import maxmargin.fit.train as weights_memory
 from maxmargin import LinearSVM, load_data, train
 from maxmargin.errors import InvalidInput
 

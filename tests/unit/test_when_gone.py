@@ -7,10 +7,8 @@ import time
 import numpy as np
 import pytest
 
-from maxmargin.inputs.own_folder import OwnFolder
-from maxmargin.inputs.scratch_folder import ScratchFolder
-from maxmargin.inputs.vector_files import VectorFile
-from maxmargin.inputs.when_gone import when_gone
+from maxmargin.rows.disk.folders import OwnFolder, ScratchFolder, when_gone
+from maxmargin.rows.disk.vectors import VectorFile
 
 
 class Owner:

@@ -16,9 +16,9 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from maxmargin import LinearSVM, ZeroOneClassifier, load_model, save_model
 from maxmargin._core import Stopped, StopToken
 from maxmargin.errors import ConvergenceWarning, InvalidParameter
-from maxmargin.learners import zero_one
-from maxmargin.learners.circle import sweep, sweep_exactly
-from maxmargin.learners.subsystems import proves_infeasible
+from maxmargin.learners.exact import zero_one
+from maxmargin.learners.exact.zero_one import sweep, sweep_exactly
+from maxmargin.learners.exact.zero_one_cover import proves_infeasible
 
 
 def check(model, X, y, weight=None):
@@ -57,7 +57,7 @@ def test_both_ways_agree(seed, monkeypatch):
     y = np.where(X[:, 0] + rng.normal(size=40) > 0, 1, -1)
     by_sweep = ZeroOneClassifier().fit(X, y)
     assert "sweep" in by_sweep.plan_.reason
-    monkeypatch.setattr("maxmargin.learners.zero_one._MOST_SWEPT", 1)
+    monkeypatch.setattr("maxmargin.learners.exact.zero_one._MOST_SWEPT", 1)
     by_cover = ZeroOneClassifier().fit(sp.csr_array(X), y)
     assert "cover" in by_cover.plan_.reason
     assert check(by_sweep, X, y) == check(by_cover, X, y)
@@ -294,7 +294,7 @@ def test_a_wider_margin_that_gets_more_rows_right_is_counted(monkeypatch):
     with pytest.warns(ConvergenceWarning):
         good.fit(X, y)
     found = (good.coef_[0].copy(), float(good.intercept_[0]))
-    learner = "maxmargin.learners.zero_one"
+    learner = "maxmargin.learners.exact.zero_one"
     monkeypatch.setattr(f"{learner}.widest", lambda task, right: found)
     monkeypatch.setattr(f"{learner}.improve", lambda A, weight, v, token: v)  # the best of the surrogates
     monkeypatch.setattr(f"{learner}.cover_errors", lambda *arguments: None)

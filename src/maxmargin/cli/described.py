@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maxmargin.results.assessment import Assessment
-    from maxmargin.results.certificate import Certificate
-    from maxmargin.results.data import Data
-    from maxmargin.training.model import LinearModel
+    from maxmargin.core.certificate.record import Certificate
+    from maxmargin.data import Data
+    from maxmargin.model.certify import Assessment
+    from maxmargin.model.model import LinearModel
 
 __all__ = ["assessment_fields", "certificate_fields", "data_fields", "model_fields", "plain_labels"]
 

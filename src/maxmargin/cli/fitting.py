@@ -150,9 +150,9 @@ def time_left(arguments: argparse.Namespace) -> float | None:
 
 def check_effort(arguments: argparse.Namespace) -> None:
     """Refuse wrong numbers before a large file is read."""
+    from maxmargin.model.settings import offset_from
     from maxmargin.rows.cores import resolve_jobs
     from maxmargin.solvers.choose import SOLVERS
-    from maxmargin.training.settings import offset_from
     from maxmargin.validation import check_choice, check_positive
 
     if arguments.intercept_scaling != 1 and not arguments.penalize_intercept:
@@ -169,14 +169,14 @@ def check_effort(arguments: argparse.Namespace) -> None:
 
 def check_strength(C: float | None, lam: float | None, loss: str) -> None:
     """Refuse a C that is none, before a large file is read."""
-    from maxmargin.training.scales import resolve_C
+    from maxmargin.model.costs import resolve_C
 
     resolve_C(C, lam, 1.0, loss)
 
 
 def class_weight_of(given: str | None, classes: NDArray[Any]) -> Any:
     """Return "balanced", None, or a weight for each of the classes that were named."""
-    from maxmargin.results.data import label_text
+    from maxmargin.data import label_text
 
     if given in (None, "balanced"):
         return given

@@ -15,7 +15,7 @@ from maxmargin.cli.codes import IN_SHORT
 from maxmargin.errors import InvalidParameter, MissingFile, UnreadableFile
 
 if TYPE_CHECKING:
-    from maxmargin.results.data import Data
+    from maxmargin.data import Data
 
 __all__ = [
     "FORMATS",
@@ -217,7 +217,7 @@ def read_data(arguments: argparse.Namespace, source: Path, *, for_a_fit: bool = 
 
     For a fit alone sparse rows stay plain arrays: importing SciPy may take longer than fitting.
     """
-    from maxmargin.inputs.load import load_data, load_rows
+    from maxmargin.io.load import load_data, load_rows
 
     settings = reading_settings(arguments)
     if source == STANDARD and "cache" in settings:

@@ -11,20 +11,24 @@ import errno
 import importlib
 import io
 import os
+import re
+import signal
 import sys
+import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any, NoReturn
 
 from maxmargin import __version__
 from maxmargin.cli.codes import BROKEN_PIPE, EXIT_CODES, INTERRUPTED, OUR_MISTAKE, REFUSED, UNTOLD
-from maxmargin.cli.ending_signals import EndingSignals, ending_as_ctrl_c
-from maxmargin.cli.option_words import as_options
-from maxmargin.cli.voice import Voice, discard
+from maxmargin.cli.console import Voice, discard
 from maxmargin.errors import MaxMarginError
 
-__all__ = ["COMMANDS", "build_parser", "main"]
+__all__ = ["COMMANDS", "as_options", "build_parser", "main"]
+
 
 # Each is a module of this package with a function add_NAME, in which - is written as _.
 COMMANDS = (
@@ -238,3 +242,147 @@ def add_one(commands: Any, name: str) -> None:
     getattr(module, f"add_{identifier}")(commands)
     parser = commands.choices[name]
     parser.set_defaults(parser=parser)
+
+
+# ------------------------------------------------------------------------------------------------
+# Signals that end a program: a command ends by them as it does by Ctrl-C, with nothing half-written left.
+
+_MADE_OF_IT = (ImportError, KeyboardInterrupt)
+ENDING_SIGNALS = ("SIGTERM", "SIGHUP")  # by kill, and by a terminal that is closed
+
+
+class EndingSignals:
+    """Which signal came first, if any did, and whether Ctrl-C was pressed."""
+
+    def __init__(self) -> None:
+        self.came: int | None = None
+        self.pressed = False
+
+    def take(self, number: int, frame: FrameType | None) -> None:
+        """Do what Ctrl-C does; a second signal must not disturb the tidying up after the first."""
+        if self.came is None:
+            self.came = number
+            raise KeyboardInterrupt
+
+    def press(self, number: int, frame: FrameType | None) -> None:
+        """Do what Python does at Ctrl-C, and remember it: C code may make another error of it."""
+        self.pressed = True
+        raise KeyboardInterrupt
+
+    def are_behind(self, error: Exception) -> bool:
+        """Return whether an error is what became of Ctrl-C while modules were loaded.
+
+        NumPy then says that it cannot be imported, and Python that a class cannot be made.
+        """
+        has_come = self.pressed or self.came is not None
+        return has_come and isinstance(error if error.__cause__ is None else error.__cause__, _MADE_OF_IT)
+
+    def code(self, code: int) -> int:
+        """Return the exit code of a command, which names the signal if it was one that ended it."""
+        return 128 + self.came if code == INTERRUPTED and self.came is not None else code
+
+
+@contextmanager
+def ending_as_ctrl_c(*, ends_process: bool = False) -> Iterator[EndingSignals]:
+    """Take signals while a command runs; one that is taken or ignored already (nohup) stays so.
+
+    Where the process ends with the command, those that follow the first are ignored until its very end.
+    """
+    signals = EndingSignals()
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():  # in others Python takes none
+        for number in (getattr(signal, name) for name in ENDING_SIGNALS if hasattr(signal, name)):
+            if signal.getsignal(number) is signal.SIG_DFL:
+                before[number] = signal.signal(number, signals.take)
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            before[signal.SIGINT] = signal.signal(signal.SIGINT, signals.press)
+    try:
+        yield signals
+    finally:
+        for number, handler in before.items():
+            is_over = ends_process and signals.came is not None
+            signal.signal(number, signal.SIG_IGN if is_over else handler)
+
+
+# ------------------------------------------------------------------------------------------------
+# The library's settings as the command line writes them, for messages that name one.
+
+# Settings of the library that messages name, and the options that set them.
+OPTIONS = {
+    "label": "--label",
+    "weight": "--weight",
+    "missing": "--missing",
+    "drop": "--drop",
+    "categories": "--category",
+    "unknown": "--unknown",
+    "format": "--format",
+    "n_columns": "--n-columns",
+    "zero_based": "--zero-based",
+    "header": "--header",
+    "memory": "--memory",
+    "loss": "--loss",
+    "calibrate": "--calibrate",
+    "cache": "--cache-folder",
+    "C": "--C",
+    "Cs": "--Cs",
+    "lam": "--lam",
+    "tol": "--tol",
+    "solver": "--solver",
+    "max_iter": "--max-iter",
+    "max_time": "--max-time",
+    "n_jobs": "--jobs",
+    "class_weight": "--class-weight",
+    "intercept_scaling": "--intercept-scaling",
+}
+PARAMETER_NAMES = "|".join(OPTIONS)
+SETTING = re.compile(
+    rf"(?<![-\w])(?P<name>{PARAMETER_NAMES})="
+    r"(?:\[(?P<listed>\"[^\"]*\")\]|\"(?P<word>[^\"]*)\"|"
+    r"(?P<several>'[^']*'(?:(?:, | or )'[^']*')*)|(?P<truth>True|False)\b|(?P<open>…?))"
+)
+ADVICE = re.compile(rf"; give (?P<name>{PARAMETER_NAMES})=… if that is meant")
+RULE = re.compile(rf"(?P<name>{PARAMETER_NAMES}) (?P<rule>(?:must|cannot) be .*|is for .*)", re.DOTALL)
+
+
+def as_options(message: str, known: Container[str] | None = None) -> str:
+    """Return a message with the library's settings written as options.
+
+    Parameters
+    ----------
+    message : str
+    known : container of str, optional
+        The settings for which the command has an option; advice to give another is left out.
+
+    Examples
+    --------
+    >>> as_options('drop=["name"] leaves it out, categories=["name"] takes it as categories')
+    '--drop "name" leaves it out, --category "name" takes it as categories'
+    >>> as_options('label="kin": t.csv has no such column'), as_options("say which by label=…")
+    ('--label kin: t.csv has no such column', 'say which by --label')
+    >>> as_options('missing="median" replaces it')
+    '--missing median replaces it'
+    >>> as_options("loss='logistic', or calibrate='sigmoid', 'temperature' or 'isotonic'")
+    '--loss logistic, or --calibrate sigmoid, temperature or isotonic'
+    >>> as_options("label=7: t.csv has the columns 0 to 2")
+    '--label 7: t.csv has the columns 0 to 2'
+    >>> as_options("max_time must be a positive number or None; got max_time=-1.0")
+    '--max-time must be a positive number; got -1.0'
+    """
+    if known is not None:
+        message = ADVICE.sub(lambda found: found[0] if found["name"] in known else "", message)
+    rule = RULE.fullmatch(message)
+    if rule is not None:
+        told = rule["rule"].replace(f"got {rule['name']}=", "got ")
+        told = told.replace(" or None", "").replace("be None or ", "be ")
+        message = f"{OPTIONS[rule['name']]} {told}"
+    # In the library the table may be any; here it is always the one that a model was trained on.
+    return SETTING.sub(_option, message.replace("the earlier table", "the training table"))
+
+
+def _option(found: re.Match[str]) -> str:
+    value = found["listed"] or found["word"] or (found["several"] or "").replace("'", "")
+    if found["truth"]:
+        value = "yes" if found["truth"] == "True" else "no"
+    follows = found.string[found.end() : found.end() + 1]
+    gap = " " if value or follows.isalnum() or follows == "-" else ""
+    return f"{OPTIONS[found['name']]}{gap}{value}"

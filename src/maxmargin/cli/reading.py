@@ -6,15 +6,25 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maxmargin.cli.options import STANDARD, read_data
+from maxmargin.cli.options import STANDARD, column, read_data
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from maxmargin.cli.voice import Voice
-    from maxmargin.results.data import Data
+    from maxmargin.cli.console import Voice
+    from maxmargin.data import Data
+    from maxmargin.model.model import LinearModel
+    from maxmargin.model.reading import RowsForModel
 
-__all__ = ["check_classes", "label_guess", "read_classes", "say_what_was_read", "source_text"]
+__all__ = [
+    "add_own_weight",
+    "check_classes",
+    "label_guess",
+    "read_classes",
+    "read_weighted_rows",
+    "source_text",
+]
+
 
 # Names by which `load_data` takes a column for the label.
 USUAL_NAMES = ("label", "y", "target", "class")
@@ -58,8 +68,8 @@ def label_guess(label: str | int | None, asked: str | int | None) -> str:
 
 def check_classes(classes: NDArray[Any], source: Path, *, has_label: bool) -> None:
     """Refuse what holds nothing to tell apart."""
+    from maxmargin.data import label_text
     from maxmargin.errors import InvalidInput
-    from maxmargin.results.data import label_text
 
     if len(classes) < 2:
         only = label_text(classes[0], is_signed=False)
@@ -67,3 +77,41 @@ def check_classes(classes: NDArray[Any], source: Path, *, has_label: bool) -> No
             f"{source_text(source)} has one class only ({only}): there is nothing to tell apart"
             + ("; --label names another column" if has_label else "")
         )
+
+
+# ------------------------------------------------------------------------------------------------
+# Rows for a model that was trained with weights: their column is its own, unless another one is named.
+
+
+def add_own_weight(parser: Any, purpose: str = "") -> None:
+    """Describe the option that names the column, and what it is for."""
+    parser.add_argument(
+        "--weight",
+        metavar="COLUMN",
+        type=column,
+        help=f"{purpose}with the weights of the rows, as in training (the same column, if there was one)",
+    )
+
+
+def read_weighted_rows(model: LinearModel, arguments: argparse.Namespace, voice: Voice) -> RowsForModel:
+    """Read rows with labels and the weights that the model was trained with; say where they are.
+
+    Without them its objective would be another one, so a file that lacks them is refused.
+    """
+    from maxmargin.cli.streams import read_labelled_rows
+    from maxmargin.errors import InvalidInput
+
+    rows = read_labelled_rows(model, arguments, own_weights=True)
+    column = f'"{model.weight}"' if isinstance(model.weight, str) else f"{model.weight}, counted from 0"
+    named = "" if model.weight is None else f" (column {column} of its table)"
+    if rows.sample_weight is None:
+        if model.is_weighted:
+            raise InvalidInput(
+                f"{source_text(arguments.model)} was trained with weights of the rows{named}, which "
+                f"{source_text(arguments.data)} does not have: give the data that it was trained on, or name "
+                "the column by --weight"
+            )
+    elif arguments.weight is None:
+        where = "those of the file" if model.weight is None else f"column {column}, as in training"
+        voice.say(f"weights of the rows: {where}; --weight names another column")
+    return rows

@@ -10,11 +10,11 @@ from maxmargin.cli.fitting import RULES, folds, grid, settings_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from maxmargin.cli.voice import Voice
-    from maxmargin.results.data import Data
-    from maxmargin.training.automatic_c import Way
-    from maxmargin.training.model import LinearModel
-    from maxmargin.training.selected import Selected
+    from maxmargin.cli.console import Voice
+    from maxmargin.data import Data
+    from maxmargin.model.model import LinearModel
+    from maxmargin.selection.search.automatic import Way
+    from maxmargin.selection.search.selected import Selected
 
 __all__ = ["add_search", "check_search", "error_lines", "search", "search_fields", "warn_of_search"]
 
@@ -52,9 +52,9 @@ def check_search(arguments: argparse.Namespace) -> None:
 
 def search(arguments: argparse.Namespace, data: Data, voice: Voice) -> tuple[LinearModel, bool]:
     """Choose C by rows left out; return the model at it, and whether something was missed on the way."""
-    from maxmargin.training.automatic_c import choose_way, select_C
-    from maxmargin.training.progress import Ticker
-    from maxmargin.training.validation_task import check_Cs, validation_task
+    from maxmargin.model.progress import Ticker
+    from maxmargin.selection.search.automatic import choose_way, select_C
+    from maxmargin.selection.search.task import check_Cs, validation_task
 
     Cs, _ = check_Cs(DECADES if arguments.Cs is None else arguments.Cs)
     way = choose_way(data.y, arguments.cv)
@@ -83,7 +83,7 @@ def search(arguments: argparse.Namespace, data: Data, voice: Voice) -> tuple[Lin
 
 def plan_line(way: Way, Cs: NDArray[Any], arguments: argparse.Namespace) -> str:
     """Say before the search what will be done."""
-    from maxmargin.results.wording import chosen_percent, plural, short
+    from maxmargin.presentation.wording import chosen_percent, plural, short
 
     reason = f" ({way.reason})" if way.reason else ""
     values = f"{plural(len(Cs), 'value')} of C"
@@ -94,8 +94,8 @@ def plan_line(way: Way, Cs: NDArray[Any], arguments: argparse.Namespace) -> str:
 
 def say_if_at_the_end(selected: Selected, Cs: NDArray[Any], voice: Voice) -> None:
     """Say that a C outside of those that were tried may be better still."""
-    from maxmargin.results.solution import Status
-    from maxmargin.results.wording import short
+    from maxmargin.core.solution import Status
+    from maxmargin.presentation.wording import short
 
     if len(Cs) > 1 and selected.status is Status.SOLVED and selected.C in (Cs.min(), Cs.max()):
         which = "smallest" if Cs.min() == selected.C else "largest"
@@ -115,9 +115,9 @@ def warn_of_search(selected: Selected, voice: Voice) -> bool:
 
 def error_lines(selected: Selected) -> list[str]:
     """Return a line for each C that was judged, with a mark at the best."""
-    from maxmargin.cli.text_table import aligned
-    from maxmargin.results.leave_one_out_search import LeaveOneOutSearch
-    from maxmargin.results.wording import percent
+    from maxmargin.cli.console import aligned
+    from maxmargin.presentation.wording import percent
+    from maxmargin.selection.leave_one_out.search_record import LeaveOneOutSearch
 
     table, rows = selected.table, []
     for k, C in enumerate(table.Cs):

@@ -10,12 +10,12 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from maxmargin.cli.options import STANDARD
-from maxmargin.results.wording import printable
+from maxmargin.presentation.wording import printable
 
 if TYPE_CHECKING:
-    from maxmargin.inputs.liblinear_models import LiblinearModel
-    from maxmargin.training.model import LinearModel
-    from maxmargin.training.rows_for_model import RowsForModel
+    from maxmargin.io.liblinear import LiblinearModel
+    from maxmargin.model.model import LinearModel
+    from maxmargin.model.reading import RowsForModel
 
 __all__ = [
     "is_model",
@@ -46,8 +46,8 @@ def read_model(source: Path, data: Path | None = None) -> LinearModel:
     data : Path, optional
         The other file of the command, which may have been meant.
     """
-    from maxmargin.training.liblinear import from_liblinear
-    from maxmargin.training.model import LinearModel
+    from maxmargin.model.liblinear import from_liblinear
+    from maxmargin.model.model import LinearModel
 
     found = read_either_model(source, data)
     return found if isinstance(found, LinearModel) else from_liblinear(found)
@@ -56,7 +56,7 @@ def read_model(source: Path, data: Path | None = None) -> LinearModel:
 def read_either_model(source: Path, data: Path | None = None) -> LinearModel | LiblinearModel:
     """Read a model of ours or LIBLINEAR's from a file or the standard input, each as what it is."""
     from maxmargin.errors import ModelFileError
-    from maxmargin.training.named_files import model_from
+    from maxmargin.model.files import model_from
 
     try:
         found: LinearModel | LiblinearModel = read_through(source, model_from)
@@ -84,8 +84,8 @@ def read_through(source: Path, read: Callable[[Path], Read]) -> Read:
 
 def is_model(path: Path) -> bool:
     """Return whether a file begins as models do, ours or LIBLINEAR's."""
-    from maxmargin.inputs.liblinear_models import is_liblinear_model
-    from maxmargin.inputs.models import is_model_file
+    from maxmargin.io.liblinear import is_liblinear_model
+    from maxmargin.io.models import is_model_file
 
     content = beginning(path)
     return is_model_file(content) or is_liblinear_model(content)
@@ -107,7 +107,7 @@ def beginning(path: Path) -> bytes:
 
 def write_model(model: LinearModel, target: Path) -> None:
     """Write a model to a file or the standard output."""
-    from maxmargin.training.files import save_model
+    from maxmargin.model.files import save_model
 
     write_through(target, lambda path: save_model(model, path))
 
@@ -158,7 +158,7 @@ def read_rows(
     own_weights : bool
         Whether to take weights from the column that had them in training, if it is there.
     """
-    from maxmargin.training.rows_for_model import read_rows_for
+    from maxmargin.model.reading import read_rows_for
 
     file = source or arguments.data
     opened: Any = sys.stdin.buffer if file == STANDARD else file
@@ -193,7 +193,7 @@ def write_text(pieces: Iterable[str], target: Path) -> None:
 
     A terminal is shown control characters in the text; the next program gets the text as it is.
     """
-    from maxmargin.inputs.atomic_file import replacing
+    from maxmargin.rows.disk.drafts import replacing
 
     if target == STANDARD:
         is_seen = sys.stdout.isatty()

@@ -1,1 +1,1 @@
-"""Pictures of models, in scikit-learn's convention: ``from_…``, ``plot``, ``ax_`` and ``figure_``."""
+"""Pictures with matplotlib; they draw records and read estimators by their attributes."""

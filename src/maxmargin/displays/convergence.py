@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.displays.panels import grid_within
-from maxmargin.displays.series import DASHED, Look, colour, look_of
+from maxmargin.core.solution import History
+from maxmargin.displays.panels import DASHED, Look, colour, grid_within, look_of
 from maxmargin.displays.style import ink, legend_below, tidy
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.results.parameters import attribute_of
-from maxmargin.results.solution import History
-from maxmargin.results.table import frame_of
-from maxmargin.results.wording import chosen_percent
+from maxmargin.model.parameters import attribute_of
+from maxmargin.presentation.frames import frame_of
+from maxmargin.presentation.wording import chosen_percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

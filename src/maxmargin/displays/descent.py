@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.displays.course import GivenObjective, course_of
-from maxmargin.displays.step_numbers import number_steps
-from maxmargin.displays.style import faint, ink, legend_below, new_figure, palette, tidy
+from maxmargin.displays.style import faint, ink, legend_below, letters, new_figure, palette, tidy
 from maxmargin.displays.weight_plane import WeightPlane, choose_plane
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.results.landscape import Landscape
-from maxmargin.results.step_words import number
-from maxmargin.results.table import frame_of
-from maxmargin.results.wording import plural
+from maxmargin.learners.trace import Landscape, number
+from maxmargin.presentation.frames import frame_of
+from maxmargin.presentation.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from matplotlib.text import Annotation
 
-__all__ = ["DescentDisplay"]
+__all__ = ["DescentDisplay", "number_steps"]
+
 
 MOST_KINKS = 200  # of more, only the place matters where they crowd, and that is dark ink
 ON_A_CURVE = 600
@@ -368,3 +366,117 @@ def _shades() -> Any:
 
     colour = to_rgb(palette().negative)
     return LinearSegmentedColormap.from_list("depth", [(*colour, 0.02), (*colour, 0.38)])
+
+
+# ------------------------------------------------------------------------------------------------
+# The steps of any descent, and an objective that somebody gave for it.
+
+MOST_DRAWN, FEWEST_DRAWN = 3000, 100  # steps; of longer descents every so many
+# agreements that the steps may cost; with many rows fewer are drawn
+
+
+class GivenObjective:
+    """An objective that the user gave as a function."""
+
+    title = "objective"
+
+    def __init__(self, value: Callable[[NDArray[np.float64], float], float]) -> None:
+        self._value = value
+
+    def on(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.array([float(self._value(point[:-1], float(point[-1]))) for point in points])
+
+    def kink_lines(self, base: Any, directions: NDArray[np.float64]) -> tuple[Any, Any]:
+        return np.zeros((0, len(directions))), np.zeros(0)
+
+
+def course_of(trace: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the numbers of the steps, from the start on, and (θ, θ₀) after each."""
+    if hasattr(trace, "coefs"):
+        steps, first = np.arange(len(trace.coefs)), 0
+    elif hasattr(trace, "course"):
+        steps, first = np.arange(len(trace) + 1), int(trace.first) - 1
+    else:
+        raise InvalidInput(
+            "a trace is needed, of gradient_descent or trace_ of an online learner; "
+            f"got {type(trace).__name__}"
+        )
+    n_rows = getattr(getattr(getattr(trace, "landscape", None), "X", None), "shape", (1,))[0]
+    most = int(np.clip(WORK // max(1, n_rows), FEWEST_DRAWN, MOST_DRAWN))
+    if len(steps) > most:
+        steps = steps[np.unique(np.linspace(0, len(steps) - 1, most).round().astype(int))]
+    if hasattr(trace, "coefs"):
+        return steps, np.column_stack([trace.coefs[steps], trace.intercepts[steps]])
+    coefs, offsets = trace.course((steps + first).tolist())
+    return steps + first, np.column_stack([coefs, offsets])
+
+
+# ------------------------------------------------------------------------------------------------
+# The numbers of the first few steps of a descent, beside its way and never upon it or upon each other.
+
+MOST_NUMBERS = 12
+BESIDE = 11.0  # points from a step to the middle of its number
+CLEAR = 0.9  # of the height of a letter: nearer marks touch the number
+APART = 1.3  # of the height of a letter: nearer numbers touch each other
+LEFT_BY_LABELS = 0.8  # of the axes, once the layout has made room for labels and legend
+
+Vector = NDArray[np.float64]
+
+
+def number_steps(ax: Axes, steps: NDArray[np.int64], places: Vector) -> list[Annotation]:
+    """Write the numbers of the first steps where there is room for them, to the left or right of the way.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        With its final limits.
+    steps : array of int
+    places : array of shape (n_steps, 2)
+        In the units of the axes.
+    """
+    size = letters(ax)
+    ax.apply_aspect()
+    scale = LEFT_BY_LABELS * 72.0 / ax.figure.dpi
+    points, box = scale * ax.transData.transform(places), scale * ax.get_window_extent().get_points()
+    written: list[Vector] = []
+    drawn: list[Annotation] = []
+    for k in range(min(MOST_NUMBERS + 1, len(steps))):
+        normal = _beside(points, k)
+        for shift in (BESIDE * normal, -BESIDE * normal):
+            middle = points[k] + shift
+            is_clear = bool((np.linalg.norm(points - middle, axis=1) >= CLEAR * size).all())
+            is_inside = bool(((middle - box[0] >= size) & (box[1] - middle >= size)).all())
+            if (
+                is_clear
+                and is_inside
+                and all(np.linalg.norm(middle - other) >= APART * size for other in written)
+            ):
+                written.append(middle)
+                drawn.append(_write(ax, int(steps[k]), places[k], shift, size))
+                break
+    return drawn
+
+
+def _beside(points: Vector, k: int) -> Vector:
+    """Return the unit vector across the way at a step, upwards; of two level ones, to the right."""
+    way = points[min(k + 1, len(points) - 1)] - points[max(k - 1, 0)]
+    length = float(np.hypot(*way))
+    if length == 0:
+        return np.array([0.0, 1.0])
+    normal = np.array([-way[1], way[0]]) / length
+    is_up = normal[1] > 1e-9 or (abs(normal[1]) <= 1e-9 and normal[0] > 0)
+    return normal if is_up else -normal
+
+
+def _write(ax: Axes, t: int, place: Vector, shift: Vector, size: float) -> Annotation:
+    return ax.annotate(
+        str(t),
+        (float(place[0]), float(place[1])),
+        xytext=(float(shift[0]), float(shift[1])),
+        textcoords="offset points",
+        ha="center",
+        va="center",
+        fontsize=size,
+        color=ink(),
+        zorder=8,
+    )

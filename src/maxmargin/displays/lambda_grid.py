@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.displays.arrange import panels_in
 from maxmargin.displays.margin_boundary import MarginBoundaryDisplay
-from maxmargin.displays.pipelines import classifier_of
+from maxmargin.displays.panels import panels_in
+from maxmargin.displays.scored_rows import classifier_of
 from maxmargin.displays.style import ink, legend_below, letters, new_figure
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.results.table import frame_of
-from maxmargin.results.wording import plural
+from maxmargin.presentation.frames import frame_of
+from maxmargin.presentation.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

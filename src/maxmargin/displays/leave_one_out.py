@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.displays.marks import Marks, marks_of
-from maxmargin.displays.panels import grid_within
-from maxmargin.displays.series import DASHED, colour
+from maxmargin.displays.panels import DASHED, Marks, colour, grid_within, marks_of
 from maxmargin.displays.style import ink, legend_below, letters, tidy
 from maxmargin.errors import InvalidInput
-from maxmargin.results.leave_one_out import REASONS, LeaveOneOut, Reason
-from maxmargin.results.table import frame_of
-from maxmargin.results.wording import percent
+from maxmargin.presentation.frames import frame_of
+from maxmargin.presentation.wording import percent
+from maxmargin.selection.leave_one_out.record import REASONS, LeaveOneOut, Reason
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,9 +11,9 @@ from maxmargin.displays.plane import DASHES, Plane, column_names, plane_rows
 from maxmargin.displays.sides import Sides, last_step, parameters_of, two_sides
 from maxmargin.displays.style import VISIBLE_LOSS, ink, legend_below, letters, side_colours
 from maxmargin.errors import InvalidParameter
-from maxmargin.results.parameters import Parameters
-from maxmargin.results.table import frame_of
-from maxmargin.results.wording import plural
+from maxmargin.model.parameters import Parameters
+from maxmargin.presentation.frames import frame_of
+from maxmargin.presentation.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

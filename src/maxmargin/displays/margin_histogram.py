@@ -20,8 +20,8 @@ from maxmargin.displays.style import (
     whole_numbers,
 )
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.results.table import frame_of
-from maxmargin.results.wording import plural
+from maxmargin.presentation.frames import frame_of
+from maxmargin.presentation.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.displays.density import draw_density, visible_range
-from maxmargin.displays.plane import DASHES
+from maxmargin.displays.plane import DASHES, draw_density, visible_range
 from maxmargin.displays.sides import Sides, last_step, parameters_of, rows_of, two_sides
 from maxmargin.displays.style import (
     MANY_ROWS,
@@ -23,8 +22,8 @@ from maxmargin.displays.style import (
 )
 from maxmargin.displays.widest_direction import scores_of, times, widest_direction
 from maxmargin.errors import InvalidInput
-from maxmargin.results.table import frame_of
-from maxmargin.results.wording import plural
+from maxmargin.presentation.frames import frame_of
+from maxmargin.presentation.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.displays.coefficient_lines import CoefficientLines
-from maxmargin.displays.held_out_errors import HeldOutErrors
-from maxmargin.displays.panels import grid_within
-from maxmargin.displays.series import DASHED, colour
+from maxmargin.displays.panels import DASHED, colour, column_names, grid_within, look_of, shortened
 from maxmargin.displays.style import ink, legend_below, tidy, whole_numbers
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.results.path import Path
-from maxmargin.results.table import frame_of
-from maxmargin.results.wording import chosen_percent
+from maxmargin.presentation.frames import frame_of
+from maxmargin.presentation.wording import chosen_percent
+from maxmargin.selection.folds.record import CrossValidation
+from maxmargin.selection.leave_one_out.search_record import LeaveOneOutSearch
+from maxmargin.selection.path.record import Path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["RegularizationPathDisplay"]
+__all__ = ["HeldOutErrors", "RegularizationPathDisplay"]
+
 
 KINDS = ("summary", "coefficients")
 MARKS_PER_LINE = 40
@@ -317,3 +319,195 @@ def _placed(values: Array, own: Array, C: Array) -> Array:
     placed = np.full(len(C), np.nan)
     placed[np.searchsorted(C, own)] = values
     return placed
+
+
+# ------------------------------------------------------------------------------------------------
+# Coefficients as lines along a path: the largest in colour and by name, others in grey.
+
+MOST_GREY = 60  # lines behind those that have a name
+MARKS_PER_COEFFICIENT = 12
+
+
+@dataclass(frozen=True, eq=False)
+class CoefficientLines:
+    """Coefficients along a path, the largest first.
+
+    Attributes
+    ----------
+    C : array of shape (n,)
+    values : array of shape (n, n_lines)
+    names : tuple of str
+    n_named : int
+        How many of them have a colour and a name.
+    n_columns : int
+        How many coefficients there are.
+    """
+
+    C: Array
+    values: Array
+    names: tuple[str, ...]
+    n_named: int
+    n_columns: int
+
+    @classmethod
+    def of(
+        cls, path: Path, *, names: Sequence[str] | None = None, top: int = 6, label: Any = None
+    ) -> CoefficientLines:
+        """Take the coefficients that become the largest anywhere on the path."""
+        if top < 1:
+            raise InvalidParameter(f"top must be at least 1; got top={top!r}")
+        values = path.coef[:, _row_of(path, label), :]
+        known = column_names(names, values.shape[1])
+        largest = np.abs(values).max(axis=0)
+        order = np.argsort(-largest, kind="stable")[: top + MOST_GREY]
+        return cls(
+            path.C,
+            values[:, order],
+            tuple(known(int(column)) for column in order),
+            min(top, len(order)),
+            values.shape[1],
+        )
+
+    def draw(self, ax: Axes) -> dict[str, Any]:
+        """Draw the lines, and return them by name."""
+        drawn = {}
+        ax.axhline(0.0, color=ink(), linewidth=0.8, zorder=1)
+        for place in reversed(range(self.n_named, len(self.names))):
+            (line,) = ax.plot(self.C, self.values[:, place], color=ink(), alpha=0.45, linewidth=0.6, zorder=1)
+            drawn[self.names[place]] = line
+        for place in range(self.n_named):
+            look = look_of(place)
+            (line,) = ax.plot(
+                self.C,
+                self.values[:, place],
+                color=colour(look.color),
+                linestyle=look.dash,
+                marker=look.marker,
+                markersize=4,
+                markevery=max(1, len(self.C) // MARKS_PER_COEFFICIENT),
+                linewidth=1.6,
+                label=shortened(self.names[place]),
+                zorder=3,
+            )
+            drawn[self.names[place]] = line
+        grey, left = len(self.names) - self.n_named, self.n_columns - len(self.names)
+        if grey:
+            words = f"{grey} others" if not left else f"{grey} of {grey + left:,} others"
+            ax.plot([], [], color=ink(), alpha=0.45, linewidth=0.6, label=words)
+        return drawn
+
+
+def _row_of(path: Path, label: Any) -> int:
+    if path.coef.shape[1] == 1:
+        return 0
+    told = ", ".join(str(each) for each in path.classes)
+    if label is None:
+        raise InvalidInput(f"each class has coefficients of its own: name one of {told} with label=.")
+    places = np.flatnonzero(np.asarray(path.classes) == label)
+    if len(places) == 0:
+        raise InvalidParameter(f"label must be one of {told}; got label={label!r}")
+    return int(places[0])
+
+
+# ------------------------------------------------------------------------------------------------
+# Errors on examples that were held out, for several C, from whatever counted them.
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutErrors:
+    """Shares of errors for several C, in increasing order of C.
+
+    Attributes
+    ----------
+    C : array
+    error : array
+        NaN where only an interval is known.
+    low, high : arrays
+        The interval.
+    name : str
+        How the errors were found.
+    interval : str
+        What the interval is; empty if there is none.
+    chosen : float or None
+        The C that was chosen by them.
+    """
+
+    C: Array
+    error: Array
+    low: Array
+    high: Array
+    name: str
+    interval: str = ""
+    chosen: float | None = None
+
+    @classmethod
+    def of(cls, given: Any) -> HeldOutErrors:
+        """Read records of leave-one-out by C, a search for C, or an estimator that chose its own C.
+
+        Parameters
+        ----------
+        given : mapping of float to LeaveOneOut, LeaveOneOutSearch, CrossValidation or fitted estimator
+            A cross-validation, `GridSearchCV` among them, must have counted errors: its scores are shares
+            of right answers.
+        """
+        if isinstance(given, cls):
+            return given
+        if isinstance(given, Mapping):
+            return cls._of_records(given)
+        if isinstance(given, LeaveOneOutSearch):
+            if given.by != "error":
+                raise InvalidInput(f"the search went by {given.by}, which is no error to draw.")
+            return cls._of_table(given.results(), given.n_examples, float(given.Cs[given.best_index]))
+        if isinstance(given, CrossValidation):
+            best = given.best_index()
+            chosen = None if best is None else float(given.Cs[best])
+            return cls._of_table(given.results(), given.n_splits, chosen)
+        table = getattr(given, "cv_results_", None)
+        if table is None or "param_C" not in table:
+            raise InvalidInput(
+                "left_out must be a mapping of C to leave-one-out records, or a fitted LinearSVMCV, "
+                f"LogisticRegressionCV or GridSearchCV over C; got {type(given).__name__}"
+            )
+        scoring = getattr(given, "scoring", None)
+        if scoring not in (None, "error", "accuracy"):
+            raise InvalidInput(f"the search went by scoring={scoring!r}, which is no error to draw.")
+        best = getattr(given, "best_params_", {}).get("C")
+        return cls._of_table(table, int(given.n_splits_), getattr(given, "C_", best))
+
+    @classmethod
+    def _of_records(cls, records: Mapping[float, Any]) -> HeldOutErrors:
+        if not records:
+            raise InvalidInput("left_out holds no records.")
+        C = np.array(sorted(records), dtype=np.float64)
+        found = [records[key] for key in sorted(records)]
+        counts = np.array([[each.n_errors, each.n_undecided, max(each.n_examples, 1)] for each in found])
+        low = counts[:, 0] / counts[:, 2]
+        high = (counts[:, 0] + counts[:, 1]) / counts[:, 2]
+        return cls._of_bounds(C, low, high, None)
+
+    @classmethod
+    def _of_table(cls, table: Mapping[str, Any], n_splits: int, chosen: float | None) -> HeldOutErrors:
+        C = np.asarray(table["param_C"], dtype=np.float64)
+        order = np.argsort(C)
+        C = C[order]
+        if "least_errors" in table:
+            low, high = (np.asarray(table[f"{end}_errors"])[order] / n_splits for end in ("least", "most"))
+            return cls._of_bounds(C, low, high, chosen)
+        error = 1.0 - np.asarray(table["mean_test_score"], dtype=np.float64)[order]
+        scores = np.array([table[f"split{split}_test_score"] for split in range(n_splits)])[:, order]
+        spread = np.zeros(len(C))
+        if n_splits > 1:
+            spread = scores.std(axis=0, ddof=1) / math.sqrt(n_splits)
+        name = f"cross-validation error ({n_splits} splits)"
+        interval = "± one standard error" if n_splits > 1 else ""
+        return cls(C, error, error - spread, error + spread, name, interval, chosen)
+
+    @classmethod
+    def _of_bounds(cls, C: Array, low: Array, high: Array, chosen: float | None) -> HeldOutErrors:
+        error = np.where(low == high, low, np.nan)
+        interval = "" if (low == high).all() else "certainly in between"
+        return cls(C, error, low, high, "leave-one-out error", interval, chosen)
+
+    def columns(self) -> dict[str, Array]:
+        """Return the numbers by name, beside C."""
+        return {"left_out_error": self.error, "left_out_low": self.low, "left_out_high": self.high}

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.displays.panels import grid_within
-from maxmargin.displays.pipelines import classifier_of
+from maxmargin.displays.scored_rows import classifier_of
 from maxmargin.displays.sides import last_step
 from maxmargin.displays.style import ink, legend_below, palette, tidy
 from maxmargin.errors import InvalidInput
-from maxmargin.results.reliability import Reliability, WithInterval
-from maxmargin.results.table import frame_of
-from maxmargin.results.wording import chosen_percent
+from maxmargin.model.reliability import Reliability, WithInterval
+from maxmargin.presentation.frames import frame_of
+from maxmargin.presentation.wording import chosen_percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

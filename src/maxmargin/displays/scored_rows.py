@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from maxmargin.displays.sides import Sides, last_step, parameters_of, rows_of, two_sides
 from maxmargin.displays.widest_direction import scores_of
 from maxmargin.errors import InvalidInput
-from maxmargin.results.parameters import attribute_of
+from maxmargin.model.parameters import attribute_of
 
-__all__ = ["agreements_of", "scored"]
+__all__ = ["agreements_of", "classifier_of", "names_at_classifier", "scored"]
+
 
 Array = NDArray[np.float64]
 
@@ -49,3 +50,24 @@ def agreements_of(model: Any, X: Any, y: Any, positive: Any = None) -> tuple[Arr
         row = int(np.flatnonzero(~np.isfinite(scores))[0])
         raise InvalidInput(f"the score of row {row} is {scores[row]}; only finite ones can be drawn.")
     return sides.signs * scores, sides
+
+
+# ------------------------------------------------------------------------------------------------
+# The classifier at the end of a pipeline, and the names of the columns that it sees.
+
+
+def classifier_of(model: Any) -> Any:
+    """Return the last step of a pipeline; anything else is returned as it is."""
+    return model[-1] if hasattr(model, "steps") else model
+
+
+def names_at_classifier(model: Any) -> Any:
+    """Return the names of the columns that the classifier sees, as far as anybody knows them."""
+    if hasattr(model, "steps") and len(model.steps) > 1:
+        name_columns = getattr(model[:-1], "get_feature_names_out", None)
+        return None if name_columns is None else name_columns()
+    classifier = classifier_of(model)
+    for name in ("feature_names_in_", "feature_names"):
+        if getattr(classifier, name, None) is not None:
+            return getattr(classifier, name)
+    return None

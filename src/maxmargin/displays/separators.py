@@ -12,9 +12,9 @@ from maxmargin.displays.plane import Plane, column_names, plane_rows
 from maxmargin.displays.sides import Sides, last_step, parameters_of, two_sides
 from maxmargin.displays.style import ink, legend_below, letters, palette
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.results.parameters import Parameters
-from maxmargin.results.table import frame_of
-from maxmargin.results.wording import plural
+from maxmargin.model.parameters import Parameters
+from maxmargin.presentation.frames import frame_of
+from maxmargin.presentation.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

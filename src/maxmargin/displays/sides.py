@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.data import label_text
 from maxmargin.errors import InvalidInput
-from maxmargin.results.data import label_text
-from maxmargin.results.parameters import Parameters, attribute_of, signs_of
+from maxmargin.model.parameters import Parameters, attribute_of, signs_of
 from maxmargin.validation import refuse_masked
 
 __all__ = ["Sides", "last_step", "parameters_of", "rows_of", "two_sides"]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from maxmargin.displays.style import MARKERS, ink, side_colours
 from maxmargin.errors import InvalidInput
-from maxmargin.results.trace import Trace
+from maxmargin.learners.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

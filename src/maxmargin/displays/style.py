@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.errors import MaxMarginError
-from maxmargin.results.palette import DARK, LIGHT, Palette
+from maxmargin.presentation.palette import DARK, LIGHT, Palette
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

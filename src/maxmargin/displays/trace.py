@@ -22,9 +22,9 @@ from maxmargin.displays.style import (
 )
 from maxmargin.displays.weight_plane import WeightPlane, choose_plane
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.results.table import frame_of
-from maxmargin.results.trace import Trace
-from maxmargin.results.wording import plural
+from maxmargin.learners.trace import Trace
+from maxmargin.presentation.frames import frame_of
+from maxmargin.presentation.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidParameter
-from maxmargin.results.wording import percent
+from maxmargin.presentation.wording import percent
 
 __all__ = ["WeightPlane", "weight_name"]
 

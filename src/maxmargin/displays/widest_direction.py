@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidInput
-from maxmargin.results.parameters import Parameters
+from maxmargin.model.parameters import Parameters
 
 __all__ = ["scores_of", "times", "widest_direction"]
 

@@ -11,21 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning as ScikitLearnConvergenceWarning
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxmargin import errors
+from maxmargin.core.certificate.record import Certificate
+from maxmargin.core.solution import History, Plan, Status
+from maxmargin.errors import InvalidInput
 from maxmargin.labels import classes_of
-from maxmargin.losses import find_loss
-from maxmargin.results.calibration import Calibration
-from maxmargin.results.certificate import Certificate
-from maxmargin.results.hinge_minimum import HingeMinimum
-from maxmargin.results.solution import History, Plan, Status
-from maxmargin.rows import MemoryRows
-from maxmargin.training.model import LinearModel
-from maxmargin.training.model_card import model_card
+from maxmargin.learners.exact.record import HingeMinimum
+from maxmargin.losses.table import find_loss
+from maxmargin.model.calibration import Calibration
+from maxmargin.model.model import LinearModel, model_card
+from maxmargin.rows.memory import MemoryRows
 from maxmargin.validation import check_labels, check_matrix, check_weights, refuse_masked
 
-__all__ = ["ConvergenceWarning", "LinearEstimator"]
+__all__ = ["ConvergenceWarning", "LinearEstimator", "checked_labels"]
+
 
 # Fitted attributes that a model may lack, and why; the rest are there as soon as there is a model.
 _OF_A_FIT = ("certificate_", "certificates_", "history_", "histories_", "n_iter_", "plan_")
@@ -362,3 +365,22 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
         ['1·x1 + 1·x2 − 3 = 0', '1·x1 + 1·x2 − 3 = +1', '1·x1 + 1·x2 − 3 = −1']
         """
         return self.to_model().equations()
+
+
+# ------------------------------------------------------------------------------------------------
+# Labels as scikit-learn's users hand them in.
+
+
+def checked_labels(y: Any) -> NDArray[Any]:
+    """Return the labels as a vector of classes; warns about a column as scikit-learn does."""
+    if hasattr(y, "tocsr"):
+        raise InvalidInput("y is sparse; it must be a vector of labels, one for each row.")
+    refuse_masked("y", y)
+    vector = np.asarray(y)
+    if vector.ndim == 2 and vector.shape[1] == 1:
+        message = "A column-vector y was passed when a 1d array was expected. Use y.ravel()."
+        warnings.warn(message, DataConversionWarning, stacklevel=3)
+    labels = check_labels(vector, len(vector) if vector.ndim else 0)
+    if len(labels) > 0:
+        check_classification_targets(labels)
+    return labels

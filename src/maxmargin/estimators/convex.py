@@ -2,21 +2,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Self
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.metaestimators import available_if
+
+from maxmargin.core.solution import Progress
 from maxmargin.errors import InvalidInput, InvalidParameter, RowsLost
-from maxmargin.estimators.labels import checked_labels
-from maxmargin.estimators.with_loss import LossEstimator
-from maxmargin.results.assessment import Assessment
-from maxmargin.results.solution import Progress
-from maxmargin.training.certify import certify
-from maxmargin.training.model import LinearModel
-from maxmargin.training.parquet_source import refuse_batches
-from maxmargin.training.sources import is_source
-from maxmargin.training.train import fit_linear
+from maxmargin.estimators.base import LinearEstimator, checked_labels
+from maxmargin.estimators.shared_text import with_shared_text
+from maxmargin.fit.sources import is_source, refuse_batches
+from maxmargin.fit.train import fit_linear
+from maxmargin.losses.table import DUAL_LOSSES
+from maxmargin.model.certify import Assessment, certify
+from maxmargin.model.model import LinearModel
+from maxmargin.model.reliability import Reliability, reliability
+from maxmargin.validation import check_choice, refuse_masked
 
-__all__ = ["ConvexEstimator"]
+__all__ = [
+    "ConvexEstimator",
+    "LinearClassifier",
+    "LinearSVM",
+    "LogisticRegression",
+    "LossEstimator",
+    "given_model",
+]
+
+
+# ------------------------------------------------------------------------------------------------
+# Estimators with a convex loss: which one it is, and the probabilities that it or a calibration gives.
+
+
+def _gives_probabilities(estimator: LossEstimator) -> bool:
+    """Whether the model has them; before there is one, whether it will."""
+    model = estimator.__dict__.get("_model")
+    if model is not None:
+        return bool(model.has_probabilities)
+    return estimator._loss_by_name() == "logistic" or estimator.calibrate is not None
+
+
+class LossEstimator(LinearEstimator):
+    """An estimator that minimises one of the losses it offers."""
+
+    # A class that offers a single loss has no parameter for it.
+    _losses: ClassVar[tuple[str, ...]]
+    calibrate: str | None
+
+    def _loss_by_name(self) -> Any:
+        return self.loss if len(self._losses) > 1 else self._losses[0]
+
+    def _checked_loss(self) -> str:
+        return check_choice("loss", self._loss_by_name(), self._losses)
+
+    @available_if(_gives_probabilities)
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class; needs ``calibrate`` or the logistic loss.
+
+        `predict` follows the scores. With ``calibrate="sigmoid"`` or ``"isotonic"`` the most probable class
+        may be another one near the boundary; ``calibration_.disagreements`` counts how often.
+
+        Examples
+        --------
+        >>> from maxmargin import LogisticRegression
+        >>> model = LogisticRegression().fit([[0.0], [1.0], [3.0], [4.0]], ["a", "a", "b", "b"])
+        >>> model.predict_proba([[0.5], [3.5]]).round(2).tolist()
+        [[0.82, 0.18], [0.18, 0.82]]
+        """
+        return self._model_for(X).predict_proba(X)
+
+    @available_if(_gives_probabilities)
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the logarithm of each class's probability, exact where the probability underflows.
+
+        Examples
+        --------
+        >>> from maxmargin import LogisticRegression
+        >>> model = LogisticRegression().fit([[0.0], [1.0], [3.0], [4.0]], ["a", "a", "b", "b"])
+        >>> far = [[2000.0]]
+        >>> float(model.predict_proba(far)[0, 0]), bool(model.predict_log_proba(far)[0, 0] < -2000)
+        (0.0, True)
+        """
+        return self._model_for(X).predict_log_proba(X)
+
+    @available_if(_gives_probabilities)
+    def reliability(self, X: Any, y: Any, **settings: Any) -> Reliability:
+        """Compare the probabilities with what came true, on rows that were not fitted to.
+
+        Parameters
+        ----------
+        X, y
+            The rows and their labels.
+        **settings
+            Those of `maxmargin.reliability`.
+
+        Returns
+        -------
+        Reliability
+
+        Examples
+        --------
+        >>> from maxmargin import LogisticRegression
+        >>> model = LogisticRegression().fit([[0.0], [1.0], [3.0], [4.0]], ["a", "a", "b", "b"])
+        >>> float(model.reliability([[0.5], [3.5]], ["a", "b"]).brier) < 0.1
+        True
+        """
+        return reliability(self, X, y, **settings)
+
+
+# ------------------------------------------------------------------------------------------------
 
 
 class ConvexEstimator(LossEstimator):
@@ -196,3 +291,285 @@ def _refuse_one_class(model: LinearModel) -> None:
             f" With one class θ = 0, and every offset from {low:g} to {high:g} is best: `train` returns that."
         )
     raise InvalidInput(f"y holds only one class, {model.classes[0]!s}; a classifier needs two.{known}")
+
+
+# ------------------------------------------------------------------------------------------------
+# A linear classifier for a loss of one's choice, fitted or given.
+
+
+@with_shared_text
+class LinearClassifier(ConvexEstimator):
+    """A linear classifier for a loss of your choice, with a proof of how good it is.
+
+    Minimises ½‖θ‖² + C Σ loss(y(θ·x + θ₀)). `LinearSVM` and `LogisticRegression` are the two best known
+    cases; `from_parameters` makes a classifier of given θ and θ₀.
+
+    Parameters
+    ----------
+    C : float, default 1.0
+        The weight of the losses against the regulariser: large C follows the rows, small C widens the
+        margin.
+    loss : {"hinge", "squared_hinge", "logistic"}, default "hinge"
+        max(0, 1 − m), its square, or log(1 + exp(−m)) of the agreement m.
+    {settings}
+
+    Attributes
+    ----------
+    {attributes}
+    {support}
+
+    Examples
+    --------
+    >>> from maxmargin import LinearClassifier
+    >>> X, y = [[0.0], [1.0], [3.0], [4.0]], ["low", "low", "high", "high"]
+    >>> model = LinearClassifier(C=10).fit(X, y)
+    >>> model.certificate_.relative_gap < 1e-9
+    True
+    >>> model.predict([[1.5]]).tolist()
+    ['low']
+
+    Given, not fitted:
+
+    >>> given = LinearClassifier.from_parameters([1.0, 1.0], 1.0)
+    >>> given.equations()
+    ['1·x1 + 1·x2 + 1 = 0', '1·x1 + 1·x2 + 1 = +1', '1·x1 + 1·x2 + 1 = −1']
+    """
+
+    _losses: ClassVar[tuple[str, ...]] = DUAL_LOSSES
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        loss: str = "hinge",
+        lam: float | None = None,
+        fit_intercept: bool = True,
+        penalize_intercept: bool = False,
+        intercept_scaling: float = 1.0,
+        tol: float = 1e-4,
+        solver: str = "auto",
+        class_weight: Any = None,
+        max_iter: int | None = None,
+        max_time: float | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        watch: Callable[[Progress], Any] | None = None,
+        calibrate: str | None = None,
+    ) -> None:
+        super().__init__(
+            C,
+            lam=lam,
+            fit_intercept=fit_intercept,
+            penalize_intercept=penalize_intercept,
+            intercept_scaling=intercept_scaling,
+            tol=tol,
+            solver=solver,
+            class_weight=class_weight,
+            max_iter=max_iter,
+            max_time=max_time,
+            warm_start=warm_start,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+            watch=watch,
+            calibrate=calibrate,
+        )
+        self.loss = loss
+
+    @classmethod
+    def from_parameters(
+        cls,
+        coef: ArrayLike,
+        intercept: ArrayLike = 0.0,
+        *,
+        classes: Sequence[Any] | NDArray[Any] = (-1, 1),
+        feature_names: Sequence[str] | None = None,
+        loss: str = "hinge",
+    ) -> Self:
+        """Make a classifier of given weights and offset, without fitting.
+
+        It predicts, and tells agreements, margins, slacks, losses, errors and equations; `fit` forgets the
+        given parameters.
+
+        Parameters
+        ----------
+        coef : array of shape (d,), or (n_classes, d) for more than two classes
+            θ.
+        intercept : float, or array of shape (n_classes,)
+            θ₀.
+        classes : sequence, default (-1, 1)
+            The labels in increasing order; with two, the second is the positive one.
+        feature_names : sequence of str, optional
+        loss : str, default "hinge"
+            What `losses` returns; "logistic" adds `predict_proba`.
+
+        Examples
+        --------
+        >>> LinearClassifier.from_parameters([-2.0, -1.0]).predict([[2.0, 0.0]])
+        array([-1])
+        """
+        estimator = cls(loss=loss)
+        estimator._keep(given_model(coef, intercept, classes, feature_names, estimator._checked_loss()))
+        return estimator
+
+
+# ------------------------------------------------------------------------------------------------
+# The soft-margin support vector machine.
+
+
+@with_shared_text
+class LinearSVM(LinearClassifier):
+    """The linear support vector machine with an exact, unpenalised offset and a certificate.
+
+    Minimises ½‖θ‖² + C Σ max(0, 1 − y(θ·x + θ₀)), the quadratic program with slacks.
+
+    Parameters
+    ----------
+    C : float, default 1.0
+        The price of a slack: large C allows few rows inside the margin, small C widens it. inf, for the
+        hinge, is the smallest total slack, and of all θ that reach it the shortest: on separable rows the
+        hard margin.
+    loss : {"hinge", "squared_hinge"}, default "hinge"
+        The slack ξ itself, or ξ².
+    {settings}
+
+    Attributes
+    ----------
+    {attributes}
+    {support}
+    minimum_ : HingeMinimum
+        With C = inf: the smallest hinge loss, whether it is reached at one point only, and from which finite
+        C on the soft margin has the same weights; `minima_` has one entry per class. There `dual_coef_`
+        holds the hard margin's duals, or on rows that cannot be separated the linear program's, all ≤ weight.
+
+    Examples
+    --------
+    >>> from maxmargin import LinearSVM
+    >>> model = LinearSVM(C=10).fit([[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1])
+    >>> model.coef_, model.intercept_, model.margin_
+    (array([[1.]]), array([-2.]), array([1.]))
+    >>> model.support_, model.dual_coef_
+    (array([1, 2]), array([[-0.5,  0.5]]))
+
+    The same without a regulariser, and one row that no threshold gets right:
+
+    >>> from math import inf
+    >>> print(LinearSVM(C=inf).fit([[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1]).minimum_)
+    no hinge loss at all: the hard margin; every soft margin with C ≥ 0.5 has the same weights
+    >>> model = LinearSVM(C=inf).fit([[0.0], [1.0], [2.0], [3.0], [4.0]], [-1, -1, 1, -1, 1])
+    >>> model.certificate_.kind, round(model.minimum_.total, 12), model.minimum_.is_unique
+    ('lp-dual', 2.666666666667, True)
+
+    With probabilities:
+
+    >>> import numpy as np
+    >>> X = np.arange(40.0)[:, None]
+    >>> y = np.where(np.arange(40) % 8 == 5, 1, np.arange(40) > 19)
+    >>> model = LinearSVM(calibrate="temperature").fit(X, y)
+    >>> model.predict_proba([[10.0], [30.0]]).round(2)
+    array([[0.81, 0.19],
+           [0.12, 0.88]])
+    """
+
+    _losses: ClassVar[tuple[str, ...]] = ("hinge", "squared_hinge")
+
+
+# ------------------------------------------------------------------------------------------------
+# Logistic regression, regularised or by maximum likelihood.
+
+
+@with_shared_text
+class LogisticRegression(ConvexEstimator):
+    """Logistic regression with a certificate: P(y|x) = 1/(1 + exp(−y(θ·x + θ₀))).
+
+    Minimises ½‖θ‖² + C Σ log(1 + exp(−y(θ·x + θ₀))). With more than two classes there is one model per
+    class against the rest, and their probabilities are scaled to add up to 1; this is not the multinomial
+    model.
+
+    ``C=float("inf")`` or ``lam=0`` drops ½‖θ‖² and C: maximum likelihood. Where a hyperplane separates the
+    classes, wholly or but for rows on it, there is no maximum, and `fit` raises `NoFiniteOptimum` with the
+    direction. Where columns are combinations of others, the shortest of the best θ is returned, which is
+    the limit for growing C.
+
+    ``certificate_.residuals`` tells how well the optimality conditions hold: ``"labels"`` is
+    |Σ yc(1 − P)|, which is 0 at the optimum when the offset is free, and ``"features"`` the largest
+    component of |Σ ycx(1 − P) − θ|, without θ for maximum likelihood.
+
+    Parameters
+    ----------
+    C : float, default 1.0
+        The weight of the likelihood against the regulariser; inf leaves the likelihood alone.
+    {settings}
+
+    Attributes
+    ----------
+    {attributes}
+
+    Examples
+    --------
+    >>> from maxmargin import LogisticRegression
+    >>> model = LogisticRegression().fit([[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1])
+    >>> model.predict_proba([[2.0]]).round(3)
+    array([[0.5, 0.5]])
+    """
+
+    _losses: ClassVar[tuple[str, ...]] = ("logistic",)
+
+
+# ------------------------------------------------------------------------------------------------
+# A linear model of given weights and offset.
+
+
+def given_model(
+    coef: Any, intercept: Any, classes: Any, feature_names: Sequence[str] | None, loss: str
+) -> LinearModel:
+    """Return the model, once its parts fit together."""
+    weights, offsets = _parameters(coef, intercept)
+    n_problems, n_columns = weights.shape
+    labels = _classes(classes, n_problems)
+    names = None if feature_names is None else [str(name) for name in feature_names]
+    if names is not None and len(names) != n_columns:
+        raise InvalidInput(
+            f"feature_names must name each of the {n_columns} weights; got {len(names)} names."
+        )
+    return LinearModel(coef=weights, intercept=offsets, classes=labels, loss=loss, feature_names=names)
+
+
+def _parameters(coef: Any, intercept: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    refuse_masked("coef", coef)
+    refuse_masked("intercept", intercept)
+    try:
+        weights = np.array(coef, dtype=np.float64)
+        offsets = np.array(intercept, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError):
+        raise InvalidInput("coef and intercept must hold numbers.") from None
+    if weights.ndim not in (1, 2) or weights.size == 0:
+        raise InvalidInput(
+            f"coef must be a vector, or a matrix with one row per class; got shape {weights.shape}."
+        )
+    weights = np.atleast_2d(weights)
+    if offsets.shape != (weights.shape[0],):
+        raise InvalidInput(
+            f"intercept must have one number for each of the {weights.shape[0]} row(s) of coef; "
+            f"got {offsets.size}."
+        )
+    if not (np.isfinite(weights).all() and np.isfinite(offsets).all()):
+        raise InvalidInput("coef and intercept must be finite; they contain NaN or inf.")
+    return weights, offsets
+
+
+def _classes(classes: Any, n_problems: int) -> NDArray[Any]:
+    labels = np.array(classes)
+    if n_problems == 2 or labels.shape != (max(n_problems, 2),):
+        raise InvalidInput(
+            "two classes take one row of coef, more take one row each; "
+            f"got {n_problems} row(s) and {labels.size} classes."
+        )
+    if not np.array_equal(np.unique(labels), labels):
+        raise InvalidInput(
+            f"classes must differ and be in increasing order; got {labels.tolist()}. To make the first of "
+            "two classes the positive one, negate coef and intercept."
+        )
+    return labels

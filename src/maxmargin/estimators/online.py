@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,29 +15,24 @@ from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, NoFiniteOptimum
-from maxmargin.estimators.base import LinearEstimator
-from maxmargin.estimators.labels import checked_labels
-from maxmargin.estimators.online_batches import limits_over_batches, refuse_weights, signs_of, walk_batches
-from maxmargin.estimators.stream_classes import classes_of_the_stream
-from maxmargin.inputs.batch_source import batch_source, is_batches
-from maxmargin.inputs.row_store import RowStore
-from maxmargin.learners.batch_course import Batch, Measured, measured
-from maxmargin.learners.online import Limits, Outcome, learn
-from maxmargin.learners.online_method import OnlineMethod, arrangement_of
-from maxmargin.learners.walk import Walk
-from maxmargin.results.assessment import Assessment
-from maxmargin.results.trace import Trace
-from maxmargin.results.wording import plural
-from maxmargin.rows import MemoryRows
+from maxmargin.estimators.base import LinearEstimator, checked_labels
+from maxmargin.fit.sources import Given, given, is_source, with_provenance
+from maxmargin.io.batches import BatchSource, batch_source, in_batch, is_batches
+from maxmargin.learners.online.batches import Batch, BatchCourse, Measured, measured, walk_over
+from maxmargin.learners.online.learner import Limits, Outcome, Walk, learn
+from maxmargin.learners.online.method import OnlineMethod, arrangement_of
+from maxmargin.learners.trace import Trace
+from maxmargin.model.certify import Assessment, certify
+from maxmargin.model.model import LinearModel, with_counts
+from maxmargin.model.settings import seed_from
+from maxmargin.presentation.wording import plural
 from maxmargin.rows.cores import resolve_jobs
-from maxmargin.training.certify import certify
-from maxmargin.training.model import LinearModel
-from maxmargin.training.model_card import with_counts
-from maxmargin.training.settings import seed_from
-from maxmargin.training.sources import Given, given, is_source, with_provenance
-from maxmargin.validation import check_labels, check_matrix, check_positive
+from maxmargin.rows.disk.store import RowStore
+from maxmargin.rows.memory import MemoryRows
+from maxmargin.validation import check_labels, check_matrix, check_positive, check_weights
 
 __all__ = ["OnlineEstimator", "OnlineMinimizer"]
+
 
 _OF_A_WALK = (
     "converged_",
@@ -380,3 +377,241 @@ def _rows_and_labels(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
 
 def _n_problems(classes: NDArray[Any]) -> int:
     return 1 if len(classes) == 2 else len(classes)
+
+
+# ------------------------------------------------------------------------------------------------
+# Batches for online estimators: checked one by one, learned from, and nothing kept before all went well.
+
+
+@dataclass(frozen=True, eq=False)
+class Walked:
+    """What came of a walk over batches; `measured` is what all rows say of the answer, if they were asked."""
+
+    walks: list[Walk]
+    outcomes: list[Outcome]
+    classes: NDArray[Any]
+    n_rows: int
+    measured: list[Measured] | None
+
+
+def limits_over_batches(limits: Limits, parameters: dict[str, Any], *, repeats: bool) -> Limits:
+    """Return the limits of a fit to batches, once the parameters ask for nothing that batches cannot give."""
+    if limits.traces:
+        raise InvalidParameter(
+            "trace=True keeps the rows to repeat its steps on, and batches are gone when they were read; use "
+            "fit(X, y), or partial_fit for the trace of one batch"
+        )
+    every, passes = parameters.get("evaluate_every"), parameters["max_passes"]
+    if every is not None:
+        raise InvalidParameter(
+            f"evaluate_every={every!r} reads all rows between two examples; over batches leave it "
+            "out: what needs the risk measures it after each pass"
+        )
+    if repeats:
+        return limits
+    if passes is not None and passes > 1:
+        raise InvalidParameter(
+            f"max_passes={passes} needs batches that can be begun again, and a generator is read "
+            "only once: hand in a list, or a function that returns a new generator, or set max_passes=1"
+        )
+    asked = {
+        "pocket=True": parameters.get("pocket", False),
+        "min_improvement": limits.min_improvement is not None,
+    }
+    for name, is_asked in asked.items():
+        if is_asked:
+            raise InvalidParameter(
+                f"{name} measures weights on all rows, and a generator is read only once: hand in a list, or "
+                "a function that returns a new generator"
+            )
+    return Limits(
+        max_passes=passes,
+        max_draws=limits.max_draws,
+        max_updates=limits.max_updates,
+        lists_updates=limits.lists_updates,
+    )
+
+
+def walk_batches(
+    estimator: Any,
+    source: BatchSource,
+    method: OnlineMethod,
+    limits: Limits,
+    *,
+    classes: Any,
+    states_separation: bool,
+) -> Walked:
+    """Learn from all batches.
+
+    Parameters
+    ----------
+    estimator : OnlineEstimator
+        Told of the columns by scikit-learn, so it is a copy of the user's.
+    source : BatchSource
+    method, limits
+        How it steps, and when it ends.
+    classes : array or None
+        As the user names them.
+    states_separation : bool
+        Whether to measure the answer on all rows in the end.
+    """
+    known = named_classes(classes, source.classes)
+    if known is None and source.repeats:
+        known = classes_found(source)
+    elif known is None:
+        source, known = classes_of_the_first(source)
+    batches = _CheckedBatches(estimator, source, known)
+    courses = [BatchCourse(method, limits) for _ in range(1 if len(known) == 2 else len(known))]
+    token = StopToken(None, threading.current_thread() is threading.main_thread())
+    n_rows = walk_over(batches.begin, courses, repeats=source.repeats, token=token)
+    interrupted = any(course.interrupted for course in courses)
+    found = None
+    if states_separation and source.repeats and not interrupted:
+        points = {k: course.weights() for k, course in enumerate(courses)}
+        found = list(measured(batches.begin, method, points).values())
+    for course in courses:  # Ctrl-C may come before a later class saw its first row
+        course.walk = course.walk or Walk(method, batches.n_columns)
+    walks = [course.walk for course in courses if course.walk is not None]
+    return Walked(walks, [course.outcome() for course in courses], known, max(n_rows, batches.n_rows), found)
+
+
+class _CheckedBatches:
+    """The batches as the learners take them."""
+
+    def __init__(self, estimator: Any, source: BatchSource, classes: NDArray[Any]) -> None:
+        self._estimator, self._source, self._classes = estimator, source, classes
+        self.n_columns = 0  # known from the first batch on
+        self.n_rows = 0  # the most of a pass
+
+    def begin(self) -> Iterator[Batch]:
+        seen = 0
+        for number, X, y, weight in self._source.numbered():
+            with in_batch(number):
+                rows, labels = self._checked(X, y, weight)
+                if rows.shape[0] == 0:
+                    continue
+                signs = signs_of(labels, self._classes)
+                refuse_unknown(labels, self._classes)
+            seen += rows.shape[0]
+            self.n_rows = max(self.n_rows, seen)
+            yield Batch(number, MemoryRows(rows, threads=resolve_jobs(None)), signs)
+
+    def _checked(self, X: Any, y: Any, weight: Any) -> tuple[Any, NDArray[Any]]:
+        self._estimator._check_columns(X, y, reset=self.n_columns == 0)
+        labels = checked_labels(y)
+        rows = check_matrix(X, allow_no_rows=True)
+        self.n_columns = int(rows.shape[1])
+        refuse_weights(weight, rows.shape[0])
+        return rows, check_labels(labels, rows.shape[0])
+
+
+def signs_of(labels: NDArray[Any], classes: NDArray[Any]) -> list[NDArray[np.int8]]:
+    """Return +1 or −1 for each row: the second class of two, else each against the rest."""
+    positives = classes[1:] if len(classes) == 2 else classes
+    return [np.where(labels == label, 1, -1).astype(np.int8) for label in positives]
+
+
+def refuse_weights(weight: Any, n_rows: int) -> None:
+    """Refuse weights, unless each row counts once."""
+    checked = check_weights(weight, n_rows)
+    if checked is None or (checked == 1).all():
+        return
+    where = int(np.flatnonzero(checked != 1)[0])
+    raise InvalidInput(
+        f"sample_weight[{where}] is {checked[where]:g}, and online learners take rows that count once: a "
+        "weight means repetition, and what repeating an example does depends on when the repetitions come. "
+        "Repeat the rows instead."
+    )
+
+
+# ------------------------------------------------------------------------------------------------
+# The classes of rows that come in pieces: named, found in all labels, or those of the first piece.
+
+
+def classes_of_the_stream(known: Any, given: Any, labels: NDArray[Any]) -> NDArray[Any]:
+    """Return the classes of all calls of `partial_fit`, and refuse labels that are none of them."""
+    named = None if given is None else np.unique(np.asarray(given))
+    if known is not None and named is not None and not np.array_equal(known, named):
+        raise InvalidInput(
+            f"classes={named.tolist()} is not the same as on the last call to partial_fit, which was "
+            f"{known.tolist()}: they are fixed by the first call."
+        )
+    classes = known if known is not None else named if named is not None else np.unique(labels)
+    if len(classes) < 2:
+        raise InvalidInput(
+            f"y holds only one class, {classes[0]!s}, and a classifier needs two: name all classes that will "
+            "come with classes=… at the first call of partial_fit."
+        )
+    unknown = ~np.isin(labels, classes)
+    if unknown.any():
+        where = int(np.flatnonzero(unknown)[0])
+        raise InvalidInput(
+            f"y[{where}] is {labels[where]!s}, which is none of the classes {', '.join(map(str, classes))} "
+            "of the first call of partial_fit. Name all classes that will come with classes=… at that call."
+        )
+    return np.asarray(classes)
+
+
+def named_classes(named: Any, known: NDArray[Any] | None) -> NDArray[Any] | None:
+    """Return the classes that the user names, else those that the source knows, else None."""
+    if named is None:
+        if known is not None and len(known) < 2:
+            raise InvalidInput(f"the rows hold only one class, {known[0]!s}; a classifier needs two.")
+        return known
+    classes = np.unique(np.asarray(named))
+    if len(classes) < 2:
+        raise InvalidParameter(f"classes must name at least two classes; got {classes.tolist()}")
+    return classes
+
+
+def classes_found(source: BatchSource) -> NDArray[Any]:
+    """Read all labels once."""
+    found: NDArray[Any] | None = None
+    for number, _, y, _ in source.numbered():
+        with in_batch(number):
+            found = _joined(found, checked_labels(y))
+    if found is None or len(found) == 0:
+        raise InvalidInput("there is no batch with a row to learn from")
+    if len(found) < 2:
+        raise InvalidInput(f"the batches hold only one class, {found[0]!s}; a classifier needs two.")
+    return found
+
+
+def _joined(found: NDArray[Any] | None, labels: NDArray[Any]) -> NDArray[Any]:
+    present = np.unique(labels)
+    if found is None or len(found) == 0 or len(present) == 0:
+        return present if found is None or len(found) == 0 else found
+    if (found.dtype.kind in "OU") != (present.dtype.kind in "OU"):
+        known, new = found.tolist()[0], present.tolist()[0]
+        raise InvalidInput(f"y holds labels such as {new!r}, and batches before it {known!r}")
+    return np.unique(np.concatenate([found, present]))
+
+
+def classes_of_the_first(source: BatchSource) -> tuple[BatchSource, NDArray[Any]]:
+    """Look at the first batch of those that are read only once; return them with it in its place again."""
+    batches = source.begin()
+    first = next(BatchSource(lambda: batches, repeats=False).numbered(), None)
+    if first is None:
+        raise InvalidInput("there is no batch to learn from")
+    number, X, y, weight = first
+    with in_batch(number):
+        classes = np.unique(checked_labels(y))
+        if len(classes) < 2:
+            only = f"y holds only one class, {classes[0]!s}" if len(classes) else "y is empty"
+            raise InvalidInput(
+                f"{only}, and the classes of batches that are read only once are those of the first one: "
+                "name all classes that will come with classes=…"
+            )
+    again = (X, y) if weight is None else (X, y, weight)
+    return BatchSource(lambda: chain([again], batches), repeats=False), classes
+
+
+def refuse_unknown(labels: NDArray[Any], classes: NDArray[Any]) -> None:
+    """Refuse a label that is none of the classes of a fit to batches."""
+    unknown = ~np.isin(labels, classes)
+    if unknown.any():
+        where = int(np.flatnonzero(unknown)[0])
+        raise InvalidInput(
+            f"y[{where}] is {labels[where]!s}, which is none of the classes {', '.join(map(str, classes))}. "
+            "Name all classes that will come with classes=…"
+        )

@@ -1,1 +1,1 @@
-"""Methods that are more, or less, than a convex problem and a certified solver."""
+"""Learners that solve problems of their own: online, by exact arithmetic, and the theory of learning."""

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.core.problem import Problem
 from maxmargin.errors import InvalidInput
-from maxmargin.problem import Problem
-from maxmargin.rows import Array, MemoryRows
+from maxmargin.rows.base import Array
 from maxmargin.rows.kernels import HessianDiagonal
+from maxmargin.rows.memory import MemoryRows
 
 __all__ = ["Columns", "are_far_apart", "of_common_size", "of_moderate_size", "refuse_vanishing_columns"]
 

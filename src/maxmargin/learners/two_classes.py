@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
-from maxmargin.rows import Array, MemoryRows
+from maxmargin.rows.base import Array
 from maxmargin.rows.kernels import Scores
+from maxmargin.rows.memory import MemoryRows
 
 __all__ = ["TwoClasses"]
 

@@ -19,21 +19,23 @@ from maxmargin.losses.absolute import Absolute
 from maxmargin.losses.agreement import agreements, geometric_margins, slacks
 from maxmargin.losses.base import Loss
 from maxmargin.losses.exponential import Exponential
-from maxmargin.losses.fixed_reference_margin import FixedReferenceMargin, best_at_reference_margin
 from maxmargin.losses.hinge import Hinge
-from maxmargin.losses.likelihood import (
+from maxmargin.losses.logistic import Logistic
+from maxmargin.losses.reference_margin import (
+    FixedReferenceMargin,
+    ReferenceMargin,
+    best_at_reference_margin,
+    reference_margin,
+)
+from maxmargin.losses.risk import (
+    Gradient,
+    empirical_risk,
+    empirical_risk_gradient,
     label_probabilities,
     likelihood,
     likelihood_gradient,
     log_likelihood,
     log_likelihood_gradient,
-)
-from maxmargin.losses.logistic import Logistic
-from maxmargin.losses.reference_margin import ReferenceMargin, reference_margin
-from maxmargin.losses.risk import (
-    Gradient,
-    empirical_risk,
-    empirical_risk_gradient,
     svm_objective,
     svm_objective_gradient,
 )

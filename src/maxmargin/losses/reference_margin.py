@@ -19,17 +19,21 @@ through the positive margins from the largest down finds the piece, or the break
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from maxmargin.errors import InvalidParameter
 from maxmargin.losses.agreement import LabelledRows
 from maxmargin.losses.base import FloatArray
+from maxmargin.losses.risk import empirical_risk
 from maxmargin.validation import check_positive
 
-__all__ = ["ReferenceMargin", "reference_margin"]
+__all__ = ["FixedReferenceMargin", "ReferenceMargin", "best_at_reference_margin", "reference_margin"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,3 +161,156 @@ def _best(margins: FloatArray, weights: FloatArray, lam: float) -> float:
     k = int(np.argmax(np.append(shortfall[:-1] * gamma <= lam, True)))
     stationary = lam / shortfall[k] if shortfall[k] > 0 else np.inf
     return float(min(stationary, gamma[k - 1]) if k > 0 else stationary)
+
+
+# ------------------------------------------------------------------------------------------------
+# The best classifier for a given reference margin (A5 with γ_ref fixed).
+#
+# Only the ratios γᵢ/γ_ref enter A5, so the scale of θ is free; with ‖θ‖ = R = 1/γ_ref the ratios are the
+# agreements, and the problem is
+#
+#     minimise (1/n) Σ hinge(yᵢ (θ·xᵢ + θ₀))   subject to ‖θ‖ = R.
+#
+# For every λ ≥ 0 and every θ on that sphere, weak duality bounds it from below by an SVM problem (A9):
+#
+#     (1/n) Σ hinge ≥ min over (θ, θ₀) of [(1/n) Σ hinge + λ/2 ‖θ‖²] - λ/2 R².
+#
+# The bound is met by the λ whose optimum θ(λ) has ‖θ(λ)‖ = R. ‖θ(λ)‖ falls as λ grows and is at most
+# √(2/λ), so this λ is found by bisection. There is none if R is larger than ‖θ(λ)‖ for every λ. Then, if
+# some classifier reaches the margin γ_ref on all rows, its loss is 0 and that is best; if not, the sphere
+# lies beyond the classifier of least loss, the problem is not convex, and the gap that remains says how
+# much is not known.
+
+# lam -> (coef, intercept, a lower bound of the minimum of A9's objective)
+FitSVM = Callable[[float], tuple[ArrayLike, float, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class FixedReferenceMargin:
+    """The best classifier found for a given reference margin, with a proof of how good it is.
+
+    Attributes
+    ----------
+    gamma_ref : float
+        The reference margin asked for.
+    coef, intercept : array of shape (d,), float
+        θ with ‖θ‖ = 1/γ_ref, and θ₀.
+    risk : float
+        Their mean hinge loss: the first term of A5.
+    bound : float
+        No classifier has a smaller first term at this γ_ref.
+    lam : float
+        The λ of A9 whose SVM is this classifier (the one with the best bound).
+    n_fits : int
+        How many SVM problems were solved.
+
+    Examples
+    --------
+    >>> from maxmargin import fit_reference_margin
+    >>> found = fit_reference_margin([[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1], 2.0)
+    >>> round(1.0 / abs(float(found.coef[0])), 6), found.bound <= found.risk
+    (2.0, True)
+    """
+
+    gamma_ref: float
+    coef: FloatArray = field(repr=False)
+    intercept: float
+    risk: float
+    bound: float
+    lam: float
+    n_fits: int
+
+    @property
+    def gap(self) -> float:
+        """How far above the optimum ``risk`` is, at most."""
+        return max(0.0, self.risk - self.bound)
+
+    def objective(self, lam: float) -> float:
+        """Return J of A5 here, with A9's λ (A5's is lam/2)."""
+        return self.risk + 0.5 * lam / self.gamma_ref**2
+
+    def __str__(self) -> str:
+        return (
+            f"mean hinge loss {self.risk:.4g} at reference margin {self.gamma_ref:.4g}, "
+            f"within {self.gap:.2g} of the best possible"
+        )
+
+
+def best_at_reference_margin(
+    gamma_ref: float,
+    X: Any,
+    y: ArrayLike,
+    *,
+    fit: FitSVM,
+    sample_weight: ArrayLike | None = None,
+    tol: float = 1e-4,
+    max_fits: int = 60,
+) -> FixedReferenceMargin:
+    """Return the classifier with the least mean hinge loss of γᵢ/γ_ref.
+
+    Parameters
+    ----------
+    gamma_ref : float
+        The margin wished for on every row, > 0.
+    X : array or sparse matrix of shape (n, d)
+        The rows x.
+    y : array of shape (n,)
+        The labels, -1 or +1.
+    fit : callable
+        ``fit(lam)`` solves the SVM problem A9 on the same rows and weights and returns ``(coef, intercept,
+        bound)``, with a proven lower bound of its minimum. It need not be exact: the bound carries over.
+    sample_weight : array of shape (n,), optional
+        How often each row counts; 0 equals absence.
+    tol : float, default 1e-4
+        Stop at this gap; the mean hinge loss at the optimum of A9 is between 0 and 1, so it is absolute.
+    max_fits : int, default 60
+        The largest number of problems to solve; the gap of the result is honest whatever it is.
+
+    Examples
+    --------
+    >>> from maxmargin import train
+    >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1]
+    >>> def fit(lam):
+    ...     model = train(X, y, lam=lam)
+    ...     return model.coef[0], model.intercept[0], lam * model.certificate.bound
+    >>> round(best_at_reference_margin(2.0, X, y, fit=fit).risk, 4)
+    0.25
+    """
+    radius = 1.0 / check_positive("gamma_ref", gamma_ref)
+    if not 1e-150 < radius < 1e150:
+        raise InvalidParameter(f"gamma_ref must be between 1e-150 and 1e150; got gamma_ref={gamma_ref!r}")
+    max_fits = check_positive("max_fits", max_fits, integer=True)
+    too_small, too_large = 0.0, 2.0 * gamma_ref**2  # ‖θ(λ)‖ ≤ √(2/λ) = R at the second
+    lam = too_large
+    best_risk, best_coef, best_intercept = math.inf, np.zeros(0), 0.0
+    bound, bound_lam = -math.inf, lam
+    n_fits = 0
+    while n_fits < max_fits:
+        n_fits += 1
+        coef, intercept, svm_bound = fit(lam)
+        theta, theta0, is_short = _on_sphere(coef, intercept, radius)
+        risk = empirical_risk(theta, theta0, X, y, loss="hinge", sample_weight=sample_weight)
+        if risk < best_risk:
+            best_risk, best_coef, best_intercept = risk, theta, theta0
+        price = 0.5 * lam * radius**2
+        if svm_bound - price > bound:
+            bound, bound_lam = svm_bound - price, lam
+        # A shorter θ(λ) at a λ this small: going on towards 0 raises the bound by less than the price paid.
+        if best_risk - bound <= tol or (is_short and price <= 0.1 * tol):
+            break
+        too_small, too_large = (too_small, lam) if is_short else (lam, too_large)
+        lam = math.sqrt(too_small * too_large) if too_small > 0 else 0.1 * too_large
+    return FixedReferenceMargin(
+        gamma_ref, best_coef, best_intercept, best_risk, max(0.0, bound), bound_lam, n_fits
+    )
+
+
+def _on_sphere(coef: ArrayLike, intercept: float, radius: float) -> tuple[FloatArray, float, bool]:
+    """Return the same boundary with ‖θ‖ = radius, and whether ‖θ‖ was below it."""
+    theta = np.ravel(np.asarray(coef, dtype=np.float64))
+    norm = float(np.linalg.norm(theta))
+    if norm == 0.0:  # no boundary to keep: any direction will do, and the gap tells how well
+        theta = np.zeros_like(theta)
+        theta[:1] = radius
+        return theta, float(intercept), True
+    return theta * (radius / norm), float(intercept) * (radius / norm), norm <= radius

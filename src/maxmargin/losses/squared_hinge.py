@@ -10,8 +10,7 @@ import math
 
 import numpy as np
 
-from maxmargin.losses.base import FloatArray, Loss
-from maxmargin.losses.dual_form import DualForm
+from maxmargin.losses.base import DualForm, FloatArray, Loss
 
 __all__ = ["SquaredHinge"]
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from maxmargin.errors import InvalidParameter
 from maxmargin.losses.absolute import Absolute
-from maxmargin.losses.base import Loss
-from maxmargin.losses.dual_form import DualForm
+from maxmargin.losses.base import DualForm, Loss
 from maxmargin.losses.exponential import Exponential
 from maxmargin.losses.hinge import Hinge
 from maxmargin.losses.logistic import Logistic

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from maxmargin.errors import LeaveOneOutWarning, NoFiniteOptimum
+from maxmargin.fit.train import fit_linear
+from maxmargin.model.model import LinearModel
 from maxmargin.play.state import Task
-from maxmargin.results.wording import percent
-from maxmargin.training.leave_one_out import leave_one_out
-from maxmargin.training.model import LinearModel
-from maxmargin.training.train import fit_linear
+from maxmargin.presentation.wording import percent
+from maxmargin.selection.leave_one_out.leave_one_out import leave_one_out
 
 __all__ = ["TOLERANCE", "fit", "fit_task", "left_out"]
 

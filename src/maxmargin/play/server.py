@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import re
+import secrets
 import socket
 import sys
 import threading
@@ -12,18 +13,20 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from importlib.resources import files
+from typing import Any, NamedTuple
 
 from maxmargin.errors import InvalidInput, MaxMarginError
-from maxmargin.play.access import ADDRESS, Access
 from maxmargin.play.answers import QUESTIONS, answer
-from maxmargin.play.pages import Page, pages
 from maxmargin.play.steps import load_learners
+from maxmargin.reporting.assets import page_style
 
 __all__ = ["LARGEST_BODY", "Playground"]
+
 
 LARGEST_BODY = 1_000_000  # bytes
 LONGEST_ANSWER = 15.0  # seconds; every question has a limit of time that is shorter
@@ -226,3 +229,72 @@ def _parse(body: bytes) -> Any:
 
 def _refuse_constant(name: str) -> Callable[..., Any]:
     raise ValueError(f"{name} is not a number in JSON")
+
+
+# ------------------------------------------------------------------------------------------------
+# Who may ask: only the page that this program opened, on this machine.
+#
+# Any web page that is open in the same browser can send requests to 127.0.0.1. Three things keep it out:
+# it does not know the token in the address; a name of its own that it points to 127.0.0.1 (DNS rebinding)
+# shows in the header ``Host``; and what browsers tell about the sender shows in ``Origin``.
+
+ADDRESS = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Access:
+    """The address of one run of the playground, which is also the permission to use it."""
+
+    port: int
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
+
+    @property
+    def url(self) -> str:
+        """The address to open; relative links on the page carry the token along."""
+        return f"http://{ADDRESS}:{self.port}/{self.token}/"
+
+    def refusal(self, path: str, host: str | None, origin: str | None) -> str | None:
+        """Return why a request is refused, or None; `host` and `origin` are its headers."""
+        hosts = {f"{ADDRESS}:{self.port}", f"localhost:{self.port}"}
+        if host is None or host.lower() not in hosts:
+            return f"this page answers to {ADDRESS} only; the request was sent to another name"
+        if origin is not None and origin.lower() not in {f"http://{own}" for own in hosts}:
+            return "the request comes from another page"
+        given = path.lstrip("/").split("/", 1)[0]
+        if not secrets.compare_digest(given.encode(), self.token.encode()):
+            return "the address lacks the token: open the one that maxmargin play printed"
+        return None
+
+    def name_in(self, path: str) -> str:
+        """Return what is asked for, without token and query: "" is the page itself."""
+        return path.lstrip("/").partition("/")[2].partition("?")[0]
+
+
+# ------------------------------------------------------------------------------------------------
+# The files of the page, read once; what is not among them does not exist for a browser.
+
+KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
+
+
+class Page(NamedTuple):
+    """Something that a browser can load."""
+
+    content: bytes
+    kind: str
+
+
+def pages() -> dict[str, Page]:
+    """Return everything that can be loaded, by its path below the token; "" is the page itself.
+
+    Examples
+    --------
+    >>> pages()["main.js"].kind
+    'text/javascript'
+    """
+    found = {"pages.css": Page(page_style().encode(), "text/css")}
+    for file in files("maxmargin.play").joinpath("assets").iterdir():
+        suffix = file.name[file.name.rfind(".") :]
+        if suffix in KINDS:
+            found[file.name] = Page(file.read_bytes(), KINDS[suffix])
+    found[""] = found.pop("index.html")
+    return found

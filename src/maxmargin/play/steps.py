@@ -151,7 +151,7 @@ def walk(task: Task, chosen: Walk) -> dict[str, Any]:
 
 def load_learners() -> None:
     """Import what the methods need, which takes about a second."""
-    import_module("maxmargin.estimators.perceptron")
+    import_module("maxmargin.estimators.online_learners")
 
 
 # ---------------------------------------------------------------- what is made small
@@ -215,7 +215,7 @@ def _course_of(learner: _Traced, count: int) -> Course:
 
 
 def _perceptron(task: Task, chosen: Walk) -> Course:
-    from maxmargin.estimators.perceptron import Perceptron
+    from maxmargin.estimators.online_learners import Perceptron
 
     passes = -(-(chosen.count + 1) // task.n_points)  # it counts passes, and one step more is wanted
     learner = Perceptron(fit_intercept=task.has_offset, max_passes=passes, trace=True)
@@ -223,20 +223,20 @@ def _perceptron(task: Task, chosen: Walk) -> Course:
 
 
 def _pegasos(task: Task, chosen: Walk) -> Course:
-    from maxmargin.estimators.pegasos import Pegasos
+    from maxmargin.estimators.online_learners import Pegasos
 
     return _course_of(Pegasos(task.lam, **_drawn(task, chosen)).fit(task.X, task.sign), chosen.count)
 
 
 def _hinge_sgd(task: Task, chosen: Walk) -> Course:
-    from maxmargin.estimators.hinge_sgd import HingeSGD
+    from maxmargin.estimators.online_learners import HingeSGD
 
     learner = HingeSGD(evaluate_every=1, **_drawn(task, chosen))
     return _course_of(learner.fit(task.X, task.sign), chosen.count)
 
 
 def _logistic_sgd(task: Task, chosen: Walk) -> Course:
-    from maxmargin.estimators.logistic_sgd import LogisticSGD
+    from maxmargin.estimators.online_learners import LogisticSGD
 
     return _course_of(LogisticSGD(**_drawn(task, chosen)).fit(task.X, task.sign), chosen.count)
 
@@ -253,7 +253,7 @@ def _drawn(task: Task, chosen: Walk) -> dict[str, Any]:
 
 
 def _descent(task: Task, chosen: Walk) -> Course:
-    from maxmargin.learners.gradient_descent import gradient_descent
+    from maxmargin.learners.descent import gradient_descent
 
     trace = gradient_descent(
         task.X,

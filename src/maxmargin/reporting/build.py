@@ -7,8 +7,9 @@ import pathlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from maxmargin.core.solution import Progress
 from maxmargin.errors import Interrupted, InvalidParameter, MissingFile, UnreadableFile
-from maxmargin.inputs.atomic_file import replacing
+from maxmargin.presentation.wording import plural
 from maxmargin.reporting.evidence import Evidence, Request, gather
 from maxmargin.reporting.fingerprint import Fingerprint, fingerprint_of
 from maxmargin.reporting.page import MissingJinja, render
@@ -24,8 +25,7 @@ from maxmargin.reporting.sections.reliability import reliability_section
 from maxmargin.reporting.sections.suspects import suspects_section
 from maxmargin.reporting.sections.verdict import verdict
 from maxmargin.reporting.subject import Subject, subject_of
-from maxmargin.results.solution import Progress
-from maxmargin.results.wording import plural
+from maxmargin.rows.disk.drafts import replacing
 from maxmargin.validation import check_positive
 
 __all__ = ["report"]

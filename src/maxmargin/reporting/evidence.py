@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 import math
+import sys
+import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.reporting.left_out_along_path import LeftOutAt, left_out_along
-from maxmargin.reporting.probabilities import judged_probabilities
-from maxmargin.reporting.stages import Answer, Stages
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.core.solution import Progress, Status
+from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, LeaveOneOutWarning, MaxMarginError
+from maxmargin.estimators.convex import LinearClassifier
+from maxmargin.model.certify import Assessment, certify
+from maxmargin.model.model import LinearModel
+from maxmargin.model.named_problem import Examined, NamedProblem, examine_model, named_problem
+from maxmargin.model.reliability import Reliability, reliability
+from maxmargin.presentation.wording import plural
 from maxmargin.reporting.subject import Subject
-from maxmargin.results.assessment import Assessment
-from maxmargin.results.guarantees import Guarantees
-from maxmargin.results.leave_one_out import LeaveOneOut
-from maxmargin.results.path import Path
-from maxmargin.results.reliability import Reliability
-from maxmargin.results.solution import Progress
-from maxmargin.results.suspects import Suspects
-from maxmargin.training.certify import certify
-from maxmargin.training.examined import Examined, examine_model
-from maxmargin.training.guarantees import guarantees
-from maxmargin.training.leave_one_out import leave_one_out
-from maxmargin.training.model import LinearModel
-from maxmargin.training.named_problem import NamedProblem, named_problem
-from maxmargin.training.regularization_path import regularization_path
-from maxmargin.training.suspects import suspects
+from maxmargin.selection.guarantees.guarantees import guarantees
+from maxmargin.selection.guarantees.record import Guarantees
+from maxmargin.selection.leave_one_out.leave_one_out import leave_one_out
+from maxmargin.selection.leave_one_out.record import LeaveOneOut
+from maxmargin.selection.path.path import regularization_path
+from maxmargin.selection.path.record import Path
+from maxmargin.selection.suspects import Suspects, suspects
 
-__all__ = ["Evidence", "Request", "gather"]
+__all__ = ["Evidence", "LeftOutAt", "Request", "gather", "values_of_C"]
+
 
 # Shares of the time that is left when each begins; the last ones take what there is.
 SHARES = {"certificate": 0.25, "leave-one-out": 0.4, "suspects": 0.4, "guarantees": 0.3, "path": 0.5}
@@ -238,3 +241,260 @@ def _path(subject: Subject, seconds: float | None, effort: dict[str, Any]) -> Pa
         max_time=seconds,
         **effort,
     )
+
+
+# ------------------------------------------------------------------------------------------------
+# Leave-one-out at some values of C of a path, nearest to the model's own first, as long as there is time.
+
+PER_DECADE = 2
+
+
+@dataclass(frozen=True)
+class LeftOutAt:
+    """The leave-one-out errors at one C: between `least` and `most`, the same where all is decided."""
+
+    C: float
+    least: int
+    most: int
+    n_examples: int
+    is_meaningful: bool = True
+
+    @classmethod
+    def of(cls, C: float, found: LeaveOneOut) -> LeftOutAt:
+        """Read them from a record."""
+        most = found.n_errors + found.n_undecided
+        return cls(C, found.n_errors, most, found.n_examples, found.is_meaningful)
+
+
+def values_of_C(C: float, path: Path) -> NDArray[np.float64]:  # noqa: N802 - C is the letter's name
+    """Return the values to try, nearest to the model's own C first, which is not among them.
+
+    Examples
+    --------
+    >>> from maxmargin import regularization_path
+    >>> path = regularization_path([[0.0], [1.0], [3.0]], [0, 0, 1], C_min=0.1, C_max=10)
+    >>> values_of_C(1.0, path).round(3).tolist()
+    [3.162, 0.316, 10.0, 0.1]
+    """
+    low, high = np.log10(path.C[0] / C), np.log10(path.C[-1] / C)
+    steps = [sign * k / PER_DECADE for k in range(1, 100) for sign in (1, -1)]
+    within = [step for step in steps if low - 1e-9 <= step <= high + 1e-9]
+    return np.array([C * 10.0**step for step in within])
+
+
+def left_out_along(
+    named: NamedProblem, subject: Subject, path: Path | None, stages: Stages, effort: dict[str, Any]
+) -> list[LeftOutAt]:
+    """Return what was found in the time that is left, in increasing order of C.
+
+    A value is not begun when the last one took longer than what is left.
+    """
+    if path is None:
+        raise InvalidInput("there is no path.")
+    took = 0.0
+    found: list[LeftOutAt] = []
+    for C in values_of_C(named.targets.C, path):
+        left = stages.seconds()
+        if left is not None and left <= took:
+            break
+        began = time.perf_counter()
+        try:
+            record = _left_out_at(float(C), named, subject, left, effort)
+        except Interrupted:
+            raise Interrupted("interrupted along the path", _in_order(found)) from None
+        took = time.perf_counter() - began
+        found.append(LeftOutAt.of(float(C), record))
+        if record.status is Status.MAX_TIME:
+            break
+    return _in_order(found)
+
+
+def _in_order(found: list[LeftOutAt]) -> list[LeftOutAt]:
+    return sorted(found, key=lambda point: point.C)
+
+
+def _left_out_at(
+    C: float, named: NamedProblem, subject: Subject, seconds: float | None, effort: dict[str, Any]
+) -> LeaveOneOut:
+    claim, examined = named.claim, subject.examined
+    problem = LinearClassifier(
+        C=C,
+        loss=claim.loss,
+        fit_intercept=claim.offset.kind != "none",
+        penalize_intercept=claim.offset.kind == "penalized",
+        intercept_scaling=claim.offset.scale,
+        class_weight=claim.class_weight,
+        tol=named.settings.limits.tol,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LeaveOneOutWarning)  # each point tells whether it says anything
+        return leave_one_out(
+            problem,
+            examined.X,
+            examined.labels,
+            sample_weight=subject.weights,
+            agreements=None,
+            max_time=seconds,
+            **effort,
+        )
+
+
+# ------------------------------------------------------------------------------------------------
+# Probabilities of rows that the model was not fitted to, beside what came true.
+
+Array = NDArray[np.float64]
+
+LEAST_ROWS = 30  # fewer make no curve
+
+
+def judged_probabilities(
+    subject: Subject, held_out: Examined | None, left_out: LeaveOneOut | None
+) -> tuple[Reliability, str]:
+    """Return the curve, and which rows it is about: test rows, else training rows when they are left out."""
+    model = subject.model
+    if not model.has_probabilities:
+        return _of_a_stranger(subject, held_out)
+    if held_out is not None:
+        return reliability(
+            model.predict_proba(held_out.X), held_out.labels, classes=model.classes
+        ), f"{plural(len(held_out.labels), 'held-out row')}"
+    scores = None if left_out is None else _left_out_scores(subject, left_out)
+    if scores is None:
+        raise InvalidInput(
+            "probabilities of the rows that the model was fitted to are too good to be true, and neither "
+            "held-out rows nor left-out scores are at hand."
+        )
+    known = np.isfinite(scores).all(axis=1)
+    if int(known.sum()) < LEAST_ROWS:
+        raise InvalidInput(f"{plural(int(known.sum()), 'row')} with left-out scores make no curve.")
+    shares = _probabilities(model, scores[known])
+    labels = subject.examined.labels[known]
+    which = f"{plural(int(known.sum()), 'training row')}, each by the classifier that is fitted without it"
+    return reliability(shares, labels, classes=model.classes), which
+
+
+def _of_a_stranger(subject: Subject, held_out: Examined | None) -> tuple[Reliability, str]:
+    """Judge a classifier of another library that gives probabilities itself."""
+    estimator = subject.examined.estimator
+    if isinstance(estimator, LinearModel) or not hasattr(estimator, "predict_proba"):
+        raise InvalidInput(
+            "the model gives scores, not probabilities. Fit with the logistic loss, or with "
+            "calibrate='sigmoid', 'temperature' or 'isotonic'."
+        )
+    if held_out is None:
+        raise InvalidInput(
+            "probabilities of the rows that the model was fitted to are too good to be true, and no held-out "
+            "rows were given."
+        )
+    found = reliability(estimator, held_out.X, held_out.labels)
+    return found, f"{plural(len(held_out.labels), 'held-out row')}"
+
+
+def _left_out_scores(subject: Subject, left_out: LeaveOneOut) -> Array | None:
+    """Return the scores that the rows have when they are left out; NaN where they are not known."""
+    parts = left_out.per_class or (left_out,)
+    signs = subject.examined.signs
+    columns = [part.agreements for part in parts if part.agreements is not None]
+    if len(columns) != signs.shape[1]:
+        return None
+    return np.asarray(np.column_stack(columns) * signs)
+
+
+def _probabilities(model: LinearModel, scores: Array) -> Array:
+    if model.calibration is not None:
+        return model.calibration.probabilities(scores)
+    positive = -np.logaddexp(0.0, -scores)
+    if scores.shape[1] == 1:
+        return np.asarray(np.exp(np.hstack([-np.logaddexp(0.0, scores), positive])))
+    return np.asarray(np.exp(positive - np.logaddexp.reduce(positive, axis=1, keepdims=True)))
+
+
+# ------------------------------------------------------------------------------------------------
+# Finding out one thing after the other within a limit of time, and remembering what could not be had.
+
+T = TypeVar("T")
+
+AFTER_INTERRUPT = "not done: the report was interrupted before"
+AT_LEAST = 1e-3  # seconds
+OUT_OF_TIME = "not done: max_time was over before"
+
+
+@dataclass(frozen=True)
+class Answer(Generic[T]):
+    """What was found, or why nothing was; warnings are sentences for the reader."""
+
+    value: T | None = None
+    why_not: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+class Stages:
+    """Runs stages of work; Ctrl-C ends the one that is running and skips the rest, max_time shortens them.
+
+    Parameters
+    ----------
+    max_time : float or None
+        Seconds for all stages together.
+    verbose : int
+        1 says on the error stream what is being found out.
+    """
+
+    def __init__(self, max_time: float | None, verbose: int = 0) -> None:
+        self.interrupted = False
+        self._deadline = None if max_time is None else time.perf_counter() + max_time
+        self._verbose = verbose
+
+    def seconds(self, share: float = 1.0) -> float | None:
+        """Return a share of the time that is left, or None without a limit."""
+        return None if self._deadline is None else max(share * (self._deadline - time.perf_counter()), 0.0)
+
+    def run(
+        self, name: str, work: Callable[[float | None], T], share: float = 1.0, *, even_late: bool = False
+    ) -> Answer[T]:
+        """Find something out.
+
+        Parameters
+        ----------
+        name : str
+            What it is, for whoever waits.
+        work : callable
+            Gets the seconds that it may take, or None.
+        share : float
+            Of the time that is left.
+        even_late : bool
+            Whether there is something worth having for next to no time, when no other is left.
+        """
+        if self.interrupted:
+            return Answer(why_not=AFTER_INTERRUPT)
+        seconds = self.seconds(share)
+        if seconds is not None and seconds <= 0 and not even_late:
+            return Answer(why_not=OUT_OF_TIME)
+        if seconds is not None:
+            seconds = max(seconds, AT_LEAST)
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            answer = self._answer(name, work, seconds)
+        said = [entry for entry in heard if _is_ours(entry.category)]
+        for entry in heard:
+            if entry not in said:
+                warnings.warn_explicit(entry.message, entry.category, entry.filename, entry.lineno)
+        return Answer(answer.value, answer.why_not, tuple(str(entry.message) for entry in said))
+
+    def _answer(self, name: str, work: Callable[[float | None], T], seconds: float | None) -> Answer[T]:
+        try:
+            if self._verbose:
+                print(f"report: {name}", file=sys.stderr, flush=True)
+            return Answer(work(seconds))
+        except Interrupted as error:
+            self.interrupted = True
+            partial: Any = error.model
+            return Answer(partial, "" if partial is not None else "it was interrupted")
+        except KeyboardInterrupt:
+            self.interrupted = True
+            return Answer(why_not="it was interrupted")
+        except MaxMarginError as error:
+            return Answer(why_not=str(error))
+
+
+def _is_ours(category: type[Warning]) -> bool:
+    return any(kind.__module__.startswith("maxmargin.") for kind in category.__mro__)

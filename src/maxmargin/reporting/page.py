@@ -17,9 +17,9 @@ from typing import Any
 
 from maxmargin import __version__
 from maxmargin.errors import MaxMarginError
+from maxmargin.presentation.palette import DARK, LIGHT
 from maxmargin.reporting.assets import asset, charts_script, page_style
 from maxmargin.reporting.section import Section
-from maxmargin.results.palette import DARK, LIGHT
 
 __all__ = ["MissingJinja", "render"]
 

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.data import label_text
 from maxmargin.errors import InvalidInput
-from maxmargin.estimators.given import given_model
-from maxmargin.results.data import label_text
-from maxmargin.training.costs import class_weights
-from maxmargin.training.examined import Examined, examine_model
-from maxmargin.training.model import LinearModel
-from maxmargin.training.untold_weights import refuse_untold_weights
+from maxmargin.estimators.convex import given_model
+from maxmargin.model.costs import class_weights
+from maxmargin.model.model import LinearModel
+from maxmargin.model.named_problem import Examined, examine_model, refuse_untold_weights
 
 __all__ = ["Subject", "subject_of"]
 

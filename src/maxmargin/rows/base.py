@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -16,17 +18,29 @@ if TYPE_CHECKING:
     from maxmargin.rows.memory import MemoryRows
 
 __all__ = [
+    "AddsArrays",
+    "AddsNumbers",
     "Array",
+    "Copy",
+    "Fill",
+    "Helpers",
+    "Inner",
+    "JoinsNothing",
     "ReduceKernel",
     "RowVector",
     "Rows",
+    "Scale",
+    "Smallest",
     "SweepKernel",
     "Tree",
+    "inner",
     "looks_at_rows",
     "merge_in_tree",
+    "results_of",
     "will_visit",
     "written_by",
 ]
+
 
 Array = NDArray[np.float64]
 
@@ -226,3 +240,176 @@ def merge_in_tree(records: Sequence[R], kernel: ReduceKernel[R] | SweepKernel[R]
     for number, record in enumerate(records):
         tree.put(number, record)
     return tree.root()
+
+
+# ------------------------------------------------------------------------------------------------
+# How the records of two neighbouring ranges of blocks are joined, for kernels that do nothing unusual.
+
+
+class JoinsNothing:
+    """A kernel that only writes to its vectors."""
+
+    def merge(self, first: None, second: None) -> None:
+        return None
+
+
+class AddsNumbers:
+    """A kernel whose record is a sum."""
+
+    def merge(self, first: float, second: float) -> float:
+        return first + second
+
+
+class AddsArrays:
+    """A kernel whose record is an array of sums."""
+
+    def merge(self, first: Array, second: Array) -> Array:
+        first += second
+        return first
+
+
+# ------------------------------------------------------------------------------------------------
+# The passes that need only numbers beside the rows: sums, multiples, order.
+
+
+@dataclass(frozen=True)
+class Inner(AddsNumbers):
+    """Add up the products of two vectors."""
+
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> float:
+        a, b = pieces
+        return float(np.einsum("i,i->", a, b))
+
+
+@dataclass(frozen=True)
+class Scale(JoinsNothing):
+    """Fill the second vector with the first, times a number; they may be the same."""
+
+    factor: float
+
+    writes = (1,)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
+        a, scaled = pieces
+        np.multiply(a, self.factor, out=scaled)
+
+
+@dataclass(frozen=True)
+class Smallest:
+    """Return the so many smallest sizes |a| of rows with c > 0, in no order; vectors a and c."""
+
+    count: int
+
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
+        a, c = pieces
+        return self._least(np.abs(a[c > 0]))
+
+    def merge(self, first: Array, second: Array) -> Array:
+        return self._least(np.concatenate([first, second]))
+
+    def _least(self, sizes: Array) -> Array:
+        return sizes if len(sizes) <= self.count else np.partition(sizes, self.count - 1)[: self.count]
+
+
+@dataclass(frozen=True)
+class Fill(JoinsNothing):
+    """Fill a vector with one number."""
+
+    value: float
+
+    writes = (0,)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
+        (a,) = pieces
+        a[:] = self.value
+
+
+@dataclass(frozen=True)
+class Copy(JoinsNothing):
+    """Fill the second vector with the first."""
+
+    writes = (1,)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
+        a, copy = pieces
+        copy[:] = a
+
+
+# ------------------------------------------------------------------------------------------------
+# The product of two vectors as long as a row or as the rows are many.
+
+
+def inner(u: Array, v: Array) -> float:
+    """Return u·v without BLAS, whose bits depend on its threads, and without a copy."""
+    return float(np.einsum("i,i->", u, v))
+
+
+# ------------------------------------------------------------------------------------------------
+# Threads that help, and waiting for them so that a Ctrl-C is always heard.
+
+_LONGEST_SLEEP = 0.1  # seconds
+
+
+class Helpers(ThreadPoolExecutor):
+    """Threads that work for others, at most so many.
+
+    Where the system starts no further thread, those that there are do the work, and so does whoever hands it
+    out: it takes longer, and the results are the same.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__(most, thread_name_prefix="maxmargin")
+
+    def submit(self, work: Callable[..., R], /, *arguments: Any, **settings: Any) -> Future[R]:
+        """Hand out some work; return what will hold its result."""
+        task = _Task(lambda: work(*arguments, **settings))
+        try:
+            super().submit(task)
+        except RuntimeError as error:
+            if "start new thread" not in str(error):
+                raise
+            task()  # the executor keeps it, too: for a thread that may never be
+        return task.future
+
+
+class _Task(Generic[R]):
+    """Work that is done once, whoever comes to it."""
+
+    def __init__(self, work: Callable[[], R]) -> None:
+        self.future: Future[R] = Future()
+        self._waiting = [work]  # of two threads that `pop`, one gets the work
+
+    def __call__(self) -> None:
+        try:
+            work = self._waiting.pop()
+        except IndexError:
+            return
+        if not self.future.set_running_or_notify_cancel():
+            return
+        try:
+            self.future.set_result(work())
+        except BaseException as error:
+            self.future.set_exception(error)
+            if not isinstance(error, Exception):
+                raise
+
+
+def results_of(futures: Iterable[Future[R]]) -> list[R]:
+    """Return the results in order, or raise what the first that failed raised.
+
+    A signal that arrives just before a thread falls asleep does not wake it: whoever waits without an end
+    may wait for ever, although Ctrl-C was pressed. So this wakes up now and then to look.
+    """
+    found = []
+    for future in futures:
+        while not future.done():
+            wait([future], timeout=_LONGEST_SLEEP)
+        found.append(future.result())
+    return found

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
-from maxmargin.rows.base import Array
-from maxmargin.rows.joins import AddsArrays, JoinsNothing
+from maxmargin.rows.base import AddsArrays, Array, JoinsNothing
 
 __all__ = [
     "Combine",

@@ -1,1 +1,1 @@
-"""Choosing with proof: the path over C, leave-one-out, cross-validation, calibration, guarantees."""
+"""Choosing between models with proof: path, leave-one-out, folds, calibration, guarantees."""

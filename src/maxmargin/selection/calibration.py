@@ -16,14 +16,8 @@ from numpy.typing import NDArray
 
 from maxmargin._core import Block, StopToken
 from maxmargin.errors import InvalidInput
-from maxmargin.results.calibration import (
-    CALIBRATIONS,
-    Calibration,
-    Curve,
-    IsotonicCurve,
-    SigmoidCurve,
-)
-from maxmargin.rows import Array
+from maxmargin.model.calibration import CALIBRATIONS, Calibration, Curve, IsotonicCurve, SigmoidCurve
+from maxmargin.rows.base import Array
 from maxmargin.solvers.newton_passes import Evaluate
 from maxmargin.validation import check_choice
 

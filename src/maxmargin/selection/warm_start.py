@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from maxmargin.results.solution import Solution
-from maxmargin.rows import Array, inner
+from maxmargin.core.solution import Solution
+from maxmargin.rows.base import Array, inner
 
 __all__ = ["start_at_other_cost", "start_of"]
 

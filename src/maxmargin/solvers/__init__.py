@@ -1,1 +1,1 @@
-"""From a problem to a solution: one method a module, one loop for all."""
+"""Solvers: each turns a problem into a solution, and knows nothing of estimators, files or clusters."""

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from maxmargin._core import StopToken
-from maxmargin.problem import Examination, Problem
-from maxmargin.rows import Array, Rows, RowVector
+from maxmargin.core.certificate.point import Examination
+from maxmargin.core.problem import Problem
+from maxmargin.rows.base import Array, Rows, RowVector
 
 __all__ = ["Needs", "Point", "Solver", "Step", "is_small"]
 

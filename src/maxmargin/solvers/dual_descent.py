@@ -20,19 +20,193 @@ from numpy.typing import NDArray
 
 import maxmargin._core as _core
 from maxmargin._core import Block, StopToken, SweepState
+from maxmargin.core.certificate.feasible import make_feasible
+from maxmargin.core.certificate.point import Examination
+from maxmargin.core.offset import best_offset, chosen_from
+from maxmargin.core.problem import Problem
 from maxmargin.losses.table import DUAL_LOSSES
-from maxmargin.problem import Examination, Problem
-from maxmargin.problem.feasible import make_feasible
-from maxmargin.problem.offset import best_offset, chosen_from
-from maxmargin.rows import Array
-from maxmargin.rows.joins import AddsNumbers
+from maxmargin.rows.base import AddsNumbers, Array
 from maxmargin.rows.kernels import Combine, Scores
+from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.base import Needs, Point, Step
 from maxmargin.solvers.crossover import Crossover
-from maxmargin.solvers.free_rows import FreeRows, pass_cost
-from maxmargin.solvers.momentum import Momentum
 
-__all__ = ["DualDescent"]
+__all__ = ["DualDescent", "Momentum"]
+
+
+# ------------------------------------------------------------------------------------------------
+# The endgame of the hinge: solve exactly for the rows between their bounds.
+#
+# At the optimum the rows split into those at 0, those at c, and the free ones on the margin. Once the
+# split is nearly right, the best dual values of the free rows F are the solution of a linear system,
+#
+#     max over p of  g·p − ½‖Σ_F p s x‖² (− ½ scale² (Σ s p)²),     Σ_F s p = 0 if the offset is free,
+#
+# which conjugate gradients solve without forming it; they also do the right thing when rows are repeated
+# or there are more free rows than columns. Steps that would leave the box stop at its side, where the row
+# leaves F. Every accepted step increases the dual value, so nothing is lost by trying.
+
+_LARGEST_SHARE = 0.15  # of the rows: their copy must stay small beside the data
+_SMALL_VALUES = 1_000_000  # below that many, nobody minds the copy
+_FEWEST_ITERATIONS = 30  # of conjugate gradients, for an attempt to be worth it
+_FIXED_VALUES = 4_000  # what a pass costs apart from the rows, as values read
+
+
+@dataclass(frozen=True, eq=False)
+class Improved:
+    """A better dual point, and what it cost in passes."""
+
+    alpha: Array
+    passes: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Face:
+    """The free rows of one split, in variables scaled to unit diagonal: p = scale · y."""
+
+    rows: MemoryRows
+    sign: Array
+    scale: Array
+    normal: Array | None  # unit vector of the constraint Σ s p = 0, in y
+    offset_square: float
+
+    @property
+    def across(self) -> Array:
+        return self.sign * self.scale
+
+    def solve(self, gradient: Array, most: int, token: StopToken) -> tuple[Array, int]:
+        """Return the best change of the duals, and the iterations it took.
+
+        A direction in which the value grows for ever is returned so long that it surely meets the box.
+        """
+        y = np.zeros_like(gradient)
+        iterations, unbounded = _core.solve_on_face(
+            self.rows.whole, self.across, self.normal, self.offset_square, gradient, y, most, token
+        )
+        if unbounded:
+            y *= 1e30 / np.sqrt(float((y * y).sum()))
+        return self.scale * y, iterations
+
+    def scores(self, u: Array, token: StopToken) -> Array:
+        z = self.rows.zeros()
+        self.rows.reduce(Scores(u), z, token=token)
+        return np.asarray(z)
+
+    def combine(self, change: Array, token: StopToken) -> Array:
+        """Return what a change of the duals adds to u."""
+        return self.rows.reduce(Combine(self.rows.n_columns), self.sign * change, token=token)
+
+
+class FreeRows:
+    """Improves a feasible dual point of the hinge by solving on its free rows.
+
+    It keeps to an allowance, so that a problem which sweeps solve well is not held up. Costs are counted in
+    passes over all rows, never in seconds: the course of a fit must not depend on the clock.
+    """
+
+    def __init__(self) -> None:
+        self.spent = 0.0
+
+    def is_worth_trying(self, problem: Problem, alpha: Array, allowance: float) -> bool:
+        """Whether what is left of the allowance pays for a first look at the free rows."""
+        n_free = int(np.count_nonzero((alpha > 0) & (alpha < problem.cost)))
+        is_large = problem.rows.n_values > _SMALL_VALUES
+        if n_free == 0 or (is_large and n_free > _LARGEST_SHARE * problem.class_costs.n_live):
+            return False
+        if n_free * problem.rows.n_values > problem.rows.most_copied * problem.rows.n_rows:
+            return False
+        wanted = min(n_free, _FEWEST_ITERATIONS) * _iteration_cost(problem, n_free)
+        return allowance - self.spent > wanted
+
+    def improve(self, problem: Problem, alpha: Array, allowance: float, token: StopToken) -> Improved:
+        """Return a point with a larger dual value.
+
+        Parameters
+        ----------
+        alpha : row vector
+            Feasible, with free rows; it is overwritten.
+        allowance : float
+            Passes that all attempts together may cost.
+        """
+        signed = problem.sign * alpha
+        u = problem.rows.reduce(Combine(problem.rows.n_columns), signed, token=token)
+        balance = float(signed.sum())
+        before = self.spent
+        self.spent += 1.0
+        while True:
+            free = np.flatnonzero((alpha > 0) & (alpha < problem.cost))
+            if free.size == 0:
+                break
+            cost = _iteration_cost(problem, free.size)
+            affordable = int((allowance - self.spent) / cost)
+            if affordable < 1:
+                break
+            face = _open_face(problem, free)
+            gradient = _gradient(problem, face, u, balance, token)
+            direction, rounds = face.solve(gradient, min(affordable, 2 * free.size + 20), token)
+            self.spent += cost * (rounds + 2)
+            change, blocked = _advance(alpha, problem.cost, free, direction)
+            u += face.combine(change, token)
+            balance += float((face.sign * change).sum())
+            if not blocked:
+                break
+        return Improved(alpha, self.spent - before)
+
+
+def pass_cost(problem: Problem, n_visited: int) -> float:
+    """Return what reading some of the rows costs, in passes over all of them; each has its fixed part."""
+    rows = problem.rows
+    values_per_row = rows.n_values / max(rows.n_rows, 1) + 16.0
+    return (n_visited * values_per_row + _FIXED_VALUES) / (rows.n_rows * values_per_row + _FIXED_VALUES)
+
+
+def _iteration_cost(problem: Problem, n_free: int) -> float:
+    """Return what one iteration of conjugate gradients costs: two readings of the free rows."""
+    return 2.0 * pass_cost(problem, n_free)
+
+
+def _open_face(problem: Problem, free: NDArray[np.intp]) -> _Face:
+    rows = problem.rows.subset(free)
+    sign = problem.sign[free].astype(np.float64)
+    square = problem.offset.square
+    diagonal = rows.norms()[0] + square
+    scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    normal = None
+    if problem.offset.kind == "free":
+        across = sign * scale
+        normal = across / np.sqrt(float((across * across).sum()))
+    return _Face(rows, sign, scale, normal, square)
+
+
+def _gradient(problem: Problem, face: _Face, u: Array, balance: float, token: StopToken) -> Array:
+    """Return the dual's slope in y on the face."""
+    b = problem.offset.square * balance
+    slope = face.scale * (1.0 - face.sign * (face.scores(u, token) + b))
+    if face.normal is None:
+        return np.asarray(slope)
+    # The offset that suits the free rows best leaves what is orthogonal to the constraint.
+    return np.asarray(slope - float((slope * face.normal).sum()) * face.normal)
+
+
+def _advance(alpha: Array, cost: Array, free: NDArray[np.intp], direction: Array) -> tuple[Array, bool]:
+    """Move the free rows along the direction as far as the box allows.
+
+    Returns the change, and whether a side of the box stopped it.
+    """
+    start, top = alpha[free], cost[free]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        up, down = (top - start) / direction, -start / direction
+    room = np.where(direction > 0, up, np.where(direction < 0, down, np.inf))
+    length = min(1.0, float(room.min(initial=np.inf)))
+    moved = start + length * direction
+    if length < 1.0:
+        at_side = room <= length * (1.0 + 1e-12)
+        moved = np.where(at_side, np.where(direction > 0, top, 0.0), moved)
+    alpha[free] = np.clip(moved, 0.0, top)
+    return alpha[free] - start, length < 1.0
+
+
+# ------------------------------------------------------------------------------------------------
 
 _FIRST_PUSH = 6  # sweeps before momentum pays: at first rows change their bounds more than anything else
 _FIRST_WARM_PUSH = 2  # the same from a start that is nearly right
@@ -408,3 +582,153 @@ def _recompute(problem: Problem, state: _State, token: StopToken) -> None:
     state.u[:] = problem.rows.reduce(Combine(problem.rows.n_columns), signed, token=token)
     state.sweeps.balance = float(signed.sum())
     state.sweeps.mean_dot = _shift(state, state.u)
+
+
+# ------------------------------------------------------------------------------------------------
+# Momentum for the sweeps of the hinge: where they are heading, in one step.
+#
+# Sweeps are fast until rows have to move together; then each of them repeats most of the one before.
+# Between the bounds the dual is a parabola, so the best point in the plane of two directions, what the
+# last sweep did and where the extrapolation before it went, is known in closed form: conjugate gradients
+# with sweeps in the place of gradients. u is linear in α, so nothing of this reads the rows. Rows that the
+# step takes beyond a bound stop there, and only they are read, to correct u. If so many stop that the dual
+# value is no better, a shorter step is tried; a point that is worse is never taken.
+
+_LENGTHS = (1.0, 0.4, 0.16)  # of the step, as tried
+_PARALLEL = 1e-10  # directions whose squared sine is below this span no plane
+_WORTH = 1e-12  # gains below this share of the value are rounding
+
+
+@dataclass
+class _Numbers:
+    """κ = Σ sα and t = μ·u of a point or a direction: what the offset and the mean add to products of u."""
+
+    balance: float = 0.0
+    mean_dot: float = 0.0
+
+    def plus(self, factor: float, other: _Numbers) -> _Numbers:
+        return _Numbers(self.balance + factor * other.balance, self.mean_dot + factor * other.mean_dot)
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    value: float
+    alpha: Array
+    u: Array
+    numbers: _Numbers
+
+
+class Momentum:
+    """Extrapolates the point (α, u) of a fit in place, each time a sweep has moved it.
+
+    Parameters
+    ----------
+    problem : Problem
+        With the hinge loss.
+    alpha, u : arrays
+        The fit's own point, which the sweeps and `improve` change.
+    sweeps : SweepState
+        Its numbers beside u.
+    mean_score, mean_norm2
+        x·μ of each row and ‖μ‖², 0 without centring.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        alpha: Array,
+        u: Array,
+        sweeps: SweepState,
+        mean_score: Array,
+        mean_norm2: float,
+    ) -> None:
+        self._problem = problem
+        self._alpha, self._u, self._sweeps = alpha, u, sweeps
+        self._mean_score = mean_score
+        self._weight = mean_norm2 + sweeps.gamma
+        self._start_alpha, self._start_u, self._start = alpha.copy(), u.copy(), self._here()
+        self._push_alpha, self._push_u, self._push = np.zeros_like(alpha), np.zeros_like(u), _Numbers()
+
+    def improve(self, token: StopToken) -> float:
+        """Go to the best point that the sweeps since the last call point at; return the passes it took."""
+        self._aim()
+        value = self._value(self._alpha, float(np.einsum("i,i->", self._u, self._u)), self._here())
+        passes = 0.0
+        for length in _LENGTHS:
+            trial, n_read = self._try(length, token)
+            passes += pass_cost(self._problem, n_read) if n_read else 0.0
+            if trial.value > value + _WORTH * abs(value):
+                self._accept(trial)
+                break
+        else:
+            self._push_alpha[:], self._push_u[:] = self._start_alpha, self._start_u
+            self._push = self._start
+        self._begin()
+        return passes
+
+    def _begin(self) -> None:
+        self._start_alpha[:], self._start_u[:], self._start = self._alpha, self._u, self._here()
+
+    def _here(self) -> _Numbers:
+        return _Numbers(self._sweeps.balance, self._sweeps.mean_dot)
+
+    def _aim(self) -> None:
+        """Turn start into the step since then, and push into the way to the best point of the plane."""
+        products = _core.momentum_products(self._u, self._start_u, self._push_u)
+        np.subtract(self._alpha, self._start_alpha, out=self._start_alpha)
+        here, step, push = self._here(), self._here().plus(-1.0, self._start), self._push
+        self._start = step
+        step_step = self._product(products.step_step, step, step)
+        step_push = self._product(products.step_push, step, push)
+        push_push = self._product(products.push_push, push, push)
+        step_slope = self._slope(self._start_alpha, step) - self._product(products.u_step, here, step)
+        push_slope = self._slope(self._push_alpha, push) - self._product(products.u_push, here, push)
+        plane = step_step * push_push - step_push * step_push
+        a = b = 0.0
+        if plane > _PARALLEL * step_step * push_push:
+            a = (step_slope * push_push - push_slope * step_push) / plane
+            b = (push_slope * step_step - step_slope * step_push) / plane
+        elif step_step > 0:
+            a = step_slope / step_step
+        _core.momentum_direction(self._start_u, a, b, self._push_u)
+        self._push_alpha *= b
+        self._push_alpha += a * self._start_alpha
+        self._push = _Numbers().plus(a, step).plus(b, push)
+
+    def _try(self, length: float, token: StopToken) -> tuple[_Trial, int]:
+        """Return the point at that length of the direction, inside the box, and how many rows were read."""
+        problem = self._problem
+        moved = self._alpha + length * self._push_alpha
+        alpha = np.clip(moved, 0.0, problem.cost)
+        excess = alpha - moved
+        n_read = int(np.count_nonzero(excess))
+        numbers = self._here().plus(length, self._push)
+        if n_read:
+            excess *= problem.sign
+            u = problem.rows.reduce(Combine(problem.rows.n_columns), excess, token=token)
+            back = _Numbers(float(excess.sum()), float((excess * self._mean_score).sum()))
+            numbers = numbers.plus(1.0, back)
+        else:
+            u = np.zeros_like(self._u)
+        square = _core.momentum_trial(self._u, self._push_u, length, u)
+        return _Trial(self._value(alpha, square, numbers), alpha, u, numbers), n_read
+
+    def _accept(self, trial: _Trial) -> None:
+        self._push = self._start.plus(1.0, trial.numbers).plus(-1.0, self._here())
+        np.subtract(trial.alpha, self._alpha, out=self._push_alpha)
+        self._push_alpha += self._start_alpha
+        _core.momentum_accept(trial.u, self._start_u, self._u, self._push_u)
+        self._alpha[:] = trial.alpha
+        self._sweeps.balance, self._sweeps.mean_dot = trial.numbers.balance, trial.numbers.mean_dot
+
+    def _product(self, of_u: float, a: _Numbers, b: _Numbers) -> float:
+        """Return a product in the metric of the dual, from the product of the two u."""
+        mixed = a.balance * b.mean_dot + b.balance * a.mean_dot
+        return of_u - mixed + self._weight * a.balance * b.balance
+
+    def _slope(self, direction: Array, numbers: _Numbers) -> float:
+        """Return what a direction adds to the linear part of the dual."""
+        return float(direction.sum()) - self._sweeps.center * numbers.balance
+
+    def _value(self, alpha: Array, square: float, numbers: _Numbers) -> float:
+        return self._slope(alpha, numbers) - 0.5 * self._product(square, numbers, numbers)

@@ -24,12 +24,13 @@ from numpy.typing import NDArray
 
 import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
+from maxmargin.core.certificate.point import Examination
+from maxmargin.core.problem import Problem
 from maxmargin.losses.base import Loss
 from maxmargin.losses.table import LOSSES
-from maxmargin.problem import Examination, Problem
-from maxmargin.rows import Array, inner
+from maxmargin.rows.base import Array, inner
+from maxmargin.separation.frame import Frame
 from maxmargin.solvers.base import Needs, Point, Step
-from maxmargin.solvers.frame import Frame
 from maxmargin.solvers.step_rules import StepRule, choose_rule
 
 __all__ = ["GradientDescent"]

@@ -17,12 +17,14 @@ import numpy as np
 
 import maxmargin._core as _core
 from maxmargin._core import StopToken
+from maxmargin.core.certificate.duality import examine
+from maxmargin.core.certificate.point import Examination
+from maxmargin.core.problem import Problem
 from maxmargin.errors import InvalidParameter
-from maxmargin.problem import Examination, Problem, examine
-from maxmargin.rows import Array, Rows, RowVector, inner
+from maxmargin.rows.base import Array, Rows, RowVector, inner
+from maxmargin.separation.frame import Frame, mean_of_table
 from maxmargin.solvers.base import Needs, Point, Step
 from maxmargin.solvers.crossover import Crossover
-from maxmargin.solvers.frame import Frame, mean_of_table
 from maxmargin.solvers.interior_path import (
     PathState,
     centre_by_newton,

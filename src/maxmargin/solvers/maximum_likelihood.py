@@ -18,15 +18,15 @@ import numpy as np
 
 import maxmargin._core as _core
 from maxmargin._core import Factor, StopToken
+from maxmargin.core.certificate.newton_decrement import MOST_COLUMNS, curvature_matrix
+from maxmargin.core.certificate.point import Examination
+from maxmargin.core.problem import Problem
 from maxmargin.errors import InvalidParameter
-from maxmargin.problem import Examination, Problem
-from maxmargin.problem.newton_decrement import MOST_COLUMNS, curvature_matrix
-from maxmargin.rows import Array, inner
+from maxmargin.rows.base import Array, inner
 from maxmargin.rows.kernels import Combine
+from maxmargin.separation.search import SeparationWatch
 from maxmargin.solvers.base import Needs, Point, Step
-from maxmargin.solvers.newton_passes import AlongLine, Evaluate
-from maxmargin.solvers.newton_place import has_fallen
-from maxmargin.solvers.separation import SeparationWatch
+from maxmargin.solvers.newton_passes import AlongLine, Evaluate, has_fallen
 
 __all__ = ["MaximumLikelihood"]
 

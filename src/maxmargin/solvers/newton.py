@@ -14,24 +14,32 @@ because they reproduce its weights.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from maxmargin._core import Factor, StopToken
-from maxmargin.problem import Examination, Problem
-from maxmargin.problem.examination import value_at_zero
-from maxmargin.rows import Array, Rows, RowVector, inner
-from maxmargin.rows.kernels import Gram, Scores
+from maxmargin.core.certificate.point import Examination, value_at_zero
+from maxmargin.core.problem import Problem
+from maxmargin.rows.base import Array, Rows, RowVector, inner
+from maxmargin.rows.kernels import Gram, HessianDiagonal, Scores
+from maxmargin.separation.frame import Frame, mean_row
 from maxmargin.solvers.base import Needs, Point, Step, is_small
-from maxmargin.solvers.frame import Frame, mean_row
-from maxmargin.solvers.newton_equations import Course, Diagonal, Direction, Inverse, conjugate_gradients
-from maxmargin.solvers.newton_passes import OwnDuals, PredictDuals
-from maxmargin.solvers.newton_place import Place, best_share, evaluate, has_fallen
+from maxmargin.solvers.newton_passes import (
+    HessianProduct,
+    OwnDuals,
+    Place,
+    PredictDuals,
+    best_share,
+    evaluate,
+    has_fallen,
+)
 from maxmargin.solvers.sample import largest_sample, sample_of
 
 __all__ = ["Newton"]
+
 
 _STALE = 1e-2  # an old Hessian is used again while it reduces the decrement by this factor
 _CONVERGENCE = 3.0  # a full step takes the share δ of the objective that is left to about this times δ²
@@ -394,3 +402,108 @@ def _own_duals(problem: Problem, z: RowVector, b: float) -> RowVector:
     alpha = problem.rows.zeros()
     problem.rows.reduce(OwnDuals(problem.loss, b), z, problem.sign, problem.cost, alpha)
     return alpha
+
+
+# ------------------------------------------------------------------------------------------------
+# Ways to solve the Newton equations M change = −gradient.
+
+_MOST_ITERATIONS = 250
+
+
+class Inverse(Protocol):
+    """Something that solves, exactly or nearly, equations with the Hessian."""
+
+    def solve(self, rhs: Array) -> Array:
+        """Return M⁻¹ rhs as a new array."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Diagonal:
+    """The Hessian's diagonal in its place."""
+
+    diagonal: Array
+
+    def solve(self, rhs: Array) -> Array:
+        """Return rhs divided by the diagonal."""
+        return rhs / self.diagonal
+
+    @classmethod
+    def of(cls, rows: Rows, frame: Frame, place: Place, token: StopToken) -> Diagonal:
+        """Return the diagonal at that place."""
+        squares, sums = rows.reduce(HessianDiagonal(rows.n_columns), place.h, token=token)
+        return cls(frame.diagonal(squares, sums, place.curvature))
+
+
+@dataclass(frozen=True, eq=False)
+class Direction:
+    """A step, and how well it solves the equations of which curvatures.
+
+    Attributes
+    ----------
+    change : the step, in the frame's coordinates
+    decrement : −gradient·change, about twice what the step should gain
+    h : the curvatures of the equations; None if they were only like these
+    left : the duality gap that the equations' residual leaves
+    passes : what it cost
+    """
+
+    change: Array
+    decrement: float
+    h: RowVector | None
+    left: float
+    passes: float
+
+
+@dataclass(frozen=True)
+class Course:
+    """Where conjugate gradients stand.
+
+    Attributes
+    ----------
+    decrement : −gradient·change so far, which only grows
+    gained : what the last iteration added to it
+    left : the duality gap that the residual leaves
+    """
+
+    iterations: int
+    decrement: float
+    gained: float
+    left: float
+
+
+def conjugate_gradients(
+    rows: Rows,
+    frame: Frame,
+    place: Place,
+    inverse: Inverse,
+    is_enough: Callable[[Course], bool],
+    token: StopToken,
+) -> Direction:
+    """Solve by conjugate gradients, preconditioned by `inverse`; an iteration is a pass over the rows."""
+    residual = -place.gradient
+    change = np.zeros_like(residual)
+    preconditioned = inverse.solve(residual)
+    size = inner(residual, preconditioned)
+    direction = preconditioned.copy()
+    course = Course(0, 0.0, math.inf, frame.gap(residual, place.curvature))
+    while course.iterations < _MOST_ITERATIONS and size > 0:
+        dw, db = frame.split(direction)
+        curved = frame.product(direction, rows.reduce(HessianProduct(dw, db), place.h, token=token))
+        bend = inner(direction, curved)
+        if not bend > 0:
+            break
+        length = size / bend
+        change += length * direction
+        residual -= length * curved
+        gained = length * size
+        left = frame.gap(residual, place.curvature)
+        course = Course(course.iterations + 1, course.decrement + gained, gained, left)
+        if is_enough(course):
+            break
+        preconditioned = inverse.solve(residual)
+        size, before = inner(residual, preconditioned), size
+        direction *= size / before
+        direction += preconditioned
+    decrement = -inner(place.gradient, change)
+    return Direction(change, decrement, place.h, course.left, float(course.iterations))

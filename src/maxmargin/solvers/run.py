@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from maxmargin._core import NotFactorised, Stopped, StopToken
+from maxmargin.core.certificate.duality import examine, stationarity
+from maxmargin.core.certificate.point import Examination, value_at_zero
+from maxmargin.core.certificate.record import Certificate
+from maxmargin.core.problem import Problem
+from maxmargin.core.solution import History, Plan, Progress, Solution, Status
 from maxmargin.errors import InvalidInput, InvalidParameter, RowsLost
 from maxmargin.losses.table import LOSSES
-from maxmargin.problem import Examination, Problem, examine
-from maxmargin.problem.examination import value_at_zero
-from maxmargin.problem.optimality import stationarity
-from maxmargin.results.certificate import Certificate
-from maxmargin.results.solution import History, Plan, Progress, Solution, Status
-from maxmargin.rows import inner
+from maxmargin.rows.base import inner
 from maxmargin.solvers.base import Solver, Step
 from maxmargin.solvers.choose import choose, others
 
@@ -419,6 +419,6 @@ def _explain_no_bound(problem: Problem, final: Examination) -> None:
     proof = final.certificate
     may_run_away = not problem.is_regularised and LOSSES[problem.loss].is_smooth
     if may_run_away and 0 < proof.objective <= proof.gap:
-        from maxmargin.solvers.separation import refuse_separable  # and its linear programs
+        from maxmargin.separation.search import refuse_separable
 
         refuse_separable(problem, final.w, final.b)

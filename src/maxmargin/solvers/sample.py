@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.problem import Problem
-from maxmargin.rows import Rows
-from maxmargin.rows.live_rows import LiveRows
+from maxmargin.core.problem import Problem
+from maxmargin.rows.active import LiveRows
+from maxmargin.rows.base import Rows
 
 __all__ = ["largest_sample", "sample_of"]
 

@@ -17,21 +17,24 @@ from typing import Any
 import numpy as np
 
 from maxmargin._core import Stopped, StopToken
+from maxmargin.core.certificate.duality import examine
+from maxmargin.core.certificate.newton_decrement import MOST_COLUMNS
+from maxmargin.core.certificate.point import Examination
+from maxmargin.core.problem import Problem
+from maxmargin.core.rounding import Shortfalls
+from maxmargin.core.solution import Plan, Solution, Status
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.problem import Examination, Problem, examine
-from maxmargin.problem.newton_decrement import MOST_COLUMNS
-from maxmargin.problem.rounding import Shortfalls
-from maxmargin.results.solution import Plan, Solution, Status
-from maxmargin.rows import Array, inner
-from maxmargin.rows.kernels import Combine, Scores
+from maxmargin.rows.base import Array, inner
+from maxmargin.rows.kernels import Combine, Gram, Scores
+from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.base import Needs, Point, Solver, Step
 from maxmargin.solvers.dual_descent import DualDescent
-from maxmargin.solvers.few_rows import in_few_coordinates
 from maxmargin.solvers.interior_point import InteriorPoint
 from maxmargin.solvers.run import Limits, run
 from maxmargin.solvers.semismooth_newton import SemismoothNewton
 
-__all__ = ["UnregularisedHinge", "with_unit_margin"]
+__all__ = ["UnregularisedHinge", "in_few_coordinates", "with_unit_margin"]
+
 
 _FIRST = 1e3  # C times the mean square of the centred rows, times their mean cost
 _GROWTH = 100.0
@@ -300,3 +303,37 @@ def _methods(soft: Problem) -> list[tuple[Solver[Any], int | None]]:
     if n_rows > _FAR_MORE * n_columns:
         matrix_methods.reverse()
     return [*matrix_methods, (DualDescent(), 2_000)]
+
+
+# ------------------------------------------------------------------------------------------------
+# Rows of many columns, in as many coordinates as there are rows.
+#
+# A soft margin knows the rows by their inner products only. A triangular matrix L with L Lᵀ = X Xᵀ has
+# rows of the same inner products, and with them the same duals and the same margin; the weights of X are Σ
+# α s x.
+
+MOST_ROWS = 2_000  # a triangular matrix of more takes longer than descent
+_DEPENDENT = 1e-13  # of its square: what is left of a row that others explain
+
+
+def in_few_coordinates(problem: Problem, token: StopToken) -> Problem | None:
+    """Return the problem with rows of the same inner products, one coordinate a row; None if no gain."""
+    rows = problem.rows
+    if not (isinstance(rows, MemoryRows) and rows.n_rows < rows.n_columns and rows.n_rows <= MOST_ROWS):
+        return None
+    X: Any = rows.X
+    turned = np.ascontiguousarray(X.T) if isinstance(X, np.ndarray) else X.T.tocsr()
+    columns = MemoryRows(turned)
+    products = columns.reduce(Gram(rows.n_rows), np.ones(rows.n_columns), token=token)
+    return replace(problem, rows=MemoryRows(_triangle(np.tril(products[:-1, :-1]))))
+
+
+def _triangle(products: Array) -> Array:
+    """Return the lower triangular factor; rows that others explain get no coordinate of their own."""
+    n = len(products)
+    factor = np.zeros((n, n))
+    for j in range(n):
+        left = products[j:, j] - np.einsum("ik,k->i", factor[j:, :j], factor[j, :j])
+        if left[0] > _DEPENDENT * products[j, j]:
+            factor[j:, j] = left / np.sqrt(left[0])
+    return factor

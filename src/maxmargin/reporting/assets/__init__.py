@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from maxmargin.results.palette import css_variables
+from maxmargin.presentation.palette import css_variables
 
 __all__ = ["asset", "charts_script", "page_style"]
 

@@ -1,1 +1,1 @@
-"""The sections of a report, one a file: each turns evidence into words, charts and tables."""
+"""One section of the report a module."""

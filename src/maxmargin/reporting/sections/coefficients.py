@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.reporting.drawn_classes import drawn_problems
 from maxmargin.reporting.evidence import Evidence
-from maxmargin.reporting.section import Section, signed
+from maxmargin.reporting.section import Section, drawn_problems, signed
 from maxmargin.reporting.subject import Subject
 
 __all__ = ["coefficients"]

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.reporting.drawn_classes import drawn_problems
+from maxmargin.core.solution import History
+from maxmargin.presentation.wording import chosen_percent, percent, plural
 from maxmargin.reporting.evidence import Evidence
-from maxmargin.reporting.section import Chart, Column, Section, Table, digits, numbers
-from maxmargin.results.solution import History
-from maxmargin.results.wording import chosen_percent, percent, plural
+from maxmargin.reporting.section import Chart, Column, Section, Table, digits, drawn_problems, numbers
 
 __all__ = ["convergence"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from maxmargin.presentation.wording import percent
 from maxmargin.reporting.evidence import Evidence
 from maxmargin.reporting.section import Section, capital
-from maxmargin.results.wording import percent
 
 __all__ = ["guarantees_section"]
 

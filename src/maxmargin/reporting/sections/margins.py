@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.model.named_problem import Examined
+from maxmargin.presentation.wording import percent, plural
 from maxmargin.reporting.evidence import Evidence
 from maxmargin.reporting.section import Chart, Column, Section, Table, digits, numbers
 from maxmargin.reporting.subject import Subject
-from maxmargin.results.wording import percent, plural
-from maxmargin.training.examined import Examined
 
 __all__ = ["bin_edges", "margins"]
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.reporting.evidence import Evidence
-from maxmargin.reporting.left_out_along_path import LeftOutAt, values_of_C
+from maxmargin.presentation.wording import chosen_percent, percent, plural, short
+from maxmargin.reporting.evidence import Evidence, LeftOutAt, values_of_C
 from maxmargin.reporting.section import Chart, Column, Section, Table, digits, numbers
-from maxmargin.results.path import Path
-from maxmargin.results.wording import chosen_percent, percent, plural, short
+from maxmargin.selection.path.record import Path
 
 __all__ = ["path_section"]
 

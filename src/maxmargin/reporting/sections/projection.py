@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.displays.widest_direction import times, widest_direction
-from maxmargin.reporting.drawn_classes import drawn_problems
+from maxmargin.presentation.wording import plural
 from maxmargin.reporting.evidence import Evidence
-from maxmargin.reporting.section import Chart, Column, Section, Table, digits, numbers
+from maxmargin.reporting.section import Chart, Column, Section, Table, digits, drawn_problems, numbers
 from maxmargin.reporting.subject import Subject
-from maxmargin.results.wording import plural
 
 __all__ = ["projection"]
 

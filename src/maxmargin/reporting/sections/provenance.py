@@ -10,11 +10,11 @@ import scipy
 
 from maxmargin import __version__
 from maxmargin._core import cpu
+from maxmargin.data import describe_classes
+from maxmargin.presentation.wording import plural, short
 from maxmargin.reporting.evidence import Evidence
 from maxmargin.reporting.fingerprint import Fingerprint
 from maxmargin.reporting.section import Section
-from maxmargin.results.data import describe_classes
-from maxmargin.results.wording import plural, short
 
 __all__ = ["data_facts", "provenance", "size_of_data"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from maxmargin.presentation.wording import chosen_percent
 from maxmargin.reporting.evidence import Evidence
 from maxmargin.reporting.section import Chart, Column, Section, Table, capital, numbers
-from maxmargin.results.wording import chosen_percent
 
 __all__ = ["reliability_section"]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from maxmargin.reporting.evidence import Evidence
 from maxmargin.reporting.section import Column, Section, Table, digits, signed
 from maxmargin.reporting.subject import Subject, class_names
-from maxmargin.results.suspects import Suspects
+from maxmargin.selection.suspects import Suspects
 
 __all__ = ["suspects_section"]
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.core.certificate.record import Certificate
+from maxmargin.model.error_rates import clopper_pearson
+from maxmargin.presentation.wording import chosen_percent, percent, plural
 from maxmargin.reporting.evidence import Evidence
 from maxmargin.reporting.section import Column, Section, Table, capital, digits
-from maxmargin.results.certificate import Certificate
-from maxmargin.results.leave_one_out import LeaveOneOut
-from maxmargin.results.wording import chosen_percent, percent, plural
-from maxmargin.selection.error_rates import clopper_pearson
+from maxmargin.selection.leave_one_out.record import LeaveOneOut
 
 __all__ = ["accuracy_text", "verdict"]
 

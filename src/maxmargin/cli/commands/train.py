@@ -1,0 +1,579 @@
+"""``maxmargin train``: from a file with rows to a file with a certified model."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import math
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from maxmargin.cli.codes import DONE, INTERRUPTED, MISSED
+from maxmargin.cli.fitting import (
+    CALIBRATIONS,
+    add_effort,
+    add_problem,
+    check_effort,
+    check_strength,
+    settings_of,
+    strength,
+)
+from maxmargin.cli.options import (
+    STANDARD,
+    add_command,
+    add_common,
+    add_data,
+    add_reading,
+    check_target,
+    file_name,
+    number,
+    reading_settings,
+    whole_number,
+)
+from maxmargin.cli.reading import read_classes
+from maxmargin.cli.search_for_c import add_search, check_search, search
+
+if TYPE_CHECKING:
+    from maxmargin.cli.console import Voice
+    from maxmargin.core.solution import Plan
+    from maxmargin.data import Data
+    from maxmargin.io.tables.parquet import ParquetData
+    from maxmargin.model.model import LinearModel
+    from maxmargin.rows.disk.store import RowStore
+
+
+EXAMPLES = """\
+  maxmargin train a9a.svm                      writes a9a.model
+  maxmargin train cells.csv --label diagnosis  labels in the column of that name
+  maxmargin train a9a.svm --C auto             C by rows left out
+  maxmargin train a9a.svm --loss logistic --C 0.1 --tol 1e-6 -o small.model
+  maxmargin train a9a.svm --calibrate sigmoid  with probabilities for predict
+  maxmargin train a9a.svm --max-time 60        the best model after a minute
+  maxmargin train cells.csv --memory 4GB       rows larger than memory
+  zcat big.gz | maxmargin train - big.model    rows from another program
+"""
+
+
+def add_train(commands: Any) -> None:
+    """Describe the command to the parser."""
+    parser = add_command(
+        commands,
+        "train",
+        help="fit a model to a data file and certify it",
+        description="Fit a linear classifier to a data file and certify it. Whatever is not said is chosen, "
+        "and what was chosen is said. Ctrl-C ends the fit and keeps the best model so far, once there is "
+        "one; before that nothing is written.",
+        examples=EXAMPLES,
+    )
+    add_data(parser)
+    parser.add_argument(
+        "model",
+        metavar="MODEL",
+        type=file_name,
+        nargs="?",
+        help="where to write (DATA's name with .model); - for stdout",
+    )
+    parser.add_argument("-o", "--out", metavar="MODEL", type=file_name, help="the same")
+    problem = parser.add_argument_group("the problem")
+    cost = problem.add_mutually_exclusive_group()
+    cost.add_argument(
+        "-c", "--C", type=strength, help="½‖θ‖² + C Σ loss (1); inf: no regulariser; auto: by rows left out"
+    )
+    cost.add_argument("--lam", type=number, help="the same as λ/2 ‖θ‖² + mean loss, C = 1/(λ n)")
+    add_problem(problem)
+    problem.add_argument(
+        "--calibrate", choices=CALIBRATIONS, help="fit probabilities too, to the scores of left-out rows"
+    )
+    add_search(parser.add_argument_group("how --C auto chooses"))
+    effort = parser.add_argument_group("the effort")
+    add_effort(effort)
+    effort.add_argument(
+        "--memory",
+        metavar="SIZE",
+        type=memory_size,
+        help="hold no more than this, such as 500MB: rows are stored beside DATA once and read from disk",
+    )
+    effort.add_argument("--max-iter", type=whole_number, help="stop after this many iterations of the solver")
+    add_dask(effort)
+    add_reading(parser)
+    add_common(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace, voice: Voice) -> int:
+    """Read, train, report, write."""
+    from maxmargin.cli.described import model_fields
+    from maxmargin.cli.streams import write_model
+    from maxmargin.fit.sources import Given, with_provenance
+
+    target = target_of(arguments, voice)
+    check_target(target, arguments.data)
+    check_settings(arguments)
+    if arguments.memory is not None:
+        return train_stored(arguments, voice, target)
+    if arguments.dask is not None:
+        return train_on_dask(arguments, voice, target)
+    is_search = arguments.C == "auto"
+    data = read_classes(arguments, voice, for_a_fit=is_one_fit(arguments))
+    model, is_missed = search(arguments, data, voice) if is_search else (fit(arguments, data, voice), False)
+    model = with_provenance(model, Given(data.X, data.y, data.sample_weight, data))
+    if model.interrupted:
+        voice.note("interrupted: this is the best model so far")
+    voice.say(certificate_line(model))
+    voice.say(quality_line(model, data))
+    if model.calibration is not None:
+        voice.say(f"calibrated: {model.calibration}")
+    voice.result({**model_fields(model), "training": training_fields(model, data), "out": target})
+    write_model(model, target)
+    if target != STANDARD:
+        voice.wrote(target)
+    if model.interrupted:
+        return INTERRUPTED
+    return max(warn(model, voice), MISSED if is_missed else DONE)
+
+
+def is_one_fit(arguments: argparse.Namespace) -> bool:
+    """Return whether there is one regularised fit to do, and nothing else to do with its rows."""
+    if arguments.C == "auto" or arguments.calibrate is not None:
+        return False
+    return arguments.lam != 0 and (arguments.C is None or math.isfinite(arguments.C))
+
+
+def fit(arguments: argparse.Namespace, data: Data, voice: Voice) -> LinearModel:
+    """Fit at the C that was given."""
+    from maxmargin.fit.train import fit_linear
+
+    return fit_linear(
+        data.X,
+        data.y,
+        sample_weight=data.sample_weight,
+        C=arguments.C,
+        lam=arguments.lam,
+        max_iter=arguments.max_iter,
+        calibrate=arguments.calibrate,
+        verbose=int(voice.shows_progress),
+        announce=lambda plan: voice.say(plan_line(plan, arguments, data)),
+        **settings_of(arguments, data.classes),
+    )
+
+
+def target_of(arguments: argparse.Namespace, voice: Voice) -> Path:
+    """Return where the model goes: one place, and not where the JSON object goes."""
+    from maxmargin.errors import InvalidParameter
+
+    if arguments.model is not None and arguments.out is not None:
+        raise InvalidParameter(f"the model can go to one place: {arguments.model} or --out {arguments.out}")
+    target = arguments.out or arguments.model
+    if target is None:
+        if arguments.data == STANDARD:
+            raise InvalidParameter(
+                "rows from the standard input have no name: say where the model goes, -o MODEL"
+            )
+        return default_target(arguments.data)
+    if target == STANDARD:
+        if voice.json:
+            raise InvalidParameter(
+                "--json and a model (-) cannot both go to the standard output; name a file"
+            )
+        voice.step_aside()
+    if Path(target).suffix.lower() == ".onnx":
+        raise InvalidParameter(f"{target}: train writes models; then maxmargin convert MODEL {target}")
+    return Path(target)
+
+
+def default_target(data: Path) -> Path:
+    """Return the model's file in the current folder: a9a.model for somewhere/a9a.svm.xz."""
+    from maxmargin.io.open import compression_of
+
+    unpacked = Path(data.stem) if compression_of(data) else Path(data.name)
+    return Path(unpacked.stem + ".model")
+
+
+def check_settings(arguments: argparse.Namespace) -> None:
+    """Refuse wrong settings before a large file is read."""
+    check_effort(arguments)
+    if arguments.memory is not None:
+        check_memory(arguments)
+    check_search(arguments)
+    if arguments.C != "auto":
+        check_strength(arguments.C, arguments.lam, arguments.loss)
+
+
+# ---------------------------------------------------------------- what is said
+
+
+def plan_line(plan: Plan, arguments: argparse.Namespace, data: Data | RowStore) -> str:
+    """Say before the fit what will be done."""
+    from maxmargin.presentation.wording import chosen_percent, short
+
+    C = 1.0 if arguments.C is None else arguments.C
+    strength = f"C = {short(C)}"
+    if arguments.lam == 0 or math.isinf(C):
+        strength = "unregularised"
+    elif arguments.lam is not None:
+        strength = f"λ = {short(arguments.lam)} (C = {short(1.0 / (arguments.lam * data.n_rows))})"
+    goal = chosen_percent(arguments.tol)
+    return f"plan: {plan.solver} ({plan.reason}), {arguments.loss} loss, {strength}, to {goal} of the optimum"
+
+
+def certificate_line(model: LinearModel) -> str:
+    """Say what is proved."""
+    from maxmargin.presentation.wording import plural
+
+    several = f" (the worst of {len(model.classes)} classes)" if len(model.certificates) > 1 else ""
+    iterations = plural(sum(model.n_iter), "iteration")
+    assert model.certificate is not None
+    proved = model.certificate.verdict
+    verdict = proved if proved.startswith("no bound") else f"certified {proved}"
+    return f"{verdict}{several} after {iterations}"
+
+
+def quality_line(model: LinearModel, data: Data) -> str:
+    """Say how the model does on its own data."""
+    from maxmargin.presentation.wording import plural
+
+    accuracy = float((model.predict(data.X) == data.y).mean())
+    said = [f"training accuracy {100 * accuracy:.1f} %", width_text(model)]
+    if model.support is not None:
+        on_margin = f" ({int(model.support.n_free[0]):,} on the margin)" if len(model.classes) == 2 else ""
+        said.append(plural(len(model.support.indices), "support vector") + on_margin)
+    return ", ".join(said)
+
+
+def width_text(model: LinearModel) -> str:
+    """Return the margin width, or the range of them for several classes."""
+    widths = model.margin
+    if len(widths) == 1:
+        return f"margin width {widths[0]:.3g}"
+    return f"margin widths {widths.min():.3g} to {widths.max():.3g}"
+
+
+def training_fields(model: LinearModel, data: Data) -> dict[str, Any]:
+    """Return how the model does on its own data, for machines."""
+    errors = int((model.predict(data.X) != data.y).sum())
+    return {"rows": data.n_rows, "errors": errors, "accuracy": 1 - errors / data.n_rows}
+
+
+def warn(model: LinearModel, voice: Voice) -> int:
+    """Say that a goal was missed and what would help, in terms of this command's options."""
+    from maxmargin.core.solution import Status
+    from maxmargin.presentation.wording import chosen_percent
+
+    if model.uncalibrated:
+        voice.warn(model.calibration_warning().replace("max_time", "--max-time"))
+    if model.warning() is None or model.status is None or model.certificate is None:
+        return MISSED if model.uncalibrated else DONE
+    advice = {
+        Status.MAX_ITER: "Scale the columns to similar ranges, lower --C, or allow more by --max-iter.",
+        Status.MAX_TIME: "Raise --max-time.",
+        Status.STALLED: "Scale the columns to similar ranges, or raise --tol.",
+    }.get(model.status, "Train again.")
+    missed = f"not within the {chosen_percent(model.tol)} asked for by --tol"
+    why = model.status.value.replace("max_", "--max-")
+    where = "the model is " if model.certificate.bound > 0 else ""
+    voice.warn(f"{where}{model.certificate.verdict}, {missed}: {why}. {advice}")
+    return MISSED
+
+
+# ------------------------------------------------------------------------------------------------
+# ``maxmargin train --memory``: a fit to rows that are stored on disk once and read from there.
+
+
+def memory_size(text: str) -> int:
+    """Read an amount of memory."""
+    from maxmargin.errors import InvalidParameter
+    from maxmargin.io.memory import parse_memory
+
+    try:
+        return parse_memory(text)
+    except InvalidParameter:
+        raise argparse.ArgumentTypeError(
+            f'expected an amount with its unit, such as 500MB, 1.5GiB or 64M; found "{text}"'
+        ) from None
+
+
+def check_memory(arguments: argparse.Namespace) -> None:
+    """Refuse what does not go with --memory, before a large file is read."""
+    from maxmargin.errors import InvalidParameter
+
+    if arguments.dask is not None:
+        raise InvalidParameter("--memory is for one machine and --dask for a cluster: leave one of them out")
+    without_regulariser = arguments.lam == 0 or (isinstance(arguments.C, float) and math.isinf(arguments.C))
+    for is_asked, what, instead in (
+        (arguments.data == STANDARD, "the standard input", "name a file"),
+        (arguments.C == "auto", "--C auto", "choose C on a part of the rows that fits into memory"),
+        (
+            arguments.calibrate is not None,
+            "--calibrate",
+            "--loss logistic has probabilities of its own, or calibrate on a part of the rows",
+        ),
+        (without_regulariser, "a fit without a regulariser", "give a finite C"),
+    ):
+        if is_asked:
+            raise InvalidParameter(f"--memory does not go with {what}, which takes rows in memory: {instead}")
+
+
+def train_stored(arguments: argparse.Namespace, voice: Voice, target: Path) -> int:
+    """Store the rows, train, report, write."""
+    from maxmargin.cli.described import model_fields
+    from maxmargin.cli.reading import check_classes
+    from maxmargin.cli.streams import write_model
+
+    store = stored_rows(arguments, voice)
+    check_classes(store.classes, arguments.data, has_label=store.source.get("label") is not None)
+    model = fit_stored(arguments, store, voice)
+    if model.interrupted:
+        voice.note("interrupted: this is the best model so far")
+    voice.say(certificate_line(model))
+    n_errors = count_errors(model, store)
+    accuracy = 1 - n_errors / store.n_rows
+    voice.say(f"training accuracy {100 * accuracy:.1f} %, {width_text(model)}")
+    training = {"rows": store.n_rows, "errors": n_errors, "accuracy": accuracy}
+    voice.result({**model_fields(model), "training": training, "out": target})
+    write_model(model, target)
+    if target != STANDARD:
+        voice.wrote(target)
+    return INTERRUPTED if model.interrupted else warn(model, voice)
+
+
+# ---------------------------------------------------------------- rows
+
+
+def stored_rows(arguments: argparse.Namespace, voice: Voice) -> RowStore:
+    """Return the rows: those of a folder that was stored, else of a file; say where they are."""
+    from maxmargin.rows.disk.store import is_row_store, open_store
+
+    source = arguments.data
+    if is_row_store(source):
+        store, is_old = open_store(source), True
+        voice.say(f"read {source}: {store}")
+    else:
+        store, is_old = stored_file(arguments, voice)
+        done = "are in {}, stored before" if is_old else "stored in {}"
+        voice.say(f"rows of {source} {done.format(store.folder)}: {store}")
+    say_columns(store, arguments, voice)
+    where = {"folder": store.folder, "bytes": store.n_bytes, "reused": is_old}
+    voice.result({"data": store_fields(store, source), "stored": where})
+    return store
+
+
+def stored_file(arguments: argparse.Namespace, voice: Voice) -> tuple[RowStore, bool]:
+    """Return the rows of a file, and whether they were stored before."""
+    from maxmargin.fit.memory_plan import check_storing
+    from maxmargin.io.settings import ReadSettings
+    from maxmargin.io.stored_copy import stored_copy
+
+    settings = ReadSettings(**reading_settings(arguments, but=("cache",)), n_jobs=arguments.jobs)
+    place: Any = True if arguments.cache_folder is None else arguments.cache_folder
+    check_storing(arguments.data, place, settings, arguments.memory)
+    elsewhere = "--cache-folder says where else"
+    return stored_copy(arguments.data, settings, place, voice.say, elsewhere)
+
+
+def say_columns(store: RowStore, arguments: argparse.Namespace, voice: Voice) -> None:
+    """Say what was guessed or made of the columns."""
+    from maxmargin.cli.reading import label_guess
+
+    guess = label_guess(store.source.get("label"), arguments.label)
+    if guess:
+        voice.say(guess)
+    if store.encoding is not None:
+        voice.say(f"columns: {store.encoding}")
+
+
+def store_fields(store: RowStore, source: Path) -> dict[str, Any]:
+    """Return the size of stored rows, their classes and where they were found, as of a file that is read."""
+    from maxmargin.cli.described import plain_labels
+
+    counts = class_counts(store)
+    return {
+        "source": source,
+        "rows": store.n_rows,
+        "columns": store.n_columns,
+        "values": store.n_values if store.is_sparse else None,
+        "scheme": store.source.get("scheme"),
+        "label": store.source.get("label"),
+        "classes": [
+            {"label": label, "rows": rows}
+            for label, rows in zip(plain_labels(store.classes), counts, strict=True)
+        ],
+    }
+
+
+def class_counts(store: RowStore) -> list[int]:
+    """Return how many rows each class has."""
+    import numpy as np
+
+    at_once = 1 << 20
+    counts = np.zeros(len(store.classes), dtype=np.int64)
+    for first in range(0, store.n_rows, at_once):
+        piece = store.places(slice(first, first + at_once))
+        counts += np.bincount(piece, minlength=len(counts))
+    return [int(count) for count in counts]
+
+
+# ---------------------------------------------------------------- the fit
+
+
+def fit_stored(arguments: argparse.Namespace, store: RowStore, voice: Voice) -> LinearModel:
+    """Fit at the C that was given, within the memory that was given."""
+    from maxmargin.fit.train import fit_linear
+
+    say_memory(arguments, store, voice)
+    return fit_linear(
+        store,
+        C=arguments.C,
+        lam=arguments.lam,
+        max_iter=arguments.max_iter,
+        verbose=int(voice.shows_progress),
+        announce=lambda plan: voice.say(plan_line(plan, arguments, store)),
+        memory=arguments.memory,
+        **settings_of(arguments, store.classes),
+    )
+
+
+def say_memory(arguments: argparse.Namespace, store: RowStore, voice: Voice) -> None:
+    """Say how the limit is held, or what the least would be."""
+    from maxmargin.fit.stored import memory_plan
+    from maxmargin.rows.cores import resolve_jobs
+
+    threads = resolve_jobs(arguments.jobs)
+    plan = memory_plan(store, arguments.memory, solver=arguments.solver, threads=threads)
+    fewer = "" if plan.threads == threads else f"; {plan.threads} of {threads} threads, to hold it"
+    voice.say(f"memory: {plan}{fewer}")
+    voice.result({"memory": {"limit": plan.limit, "needed": plan.needed, "threads": plan.threads}})
+
+
+def count_errors(model: LinearModel, store: RowStore) -> int:
+    """Return how many rows the model gets wrong, by one pass over them."""
+    from maxmargin.io.batches import stored_batches
+
+    return sum(int((model.predict(X) != y).sum()) for X, y, *_ in stored_batches(store))
+
+
+# ------------------------------------------------------------------------------------------------
+# ``maxmargin train --dask``: a fit to a Parquet data set on the workers of a running Dask cluster.
+
+# Settings of files that are read here; the workers read Parquet and nothing else.
+_NOT_HERE = ("missing", "header", "zero_based", "n_columns", "skip_bad_lines", "cache", "cache_folder")
+
+# What Dask sets levels for when it is imported.
+_LOGGERS = ("distributed", "distributed.client", "distributed.gc", "tornado.application")
+
+
+def add_dask(group: Any) -> None:
+    """Describe the option that names a cluster."""
+    group.add_argument(
+        "--dask",
+        metavar="ADDRESS",
+        help="fit on the workers of this Dask scheduler (tcp://host:8786); DATA is a Parquet file, folder or "
+        "URL as they see it",
+    )
+
+
+def train_on_dask(arguments: argparse.Namespace, voice: Voice, target: Path) -> int:
+    """Connect, train, report, write; nothing is left running on the cluster."""
+    from maxmargin.errors import RowsLost
+    from maxmargin.rows.dask.cluster import connected
+
+    source = source_of(arguments)
+    with connected(arguments.dask) as client:
+        for name in _LOGGERS:
+            logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters is said by this command
+        workers = client.ncores()
+        voice.say(
+            f"connected to {arguments.dask}: workers {len(workers):,}, threads {sum(workers.values()):,}"
+        )
+        try:
+            model = fit_on_dask(arguments, source, client, voice)
+        except RowsLost as error:
+            if error.model is None:
+                raise
+            model = error.model
+            voice.warn(f"{error}".replace("The exception's `model`", "What is written"))
+        on = {"address": arguments.dask, "workers": len(workers), "threads": sum(workers.values())}
+    return tell(model, target, voice, on)
+
+
+def source_of(arguments: argparse.Namespace) -> ParquetData:
+    """Return the data set that is named; refuse what a cluster cannot do, before anything is asked of it."""
+    from maxmargin.errors import InvalidParameter
+    from maxmargin.io.tables.parquet import ParquetData
+
+    if arguments.data == STANDARD:
+        raise InvalidParameter("--dask reads files that all workers see; the standard input (-) is none")
+    if arguments.format not in (None, "parquet"):
+        raise InvalidParameter(f"--dask reads Parquet only; got --format {arguments.format}")
+    for name in _NOT_HERE:
+        if getattr(arguments, name, None):
+            option = name.replace("_", "-")
+            raise InvalidParameter(f"--{option} is for files that are read here, not by --dask")
+    if arguments.C == "auto" or arguments.calibrate is not None:
+        asked = "--C auto" if arguments.C == "auto" else "--calibrate"
+        raise InvalidParameter(f"{asked} leaves rows out one by one and takes rows in memory, not --dask")
+    if arguments.class_weight not in (None, "balanced"):
+        raise InvalidParameter("with --dask, --class-weight takes balanced; --weight names weights of rows")
+    return ParquetData(
+        url_of(arguments.data),
+        label=arguments.label,
+        weight=arguments.weight,
+        drop=arguments.drop or (),
+        categories=arguments.categories or (),
+    )
+
+
+def url_of(path: Path) -> str:
+    """Return a path as it was written: paths of this system have no ``//`` inside."""
+    return re.sub(r"^([a-z][a-z0-9+.-]+):/(?!/)", r"\1://", str(path)).replace("file://", "file:///")
+
+
+def fit_on_dask(arguments: argparse.Namespace, source: ParquetData, client: Any, voice: Voice) -> LinearModel:
+    """Fit at the C that was given."""
+    import numpy as np
+
+    from maxmargin.cli.fitting import settings_of
+    from maxmargin.fit.train import fit_linear
+
+    return fit_linear(
+        source,
+        C=arguments.C,
+        lam=arguments.lam,
+        max_iter=arguments.max_iter,
+        verbose=int(voice.shows_progress),
+        announce=lambda plan: voice.say(plan_on_dask(plan, arguments)),
+        client=client,
+        **settings_of(arguments, np.zeros(0)),
+    )
+
+
+def plan_on_dask(plan: Plan, arguments: argparse.Namespace) -> str:
+    """Say before the fit what will be done."""
+    from maxmargin.presentation.wording import chosen_percent, short
+
+    strength = f"C = {short(1.0 if arguments.C is None else arguments.C)}"
+    if arguments.lam == 0 or (arguments.C is not None and math.isinf(arguments.C)):
+        strength = "unregularised"
+    elif arguments.lam is not None:
+        strength = f"λ = {short(arguments.lam)}"
+    goal = chosen_percent(arguments.tol)
+    return f"plan: {plan}, {strength}, to {goal} of the optimum"
+
+
+def tell(model: LinearModel, target: Path, voice: Voice, on: dict[str, Any]) -> int:
+    """Say what came out, and write it."""
+    from maxmargin.cli.described import model_fields
+    from maxmargin.cli.streams import write_model
+    from maxmargin.core.solution import Status
+
+    if model.interrupted:
+        voice.note("interrupted: this is the best model so far")
+    voice.say(certificate_line(model))
+    voice.say(width_text(model))
+    voice.result({**model_fields(model), "dask": on, "out": target})
+    write_model(model, target)
+    if target != STANDARD:
+        voice.wrote(target)
+    if model.interrupted:
+        return INTERRUPTED
+    return MISSED if Status.LOST in model.statuses else warn(model, voice)

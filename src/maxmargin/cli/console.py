@@ -1,0 +1,187 @@
+"""Who hears what: sentences for people, one JSON object for machines, data for the next program."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from pathlib import PurePath
+from typing import Any, TextIO
+
+from maxmargin.presentation.wording import printable
+
+__all__ = ["Voice", "aligned", "discard", "plain", "separated"]
+
+
+class Voice:
+    """What a command says, and where.
+
+    Sentences go to the standard output, or to the standard error where the standard output carries something
+    else: the JSON object of ``--json``, or data for the next program (`step_aside`). Warnings and errors
+    always go to the standard error, and into the JSON object as well. Control characters in labels and names
+    are shown, not obeyed.
+
+    Parameters
+    ----------
+    quiet : bool
+        Say nothing but warnings and errors.
+    json : bool
+        End with one JSON object on the standard output, also where the command fails.
+    command : str
+        The name that the object carries.
+    """
+
+    def __init__(self, quiet: bool = False, json: bool = False, command: str = "") -> None:
+        self.quiet = quiet
+        self.json = json
+        self.command = command
+        self.warnings: list[str] = []
+        self.written: list[str] = []
+        self._is_aside = json
+        self._is_finished = False
+        self._found: dict[str, Any] = {}
+
+    @property
+    def shows_progress(self) -> bool:
+        """Whether somebody sits at a terminal and wants to watch."""
+        return not self.quiet and sys.stderr.isatty()
+
+    def step_aside(self) -> None:
+        """Leave the standard output to data."""
+        self._is_aside = True
+
+    def say(self, line: str = "") -> None:
+        """Say a line at once, also where a log or another program is listening."""
+        if not self.quiet:
+            self.answer(line)
+
+    def wrote(self, path: PurePath) -> None:
+        """Say that a file was written, and keep it in mind should the output fail later."""
+        self.written.append(str(path))
+        self.say(f"wrote {path}")
+
+    def answer(self, line: str) -> None:
+        """Say what was asked for, which even a quiet command does."""
+        if self._is_aside:
+            self.note(line)
+        else:
+            print(printable(line, but="\t"), flush=True)
+
+    def note(self, line: str) -> None:
+        """Say on the standard error what even a quiet command has to say; nobody may be there to hear it."""
+        try:
+            print(printable(line), file=sys.stderr, flush=True)
+        except OSError:
+            discard(sys.stderr)
+
+    def warn(self, message: str) -> None:
+        """Say that something is not as it should be."""
+        told = " ".join(message.split())
+        self.warnings.append(told)
+        self.note(f"maxmargin: warning: {told}")
+
+    def refuse(self, message: str, error: BaseException | None = None) -> None:
+        """Say on one line why nothing was done."""
+        told = " ".join(message.split())
+        self.note(f"maxmargin: error: {told}")
+        self._found = {"error": error_fields(told, error)}
+
+    def break_off(self, message: str, error: BaseException) -> None:
+        """Say, below the ^C that a terminal shows, that the command was interrupted."""
+        self.note("")
+        self.note(f"maxmargin: {message}")
+        self._found = {"error": error_fields(message, error)}
+
+    def result(self, found: Mapping[str, Any]) -> None:
+        """Keep what was found for the JSON object; later keys are added to earlier ones."""
+        self._found.update(found)
+
+    def finish(self, code: int) -> None:
+        """Print the JSON object, where it is wanted and has not been printed."""
+        if self.json and not self._is_finished:
+            self._is_finished = True
+            found = {"command": self.command, "exit_code": code, **self._found, "warnings": self.warnings}
+            print(json.dumps(plain(found), ensure_ascii=False, allow_nan=False), flush=True)
+
+
+def discard(stream: TextIO) -> None:
+    """Send what is left for a stream nowhere, so that Python does not complain about it on its way out."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def error_fields(message: str, error: BaseException | None) -> dict[str, Any]:
+    """Return what a machine is told of an error: its kind, its sentence and, for a file, the place."""
+    place = {name: getattr(error, name, None) for name in ("path", "line", "column")}
+    kind = "Usage" if error is None else type(error).__name__
+    return {"kind": kind, "message": message, **place}
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: NumPy's numbers as numbers, arrays as lists, NaN and ±inf as null.
+
+    Examples
+    --------
+    >>> plain({"gap": float("inf"), "out": PurePath("a.model"), "counts": (1, 2)})
+    {'gap': None, 'out': 'a.model', 'counts': [1, 2]}
+    """
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, Enum):
+        return value.name.lower()
+    if isinstance(value, PurePath):
+        return str(value)
+    return [plain(item) for item in value]
+
+
+# ------------------------------------------------------------------------------------------------
+# Tables in a terminal, and the same for the next program.
+
+
+def aligned(heading: Sequence[str], rows: Sequence[Sequence[str]], *, indent: str = "  ") -> list[str]:
+    """Return lines with the first column to the left and the others to the right.
+
+    Examples
+    --------
+    >>> for line in aligned(["C", "errors"], [["0.1", "12"], ["10", "7"]]):
+    ...     print(line)
+      C    errors
+      0.1      12
+      10        7
+    """
+    table = [[printable(cell) for cell in row] for row in (heading, *rows)]
+    widths = [max(len(row[k]) for row in table) for k in range(len(heading))]
+    lines = []
+    for row in table:
+        cells = [row[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        lines.append(f"{indent}{'  '.join(cells)}".rstrip())
+    return lines
+
+
+def separated(heading: Sequence[str], rows: Iterable[Sequence[Any]], separator: str = "\t") -> Iterator[str]:
+    r"""Yield a table as text with tabs, or commas, between its fields, numbers with all their digits.
+
+    Examples
+    --------
+    >>> list(separated(["C", "errors"], [[0.1, 12]]))
+    ['C\terrors\n', '0.1\t12\n']
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=separator, lineterminator="\n")
+    for row in itertools.chain([heading], rows):
+        writer.writerow(row)
+        yield text.getvalue()
+        text.seek(0)
+        text.truncate()

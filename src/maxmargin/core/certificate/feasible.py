@@ -1,0 +1,106 @@
+"""The nearest dual point that obeys the constraints: 0 ≤ α ≤ its largest value, and Σ sα = 0 if b is free."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import maxmargin._core as _core
+from maxmargin._core import Block, DualBalance, StopToken
+from maxmargin.core.problem import Problem
+from maxmargin.rows.base import RowVector
+
+__all__ = ["make_feasible"]
+
+
+_ROUNDS = 3  # each leaves only the rounding error of the sum before it
+
+
+def make_feasible(problem: Problem, alpha: RowVector) -> RowVector:
+    """Return a feasible copy of α; numbers that are not finite become 0."""
+    rows, sign, cost = problem.rows, problem.sign, problem.cost
+    feasible = rows.zeros()
+    sums = rows.reduce(_clamp_of(problem), alpha, sign, cost, feasible)
+    if problem.offset.kind == "free":
+        for _ in range(_ROUNDS):
+            if sums.positive == sums.negative:
+                break
+            sums = rows.reduce(_correction_of(problem, sums), feasible, sign, cost)
+    return feasible
+
+
+@dataclass(frozen=True)
+class _Balance:
+    """Sums over a range of blocks: of the duals of each sign, and how far inside their bounds they are."""
+
+    positive: float
+    negative: float
+    room: float
+
+    @classmethod
+    def of(cls, sums: DualBalance) -> _Balance:
+        return cls(sums.positive, sums.negative, sums.room)
+
+    def joined(self, other: _Balance) -> _Balance:
+        return _Balance(
+            self.positive + other.positive, self.negative + other.negative, self.room + other.room
+        )
+
+
+@dataclass(frozen=True)
+class _Clamp:
+    bounded: bool
+    reach: float
+
+    writes = (3,)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Balance:
+        given, sign, cost, feasible = pieces
+        alpha = np.ascontiguousarray(given, dtype=np.float64)  # anybody's numbers may be asked about
+        return _Balance.of(_core.clamp_dual(alpha, sign, cost, self.bounded, self.reach, feasible))
+
+    def merge(self, first: _Balance, second: _Balance) -> _Balance:
+        return first.joined(second)
+
+
+def _clamp_of(problem: Problem) -> _Clamp:
+    """Return the kernel that knows what no optimal α exceeds.
+
+    Where α has no upper bound, as for the squared hinge, a row costs α²/(4c) at the optimum, and all rows
+    together no more than at w = 0. Without that, sums over wild numbers would overflow.
+    """
+    bounded = problem.dual.bounded
+    return _Clamp(bounded, 0.0 if bounded else 2.0 * math.sqrt(problem.class_costs.total))
+
+
+@dataclass(frozen=True)
+class _Correct:
+    bounded: bool
+    share: float = 0.0
+    factors: tuple[float, float] = (1.0, 1.0)
+
+    writes = (0,)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Balance:
+        alpha, sign, cost = pieces
+        return _Balance.of(_core.correct_dual(alpha, sign, cost, self.bounded, self.share, self.factors))
+
+    def merge(self, first: _Balance, second: _Balance) -> _Balance:
+        return first.joined(second)
+
+
+def _correction_of(problem: Problem, sums: _Balance) -> _Correct:
+    """Return what removes Σ sα: rows between their bounds share it, or else the heavier class shrinks."""
+    bounded = problem.dual.bounded
+    excess = sums.positive - sums.negative
+    if bounded and sums.room > 2.0 * abs(excess):
+        # u = min(α, c − α) keeps every row inside its bounds because |excess| < Σ u.
+        return _Correct(bounded, share=excess / sums.room)
+    factor = 1.0 - abs(excess) / max(sums.positive, sums.negative)
+    return _Correct(bounded, factors=(factor, 1.0) if excess > 0 else (1.0, factor))

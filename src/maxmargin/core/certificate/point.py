@@ -1,0 +1,56 @@
+"""What an examination hands back: a certificate, and the points that it is about."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from maxmargin.core.certificate.record import Certificate
+from maxmargin.core.problem import Problem
+from maxmargin.losses.table import LOSSES
+from maxmargin.rows.base import Array, RowVector
+
+__all__ = ["Examination", "certificate_of", "value_at_zero"]
+
+
+@dataclass(frozen=True, eq=False)
+class Examination:
+    """A certificate and the points it is about, ready to be kept.
+
+    Attributes
+    ----------
+    w, b, interval : the weights, the offset, and all offsets that are best for these weights
+    alpha : the feasible dual point that gives the bound
+        Where ρ = 0 there is none: cost times mistake probability.
+    scores : z = x·w for each row
+    certificate : Certificate
+    least_agreement : float
+        Of the rows that cost anything, where the certificate needed more than double precision; else NaN.
+    """
+
+    w: Array
+    b: float
+    interval: tuple[float, float]
+    alpha: RowVector
+    scores: RowVector
+    certificate: Certificate
+    least_agreement: float = math.nan
+
+
+def certificate_of(kind: str, objective: float, bound: float, rounding: float = 0.0) -> Certificate:
+    """Return the certificate of an objective and a bound that hold whatever rounding did.
+
+    Numbers that are none prove nothing; 0 bounds every objective from below.
+    """
+    if math.isnan(objective):
+        objective = math.inf
+    bound = bound if 0.0 < bound < math.inf else 0.0
+    return Certificate(kind, objective, min(bound, objective), rounding)
+
+
+def value_at_zero(problem: Problem) -> float:
+    """Return the objective at w = 0 with its best offset: what doing nothing costs."""
+    costs = problem.class_costs
+    if problem.offset.kind != "free":
+        return costs.total * float(LOSSES[problem.loss].value(0.0))
+    return problem.dual.value_at_zero(costs.positive, costs.negative)

@@ -1,0 +1,1 @@
+"""Arithmetic without rounding errors: fractions, whole numbers, linear systems and small programs."""

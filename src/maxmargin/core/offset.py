@@ -1,0 +1,373 @@
+"""The best offset for given scores: an interval for the hinge, found exactly; else one point."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import maxmargin._core as _core
+from maxmargin._core import Block, StopToken
+from maxmargin.core.problem import Problem
+from maxmargin.rows.base import Array, RowVector
+
+__all__ = ["best_offset", "chosen_from", "draw_sample", "hinge_interval"]
+
+
+_ROUNDING = 1e-14  # relative: the root is known no better
+_MANY_ROWS = 100_000  # from so many on a sample pays for itself
+
+_Derivatives = Callable[[float], tuple[float, float]]  # from b to slope and curvature
+
+
+def best_offset(
+    problem: Problem, z: RowVector, near: float | None = None, largest_score: float | None = None
+) -> tuple[float, float]:
+    """Return all offsets that minimise the objective when the scores are z.
+
+    A missing class makes one end infinite (S37 of the lecture notes' reading: with + examples alone
+    every b ≥ 1 − min z is best); no rows at all, both. To begin `near` it, and to know the largest |z| of
+    rows that cost anything, saves passes.
+    """
+    if problem.offset.kind == "none":
+        return 0.0, 0.0
+    costs = problem.class_costs
+    if problem.offset.kind == "free" and (costs.positive == 0 or costs.negative == 0):
+        return _one_class(problem, z)
+    if problem.offset.kind == "free" and problem.loss == "hinge":
+        return hinge_interval(problem, z)
+    point = _stationary_offset(problem, z, near, largest_score)
+    return point, point
+
+
+def chosen_from(interval: tuple[float, float]) -> float:
+    """Return the midpoint of an interval; its finite end when the other is infinite; 0 of all numbers."""
+    low, high = interval
+    if math.isinf(low) and math.isinf(high):
+        return 0.0 if low < high else low
+    if math.isinf(low):
+        return high
+    if math.isinf(high):
+        return low
+    return low + 0.5 * (high - low)
+
+
+def _one_class(problem: Problem, z: RowVector) -> tuple[float, float]:
+    costs = problem.class_costs
+    if costs.total == 0:
+        return -math.inf, math.inf
+    rest = problem.dual.rests_at  # infinite where the loss falls for ever: then so is the best offset
+    least, most = problem.rows.reduce(_Range(), z, problem.cost)
+    return (rest - least, math.inf) if costs.positive > 0 else (-math.inf, -rest - most)
+
+
+@dataclass(frozen=True)
+class _Range:
+    """The smallest and the largest score of rows that cost anything."""
+
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> tuple[float, float]:
+        z, cost = pieces
+        live = cost > 0
+        return float(z.min(initial=math.inf, where=live)), float(z.max(initial=-math.inf, where=live))
+
+    def merge(self, first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
+        return min(first[0], second[0]), max(first[1], second[1])
+
+
+@dataclass(frozen=True)
+class _OffsetSlope:
+    loss: str
+    b: float
+
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> tuple[float, float]:
+        z, sign, cost = pieces
+        slope, curvature = _core.offset_derivatives(self.loss, z, sign, cost, self.b)
+        return slope, curvature
+
+    def merge(self, first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
+        return first[0] + second[0], first[1] + second[1]
+
+
+@dataclass(frozen=True)
+class _LargestScore:
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> float:
+        z, cost = pieces
+        return _core.largest_score(z, cost)
+
+    def merge(self, first: float, second: float) -> float:
+        return max(first, second)
+
+
+def _stationary_offset(
+    problem: Problem, z: RowVector, near: float | None, largest_score: float | None
+) -> float:
+    """Return the root of the objective's slope in b; a sample says where to begin when rows are many."""
+    square = problem.offset.square
+
+    def with_penalty(slope: float, curvature: float, b: float) -> tuple[float, float]:
+        return (slope + b / square, curvature + 1.0 / square) if square > 0 else (slope, curvature)
+
+    def of_all(b: float) -> tuple[float, float]:
+        kernel = _OffsetSlope(problem.loss, b)
+        return with_penalty(*problem.rows.reduce(kernel, z, problem.sign, problem.cost), b)
+
+    if largest_score is None:
+        largest_score = problem.rows.reduce(_LargestScore(), z, problem.cost)
+    bracket = _bracket(problem, largest_score)
+    start = min(max(near or 0.0, bracket[0]), bracket[1])
+    if near is None and problem.rows.n_rows > _MANY_ROWS:
+        sample = draw_sample(problem, z)
+
+        def of_sample(b: float) -> tuple[float, float]:
+            slope, curvature = _core.offset_derivatives(problem.loss, sample.z, sample.sign, sample.cost, b)
+            return with_penalty(slope, curvature, b)
+
+        if abs(int(sample.sign.sum())) < sample.sign.size:  # both classes are there
+            start = _root(of_sample, bracket, start, 1e-3)
+    # Where the curvature changes no faster than itself, as for the logistic loss, the step after a small one
+    # is of the size of its square.
+    return _root(of_all, bracket, start, 1e-8 if problem.dual.quadratic is None else 0.0)
+
+
+def _root(derivatives: _Derivatives, bracket: tuple[float, float], b: float, small: float) -> float:
+    """Find where a slope that only rises is 0, by Newton's method inside a shrinking bracket.
+
+    A step is taken if it stays inside and is at most half of the last but one; otherwise the bracket is
+    halved, so that the iteration cannot go round in a circle. It ends with a step that is `small`, or that
+    rounding makes just as well.
+    """
+    low, high = bracket
+    last = last_but_one = high - low
+    for _ in range(200):
+        slope, curvature = derivatives(b)
+        if slope > 0:
+            high = b
+        else:
+            low = b
+        step = -slope / curvature if curvature > 0 else math.copysign(math.inf, -slope)
+        if slope == 0 or abs(step) <= max(small, _ROUNDING * max(1.0, abs(b))):
+            return b + step if slope != 0 else b
+        following = b + step
+        if not (low < following < high and abs(step) <= 0.5 * last_but_one):
+            following = low + 0.5 * (high - low)
+            if not low < following < high:
+                return following
+        last_but_one, last = last, abs(following - b)
+        b = following
+    return b
+
+
+def _bracket(problem: Problem, largest_score: float) -> tuple[float, float]:
+    """Return a range that certainly holds the best offset.
+
+    Without penalty it is the certificate's bound on |b*|; a penalty only pulls the offset towards 0.
+    """
+    costs, form = problem.class_costs, problem.dual
+    reach = largest_score + 1.0
+    if costs.positive > 0 and costs.negative > 0:
+        reach += form.offset_reach(costs.positive, costs.negative)
+    elif math.isinf(form.rests_at):  # one class alone pushes for ever; only the penalty holds it
+        reach += problem.offset.square * costs.total
+    return -reach, reach
+
+
+# ------------------------------------------------------------------------------------------------
+# The offsets that are best for the hinge, by counting passes over stored scores.
+#
+# Every row has a breakpoint s − z; the interval lies where their running cost reaches that of the positive
+# class (the core's `hinge_offset.hpp` has the argument). A sample of rows says about where that is. One
+# pass then adds up the cost below a window around it and gathers the few breakpoints inside, among which
+# the exact answer is selected. If the sample misled, the window is widened, in the end to all numbers: the
+# answer never depends on the sample. A window that holds more breakpoints than should be gathered is
+# halved first, by passes that add up the cost below its middle.
+
+_FEW_ROWS = 20_000  # of so few all breakpoints are gathered: selecting takes less than finding a window
+_DEVIATIONS = (3.0, 12.0)  # half the width of the windows, in standard deviations of the sample
+_MOST_POINTS = 1_000_000  # breakpoints to gather
+
+
+def hinge_interval(problem: Problem, z: RowVector) -> tuple[float, float]:
+    """Return all free offsets that minimise the total hinge loss when the scores are z."""
+    costs = problem.class_costs
+    tie = problem.rows.n_rows * 2.0**-52 * costs.total
+    target = costs.positive
+    if target <= tie:
+        first = problem.rows.reduce(_Gather(-math.inf, -math.inf), z, problem.sign, problem.cost)
+        return -math.inf, first.next
+    for low, high, holds in _windows(problem, z, target / costs.total):
+        window = low, high
+        if holds * problem.rows.n_rows > _MOST_POINTS:
+            window = _narrowed(problem, z, window, target - tie)
+        found = problem.rows.reduce(_Gather(*window), z, problem.sign, problem.cost)
+        crosses_above = found.below == 0 or found.below < target - tie
+        crosses_before_the_end = found.below + found.within >= target - tie
+        if crosses_above and crosses_before_the_end:
+            break
+    ends = np.array([[window[0], found.at_low], [window[1], found.at_high]])
+    points = np.concatenate([*found.points, ends[ends[:, 1] > 0]])
+    low, high = _core.select_offset(points, found.below, found.next, target, tie)
+    return low, high
+
+
+def _windows(problem: Problem, z: RowVector, share: float) -> Iterator[tuple[float, float, float]]:
+    """Yield ever wider ranges for the breakpoint below which lies that share of the cost.
+
+    With each comes about which share of all breakpoints it holds.
+    """
+    if problem.rows.n_rows > _FEW_ROWS:
+        sample = draw_sample(problem, z)
+        if sample.cost.size > 0:
+            breakpoints = sample.sign - sample.z
+            order = np.argsort(breakpoints, kind="stable")
+            running = np.cumsum(sample.cost[order]) / sample.cost.sum()
+            for deviations in _DEVIATIONS:
+                spread = deviations * sample.deviation(share)
+                yield (
+                    _quantile(breakpoints, order, running, share - spread),
+                    _quantile(breakpoints, order, running, share + spread),
+                    2.0 * spread,
+                )
+    yield -math.inf, math.inf, 1.0
+
+
+def _narrowed(
+    problem: Problem, z: RowVector, window: tuple[float, float], target: float
+) -> tuple[float, float]:
+    """Return a part of the window with few breakpoints, among them the one at which `target` is reached.
+
+    Where it is not in the window at all, the part lies at the end that is nearer.
+    """
+    rows, vectors, (low, high) = problem.rows, (z, problem.sign, problem.cost), window
+    while rows.reduce(_CountInside(low, high), *vectors) > _MOST_POINTS:
+        middle = _between(low, high)
+        if not low < middle < high:
+            break
+        if rows.reduce(_Gather(middle, middle), *vectors).below < target:
+            low = middle
+        else:
+            high = middle
+    return low, high
+
+
+def _between(low: float, high: float) -> float:
+    """Return a number with as many floating-point numbers above it, up to `high`, as below it."""
+
+    def place(x: float) -> int:
+        (bits,) = struct.unpack("<q", struct.pack("<d", x))
+        return int(bits) if bits >= 0 else -(bits & (2**63 - 1))
+
+    middle = (place(low) + place(high)) // 2
+    bits = middle if middle >= 0 else -middle | 2**63
+    return float(struct.unpack("<d", struct.pack("<Q", bits))[0])
+
+
+def _quantile(values: Array, order: NDArray[np.intp], running: Array, share: float) -> float:
+    """Return the value at which the running share reaches `share`; infinite beyond both ends."""
+    if share <= 0:
+        return -math.inf
+    place = int(np.searchsorted(running, share))
+    return float(values[order[place]]) if place < order.size else math.inf
+
+
+@dataclass(frozen=True)
+class _CountInside:
+    low: float
+    high: float
+
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> int:
+        z, sign, cost = pieces
+        breakpoint = sign - z
+        return int(np.count_nonzero((cost > 0) & (breakpoint > self.low) & (breakpoint < self.high)))
+
+    def merge(self, first: int, second: int) -> int:
+        return first + second
+
+
+@dataclass(frozen=True, eq=False)
+class _Window:
+    """Costs below, at the ends of and inside a window, the next breakpoint above it, and those inside."""
+
+    below: float
+    at_low: float
+    at_high: float
+    inside: float
+    next: float
+    points: list[Array]
+
+    @property
+    def within(self) -> float:
+        return self.at_low + self.inside + self.at_high
+
+
+@dataclass(frozen=True)
+class _Gather:
+    low: float
+    high: float
+
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Window:
+        z, sign, cost = pieces
+        below, at_low, at_high, inside, following, points = _core.breakpoints_between(
+            z, sign, cost, self.low, self.high
+        )
+        return _Window(below, at_low, at_high, inside, following, [points])
+
+    def merge(self, first: _Window, second: _Window) -> _Window:
+        return _Window(
+            first.below + second.below,
+            first.at_low + second.at_low,
+            first.at_high + second.at_high,
+            first.inside + second.inside,
+            min(first.next, second.next),
+            first.points + second.points,
+        )
+
+
+# ------------------------------------------------------------------------------------------------
+# A few rows that stand for all of them, to guess where an answer lies before it is computed exactly.
+
+_SHARE, _LARGEST = 64, 16_384  # one row in so many, and no more than that
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Scores, signs and costs of some rows; costs add up to that of all rows."""
+
+    z: Array
+    sign: NDArray[np.int8]
+    cost: Array
+
+    def deviation(self, share: float) -> float:
+        """Return about how far the sample's share of cost below a point is off, with one row to spare."""
+        squares = float(np.einsum("i,i->", self.cost, self.cost))
+        rows = float(self.cost.sum()) ** 2 / squares  # so many of equal cost would say as much
+        return math.sqrt(max(share * (1.0 - share), 1.0 / rows) / rows) + 1.0 / rows
+
+
+def draw_sample(problem: Problem, z: RowVector) -> Sample:
+    """Take one row at a random place of each of equally long stretches: the same ones every time."""
+    rows, n_rows = problem.rows, problem.rows.n_rows
+    count = min(max(n_rows // _SHARE, 1), _LARGEST)
+    place = np.random.default_rng(0).random(count)
+    chosen = ((np.arange(count) + place) * (n_rows / count)).astype(np.intp)
+    np.minimum(chosen, n_rows - 1, out=chosen)
+    sign, cost, scores = rows.take(chosen, problem.sign, problem.cost, z)
+    live = (cost > 0) & np.isfinite(scores)
+    cost = cost[live]
+    return Sample(
+        scores[live], sign[live], cost * (problem.class_costs.total / max(float(cost.sum()), 1e-300))
+    )

@@ -1,0 +1,1 @@
+"""Fits to rows in memory, on disk or on a cluster."""

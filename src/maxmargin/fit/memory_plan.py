@@ -1,0 +1,107 @@
+"""What a fit to rows on disk holds in memory, and how to hold a limit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from maxmargin.errors import InvalidParameter
+from maxmargin.io.memory import held_memory, memory_text
+from maxmargin.io.settings import ReadSettings
+from maxmargin.io.stored_copy import stored_path
+from maxmargin.presentation.wording import plural
+from maxmargin.rows.disk.store import RowStore, is_row_store
+from maxmargin.rows.memory import block_size
+
+__all__ = ["MemoryPlan", "check_storing", "plan_memory"]
+
+
+BESIDES = 16 << 20  # bytes for whatever is not counted
+STORING = 48 << 20  # bytes that storing takes: a few batches
+SAMPLE_VALUES = 4_000_000  # of the sample that large problems begin with
+VECTORS = 10  # of which a pass holds pieces
+DESCENT_VECTORS = 12  # of 8 bytes a row, that descent keeps
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """How a limit is held.
+
+    Attributes
+    ----------
+    limit, needed : int
+        Bytes: what may be held, and about what will be.
+    threads : int
+        How many blocks are read at once.
+    by_descent : bool
+        Whether a few numbers for each row are in memory, as descent wants them; else they are on disk.
+    condensed_bytes : int
+        What condensed copies of the rows may take.
+    has_room_for_system : bool
+        Whether a method may be chosen that solves a system as large as the rows are wide.
+    """
+
+    limit: int
+    needed: int
+    threads: int
+    by_descent: bool
+    condensed_bytes: int
+    has_room_for_system: bool
+
+    def __str__(self) -> str:
+        where = "in memory" if self.by_descent else "on disk"
+        return f"at most {memory_text(self.limit)}, with the numbers beside the rows {where}"
+
+
+def plan_memory(
+    store: RowStore, limit: int, held: int, *, threads: int, ways: tuple[bool, ...]
+) -> MemoryPlan:
+    """Return how to hold the limit, or say what the least is.
+
+    Parameters
+    ----------
+    store : RowStore
+        The rows.
+    limit, held : int
+        Bytes: what this process may hold, and what it holds already.
+    threads : int
+        The most threads.
+    ways : tuple of bool
+        Ways to fit, the best first: whether it is by descent.
+    """
+    for by_descent in ways:
+        for fewer in range(threads, 0, -1):
+            needed = held + fit_bytes(store, fewer, by_descent)
+            if needed <= limit:
+                is_roomy = not by_descent or needed + fit_bytes(store, fewer, by_descent=False) <= limit
+                return MemoryPlan(limit, needed, fewer, by_descent, limit - needed, is_roomy)
+    least = held + min(fit_bytes(store, 1, by_descent) for by_descent in ways)
+    raise InvalidParameter(
+        f"memory={memory_text(limit)} is too little for {plural(store.n_rows, 'row')} of "
+        f"{plural(store.n_columns, 'column')} on disk: a fit holds {memory_text(least)} at least, "
+        f"{memory_text(held)} of which the program itself"
+    )
+
+
+def check_storing(path: Path, place: Any, settings: ReadSettings, limit: int | None) -> None:
+    """Refuse a limit within which the rows of a file cannot even be stored, unless they are."""
+    held = held_memory()
+    if limit is None or held + STORING <= limit or is_row_store(stored_path(path, place, settings)):
+        return
+    raise InvalidParameter(
+        f"memory={memory_text(limit)} is too little: storing rows takes {memory_text(held + STORING)}, "
+        f"{memory_text(held)} of which the program itself"
+    )
+
+
+def fit_bytes(store: RowStore, threads: int, by_descent: bool) -> int:
+    """Return about how many bytes a fit takes beyond the program."""
+    if by_descent:
+        return BESIDES + 8 * (DESCENT_VECTORS * store.n_rows + 10 * store.n_columns)
+    system = 8 * (store.n_columns + 1) ** 2
+    itemsize = store.arrays["values" if store.is_sparse else "X"].dtype.itemsize
+    per_value = itemsize + (8 if store.is_sparse else 0)
+    sample = int(1.5 * per_value * min(SAMPLE_VALUES, store.n_values))
+    block = block_size(store.n_rows, store.n_columns, store.n_values)
+    return BESIDES + system * (2 + 2 * threads) + sample + 8 * VECTORS * threads * min(block, store.n_rows)

@@ -1,0 +1,178 @@
+"""What a fit takes in place of X and y: a file, a data set, rows on disk or on a cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from maxmargin.data import Data
+from maxmargin.errors import InvalidInput, InvalidParameter
+from maxmargin.io.batches import is_batches
+from maxmargin.io.tables.parquet import ParquetData
+from maxmargin.model.model import LinearModel
+from maxmargin.rows.disk.store import RowStore, is_row_store, open_store
+
+if TYPE_CHECKING:
+    from maxmargin.rows.dask.blocks import DaskBlocks
+
+__all__ = ["Given", "given", "is_source", "refuse_batches", "with_provenance"]
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """Rows, labels and weights as a user hands them in; `data` is what a reader knew besides."""
+
+    X: Any
+    y: Any
+    sample_weight: Any
+    data: Data | None = None
+
+
+def is_source(X: Any) -> bool:
+    """Whether X is no table itself but says where one is."""
+    return isinstance(X, str | os.PathLike | Data | RowStore | ParquetData) or are_paths(X) or _is_dask(X)
+
+
+def _is_dask(X: Any) -> bool:
+    """Whether X is a Dask collection, found out without importing Dask."""
+    return hasattr(X, "__dask_graph__") and type(X).__module__.split(".")[0] == "dask"
+
+
+def given(
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    client: Any = None,
+    *,
+    memory: int | None = None,
+    say: Callable[[str], Any] = lambda line: None,
+) -> Given | RowStore | DaskBlocks | ParquetData:
+    """Return what there is to fit to.
+
+    Parameters
+    ----------
+    X : table of numbers, path, Data, RowStore, ParquetData or Dask collection
+    y, sample_weight
+        Labels and weights for a table or a Dask array, names of columns for a Dask data frame, or paths with
+        a client; other sources have their own.
+    client : distributed.Client, optional
+        For rows on a cluster only: paths are those of a Parquet data set then.
+    memory : int, optional
+        How many bytes a fit may hold: then a file's rows are stored on disk. Without it they are where they
+        would not fit into memory.
+    say : callable
+        Is told what is done about a large file.
+    """
+    if client is not None and (isinstance(X, str | os.PathLike) or are_paths(X)):
+        return parquet_source(X, y, sample_weight)
+    if client is not None and not (_is_dask(X) or isinstance(X, ParquetData)):
+        raise InvalidParameter(
+            f"client is for rows on a Dask cluster, and X is a {type(X).__name__}; leave it out"
+        )
+    if _is_dask(X):
+        from maxmargin.rows.dask.blocks import dask_blocks
+
+        return dask_blocks(X, y, sample_weight)
+    if not is_source(X):
+        refuse_batches(X, y)
+        return Given(X, y, sample_weight)
+    if are_paths(X):
+        refuse_paths(X)
+    for name, value in (("y", y), ("sample_weight", sample_weight)):
+        if value is not None:
+            raise InvalidParameter(f"{name} comes with the rows of a {type(X).__name__}; leave it out")
+    if isinstance(X, ParquetData):
+        return X
+    if isinstance(X, RowStore):
+        return _as_written(X)
+    if not isinstance(X, Data):
+        return _as_written(open_store(X)) if is_row_store(X) else _from_file(Path(X), memory, say)
+    return Given(X.X, X.y, X.sample_weight, X)
+
+
+def _as_written(store: RowStore) -> RowStore:
+    """Return the rows; where somebody may have written to the files, their checksums are compared first."""
+    if not store.has_its_times():
+        store.check()
+    return store
+
+
+def _from_file(path: Path, memory: int | None, say: Callable[[str], Any]) -> Given | RowStore:
+    """Read a file, or store its rows on disk where they are more than memory holds."""
+    from maxmargin.io.load import load_data
+    from maxmargin.io.memory import available_memory, is_too_large, memory_text, memory_to_fit
+    from maxmargin.io.settings import ReadSettings
+
+    available = available_memory()
+    if memory is None and not is_too_large(path, ReadSettings(), available):
+        data = load_data(path)
+        return Given(data.X, data.y, data.sample_weight, data)
+    from maxmargin.fit.memory_plan import check_storing
+    from maxmargin.io.stored_copy import stored_copy
+
+    check_storing(path, True, ReadSettings(), memory)
+    if memory is None:
+        needed = memory_text(memory_to_fit(path, ReadSettings()))
+        say(f"{path} would take about {needed} of memory, and {memory_text(available)} are there")
+    store, is_old = stored_copy(path, ReadSettings(), say=say)
+    if is_old:
+        say(f"the rows of {path} are in {store.folder}, stored before")
+    return store
+
+
+def with_provenance(model: LinearModel, source: Given) -> LinearModel:
+    """Return the model with what is known of its columns and file."""
+    data = source.data
+    if data is None:
+        return model
+    names = data.feature_names
+    return replace(
+        model,
+        feature_names=None if names is None else list(names),
+        scheme=data.scheme,
+        label=data.label,
+        weight=data.weight,
+        encoding=data.encoding,
+    )
+
+
+# ------------------------------------------------------------------------------------------------
+# Paths handed to a fit: a Parquet data set where a Dask client comes with them, and else what to do.
+
+
+def are_paths(X: Any) -> bool:
+    """Whether X is a list of paths, which is no table in any case."""
+    return isinstance(X, list | tuple) and len(X) > 0 and all(isinstance(p, str | os.PathLike) for p in X)
+
+
+def parquet_source(X: Any, y: Any, sample_weight: Any) -> ParquetData:
+    """Return the data set at one or more paths, with labels and weights by the names of their columns."""
+    for name, value in (("y", y), ("sample_weight", sample_weight)):
+        if value is not None and not isinstance(value, str):
+            raise InvalidParameter(
+                f"with paths of a Parquet data set, {name} is the name of one of its columns; got a "
+                f"{type(value).__name__}"
+            )
+    return ParquetData(X, label=y, weight=sample_weight)
+
+
+def refuse_paths(X: Any) -> None:
+    """Say how a fit takes several files."""
+    raise InvalidInput(
+        f"X is a list of {len(X)} paths. Of Parquet files on a Dask cluster make ParquetData(paths, label=…) "
+        "or give client=; otherwise store them on disk first, as in store_data(batches, folder) with "
+        "batches = ((data.X, data.y) for data in map(load_data, paths)), and fit to the folder"
+    )
+
+
+def refuse_batches(X: Any, y: Any) -> None:
+    """Say how a fit that goes through the rows many times takes batches."""
+    if y is None and is_batches(X) and not isinstance(X, list | tuple):
+        raise InvalidInput(
+            f"X is no table but a {type(X).__name__}; are these batches of rows? Store them on disk, as "
+            "in store_data(batches, folder), and fit to the folder. Online learners such as Pegasos take "
+            "batches as they are"
+        )

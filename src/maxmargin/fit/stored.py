@@ -1,0 +1,365 @@
+"""Fitting to rows on disk, in memory that does not grow with their number."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import secrets
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from maxmargin.core.problem import Problem
+from maxmargin.core.solution import Plan, Solution, Status
+from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError, UnreadableFile, warn_caller
+from maxmargin.fit.memory_plan import MemoryPlan, plan_memory
+from maxmargin.io.memory import held_memory
+from maxmargin.model.model import LinearModel
+from maxmargin.model.one_vs_rest import settle, solve_all
+from maxmargin.model.settings import Settings
+from maxmargin.model.solved import model_of
+from maxmargin.model.targets import StoredTargets, stored_targets
+from maxmargin.rows.disk.folders import OwnFolder
+from maxmargin.rows.disk.journal import OtherFit, PassJournal, open_journal
+from maxmargin.rows.disk.records import DamagedFile, pack, unpack
+from maxmargin.rows.disk.rows import DiskRows, MappedRows
+from maxmargin.rows.disk.store import RowStore
+from maxmargin.solvers.choose import SOLVERS
+from maxmargin.solvers.run import certified_again
+
+__all__ = ["Checkpoints", "fit_stored", "memory_plan", "refuse_calibration"]
+
+
+# From so many columns on, if rows are sparse or few, descent over the rows is a method to consider: it needs
+# an array of numbers for each row, and no system of as many equations as there are columns.
+_MANY_COLUMNS = 2_000
+_FEW_ROWS_A_COLUMN = 4
+
+# A disk that is full or failing; whatever else goes wrong in a fit is not about its files.
+_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+# What a fit may stumble over whose journal was tampered with. If it was something else it comes again.
+_SIGNS_OF_DAMAGE = (DamagedFile, ArithmeticError, ValueError, TypeError, LookupError, AssertionError)
+
+_ROUNDING = 1e-9  # by which two passes over the same point may differ, and far more
+
+
+def fit_stored(
+    store: RowStore,
+    settings: Settings,
+    *,
+    costs: dict[str, Any],
+    memories: list[Any] | None = None,
+    memory: MemoryPlan | None = None,
+) -> LinearModel:
+    """Fit to rows on disk; a fit of the same rows and settings that was killed goes on where it was.
+
+    Parameters
+    ----------
+    store : RowStore
+    settings : Settings
+    costs : dict
+        C, lam and class_weight, as the user gave them.
+    memories : list, optional
+        Of an earlier fit in this process.
+    memory : MemoryPlan, optional
+        What may be held in memory; by `memory_plan`.
+    """
+    if len(store.classes) < 2:
+        raise InvalidInput(f"{store.folder} holds one class, {store.classes[0]!s}; a classifier needs two")
+    by_descent = _may_descend(store, settings.solver)
+    condensed, why = None, ""
+    if memory is not None:
+        by_descent, condensed = memory.by_descent, memory.condensed_bytes
+        settings = replace(settings, threads=memory.threads)
+        if not memory.has_room_for_system and settings.solver == "auto":
+            settings = replace(settings, solver="dual_descent")
+            why = "in this memory there is no room for a system of as many equations as columns"
+    # One class after the other: each pass has all threads, and their order is the journal's.
+    fit = _fit_by_descent if by_descent else _fit_by_passes
+    announce = settings.announce
+    told = replace(settings, announce=announce and (lambda plan: announce(_from_disk(plan, why))))
+    model = fit(store, told, costs, memories, condensed)
+    settle(model.memories)
+    names = store.feature_names
+    return replace(
+        model,
+        plans=[_from_disk(plan, why) for plan in model.plans],
+        feature_names=None if names is None else list(names),
+        scheme=str(store.source.get("scheme", model.scheme)),
+        label=store.source.get("label"),
+        weight=store.source.get("weight"),
+        encoding=store.encoding,
+    )
+
+
+def memory_plan(store: RowStore, limit: int, *, solver: str, threads: int) -> MemoryPlan:
+    """Return how a fit to these rows keeps within so many bytes, or say what the least is."""
+    by_descent = _may_descend(store, solver)
+    ways = (by_descent, not by_descent) if solver == "auto" else (by_descent,)
+    return plan_memory(store, limit, held_memory(), threads=threads, ways=ways)
+
+
+def _from_disk(plan: Plan, why: str) -> Plan:
+    """Return the plan with where the rows are, and why it is this method if not for its speed."""
+    return replace(plan, reason=f"{why or plan.reason}; rows read from disk")
+
+
+def _may_descend(store: RowStore, solver: str) -> bool:
+    if solver != "auto":
+        return solver in SOLVERS and SOLVERS[solver].needs.vectors_at_hand
+    is_wide = store.is_sparse or store.n_rows < _FEW_ROWS_A_COLUMN * store.n_columns
+    return is_wide and store.n_columns > _MANY_COLUMNS
+
+
+def _fit_by_passes(
+    store: RowStore,
+    settings: Settings,
+    costs: dict[str, Any],
+    memories: list[Any] | None,
+    condensed: int | None,
+) -> LinearModel:
+    """Fit with everything on disk, and a journal of the passes."""
+    journal = (
+        None
+        if memories
+        else open_journal(_folder_of(store, settings, costs), (store.n_rows, store.n_columns))
+    )
+
+    def fit(settings: Settings) -> LinearModel:
+        rows = DiskRows(store, threads=settings.threads, condensed_bytes=condensed, journal=journal)
+        targets, solutions = _solved(rows, store, settings, costs, memories)
+        if journal is not None and journal.is_resumed:
+            rows = DiskRows(store, threads=settings.threads, condensed_bytes=condensed)
+            targets, solutions = _confirmed(rows, store, settings, costs, solutions)
+        return model_of(solutions, targets, settings, rows)
+
+    try:
+        model = fit(settings) if journal is None else _repeated(fit, settings, journal, len(store.classes))
+    except BaseException as error:
+        if journal is not None and isinstance(error, MaxMarginError):
+            journal.remove()
+        elif journal is not None:  # a full disk, say, or Ctrl-C: what is known by now is worth keeping
+            journal.close()
+        if isinstance(error, DamagedFile) or (isinstance(error, OSError) and error.errno in _DISK_ERRORS):
+            raise UnreadableFile(
+                f"the per-row arrays of a fit to {store.folder} cannot be kept on disk: "
+                f"{error.strerror or error}. Make room, or use another disk, and start the same fit again"
+            ) from error
+        raise
+    if journal is not None:
+        journal.remove()
+    return model
+
+
+def _repeated(
+    fit: Callable[[Settings], LinearModel], settings: Settings, journal: PassJournal, n_classes: int
+) -> LinearModel:
+    """Fit with what the journal knows; the time that it takes to repeat that is not counted.
+
+    A fit that asks something else than the journal was either over before all was repeated, and gets
+    further with more time; or it is another fit.
+    """
+    furthest = -1
+    if journal.damage:
+        _say_afresh(journal.folder.path, journal.damage)
+    while True:
+        began = time.perf_counter()
+        try:
+            return fit(settings)
+        except OtherFit:
+            took, limits = time.perf_counter() - began, settings.limits
+            if limits.max_time is None or journal.n_repeated <= furthest:
+                _say_afresh(journal.folder.path, "its journal is of another release, or of other rows")
+                journal.clear()  # nothing is lost but time
+                continue
+            furthest = journal.n_repeated
+            # The first class has its share of the time, and may keep half of it for the last certificate.
+            more = limits.max_time + 4 * n_classes * took
+            settings = replace(settings, limits=replace(limits, max_time=more))
+            journal.rewind()
+        except _SIGNS_OF_DAMAGE as error:
+            if not journal.is_resumed:
+                raise
+            _say_afresh(journal.folder.path, error)
+            journal.clear()
+
+
+def _say_afresh(folder: Path, why: str | Exception) -> None:
+    warn_caller(UserWarning(f"{folder}: the fit that was ended cannot go on and starts afresh; {why}"))
+
+
+def _confirmed(
+    rows: DiskRows, store: RowStore, settings: Settings, costs: dict[str, Any], solutions: list[Solution]
+) -> tuple[StoredTargets, list[Solution]]:
+    """Return what a resumed fit found with certificates that owe nothing to its journal.
+
+    Of what is in the journal only the points themselves are taken: labels, weights, rows are read again. If
+    the points are not as good as was written down, the journal does not belong to these rows.
+    """
+    rows.norms()
+    targets = stored_targets(rows, store.classes, loss=settings.loss, **costs)
+    if len(targets.positives) != len(solutions):
+        raise DamagedFile("its journal is of other rows")
+    found = []
+    for positive, solution in zip(targets.positives, solutions, strict=True):
+        sign = targets.sign(positive)
+        problem = Problem(rows, sign, targets.cost, settings.loss, settings.offset, targets.ridge)
+        again = certified_again(problem, solution, settings.limits.tol)
+        claimed, proved = solution.certificate, again.certificate
+        is_as_good = abs(proved.objective - claimed.objective) <= _ROUNDING * claimed.objective
+        if solution.status is Status.SOLVED:
+            is_as_good = is_as_good and proved.relative_gap <= settings.limits.tol
+        # A fit that was cut short is not begun again, whatever it is worth.
+        if not is_as_good and solution.status not in (Status.MAX_TIME, Status.INTERRUPTED, Status.STOPPED):
+            raise DamagedFile("its journal is of other rows")
+        found.append(again)
+    return targets, found
+
+
+def _fit_by_descent(
+    store: RowStore,
+    settings: Settings,
+    costs: dict[str, Any],
+    memories: list[Any] | None,
+    condensed: int | None,
+) -> LinearModel:
+    """Fit with the features on disk and a few numbers for each row in memory, saved now and then.
+
+    What was saved stays where the time was up, so that the same fit goes on from there another time.
+    """
+    saved = Checkpoints(_folder_of(store, settings, costs), (store.n_rows, store.n_columns))
+    n_problems = 1 if len(store.classes) == 2 else len(store.classes)
+    rows = MappedRows(store, threads=settings.threads, condensed_bytes=condensed)
+    settings = replace(settings, checkpoint=saved.save)
+    targets, solutions = _solved(rows, store, settings, costs, memories or saved.memories(n_problems))
+    model = model_of(solutions, targets, settings, rows)
+    if not {Status.MAX_TIME, Status.INTERRUPTED} & set(model.statuses):
+        saved.remove()
+    return model
+
+
+def _solved(
+    rows: MappedRows, store: RowStore, settings: Settings, costs: dict[str, Any], memories: list[Any] | None
+) -> tuple[StoredTargets, list[Solution]]:
+    rows.norms()  # finds values that are not finite before anything else is done
+    targets = stored_targets(rows, store.classes, loss=settings.loss, **costs)
+    return targets, solve_all(rows, targets, replace(settings, threads=1), memories)
+
+
+def refuse_calibration(calibrate: str | None) -> None:
+    """Say why there are no probabilities."""
+    if calibrate is not None:
+        raise InvalidParameter(
+            f"calibrate={calibrate!r} takes rows in memory: it asks for every row left out. Calibrate on a "
+            'part of the rows as an array, or use loss="logistic", which has probabilities of its own'
+        )
+
+
+def _folder_of(store: RowStore, settings: Settings, costs: dict[str, Any]) -> Path:
+    """Return where to keep what is known of a fit, which another fit would not take for its own."""
+    said = (
+        settings.loss,
+        settings.offset,
+        settings.limits.tol,
+        settings.limits.max_iter,
+        settings.solver,
+        settings.seed,
+        sorted(costs.items()),
+        sorted((name, file["crc32"]) for name, file in store.files.items()),
+    )
+    return store.folder / "fits" / hashlib.sha256(repr(said).encode()).hexdigest()[:16]
+
+
+# ------------------------------------------------------------------------------------------------
+# What a fit by descent remembers, saved now and then: its state is more than the records of passes.
+
+LARGEST_SHARE = 0.05  # of the time may go into saving
+_DRAFT = ".part"
+
+
+class Checkpoints:
+    """The memory of each class's fit, in files that appear whole or not at all.
+
+    A fit that begins with such a memory goes on from there; it ends at the same optimum within the
+    certificate, though not with the same bits. What is damaged, or not this user's own, is as if it were not
+    there.
+
+    Parameters
+    ----------
+    path : Path
+        The folder, in a folder of stored rows; made with the first file.
+    shape : tuple of int
+        How many rows and columns there are.
+    """
+
+    def __init__(self, path: Path, shape: tuple[int, int]) -> None:
+        self._path = path
+        self._shapes = {"alpha": shape[:1], "w": shape[1:], "offset": ()}
+        self._most_bytes = 8 * sum(shape) + 4_096  # the numbers, and what describes them
+        self._next = 0.0
+
+    def _folder(self) -> OwnFolder:
+        return OwnFolder(self._path, inside=OwnFolder(self._path.parent))
+
+    def memories(self, count: int) -> list[Any]:
+        """Return what was saved for each class; None where there is nothing to be used."""
+        if not self._path.exists():
+            return [None] * count
+        try:
+            folder = self._folder()
+            for name in folder.names():
+                if name.endswith(_DRAFT):  # of a process that was killed, or of one that can do without
+                    folder.remove(name)
+        except OSError:
+            return [None] * count
+        return [self._load(folder, f"{k}.state") for k in range(count)]
+
+    def _load(self, folder: OwnFolder, name: str) -> dict[str, Any] | None:
+        try:
+            with os.fdopen(folder.open(name, os.O_RDONLY), "rb") as file:
+                content = file.read(self._most_bytes + 1)
+            found = unpack(content) if len(content) <= self._most_bytes else None
+        except OSError:  # DamagedFile too
+            return None
+        return found if self._is_usable(found) else None
+
+    def _is_usable(self, memory: Any) -> bool:
+        """Whether it has the right parts, and finite numbers only: with others a fit might never end."""
+        return (
+            isinstance(memory, dict)
+            and memory.keys() == self._shapes.keys()
+            and all(isinstance(part, np.ndarray | float) for part in memory.values())
+            and all(np.shape(memory[name]) == shape for name, shape in self._shapes.items())
+            and all(np.asarray(part).dtype == np.float64 for part in memory.values())
+            and all(bool(np.isfinite(part).all()) for part in memory.values())
+        )
+
+    def save(self, k: int, memory: dict[str, Any]) -> None:
+        """Save the memory of class k, unless saving took much of the time lately; never fail a fit."""
+        began = time.perf_counter()
+        if began < self._next:
+            return
+        with suppress(OSError):
+            folder, draft = self._folder(), f".{k}.{secrets.token_hex(6)}{_DRAFT}"
+            try:
+                with os.fdopen(folder.open(draft), "wb") as file:
+                    file.write(pack(memory | {"offset": float(memory["offset"])}))
+                folder.rename(draft, f"{k}.state")
+            except BaseException:
+                folder.remove(draft)
+                raise
+        now = time.perf_counter()
+        self._next = now + (now - began) / LARGEST_SHARE
+
+    def remove(self) -> None:
+        """End: the fit is over."""
+        if self._path.exists():
+            with suppress(OSError):
+                self._folder().vanish()

@@ -1,0 +1,297 @@
+"""From rows and labels to a certified model."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from maxmargin._core import StopToken
+from maxmargin.core.certificate.record import Certificate
+from maxmargin.core.problem import Offset
+from maxmargin.core.solution import History, Plan, Progress, Status
+from maxmargin.errors import (
+    CalibrationWarning,
+    ConvergenceWarning,
+    Interrupted,
+    InvalidInput,
+    InvalidParameter,
+    NoFiniteOptimum,
+)
+from maxmargin.fit.sources import Given, given, with_provenance
+from maxmargin.io.memory import available_memory, memory_text, parse_memory
+from maxmargin.losses.table import DUAL_LOSSES, dual_form
+from maxmargin.model.calibration import CALIBRATIONS
+from maxmargin.model.costs import Targets, make_targets
+from maxmargin.model.model import LinearModel, with_counts
+from maxmargin.model.one_vs_rest import solve_all
+from maxmargin.model.progress import Ticker, tell, watching
+from maxmargin.model.settings import Settings, limits_from, offset_from, seed_from
+from maxmargin.model.solved import is_main_thread, model_of
+from maxmargin.rows.cores import resolve_jobs
+from maxmargin.rows.disk.store import RowStore
+from maxmargin.rows.memory import MemoryRows
+from maxmargin.validation import check_choice, check_labels, check_matrix, check_weights
+
+__all__ = ["fit_linear", "train"]
+
+
+def train(X: Any, y: Any = None, **settings: Any) -> LinearModel:
+    """Fit a linear classifier and certify it.
+
+    Parameters
+    ----------
+    X : array, data frame or sparse matrix of shape (n_rows, n_columns)
+        Or a path, `Data`, `RowStore`, `ParquetData`, Dask array or data frame, as in `LinearClassifier.fit`.
+    y : array of shape (n_rows,)
+        Labels of any kind; two classes make one problem, more are fitted one against the rest.
+    **settings
+        ``loss`` ("hinge", "squared_hinge" or "logistic"), ``C`` or ``lam``, ``fit_intercept``,
+        ``penalize_intercept``, ``intercept_scaling``, ``tol``, ``solver``, ``class_weight``,
+        ``sample_weight``, ``max_iter``, ``max_time``, ``n_jobs``, ``random_state``, ``verbose``, ``watch``
+        and ``calibrate``, as in `LinearClassifier`; ``announce``, called with the `Plan` before the first
+        step, ``start``, a model of the same rows to continue from, and ``client``, for rows on a Dask
+        cluster.
+
+    Returns
+    -------
+    LinearModel
+        With no rows or one class, what the problem still determines: θ = 0 and the interval of the
+        offset (S37).
+
+    Examples
+    --------
+    >>> from maxmargin import train
+    >>> model = train([[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1], C=10)
+    >>> model.certificate.relative_gap < 1e-9
+    True
+    >>> model.equations()
+    ['1·x1 − 2 = 0', '1·x1 − 2 = +1', '1·x1 − 2 = −1']
+    """
+    model = fit_linear(X, y, **settings)
+    if model.interrupted:
+        raise Interrupted("the fit was interrupted; the exception's `model` is the best so far", model)
+    message = model.warning()
+    if message is not None:
+        warnings.warn(message, ConvergenceWarning, stacklevel=2)
+    if model.uncalibrated:
+        warnings.warn(model.calibration_warning(), CalibrationWarning, stacklevel=2)
+    return model
+
+
+def fit_linear(
+    X: Any,
+    y: Any = None,
+    *,
+    loss: str = "hinge",
+    C: Any = None,
+    lam: Any = None,
+    fit_intercept: bool = True,
+    penalize_intercept: bool = False,
+    intercept_scaling: float = 1.0,
+    tol: float = 1e-4,
+    solver: str = "auto",
+    class_weight: Any = None,
+    sample_weight: Any = None,
+    max_iter: int | None = None,
+    max_time: float | None = None,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+    watch: Callable[[Progress], Any] | None = None,
+    calibrate: str | None = None,
+    announce: Callable[[Plan], Any] | None = None,
+    start: LinearModel | None = None,
+    client: Any = None,
+    memory: str | int | None = None,
+) -> LinearModel:
+    """Fit without warning or raising at the end; `train` and the estimators do that.
+
+    Parameters
+    ----------
+    loss : "hinge", "squared_hinge" or "logistic"
+    C, lam : float
+        ½‖θ‖² + C Σ loss, or lam/2 ‖θ‖² + mean loss: one or the other; C = 1 if neither is given. C = inf or
+        lam = 0 is the loss alone: maximum likelihood for the logistic loss; for the hinge the shortest of
+        all θ with the smallest loss, which on separable rows is the hard margin (`minima` of the model).
+    fit_intercept, penalize_intercept, intercept_scaling
+        The offset is free; or penalised as LIBLINEAR does; or absent.
+    tol : float
+        The certified relative gap to reach.
+    solver : "auto" or a solver's name
+    class_weight : None, "balanced" or mapping
+    sample_weight : array
+        A weight means repetition: 3 is the row three times, 0 its absence.
+    max_iter, max_time
+        Stop there, with the best model so far and its certificate. On a Dask cluster the time of loading
+        counts, too.
+    n_jobs : int or None
+        Threads; None takes all cores. The result does not depend on it.
+    random_state : int, Generator, RandomState or None
+        The order in which rows are visited; None is one fixed order.
+    verbose : int
+        1 shows the live gap.
+    watch : callable
+        Called with a `Progress` after every certificate; returning True stops.
+    calibrate : None, "sigmoid", "temperature" or "isotonic"
+        Fit probabilities to the scores that the rows would have if they were left out.
+    announce : callable
+        Called with the `Plan` before the first step.
+    start : LinearModel
+        Continue from this model of the same rows.
+    client : distributed.Client
+        For rows on a Dask cluster; None takes the one that is current.
+    memory : str or int, optional
+        What the fit may hold in memory, such as "500MB": rows of a file are stored beside it, once, and read
+        from disk. Without it that is done for a file only that does not fit into memory.
+    """
+    loss = check_choice("loss", loss, DUAL_LOSSES)
+    offset = offset_from(fit_intercept, penalize_intercept, intercept_scaling)
+    limits = limits_from(tol, max_iter, max_time)
+    if watch is not None and not callable(watch):
+        raise InvalidParameter(f"watch must be a function of the progress, or None; got watch={watch!r}")
+    if calibrate is not None:
+        check_choice("calibrate", calibrate, CALIBRATIONS)
+    ticker = Ticker(limits.tol) if verbose else None
+    settings = Settings(
+        loss,
+        offset,
+        limits,
+        solver,
+        resolve_jobs(n_jobs),
+        seed_from(random_state),
+        watching(watch, ticker),
+        announce,
+    )
+    limit = None if memory is None else parse_memory(memory)
+    source = given(X, y, sample_weight, client, memory=limit, say=tell if verbose else lambda line: None)
+    if limit is not None and not isinstance(source, RowStore):
+        raise InvalidParameter("memory is for rows on disk: give a file, or what store_data returns")
+    costs = {"C": C, "lam": lam, "class_weight": class_weight}
+    memories = None if start is None else start.memories
+    try:
+        if not isinstance(source, Given):
+            from maxmargin.fit.stored import fit_stored, memory_plan, refuse_calibration
+
+            refuse_calibration(calibrate)
+            if isinstance(source, RowStore):
+                plan = None
+                if limit is not None:
+                    plan = memory_plan(source, limit, solver=solver, threads=settings.threads)
+                return fit_stored(source, settings, costs=costs, memories=memories, memory=plan)
+            from maxmargin.fit.dask import fit_on_dask
+
+            return fit_on_dask(source, settings, costs, client=client, start=start)
+        model = _fit_in_memory(source, settings, costs, memories, calibrate)
+    finally:
+        if ticker is not None:
+            ticker.close()
+    return with_provenance(model, source)
+
+
+def _fit_in_memory(
+    source: Given,
+    settings: Settings,
+    costs: dict[str, Any],
+    memories: list[Any] | None,
+    calibrate: str | None,
+) -> LinearModel:
+    began = time.perf_counter()
+    checked = check_matrix(source.X, allow_no_rows=True)
+    labels = check_labels(source.y, checked.shape[0])
+    weights = check_weights(source.sample_weight, checked.shape[0])
+    targets = make_targets(labels, weights, loss=settings.loss, **costs)
+    check_weights_fit(checked.shape[1], len(targets.classes))
+    # Several classes are fitted side by side; two share the threads within each pass.
+    rows = MemoryRows(checked, threads=1 if len(targets.classes) > 2 else settings.threads)
+    rows.norms()  # finds values that are not finite before anything else is done
+    limits = settings.limits
+    if is_undetermined(targets, settings.offset):
+        return undetermined_model(targets, checked.shape[1], settings.loss, limits.tol)
+    token = StopToken(limits.max_time, is_main_thread())
+    solutions = solve_all(rows, targets, settings, memories)
+    model = with_counts(
+        model_of(solutions, targets, settings, rows, token), checked, targets.codes, targets.cost > 0
+    )
+    if calibrate is None or len(targets.classes) < 2:
+        return model
+    left = None if limits.max_time is None else max(limits.max_time - (time.perf_counter() - began), 0.0)
+    from maxmargin.selection.calibrated import calibrated
+
+    return calibrated(model, calibrate, solutions, (rows, targets, weights), settings, seconds_left=left)
+
+
+# ------------------------------------------------------------------------------------------------
+# No rows, or one class and a free offset: what the problem still determines (S37).
+
+
+def is_undetermined(targets: Targets, offset: Offset) -> bool:
+    """Whether nothing pins the offset down.
+
+    Without offset, or with a penalised one, a single class makes a problem like any other.
+    """
+    return len(targets.classes) == 0 or (len(targets.classes) == 1 and offset.kind == "free")
+
+
+def undetermined_model(targets: Targets, n_columns: int, loss: str, tol: float) -> LinearModel:
+    """Return θ = 0 with the interval of offsets that are all best; a lone class counts as positive."""
+    one = len(targets.classes) == 1
+    if one and math.isinf(dual_form(loss).rests_at):
+        raise NoFiniteOptimum(
+            f"only one class ({targets.classes[0]!s}): θ = 0, and the {loss} loss falls for ever as the "
+            "offset grows, so no finite offset is best. Give rows of a second class.",
+            direction=np.zeros(n_columns),
+            offset=1.0,
+            kind="complete",
+            n_separated=int(np.count_nonzero(targets.cost)),
+        )
+    empty = np.zeros(0)
+    return LinearModel(
+        coef=np.zeros((1, n_columns)),
+        intercept=np.array([1.0 if one else 0.0]),
+        classes=targets.classes,
+        loss=loss,
+        C=targets.C,
+        tol=tol,
+        class_weight=targets.class_weight,
+        is_weighted=targets.is_weighted,
+        intercept_intervals=[(1.0 if one else -np.inf, np.inf)],
+        certificates=[Certificate("duality", 0.0, 0.0)],
+        statuses=[Status.SOLVED],
+        plans=[Plan("none", "no second class: θ = 0, and any offset in the interval is best")],
+        histories=[History(empty, empty, empty, empty, empty)],
+        n_iter=[0],
+    )
+
+
+# ------------------------------------------------------------------------------------------------
+# Whether the weights of so many columns fit into memory at all.
+#
+# A file of a few bytes may name column 2,000,000,000. Without a look beforehand a system that promises
+# more memory than it has would end the process in the middle of the fit.
+
+FEW = 10_000_000  # columns that nobody need ask about
+VECTORS = 4  # of the weights' length that every solver has at least
+
+
+def check_weights_fit(n_columns: int, n_classes: int) -> None:
+    """Refuse rows of so many columns that the weights of all classes cannot be held.
+
+    Parameters
+    ----------
+    n_columns, n_classes : int
+        Of the rows; two classes have one vector of weights.
+    """
+    if n_columns <= FEW:
+        return
+    needed = 8 * n_columns * (VECTORS + (n_classes if n_classes > 2 else 0))
+    available = available_memory()
+    if needed > available:
+        raise InvalidInput(
+            f"X has {n_columns:,} columns: their weights take {memory_text(needed)} or more, and "
+            f"{memory_text(available)} of memory are there. If one index is too large, number columns anew"
+        )

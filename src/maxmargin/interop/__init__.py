@@ -1,0 +1,1 @@
+"""Other programs' models: LIBLINEAR and ONNX."""

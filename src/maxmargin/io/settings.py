@@ -1,0 +1,113 @@
+"""What a user may say about a source of data, checked once for all readers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from maxmargin.encoding import Encoding
+from maxmargin.errors import InvalidParameter
+
+__all__ = ["FORMATS", "ReadSettings"]
+
+
+# Names of formats, and the suffixes that stand for them.
+FORMATS = {
+    "libsvm": (".svm", ".libsvm", ".svmlight", ".txt"),
+    "csv": (".csv", ".tsv"),
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".arrow", ".feather", ".ipc", ".arrows"),
+    "npz": (".npz",),
+    "npy": (".npy",),
+}
+MISSING_RULES = ("refuse", "mean", "median", "most_frequent")
+
+
+@dataclass(frozen=True)
+class ReadSettings:
+    """The settings of `load_data`, whose docstring explains them; two equal ones read the same."""
+
+    format: str | None = None
+    label: str | int | None = None
+    weight: str | int | None = None
+    n_columns: int | None = None
+    zero_based: bool | str = "auto"
+    missing: str = "refuse"
+    drop: Sequence[str | int] = ()
+    categories: Sequence[str | int] = ()
+    encoding: Encoding | None = None
+    unknown: str = "refuse"
+    header: bool | str = "auto"
+    skip_bad_lines: bool = False
+    n_jobs: int | None = None
+    # With an encoding: where the earlier table had its label. A table without it is read as well.
+    earlier_label: str | int | None = None
+    # … and its weights, for those who want them where they are there
+    earlier_weight: str | int | None = None
+    # … and its names where several columns share one, so that only their order tells them apart.
+    earlier_names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.format is not None:
+            check_choice("format", self.format, tuple(FORMATS))
+        check_choice("missing", self.missing, MISSING_RULES)
+        check_choice("unknown", self.unknown, ("refuse", "zeros"))
+        check_column("label", self.label)
+        check_column("weight", self.weight)
+        for name in ("drop", "categories"):
+            object.__setattr__(self, name, checked_columns(name, getattr(self, name)))
+        check_n_columns(self.n_columns)
+        for name in ("zero_based", "header"):
+            value = getattr(self, name)
+            if value != "auto" and not isinstance(value, bool):
+                raise InvalidParameter(f'{name} must be True, False or "auto"; got {name}={value!r}')
+        if not isinstance(self.skip_bad_lines, bool):
+            raise InvalidParameter(
+                f"skip_bad_lines must be True or False; got skip_bad_lines={self.skip_bad_lines!r}"
+            )
+        if self.encoding is not None:
+            self._check_encoding()
+
+    def _check_encoding(self) -> None:
+        if not isinstance(self.encoding, Encoding):
+            raise InvalidParameter(f"encoding must be an Encoding; got {type(self.encoding).__name__}")
+        for name, given in (("drop", self.drop), ("categories", self.categories)):
+            if given:
+                raise InvalidParameter(f"give encoding or {name}, not both: the encoding says what to read")
+        if self.missing != "refuse":
+            raise InvalidParameter(
+                "give encoding or missing, not both: missing values are replaced by those of the encoding"
+            )
+
+
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    """Refuse what is none of the choices."""
+    if not isinstance(value, str) or value not in choices:
+        raise InvalidParameter(f"{name} must be one of {', '.join(choices)}; got {name}={value!r}")
+
+
+def check_column(name: str, column: object) -> None:
+    """Refuse what is neither a column's name nor its number."""
+    if column is not None and (not isinstance(column, str | int) or isinstance(column, bool)):
+        raise InvalidParameter(f"{name} must be a column's name or number; got {name}={column!r}")
+
+
+def checked_columns(name: str, columns: Any) -> tuple[str | int, ...]:
+    """Return a list of columns; one alone need not be in a list."""
+    if isinstance(columns, str | int):
+        columns = (columns,)
+    if not isinstance(columns, Sequence):
+        raise InvalidParameter(f"{name} must be a list of columns; got {name}={columns!r}")
+    for column in columns:
+        if column is None:
+            raise InvalidParameter(f"{name} must be a list of columns; got {name}={columns!r}")
+        check_column(name, column)
+    return tuple(columns)
+
+
+def check_n_columns(n_columns: object) -> None:
+    """Refuse what is not a number of columns."""
+    is_whole = isinstance(n_columns, int) and not isinstance(n_columns, bool)
+    if n_columns is not None and not (is_whole and 0 < n_columns < 2**62):  # type: ignore[operator]
+        raise InvalidParameter(f"n_columns must be a positive whole number; got n_columns={n_columns!r}")

@@ -1,0 +1,1 @@
+"""Tables: CSV, Parquet and Arrow, whole and in batches; their columns become features."""

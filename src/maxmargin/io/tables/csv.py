@@ -1,0 +1,516 @@
+"""Tables as text (CSV): fields between commas, semicolons or tabs; numbers, categories, a label."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import maxmargin._core as _core
+from maxmargin.data import Data
+from maxmargin.encoding import LABEL_NAMES
+from maxmargin.errors import FileFormatError
+from maxmargin.io.lines import skipped_lines_text, warn_of_skipped_lines
+from maxmargin.io.open import located_errors
+from maxmargin.io.settings import ReadSettings
+from maxmargin.io.tables.columns import FoundColumns, Refusal, TextColumn
+from maxmargin.io.tables.encode import encode_table
+from maxmargin.io.tables.roles import Header, Roles, assign_roles
+
+__all__ = [
+    "EITHER",
+    "GUESSED",
+    "NUMBER",
+    "SEPARATORS",
+    "TEXT",
+    "FieldCounts",
+    "LineRefusal",
+    "Parsed",
+    "counts_in_text",
+    "decided_kinds",
+    "find_layout",
+    "found_columns",
+    "is_missing",
+    "kinds_of",
+    "no_rows",
+    "parse",
+    "read_csv",
+]
+
+
+# What the core is told about a field.
+SKIPPED, NUMBER, GUESSED, TEXT, EITHER = "-ngte"
+KEPT_ERRORS = 5  # as many as the core keeps
+EXACT = 2.0**53  # from here on not every whole number is a double
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """The rows as the core gives them."""
+
+    kinds: str
+    numbers: NDArray[np.float64]
+    n_texts: NDArray[np.int64]
+    loose: list[tuple[NDArray[Any], list[bytes] | None]]
+    starts: NDArray[np.int64]
+    n_skipped: int
+    skipped: list[tuple[str, int, int]]
+
+    def places(self, wanted: str) -> tuple[int, ...]:
+        """Return the fields of these kinds."""
+        return tuple(place for place, kind in enumerate(self.kinds) if kind in wanted)
+
+
+@dataclass(frozen=True)
+class LineRefusal:
+    """Says where a value is by its line and column."""
+
+    content: bytes
+    path: Path
+    layout: Layout
+    starts: NDArray[np.int64]
+
+    def __call__(self, message: str, row: int, place: int) -> FileFormatError:
+        start = int(self.starts[row])
+        line, column = _core.csv_field_position(self.content, start, self.layout.separator, place)
+        header = self.layout.header
+        name = f'"{header.name(place)}" (field {place + 1})' if header.names else f"field {place + 1}"
+        return FileFormatError(f"{name}: {message}", self.path, line, column)
+
+
+def read_csv(content: bytes, path: Path, settings: ReadSettings) -> Data:
+    """Return the data set in a text table.
+
+    Parameters
+    ----------
+    content : bytes
+        The text.
+    path : Path
+        What error messages call it.
+    settings : ReadSettings
+        What the user said about it.
+    """
+    layout = find_layout(content, path, settings)
+    roles = assign_roles(layout.header, settings)
+    parsed = parse_decided(content, path, layout, roles, settings)
+    first_error = None
+    if parsed.skipped:
+        message, line, column = parsed.skipped[0]
+        first_error = FileFormatError(message, path, line, column)
+    if len(parsed.starts) == 0:
+        raise no_rows(path, layout, parsed.n_skipped, first_error)
+    refuse = LineRefusal(content, path, layout, parsed.starts)
+    found = found_columns(parsed, roles, path)
+    refuse_merged_labels(found.label, roles, refuse)
+    data = encode_table(roles, found, settings, refuse, "csv")
+    if first_error is None:
+        return data
+    warn_of_skipped_lines(path, parsed.n_skipped, first_error)
+    told = tuple(f"line {line}, column {column}: {message}" for message, line, column in parsed.skipped)
+    return replace(data, n_skipped=parsed.n_skipped, skipped=told)
+
+
+def parse_decided(content: bytes, path: Path, layout: Layout, roles: Roles, settings: ReadSettings) -> Parsed:
+    """Read all records, each field as what its column is found to be by the lines that are not left out.
+
+    It ends: a column is taken for text once at most, and for numbers for good.
+    """
+    kinds = kinds_of(roles, layout)
+    while True:
+        unusable = None
+        try:
+            parsed = parse(content, path, layout, kinds, settings)
+        except FileFormatError as error:
+            if EITHER not in kinds:
+                raise
+            # An infinite label is a mistake, unless its line is left out for something else.
+            unusable = error
+            parsed = parse(content, path, layout, kinds.replace(EITHER, TEXT), settings)
+        decided = decided_kinds(kinds, counts_of(parsed, roles), roles)
+        if decided == kinds and unusable is not None:
+            raise unusable
+        if decided == kinds:
+            return parsed
+        kinds = decided
+
+
+def parse(content: bytes, path: Path, layout: Layout, kinds: str, settings: ReadSettings) -> Parsed:
+    """Read all records, each field as its kind says."""
+    token = _core.StopToken(None, threading.current_thread() is threading.main_thread())
+    names = layout.header.names
+    with located_errors(path):
+        found = _core.read_csv(
+            content, layout.start, layout.separator, kinds, names, settings.skip_bad_lines, token
+        )
+    return readable(Parsed(kinds, *found), content, path, layout, skip=settings.skip_bad_lines)
+
+
+def readable(parsed: Parsed, content: bytes, path: Path, layout: Layout, *, skip: bool) -> Parsed:
+    """Return the rows if all text is UTF-8; else refuse the first that is not, or leave such rows out."""
+    places = parsed.places(TEXT + EITHER)
+    bad = unreadable_fields(list(zip(places, parsed.loose, strict=True)))
+    # The text of a line that was left out for something else is among the texts, though no row has it.
+    of_no_row = parsed.n_skipped > 0 and any(
+        not is_utf8(text) for _, texts in parsed.loose for text in texts or ()
+    )
+    if not bad and not of_no_row:
+        return parsed
+    errors = []
+    for row, (place, text) in list(bad.items())[:KEPT_ERRORS]:
+        names = layout.header.names
+        where = f' in "{names[place]}" (field {place + 1})' if names else f" in field {place + 1}"
+        start = int(parsed.starts[row])
+        position = _core.csv_field_position(content, start, layout.separator, place)
+        errors.append((not_utf8_text(text, where), *position))
+    if not skip:
+        raise FileFormatError(errors[0][0], path, *errors[0][1:])
+    is_kept = np.ones(len(parsed.starts), dtype=bool)
+    is_kept[list(bad)] = False
+    loose = [without_rows(column, is_kept) for column in parsed.loose]
+    return replace(
+        parsed,
+        numbers=parsed.numbers[is_kept],
+        loose=[
+            as_numbers(column) if parsed.kinds[place] == EITHER else column
+            for place, column in zip(places, loose, strict=True)
+        ],
+        starts=parsed.starts[is_kept],
+        n_skipped=parsed.n_skipped + len(bad),
+        skipped=sorted([*parsed.skipped, *errors], key=lambda error: error[1:])[:KEPT_ERRORS],
+    )
+
+
+def as_numbers(column: Loose) -> Loose:
+    """Return labels or weights as numbers if all that is left are numbers."""
+    codes, texts = column
+    if not texts or not all(is_number(text) for text in texts):
+        return column
+    return np.array([*(float(text) for text in texts), np.nan])[codes], None
+
+
+def no_rows(path: Path, layout: Layout, n_skipped: int, first: FileFormatError | None) -> FileFormatError:
+    """Return the error about a table without rows, some of which may have been left out."""
+    rest = "a header but no rows" if layout.header.names else "no rows"
+    left_out = "" if first is None else f"; {skipped_lines_text(n_skipped, first)}"
+    return FileFormatError(f"the file has {rest}{left_out}", path)
+
+
+# ---------------------------------------------------------------- which column is what
+
+
+def kinds_of(roles: Roles, layout: Layout) -> str:
+    """Return what the core is told about each field at first."""
+    kinds = [SKIPPED] * roles.header.n_fields
+    for feature in roles.read:
+        seems_text = feature.kind == "guess" and layout.looks_like_text[feature.place]
+        kinds[feature.place] = TEXT if feature.kind == "categories" or seems_text else GUESSED
+    for place in (roles.label, roles.weight):
+        if place is not None:
+            kinds[place] = EITHER
+    return "".join(kinds)
+
+
+class FieldCounts(NamedTuple):
+    """How many fields of a column are text, and how many are numbers."""
+
+    n_texts: int
+    n_numbers: int
+
+
+def counts_of(parsed: Parsed, roles: Roles) -> dict[int, FieldCounts]:
+    """Return the counts, by place, of columns of which they may decide what they are."""
+    found = {}
+    for column, place in enumerate(parsed.places(NUMBER + GUESSED)):
+        n_texts = int(parsed.n_texts[column])
+        if n_texts > 0:
+            found[place] = FieldCounts(n_texts, int(np.count_nonzero(~np.isnan(parsed.numbers[:, column]))))
+    for place, (codes, texts) in zip(parsed.places(TEXT + EITHER), parsed.loose, strict=True):
+        if texts is not None:
+            found[place] = counts_in_text(codes, texts)
+    return found
+
+
+def counts_in_text(codes: NDArray[Any], texts: list[bytes]) -> FieldCounts:
+    """Return the counts of a column that was read as text."""
+    counts = np.bincount(codes[codes >= 0], minlength=len(texts))
+    n_numbers = sum(int(count) for count, text in zip(counts, texts, strict=True) if is_number(text))
+    return FieldCounts(int(counts.sum()) - n_numbers, n_numbers)
+
+
+def decided_kinds(kinds: str, counts: Mapping[int, FieldCounts], roles: Roles) -> str:
+    """Return the kinds once it is known how many texts there are among the numbers.
+
+    A column with more texts than numbers holds text. In any other a text is a mistake, which the second
+    reading names with its line. Of a column that an earlier table had as numbers, only one without any
+    number is looked at as text: it may hold truth values.
+    """
+    decided = list(kinds)
+    features = {feature.place: feature for feature in roles.read}
+    for place, (n_texts, n_numbers) in counts.items():
+        feature = features.get(place)
+        if feature is None:
+            continue
+        if kinds[place] in NUMBER + GUESSED and n_texts > 0:
+            is_text = n_numbers == 0 if feature.known is not None else n_texts > n_numbers
+            decided[place] = TEXT if is_text else NUMBER
+        elif kinds[place] == TEXT and feature.kind == "guess" and 0 < n_texts + n_numbers <= 2 * n_numbers:
+            decided[place] = NUMBER
+    return "".join(decided)
+
+
+def is_number(text: bytes) -> bool:
+    """Tell whether the core would read a finite number."""
+    try:
+        return b"_" not in text and math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def refuse_merged_labels(label: NDArray[Any] | TextColumn | None, roles: Roles, refuse: Refusal) -> None:
+    """Refuse labels of so many digits that two of them may have become one number."""
+    if roles.label is None or not isinstance(label, np.ndarray):
+        return
+    is_too_long = np.abs(label) >= EXACT
+    if is_too_long.any():
+        message = (
+            "the label has so many digits that, as a number, it cannot be told from its neighbours (from "
+            "9,007,199,254,740,992 on); put a letter before the labels, which makes them text"
+        )
+        raise refuse(message, int(np.argmax(is_too_long)), roles.label)
+
+
+def found_columns(parsed: Parsed, roles: Roles, path: Path) -> FoundColumns:
+    """Return the columns in the order of the features."""
+    loose = {
+        place: values if texts is None else TextColumn(values, [text.decode() for text in texts])
+        for place, (values, texts) in zip(parsed.places(TEXT + EITHER), parsed.loose, strict=True)
+    }
+    column_of = {place: column for column, place in enumerate(parsed.places(NUMBER + GUESSED))}
+    wanted = tuple(feature.place for feature in roles.read if feature.place in column_of)
+    numbers = parsed.numbers
+    if wanted != tuple(column_of):
+        numbers = numbers[:, [column_of[place] for place in wanted]]
+    return FoundColumns(
+        n_rows=len(parsed.starts),
+        numbers=numbers,
+        number_places=wanted,
+        texts={place: column for place, column in loose.items() if isinstance(column, TextColumn)},
+        label=None if roles.label is None else loose[roles.label],
+        weight=None if roles.weight is None else loose[roles.weight],
+    )
+
+
+# ------------------------------------------------------------------------------------------------
+# What the first lines of a text table tell: how fields are separated, and whether there are names.
+
+SEPARATORS = "\t;,"
+# Of the first records, to tell names from rows and text from numbers.
+LOOKED_AT = 100
+FIELDS_LOOKED_AT = 20_000
+MOST_FIELDS = 1 << 20
+MISSING = frozenset({"", "?", "na", "n/a", "#n/a", "<na>", "nan", "null"})
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How fields are separated, where in the text the rows start, and what the columns are called.
+
+    ``looks_like_text`` tells for each column whether most of the first rows have text there; it is a guess.
+    """
+
+    separator: str
+    start: int
+    header: Header
+    looks_like_text: tuple[bool, ...]
+
+
+def find_layout(content: bytes, path: Path, settings: ReadSettings) -> Layout:
+    """Find separator and header from the first records.
+
+    Parameters
+    ----------
+    content : bytes
+        The text.
+    path : Path
+        What error messages call it.
+    settings : ReadSettings
+        Whether there are names, if the user said so; a column that is named asks for names.
+    """
+    if content.startswith(UTF_16):
+        raise FileFormatError("the text is in UTF-16; save it as UTF-8", path)
+    refuse_too_wide(content, path)
+    separator = find_separator(content, path, settings)
+    with located_errors(path):
+        first, start = _core.read_csv_record(content, 0, separator)
+    names = tuple(field.decode(errors="backslashreplace") for field in first)
+    rows = following(content, start, separator)
+    columns = [
+        [row[place] for row in rows if place < len(row) and not is_missing(row[place])]
+        for place in range(len(first))
+    ]
+    has_header = settings.header
+    if has_header == "auto":
+        has_header = is_header(names, columns, settings)
+    if has_header:
+        refuse_unreadable_names(first, content, path, separator)
+    header = Header(str(path), len(names), names if has_header else ())
+    looks_like_text = tuple(2 * sum(map(is_text, column)) > len(column) for column in columns)
+    return Layout(separator, start if has_header else 0, header, looks_like_text)
+
+
+def refuse_too_wide(content: bytes, path: Path) -> None:
+    """Refuse first lines of so many fields that looking at each by itself would take minutes."""
+    for line in itertools.islice(re.finditer(rb"[^\n]*\S[^\n]*", content), 2):
+        n_fields = max(content.count(separator.encode(), *line.span()) for separator in SEPARATORS) + 1
+        if n_fields > MOST_FIELDS:
+            raise FileFormatError(
+                f"{n_fields:,} fields in a line; a text table may have {MOST_FIELDS:,}: so many columns are "
+                "for LIBSVM text, or for NumPy's files",
+                path,
+                content.count(b"\n", 0, line.start()) + 1,
+            )
+
+
+def find_separator(content: bytes, path: Path, settings: ReadSettings) -> str:
+    """Return what separates fields: the one of tab, semicolon, comma that splits two lines alike."""
+    n_fields = {separator: first_lengths(content, separator) for separator in SEPARATORS}
+    if n_fields[SEPARATORS[0]] == (0, 0):
+        raise FileFormatError("the file has no rows", path)
+    alike = [separator for separator, (first, second) in n_fields.items() if first == second > 1]
+    splitting = [separator for separator, (first, _) in n_fields.items() if first > 1]
+    if alike or splitting:
+        return (alike or splitting)[0]
+    with located_errors(path):
+        _core.read_csv_record(content, 0, SEPARATORS[-1])
+    if settings.encoding is not None and len(settings.encoding.columns) == 1:
+        return SEPARATORS[-1]  # one feature, and no label
+    raise FileFormatError("expected fields separated by commas, semicolons or tabs", path, 1)
+
+
+def first_lengths(content: bytes, separator: str) -> tuple[int, int]:
+    """Return how many fields the first two records have; 1 for one that the separator does not suit."""
+    lengths, start = [1, 1], 0
+    for number in range(2):
+        with suppress(_core.ReadError):
+            fields, start = _core.read_csv_record(content, start, separator)
+            lengths[number] = len(fields)
+    return lengths[0], lengths[1]
+
+
+def following(content: bytes, start: int, separator: str) -> list[list[str]]:
+    """Return the fields of some records, up to the first that is broken."""
+    records: list[list[str]] = []
+    with suppress(_core.ReadError):
+        while len(records) < LOOKED_AT and sum(map(len, records)) < FIELDS_LOOKED_AT:
+            fields, start = _core.read_csv_record(content, start, separator)
+            if not fields:
+                break
+            records.append([field.decode(errors="replace") for field in fields])
+    return records
+
+
+def is_header(first: tuple[str, ...], columns: list[list[str]], settings: ReadSettings) -> bool:
+    """Tell whether the first line holds names.
+
+    It does if somebody asks for a column by name, if it has one of the usual names of labels, or if it has
+    text where most rows have numbers. Where there is text everywhere, names are told from rows by being
+    different from each other and from everything below them.
+    """
+    asked = (settings.label, settings.weight, *settings.drop, *settings.categories)
+    if any(isinstance(column, str) for column in asked):
+        return True
+    if any(name.lower() in LABEL_NAMES for name in first):
+        return True
+    if settings.encoding is not None and settings.encoding.has_names:
+        known = {column.name for column in settings.encoding.columns}
+        if known & set(first):
+            return True
+    is_number = [2 * sum(not is_text(field) for field in column) > len(column) for column in columns]
+    if any(is_text(name) and number for name, number in zip(first, is_number, strict=True)):
+        return True
+    if not any(columns):
+        return all(is_text(name) for name in first)
+    if any(is_number):
+        return False
+    is_new = all(name not in column for name, column in zip(first, columns, strict=True))
+    return is_new and all(first) and len(set(first)) == len(first)
+
+
+def is_missing(field: str) -> bool:
+    """Tell whether a field is one of the usual signs of a missing value."""
+    return field.lower() in MISSING
+
+
+def is_text(field: str) -> bool:
+    """Tell whether a field is neither a number nor a sign of a missing one."""
+    if is_missing(field):
+        return False
+    try:
+        float(field)
+    except ValueError:
+        return True
+    return False
+
+
+def refuse_unreadable_names(names: list[bytes], content: bytes, path: Path, separator: str) -> None:
+    """Refuse names that are no UTF-8, with their place."""
+    for place, name in enumerate(names):
+        if not is_utf8(name):
+            line, column = _core.csv_field_position(content, 0, separator, place)
+            raise FileFormatError(not_utf8_text(name), path, line, column)
+
+
+# ------------------------------------------------------------------------------------------------
+# Fields of a text table that are no UTF-8: told with their place, or their rows are left out.
+
+# A column of text: each row's number, −1 where it is missing, and the texts; or numbers and None.
+Loose = tuple[NDArray[Any], list[bytes] | None]
+
+
+def is_utf8(text: bytes) -> bool:
+    """Tell whether a field can be decoded."""
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def not_utf8_text(text: bytes, where: str = "") -> str:
+    """Say what was found, and what to do."""
+    shown = text[:40].decode(errors="backslashreplace")
+    convert = "convert the file, such as by iconv -f LATIN1 -t UTF-8"
+    return f'expected UTF-8 text{where}, found "{shown}"; {convert}'
+
+
+def unreadable_fields(columns: list[tuple[int, Loose]]) -> dict[int, tuple[int, bytes]]:
+    """Return, by row, the first field that is no UTF-8: its place and its bytes."""
+    found: dict[int, tuple[int, bytes]] = {}
+    for place, (codes, texts) in columns:
+        strange = [code for code, text in enumerate(texts or ()) if not is_utf8(text)]
+        if strange and texts is not None:
+            for row in np.flatnonzero(np.isin(codes, strange)).tolist():
+                found.setdefault(row, (place, texts[codes[row]]))
+    return dict(sorted(found.items()))
+
+
+def without_rows(column: Loose, is_kept: NDArray[np.bool_]) -> Loose:
+    """Return a column of fewer rows, and with the texts of these only."""
+    values, texts = column
+    values = values[is_kept]
+    if texts is None:
+        return values, None
+    used, codes = np.unique(values[values >= 0], return_inverse=True)
+    values = values.copy()
+    values[values >= 0] = codes.reshape(-1)
+    return values, [texts[code] for code in used]

@@ -1,0 +1,1 @@
+"""Learners whose optimum is found and proved directly: hard margin, least squares, fewest errors, …"""

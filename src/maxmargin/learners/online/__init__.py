@@ -1,0 +1,1 @@
+"""Online learners: one example at a time."""

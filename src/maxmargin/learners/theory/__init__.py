@@ -1,0 +1,1 @@
+"""Mistake bounds, shattering and sample complexity."""

@@ -1,0 +1,1 @@
+"""A fitted model without scikit-learn: what it minimises, its certificate, its evaluation and its files."""

@@ -1,0 +1,463 @@
+"""Anybody's coefficients, and how far they are above the optimum of their own objective."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from maxmargin._core import StopToken
+from maxmargin.core.certificate.duality import examine
+from maxmargin.core.certificate.record import PROOFS, Certificate
+from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.solution import Solution, Status
+from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, NoFiniteOptimum
+from maxmargin.io.liblinear import LiblinearModel
+from maxmargin.labels import classes_of
+from maxmargin.losses.table import DUAL_LOSSES, LOSSES, find_loss
+from maxmargin.model.costs import Targets, check_class_weight
+from maxmargin.model.files import model_from, rows_from
+from maxmargin.model.foreign import (
+    HOW_TO_GIVE_COEFFICIENTS,
+    Claim,
+    is_fitted_by_us,
+    is_model,
+    is_ours,
+    read_model,
+    refuse_other_losses,
+    unwrap,
+)
+from maxmargin.model.liblinear import claim_of_liblinear
+from maxmargin.model.model import LinearModel
+from maxmargin.model.named_problem import names_of, problems_of, refuse_untold_weights, targets_of
+from maxmargin.model.settings import limits_from, offset_from
+from maxmargin.presentation.wording import Readable, magnitude, percent, short
+from maxmargin.rows.base import Array
+from maxmargin.rows.cores import resolve_jobs
+from maxmargin.rows.memory import MemoryRows
+from maxmargin.solvers.choose import choose
+from maxmargin.solvers.run import Limits, run
+from maxmargin.validation import check_choice, check_labels, check_matrix, check_weights, refuse_masked
+
+__all__ = ["Assessment", "certify"]
+
+
+_NO_LIMIT = 2**62  # iterations; whoever sets a time wants it used
+
+
+@dataclass(frozen=True, eq=False)
+class _Named:
+    """What the caller says about the problem; for a fitted model it has to be nothing."""
+
+    intercept: Any = 0
+    loss: Any = None
+    C: Any = None
+    lam: Any = None
+    penalize_intercept: Any = False
+    intercept_scaling: Any = 1.0
+    class_weight: Any = None
+    fit_intercept: Any = True
+
+    def refuse_all(self, model: Any, *, but: tuple[str, ...] = ()) -> None:
+        """Refuse every setting that differs from its default."""
+        for name, default in vars(_Named()).items():
+            value = getattr(self, name)
+            same = value is default or (np.ndim(value) == 0 and bool(value == default))
+            if name not in but and not same:
+                raise InvalidParameter(
+                    f"{type(model).__name__} has its own {name}; leave {name} out. To judge its coefficients "
+                    f"by another problem, {HOW_TO_GIVE_COEFFICIENTS}."
+                )
+
+
+def certify(
+    model_or_coef: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    intercept: Any = 0,
+    loss: str | None = None,
+    C: float | None = None,
+    lam: float | None = None,
+    penalize_intercept: bool = False,
+    intercept_scaling: float = 1.0,
+    class_weight: Any = None,
+    sample_weight: Any = None,
+    fit_intercept: bool = True,
+    tol: float = 1e-4,
+    max_time: float | None = None,
+    n_jobs: int | None = None,
+) -> Assessment:
+    """State how far coefficients are above the optimum of their own objective.
+
+    The problem is solved here to `tol`, which gives a bound that no coefficients can beat, and the given
+    ones are measured against it. They may come from anywhere and be as bad as they like.
+
+    Parameters
+    ----------
+    model_or_coef : fitted model or array
+        LinearSVC, SVC(kernel="linear"), LogisticRegression or SGDClassifier of scikit-learn, a pipeline or
+        search that ends in one of them, a model of this package; the name of a model file, ours or
+        LIBLINEAR's; or coefficients of shape (d,), (1, d) or, one against the rest, (n_classes, d).
+    X, y : the data that the model was fitted to
+        Labels of any kind; with two classes the second in increasing order is the positive one. A pipeline
+        gets the X that it was fitted with. Without y, X is what `load_data` returned, or a file's name.
+    intercept : float or array
+        The offset of given coefficients.
+    loss : "hinge", "squared_hinge" or "logistic"
+        What given coefficients were meant to minimise; a model knows this and all that follows, but
+        LIBLINEAR's files do not say C (-c) and class_weight (-wi).
+    C, lam : float
+        ½‖θ‖² + C Σ loss, or lam/2 ‖θ‖² + mean loss: one or the other. C = inf or lam = 0 is the loss
+        alone, hinge or logistic.
+    penalize_intercept, intercept_scaling, fit_intercept
+        Whether the offset is free, penalised as LIBLINEAR does, or absent.
+    class_weight : None, "balanced" or mapping
+    sample_weight : array
+        As given to the model's `fit`; models do not keep it. One of this package knows that there were some
+        and is refused without; a file's are taken from the column that they came from.
+    tol : float
+        How tightly to solve: the width of the interval that is stated, as a share of the optimum.
+    max_time : float
+        Seconds after which the interval is as wide as it is by then; shared among the classes. Without it
+        the solver ends after the number of iterations that it thinks can help.
+    n_jobs : int or None
+        Threads that read the rows; None takes all cores. The result does not depend on it.
+
+    Returns
+    -------
+    Assessment
+        Printing it says the sentence. With several classes, one entry for each, and the worst quoted.
+
+    Examples
+    --------
+    >>> from maxmargin import certify
+    >>> X, y = [[0.0], [1.0], [3.0], [4.0]], ["left", "left", "right", "right"]
+    >>> print(certify([1.5], X, y, intercept=-3, loss="hinge", C=10))
+    125 % above the optimum of its own objective (hinge, C = 10, unpenalised offset), by duality
+    >>> certify([1.0], X, y, intercept=-2, loss="hinge", C=10).relative_gap <= 1e-4
+    True
+    """
+    named = _Named(
+        intercept, loss, C, lam, penalize_intercept, intercept_scaling, class_weight, fit_intercept
+    )
+    model = model_from(model_or_coef)
+    X, y, sample_weight = rows_from(model, X, y, sample_weight)
+    claim, X = _claim(model, X, named, sample_weight)
+    checked = check_matrix(X)
+    labels = check_labels(y, checked.shape[0])
+    weights = check_weights(sample_weight, checked.shape[0])
+    limits = limits_from(tol, None if max_time is None else _NO_LIMIT, max_time)
+    rows = MemoryRows(checked, threads=resolve_jobs(n_jobs))
+    rows.norms()  # finds values that are not finite before anything else is done
+    loss = check_choice("loss", claim.loss, DUAL_LOSSES)
+    if isinstance(class_weight, Mapping):
+        check_class_weight(class_weight, classes_of(labels))
+    targets = targets_of(claim, labels, weights, loss, asking="certify")
+    points = _points(claim, targets, checked.shape[1])
+    about = _in_words(claim, weights is not None)
+    deadline = None if limits.max_time is None else time.perf_counter() + limits.max_time
+    found: list[Assessment] = []
+    for problem, label, (w, b) in zip(
+        problems_of(rows, claim, targets, weights), names_of(targets), points, strict=True
+    ):
+        share = _fair_share(deadline, len(points) - len(found))
+        try:
+            solution = _solve(problem, replace(limits, max_time=share))
+        except NoFiniteOptimum as error:
+            raise (error.about(f"{label} against the rest") if label else error) from None
+        found.append(_assess(problem, w, b, solution, limits.tol, about, label))
+    if len(found) == 1:
+        return found[0]
+    worst = max(found, key=lambda assessment: (assessment.relative_gap, assessment.objective))
+    return replace(worst, per_class=tuple(found))
+
+
+# ---------------------------------------------------------------- what is claimed
+
+
+def _claim(given: Any, X: Any, named: _Named, sample_weight: Any) -> tuple[Claim, Any]:
+    """Return the coefficients with their problem, and X as they see it."""
+    if isinstance(given, Claim):
+        return given, X  # somebody else's file, read with what it does not say
+    if isinstance(given, LiblinearModel):
+        return _claim_of_liblinear(given, named), X
+    model, X = unwrap(given, X)
+    refuse_untold_weights(model, sample_weight)
+    if is_fitted_by_us(model) and (not is_ours(model) or model.to_model().C is None):
+        model = model.to_model()  # exact learners' say what they minimise; given ones' settings are nobody's
+    if isinstance(model, LinearModel) and model.C is not None:
+        is_untold = model.class_weight in (None, named.class_weight)  # as in files of old versions
+        named.refuse_all(model, but=("class_weight",) if is_untold else ())
+        refuse_other_losses(model.loss, model.certificate)
+        offset = Offset(model.offset, model.intercept_scaling)  # type: ignore[arg-type]
+        settings = (model.loss, "C", model.C, offset, model.class_weight or named.class_weight)
+        return Claim(model.coef, model.intercept, model.classes, *settings), X
+    if isinstance(model, LinearModel):
+        alone = replace(named, intercept=model.intercept)
+        return replace(_claim_of_coefficients(model.coef, alone), classes=model.classes), X
+    if is_model(model):
+        claim = read_model(model)
+        named.refuse_all(model)
+        _check_names(model, X)
+        return claim, X
+    return _claim_of_coefficients(model, named), X
+
+
+def _claim_of_liblinear(found: LiblinearModel, named: _Named) -> Claim:
+    if named.C is None:
+        raise InvalidParameter(
+            "a LIBLINEAR model file does not say its C: give C=…, its -c (1 if it was left out), and its -wi "
+            "as class_weight={label: weight}"
+        )
+    # One trained with -R is judged as load_model(file), whose problem is named like that of coefficients.
+    named.refuse_all(found, but=("C", "class_weight"))
+    return claim_of_liblinear(found, named.C, named.class_weight)
+
+
+def _claim_of_coefficients(coef: Any, named: _Named) -> Claim:
+    if named.loss is None or (named.C is None and named.lam is None):
+        raise InvalidParameter(
+            "coefficients alone do not say what they were meant to minimise: give loss='hinge', "
+            "'squared_hinge' or 'logistic', and C (½‖θ‖² + C Σ loss) or lam (lam/2 ‖θ‖² + mean loss)"
+        )
+    if named.C is not None and named.lam is not None:
+        raise InvalidParameter(
+            f"give C or lam, not both: C = 1/(lam · n) is one number; got C={named.C!r} and lam={named.lam!r}"
+        )
+    offset = offset_from(named.fit_intercept, named.penalize_intercept, named.intercept_scaling)
+    strength, value = ("C", named.C) if named.lam is None else ("lam", named.lam)
+    return Claim(coef, named.intercept, None, named.loss, strength, value, offset, named.class_weight)
+
+
+def _check_names(model: Any, X: Any) -> None:
+    known = getattr(model, "feature_names_in_", None)
+    columns = getattr(X, "columns", None)
+    if known is None or columns is None or list(known) == list(columns):
+        return
+    raise InvalidInput(
+        f"the columns of X are not those that {type(model).__name__} was fitted with, in that order: "
+        f"it had {', '.join(map(str, known[:5]))}{', …' if len(known) > 5 else ''}."
+    )
+
+
+def _in_words(claim: Claim, is_weighted: bool) -> str:
+    strength = f"{claim.strength} = {claim.value:g}"
+    if math.isinf(claim.value) or claim.value == 0:
+        strength = "unregularised"
+    parts = [claim.loss.replace("_", " "), strength, str(claim.offset)]
+    if claim.class_weight is not None:
+        parts.append("balanced classes" if isinstance(claim.class_weight, str) else "class weights")
+    if is_weighted:
+        parts.append("sample weights")
+    return ", ".join(parts)
+
+
+# ---------------------------------------------------------------- the points
+
+
+def _points(claim: Claim, targets: Targets, n_columns: int) -> list[tuple[Array, float]]:
+    """Return weights and offset of each problem."""
+    coef = claim.coef.toarray() if hasattr(claim.coef, "toarray") else claim.coef
+    coef = np.atleast_2d(_numbers("coef", coef))
+    wanted = 1 if len(targets.classes) == 2 else len(targets.classes)
+    if coef.shape != (wanted, n_columns):
+        raise InvalidInput(
+            f"{len(targets.classes)} classes and {n_columns} columns need coefficients of shape "
+            f"{f'({n_columns},) or ' if wanted == 1 else ''}({wanted}, {n_columns}); got {coef.shape}."
+        )
+    intercept = _numbers("intercept", claim.intercept).ravel()
+    if intercept.shape[0] not in (1, wanted):
+        raise InvalidInput(f"intercept must hold {wanted} number(s); got {intercept.shape[0]}.")
+    intercept = np.broadcast_to(intercept, wanted)
+    if claim.offset.kind == "none" and intercept.any():
+        raise InvalidParameter(
+            f"fit_intercept=False is a problem without offset, but intercept={intercept[intercept != 0][0]:g}"
+        )
+    return [(np.ascontiguousarray(w), float(b)) for w, b in zip(coef, intercept, strict=True)]
+
+
+def _numbers(name: str, value: Any) -> Array:
+    refuse_masked(name, value)
+    try:
+        numbers = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        hint = (
+            " A pair (θ, θ₀) is given as certify(θ, X, y, intercept=θ₀)." if isinstance(value, tuple) else ""
+        )
+        raise InvalidInput(f"{name} must hold numbers; got {type(value).__name__}.{hint}") from None
+    if numbers.ndim > 2:
+        raise InvalidInput(f"{name} must have at most 2 dimensions; got {numbers.ndim}.")
+    if not np.isfinite(numbers).all():
+        raise InvalidInput(f"{name} must be finite; it contains NaN or infinity.")
+    return numbers
+
+
+# ---------------------------------------------------------------- the answer
+
+
+def _fair_share(deadline: float | None, problems_left: int) -> float | None:
+    """Return the seconds for the next problem, so that every class gets its part of the time."""
+    if deadline is None:
+        return None
+    return max((deadline - time.perf_counter()) / problems_left, 1e-3)
+
+
+def _solve(problem: Problem, limits: Limits) -> Solution:
+    on_main = threading.current_thread() is threading.main_thread()
+    solver, plan = choose("auto", problem, limits.tol)
+    solution = run(problem, solver, plan, limits, token=StopToken(limits.max_time, on_main))
+    if solution.status is Status.INTERRUPTED:
+        raise Interrupted("interrupted while solving the problem that the coefficients are measured against")
+    return solution
+
+
+def _assess(
+    problem: Problem, w: Array, b: float, solution: Solution, tol: float, about: str, label: str
+) -> Assessment:
+    own, point = solution.certificate, _at_point(problem, w, b, solution.alpha, tol)
+    bound = max(own.bound, point.bound)  # each holds by itself
+    own, point = replace(own, bound=min(bound, own.objective)), replace(point, bound=bound)
+    is_wide = min(own.relative_gap, point.relative_gap) > tol
+    return Assessment(
+        problem=about,
+        objective=point.objective,
+        bound=point.bound,
+        rounding=point.rounding,
+        own=own,
+        label=label,
+        shortfall=solution.status.value if is_wide else "",
+    )
+
+
+def _at_point(problem: Problem, w: Array, b: float, alpha: Array, tol: float) -> Certificate:
+    """Return what is proved about the coefficients, by our own dual point or one that they imply."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = examine(problem, w, b, alpha, enough=tol)
+        proof = found.certificate
+        is_implied = problem.is_regularised and LOSSES[problem.loss].is_smooth
+        if is_implied and proof.relative_gap > tol and math.isfinite(proof.objective):
+            # A smooth loss turns good weights into a good dual point, perhaps better than our solver's.
+            implied = examine(problem, w, b, _implied_dual(problem, found.scores, b), enough=tol).certificate
+            proof = max(proof, implied, key=lambda each: each.bound)
+    return proof
+
+
+def _implied_dual(problem: Problem, scores: Array, b: float) -> Array:
+    """Return α = −c ℓ′(m), which is the optimal dual point when the weights are optimal."""
+    agreement = problem.sign * (scores + b)
+    return np.asarray(-problem.cost * find_loss(problem.loss).slope(agreement))
+
+
+# ------------------------------------------------------------------------------------------------
+# How far somebody's coefficients are above the optimum of the problem they were meant to solve.
+
+# An excess up to here is told as "within": it is our own default tolerance.
+_TINY = 1e-4
+
+# Our own solution is so much smaller than the given one that the optimum, between it and 0, is 0.
+_NOTHING = 1e-12
+
+
+@dataclass(frozen=True)
+class Assessment(Readable):
+    """What is proved about given coefficients: the interval in which their excess lies.
+
+    Values are in the sum form ½‖θ‖² + Σ cost · loss, whichever form the model's own library writes; the
+    percentages are the same in all of them.
+
+    Attributes
+    ----------
+    problem : str
+        The problem in words: loss, regularisation, offset, weights.
+    objective : float
+        Its value at the given coefficients; inf where that is beyond double precision.
+    bound : float
+        No coefficients have a smaller value than this.
+    rounding : float
+        How far rounding errors may reach; the objective and the bound already pay for them.
+    own : Certificate
+        Of our own solution of the same problem, from which the bound comes.
+    label : str
+        With several classes, the class that these numbers are about: the worst of them.
+    shortfall : str
+        Why our own solution did not reach the tolerance; empty if it did. The interval is wider then.
+    per_class : tuple of Assessment
+        With several classes, one for each against the rest, in the order of the classes.
+    """
+
+    problem: str
+    objective: float
+    bound: float
+    own: Certificate
+    rounding: float = 0.0
+    label: str = ""
+    shortfall: str = ""
+    per_class: tuple[Assessment, ...] = ()
+
+    @property
+    def gap(self) -> float:
+        """The most by which the objective can exceed the optimum: objective − bound."""
+        return self._as_certificate.gap
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap as a share of the bound; infinite where the bound is 0."""
+        return self._as_certificate.relative_gap
+
+    @property
+    def is_rounding(self) -> bool:
+        """Whether rounding errors are all that may separate the coefficients from the optimum."""
+        return self._as_certificate.is_rounding
+
+    @property
+    def _as_certificate(self) -> Certificate:
+        return Certificate(self.own.kind, self.objective, self.bound, self.rounding)
+
+    @property
+    def excess(self) -> float:
+        """The least by which the objective exceeds the optimum: it exceeds our own solution's by this."""
+        return max(0.0, self.objective - 2.0 * self.rounding - self.own.objective)
+
+    @property
+    def relative_excess(self) -> float:
+        """The least by which the objective exceeds the optimum, as a share of the optimum."""
+        if self.excess == 0:
+            return 0.0
+        share = self.excess / self.own.objective if self.own.objective > 0 else math.inf
+        return min(share, self.relative_gap)
+
+    def __str__(self) -> str:
+        place = "the optimum of its own objective"
+        if self.label:
+            place += f" for {self.label}, the worst of {len(self.per_class)}"
+        said = self._distance(f"{place} ({self.problem})")
+        proof = PROOFS.get(self.own.kind, f"by {self.own.kind}")
+        if not self.shortfall:
+            return f"{said}, {proof}"
+        reached = percent(self.own.relative_gap, "up")
+        return f"{said}, {proof}; our own solution is within {reached}: {self.shortfall}"
+
+    def _distance(self, place: str) -> str:
+        low, high = self.relative_excess, self.relative_gap
+        if math.isinf(self.objective):
+            return f"beyond double precision above {place}"
+        if self.gap == 0:
+            return f"at {place}"
+        if self.bound <= 0 and self.own.objective <= _NOTHING * self.objective:
+            return f"{short(self.objective)} above {place}, which is 0"
+        if self.bound <= 0:
+            least = f"at least {percent(low, 'down')}" if low > 0 else "an unknown distance"
+            return f"{least} above {place}; no bound above 0 was found"
+        if self.is_rounding:
+            return f"within rounding ({magnitude(high)}) of {place}"
+        if high <= _TINY or low == 0:
+            return f"within {percent(high, 'up')} of {place}"
+        if percent(low) != percent(high):
+            return f"between {percent(low, 'down')} and {percent(high, 'up')} above {place}"
+        return f"{percent(high)} above {place}"

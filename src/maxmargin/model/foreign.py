@@ -1,0 +1,361 @@
+"""Reading fitted models of other libraries: what they minimised, from their class name and settings.
+
+Nothing is imported; scikit-learn's documented attributes (``coef_``, ``intercept_``, ``classes_``) and
+``get_params`` are enough.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from maxmargin.core.problem import Offset
+from maxmargin.errors import InvalidInput, InvalidParameter
+from maxmargin.losses.table import DUAL_LOSSES
+
+__all__ = [
+    "HOW_TO_GIVE_COEFFICIENTS",
+    "Claim",
+    "is_fitted_by_us",
+    "is_model",
+    "is_ours",
+    "read_model",
+    "read_settings",
+    "refuse_other_losses",
+    "unwrap",
+]
+
+
+Params = Mapping[str, Any]
+
+HOW_TO_GIVE_COEFFICIENTS = (
+    "give the coefficients and name their problem: certify(coef, X, y, intercept=…, "
+    "loss='hinge', 'squared_hinge' or 'logistic', C=… or lam=…)"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """Coefficients and the problem they are meant to solve.
+
+    Attributes
+    ----------
+    coef, intercept : as the model keeps them
+    classes : array or None
+        The model's classes in its own order; None if only the data know them.
+    loss : str
+    strength : str
+        What `value` is: "C" of the sum form, "lam" of the mean form, or "alpha", which is lam of a mean
+        over the number of rows, whatever their weights (SGDClassifier).
+    value : float
+        C = inf and lam = alpha = 0 are problems without a regulariser.
+    offset : Offset
+    class_weight : as `train` takes it
+    rest_weighs_one : bool
+        With several classes, whether a class's weight counts only where it is the positive one, as
+        LIBLINEAR and SGDClassifier have it; here and in SVC every row keeps its own class's weight.
+    balances_weights : bool
+        Whether class_weight="balanced" counts sample weights, or rows.
+    """
+
+    coef: Any
+    intercept: Any
+    classes: Any
+    loss: str
+    strength: str
+    value: Any
+    offset: Offset
+    class_weight: Any = None
+    rest_weighs_one: bool = False
+    balances_weights: bool = True
+
+
+def is_model(candidate: Any) -> bool:
+    """Return whether this looks like an estimator rather than an array of coefficients."""
+    return hasattr(candidate, "get_params") or hasattr(candidate, "coef_")
+
+
+def is_ours(model: Any) -> bool:
+    """Return whether this is an estimator of this package whose settings name what it minimises."""
+    if _own_name(model) in _ONLINE:
+        return True
+    return hasattr(model, "get_params") and {"lam", "penalize_intercept"} <= set(model.get_params(deep=False))
+
+
+def is_fitted_by_us(model: Any) -> bool:
+    """Return whether this is a fitted estimator of this package."""
+    return hasattr(model, "to_model") and hasattr(model, "classes_")
+
+
+def refuse_other_losses(loss: str, certificate: Any) -> None:
+    """Refuse a loss that has no dual here; the learners of such losses certify their models themselves."""
+    if loss not in DUAL_LOSSES:
+        raise InvalidInput(
+            f"certify solves problems with {', '.join(DUAL_LOSSES)} loss; this model minimises the {loss} "
+            f"loss, and its own certificate says how far it is from the best: {certificate}."
+        )
+
+
+def _own_name(model: Any) -> str:
+    """Return the nearest class of this package among a model's, for subclasses of users."""
+    own = (kind.__name__ for kind in type(model).__mro__ if kind.__module__.startswith("maxmargin."))
+    return next(own, "")
+
+
+def unwrap(model: Any, X: Any) -> tuple[Any, Any]:
+    """Return the linear model inside pipelines and searches, and X as that model sees it."""
+    while True:
+        if hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        elif isinstance(getattr(model, "steps", None), list) and hasattr(model, "named_steps"):
+            for name, step in model.steps[:-1]:
+                X = _transformed(name, step, X)
+            model = model.steps[-1][1]
+        else:
+            return model, X
+
+
+def _transformed(name: str, step: Any, X: Any) -> Any:
+    if step is None or (isinstance(step, str) and step == "passthrough"):
+        return X
+    if not hasattr(step, "transform"):
+        raise InvalidInput(
+            f"step {name!r} of the pipeline ({type(step).__name__}) has no transform, so the rows that the "
+            "last step learned from are unknown. Certify the last step with those rows: "
+            "certify(pipe[-1], rows, labels)."
+        )
+    return step.transform(X)
+
+
+def read_model(model: Any) -> Claim:
+    """Return what a fitted model minimised, or refuse it by name."""
+    name, reader = _reader(model)
+    if not hasattr(model, "classes_"):
+        raise InvalidInput(f"this {name} is not fitted yet: fit it, then certify it.")
+    return reader(model, model.get_params(deep=False))
+
+
+def read_settings(model: Any, asking: str) -> Claim:
+    """Return the problem that an estimator names, fitted or not; its coefficients if it has any."""
+    try:
+        name, reader = _reader(model)
+    except InvalidInput:
+        raise InvalidInput(
+            f"{asking} cannot read {type(model).__name__}. It takes LinearSVM, LogisticRegression and other "
+            "estimators of maxmargin that name a loss and C (or lam), fitted or not; a LinearModel; and "
+            "fitted LinearSVC, SVC(kernel='linear'), LogisticRegression and SGDClassifier of scikit-learn."
+        ) from None
+    if not hasattr(model, "classes_") and not is_ours(model):
+        raise InvalidInput(f"this {name} is not fitted yet: fit it first.")
+    return reader(model, model.get_params(deep=False))
+
+
+def _reader(model: Any) -> tuple[str, Callable[[Any, Params], Claim]]:
+    own = type(model).__name__
+    if not hasattr(model, "get_params"):
+        raise InvalidInput(_cannot_read(own))
+    if is_ours(model):
+        return own, _ONLINE.get(_own_name(model), _read_ours)
+    # A subclass of a known class is read as that class, but LogisticRegressionCV, which scikit-learn
+    # derives from LogisticRegression, is not one: the nearest class of scikit-learn itself decides.
+    names = (kind.__name__ for kind in type(model).__mro__ if kind.__module__.split(".")[0] == "sklearn")
+    nearest = next(names, own)
+    if nearest not in _READERS:
+        raise InvalidInput(_cannot_read(own))
+    return own, _READERS[nearest]
+
+
+def _cannot_read(name: str) -> str:
+    advice = {
+        "OneVsRestClassifier": "certify one class at a time: "
+        "certify(model.estimators_[k], X, y == model.classes_[k]).",
+        "OneVsOneClassifier": "certify its pairs one at a time, each with the rows of its two classes.",
+    }.get(name, f"for anything else {HOW_TO_GIVE_COEFFICIENTS}.")
+    return (
+        f"certify cannot read {name}. It reads LinearSVC, SVC(kernel='linear'), LogisticRegression, "
+        f"SGDClassifier and maxmargin's own models; {advice}"
+    )
+
+
+def _refuse(model: Any, setting: str, why: str) -> InvalidParameter:
+    return InvalidParameter(
+        f"{type(model).__name__}({setting}) {why}. certify knows the L2-regularised hinge, squared hinge and "
+        "logistic losses, the last also without a regulariser, for two classes or one class against the rest."
+    )
+
+
+def _penalised(params: Params) -> Offset:
+    if not params["fit_intercept"]:
+        return Offset("none")
+    return Offset("penalized", float(params["intercept_scaling"]))
+
+
+def _read_linear_svc(model: Any, params: Params) -> Claim:
+    if params["penalty"] != "l2":
+        raise _refuse(model, f"penalty={params['penalty']!r}", "has no L2 penalty")
+    if params["multi_class"] != "ovr":
+        raise _refuse(model, f"multi_class={params['multi_class']!r}", "is one joint problem of all classes")
+    return Claim(
+        model.coef_,
+        model.intercept_,
+        model.classes_,
+        params["loss"],
+        "C",
+        params["C"],
+        _penalised(params),
+        params["class_weight"],
+        rest_weighs_one=True,
+    )
+
+
+def _read_svc(model: Any, params: Params) -> Claim:
+    if params["kernel"] != "linear":
+        raise _refuse(model, f"kernel={params['kernel']!r}", "has no linear coefficients")
+    if len(model.classes_) > 2:
+        raise _refuse(
+            model, "kernel='linear'", f"with {len(model.classes_)} classes is one classifier for each pair"
+        )
+    return Claim(
+        model.coef_,
+        model.intercept_,
+        model.classes_,
+        "hinge",
+        "C",
+        params["C"],
+        Offset("free"),
+        params["class_weight"],
+        balances_weights=False,
+    )
+
+
+def _read_logistic_regression(model: Any, params: Params) -> Claim:
+    _check_no_l1(model, params)
+    one_vs_rest = params["solver"] == "liblinear" or params.get("multi_class") == "ovr"
+    if len(model.classes_) > 2 and not one_vs_rest:
+        setting = f"solver={params['solver']!r}"
+        raise _refuse(model, setting, f"with {len(model.classes_)} classes is multinomial")
+    if len(model.classes_) > 2 and params["class_weight"] is not None and params["solver"] != "liblinear":
+        raise _refuse(
+            model, "multi_class='ovr'", "with class_weight weighs each of its problems in its own way"
+        )
+    by_liblinear = params["solver"] == "liblinear"
+    free = Offset("free" if params["fit_intercept"] else "none")
+    return Claim(
+        model.coef_,
+        model.intercept_,
+        model.classes_,
+        "logistic",
+        "C",
+        math.inf if params.get("penalty", "deprecated") is None else params["C"],
+        _penalised(params) if by_liblinear else free,
+        params["class_weight"],
+        rest_weighs_one=by_liblinear,
+    )
+
+
+def _check_no_l1(model: Any, params: Params) -> None:
+    """Refuse L1 and elastic net, as scikit-learn writes them before and since its version 1.8."""
+    penalty, l1_ratio = params.get("penalty", "deprecated"), params.get("l1_ratio")
+    if math.isinf(params["C"]):
+        return  # whatever the penalty is called, it has no weight
+    has_l1 = penalty == "l1" or (penalty in ("deprecated", "elasticnet") and l1_ratio not in (None, 0))
+    if has_l1:
+        setting = f"l1_ratio={l1_ratio!r}" if penalty == "deprecated" else f"penalty={penalty!r}"
+        raise _refuse(model, setting, "has an L1 penalty")
+
+
+_SGD_LOSSES = {"hinge": "hinge", "squared_hinge": "squared_hinge", "log_loss": "logistic"}
+
+
+def _read_sgd_classifier(model: Any, params: Params) -> Claim:
+    if params["loss"] not in _SGD_LOSSES:
+        raise _refuse(model, f"loss={params['loss']!r}", "minimises a loss that has no certificate here")
+    has_penalty = params["penalty"] is not None and params["alpha"] != 0
+    if not has_penalty and params["loss"] != "log_loss":
+        setting = "penalty=None" if params["penalty"] is None else "alpha=0"
+        raise _refuse(model, setting, "is not regularised")
+    is_l2 = params["penalty"] == "l2" or (params["penalty"] == "elasticnet" and params["l1_ratio"] == 0)
+    if has_penalty and not is_l2:
+        raise _refuse(model, f"penalty={params['penalty']!r}", "has an L1 penalty")
+    if params["early_stopping"]:
+        raise _refuse(model, "early_stopping=True", "learns from some of the rows and does not say which")
+    return Claim(
+        model.coef_,
+        model.intercept_,
+        model.classes_,
+        _SGD_LOSSES[params["loss"]],
+        "alpha",
+        params["alpha"] if has_penalty else 0.0,
+        Offset("free" if params["fit_intercept"] else "none"),
+        params["class_weight"],
+        rest_weighs_one=True,
+        balances_weights=False,
+    )
+
+
+def _read_ours(model: Any, params: Params) -> Claim:
+    """Read an estimator of this package, which has the same settings as `train`."""
+    by_lam = params["lam"] is not None
+    if not params["fit_intercept"]:
+        offset = Offset("none")
+    elif params["penalize_intercept"]:
+        offset = Offset("penalized", float(params["intercept_scaling"]))
+    else:
+        offset = Offset("free")
+    return Claim(
+        *_fitted(model),
+        params.get("loss", "logistic"),
+        "lam" if by_lam else "C",
+        params["lam"] if by_lam else params["C"],
+        offset,
+        params["class_weight"],
+    )
+
+
+def _fitted(model: Any) -> tuple[Any, Any, Any]:
+    """Return coefficients, offsets and classes; None for each before there are any."""
+    coef, intercept, classes = (getattr(model, name, None) for name in ("coef_", "intercept_", "classes_"))
+    return coef, intercept, classes
+
+
+def _read_pegasos(model: Any, params: Params) -> Claim:
+    return _read_online(model, "hinge", "lam", params["lam"])
+
+
+def _read_hinge_sgd(model: Any, params: Params) -> Claim:
+    return _read_online(model, "hinge", "C", math.inf)
+
+
+def _read_logistic_sgd(model: Any, params: Params) -> Claim:
+    return _read_online(model, "logistic", "C", math.inf)
+
+
+def _read_online(model: Any, loss: str, strength: str, value: float) -> Claim:
+    """Read an online learner of this package: what it approaches is fixed by its class."""
+    offset = Offset("free" if model.fit_intercept else "none")
+    return Claim(*_fitted(model), loss, strength, value, offset)
+
+
+def _read_perceptron(model: Any, params: Params) -> Claim:
+    raise InvalidInput(
+        "a perceptron minimises no objective, so there is no optimum to compare it with. Its certificate_, "
+        "and its own certify(X, y), say whether it separates the rows; to judge its coefficients by a loss, "
+        f"{HOW_TO_GIVE_COEFFICIENTS}."
+    )
+
+
+_ONLINE: dict[str, Callable[[Any, Params], Claim]] = {
+    "Pegasos": _read_pegasos,
+    "HingeSGD": _read_hinge_sgd,
+    "LogisticSGD": _read_logistic_sgd,
+    "Perceptron": _read_perceptron,
+}
+
+_READERS: dict[str, Callable[[Any, Params], Claim]] = {
+    "LinearSVC": _read_linear_svc,
+    "SVC": _read_svc,
+    "LogisticRegression": _read_logistic_regression,
+    "SGDClassifier": _read_sgd_classifier,
+}

@@ -1,0 +1,521 @@
+"""A fitted or given linear classifier, without scikit-learn."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.core.certificate.record import Certificate
+from maxmargin.core.solution import History, Plan, Solution, Status
+from maxmargin.encoding import Encoding
+from maxmargin.errors import InvalidInput
+from maxmargin.learners.exact.record import HingeMinimum
+from maxmargin.model.calibration import Calibration, most_probable_first, predicted
+from maxmargin.model.reliability import Reliability
+from maxmargin.presentation.cards import AgreementCounts, card, details, histogram, verdict
+from maxmargin.presentation.wording import chosen_percent, percent, plural, short
+from maxmargin.rows.kernels import Scores
+from maxmargin.rows.memory import MemoryRows
+from maxmargin.validation import check_labels, check_matrix
+
+__all__ = ["LinearModel", "Support", "model_card", "with_counts"]
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """The rows that hold a hinge model where it is.
+
+    Attributes
+    ----------
+    indices : array
+        Rows with a dual variable above 0 in any class, in increasing order.
+    dual_coef : array of shape (1 or n_classes, len(indices))
+        sα, as LIBSVM keeps it: positive for the positive class.
+    n_free : array
+        How many of each class's duals lie strictly between 0 and the cost: rows on the margin.
+    """
+
+    indices: NDArray[np.intp]
+    dual_coef: NDArray[np.float64]
+    n_free: NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearModel:
+    """θ and θ₀ for each class against the rest, with the proof of how good they are.
+
+    Attributes
+    ----------
+    coef : array of shape (1, d), or (n_classes, d) for more than two classes
+    intercept : array of shape (1,) or (n_classes,)
+    classes : array
+        In increasing order; with two, the second is the positive one.
+    loss : str
+    C : float or None
+        inf without a regulariser, as the exact learners have it; None for a classifier that was given.
+    offset : str
+        "free", "penalized" or "none".
+    intercept_scaling : float
+        The scale of a penalised offset.
+    tol : float
+    class_weight : None, "balanced" or mapping of class to weight
+    is_weighted : bool
+        Whether the rows had sample weights, without which the objective is another one.
+    intercept_intervals : list of (low, high)
+        All offsets that are best for the weights, per class.
+    certificates, statuses, plans, histories, n_iter : one entry per class
+    support : Support or None
+        For the hinge losses.
+    minima : list of HingeMinimum
+        One entry per class for the hinge without a regulariser, else none.
+    calibration : Calibration or None
+        The map from scores to probabilities, where one was asked for.
+    uncalibrated : str
+        Why there is none although it was asked for; else empty.
+    feature_names : list of str or None
+    scheme, label, weight : str or int or None
+        How the file with the rows was written and which columns held labels and weights, as `Data` has them;
+        what it takes to read a further file of the same kind.
+    encoding : Encoding or None
+        How the columns of a table became features, where they are more than columns of numbers.
+    agreement_counts : AgreementCounts or None
+        How far on the right side the training rows are; None for a model that was given or read from a file.
+
+    Examples
+    --------
+    >>> from maxmargin import train
+    >>> X, y = [[0.0], [1.0], [3.0], [4.0]], ["low", "low", "high", "high"]
+    >>> model = train(X, y, C=10)
+    >>> model
+    <LinearModel: hinge, C = 10, 1 column, classes high, low;
+    within rounding (1e-13 %) of the optimum (objective 0.5, bound 0.5), by duality>
+    >>> model.predict([[0.5], [3.5]]).tolist(), model.scores([[0.5], [3.5]]).ravel().tolist()
+    (['low', 'high'], [1.5, -1.5])
+    >>> model.margin.tolist(), model.certificate.kind, model.status.name, model.interrupted
+    ([1.0], 'duality', 'SOLVED', False)
+    >>> model.signs(y, 4).ravel(), model.agreements(X, y)
+    (array([ 1.,  1., -1., -1.]), array([2., 1., 1., 2.]))
+    >>> model.margins(X, y), model.slacks(X, y), model.decision_function([[2.0]])
+    (array([2., 1., 1., 2.]), array([0., 0., 0., 0.]), array([0.]))
+    >>> model.equations()[0], model.warning() is None
+    ('-1·x1 + 2 = 0', True)
+
+    With probabilities:
+
+    >>> likely = train(X, y, loss="logistic")
+    >>> likely.has_probabilities, likely.predict_proba([[0.5]]).round(2).tolist()
+    (True, [[0.18, 0.82]])
+    >>> likely.predict_log_proba([[0.5]]).round(2).tolist()
+    [[-1.71, -0.2]]
+    """
+
+    coef: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    classes: NDArray[Any]
+    loss: str = "hinge"
+    C: float | None = None
+    offset: str = "free"
+    intercept_scaling: float = 1.0
+    tol: float = 1e-4
+    class_weight: str | dict[Any, float] | None = None
+    is_weighted: bool = False
+    intercept_intervals: list[tuple[float, float]] = field(default_factory=list)
+    certificates: list[Certificate] = field(default_factory=list)
+    statuses: list[Status] = field(default_factory=list)
+    plans: list[Plan] = field(default_factory=list)
+    histories: list[History] = field(default_factory=list)
+    n_iter: list[int] = field(default_factory=list)
+    support: Support | None = None
+    minima: list[HingeMinimum] = field(default_factory=list)
+    calibration: Calibration | None = None
+    uncalibrated: str = ""
+    feature_names: list[str] | None = None
+    scheme: str | None = None
+    label: str | int | None = None
+    weight: str | int | None = None
+    encoding: Encoding | None = None
+    memories: list[Any] = field(default_factory=list, repr=False)
+    agreement_counts: AgreementCounts | None = None
+
+    # Statuses are kept by name: some formats, skops' among them, take no Enum.
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"statuses": [status.name for status in self.statuses]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__dict__["statuses"] = [Status[name] for name in state["statuses"]]
+
+    def __repr__(self) -> str:
+        strength = "given" if self.C is None else f"C = {short(self.C)}"
+        if self.C is not None and math.isinf(self.C):
+            strength = "unregularised"
+        kind = f"{self.loss}, {strength}"
+        proof = "" if self.certificate is None else f"; {self.certificate}"
+        names = ", ".join(str(label) for label in self.classes[:5]) + (", …" if len(self.classes) > 5 else "")
+        columns = plural(self.coef.shape[1], "column")
+        return f"<LinearModel: {kind}, {columns}, classes {names}{proof}>"
+
+    def _repr_html_(self) -> str:
+        return model_card(self)
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """The worst of the classes' certificates; None for a classifier that was given."""
+        return max(self.certificates, key=lambda proof: proof.relative_gap, default=None)
+
+    @property
+    def status(self) -> Status | None:
+        """Why the fit stopped: of the class with the worst certificate."""
+        if not self.certificates:
+            return None
+        worst = max(range(len(self.certificates)), key=lambda k: self.certificates[k].relative_gap)
+        return self.statuses[worst]
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the fit."""
+        return Status.INTERRUPTED in self.statuses
+
+    @property
+    def margin(self) -> NDArray[np.float64]:
+        """Margin width 1/‖θ‖ of each class; inf at θ = 0."""
+        power = np.frexp(np.abs(self.coef).max(axis=1, initial=0.0, keepdims=True))[1]
+        scaled = np.ldexp(self.coef, -power)  # so that no square overflows or vanishes
+        norms = np.ldexp(np.sqrt((scaled**2).sum(axis=1)), power[:, 0])
+        with np.errstate(divide="ignore"):
+            return np.asarray(1.0 / norms)
+
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """Return θ·x + θ₀ for every row and class, shape (n_rows, 1 or n_classes)."""
+        checked = check_matrix(X, allow_no_rows=True)
+        if checked.shape[1] != self.coef.shape[1]:
+            raise InvalidInput(
+                f"X has {checked.shape[1]} features, but the model expects {self.coef.shape[1]}."
+            )
+        rows = MemoryRows(checked)
+        result = np.empty((rows.n_rows, self.coef.shape[0]))
+        for k, weights in enumerate(self.coef):
+            z = rows.zeros()
+            rows.reduce(Scores(np.ascontiguousarray(weights)), z)
+            result[:, k] = z + self.intercept[k]
+        if not np.isfinite(result).all():
+            rows.norms()  # names the value of X that is not finite, if there is one
+            raise InvalidInput("the scores overflow: X or the model holds values that are far too large.")
+        return result
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the scores, as a vector for two classes."""
+        scores = self.scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the predicted labels; a score of exactly 0 counts as positive."""
+        scores = self.scores(X)
+        if len(self.classes) == 1:
+            return np.repeat(self.classes, scores.shape[0])
+        chosen = (scores[:, 0] >= 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes[chosen])
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether `predict_proba` has something to say: the loss is logistic, or scores were calibrated."""
+        return self.calibration is not None or self.loss == "logistic"
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class.
+
+        Calibrated ones where the model has a calibration; else those of the logistic model, which for
+        several classes are one-vs-rest shares scaled to add up to 1. The logistic model's most probable class
+        is always the predicted one.
+        """
+        if self.calibration is not None:
+            return self.calibration.probabilities(self.scores(X))
+        scores = self._scores_of_probabilities(X)
+        return most_probable_first(np.exp(_logistic_logs(scores)), predicted(scores))
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return their logarithms, finite even where the probabilities underflow."""
+        if self.calibration is not None:
+            return self.calibration.log_probabilities(self.scores(X))
+        scores = self._scores_of_probabilities(X)
+        return most_probable_first(_logistic_logs(scores), predicted(scores))
+
+    def reliability(self, X: Any, y: Any, **settings: Any) -> Reliability:
+        """Compare the probabilities with what came true, on rows that were not fitted to.
+
+        Parameters
+        ----------
+        X, y
+            The rows and their labels.
+        **settings
+            Those of `maxmargin.reliability`.
+
+        Returns
+        -------
+        Reliability
+
+        Examples
+        --------
+        >>> from maxmargin import train
+        >>> model = train([[0.0], [1.0], [3.0], [4.0]], ["a", "a", "b", "b"], loss="logistic")
+        >>> float(model.reliability([[0.5], [3.5]], ["a", "b"]).brier) < 0.1
+        True
+        """
+        from maxmargin.model.reliability import reliability
+
+        return reliability(self, X, y, **settings)
+
+    def _scores_of_probabilities(self, X: Any) -> NDArray[np.float64]:
+        if not self.has_probabilities:
+            raise InvalidInput(self.why_no_probabilities())
+        return self.scores(X)
+
+    def why_no_probabilities(self) -> str:
+        """Return what to do where `has_probabilities` is false."""
+        if self.uncalibrated:
+            return f"the scores were not calibrated: {self.uncalibrated}."
+        return (
+            "probabilities need loss='logistic', or a fit with calibrate='sigmoid', 'temperature' or "
+            f"'isotonic'; this model has loss={self.loss!r} and no calibration."
+        )
+
+    def calibration_warning(self) -> str:
+        """Return what to say where a calibration was asked for and is missing."""
+        instead = "the model predicts, but not probabilities"
+        if self.has_probabilities:
+            instead = "probabilities are the logistic model's own"
+        return f"{instead}; {self.why_no_probabilities()}"
+
+    def signs(self, y: Any, n_rows: int) -> NDArray[np.float64]:
+        """Return ±1 for every row and class."""
+        labels = check_labels(y, n_rows)
+        unknown = ~np.isin(labels, self.classes)
+        if unknown.any():
+            where = int(np.flatnonzero(unknown)[0])
+            raise InvalidInput(
+                f"y[{where}] is {labels[where]!s}, which is none of the model's classes "
+                f"{', '.join(str(label) for label in self.classes)}."
+            )
+        if self.coef.shape[0] == 1:
+            return np.where(labels == self.classes[-1], 1.0, -1.0)[:, None]
+        return np.where(labels[:, None] == self.classes[None, :], 1.0, -1.0)
+
+    def agreements(self, X: Any, y: Any) -> NDArray[np.float64]:
+        """Return y(θ·x + θ₀); a matrix, one column per class, when there are more than two."""
+        scores = self.scores(X)
+        result = self.signs(y, scores.shape[0]) * scores
+        return np.asarray(result[:, 0] if result.shape[1] == 1 else result)
+
+    def margins(self, X: Any, y: Any) -> NDArray[np.float64]:
+        """Return the geometric margins: agreements divided by ‖θ‖ (A3)."""
+        if not self.coef.any(axis=1).all():
+            raise InvalidInput("θ = 0 has no boundary, so no geometric margins.")
+        agreement = self.agreements(X, y)
+        margin = self.margin
+        return np.asarray(agreement * (margin[0] if agreement.ndim == 1 else margin))
+
+    def slacks(self, X: Any, y: Any) -> NDArray[np.float64]:
+        """Return ξ = max(0, 1 − agreement), the quadratic program's slacks."""
+        return np.asarray(np.maximum(0.0, 1.0 - self.agreements(X, y)))
+
+    def equations(self) -> list[str]:
+        """Return the boundary and the two margin boundaries as equations (two classes)."""
+        if self.coef.shape[0] != 1:
+            raise InvalidInput("the three lines belong to two classes; this model has one set per class.")
+        names = self.feature_names or [f"x{j + 1}" for j in range(self.coef.shape[1])]
+        terms = [f"{short(value)}·{name}" for value, name in zip(self.coef[0], names, strict=True)]
+        left = " + ".join([*terms, short(float(self.intercept[0]))]).replace("+ -", "− ")
+        return [f"{left} = {value}" for value in ("0", "+1", "−1")]
+
+    def warning(self) -> str | None:
+        """Return what to say when the certified gap is above the tolerance, or None."""
+        proof, status = self.certificate, self.status
+        if proof is None or status is None or proof.relative_gap <= self.tol:
+            return None
+        if proof.kind in ("lp-dual", "normal-equations") and proof.bound == 0 and status is Status.SOLVED:
+            return None  # every label is met, to rounding errors: no gap is a small share of 0
+        if proof.kind in _EXACT_KINDS or self.loss == "exponential":
+            advice = _ADVICE_EXACT.get(status, "Scale the columns.")
+            if proof.kind == "zero-one-bound" and status is Status.STALLED:
+                advice = "Fewer errors need a hyperplane that passes some row closer than floats can tell."
+            return f"{proof}: {status.value}. {advice}"
+        action = _ADVICE.get(status, "Fit again with warm_start=True to continue from here.")
+        reached = f"the model is within {percent(proof.relative_gap)} of the optimum"
+        if proof.bound <= 0:
+            reached = "nothing is proved about how far the model is from the optimum"
+        if self.C is not None and math.isinf(self.C):
+            action = _ADVICE_UNREGULARISED.get(status, action)
+        return f"{reached}, not the {chosen_percent(self.tol)} asked for by tol: {status.value}. {action}"
+
+
+def _logistic_logs(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    positive = -np.logaddexp(0.0, -scores)
+    if scores.shape[1] == 1:
+        return np.hstack([-np.logaddexp(0.0, scores), positive])
+    return np.asarray(positive - np.logaddexp.reduce(positive, axis=1, keepdims=True))
+
+
+_ADVICE = {
+    Status.MAX_ITER: "Scale the columns to similar ranges, lower C, or allow more by max_iter "
+    "(warm_start=True continues from here).",
+    Status.MAX_TIME: "Raise max_time (warm_start=True continues from here).",
+    Status.STALLED: "Scale the columns to similar ranges, or raise tol.",
+}
+# What exact learners prove; they do not continue from where they ended.
+_EXACT_KINDS = ("lp-dual", "normal-equations", "zero-one-bound", "separation")
+_ADVICE_EXACT = {
+    Status.MAX_ITER: "Raise max_iter to go on.",
+    Status.MAX_TIME: "Raise max_time, or leave it out.",
+    Status.NODE_LIMIT: "Raise node_limit to go on.",
+    Status.STOPPED: "Fit again, and let it go on.",
+    Status.STALLED: "Centre and scale the columns, and leave out those that are nearly combinations of "
+    "others.",
+}
+_ADVICE_UNREGULARISED = {
+    Status.MAX_ITER: "Allow more by max_iter (warm_start=True continues from here), or give a finite C.",
+    Status.STALLED: "Leave out columns that are nearly combinations of others, or give a finite C.",
+}
+
+
+def support_of(
+    solutions: list[Solution], signs: list[NDArray[np.int8]], cost: NDArray[np.float64]
+) -> Support:
+    """Collect the rows with a positive dual variable over all classes."""
+    held = np.zeros(cost.shape[0], dtype=bool)
+    for solution in solutions:
+        held |= solution.alpha > 0
+    indices = np.flatnonzero(held)
+    dual = np.empty((len(solutions), indices.shape[0]))
+    free = np.empty(len(solutions), dtype=np.intp)
+    for k, (sign, solution) in enumerate(zip(signs, solutions, strict=True)):
+        alpha = np.take(solution.alpha, indices, out=dual[k], mode="clip")  # "raise" would make a copy
+        # On separable rows without a regulariser duals have no upper bound: all are on the margin.
+        top = np.inf if solution.certificate.objective == 0 else cost[indices]
+        free[k] = np.count_nonzero((alpha > 0) & (alpha < top))
+        alpha *= sign[indices]
+    return Support(indices, dual, free)
+
+
+# ------------------------------------------------------------------------------------------------
+# A fitted model as a notebook shows it: certificate, plan, and how far the rows are on the right side.
+
+_MOST_ROWS = 20_000  # a picture of 40 bars does not change with more
+_MOST_VALUES = 20_000_000  # of a dense sample
+_FEWEST_ROWS = 500
+
+
+def with_counts(
+    model: LinearModel, X: Any, codes: NDArray[np.integer[Any]], present: NDArray[np.bool_] | None = None
+) -> LinearModel:
+    """Return the model with counts of the agreements of its rows, or of some of them where there are many.
+
+    Parameters
+    ----------
+    model : LinearModel
+    X : array or sparse matrix
+        Checked.
+    codes : array of int
+        The class of each row, by its place among the model's classes.
+    present : boolean array, optional
+        Which rows count; a row of weight 0 is absent.
+    """
+    if len(model.classes) < 2 or X.shape[0] == 0:
+        return model
+    most = min(_MOST_ROWS, max(_FEWEST_ROWS, _MOST_VALUES // max(1, X.shape[1])))
+    every = -(-X.shape[0] // most)
+    rows, places = X[::every], np.asarray(codes[::every])
+    n_rows = X.shape[0]
+    if present is not None and not present.all():
+        kept = np.flatnonzero(present[::every])
+        rows, places, n_rows = rows[kept], places[kept], int(np.count_nonzero(present))
+    try:
+        scores = model.scores(rows)
+    except InvalidInput:  # they overflow: the model is what it is, and predicting will say so
+        return model
+    if len(scores) == 0:
+        return model
+    if scores.shape[1] == 1:
+        signs = np.where(places == 1, 1.0, -1.0)
+        counts = AgreementCounts.of(signs * scores[:, 0], signs, n_rows=n_rows)
+    else:
+        own = scores[np.arange(len(scores)), places]
+        scores[np.arange(len(scores)), places] = -np.inf
+        lead = own - scores.max(axis=1)
+        counts = AgreementCounts.of(lead, np.ones(len(lead)), n_rows=n_rows, n_classes=len(model.classes))
+    return replace(model, agreement_counts=counts)
+
+
+def model_card(model: LinearModel, name: str = "LinearModel", course: str = "") -> str:
+    """Return the card; `course` says how it was learned where there is no certificate."""
+    return card(
+        f"{name}: {_kind(model)}",
+        _proof(model) or verdict(course),
+        _plan(model),
+        _picture(model),
+        details("More", _numbers(model)),
+    )
+
+
+def _kind(model: LinearModel) -> str:
+    strength = (
+        "given" if model.C is None else "unregularised" if math.isinf(model.C) else f"C = {short(model.C)}"
+    )
+    shown = [str(label) for label in model.classes[:5]] + (["…"] if len(model.classes) > 5 else [])
+    classes = f", classes {', '.join(shown)}" if shown else ", no classes"
+    loss = "zero-one" if model.loss == "zero_one" else model.loss.replace("_", " ")
+    return f"{loss}, {strength}, {plural(model.coef.shape[1], 'column')}{classes}"
+
+
+def _proof(model: LinearModel) -> str:
+    proof = model.certificate
+    if proof is None:
+        return ""
+    label = ""
+    if len(model.certificates) > 1:
+        label = f"class {model.classes[model.certificates.index(proof)]!s}, the worst: "
+    return verdict(f"{label}{proof}", proof.relative_gap <= model.tol)
+
+
+def _plan(model: LinearModel) -> str:
+    if not model.plans or model.certificate is None:
+        return ""
+    return f"<b>Plan</b> {escape(str(model.plans[model.certificates.index(model.certificate)]))}"
+
+
+def _picture(model: LinearModel) -> str:
+    counts = model.agreement_counts
+    if counts is None:
+        return ""
+    said = escape(str(counts))
+    if counts.n_classes > 2:
+        said += ". Score of the own class less the largest other one; errors left of 0"
+    else:
+        said += f". Agreements, {escape(str(model.classes[1]))} up and {escape(str(model.classes[0]))} down"
+    return f'{histogram(counts)}<div style="font-size:12px;opacity:.85">{said}</div>'
+
+
+def _numbers(model: LinearModel) -> dict[str, str]:
+    lines: dict[str, str] = {}
+    proof = model.certificate
+    if proof is not None:
+        lines["objective"], lines["bound"] = short(proof.objective), short(proof.bound)
+        lines["gap asked for"] = chosen_percent(model.tol)
+    if model.status is not None and model.status is not Status.SOLVED:
+        lines["it ended because"] = model.status.value
+    margins = model.margin
+    if len(margins) == 1:
+        lines["margin width"] = short(float(margins[0])) if math.isfinite(margins[0]) else "∞ (θ = 0)"
+    if model.support is not None:
+        on_margin = int(model.support.n_free.sum())
+        lines["support vectors"] = f"{len(model.support.indices):,}, {on_margin:,} of them on the margin"
+    if model.n_iter:
+        lines["iterations"] = f"{max(model.n_iter):,}"
+    lines["offset"] = {"free": "free", "penalized": "penalised", "none": "none"}[model.offset]
+    if model.calibration is not None:
+        lines["probabilities"] = "calibrated"
+    return lines

@@ -1,0 +1,177 @@
+"""One problem per class on shared rows, solved side by side."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from maxmargin._core import StopToken
+from maxmargin.core.problem import Problem
+from maxmargin.core.solution import Solution, Status
+from maxmargin.errors import NoFiniteOptimum, RowsLost
+from maxmargin.model.costs import Targets
+from maxmargin.model.settings import Settings
+from maxmargin.rows.base import Helpers, Rows, RowVector, results_of
+from maxmargin.solvers.choose import choose
+from maxmargin.solvers.run import run
+
+if TYPE_CHECKING:
+    from maxmargin.model.targets import StoredTargets
+
+__all__ = ["settle", "solve_all"]
+
+
+def solve_all(
+    rows: Rows, targets: Targets | StoredTargets, settings: Settings, memories: list[Any] | None = None
+) -> list[Solution]:
+    """Solve for every class against the rest; two classes make one problem, with the second positive.
+
+    Ctrl-C ends all of them with what they have; the solutions then say INTERRUPTED. `RowsLost` carries a list
+    with a solution, or None, for each class.
+    """
+    positives = targets.positives
+    if memories is None or len(memories) != len(positives):
+        memories = [None] * len(positives)
+    threads = min(settings.threads, len(positives))
+    tokens = _Tokens(settings.limits.max_time, len(positives), threads)
+
+    def solve(k: int) -> Solution:
+        positive = positives[k]
+        label = "" if len(positives) == 1 else f"class {targets.classes[positive]!s}"
+        problem = Problem(
+            rows, targets.sign(positive), targets.cost, settings.loss, settings.offset, targets.ridge
+        )
+        solver, plan = choose(settings.solver, problem, settings.limits.tol)
+        if label:
+            plan = replace(plan, reason=f"{plan.reason}; one class against the rest, {len(positives)} times")
+        try:
+            return run(
+                problem,
+                solver,
+                plan,
+                settings.limits,
+                token=tokens.next(),
+                watch=settings.watch,
+                announce=settings.announce if k == 0 else None,
+                memory=remembered_beside(rows, memories[k]),
+                seed=settings.seed,
+                label=label,
+                checkpoint=None if settings.checkpoint is None else partial(settings.checkpoint, k),
+            )
+        except NoFiniteOptimum as error:
+            raise (error.about(f"{label} against the rest") if label else error) from None
+
+    if threads == 1:
+        return _one_by_one(solve, len(positives), tokens)
+    return _side_by_side(solve, len(positives), threads, tokens)
+
+
+class _Tokens:
+    """One stop token a class: each gets its fair share of the time, and Ctrl-C stops all of them."""
+
+    def __init__(self, max_time: float | None, count: int, threads: int) -> None:
+        self._deadline = None if max_time is None else time.perf_counter() + max_time
+        self._waiting = count
+        self._threads = threads
+        self._given: list[StopToken] = []
+        self._stopped = False
+        self._lock = threading.Lock()
+
+    def next(self) -> StopToken:
+        with self._lock:
+            share = None
+            if self._deadline is not None:
+                rounds = math.ceil(self._waiting / self._threads)
+                share = max((self._deadline - time.perf_counter()) / rounds, 0.0)
+            self._waiting -= 1
+            token = StopToken(share, threading.current_thread() is threading.main_thread())
+            self._given.append(token)
+            if self._stopped:
+                token.stop()
+            return token
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stopped = True
+            for token in self._given:
+                token.stop()
+
+
+def _one_by_one(solve: Callable[[int], Solution], count: int, tokens: _Tokens) -> list[Solution]:
+    solutions: list[Solution] = []
+    for k in range(count):
+        try:
+            solutions.append(solve(k))
+        except RowsLost as error:
+            waiting = count - k - 1
+            raise RowsLost(str(error), [*solutions, error.model, *[None] * waiting]) from error
+        if solutions[-1].status is Status.INTERRUPTED:
+            tokens.stop()  # the classes that are left only certify what doing nothing is worth
+    if any(solution.status is Status.INTERRUPTED for solution in solutions):
+        return [replace(solution, status=Status.INTERRUPTED) for solution in solutions]
+    return solutions
+
+
+def _side_by_side(
+    solve: Callable[[int], Solution], count: int, threads: int, tokens: _Tokens
+) -> list[Solution]:
+    with Helpers(threads) as pool:
+        futures: list[Future[Solution]] = [pool.submit(solve, k) for k in range(count)]
+        try:
+            return results_of(futures)
+        except KeyboardInterrupt:
+            tokens.stop()
+            return [replace(found, status=Status.INTERRUPTED) for found in results_of(futures)]
+
+
+# ------------------------------------------------------------------------------------------------
+# What an earlier fit remembers, for one whose rows lie elsewhere: the numbers beside the rows move there.
+
+_OF_EACH_ROW = ("alpha", "anchor", "beta", "surplus", "slack")
+
+
+def remembered_beside(rows: Rows, memory: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return a memory whose numbers for each row are these rows' own; what cannot be moved is left out.
+
+    Parameters
+    ----------
+    rows : Rows
+    memory : dict or None
+        What `Solver.remember` gave, perhaps for the same rows on disk, in memory or in another process.
+    """
+    if memory is None:
+        return None
+    moved = {name: _moved(rows, memory[name]) for name in _OF_EACH_ROW if name in memory}
+    others = {name: part for name, part in memory.items() if name not in _OF_EACH_ROW}
+    return others | {name: vector for name, vector in moved.items() if vector is not None}
+
+
+def _moved(rows: Rows, vector: RowVector) -> RowVector | None:
+    if rows.holds(vector):
+        return vector
+    from maxmargin.rows.disk.rows import DiskRows
+    from maxmargin.rows.disk.vectors import VectorFile
+
+    if isinstance(vector, VectorFile) and vector.n_rows == rows.n_rows and rows.vectors_at_hand:
+        return vector.read(slice(0, rows.n_rows))
+    if isinstance(rows, DiskRows) and np.shape(vector) == (rows.n_rows,):
+        return rows.keep(vector)
+    return None
+
+
+def settle(memories: list[Any]) -> None:
+    """Have memories take no more room on disk than a later fit reads."""
+    from maxmargin.rows.disk.vectors import VectorFile
+
+    for memory in memories:
+        for part in (memory or {}).values():
+            if isinstance(part, VectorFile):
+                part.settle()

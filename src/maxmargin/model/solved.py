@@ -1,0 +1,102 @@
+"""The solutions of all classes as one model."""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from maxmargin._core import StopToken
+from maxmargin.core.problem import Problem
+from maxmargin.core.solution import Solution, Status
+from maxmargin.learners.exact.record import HingeMinimum
+from maxmargin.losses.table import dual_form
+from maxmargin.model.costs import Targets
+from maxmargin.model.model import LinearModel, Support, support_of
+from maxmargin.model.settings import Settings
+from maxmargin.rows.base import Rows
+
+if TYPE_CHECKING:
+    from maxmargin.model.targets import StoredTargets
+
+__all__ = ["is_main_thread", "model_of"]
+
+
+def model_of(
+    solutions: list[Solution],
+    targets: Targets | StoredTargets,
+    settings: Settings,
+    rows: Rows,
+    token: StopToken | None = None,
+) -> LinearModel:
+    """Return the classes' solutions as one model.
+
+    Parameters
+    ----------
+    token : StopToken, optional
+        Ends what is found out besides about a smallest hinge loss.
+    """
+    token = StopToken(None, is_main_thread()) if token is None else token
+    try:
+        minima = _minima(solutions, targets, settings, rows, token)
+    except KeyboardInterrupt:
+        minima = []
+        solutions = [replace(solution, status=Status.INTERRUPTED) for solution in solutions]
+    return LinearModel(
+        coef=np.array([solution.coef for solution in solutions]),
+        intercept=np.array([solution.intercept for solution in solutions]),
+        classes=targets.classes,
+        loss=settings.loss,
+        C=targets.C,
+        offset=settings.offset.kind,
+        intercept_scaling=settings.offset.scale,
+        tol=settings.limits.tol,
+        class_weight=targets.class_weight,
+        is_weighted=targets.is_weighted,
+        intercept_intervals=[solution.intercept_interval for solution in solutions],
+        certificates=[solution.certificate for solution in solutions],
+        statuses=[solution.status for solution in solutions],
+        plans=[solution.plan for solution in solutions],
+        histories=[solution.history for solution in solutions],
+        n_iter=[solution.n_iter for solution in solutions],
+        support=_support(solutions, targets, settings),
+        minima=minima,
+        memories=[solution.memory for solution in solutions],
+    )
+
+
+def is_main_thread() -> bool:
+    """Whether this is the thread that hears Ctrl-C."""
+    return threading.current_thread() is threading.main_thread()
+
+
+def _support(
+    solutions: list[Solution], targets: Targets | StoredTargets, settings: Settings
+) -> Support | None:
+    """Return the support vectors where duals can be zero and are in memory."""
+    if dual_form(settings.loss).has_barrier or not isinstance(targets, Targets):
+        return None
+    return support_of(solutions, [targets.sign(positive) for positive in targets.positives], targets.cost)
+
+
+def _minima(
+    solutions: list[Solution],
+    targets: Targets | StoredTargets,
+    settings: Settings,
+    rows: Rows,
+    token: StopToken,
+) -> list[HingeMinimum]:
+    """Return what is known of the smallest hinge loss, where that was asked for and reached."""
+    is_asked = settings.loss == "hinge" and math.isinf(targets.C)
+    if not is_asked or any(solution.status is not Status.SOLVED for solution in solutions):
+        return []
+    from maxmargin.learners.exact.hinge_minimum import describe_minimum
+
+    found = []
+    for positive, solution in zip(targets.positives, solutions, strict=True):
+        problem = Problem(rows, targets.sign(positive), targets.cost, "hinge", settings.offset, targets.ridge)
+        found.append(describe_minimum(problem, solution, solution.memory["C"], token))
+    return found

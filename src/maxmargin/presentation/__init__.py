@@ -1,0 +1,1 @@
+"""How results are shown: wording, colours, HTML cards, data frames."""

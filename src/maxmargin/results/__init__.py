@@ -1,1 +1,0 @@
-"""The records that everything else hands around; they compute nothing."""

@@ -1,0 +1,144 @@
+"""Per-row arrays of rows on disk: one file each, read and written block by block.
+
+A pass that rewrites an array writes a second copy, which becomes the valid one when the pass is complete; so
+a pass that is broken off, in whatever way, leaves the numbers as they were before it. Each block of a copy
+has a checksum, kept in memory and in the journal of the fit: what is read is what was written, or an error.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import maxmargin._core as _core
+from maxmargin.rows.disk.folders import OwnFolder, when_gone
+from maxmargin.rows.disk.records import DamagedFile
+
+__all__ = ["StoredVector", "VectorFile"]
+
+
+Checksums = NDArray[np.uint32]  # one for each block
+
+
+class VectorFile:
+    """One number for each row, kept in a file: a handle that rows take, and nothing to compute with.
+
+    It begins as zeros, whatever files of its name hold: `adopt` says that they hold something else.
+
+    Parameters
+    ----------
+    folder : OwnFolder
+        Where the files are.
+    number : int
+        Their name.
+    dtype : dtype
+    n_rows : int
+    block_rows : int
+        Rows of a block; all but the last have as many.
+    """
+
+    def __init__(self, folder: OwnFolder, number: int, dtype: Any, n_rows: int, block_rows: int) -> None:
+        self.number = number
+        self.dtype = np.dtype(dtype)
+        self.n_rows = n_rows
+        self.block_rows = block_rows
+        self.version = 0
+        self._valid: Checksums | None = None  # of the valid copy; None: all zeros, in no file
+        self._written = np.zeros(-(-n_rows // block_rows), dtype=np.uint32)  # of the other copy
+        names = [f"{number}-{copy}" for copy in "ab"]
+        self._descriptors: list[int] = []
+        end = when_gone(self, _remove, folder, folder.attempt, names, self._descriptors)
+        end.atexit = False  # a journal that outlives the process needs them
+        for name in names:
+            self._descriptors.append(folder.open(name))
+
+    @property
+    def written(self) -> Checksums:
+        """The checksums of what the last pass wrote, block by block."""
+        return self._written
+
+    def adopt(self, checksums: Checksums) -> None:
+        """Expect what has these checksums in the other copy, as a pass of an earlier process wrote it."""
+        if checksums.dtype != np.uint32 or checksums.shape != self._written.shape:
+            raise DamagedFile("a pass has checksums of other blocks")
+        self._written = checksums
+
+    def read(self, piece: slice) -> NDArray[Any]:
+        """Return the valid numbers of a range of blocks, in memory of their own."""
+        if self._valid is None:
+            return np.zeros(piece.stop - piece.start, dtype=self.dtype)
+        numbers = np.empty(piece.stop - piece.start, dtype=self.dtype)
+        rest = numbers.view(np.uint8).data
+        place = piece.start * self.dtype.itemsize
+        while rest:
+            count = os.preadv(self._descriptors[self.version], [rest], place)
+            if count == 0:
+                raise DamagedFile("numbers beside the rows are gone from the disk")
+            rest, place = rest[count:], place + count
+        for k, block in self._blocks(piece, numbers):
+            if _checksum(block) != self._valid[k]:
+                raise DamagedFile("numbers beside the rows were changed on the disk")
+        return numbers
+
+    def write(self, piece: slice, numbers: NDArray[Any]) -> None:
+        """Write a range of blocks of the other copy."""
+        plain = np.ascontiguousarray(numbers)
+        self.expect(piece, plain)
+        rest = plain.view(np.uint8).data
+        place = piece.start * self.dtype.itemsize
+        while rest:
+            count = os.pwrite(self._descriptors[1 - self.version], rest, place)
+            rest, place = rest[count:], place + count
+
+    def expect(self, piece: slice, numbers: NDArray[Any]) -> None:
+        """Note that a range of blocks of the other copy holds these numbers, without writing them."""
+        for k, block in self._blocks(piece, numbers):
+            self._written[k] = _checksum(block)
+
+    def _blocks(self, piece: slice, numbers: NDArray[Any]) -> list[tuple[int, NDArray[Any]]]:
+        """Return the numbers block by block, each with the block's own number."""
+        starts = range(0, piece.stop - piece.start, self.block_rows)
+        first = piece.start // self.block_rows
+        return [(first + k, numbers[start : start + self.block_rows]) for k, start in enumerate(starts)]
+
+    def turn(self) -> None:
+        """Make the other copy, every block of which was written, the valid one."""
+        self._valid = self._written.copy()
+        self.version = 1 - self.version
+
+    def settle(self) -> None:
+        """Give back the room of the copy that is not valid; a later pass may still write it."""
+        os.ftruncate(self._descriptors[1 - self.version], 0)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Make copies, and what other processes get, arrays: the files are open here only."""
+        return np.asarray, (self.read(slice(0, self.n_rows)),)
+
+
+class StoredVector:
+    """Numbers that belong to the rows themselves, such as their labels: passes may read them only."""
+
+    def __init__(self, number: int, numbers: NDArray[Any]) -> None:
+        self.number = number
+        self.dtype = numbers.dtype
+        self.n_rows = len(numbers)
+        self._numbers = numbers
+
+    def read(self, piece: slice) -> NDArray[Any]:
+        """Return the numbers of a range of rows."""
+        return self._numbers[piece].copy()
+
+
+def _checksum(block: NDArray[Any]) -> int:
+    return _core.crc32(block.view(np.uint8))
+
+
+def _remove(folder: OwnFolder, attempt: int, names: list[str], descriptors: list[int]) -> None:
+    while descriptors:
+        os.close(descriptors.pop())
+    if folder.attempt == attempt:
+        for name in names:
+            folder.remove(name)

@@ -1,0 +1,1 @@
+"""Cross-validation by warm starts along a path of C."""

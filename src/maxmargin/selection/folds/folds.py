@@ -1,0 +1,336 @@
+"""Fits at several C on several splits of the same rows.
+
+A split is a vector of costs: the rows that it holds out cost nothing, and no row is copied. Each split walks
+up the C's, every fit from where the last one ended; splits walk side by side, one a thread. The split that
+is furthest behind goes next, so that C after C is finished, and an early end leaves whole C's behind.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin._core import StopToken
+from maxmargin.core.certificate.duality import examine
+from maxmargin.core.certificate.record import Certificate
+from maxmargin.core.problem import Problem
+from maxmargin.core.solution import History, Plan, Progress, Solution, Status
+from maxmargin.presentation.wording import short
+from maxmargin.rows.base import Array, Helpers, results_of
+from maxmargin.rows.kernels import Scores
+from maxmargin.selection.warm_start import start_at_other_cost, start_of
+from maxmargin.solvers.choose import choose
+from maxmargin.solvers.run import Limits, run
+
+__all__ = ["Fold", "FoldFit", "Pace", "Walk", "solution_at", "walk_folds"]
+
+
+CUT_SHORT = (Status.MAX_TIME, Status.STOPPED, Status.INTERRUPTED)
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """One split.
+
+    Attributes
+    ----------
+    problems : list of Problem
+        One per class that it learns from, or one for two of them, at C = 1; rows that are held out cost 0.
+    held_out : array
+        The rows to be scored.
+    classes : array
+        The classes that it learns from, by number; a split may lack some.
+    """
+
+    problems: list[Problem]
+    held_out: NDArray[np.intp]
+    classes: NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class FoldFit:
+    """What is kept of the fit of one split at one C.
+
+    Attributes
+    ----------
+    scores : array of shape (len(held_out), number of problems)
+        x·w + b of the rows held out.
+    certificates, statuses : one entry per problem
+    n_iter : int
+    seconds, score_seconds : float
+        For the fit, and for the scores.
+    coef, intercept : arrays, or None where nobody asked for them
+    """
+
+    scores: Array
+    certificates: list[Certificate]
+    statuses: list[Status]
+    n_iter: int
+    seconds: float
+    score_seconds: float
+    coef: Array | None = None
+    intercept: Array | None = None
+
+    @property
+    def certificate(self) -> Certificate:
+        """The worst of the problems'."""
+        return max(self.certificates, key=lambda proof: proof.relative_gap)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it ended by itself: neither the clock nor anybody else cut it short."""
+        return not any(status in CUT_SHORT for status in self.statuses)
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """All fits that there was time for.
+
+    Attributes
+    ----------
+    fits : dict from (number of C, number of split) to FoldFit
+    starts : dict from number of C to a list of memories, one per problem
+        The mean of the splits' solutions: where a fit of all rows at that C should begin.
+    status : Status
+        SOLVED if every fit ended by itself, else what cut the walk short.
+    """
+
+    fits: dict[tuple[int, int], FoldFit]
+    starts: dict[int, list[dict[str, Any]]]
+    status: Status
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How to walk.
+
+    Attributes
+    ----------
+    solver : str
+    limits : Limits
+        Of the tolerance and the iterations of each fit; `max_time` is for all of them together.
+    threads : int
+        Splits that walk side by side.
+    seed : int
+    watch : callable or None
+    keep_weights : bool
+        Whether the fits' weights are wanted.
+    """
+
+    solver: str = "auto"
+    limits: Limits = field(default_factory=Limits)
+    threads: int = 1
+    seed: int = 0
+    watch: Callable[[Progress], Any] | None = None
+    keep_weights: bool = False
+
+
+def walk_folds(folds: Sequence[Fold], Cs: Sequence[float], pace: Pace) -> Walk:
+    """Fit every split at every C, in increasing order of C."""
+    walkers = _Walkers(folds, Cs, pace)
+    threads = min(pace.threads, len(folds))
+    if threads == 1:
+        walkers.work()
+    else:
+        _side_by_side(walkers, threads)
+    return Walk(walkers.fits, walkers.starts, walkers.status)
+
+
+def _side_by_side(walkers: _Walkers, threads: int) -> None:
+    with Helpers(threads) as pool:
+        try:
+            results_of([pool.submit(walkers.work) for _ in range(threads)])
+        except KeyboardInterrupt:
+            walkers.stop(Status.INTERRUPTED)  # leaving the pool waits for all
+
+
+class _Walkers:
+    """The state that the threads share; one lock guards it."""
+
+    def __init__(self, folds: Sequence[Fold], Cs: Sequence[float], pace: Pace) -> None:
+        self._folds, self._pace = folds, pace
+        self._Cs = np.asarray(Cs, dtype=np.float64)
+        self._order = np.argsort(self._Cs, kind="stable")
+        self._steps = [0] * len(folds)  # how many C's each split has behind it
+        self._busy = [False] * len(folds)
+        self._last: list[tuple[float, list[Solution]] | None] = [None] * len(folds)
+        self._pending: dict[int, dict[int, list[Solution]]] = {}
+        self._tokens: dict[int, StopToken] = {}
+        self._present = np.zeros(folds[0].problems[0].rows.n_rows, dtype=np.intp)
+        for fold in folds:
+            self._present += fold.problems[0].cost > 0
+        self._lock = threading.Lock()
+        max_time = pace.limits.max_time
+        self._deadline = None if max_time is None else time.perf_counter() + max_time
+        self.fits: dict[tuple[int, int], FoldFit] = {}
+        self.starts: dict[int, list[dict[str, Any]]] = {}
+        self.status = Status.SOLVED
+
+    def stop(self, status: Status) -> None:
+        """Let every thread end with what it has."""
+        with self._lock:
+            if self.status is Status.SOLVED or status is Status.INTERRUPTED:
+                self.status = status  # what follows from the first reason is no other
+            for token in self._tokens.values():
+                token.stop()
+
+    def work(self) -> None:
+        """Take the split that is furthest behind, fit it at its next C, and again."""
+        try:
+            while (place := self._next()) is not None:
+                self._take(*place)
+        except BaseException:  # the other threads have nothing to go on for
+            self.stop(Status.STOPPED)
+            raise
+
+    def _take(self, number: int, fold: int) -> None:
+        solutions, seconds = self._solve(number, fold)
+        began = time.perf_counter()
+        scores = held_out_scores(self._folds[fold], solutions)
+        fit = FoldFit(
+            scores=scores,
+            certificates=[solution.certificate for solution in solutions],
+            statuses=[solution.status for solution in solutions],
+            n_iter=max(solution.n_iter for solution in solutions),
+            seconds=seconds,
+            score_seconds=time.perf_counter() - began,
+        )
+        if self._pace.keep_weights:
+            coef = np.array([solution.coef for solution in solutions])
+            intercept = np.array([solution.intercept for solution in solutions])
+            fit = replace(fit, coef=coef, intercept=intercept)
+        self._put(number, fold, fit, solutions)
+
+    def _next(self) -> tuple[int, int] | None:
+        with self._lock:
+            waiting = [
+                (self._steps[fold], fold)
+                for fold in range(len(self._folds))
+                if not self._busy[fold] and self._steps[fold] < len(self._Cs)
+            ]
+            if self.status is not Status.SOLVED or not waiting:
+                return None
+            step, fold = min(waiting)
+            self._busy[fold] = True
+            return int(self._order[step]), fold
+
+    def _token(self, fold: int) -> StopToken:
+        with self._lock:
+            left = None if self._deadline is None else max(self._deadline - time.perf_counter(), 0.0)
+            token = StopToken(left, threading.current_thread() is threading.main_thread())
+            self._tokens[fold] = token
+            if self.status is not Status.SOLVED:
+                token.stop()
+            return token
+
+    def _solve(self, number: int, fold: int) -> tuple[list[Solution], float]:
+        C, pace = float(self._Cs[number]), self._pace
+        limits = replace(pace.limits, max_time=None)  # the token knows
+        began = time.perf_counter()
+        last = self._last[fold]
+        solutions: list[Solution] = []
+        for k, base in enumerate(self._folds[fold].problems):
+            problem = replace(base, cost=C * base.cost)
+            solver, plan = choose(pace.solver, problem, limits.tol)
+            memory = None if last is None else start_at_other_cost(last[1][k], C / last[0])
+            solution = run(
+                problem,
+                solver,
+                plan,
+                limits,
+                token=self._token(fold),
+                watch=pace.watch,
+                memory=memory,
+                seed=pace.seed,
+                label=self._label(C, fold, k),
+            )
+            solutions.append(replace(solution, memory=None))
+        self._last[fold] = (C, solutions)
+        return solutions, time.perf_counter() - began
+
+    def _label(self, C: float, fold: int, k: int) -> str:
+        count = len(self._folds[fold].problems)
+        which = f", class {k + 1} of {count}" if count > 1 else ""
+        return f"C = {short(C)}, split {fold + 1} of {len(self._folds)}{which}"
+
+    def _put(self, number: int, fold: int, fit: FoldFit, solutions: list[Solution]) -> None:
+        """Keep a fit; where it is the last of its C, keep the mean of the splits' solutions as well."""
+        complete = None
+        with self._lock:
+            self.fits[number, fold] = fit
+            if fit.is_finished:
+                self._steps[fold] += 1
+                self._busy[fold] = False  # one that was cut short is not taken up again
+                pending = self._pending.setdefault(number, {})
+                pending[fold] = solutions
+                if len(pending) == len(self._folds):
+                    complete = self._pending.pop(number)
+        if complete is not None:
+            starts = average_of([complete[fold] for fold in range(len(self._folds))], self._present)
+            with self._lock:
+                self.starts[number] = starts
+        for status in fit.statuses:
+            if status in CUT_SHORT:
+                self.stop(status)
+
+
+def held_out_scores(fold: Fold, solutions: Sequence[Solution]) -> Array:
+    """Return x·w + b of the rows held out, one column per problem, by one pass over the rows for each."""
+    result = np.empty((len(fold.held_out), len(solutions)))
+    for k, (problem, solution) in enumerate(zip(fold.problems, solutions, strict=True)):
+        z = problem.rows.zeros()
+        problem.rows.reduce(Scores(solution.coef), z)
+        result[:, k] = z[fold.held_out] + solution.intercept
+    return result
+
+
+# ------------------------------------------------------------------------------------------------
+# The mean of the splits' solutions: a start for all rows, and the best there is when time is up.
+
+
+def average_of(splits: Sequence[Sequence[Solution]], present: NDArray[np.intp]) -> list[dict[str, Any]]:
+    """Return, for each problem, the splits' mean as a solver's memory.
+
+    Parameters
+    ----------
+    splits : for each split its solutions, one per problem
+        Where they differ in the number of problems there is no mean, and the list is empty. It means nothing
+        where splits learn from different classes.
+    present : array of shape (n_rows,)
+        How many splits learn from each row: a dual variable is the mean over those.
+    """
+    if len({len(solutions) for solutions in splits}) != 1:
+        return []
+    means = []
+    for of_problem in zip(*splits, strict=True):
+        alpha = np.zeros_like(of_problem[0].alpha)
+        for solution in of_problem:
+            alpha += solution.alpha
+        alpha /= np.maximum(present, 1)
+        w = sum((solution.coef for solution in of_problem), np.zeros_like(of_problem[0].coef))
+        offset = sum(solution.intercept for solution in of_problem)
+        means.append(start_of(w / len(splits), offset / len(splits), alpha))
+    return means
+
+
+def solution_at(problem: Problem, start: dict[str, Any], status: Status) -> Solution:
+    """Return a memory as a solution, certified as it is."""
+    found = examine(problem, start["w"], None, start["alpha"])
+    return Solution(
+        coef=found.w,
+        intercept=found.b,
+        intercept_interval=found.interval,
+        alpha=found.alpha,
+        certificate=found.certificate,
+        status=status,
+        n_iter=0,
+        history=History.of([]),
+        plan=Plan("mean of the splits", "there was no time for a fit of all rows"),
+        memory=start,
+    )

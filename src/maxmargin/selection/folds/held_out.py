@@ -1,0 +1,66 @@
+"""How good scores of rows that were held out are: the larger the better, whatever is measured."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.rows.base import Array
+
+__all__ = [
+    "all_classes",
+    "is_right",
+    "log_probabilities",
+    "minus_log_loss",
+    "own_log_probabilities",
+    "share_right",
+]
+
+
+# What a probability of 0 costs: as much as the smallest that a double next to 1 tells apart from it.
+_LEAST_LOG = float(np.log(np.finfo(np.float64).eps))
+
+
+def all_classes(scores: Array, classes: NDArray[np.intp], n_classes: int) -> Array:
+    """Return the scores with one column per class, or one for two classes in all.
+
+    A split that never saw a class gives it no chance. One that saw two of several has one column for them.
+    """
+    if n_classes == 2 or scores.shape[1] == n_classes:
+        return scores
+    result = np.full((scores.shape[0], n_classes), -np.inf)
+    result[:, classes] = np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores
+    return result
+
+
+def is_right(scores: Array, codes: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Return which rows are on their own side, for certain: a row on the boundary is an error."""
+    if scores.shape[1] == 1:
+        return np.asarray(np.where(codes == 1, scores[:, 0] > 0, scores[:, 0] < 0))
+    rows = np.arange(len(codes))
+    others = scores.copy()
+    others[rows, codes] = -np.inf
+    return np.asarray(scores[rows, codes] > others.max(axis=1))
+
+
+def share_right(scores: Array, codes: NDArray[np.integer], weights: Array) -> float:
+    """Return 1 − error, by weight."""
+    return float(np.average(is_right(scores, codes), weights=weights))
+
+
+def log_probabilities(scores: Array) -> Array:
+    """Return what the logistic model makes of scores, a column per class; several are scaled to add to 1."""
+    positive = -np.logaddexp(0.0, -scores)
+    if scores.shape[1] == 1:
+        return np.hstack([-np.logaddexp(0.0, scores), positive])
+    return np.asarray(positive - np.logaddexp.reduce(positive, axis=1, keepdims=True))
+
+
+def minus_log_loss(log_probability: Array, codes: NDArray[np.integer], weights: Array) -> float:
+    """Return the mean log-probability of the rows' own classes, by weight."""
+    return float(np.average(own_log_probabilities(log_probability, codes), weights=weights))
+
+
+def own_log_probabilities(log_probability: Array, codes: NDArray[np.integer]) -> Array:
+    """Return the log-probability of each row's own class."""
+    return np.asarray(np.maximum(log_probability[np.arange(len(codes)), codes], _LEAST_LOG))

@@ -1,0 +1,247 @@
+"""The certified path over C on every split: scores of held-out rows at any C, from few fits.
+
+A split's path is a handful of fits; in between, mixtures of neighbouring solutions are certified, so the
+score of a row that is held out is known at every C without a fit there.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from maxmargin._core import StopToken
+from maxmargin.core.solution import Solution, Status
+from maxmargin.presentation.wording import short
+from maxmargin.rows.base import Helpers, results_of
+from maxmargin.rows.kernels import Scores
+from maxmargin.selection.folds.folds import Fold, FoldFit, Pace, Walk
+from maxmargin.selection.path.record import Path, PathPoint
+from maxmargin.selection.path.steps import FIT_SHARE, Course, follow_path
+from maxmargin.selection.warm_start import start_of
+from maxmargin.solvers.choose import choose
+from maxmargin.solvers.run import run
+
+__all__ = ["walk_paths"]
+
+
+def walk_paths(folds: Sequence[Fold], Cs: Sequence[float], tol: float, pace: Pace) -> Walk:
+    """Follow every split's path from the first to the last C, and score the held-out rows at all of them.
+
+    Parameters
+    ----------
+    folds : sequence of Fold
+    Cs : sequence of float
+        In increasing order.
+    tol : float
+        The relative gap that is certified at every C, these and all others.
+    pace : Pace
+        `limits.max_time` is shared among the splits; a split that runs out of its share is known as far as
+        it got.
+    """
+    walkers = _PathWalkers(folds, Cs, tol, pace)
+    threads = min(pace.threads, len(folds))
+    if threads == 1:
+        for number in range(len(folds)):
+            walkers.walk(number)
+    else:
+        _side_by_side(walkers, len(folds), threads)
+    return Walk(walkers.fits, walkers.starts(), walkers.status)
+
+
+def _side_by_side(walkers: _PathWalkers, count: int, threads: int) -> None:
+    with Helpers(threads) as pool:
+        try:
+            results_of([pool.submit(walkers.walk, number) for number in range(count)])
+        except KeyboardInterrupt:
+            walkers.stop(Status.INTERRUPTED)  # leaving the pool waits for all
+
+
+class _PathWalkers:
+    """The state that the threads share; one lock guards it."""
+
+    def __init__(self, folds: Sequence[Fold], Cs: Sequence[float], tol: float, pace: Pace) -> None:
+        self._folds, self._pace, self._tol = folds, pace, tol
+        self._Cs = [float(C) for C in Cs]
+        self._lock = threading.Lock()
+        self._tokens: dict[int, StopToken] = {}
+        self._waiting = len(folds)
+        max_time = pace.limits.max_time
+        self._deadline = None if max_time is None else time.perf_counter() + max_time
+        self._paths: dict[int, Path] = {}
+        self.fits: dict[tuple[int, int], FoldFit] = {}
+        self.status = Status.SOLVED
+
+    def stop(self, status: Status) -> None:
+        """Let every thread end with what it has; only somebody's wish ends the others' paths too."""
+        with self._lock:
+            if self.status is Status.SOLVED or status is Status.INTERRUPTED:
+                self.status = status
+            for token in self._tokens.values():
+                token.stop()
+
+    def walk(self, number: int) -> None:
+        """Follow the path of one split."""
+        with self._lock:
+            left = self._share()
+            is_over = self.status in (Status.INTERRUPTED, Status.STOPPED)
+        if is_over:
+            return
+        try:
+            course = self._course(number, left)
+        except BaseException:  # the other threads have nothing to go on for
+            self.stop(Status.STOPPED)
+            raise
+        if course.ended is Status.MAX_TIME:
+            with self._lock:
+                self.status = Status.MAX_TIME if self.status is Status.SOLVED else self.status
+        elif course.ended is not None:
+            self.stop(course.ended)
+
+    def _share(self) -> float | None:
+        """Return the seconds for the next split: what is left, divided among those that are left."""
+        rounds = math.ceil(self._waiting / min(self._pace.threads, len(self._folds)))
+        self._waiting -= 1
+        if self._deadline is None:
+            return None
+        return max((self._deadline - time.perf_counter()) / rounds, 1e-3)
+
+    def _course(self, number: int, seconds: float | None) -> Course:
+        fold, began = self._folds[number], time.perf_counter()
+        solve = _Solve(self, fold, number, seconds)
+        course = follow_path(
+            fold.problems, solve, self._Cs[0], self._Cs[-1], self._tol, lambda scores, offsets: 0.0
+        )
+        path = self._paths[number] = _path_of(course, fold, self._tol)
+        points = [path.at(C) for C in self._Cs if path.C[-1] * (1.0 + 1e-12) >= C]
+        taken = (time.perf_counter() - began) / len(self._Cs)
+        for place, point in enumerate(points):
+            if point.certificate.relative_gap <= self._tol or course.ended is None:
+                fit = _scored(fold, point, taken)
+                with self._lock:
+                    self.fits[place, number] = fit if self._pace.keep_weights else _without_weights(fit)
+        return course
+
+    def starts(self) -> dict[int, list[dict[str, Any]]]:
+        """Return the mean of the splits' weights at every C, where somebody's wish leaves no time for a fit.
+
+        Nothing is kept of the duals, so nothing will be proved about it.
+        """
+        if self.status not in (Status.INTERRUPTED, Status.STOPPED):
+            return {}
+        problems = self._folds[0].problems
+        nothing, found = problems[0].rows.zeros(), {}
+        for place, C in enumerate(self._Cs):
+            if all((place, number) in self.fits for number in range(len(self._folds))):
+                points = [path.at(C) for path in self._paths.values()]
+                if all(len(point.coef) == len(problems) for point in points):
+                    w = np.mean([point.coef for point in points], axis=0)
+                    b = np.mean([point.intercept for point in points], axis=0)
+                    found[place] = [start_of(w[k], float(b[k]), nothing) for k in range(len(problems))]
+        return found
+
+    def token(self, number: int, left: float | None) -> StopToken:
+        """Return a token for one fit of a split."""
+        token = StopToken(left, threading.current_thread() is threading.main_thread())
+        with self._lock:
+            self._tokens[number] = token
+            if self.status in (Status.INTERRUPTED, Status.STOPPED):
+                token.stop()
+        return token
+
+    @property
+    def pace(self) -> Pace:
+        return self._pace
+
+    @property
+    def fit_tol(self) -> float:
+        """What is asked of each fit, so that mixtures have room."""
+        return FIT_SHARE * self._tol
+
+    @property
+    def n_folds(self) -> int:
+        return len(self._folds)
+
+
+class _Solve:
+    """Fits of one split, at whatever C its path asks for."""
+
+    def __init__(self, walkers: _PathWalkers, fold: Fold, number: int, seconds: float | None) -> None:
+        self._walkers, self._fold, self._number = walkers, fold, number
+        self._deadline = None if seconds is None else time.perf_counter() + seconds
+        self._has_begun = False
+
+    def __call__(self, C: float, memories: list[Any] | None) -> list[Solution] | None:
+        left = None if self._deadline is None else self._deadline - time.perf_counter()
+        if self._has_begun and left is not None and left <= 0:
+            return None
+        self._has_begun = True
+        return [self._fit(C, k, None if memories is None else memories[k], left) for k in self._numbers]
+
+    @property
+    def _numbers(self) -> range:
+        return range(len(self._fold.problems))
+
+    def _fit(self, C: float, k: int, memory: Any, left: float | None) -> Solution:
+        pace, base = self._walkers.pace, self._fold.problems[k]
+        problem = replace(base, cost=C * base.cost)
+        limits = replace(pace.limits, tol=self._walkers.fit_tol, max_time=None)  # the token knows
+        solver, plan = choose(pace.solver, problem, limits.tol)
+        which = f", class {k + 1} of {len(self._numbers)}" if len(self._numbers) > 1 else ""
+        return run(
+            problem,
+            solver,
+            plan,
+            limits,
+            token=self._walkers.token(self._number, None if left is None else max(left, 1e-3)),
+            watch=pace.watch,
+            memory=memory,
+            seed=pace.seed,
+            label=f"C = {short(C)}, split {self._number + 1} of {self._walkers.n_folds}{which}",
+        )
+
+
+def _path_of(course: Course, fold: Fold, tol: float) -> Path:
+    stops, first = course.stops, fold.problems[0]
+    return Path(
+        C=np.array([stop.C for stop in stops]),
+        coef=np.array([stop.coef for stop in stops]),
+        intercept=np.array([stop.intercept for stop in stops]),
+        certificates=[stop.certificates for stop in stops],
+        training_error=np.zeros(len(stops)),
+        n_support=None,
+        loss=first.loss,
+        offset=first.offset.kind,
+        classes=np.arange(max(len(fold.problems), 2)),
+        tol=tol,
+        n_fits=course.n_fits,
+        mixtures=course.mixtures,
+    )
+
+
+def _scored(fold: Fold, point: PathPoint, seconds: float) -> FoldFit:
+    began = time.perf_counter()
+    scores = np.empty((len(fold.held_out), len(fold.problems)))
+    for k, problem in enumerate(fold.problems):
+        z = problem.rows.zeros()
+        problem.rows.reduce(Scores(np.ascontiguousarray(point.coef[k])), z)
+        scores[:, k] = z[fold.held_out] + point.intercept[k]
+    return FoldFit(
+        scores=scores,
+        certificates=point.certificates,
+        statuses=[Status.SOLVED] * len(fold.problems),
+        n_iter=0,
+        seconds=seconds,
+        score_seconds=time.perf_counter() - began,
+        coef=point.coef,
+        intercept=point.intercept,
+    )
+
+
+def _without_weights(fit: FoldFit) -> FoldFit:
+    return replace(fit, coef=None, intercept=None)

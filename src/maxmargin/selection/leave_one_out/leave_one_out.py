@@ -1,0 +1,213 @@
+"""Leave-one-out of an estimator's own problem: which examples, left out, would be wrong."""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin._core import StopToken
+from maxmargin.core.problem import Problem
+from maxmargin.core.solution import Progress, Status
+from maxmargin.errors import Interrupted, InvalidParameter, LeaveOneOutWarning
+from maxmargin.model.named_problem import NamedProblem, named_problem
+from maxmargin.model.progress import Ticker, watching
+from maxmargin.rows.base import Array
+from maxmargin.selection.leave_one_out.cases import sides
+from maxmargin.selection.leave_one_out.record import REASONS, LeaveOneOut, Reason
+from maxmargin.selection.leave_one_out.rows import leave_out
+from maxmargin.validation import check_positive
+
+__all__ = ["compare_classes", "leave_one_out"]
+
+
+def leave_one_out(
+    estimator_or_model: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    agreements: Literal["estimated", "exact"] | None = "estimated",
+    max_time: float | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    watch: Callable[[Progress], Any] | None = None,
+) -> LeaveOneOut:
+    """Find the examples that would be wrong if they were left out of the fit, without fitting again for each.
+
+    C stays what it is when an example is left out (not lam, which would shift with the number of examples),
+    as do class weights; an example leaves with its whole weight. An example is wrong if its agreement with
+    the classifier fitted without it is ≤ 0; with several classes, if its own class does not have the
+    largest score alone. An example without which its class is gone counts as wrong where the offset is free.
+
+    For each example there is a reason why the answer is known. Answers are exact: what rounding leaves open
+    is reported as undecided, and agreements below 1e-7 as ties, which count as wrong.
+
+    Parameters
+    ----------
+    estimator_or_model : estimator or LinearModel
+        Whose settings name the problem; it need not be fitted. In a fitted pipeline the other steps
+        transform X as they are, with the example that is left out among what they were fitted to.
+    X, y, sample_weight : the data
+    agreements : "estimated", "exact" or None
+        Which left-out agreements to return: estimates that cost next to nothing, or exact ones, for which
+        every support vector must be followed until it is out. The errors are exact in any case.
+    max_time : float
+        Seconds after which the rest stays undecided; shared among the classes.
+    n_jobs : int or None
+        Threads; None takes all cores. The result does not depend on it.
+    verbose : int
+        1 shows the progress on one line.
+    watch : callable
+        Called with the progress; it may return True to stop.
+
+    Returns
+    -------
+    LeaveOneOut
+        Printing it says the sentence. Ctrl-C raises `errors.Interrupted`, whose `model` is the record so far.
+
+    Examples
+    --------
+    >>> from maxmargin import LinearSVM, leave_one_out
+    >>> X, y = [[0.0], [1.0], [2.5], [3.0], [4.0]], [0, 0, 0, 1, 1]
+    >>> left_out = leave_one_out(LinearSVM(C=10), X, y, agreements="exact")
+    >>> left_out.n_errors, left_out.errors.tolist()
+    (2, [False, False, True, True, False])
+    """
+    if agreements not in ("estimated", "exact", None):
+        raise InvalidParameter(
+            f"agreements must be 'estimated', 'exact' or None; got agreements={agreements!r}"
+        )
+    if watch is not None and not callable(watch):
+        raise InvalidParameter(f"watch must be a function of the progress, or None; got watch={watch!r}")
+    seconds = check_positive("max_time", max_time, or_none=True)
+    named = named_problem(estimator_or_model, X, y, sample_weight, n_jobs, asking="leave_one_out")
+    ticker = Ticker(named.settings.limits.tol) if verbose else None
+    try:
+        found = _of_each_class(named, agreements, seconds, watching(watch, ticker))
+    finally:
+        if ticker is not None:
+            ticker.close()
+    record = found[0] if len(found) == 1 else compare_classes(named.problems, found, agreements)
+    if record.status is Status.INTERRUPTED:
+        raise Interrupted("leave-one-out was interrupted; the exception's `model` is what is known", record)
+    message = record.warning()
+    if message is not None:
+        warnings.warn(message, LeaveOneOutWarning, stacklevel=2)
+    return record
+
+
+def _of_each_class(
+    named: NamedProblem,
+    agreements: Literal["estimated", "exact"] | None,
+    max_time: float | None,
+    watch: Callable[[Progress], Any] | None,
+) -> list[LeaveOneOut]:
+    """Return one record a class; scores can only be compared if all are exact."""
+    wanted = agreements if len(named.problems) == 1 else "exact"
+    on_main = threading.current_thread() is threading.main_thread()
+    deadline = None if max_time is None else time.perf_counter() + max_time
+    found: list[LeaveOneOut] = []
+    for problem, name in zip(named.problems, named.names, strict=True):
+        share = None
+        if deadline is not None:
+            share = max((deadline - time.perf_counter()) / (len(named.problems) - len(found)), 1e-3)
+        if found and found[-1].status is Status.INTERRUPTED:
+            share = 1e-3  # what doing next to nothing shows
+        record = leave_out(
+            problem,
+            agreements=wanted,
+            solver=named.settings.solver,
+            token=StopToken(share, on_main),
+            threads=named.settings.threads,
+            seed=named.settings.seed,
+            watch=watch,
+            label=name,
+        )
+        found.append(record)
+    return found
+
+
+# ------------------------------------------------------------------------------------------------
+# Leave-one-out of several classes, from that of each class against the rest.
+
+
+def compare_classes(
+    problems: list[Problem], found: list[LeaveOneOut], agreements: Literal["estimated", "exact"] | None
+) -> LeaveOneOut:
+    """Compare the exact left-out scores of the classes: the own one must be the largest, alone."""
+    signs = np.array([problem.sign for problem in problems])
+    lead, bound = _lead(signs, [record.agreements for record in found], _bounds(found))
+    full_lead, _ = _lead(signs, [record.full_agreements for record in found], _bounds(found))
+    codes = _reasons(np.array([record.codes for record in found]))
+    is_open = np.isin(codes, _places(Reason.FOLLOWED, Reason.REFITTED, Reason.NO_SUPPORT_VECTOR))
+    side = sides(lead, bound)
+    is_tied = is_open & (side == 0)
+    is_known = is_open & (np.abs(side) == 1)
+    codes[is_tied] = REASONS.index(Reason.TIE)
+    codes[is_open & ~is_tied & ~is_known] = REASONS.index(Reason.UNDECIDED)
+    errors = is_tied | (is_known & (lead < 0)) | np.isin(codes, _places(Reason.ALONE))
+    told = agreements is not None
+    return LeaveOneOut(
+        errors=errors,
+        codes=codes,
+        training_errors=int(np.count_nonzero(full_lead <= 0)),
+        agreements=lead if told else None,
+        agreements_are="exact" if told else None,
+        agreements_by=found[0].agreements_by if told else "",
+        agreement_bounds=bound if told else None,
+        full_agreements=full_lead,
+        certificate=max(
+            (record.certificate for record in found if record.certificate is not None),
+            key=lambda proof: proof.relative_gap,
+            default=None,
+        ),
+        has_free_support_vector=all(record.has_free_support_vector for record in found),
+        status=_status(found, codes),
+        loss=found[0].loss,
+        per_class=tuple(found),
+    )
+
+
+def _places(*reasons: Reason) -> list[int]:
+    return [REASONS.index(reason) for reason in reasons]
+
+
+def _bounds(found: list[LeaveOneOut]) -> Array:
+    return np.array([record.agreement_bounds for record in found], dtype=np.float64)
+
+
+def _lead(signs: NDArray[np.int8], agreements: list[Any], bounds: Array) -> tuple[Array, Array]:
+    """Return by how much the own class's score exceeds the largest other one, and how far that may be off."""
+    scores = signs * np.array(agreements, dtype=np.float64)
+    own = signs > 0
+    lead = np.where(own, scores, 0.0).sum(axis=0) - np.where(own, -np.inf, scores).max(axis=0)
+    return lead, np.where(own, bounds, 0.0).sum(axis=0) + np.where(own, 0.0, bounds).max(axis=0)
+
+
+def _reasons(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return how the scores of each example are known: by the most laborious way of its classes.
+
+    What decided the sign of one class's score (that it was wrong already, a tie) decides nothing here.
+    """
+    joint = np.full(codes.shape[1], REASONS.index(Reason.FOLLOWED), dtype=np.uint8)
+    joint[(codes == REASONS.index(Reason.NO_SUPPORT_VECTOR)).all(axis=0)] = REASONS.index(
+        Reason.NO_SUPPORT_VECTOR
+    )
+    for reason in (Reason.REFITTED, Reason.ALONE, Reason.ABSENT):
+        joint[(codes == REASONS.index(reason)).any(axis=0)] = REASONS.index(reason)
+    return joint
+
+
+def _status(found: list[LeaveOneOut], codes: NDArray[np.uint8]) -> Status:
+    statuses = {record.status for record in found} - {Status.SOLVED}
+    if Status.INTERRUPTED in statuses:
+        return Status.INTERRUPTED
+    if not (codes == REASONS.index(Reason.UNDECIDED)).any():
+        return Status.SOLVED
+    return next((status for status in Status if status in statuses), Status.STALLED)

@@ -1,0 +1,1 @@
+"""The regularisation path: certified weights for every C of a range."""

@@ -1,0 +1,302 @@
+"""The path over C: one call, few fits, a certificate for every C."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.core.problem import Problem
+from maxmargin.core.solution import Progress, Solution, Status
+from maxmargin.errors import ConvergenceWarning, Interrupted, InvalidInput, InvalidParameter
+from maxmargin.losses.table import DUAL_LOSSES, dual_form
+from maxmargin.model.costs import Targets, check_range, make_targets
+from maxmargin.model.one_vs_rest import solve_all
+from maxmargin.model.progress import Ticker, watching
+from maxmargin.model.settings import Settings, limits_from, offset_from, seed_from
+from maxmargin.presentation.wording import chosen_percent, short
+from maxmargin.rows.cores import resolve_jobs
+from maxmargin.rows.memory import MemoryRows
+from maxmargin.selection.path.record import Path
+from maxmargin.selection.path.steps import FIT_SHARE, Course, follow_path, visit_values
+from maxmargin.validation import check_choice, check_labels, check_matrix, check_positive, check_weights
+
+__all__ = ["regularization_path"]
+
+
+_DEFAULT_RANGE = (1e-3, 1e2)
+# Objective and bound are subtracted: with fewer digits than this left, a path would need countless fits too.
+_LEAST_TOL = 1e-8
+_MOST_TOL = 1e6
+
+_REASONS = {
+    Status.INTERRUPTED: "interrupted",
+    Status.MAX_TIME: "max_time was reached",
+    Status.STOPPED: "`watch` asked to stop",
+}
+
+
+def regularization_path(
+    X: Any,
+    y: Any,
+    *,
+    loss: str = "hinge",
+    C_min: float | None = None,
+    C_max: float | None = None,
+    Cs: Any = None,
+    tol: float = 1e-2,
+    fit_intercept: bool = True,
+    penalize_intercept: bool = False,
+    intercept_scaling: float = 1.0,
+    class_weight: Any = None,
+    sample_weight: Any = None,
+    solver: str = "auto",
+    max_time: float | None = None,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+    watch: Callable[[Progress], Any] | None = None,
+) -> Path:
+    """Return weights for every C of a range, each certified.
+
+    A few fits, each started from a neighbour, are made so that for **every** C between `C_min` and `C_max`
+    mixtures of the two neighbouring solutions are proved to be within `tol` of the optimum at that C. Fits
+    themselves are made to three tenths of `tol`.
+
+    Parameters
+    ----------
+    X : array, data frame or sparse matrix of shape (n_rows, n_columns)
+    y : array of shape (n_rows,)
+        Two classes make one problem, more are fitted one against the rest: there are fits where any class
+        needs one.
+    loss : "hinge", "squared_hinge" or "logistic"
+    C_min, C_max : float
+        The range, by default 0.001 to 100.
+    Cs : array of float, optional
+        Values of C instead of a range: each is certified, and nothing is claimed between them. Where the
+        neighbours' mixtures are good enough a value needs no fit of its own.
+    tol : float
+        The certified relative gap, as in the estimators; at least 1e-8.
+    fit_intercept, penalize_intercept, intercept_scaling, class_weight, sample_weight, solver
+        As in `LinearClassifier`.
+    n_jobs, random_state
+        As in `LinearClassifier`.
+    max_time : float, optional
+        Seconds; the path then ends where it is, and its `certified` says how far that is.
+    verbose : int
+        1 shows the live gap of each fit.
+    watch : callable
+        Called with a `Progress`, labelled with its C, after every certificate of a fit; returning True ends
+        the path.
+
+    Returns
+    -------
+    Path
+        ``len(path)`` fits, and ``path.at(C)`` for everything in between. Ctrl-C raises `Interrupted`, whose
+        `model` is the path so far.
+
+    Notes
+    -----
+    While it runs, two numbers per row and class are kept for each of the few fits whose neighbourhood is
+    not settled yet; the path itself keeps none.
+
+    Examples
+    --------
+    >>> from maxmargin import regularization_path
+    >>> X = [[0.0, 1.0], [1.0, 3.0], [2.0, 0.0], [3.0, 2.0], [4.0, 1.0]]
+    >>> path = regularization_path(X, [-1, -1, 1, -1, 1], loss="logistic", C_min=0.1, C_max=10)
+    >>> print(path.at(2.0).certificate.relative_gap <= 0.01, path.is_certified)
+    True True
+    """
+    checked = check_matrix(X)
+    labels = check_labels(y, checked.shape[0])
+    weights = check_weights(sample_weight, checked.shape[0])
+    loss = check_choice("loss", loss, DUAL_LOSSES)
+    values = _values(C_min, C_max, Cs)
+    tol = _tolerance(tol)
+    offset = offset_from(fit_intercept, penalize_intercept, intercept_scaling)
+    limits = limits_from(FIT_SHARE * tol, None, max_time)
+    if watch is not None and not callable(watch):
+        raise InvalidParameter(f"watch must be a function of the progress, or None; got watch={watch!r}")
+    # C = 1: the costs of the rows themselves, which every C multiplies.
+    targets = make_targets(labels, weights, C=1.0, lam=None, class_weight=class_weight, loss=loss)
+    if len(targets.classes) < 2:
+        raise InvalidInput(f"y holds only one class, {targets.classes[0]!s}; a path needs two.")
+    threads = resolve_jobs(n_jobs)
+    rows = MemoryRows(checked, threads=1 if len(targets.classes) > 2 else threads)
+    rows.norms()  # finds values that are not finite before anything else is done
+    ticker = Ticker(limits.tol) if verbose else None
+    settings = Settings(loss, offset, limits, solver, threads, seed_from(random_state))
+    settings = replace(settings, watch=watching(watch, ticker))
+    try:
+        course = _course(rows, targets, settings, weights, values, tol, Cs is not None)
+    finally:
+        if ticker is not None:
+            ticker.close()
+    path = _path_of(course, targets, settings, tol, is_grid=Cs is not None)
+    if course.ended is Status.INTERRUPTED:
+        raise Interrupted("the path was interrupted; the exception's `model` is the path so far", path)
+    if not path.is_certified:
+        warnings.warn(_warning(path), ConvergenceWarning, stacklevel=2)
+    return path
+
+
+def _values(C_min: Any, C_max: Any, Cs: Any) -> list[float]:
+    """Return the ends of the range, or the given values in increasing order."""
+    if Cs is None:
+        low, high = (
+            _checked(name, default if value is None else value)
+            for name, value, default in zip(("C_min", "C_max"), (C_min, C_max), _DEFAULT_RANGE, strict=True)
+        )
+        if not low < high:
+            raise InvalidParameter(f"C_min must be less than C_max; got C_min={low!r}, C_max={high!r}")
+        return [low, high]
+    if C_min is not None or C_max is not None:
+        raise InvalidParameter(
+            "give C_min and C_max for every C between them, or Cs for these values: not both"
+        )
+    try:
+        given = np.array(Cs, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError):
+        raise InvalidParameter(f"Cs must be numbers; got Cs={Cs!r}") from None
+    if given.size == 0:
+        raise InvalidParameter("Cs must hold at least one value of C; got none")
+    return sorted({_checked("C", float(value)) for value in given})
+
+
+def _checked(name: str, value: Any) -> float:
+    if isinstance(value, (float, np.floating)) and math.isinf(value) and value > 0:
+        raise InvalidParameter(
+            f"{name}=inf leaves no regulariser, and no bound between two values of C: end the path at a "
+            "finite C, and fit C=inf by itself"
+        )
+    return check_range(f"{name} must be", check_positive(name, value), f"got {name}={value!r}")
+
+
+def _tolerance(tol: Any) -> float:
+    tol = check_positive("tol", tol)
+    if not _LEAST_TOL <= tol <= _MOST_TOL:
+        raise InvalidParameter(
+            f"tol of a path must be between {_LEAST_TOL:g} and {_MOST_TOL:g}; got tol={tol!r}"
+        )
+    return float(tol)
+
+
+# ---------------------------------------------------------------------- fits
+
+
+@dataclass(eq=False)
+class _Fits:
+    """Fits every class at one C after the other, within the time that there is for all of them."""
+
+    rows: MemoryRows
+    targets: Targets
+    settings: Settings
+    began: float = field(default_factory=time.perf_counter)
+    has_begun: bool = False
+
+    def __call__(self, C: float, memories: list[Any] | None) -> list[Solution] | None:
+        limits, spent = self.settings.limits, time.perf_counter() - self.began
+        if limits.max_time is not None:
+            if self.has_begun and spent >= limits.max_time:
+                return None
+            limits = replace(limits, max_time=max(limits.max_time - spent, 1e-3))
+        self.has_begun = True
+        watch = self.settings.watch
+        watch = None if watch is None else _labelled(watch, C, spent)
+        targets = replace(self.targets, cost=C * self.targets.cost, C=C)
+        return solve_all(self.rows, targets, replace(self.settings, limits=limits, watch=watch), memories)
+
+
+def _labelled(watch: Callable[[Progress], Any], C: float, before: float) -> Callable[[Progress], Any]:
+    """Have a watcher told which C is being fitted, and the time since the path began."""
+
+    def told(progress: Progress) -> Any:
+        label = f"C = {short(C)}" + (f", {progress.label}" if progress.label else "")
+        return watch(replace(progress, label=label, seconds=progress.seconds + before))
+
+    return told
+
+
+def _course(
+    rows: MemoryRows,
+    targets: Targets,
+    settings: Settings,
+    weights: NDArray[np.float64] | None,
+    values: list[float],
+    tol: float,
+    is_grid: bool,
+) -> Course:
+    problems = [
+        Problem(rows, targets.sign(positive), targets.cost, settings.loss, settings.offset)
+        for positive in targets.positives
+    ]
+    fits, errors = _Fits(rows, targets, settings), _Errors.of(targets, weights)
+    if is_grid:
+        return visit_values(problems, fits, values, tol, errors)
+    return follow_path(problems, fits, values[0], values[1], tol, errors)
+
+
+@dataclass(frozen=True, eq=False)
+class _Errors:
+    """The share of the rows, by sample weight, that are on the wrong side; rows of cost 0 do not count."""
+
+    codes: NDArray[np.integer[Any]]
+    share: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, targets: Targets, weights: NDArray[np.float64] | None) -> _Errors:
+        present = (targets.cost > 0).astype(np.float64)
+        if weights is not None:
+            present *= weights
+        present /= float(present.sum())
+        return cls(targets.codes, present)
+
+    def __call__(self, scores: list[NDArray[np.float64]], offsets: list[float]) -> float:
+        reached = [z + b for z, b in zip(scores, offsets, strict=True)]
+        if len(reached) == 1:
+            wrong = np.where(self.codes == 1, reached[0], -reached[0]) <= 0
+        else:
+            wrong = np.argmax(reached, axis=0) != self.codes
+        return float(self.share[wrong].sum())
+
+
+# ---------------------------------------------------------------------- the record
+
+
+def _path_of(course: Course, targets: Targets, settings: Settings, tol: float, *, is_grid: bool) -> Path:
+    stops = course.stops
+    support = np.array([stop.n_support for stop in stops], dtype=np.intp)
+    return Path(
+        C=np.array([stop.C for stop in stops]),
+        coef=np.array([stop.coef for stop in stops]),
+        intercept=np.array([stop.intercept for stop in stops]),
+        certificates=[stop.certificates for stop in stops],
+        training_error=np.array([stop.error for stop in stops]),
+        n_support=None if dual_form(settings.loss).has_barrier else support,
+        loss=settings.loss,
+        offset=settings.offset.kind,
+        classes=targets.classes,
+        tol=tol,
+        n_fits=course.n_fits,
+        mixtures=course.mixtures,
+        is_grid=is_grid,
+        reason="" if course.ended is None else _REASONS[course.ended],
+    )
+
+
+def _warning(path: Path) -> str:
+    why = f" ({path.reason})" if path.reason else ""
+    told = ", ".join(
+        short(low) if low == high else f"{short(low)} to {short(high)}" for low, high in path.certified
+    )
+    return (
+        f"the path is certified within {chosen_percent(path.tol)} for C in {told or 'no stretch'} only{why}. "
+        "Raise tol or max_time, or scale the columns to similar ranges."
+    )

@@ -1,0 +1,1 @@
+"""The search for C: by cross-validation or by leave-one-out."""

@@ -1,0 +1,183 @@
+"""C by cross-validation: folds on shared rows, the table, and the fit of all rows at the C that is chosen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.core.problem import Problem
+from maxmargin.core.solution import Solution, Status
+from maxmargin.errors import Interrupted, InvalidInput
+from maxmargin.model.model import LinearModel
+from maxmargin.model.one_vs_rest import solve_all
+from maxmargin.model.solved import model_of
+from maxmargin.presentation.wording import plural
+from maxmargin.rows.base import Array
+from maxmargin.selection.calibrated import with_calibration
+from maxmargin.selection.calibration import fit_calibration
+from maxmargin.selection.folds.cross_validation import (
+    Judge,
+    Labels,
+    calibrated_probabilities,
+    left_out_scores,
+    logistic_probabilities,
+    tabulate,
+)
+from maxmargin.selection.folds.folds import Walk, solution_at, walk_folds
+from maxmargin.selection.folds.path_folds import walk_paths
+from maxmargin.selection.path.path import regularization_path
+from maxmargin.selection.path.record import Path
+from maxmargin.selection.search.selected import Selected
+from maxmargin.selection.search.task import ValidationTask
+
+__all__ = ["select_by_folds"]
+
+
+_FOR_THE_FOLDS = 0.8  # of the time given, where all rows are fitted afterwards
+
+
+def select_by_folds(
+    task: ValidationTask,
+    splits: Sequence[tuple[Any, Any]],
+    Cs: NDArray[np.float64],
+    *,
+    judge: Judge,
+    rule: str,
+    refit: bool,
+    keep_weights: bool = False,
+    calibrate: str | None = None,
+    path_tol: float | None = None,
+) -> Selected:
+    """Fit every split at every C, judge the rows held out, and fit all rows at the C that is chosen.
+
+    Parameters
+    ----------
+    task : ValidationTask
+    splits : sequence of (training rows, held-out rows)
+    Cs : array
+    judge : function of a `HeldOut`
+        Gives a score, the larger the better.
+    rule : {"best", "one_standard_error"}
+    refit : bool
+    keep_weights : bool
+        Whether the judge wants to see the fits' weights.
+    calibrate : None, "sigmoid", "temperature" or "isotonic"
+        Fit probabilities to the scores of the rows held out.
+    path_tol : float or None
+        Follow every split's path from the first to the last C with this certified gap, instead of a fit at
+        every C; the path of all rows comes with the model.
+    """
+    began = time.perf_counter()
+    max_time = task.settings.limits.max_time
+    threads = max(task.settings.threads // len(splits), 1)
+    folds = [task.fold(number, *split, threads) for number, split in enumerate(splits)]
+    missing, n_classes = task.missing_classes(folds), len(task.targets.classes)
+    if calibrate is not None and all(len(fold.classes) < n_classes for fold in folds):
+        raise InvalidInput(f"calibrate={calibrate!r} needs a split that trains on every class: {missing}")
+    share = None if max_time is None else max_time * (_FOR_THE_FOLDS if refit else 1.0)
+    pace = task.pace(keep_weights=keep_weights, max_time=share)
+    if path_tol is None:
+        walk = walk_folds(folds, list(Cs), pace)
+    else:
+        walk = walk_paths(folds, list(Cs), path_tol, pace)
+    if any(len(fold.classes) < n_classes for fold in folds):
+        walk = replace(walk, starts={})  # the mean of their solutions solves no problem of all classes
+    labels = task.judged
+    table = tabulate(
+        walk,
+        folds,
+        list(Cs),
+        labels,
+        judge=judge,
+        probabilities=(
+            logistic_probabilities if calibrate is None else calibrated_probabilities(calibrate, labels)
+        ),
+    )
+    best = table.best_index(rule)
+    index = int(np.argmin(Cs)) if best is None else best
+    C = float(Cs[index])
+    left = None if max_time is None else max(max_time - (time.perf_counter() - began), 1e-3)
+    model = _fit_all(task, C, walk, index, left) if refit else None
+    path = None
+    if path_tol is not None and model is not None and not model.interrupted:
+        left = None if max_time is None else max(max_time - (time.perf_counter() - began), 1e-3)
+        path, model = _with_path(task, Cs, path_tol, model, left)
+    left_out = None if best is None else left_out_scores(walk, folds, index, labels)
+    if model is not None and calibrate is not None:
+        model = _with_calibration(model, calibrate, left_out, labels, f"{plural(len(folds), 'split')}")
+    asked = task.settings.limits.tol if path_tol is None else path_tol
+    return Selected(C, index, table, model, left_out, walk.status, asked, path=path, missing=missing)
+
+
+def _fit_all(task: ValidationTask, C: float, walk: Walk, index: int, left: float | None) -> LinearModel:
+    """Fit all rows from the mean of the splits' solutions; that is the model where somebody asked to stop."""
+    targets = task.targets_at(C)
+    rows = task.rows.on_threads(task.settings.threads if len(targets.classes) == 2 else 1)
+    settings = replace(task.settings, limits=replace(task.settings.limits, max_time=left))
+    starts = walk.starts.get(index) or None
+    problems = task.problems(rows, C)
+    if walk.status in (Status.INTERRUPTED, Status.STOPPED):
+        nothing = {"w": np.zeros(rows.n_columns), "alpha": rows.zeros()}
+        means = starts or [nothing] * len(problems)
+        solutions = [
+            solution_at(problem, mean, walk.status) for problem, mean in zip(problems, means, strict=True)
+        ]
+        return model_of(solutions, targets, settings, rows)
+    solutions = solve_all(rows, targets, settings, starts)
+    if starts is not None:
+        solutions = [
+            _better(problem, solution, start)
+            for problem, solution, start in zip(problems, solutions, starts, strict=True)
+        ]
+    return model_of(solutions, targets, settings, rows)
+
+
+def _with_path(
+    task: ValidationTask, Cs: NDArray[np.float64], tol: float, model: LinearModel, left: float | None
+) -> tuple[Path | None, LinearModel]:
+    """Return the path of all rows, and the model; Ctrl-C ends the path where it is, and the model tells."""
+    own = task.settings
+    try:
+        path = regularization_path(
+            task.rows.X,
+            task.labels,
+            sample_weight=task.sample_weight,
+            class_weight=task.class_weight,
+            loss=own.loss,
+            C_min=float(Cs[0]),
+            C_max=float(Cs[-1]),
+            tol=tol,
+            fit_intercept=own.offset.kind != "none",
+            penalize_intercept=own.offset.kind == "penalized",
+            intercept_scaling=own.offset.scale,
+            solver=own.solver,
+            max_time=left,
+            n_jobs=own.threads,
+            random_state=own.seed,
+            watch=own.watch,
+        )
+    except Interrupted as interrupt:
+        return interrupt.model, replace(model, statuses=[Status.INTERRUPTED] * len(model.statuses))
+    return path, model
+
+
+def _with_calibration(
+    model: LinearModel, kind: str, left_out: Array | None, labels: Labels, source: str
+) -> LinearModel:
+    if left_out is None:
+        return replace(model, uncalibrated="no C was finished on all splits, so no row was scored held out")
+    found = fit_calibration(kind, left_out, labels.codes, labels.weights, source=f"held out by {source}")
+    return with_calibration(model, found, left_out, labels.codes, labels.weights)
+
+
+def _better(problem: Problem, solution: Solution, start: dict[str, Any]) -> Solution:
+    """Return the start itself where a fit without time did not even get as far."""
+    if solution.status not in (Status.MAX_TIME, Status.MAX_ITER, Status.INTERRUPTED):
+        return solution
+    mean = solution_at(problem, start, solution.status)
+    return min(solution, mean, key=lambda one: one.certificate.relative_gap)

@@ -1,0 +1,1 @@
+"""Whether a hyperplane separates two classes, and a direction that shows it."""

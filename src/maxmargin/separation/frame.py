@@ -1,0 +1,140 @@
+"""The unknowns (w, b) of a problem as one vector, with the columns shifted where that costs nothing.
+
+With a free offset, subtracting a constant from a column changes b and nothing else: b = b' − shift·w. The
+means as shift keep columns that are far from the origin from looking like the offset. Sums over rows come
+as they are stored, with Σ coefficients last, and are shifted here. Vectors of a frame have n_columns + 1
+entries, the last one for the offset; where there is none, it is held at 0 by a penalty of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from maxmargin._core import Factor, StopToken
+from maxmargin.core.problem import Offset, Problem
+from maxmargin.rows.base import Array, Rows, inner
+from maxmargin.rows.kernels import Combine
+
+__all__ = ["Frame", "mean_of_table", "mean_row"]
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Where the unknowns stand and how they are penalised.
+
+    Attributes
+    ----------
+    offset : Offset
+    n_columns : int
+    shift : array or None
+        What is subtracted from the columns; only where the offset is free.
+    """
+
+    offset: Offset
+    n_columns: int
+    shift: Array | None = None
+
+    @property
+    def stiffness(self) -> float:
+        """The curvature of the offset's own penalty."""
+        return 1.0 / self.offset.square if self.offset.kind == "penalized" else 0.0
+
+    @cached_property
+    def penalty(self) -> Array:
+        """The diagonal of E, where ½x·Ex is what the objective has beside the losses."""
+        diagonal = np.ones(self.n_columns + 1)
+        diagonal[-1] = 1.0 if self.offset.kind == "none" else self.stiffness
+        return diagonal
+
+    # ------------------------------------------------------------------ points
+
+    def place(self, w: Array, b: float) -> Array:
+        """Return the vector of these weights and this offset of the rows as they are stored."""
+        return np.append(w, b if self.shift is None else b + inner(self.shift, w))
+
+    def split(self, x: Array) -> tuple[Array, float]:
+        """Return the weights, and what is to be added to the score x·w of a row as it is stored."""
+        w, b = x[:-1], float(x[-1])
+        return w, b if self.shift is None else b - inner(self.shift, w)
+
+    def own_cost(self, w: Array, b: float) -> float:
+        """Return what the objective has beside the losses."""
+        return 0.5 * inner(w, w) + self.offset.penalty(b)
+
+    # ------------------------------------------------------------------ derivatives
+
+    def centred(self, sums: Array) -> Array:
+        """Return Σ f (x − shift, 1) from Σ f (x, 1), as a new vector."""
+        whole = sums.copy()
+        if self.shift is not None:
+            whole[:-1] -= sums[-1] * self.shift
+        if self.offset.kind == "none":
+            whole[-1] = 0.0
+        return whole
+
+    def gradient(self, w: Array, b: float, of_losses: Array) -> Array:
+        """Return the objective's gradient, given that of the losses as the rows are stored."""
+        whole = self.centred(of_losses)
+        whole[:-1] += w
+        whole[-1] += self.stiffness * b
+        return whole
+
+    def product(self, change: Array, of_losses: Array) -> Array:
+        """Return the Hessian times a vector, given that of the losses as the rows are stored."""
+        whole = self.centred(of_losses)
+        whole += self.penalty * change
+        return whole
+
+    def matrix(self, gram: Array) -> Array:
+        """Return E + Gram, the Hessian, given the Gram matrix of the shifted rows; overwrites it."""
+        if self.offset.kind == "none":
+            gram[-1, :] = gram[:, -1] = 0.0
+        np.einsum("ii->i", gram)[:] += self.penalty
+        return gram
+
+    def factor(self, gram: Array, *, hold: float = 0.0) -> Factor:
+        """Return the factors of E + Gram, which is overwritten; `hold` keeps an offset that no row keeps."""
+        matrix = self.matrix(gram)
+        matrix[-1, -1] += hold
+        return Factor(matrix)
+
+    def diagonal(self, squares: Array, sums: Array, curvature: float) -> Array:
+        """Return the Hessian's diagonal from Σ h x², Σ h x and Σ h."""
+        whole = np.append(squares, 0.0 if self.offset.kind == "none" else curvature)
+        if self.shift is not None:
+            whole[:-1] -= self.shift * (2.0 * sums - curvature * self.shift)
+        np.maximum(whole, 0.0, out=whole)
+        whole += self.penalty
+        if not whole[-1] > 0:
+            whole[-1] = 1.0
+        return whole
+
+    def gap(self, gradient: Array, curvature: float) -> float:
+        """Return the duality gap of (w, b) and α = −c ℓ′(m): half the square of the gradient, w − Σ sαx.
+
+        With a free offset α is moved a little until Σ sα = 0, which costs about slope² / (2 Σ h).
+        """
+        gap = 0.5 * inner(gradient[:-1], gradient[:-1])
+        slope = float(gradient[-1])
+        if slope == 0:
+            return gap
+        stiffness = self.stiffness if self.offset.kind == "penalized" else curvature
+        return gap + (0.5 * slope * slope / stiffness if stiffness > 0 else math.inf)
+
+
+def mean_row(problem: Problem, rows: Rows, token: StopToken) -> Array | None:
+    """Return the mean of the rows, each as often as it costs, where shifting by it changes nothing."""
+    total = problem.class_costs.total
+    if problem.offset.kind != "free" or total == 0:
+        return None
+    return np.asarray(rows.reduce(Combine(rows.n_columns), problem.cost, token=token) / total)
+
+
+def mean_of_table(problem: Problem, rows: Rows, token: StopToken) -> Array | None:
+    """Return `mean_row` of dense rows; sparse ones stay where they are, for shifted they would be dense."""
+    is_dense = rows.n_values == rows.n_rows * rows.n_columns
+    return mean_row(problem, rows, token) if is_dense else None

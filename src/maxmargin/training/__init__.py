@@ -1,1 +1,0 @@
-"""Everything a fit is, without scikit-learn: labels, costs, one-vs-rest, the model and its proof."""
