@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,10 +16,12 @@ from maxmargin.estimators.shared_text import with_shared_text
 from maxmargin.fit.sources import is_source, refuse_batches
 from maxmargin.fit.train import fit_linear
 from maxmargin.losses.table import DUAL_LOSSES
-from maxmargin.model.certify import Assessment, certify
 from maxmargin.model.model import LinearModel
 from maxmargin.model.reliability import Reliability, reliability
 from maxmargin.validation import check_choice, refuse_masked
+
+if TYPE_CHECKING:
+    from maxmargin.model.certify import Assessment
 
 __all__ = [
     "ConvexEstimator",
@@ -272,6 +274,8 @@ class ConvexEstimator(LossEstimator):
         True
         """
         self._model_for(X)
+        from maxmargin.model.certify import certify
+
         return certify(self, X, y, **settings)
 
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from maxmargin.data import Data
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.io.batches import is_batches
-from maxmargin.io.tables.parquet import ParquetData
 from maxmargin.model.model import LinearModel
-from maxmargin.rows.disk.store import RowStore, is_row_store, open_store
 
 if TYPE_CHECKING:
+    from maxmargin.io.tables.parquet import ParquetData
     from maxmargin.rows.dask.blocks import DaskBlocks
+    from maxmargin.rows.disk.store import RowStore
 
-__all__ = ["Given", "given", "is_source", "refuse_batches", "with_provenance"]
+__all__ = ["Given", "given", "is_row_store", "is_source", "refuse_batches", "with_provenance"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,21 @@ class Given:
 
 def is_source(X: Any) -> bool:
     """Whether X is no table itself but says where one is."""
-    return isinstance(X, str | os.PathLike | Data | RowStore | ParquetData) or are_paths(X) or _is_dask(X)
+    if isinstance(X, str | os.PathLike | Data) or are_paths(X) or _is_dask(X):
+        return True
+    return is_row_store(X) or _is_parquet_data(X)
+
+
+def is_row_store(X: Any) -> TypeGuard[RowStore]:
+    """Whether X is a RowStore; an array need not wait for the module to be loaded that defines it."""
+    module = sys.modules.get("maxmargin.rows.disk.store")
+    return module is not None and isinstance(X, module.RowStore)
+
+
+def _is_parquet_data(X: Any) -> TypeGuard[ParquetData]:
+    """Whether X is a ParquetData."""
+    module = sys.modules.get("maxmargin.io.tables.parquet")
+    return module is not None and isinstance(X, module.ParquetData)
 
 
 def _is_dask(X: Any) -> bool:
@@ -68,7 +82,7 @@ def given(
     """
     if client is not None and (isinstance(X, str | os.PathLike) or are_paths(X)):
         return parquet_source(X, y, sample_weight)
-    if client is not None and not (_is_dask(X) or isinstance(X, ParquetData)):
+    if client is not None and not (_is_dask(X) or _is_parquet_data(X)):
         raise InvalidParameter(
             f"client is for rows on a Dask cluster, and X is a {type(X).__name__}; leave it out"
         )
@@ -84,12 +98,15 @@ def given(
     for name, value in (("y", y), ("sample_weight", sample_weight)):
         if value is not None:
             raise InvalidParameter(f"{name} comes with the rows of a {type(X).__name__}; leave it out")
-    if isinstance(X, ParquetData):
+    if _is_parquet_data(X):
         return X
-    if isinstance(X, RowStore):
+    if is_row_store(X):
         return _as_written(X)
     if not isinstance(X, Data):
-        return _as_written(open_store(X)) if is_row_store(X) else _from_file(Path(X), memory, say)
+        from maxmargin.rows.disk.store import is_row_store as is_stored_at
+        from maxmargin.rows.disk.store import open_store
+
+        return _as_written(open_store(X)) if is_stored_at(X) else _from_file(Path(X), memory, say)
     return Given(X.X, X.y, X.sample_weight, X)
 
 
@@ -156,6 +173,8 @@ def parquet_source(X: Any, y: Any, sample_weight: Any) -> ParquetData:
                 f"with paths of a Parquet data set, {name} is the name of one of its columns; got a "
                 f"{type(value).__name__}"
             )
+    from maxmargin.io.tables.parquet import ParquetData
+
     return ParquetData(X, label=y, weight=sample_weight)
 
 
@@ -170,7 +189,11 @@ def refuse_paths(X: Any) -> None:
 
 def refuse_batches(X: Any, y: Any) -> None:
     """Say how a fit that goes through the rows many times takes batches."""
-    if y is None and is_batches(X) and not isinstance(X, list | tuple):
+    if y is not None or isinstance(X, list | tuple):
+        return
+    from maxmargin.io.batches import is_batches
+
+    if is_batches(X):
         raise InvalidInput(
             f"X is no table but a {type(X).__name__}; are these batches of rows? Store them on disk, as "
             "in store_data(batches, folder), and fit to the folder. Online learners such as Pegasos take "

@@ -22,8 +22,7 @@ from maxmargin.errors import (
     InvalidParameter,
     NoFiniteOptimum,
 )
-from maxmargin.fit.sources import Given, given, with_provenance
-from maxmargin.io.memory import available_memory, memory_text, parse_memory
+from maxmargin.fit.sources import Given, given, is_row_store, with_provenance
 from maxmargin.losses.table import DUAL_LOSSES, dual_form
 from maxmargin.model.calibration import CALIBRATIONS
 from maxmargin.model.costs import Targets, make_targets
@@ -33,7 +32,6 @@ from maxmargin.model.progress import Ticker, tell, watching
 from maxmargin.model.settings import Settings, limits_from, offset_from, seed_from
 from maxmargin.model.solved import is_main_thread, model_of
 from maxmargin.rows.cores import resolve_jobs
-from maxmargin.rows.disk.store import RowStore
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.validation import check_choice, check_labels, check_matrix, check_weights
 
@@ -167,15 +165,20 @@ def fit_linear(
         watching(watch, ticker),
         announce,
     )
-    limit = None if memory is None else parse_memory(memory)
+    limit = None
+    if memory is not None:
+        from maxmargin.io.memory import parse_memory
+
+        limit = parse_memory(memory)
     source = given(X, y, sample_weight, client, memory=limit, say=tell if verbose else lambda line: None)
-    if limit is not None and not isinstance(source, RowStore):
+    if limit is not None and not is_row_store(source):
         raise InvalidParameter("memory is for rows on disk: give a file, or what store_data returns")
     costs = {"C": C, "lam": lam, "class_weight": class_weight}
     memories = None if start is None else start.memories
     try:
         if not isinstance(source, Given):
             from maxmargin.fit.stored import fit_stored, memory_plan, refuse_calibration
+            from maxmargin.rows.disk.store import RowStore
 
             refuse_calibration(calibrate)
             if isinstance(source, RowStore):
@@ -288,6 +291,8 @@ def check_weights_fit(n_columns: int, n_classes: int) -> None:
     """
     if n_columns <= FEW:
         return
+    from maxmargin.io.memory import available_memory, memory_text
+
     needed = 8 * n_columns * (VECTORS + (n_classes if n_classes > 2 else 0))
     available = available_memory()
     if needed > available:
