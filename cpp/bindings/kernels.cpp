@@ -33,6 +33,14 @@ void multiply_block(const OwnedBlock& rows, std::optional<In<double>> w, std::op
     });
 }
 
+void multiply_many_block(const OwnedBlock& rows, In<double> w, std::int64_t n_outputs, Out<double> z,
+                         PythonStopToken& token) {
+    const Block& block = rows.block;
+    expect_length(w, n_outputs * block.n_columns, "w");
+    expect_length(z, n_outputs * block.n_rows, "z");
+    run_to_the_end(token, [&] { return multiply_many(block, w.data(), n_outputs, z.data(), token); });
+}
+
 Inspection inspect_block(const OwnedBlock& rows, Out<double> norm2, PythonStopToken& token) {
     expect_length(norm2, rows.block.n_rows, "norm2");
     Inspection found;
@@ -137,6 +145,10 @@ void bind_kernels(nanobind::module_& m) {
     m.def("multiply", &multiply_block, nb::arg("block"), nb::arg("w").noconvert().none(),
           nb::arg("z").noconvert().none(), nb::arg("a").noconvert().none(), nb::arg("v").noconvert().none(),
           nb::arg("token"), "z = X w and v += X'a in one reading of the block; either pair may be None.");
+
+    m.def("multiply_many", &multiply_many_block, nb::arg("block"), nb::arg("w").noconvert(),
+          nb::arg("n_outputs"), nb::arg("z").noconvert(), nb::arg("token"),
+          "z = X W', one reading of the block for all outputs; W and z are given row after row.");
 
     nb::class_<Inspection>(m, "Inspection", "What inspect found.")
         .def_ro("bad_row", &Inspection::bad_row)

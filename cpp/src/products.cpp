@@ -1,8 +1,10 @@
 #include "maxmargin/kernel/products.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <type_traits>
+#include <vector>
 
 #include "maxmargin/kernel/row_products.hpp"
 #include "maxmargin/loss/table.hpp"
@@ -27,6 +29,32 @@ bool multiply(const Block& block, const double* w, double* z, const double* a, d
                 go_on = !pace.stop_after(count * rows.n_values(i));
             }
             if (sums) sums->finish();
+        });
+    }
+    return go_on;
+}
+
+bool multiply_many(const Block& block, const double* w, std::int64_t n_outputs, double* z, StopToken& token) {
+    Chunks chunks(block);
+    Pace pace(token);
+    bool go_on = true;
+    for (std::int64_t chunk = 0; chunk < chunks.count() && go_on; ++chunk) {
+        chunks.open(chunk, [&](const auto& rows, std::int64_t first) {
+            using View = std::decay_t<decltype(rows)>;
+            std::vector<RowScores<View>> scores;
+            scores.reserve(static_cast<std::size_t>(n_outputs));
+            for (std::int64_t k = 0; k < n_outputs; ++k) scores.emplace_back(rows, w + k * block.n_columns);
+            std::array<double, kRowsAtOnce<View>> column;
+            for (std::int64_t i = 0; i < rows.n_rows() && go_on; i += kRowsAtOnce<View>) {
+                const std::int64_t count = std::min(kRowsAtOnce<View>, rows.n_rows() - i);
+                for (std::int64_t k = 0; k < n_outputs; ++k) {
+                    scores[static_cast<std::size_t>(k)].fill(i, count, column.data());
+                    for (std::int64_t j = 0; j < count; ++j) {
+                        z[(first + i + j) * n_outputs + k] = column[static_cast<std::size_t>(j)];
+                    }
+                }
+                go_on = !pace.stop_after(n_outputs * count * rows.n_values(i));
+            }
         });
     }
     return go_on;

@@ -42,6 +42,14 @@ void check_products(const Matrix& m, const Stored& stored) {
     CHECK(multiply(stored.block, nullptr, nullptr, a.data(), v_alone.data(), never));
     CHECK(z_alone == z);
     CHECK(v_alone == v);
+    const std::vector<double> many = some_numbers(3 * m.columns);  // weights of three outputs
+    std::vector<double> z_many(3 * z.size(), 5.0);
+    CHECK(multiply_many(stored.block, many.data(), 3, z_many.data(), never));
+    for (std::int64_t k = 0; k < 3; ++k) {
+        CHECK(multiply(stored.block, many.data() + k * m.columns, z_alone.data(), nullptr, nullptr, never));
+        for (std::size_t i = 0; i < z.size(); ++i)
+            CHECK(z_many[3 * i + static_cast<std::size_t>(k)] == z_alone[i]);
+    }
 }
 
 // Sets a flag once it is asked, as a deadline would, and may be asked by many threads.

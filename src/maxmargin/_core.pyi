@@ -120,6 +120,11 @@ def multiply(block: Block, w: Annotated[NDArray[numpy.float64], dict(shape=(None
     z = X w and v += X'a in one reading of the block; either pair may be None.
     """
 
+def multiply_many(block: Block, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_outputs: int, z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> None:
+    """
+    z = X W', one reading of the block for all outputs; W and z are given row after row.
+    """
+
 class Inspection:
     """What inspect found."""
 

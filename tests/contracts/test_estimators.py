@@ -348,3 +348,11 @@ def test_coefficients_set_by_hand_are_used():
     model.coef_ = -model.coef_
     model.intercept_ = -model.intercept_
     assert model.score(*CANCER) < 0.05
+
+
+def test_coefficients_that_a_user_changed_are_used():
+    X, y = load_iris(return_X_y=True)
+    model = LinearSVM().fit(X, y)
+    model.coef_ = np.zeros_like(model.coef_)
+    model.intercept_ = np.array([0.0, 3.0, 1.0])
+    assert set(model.predict(X)) == {1}

@@ -189,7 +189,9 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
         except ValueError:
             check_matrix(X, allow_no_rows=True)  # where X is no table at all, say that instead
             raise
-        return self.to_model()
+        model = self._model
+        is_own = self.coef_ is model.coef and self.intercept_ is model.intercept
+        return model if is_own and self.classes_ is model.classes else self.to_model()
 
     def _check_columns(self, X: Any, y: Any = "no_validation", *, reset: bool = True) -> None:
         """Keep the columns' number and names, or compare with those that were kept."""

@@ -19,7 +19,7 @@ from maxmargin.model.calibration import Calibration, most_probable_first, predic
 from maxmargin.model.reliability import Reliability
 from maxmargin.presentation.cards import AgreementCounts, card, details, histogram, verdict
 from maxmargin.presentation.wording import chosen_percent, percent, plural, short
-from maxmargin.rows.kernels import Scores
+from maxmargin.rows.kernels import ManyScores
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.validation import check_labels, check_matrix
 
@@ -199,10 +199,7 @@ class LinearModel:
             )
         rows = MemoryRows(checked)
         result = np.empty((rows.n_rows, self.coef.shape[0]))
-        for k, weights in enumerate(self.coef):
-            z = rows.zeros()
-            rows.reduce(Scores(np.ascontiguousarray(weights)), z)
-            result[:, k] = z + self.intercept[k]
+        rows.reduce(ManyScores(np.ascontiguousarray(self.coef), self.intercept), result)
         if not np.isfinite(result).all():
             rows.norms()  # names the value of X that is not finite, if there is one
             raise InvalidInput("the scores overflow: X or the model holds values that are far too large.")

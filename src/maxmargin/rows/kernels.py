@@ -22,6 +22,7 @@ __all__ = [
     "HessianDiagonal",
     "Inspect",
     "Inspected",
+    "ManyScores",
     "Scores",
     "ScoresAndCombine",
 ]
@@ -41,6 +42,27 @@ class Scores(JoinsNothing):
         _core.multiply(block, self.w, z, None, None, token)
         if self.offset != 0.0:
             z += self.offset
+
+
+@dataclass(frozen=True)
+class ManyScores(JoinsNothing):
+    """Fill z, of shape (n_rows, n_outputs), with the scores W x + b; every row is read once.
+
+    Attributes
+    ----------
+    W : array of shape (n_outputs, n_columns)
+    b : array of shape (n_outputs,)
+    """
+
+    W: Array
+    b: Array
+
+    writes = (0,)
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
+        (z,) = pieces
+        _core.multiply_many(block, self.W.ravel(), len(self.W), z.reshape(-1), token)
+        z += self.b
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,10 @@ namespace maxmargin {
 // z_i = x_i·w and v += Σ a_i x_i, both in one reading of the block.
 bool multiply(const Block& block, const double* w, double* z, const double* a, double* v, StopToken& token);
 
+// z_ik = x_i·w_k for all of n_outputs weight vectors, one after the other in w, in one reading of the block;
+// z has n_outputs numbers for each row. Every score has the bits that `multiply` would give it.
+bool multiply_many(const Block& block, const double* w, std::int64_t n_outputs, double* z, StopToken& token);
+
 // What a certificate takes from the rows, in one reading: z = X w, v += Σ s α x, and sums over α.
 struct CertificateRows {
     const std::int8_t* sign;
