@@ -19,7 +19,8 @@ from reference.opaque_rows import OpaqueRows
 from reference.oracles import Optimum, find_optimum
 from reference.task import Task
 
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import FreeOffset, NoOffset, PenalizedOffset, offset_of
+from maxmargin.core.problem import Problem
 from maxmargin.losses.table import DUAL_LOSSES as LOSSES
 from maxmargin.losses.table import LOSSES as FORMULAS
 from maxmargin.rows.base import Rows
@@ -30,10 +31,10 @@ from maxmargin.solvers import choose
 SMOOTH = tuple(loss for loss in LOSSES if FORMULAS[loss].is_smooth)
 
 OFFSETS = {
-    "free": Offset("free"),
-    "penalized": Offset("penalized"),
-    "penalized, scale 5": Offset("penalized", 5.0),
-    "none": Offset("none"),
+    "free": FreeOffset(),
+    "penalized": PenalizedOffset(),
+    "penalized, scale 5": PenalizedOffset(5.0),
+    "none": NoOffset(),
 }
 
 # Made afresh for every test, with its default settings.
@@ -313,5 +314,5 @@ def optimum(name: str, loss: str, offset: str) -> Optimum:
 def problem_of(task: Task, rows: Rows | None = None) -> Problem:
     """Return the package's view of a task, over the same numbers."""
     place = MemoryRows(task.X) if rows is None else rows
-    offset = Offset(task.kind, task.scale)  # type: ignore[arg-type]
+    offset = offset_of(task.kind, task.scale)  # type: ignore[arg-type]
     return Problem(place, place.keep(task.sign), place.keep(task.cost), task.loss, offset)

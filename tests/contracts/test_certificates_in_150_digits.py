@@ -13,7 +13,8 @@ from mpmath import mp, mpf
 
 from maxmargin import LinearClassifier, certify, train
 from maxmargin.core.certificate.duality import examine
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import NoOffset
+from maxmargin.core.problem import Problem
 from maxmargin.errors import NoFiniteOptimum
 from maxmargin.rows.memory import MemoryRows
 
@@ -230,7 +231,7 @@ def test_warm_starts_across_kinds_of_offset(script, loss, to):
 
 def test_a_proof_refuses_an_offset_where_there_is_none():
     rows = MemoryRows(LINE)
-    problem = Problem(rows, SIDES.astype(np.int8), rows.filled(1.0), "hinge", Offset("none"))
+    problem = Problem(rows, SIDES.astype(np.int8), rows.filled(1.0), "hinge", NoOffset())
     with pytest.raises(ValueError, match=r"without offset has the offset 0; got b=0\.5"):
         examine(problem, np.array([1.0]), 0.5, rows.zeros())
 

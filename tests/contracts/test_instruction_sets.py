@@ -15,7 +15,7 @@ import sys
 import numpy as np
 import scipy.sparse as sp
 from maxmargin import _core
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.rows.kernels import ScoresAndCombine
@@ -34,7 +34,7 @@ for data in (X, wide, np.asfortranarray(X), sp.csr_array(X), sp.csr_array(wide))
     v = rows.reduce(ScoresAndCombine(w), z, a)
     told["products"].append([*z, *v, *rows.norms()[0]])
 for loss in ("hinge", "squared_hinge", "logistic"):
-    problem = Problem(MemoryRows(X), sign, np.ones(100), loss, Offset("free"))
+    problem = Problem(MemoryRows(X), sign, np.ones(100), loss, FreeOffset())
     solution = run(problem, DualDescent(), Plan("", ""), Limits(1e-6), token=_core.StopToken())
     certificate = solution.certificate
     told["fits"].append([certificate.objective, certificate.bound, certificate.relative_gap])

@@ -13,7 +13,8 @@ from reference.task import Task
 
 from maxmargin._core import Block, Stopped, StopToken, SweepState, dual_sweep, multiply
 from maxmargin.core.certificate.duality import examine
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import FreeOffset
+from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan, Status
 from maxmargin.rows.kernels import Combine
 from maxmargin.rows.memory import MemoryRows
@@ -35,7 +36,7 @@ def large():
 
 def problem_of(large, loss, **rows):
     X, sign = large
-    return Problem(MemoryRows(X, **rows), sign, np.ones(N_ROWS), loss, Offset("free"))
+    return Problem(MemoryRows(X, **rows), sign, np.ones(N_ROWS), loss, FreeOffset())
 
 
 def check_kept(problem, solution):
@@ -113,7 +114,7 @@ SCRIPT = """
 import json, os, signal, sys, threading
 import numpy as np
 from maxmargin._core import StopToken
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.dual_descent import DualDescent
@@ -124,7 +125,7 @@ random = np.random.default_rng(0)
 sign = np.where(random.random(40_000) < 0.5, 1, -1).astype(np.int8)
 X = random.normal(size=(40_000, 60)) + 0.1 * sign[:, None]
 rows = MemoryRows(X, threads=threads, block_rows=9_000)
-problem = Problem(rows, sign, np.ones(40_000), loss, Offset("free"))
+problem = Problem(rows, sign, np.ones(40_000), loss, FreeOffset())
 timer = threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT])
 
 def press_soon(progress):  # once it is under way, however long that took

@@ -13,7 +13,8 @@ from reference.task import Task
 
 from maxmargin._core import StopToken
 from maxmargin.core.certificate.duality import examine, stationarity
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import offset_of
+from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.run import Limits, run
@@ -174,7 +175,7 @@ def test_a_useless_column_changes_nothing(told, data):
 
 
 def solved(told: Task, tol: float = 1e-6):
-    kind = Offset(told.kind, told.scale)  # type: ignore[arg-type]
+    kind = offset_of(told.kind, told.scale)  # type: ignore[arg-type]
     problem = Problem(MemoryRows(told.X), told.sign, told.cost, told.loss, kind)
     return run(problem, SOLVERS["dual_descent"](), Plan("", ""), Limits(tol, 500), token=StopToken())
 

@@ -13,7 +13,7 @@ from reference.task import Task
 
 from maxmargin._core import StopToken, hinge_offset
 from maxmargin.core.certificate.duality import examine
-from maxmargin.core.offset import best_offset, chosen_from
+from maxmargin.core.offset import chosen_from
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan
 from maxmargin.rows.memory import MemoryRows
@@ -70,7 +70,7 @@ def interval_by_trying(z, sign, cost) -> tuple[float, float]:
 )
 def test_intervals_known_by_hand(z, sign, cost, interval):
     _, problem = scored(z, sign, cost)
-    assert best_offset(problem, np.asarray(z, dtype=float)) == interval
+    assert problem.offset.best(problem, np.asarray(z, dtype=float)) == interval
 
 
 small = st.integers(-6, 6).map(lambda k: k / 2)
@@ -141,7 +141,7 @@ def test_no_offset_is_better(loss, offset, size, shape):
     sign[:2] = 1, -1
     cost = 10.0 ** random.uniform(-6, 6, size=n) if shape == "costs far apart" else 1.0
     told, problem = scored(z, sign, cost, loss, offset)
-    found = chosen_from(best_offset(problem, z))
+    found = chosen_from(problem.offset.best(problem, z))
     if told.kind == "none":
         assert found == 0
         return
@@ -156,7 +156,8 @@ def test_no_offset_is_better(loss, offset, size, shape):
 @every_pair(name=PROBLEMS, loss=SMOOTH, offset=["free", "penalized", "penalized, scale 5"])
 def test_the_slope_vanishes_at_the_best_offset(name, loss, offset):
     told, best = task(name, loss, offset), optimum(name, loss, offset)
-    low, high = best_offset(problem_of(told), told.X @ best.w)
+    problem = problem_of(told)
+    low, high = problem.offset.best(problem, told.X @ best.w)
     assert low == high
     m = told.wide_sign * (told.scores(best.w) + low)
     pulls = told.wide_cost * told.wide_sign * told.slopes(m)
@@ -171,7 +172,7 @@ def test_one_class_alone(loss, sign):
     """Every offset beyond the margin is best; for the logistic loss none that is finite."""
     z = np.array([0.5, -2.0, 1.0])
     _, problem = scored(z, np.full(3, sign), 1.0, loss)
-    low, high = best_offset(problem, z)
+    low, high = problem.offset.best(problem, z)
     if loss == "logistic":
         assert low == high == sign * math.inf
     else:
@@ -182,7 +183,7 @@ def test_one_class_alone(loss, sign):
 def test_one_class_alone_with_a_penalty(loss, offset, cost):
     z = np.array([0.5, -2.0, 1.0])
     told, problem = scored(z, [1, 1, 1], cost, loss, offset)
-    low, high = best_offset(problem, z)
+    low, high = problem.offset.best(problem, z)
     assert low == high == pytest.approx(told.best_offset(z), rel=1e-9)
 
 

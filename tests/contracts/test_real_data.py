@@ -22,7 +22,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from maxmargin._core import StopToken
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import offset_of
+from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan, Status
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.run import Limits, run
@@ -183,7 +184,7 @@ def test_liblinear_solves_the_penalised_problem(name, loss, scale):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a9a(loss, offset):
     X, sign = from_folder("a9a")
-    problem = Problem(MemoryRows(X), sign, np.ones(len(sign)), loss, Offset(offset))
+    problem = Problem(MemoryRows(X), sign, np.ones(len(sign)), loss, offset_of(offset))
     solver, plan = SOLVERS["dual_descent"](), Plan("", "")
     rough = run(problem, solver, plan, Limits(1e-2), token=StopToken())
     fine = run(problem, solver, plan, Limits(1e-4), token=StopToken(), memory=rough.memory)

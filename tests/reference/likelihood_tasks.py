@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from reference.likelihood import Likelihood
 
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import offset_of
+from maxmargin.core.problem import Problem
 from maxmargin.rows.memory import MemoryRows
 
 __all__ = ["KINDS", "TASKS", "grid_task", "overlapping", "problem_of", "with_useless_columns"]
@@ -18,7 +19,7 @@ KINDS = ("free", "penalized", "none")
 def problem_of(task: Likelihood, X: Any = None, **settings: Any) -> Problem:
     """Return the package's view of a task, over the same numbers."""
     rows = MemoryRows(task.X if X is None else X, **settings)
-    return Problem(rows, task.sign, task.cost, "logistic", Offset(task.kind, task.scale), 0.0)  # type: ignore[arg-type]
+    return Problem(rows, task.sign, task.cost, "logistic", offset_of(task.kind, task.scale), 0.0)  # type: ignore[arg-type]
 
 
 def grid_task(seed: int) -> Likelihood:

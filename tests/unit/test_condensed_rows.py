@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 from maxmargin._core import Block, Stopped, StopToken, multiply
 from maxmargin.core.certificate.duality import examine
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import FreeOffset
+from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan
 from maxmargin.rows.kernels import Combine, Gram, Scores, ScoresAndCombine
 from maxmargin.rows.memory import MemoryRows
@@ -227,7 +228,7 @@ def test_the_original_rows_certify_what_condensed_rows_found(loss):
     y = np.where(X @ np.random.default_rng(5).normal(size=X.shape[1]) > 0, 1, -1).astype(np.int8)
     y[::9] *= -1
     cost = np.ones(len(y))
-    short_problem, problem = (Problem(kind, y, cost, loss, Offset("free")) for kind in (short, rows))
+    short_problem, problem = (Problem(kind, y, cost, loss, FreeOffset()) for kind in (short, rows))
     found = run(short_problem, DualDescent(), Plan("", ""), Limits(1e-6), token=StopToken())
     assert found.certificate.relative_gap <= 1e-6
     again = examine(problem, found.coef, found.intercept, found.alpha).certificate

@@ -12,7 +12,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from maxmargin._core import Stopped, StopToken
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import FreeOffset, NoOffset, PenalizedOffset
+from maxmargin.core.problem import Problem
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.selection.leave_one_out.estimates import (
     _folds,
@@ -24,7 +25,7 @@ from maxmargin.selection.leave_one_out.metric import in_few_columns
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import Limits, run
 
-OFFSETS = [Offset("free"), Offset("penalized", 3.0), Offset("none")]
+OFFSETS = [FreeOffset(), PenalizedOffset(3.0), NoOffset()]
 
 
 def problem_of(X, y, C=1.0, loss="hinge", offset=OFFSETS[0], weights=None):

@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from reference.left_out_data import load
 
 from maxmargin._core import StopToken
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import FreeOffset, NoOffset, PenalizedOffset, offset_of
+from maxmargin.core.problem import Problem
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.selection.leave_one_out.cases import cases_of
 from maxmargin.selection.leave_one_out.distinct_rows import merge_copies
@@ -19,7 +20,7 @@ from maxmargin.selection.leave_one_out.removals import with_independent_free_row
 SIGN = np.array([-1, -1, 1, 1], dtype=np.int8)
 
 
-def line(cost, storage=np.asarray, offset=Offset()):  # noqa: B008 - a frozen record
+def line(cost, storage=np.asarray, offset=FreeOffset()):  # noqa: B008 - a frozen record
     X = np.array([[0.0], [1.0], [3.0], [4.0]])
     return Problem(MemoryRows(storage(X)), SIGN, np.array(cost, dtype=float), "hinge", offset)
 
@@ -50,9 +51,9 @@ def test_the_middle_of_an_interval_of_offsets():
 
 
 def test_without_an_offset_and_with_a_penalised_one():
-    alone = line([0, 0, 0, 10], offset=Offset("none"))
+    alone = line([0, 0, 0, 10], offset=NoOffset())
     assert exact_agreement(alone, np.array([0, 0, 0, 0.01]), 2, StopToken()) == Fraction(3, 4)
-    penalised = line([0, 0, 0, 10], offset=Offset("penalized", 2.0))
+    penalised = line([0, 0, 0, 10], offset=PenalizedOffset(2.0))
     # θ = α·4 and θ₀ = 4α with α·(16 + 4) = 1.
     assert exact_agreement(penalised, np.array([0, 0, 0, 0.01]), 2, StopToken()) == Fraction(16, 20)
 
@@ -62,7 +63,7 @@ def test_without_an_offset_and_with_a_penalised_one():
 def test_it_is_what_rounding_leaves_of_it(name, kind):
     X, sign = load(name)
     cost = np.where(np.arange(len(sign)) == 7, 0.0, 3.0)
-    problem = Problem(MemoryRows(X), sign, cost, "hinge", Offset(kind))
+    problem = Problem(MemoryRows(X), sign, cost, "hinge", offset_of(kind))
     found = with_independent_free_rows(find_optimum(problem, StopToken()), StopToken(), 1)
     exact = exact_agreement(problem, found.alpha, 7, StopToken())
     assert float(exact) == pytest.approx(found.agreements[7], abs=1e-9)

@@ -15,7 +15,8 @@ from sklearn.ensemble import AdaBoostClassifier
 
 from maxmargin import ExponentialLossClassifier, LogisticRegression, load_model, save_model
 from maxmargin.core.certificate.exponential import certify_exponential
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import FreeOffset, NoOffset
+from maxmargin.core.problem import Problem
 from maxmargin.errors import ConvergenceWarning, InvalidParameter, NoFiniteOptimum
 from maxmargin.learners.exact.exponential import lowest
 from maxmargin.rows.memory import MemoryRows
@@ -207,7 +208,7 @@ def test_logistic_regression_agrees_about_the_minimum(rows, fit_intercept, metho
 def test_the_bound_holds_away_from_the_optimum(seed, exponent, fit_intercept):
     X, y = overlapping(40, 3, seed=5)
     cost = np.random.default_rng(5).uniform(0.5, 2, 40)
-    offset = Offset("free" if fit_intercept else "none")
+    offset = FreeOffset() if fit_intercept else NoOffset()
     problem = Problem(MemoryRows(X), y.astype(np.int8), cost, "exponential", offset, ridge=0.0)
     best = ExponentialLossClassifier(fit_intercept=fit_intercept).fit(X, y, sample_weight=cost)
     least = best.certificate_.objective

@@ -6,7 +6,8 @@ import scipy.sparse as sp
 
 from maxmargin import HardMarginSVM
 from maxmargin._core import StopToken
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import FreeOffset
+from maxmargin.core.problem import Problem
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.unregularised_hinge import in_few_coordinates
 
@@ -14,7 +15,7 @@ from maxmargin.solvers.unregularised_hinge import in_few_coordinates
 def problem_of(X):
     n = X.shape[0]
     sign = np.where(np.arange(n) % 2, 1, -1).astype(np.int8)
-    return Problem(MemoryRows(X), sign, np.ones(n), "hinge", Offset())
+    return Problem(MemoryRows(X), sign, np.ones(n), "hinge", FreeOffset())
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, np.asfortranarray])

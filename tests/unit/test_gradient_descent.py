@@ -8,7 +8,8 @@ import scipy.optimize
 
 from maxmargin import gradient_descent, train
 from maxmargin._core import StopToken
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import offset_of
+from maxmargin.core.problem import Problem
 from maxmargin.errors import ConvergenceWarning, InvalidParameter
 from maxmargin.losses.risk import empirical_risk
 from maxmargin.losses.table import LOSSES
@@ -233,7 +234,7 @@ def test_the_solver_takes_the_same_steps_as_the_trace():
 @pytest.mark.parametrize("offset", ["free", "penalized", "none"])
 def test_the_mean_of_the_duals_belongs_to_the_weights(offset):
     X, y = clouds()
-    problem = Problem(MemoryRows(X), y.astype(np.int8), np.ones(60), "hinge", Offset(offset, 2.0))
+    problem = Problem(MemoryRows(X), y.astype(np.int8), np.ones(60), "hinge", offset_of(offset, 2.0))
     solver, token = GradientDescent(), StopToken()
     state = solver.start(problem, None, 0, 1e-4, token)
     for _ in range(20):

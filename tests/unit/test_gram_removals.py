@@ -14,14 +14,15 @@ import maxmargin.selection.leave_one_out.removals as gram_removals
 import maxmargin.selection.leave_one_out.restricted as restricted_solve
 import maxmargin.selection.leave_one_out.row_products as bands
 from maxmargin._core import StopToken
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import FreeOffset, NoOffset, PenalizedOffset
+from maxmargin.core.problem import Problem
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.selection.leave_one_out.cases import LeftOutAgreements
 from maxmargin.selection.leave_one_out.distinct_rows import merge_copies
 from maxmargin.selection.leave_one_out.hinge_optimum import find_optimum
 from maxmargin.selection.leave_one_out.removals import solve_near
 
-OFFSETS = {"free": Offset(), "penalised": Offset("penalized", 2.0), "none": Offset("none")}
+OFFSETS = {"free": FreeOffset(), "penalised": PenalizedOffset(2.0), "none": NoOffset()}
 
 
 def text_like(n, d=150, seed=0):
@@ -149,7 +150,7 @@ def test_what_dependent_rows_leave_open_is_solved_by_others(monkeypatch):
     random = np.random.default_rng(0)
     X = np.outer(random.standard_normal(150), random.standard_normal(40))  # one direction only
     sign = np.where(X[:, 0] + random.standard_normal(150) > 0, 1, -1).astype(np.int8)
-    problem = Problem(MemoryRows(X), sign, np.ones(150), "hinge", Offset("none"))
+    problem = Problem(MemoryRows(X), sign, np.ones(150), "hinge", NoOffset())
     optimum, examples, groups, new_costs = support_of(problem)
     _, left = solved(optimum, groups, new_costs)
     assert left.size > 0
@@ -173,7 +174,7 @@ def test_number_types_that_are_not_read_in_place_are_converted():
         sp.csr_array(X),
         sp.csr_array(X.astype(np.int32)),
     ):
-        problem = Problem(MemoryRows(table), sign.astype(np.int8), np.full(80, 0.1), "hinge", Offset())
+        problem = Problem(MemoryRows(table), sign.astype(np.int8), np.full(80, 0.1), "hinge", FreeOffset())
         optimum, _, groups, new_costs = support_of(problem)
         found, left = solved(optimum, groups, new_costs)
         assert left.size < 0.3 * groups.size

@@ -8,8 +8,8 @@ from covering import every_pair
 
 import maxmargin.core.offset as module
 from maxmargin._core import hinge_offset
-from maxmargin.core.offset import best_offset, draw_sample, hinge_interval
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import FreeOffset, draw_sample, hinge_interval
+from maxmargin.core.problem import Problem
 from maxmargin.rows.memory import MemoryRows
 
 N = 30_000  # more than are gathered without a window
@@ -19,7 +19,7 @@ def problem_of(sign, cost, threads=1):
     n = len(sign)
     rows = MemoryRows(np.zeros((n, 0)), threads=threads, block_rows=1_000)
     cost = np.broadcast_to(np.asarray(cost, dtype=float), n).copy()
-    return Problem(rows, np.asarray(sign, dtype=np.int8), cost, "hinge", Offset("free"))
+    return Problem(rows, np.asarray(sign, dtype=np.int8), cost, "hinge", FreeOffset())
 
 
 def random_signs(random, share=0.5):
@@ -158,7 +158,8 @@ def test_a_class_that_costs_next_to_nothing():
 @pytest.mark.parametrize("sign", [1, -1])
 def test_one_class_alone(sign):
     z = np.random.default_rng(6).normal(size=N)
-    low, high = best_offset(problem_of(np.full(N, sign), 1.0), z)
+    problem = problem_of(np.full(N, sign), 1.0)
+    low, high = problem.offset.best(problem, z)
     assert (low, high) == ((1 - z.min(), math.inf) if sign > 0 else (-math.inf, -1 - z.max()))
 
 

@@ -13,7 +13,8 @@ from maxmargin import _core
 from maxmargin._core import StopToken
 from maxmargin.core.certificate.duality import examine
 from maxmargin.core.certificate.feasible import make_feasible
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import FreeOffset, NoOffset, PenalizedOffset
+from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan, Status
 from maxmargin.errors import InvalidParameter
 from maxmargin.rows.memory import MemoryRows
@@ -23,7 +24,7 @@ from maxmargin.solvers.interior_point import InteriorPoint
 from maxmargin.solvers.run import Limits, run
 
 FOLDER = os.environ.get("MAXMARGIN_DATA")
-OFFSETS = (Offset("free"), Offset("penalized", 3.0), Offset("none"))
+OFFSETS = (FreeOffset(), PenalizedOffset(3.0), NoOffset())
 
 
 def clouds(n, d, distance=2.0, seed=0):

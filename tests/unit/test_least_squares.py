@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from maxmargin import ExponentialLossClassifier, LeastSquaresClassifier, load_model, save_model
 from maxmargin.core.certificate import normal_equations
+from maxmargin.core.offset import FreeOffset
 from maxmargin.errors import ConvergenceWarning, InvalidInput, InvalidParameter
 
 KINDS = ("plain", "duplicate columns", "constant column", "scales", "one-hot", "duplicate rows")
@@ -91,13 +92,13 @@ def test_lsqr_that_ends_early_says_so(monkeypatch):
 
 def test_the_proof_is_exact_away_from_the_minimum():
     """f − min f of any point, in both forms, against the minimum that NumPy finds."""
-    from maxmargin.core.problem import Offset, Problem
+    from maxmargin.core.problem import Problem
     from maxmargin.rows.memory import MemoryRows
 
     for kind in KINDS:
         X, y = table(kind, 40, 6)
         cost = np.random.default_rng(2).uniform(0.5, 2, 40)
-        problem = Problem(MemoryRows(X), y.astype(np.int8), cost, "squared", Offset("free"), ridge=0.0)
+        problem = Problem(MemoryRows(X), y.astype(np.int8), cost, "squared", FreeOffset(), ridge=0.0)
         coef, intercept = by_pseudoinverse(X, y, cost, True)
         least = float((cost * (y - X @ coef - intercept) ** 2).sum())
         for size in (0.0, 1e-3, 10.0):

@@ -9,14 +9,15 @@ from reference.task import Task
 
 import maxmargin.selection.leave_one_out.restricted as restricted_solve
 from maxmargin._core import StopToken
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import FreeOffset, NoOffset, PenalizedOffset
+from maxmargin.core.problem import Problem
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.selection.leave_one_out.distinct_rows import merge_copies
 from maxmargin.selection.leave_one_out.hinge_optimum import find_optimum
 from maxmargin.selection.leave_one_out.restricted import solve_left_out
 from maxmargin.selection.leave_one_out.sign_certificates import decide_by_certificates
 
-OFFSETS = {"free": Offset(), "penalised": Offset("penalized", 2.0), "none": Offset("none")}
+OFFSETS = {"free": FreeOffset(), "penalised": PenalizedOffset(2.0), "none": NoOffset()}
 
 
 def problem_of(offset, *, sparse=False, wide=False, C=1.0, seed=0):

@@ -6,14 +6,15 @@ import scipy.sparse as sp
 
 from maxmargin import _core
 from maxmargin._core import Block, StopToken
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import FreeOffset, NoOffset, PenalizedOffset
+from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan, Status
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.run import Limits, run
 
 LOSSES = ("logistic", "squared_hinge")
-OFFSETS = (Offset("free"), Offset("penalized", 3.0), Offset("none"))
+OFFSETS = (FreeOffset(), PenalizedOffset(3.0), NoOffset())
 
 
 def clouds(n, d, distance=1.5, seed=0):

@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 import maxmargin.solvers.sample as module
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import PenalizedOffset
+from maxmargin.core.problem import Problem
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.newton import _sample_size
 from maxmargin.solvers.sample import largest_sample, sample_of
@@ -20,7 +21,7 @@ def weighted(n=5000, rare=40):
     sign = np.where(np.arange(n) % (n // rare) == 0, 1, -1).astype(np.int8)
     cost = np.where(random.random(n) < 0.2, 0.0, random.random(n) + 0.1)
     rows = MemoryRows(random.normal(size=(n, 3)))
-    return Problem(rows, sign, cost, "hinge", Offset("penalized", 3.0))
+    return Problem(rows, sign, cost, "hinge", PenalizedOffset(3.0))
 
 
 def indices_of(sample, problem):

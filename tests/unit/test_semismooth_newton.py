@@ -14,7 +14,8 @@ from sklearn.datasets import load_breast_cancer
 
 from maxmargin._core import Stopped, StopToken
 from maxmargin.core.certificate.duality import examine
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import FreeOffset, NoOffset, PenalizedOffset
+from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan, Status
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers import semismooth_newton
@@ -22,7 +23,7 @@ from maxmargin.solvers.run import Limits, run
 from maxmargin.solvers.semismooth_newton import RoundedHinge, SemismoothNewton
 
 FOLDER = os.environ.get("MAXMARGIN_DATA")
-FREE, PENALIZED, NONE = Offset("free"), Offset("penalized", 3.0), Offset("none")
+FREE, PENALIZED, NONE = FreeOffset(), PenalizedOffset(3.0), NoOffset()
 OFFSETS = (FREE, PENALIZED, NONE)
 
 

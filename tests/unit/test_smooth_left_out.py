@@ -13,7 +13,8 @@ from reference.left_out_smooth import refits_by_others
 
 from maxmargin import LinearSVM, LogisticRegression, leave_one_out
 from maxmargin._core import StopToken
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import FreeOffset, NoOffset, PenalizedOffset
+from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Status
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.selection.leave_one_out import smooth as pipeline
@@ -26,7 +27,7 @@ from maxmargin.selection.leave_one_out.smooth import (
 )
 
 LOSSES = ["logistic", "squared_hinge"]
-OFFSETS = {"free": Offset("free"), "penalized": Offset("penalized", 2.0), "none": Offset("none")}
+OFFSETS = {"free": FreeOffset(), "penalized": PenalizedOffset(2.0), "none": NoOffset()}
 QUICK = ["overlapping", "separable", "copies", "integer grid", "a rare class", "more columns than rows"]
 THOROUGH = [*BUNDLED, *MADE, *(FROM_FOLDER if FOLDER else [])]
 

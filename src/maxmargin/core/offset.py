@@ -1,48 +1,247 @@
-"""The best offset for given scores: an interval for the hinge, found exactly; else one point."""
+"""The offset b: its kinds, and the best one for given scores: an interval for the hinge, else one point."""
 
 from __future__ import annotations
 
 import math
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
-from maxmargin.core.problem import Problem
+from maxmargin.errors import InvalidParameter
+from maxmargin.presentation.wording import short
 from maxmargin.rows.base import Array, RowVector
 
-__all__ = ["best_offset", "chosen_from", "draw_sample", "hinge_interval"]
+if TYPE_CHECKING:
+    from maxmargin.core.problem import Problem
+
+__all__ = [
+    "FreeOffset",
+    "NoOffset",
+    "Offset",
+    "PenalizedOffset",
+    "chosen_from",
+    "draw_sample",
+    "hinge_interval",
+    "offset_of",
+]
 
 
+_LEAST_SCALE, _MOST_SCALE = 1e-50, 1e50  # of an offset: its square counts like a C, and has the same range
 _ROUNDING = 1e-14  # relative: the root is known no better
 _MANY_ROWS = 100_000  # from so many on a sample pays for itself
 
 _Derivatives = Callable[[float], tuple[float, float]]  # from b to slope and curvature
 
 
-def best_offset(
-    problem: Problem, z: RowVector, near: float | None = None, largest_score: float | None = None
-) -> tuple[float, float]:
-    """Return all offsets that minimise the objective when the scores are z.
+class Offset(ABC):
+    """What becomes of b: the `FreeOffset`, the `PenalizedOffset` or `NoOffset`.
 
-    A missing class makes one end infinite (S37 of the lecture notes' reading: with + examples alone
-    every b ≥ 1 − min z is best); no rows at all, both. To begin `near` it, and to know the largest |z| of
-    rows that cost anything, saves passes.
+    Attributes
+    ----------
+    kind : {"free", "penalized", "none"}
+        Its name in models and files.
+    is_free, is_absent : bool
+        Whether b is an unknown without a penalty, so that Σ sα = 0 in the dual; whether b = 0.
+    scale : float
+        Of a penalised offset, which is the weight of one more column that holds `scale` everywhere, times it.
+    square, stiffness : float
+        scale², the factor of ½(Σ sα)² in the dual; and 1/scale², the curvature of the penalty in b. 0 where
+        there is no penalty.
     """
-    if problem.offset.kind == "none":
+
+    kind: ClassVar[Literal["free", "penalized", "none"]]
+    is_free: ClassVar[bool] = False
+    is_absent: ClassVar[bool] = False
+    scale: float = 1.0
+    square: float = 0.0
+    stiffness: float = 0.0
+
+    def penalty(self, b: float) -> float:
+        """Return what b adds to the objective."""
+        return 0.0
+
+    def slope(self, b: float) -> float:
+        """Return the derivative of the penalty."""
+        return 0.0
+
+    def dual_penalty(self, balance: float) -> float:
+        """Return what is taken off the dual value for Σ sα = `balance`."""
+        return 0.0
+
+    def gap(self, b: float, balance: float, reach: float) -> float:
+        """Return what the duality gap pays for b and Σ sα = `balance` that do not fit.
+
+        `reach` bounds |b| at the optimum; a free offset needs it.
+        """
+        return 0.0
+
+    def to_certify(self, b: float) -> float | None:
+        """Return the offset of a point to be certified: None where the best one for its weights is taken."""
+        return b
+
+    def augment(self, table: Array) -> Array:
+        """Return rows with the column of a penalised offset, if it is one."""
+        return table
+
+    def augment_weights(self, w: Array, b: float) -> Array:
+        """Return weights with that of the column."""
+        return w
+
+    def augment_dual_weights(self, v: Array, balance: float) -> Array:
+        """Return Σ sαx with the entry of the column, where Σ sα = `balance`."""
+        return v
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What estimators and `train` call this offset."""
+        return {
+            "fit_intercept": not self.is_absent,
+            "penalize_intercept": self.square > 0,
+            "intercept_scaling": self.scale,
+        }
+
+    @abstractmethod
+    def best(
+        self,
+        problem: Problem,
+        z: RowVector,
+        near: float | None = None,
+        largest_score: float | None = None,
+    ) -> tuple[float, float]:
+        """Return all offsets that minimise the objective when the scores are z.
+
+        To begin `near` it, and to know the largest |z| of rows that cost anything, saves passes.
+        """
+
+
+@dataclass(frozen=True)
+class FreeOffset(Offset):
+    """An offset without a penalty."""
+
+    kind = "free"
+    is_free = True
+
+    def gap(self, b: float, balance: float, reach: float) -> float:
+        return abs(balance) * reach
+
+    def to_certify(self, b: float) -> float | None:
+        return None
+
+    def best(
+        self,
+        problem: Problem,
+        z: RowVector,
+        near: float | None = None,
+        largest_score: float | None = None,
+    ) -> tuple[float, float]:
+        """Return all best offsets.
+
+        A missing class makes one end infinite (with + examples alone every b ≥ 1 − min z is best); no rows at
+        all, both.
+        """
+        costs = problem.class_costs
+        if costs.positive == 0 or costs.negative == 0:
+            return _one_class(problem, z)
+        if problem.loss == "hinge":
+            return hinge_interval(problem, z)
+        point = _stationary_offset(problem, z, near, largest_score)
+        return point, point
+
+    def __str__(self) -> str:
+        return "unpenalised offset"
+
+
+@dataclass(frozen=True)
+class PenalizedOffset(Offset):
+    """An offset whose square is penalised, b²/(2·scale²): LIBLINEAR's problem."""
+
+    scale: float = 1.0
+
+    kind = "penalized"
+
+    def __post_init__(self) -> None:
+        if not _LEAST_SCALE <= self.scale <= _MOST_SCALE:
+            raise InvalidParameter(
+                f"intercept_scaling must be between {_LEAST_SCALE:g} and {_MOST_SCALE:g}; got "
+                f"intercept_scaling={self.scale!r}. Beyond, the offset is 0, or as good as unpenalised; fit "
+                "without an offset, or without its penalty, instead."
+            )
+
+    @property
+    def square(self) -> float:  # type: ignore[override]
+        return self.scale * self.scale
+
+    @property
+    def stiffness(self) -> float:  # type: ignore[override]
+        return 1.0 / self.square
+
+    def penalty(self, b: float) -> float:
+        return 0.5 * (b / self.scale) * (b / self.scale)
+
+    def slope(self, b: float) -> float:
+        return b / self.square
+
+    def dual_penalty(self, balance: float) -> float:
+        return 0.5 * (self.scale * balance) ** 2
+
+    def gap(self, b: float, balance: float, reach: float) -> float:
+        return 0.5 * (b / self.scale - self.scale * balance) ** 2
+
+    def augment(self, table: Array) -> Array:
+        return np.column_stack([table, np.full(len(table), self.scale)])
+
+    def augment_weights(self, w: Array, b: float) -> Array:
+        return np.append(w, b / self.scale)
+
+    def augment_dual_weights(self, v: Array, balance: float) -> Array:
+        return np.append(v, self.scale * balance)
+
+    def best(
+        self,
+        problem: Problem,
+        z: RowVector,
+        near: float | None = None,
+        largest_score: float | None = None,
+    ) -> tuple[float, float]:
+        point = _stationary_offset(problem, z, near, largest_score)
+        return point, point
+
+    def __str__(self) -> str:
+        return "penalised offset" + ("" if self.scale == 1 else f" of scale {short(self.scale)}")
+
+
+@dataclass(frozen=True)
+class NoOffset(Offset):
+    """b = 0."""
+
+    kind = "none"
+    is_absent = True
+
+    def best(
+        self,
+        problem: Problem,
+        z: RowVector,
+        near: float | None = None,
+        largest_score: float | None = None,
+    ) -> tuple[float, float]:
         return 0.0, 0.0
-    costs = problem.class_costs
-    if problem.offset.kind == "free" and (costs.positive == 0 or costs.negative == 0):
-        return _one_class(problem, z)
-    if problem.offset.kind == "free" and problem.loss == "hinge":
-        return hinge_interval(problem, z)
-    point = _stationary_offset(problem, z, near, largest_score)
-    return point, point
+
+    def __str__(self) -> str:
+        return "no offset"
+
+
+def offset_of(kind: str, scale: float = 1.0) -> Offset:
+    """Return the offset of a kind by its name; only a penalised one has a scale."""
+    if kind == "penalized":
+        return PenalizedOffset(scale)
+    return FreeOffset() if kind == "free" else NoOffset()
 
 
 def chosen_from(interval: tuple[float, float]) -> float:

@@ -2,60 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from numpy.typing import NDArray
 
 import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
 from maxmargin.core.exact.null_space import NullSpace, find_null_space
-from maxmargin.errors import InvalidParameter
+from maxmargin.core.offset import FreeOffset, Offset
 from maxmargin.losses.base import DualForm
 from maxmargin.losses.table import dual_form
-from maxmargin.presentation.wording import short
 from maxmargin.rows.base import Inner, Rows, RowVector
 
-__all__ = ["Offset", "Problem"]
-
-
-_LEAST_SCALE, _MOST_SCALE = 1e-50, 1e50  # of an offset: its square counts like a C, and has the same range
-
-
-@dataclass(frozen=True)
-class Offset:
-    """What becomes of b.
-
-    ``"free"``: no penalty, the default. ``"penalized"``: b²/(2·scale²) is added, LIBLINEAR's problem.
-    ``"none"``: b = 0.
-    """
-
-    kind: Literal["free", "penalized", "none"] = "free"
-    scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        if self.kind == "penalized" and not _LEAST_SCALE <= self.scale <= _MOST_SCALE:
-            raise InvalidParameter(
-                f"intercept_scaling must be between {_LEAST_SCALE:g} and {_MOST_SCALE:g}; got "
-                f"intercept_scaling={self.scale!r}. Beyond, the offset is 0, or as good as unpenalised; fit "
-                "without an offset, or without its penalty, instead."
-            )
-
-    @property
-    def square(self) -> float:
-        """The factor of (Σ sα)² in the dual: scale² when penalised, else 0."""
-        return self.scale * self.scale if self.kind == "penalized" else 0.0
-
-    def penalty(self, b: float) -> float:
-        """What b adds to the objective."""
-        return 0.5 * (b / self.scale) * (b / self.scale) if self.kind == "penalized" else 0.0
-
-    def __str__(self) -> str:
-        if self.kind == "penalized":
-            scale = "" if self.scale == 1 else f" of scale {short(self.scale)}"
-            return f"penalised offset{scale}"
-        return {"free": "unpenalised offset", "none": "no offset"}[self.kind]
+__all__ = ["Problem"]
 
 
 @dataclass(frozen=True)
@@ -94,7 +55,7 @@ class Problem:
     sign: RowVector
     cost: RowVector
     loss: str
-    offset: Offset = Offset()
+    offset: Offset = field(default_factory=FreeOffset)
     ridge: float = 1.0
 
     @property
@@ -106,6 +67,11 @@ class Problem:
     def dual(self) -> DualForm:
         """What the loss says about the dual problem."""
         return dual_form(self.loss)
+
+    @property
+    def n_unknowns(self) -> int:
+        """The weights, and the offset if it is free: what the rows alone hold in place."""
+        return self.rows.n_columns + self.offset.is_free
 
     @cached_property
     def class_costs(self) -> ClassCosts:
@@ -120,7 +86,7 @@ class Problem:
     @cached_property
     def null_space(self) -> NullSpace:
         """Changes of (w, b) that change no agreement; found once, by one or two passes."""
-        return find_null_space(self.rows, self.cost, has_offset=self.offset.kind == "free")
+        return find_null_space(self.rows, self.cost, has_offset=self.offset.is_free)
 
 
 @dataclass(frozen=True)

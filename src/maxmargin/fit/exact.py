@@ -71,7 +71,7 @@ def learn_exactly(
     rows = MemoryRows(checked, threads=resolve_jobs(None))
     rows.norms()  # finds values that are not finite before anything else is done
     token = StopToken(max_time, threading.current_thread() is threading.main_thread())
-    solutions = _learn_all(learn, rows, targets, offset.kind == "free", token)
+    solutions = _learn_all(learn, rows, targets, offset.is_free, token)
     model = _model_of(solutions, targets, loss=loss, offset=offset.kind, tol=tol, C=C)
     return with_counts(model, checked, targets.codes, targets.cost > 0), solutions
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from maxmargin._core import StopToken
 from maxmargin.core.certificate.record import Certificate
-from maxmargin.core.problem import Offset
+from maxmargin.core.offset import Offset
 from maxmargin.core.solution import History, Plan, Progress, Status
 from maxmargin.errors import (
     CalibrationWarning,
@@ -237,7 +237,7 @@ def is_undetermined(targets: Targets, offset: Offset) -> bool:
 
     Without offset, or with a penalised one, a single class makes a problem like any other.
     """
-    return len(targets.classes) == 0 or (len(targets.classes) == 1 and offset.kind == "free")
+    return len(targets.classes) == 0 or (len(targets.classes) == 1 and offset.is_free)
 
 
 def undetermined_model(targets: Targets, n_columns: int, loss: str, tol: float) -> LinearModel:

@@ -14,7 +14,8 @@ import numpy as np
 from maxmargin._core import StopToken
 from maxmargin.core.certificate.duality import examine
 from maxmargin.core.certificate.record import PROOFS, Certificate
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import offset_of
+from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Solution, Status
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, NoFiniteOptimum
 from maxmargin.io.liblinear import LiblinearModel
@@ -195,7 +196,7 @@ def _claim(given: Any, X: Any, named: _Named, sample_weight: Any) -> tuple[Claim
         is_untold = model.class_weight in (None, named.class_weight)  # as in files of old versions
         named.refuse_all(model, but=("class_weight",) if is_untold else ())
         refuse_other_losses(model.loss, model.certificate)
-        offset = Offset(model.offset, model.intercept_scaling)  # type: ignore[arg-type]
+        offset = offset_of(model.offset, model.intercept_scaling)
         settings = (model.loss, "C", model.C, offset, model.class_weight or named.class_weight)
         return Claim(model.coef, model.intercept, model.classes, *settings), X
     if isinstance(model, LinearModel):
@@ -275,7 +276,7 @@ def _points(claim: Claim, targets: Targets, n_columns: int) -> list[tuple[Array,
     if intercept.shape[0] not in (1, wanted):
         raise InvalidInput(f"intercept must hold {wanted} number(s); got {intercept.shape[0]}.")
     intercept = np.broadcast_to(intercept, wanted)
-    if claim.offset.kind == "none" and intercept.any():
+    if claim.offset.is_absent and intercept.any():
         raise InvalidParameter(
             f"fit_intercept=False is a problem without offset, but intercept={intercept[intercept != 0][0]:g}"
         )

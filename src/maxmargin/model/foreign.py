@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from maxmargin.core.problem import Offset
+from maxmargin.core.offset import FreeOffset, NoOffset, Offset, PenalizedOffset
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.losses.table import DUAL_LOSSES
 
@@ -188,8 +188,8 @@ def _refuse(model: Any, setting: str, why: str) -> InvalidParameter:
 
 def _penalised(params: Params) -> Offset:
     if not params["fit_intercept"]:
-        return Offset("none")
-    return Offset("penalized", float(params["intercept_scaling"]))
+        return NoOffset()
+    return PenalizedOffset(float(params["intercept_scaling"]))
 
 
 def _read_linear_svc(model: Any, params: Params) -> Claim:
@@ -224,7 +224,7 @@ def _read_svc(model: Any, params: Params) -> Claim:
         "hinge",
         "C",
         params["C"],
-        Offset("free"),
+        FreeOffset(),
         params["class_weight"],
         balances_weights=False,
     )
@@ -241,7 +241,7 @@ def _read_logistic_regression(model: Any, params: Params) -> Claim:
             model, "multi_class='ovr'", "with class_weight weighs each of its problems in its own way"
         )
     by_liblinear = params["solver"] == "liblinear"
-    free = Offset("free" if params["fit_intercept"] else "none")
+    free = FreeOffset() if params["fit_intercept"] else NoOffset()
     return Claim(
         model.coef_,
         model.intercept_,
@@ -288,7 +288,7 @@ def _read_sgd_classifier(model: Any, params: Params) -> Claim:
         _SGD_LOSSES[params["loss"]],
         "alpha",
         params["alpha"] if has_penalty else 0.0,
-        Offset("free" if params["fit_intercept"] else "none"),
+        FreeOffset() if params["fit_intercept"] else NoOffset(),
         params["class_weight"],
         rest_weighs_one=True,
         balances_weights=False,
@@ -299,11 +299,11 @@ def _read_ours(model: Any, params: Params) -> Claim:
     """Read an estimator of this package, which has the same settings as `train`."""
     by_lam = params["lam"] is not None
     if not params["fit_intercept"]:
-        offset = Offset("none")
+        offset: Offset = NoOffset()
     elif params["penalize_intercept"]:
-        offset = Offset("penalized", float(params["intercept_scaling"]))
+        offset = PenalizedOffset(float(params["intercept_scaling"]))
     else:
-        offset = Offset("free")
+        offset = FreeOffset()
     return Claim(
         *_fitted(model),
         params.get("loss", "logistic"),
@@ -334,7 +334,7 @@ def _read_logistic_sgd(model: Any, params: Params) -> Claim:
 
 def _read_online(model: Any, loss: str, strength: str, value: float) -> Claim:
     """Read an online learner of this package: what it approaches is fixed by its class."""
-    offset = Offset("free" if model.fit_intercept else "none")
+    offset = FreeOffset() if model.fit_intercept else NoOffset()
     return Claim(*_fitted(model), loss, strength, value, offset)
 
 

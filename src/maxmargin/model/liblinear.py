@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.core.problem import Offset
+from maxmargin.core.offset import FreeOffset, NoOffset, Offset, PenalizedOffset
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.io.liblinear import LARGEST_LABEL, LiblinearModel
 from maxmargin.model.foreign import Claim
@@ -189,5 +189,5 @@ def claim_of_liblinear(
 
 def _offset_of(found: LiblinearModel, *, free_bias: bool) -> Offset:
     if found.bias <= 0:
-        return Offset("none")  # a bias of the value 0 adds nothing
-    return Offset("free") if free_bias else Offset("penalized", found.bias)
+        return NoOffset()  # a bias of the value 0 adds nothing
+    return FreeOffset() if free_bias else PenalizedOffset(found.bias)

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import offset_of
+from maxmargin.core.problem import Problem
 from maxmargin.errors import InvalidInput
 from maxmargin.labels import classes_of
 from maxmargin.losses.table import DUAL_LOSSES
@@ -138,7 +139,7 @@ def _read(given: Any, X: Any, asking: str) -> tuple[Claim, Any, Any]:
             "not say: give an estimator that names loss and C, such as LinearSVM(C=1)."
         )
     refuse_other_losses(model.loss, model.certificate)
-    offset = Offset(model.offset, model.intercept_scaling)  # type: ignore[arg-type]
+    offset = offset_of(model.offset, model.intercept_scaling)
     settings = (model.loss, "C", model.C, offset, model.class_weight)
     return Claim(model.coef, model.intercept, model.classes, *settings), model, X
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.core.problem import Offset
+from maxmargin.core.offset import FreeOffset, NoOffset, Offset, PenalizedOffset
 from maxmargin.core.solution import Plan, Progress
 from maxmargin.errors import InvalidParameter
 from maxmargin.solvers.run import Limits
@@ -39,8 +39,8 @@ def offset_from(fit_intercept: bool, penalize_intercept: bool, intercept_scaling
             raise InvalidParameter(f"{name} must be True or False; got {name}={value!r}")
     scale = check_positive("intercept_scaling", intercept_scaling)
     if not fit_intercept:
-        return Offset("none")
-    return Offset("penalized", scale) if penalize_intercept else Offset("free")
+        return NoOffset()
+    return PenalizedOffset(scale) if penalize_intercept else FreeOffset()
 
 
 def limits_from(tol: Any, max_iter: Any, max_time: Any) -> Limits:

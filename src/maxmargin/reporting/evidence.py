@@ -233,9 +233,7 @@ def _path(subject: Subject, seconds: float | None, effort: dict[str, Any]) -> Pa
         loss=claim.loss,
         C_min=C / 10**DECADES,
         C_max=C * 10**DECADES,
-        fit_intercept=claim.offset.kind != "none",
-        penalize_intercept=claim.offset.kind == "penalized",
-        intercept_scaling=claim.offset.scale,
+        **claim.offset.parameters,
         class_weight=class_weight,
         sample_weight=subject.examined.weights,
         max_time=seconds,
@@ -320,9 +318,7 @@ def _left_out_at(
     problem = LinearClassifier(
         C=C,
         loss=claim.loss,
-        fit_intercept=claim.offset.kind != "none",
-        penalize_intercept=claim.offset.kind == "penalized",
-        intercept_scaling=claim.offset.scale,
+        **claim.offset.parameters,
         class_weight=claim.class_weight,
         tol=named.settings.limits.tol,
     )

@@ -15,7 +15,8 @@ from functools import cached_property
 import numpy as np
 
 from maxmargin._core import Factor, StopToken
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import Offset
+from maxmargin.core.problem import Problem
 from maxmargin.rows.base import Array, Rows, inner
 from maxmargin.rows.kernels import Combine
 
@@ -38,16 +39,11 @@ class Frame:
     n_columns: int
     shift: Array | None = None
 
-    @property
-    def stiffness(self) -> float:
-        """The curvature of the offset's own penalty."""
-        return 1.0 / self.offset.square if self.offset.kind == "penalized" else 0.0
-
     @cached_property
     def penalty(self) -> Array:
         """The diagonal of E, where ½x·Ex is what the objective has beside the losses."""
         diagonal = np.ones(self.n_columns + 1)
-        diagonal[-1] = 1.0 if self.offset.kind == "none" else self.stiffness
+        diagonal[-1] = 1.0 if self.offset.is_absent else self.offset.stiffness
         return diagonal
 
     # ------------------------------------------------------------------ points
@@ -72,7 +68,7 @@ class Frame:
         whole = sums.copy()
         if self.shift is not None:
             whole[:-1] -= sums[-1] * self.shift
-        if self.offset.kind == "none":
+        if self.offset.is_absent:
             whole[-1] = 0.0
         return whole
 
@@ -80,7 +76,7 @@ class Frame:
         """Return the objective's gradient, given that of the losses as the rows are stored."""
         whole = self.centred(of_losses)
         whole[:-1] += w
-        whole[-1] += self.stiffness * b
+        whole[-1] += self.offset.stiffness * b
         return whole
 
     def product(self, change: Array, of_losses: Array) -> Array:
@@ -91,7 +87,7 @@ class Frame:
 
     def matrix(self, gram: Array) -> Array:
         """Return E + Gram, the Hessian, given the Gram matrix of the shifted rows; overwrites it."""
-        if self.offset.kind == "none":
+        if self.offset.is_absent:
             gram[-1, :] = gram[:, -1] = 0.0
         np.einsum("ii->i", gram)[:] += self.penalty
         return gram
@@ -104,7 +100,7 @@ class Frame:
 
     def diagonal(self, squares: Array, sums: Array, curvature: float) -> Array:
         """Return the Hessian's diagonal from Σ h x², Σ h x and Σ h."""
-        whole = np.append(squares, 0.0 if self.offset.kind == "none" else curvature)
+        whole = np.append(squares, 0.0 if self.offset.is_absent else curvature)
         if self.shift is not None:
             whole[:-1] -= self.shift * (2.0 * sums - curvature * self.shift)
         np.maximum(whole, 0.0, out=whole)
@@ -122,14 +118,14 @@ class Frame:
         slope = float(gradient[-1])
         if slope == 0:
             return gap
-        stiffness = self.stiffness if self.offset.kind == "penalized" else curvature
+        stiffness = self.offset.stiffness or curvature
         return gap + (0.5 * slope * slope / stiffness if stiffness > 0 else math.inf)
 
 
 def mean_row(problem: Problem, rows: Rows, token: StopToken) -> Array | None:
     """Return the mean of the rows, each as often as it costs, where shifting by it changes nothing."""
     total = problem.class_costs.total
-    if problem.offset.kind != "free" or total == 0:
+    if not problem.offset.is_free or total == 0:
         return None
     return np.asarray(rows.reduce(Combine(rows.n_columns), problem.cost, token=token) / total)
 

@@ -96,7 +96,7 @@ class Separation:
 
 def check_direction(problem: Problem, w: Array, b: float) -> Separation | None:
     """Return the separation that (w, b) is, to rounding errors; None if it is none."""
-    if problem.offset.kind != "free":
+    if not problem.offset.is_free:
         b = 0.0
     live = problem.cost > 0
     with np.errstate(over="ignore", invalid="ignore"):
@@ -112,7 +112,7 @@ def check_direction(problem: Problem, w: Array, b: float) -> Separation | None:
 
 def _separates_completely(problem: Problem, w: Array, b: float, z: Array) -> Separation | None:
     """Return the separation if every agreement, from the scores z, is above 0 beyond any rounding error."""
-    if problem.offset.kind != "free":
+    if not problem.offset.is_free:
         b = 0.0
     live = problem.cost > 0
     agreement = (problem.sign * (z + b))[live]
@@ -170,7 +170,7 @@ def _decided_exactly(problem: Problem, best: Separation | None, token: StopToken
     if X is None or problem.rows.n_columns > MOST_EXACT:
         return best
     live = np.flatnonzero(problem.cost > 0)
-    has_offset = problem.offset.kind == "free"
+    has_offset = problem.offset.is_free
     verdict = decide(X[live], problem.sign[live], has_offset=has_offset, token=token)
     if verdict.kind == "overlapping":
         return None if best is None else replace(best, is_exact=False)
@@ -314,7 +314,7 @@ def _units(problem: Problem, live: NDArray[np.intp]) -> _Units:
     rows = problem.rows
     weight = np.zeros(rows.n_rows)
     weight[live] = 1.0 / len(live)
-    shift = rows.reduce(Combine(rows.n_columns), weight) if problem.offset.kind == "free" else None
+    shift = rows.reduce(Combine(rows.n_columns), weight) if problem.offset.is_free else None
     columns = rows.subset(_spread_out(live, _FIRST_ROWS)).X
     if isinstance(columns, np.ndarray):
         wide = columns.astype(np.float64) - (0.0 if shift is None else shift)
@@ -402,7 +402,7 @@ def _settle(
         near[live] = agreement[live] <= share * largest
         v, e = w.copy(), b
         if near.any():
-            columns = ColumnsOfRows.of(problem.rows, near, has_offset=problem.offset.kind == "free")
+            columns = ColumnsOfRows.of(problem.rows, near, has_offset=problem.offset.is_free)
             is_exact, e = columns.silence(v)
             if not is_exact:
                 continue
@@ -424,7 +424,7 @@ def agreements(problem: Problem, w: Array, b: float) -> tuple[Array, Array]:
     problem.rows.reduce(Scores(w), z)
     sizes = _sizes(problem, w) + abs(b)
     typical = 0.0
-    if problem.offset.kind == "free" and problem.class_costs.n_live:
+    if problem.offset.is_free and problem.class_costs.n_live:
         typical = float(sizes.mean(where=problem.cost > 0))
     return problem.sign * (z + b), max(_ROUNDING_OF_PROGRAM, (len(w) + 4) * 2.0**-53) * (sizes + typical)
 

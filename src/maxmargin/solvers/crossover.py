@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 import maxmargin._core as _core
 from maxmargin._core import Block, Factor, StopToken
 from maxmargin.core.certificate.feasible import make_feasible
-from maxmargin.core.offset import best_offset, chosen_from
+from maxmargin.core.offset import chosen_from
 from maxmargin.core.problem import Problem
 from maxmargin.rows.base import AddsArrays, AddsNumbers, Array, JoinsNothing, Rows, RowVector, Scale, inner
 from maxmargin.rows.kernels import Gram, Scores
@@ -145,8 +145,8 @@ class _Work:
             w = pull[:-1].copy()
             self._score(w, 0.0, self.z)
             b = problem.offset.square * float(pull[-1])
-            if problem.offset.kind == "free":
-                b = chosen_from(best_offset(problem, self.z))
+            if problem.offset.is_free:
+                b = chosen_from(problem.offset.best(problem, self.z))
             self.x = self.frame.place(w, b)
         else:
             self.x = self.frame.place(*point)
@@ -272,12 +272,8 @@ class _Work:
         v = pull[:-1]
         gap = sums.gap + 0.5 * inner(w - v, w - v)
         dual = sums.dual - 0.5 * inner(v, v)
-        if problem.offset.kind == "penalized":
-            scale = problem.offset.scale
-            gap += 0.5 * (b / scale - scale * sums.balance) ** 2
-            dual -= 0.5 * (scale * sums.balance) ** 2
-        elif problem.offset.kind == "free":
-            gap += abs(sums.balance) * (1.0 + abs(b))
+        gap += problem.offset.gap(b, sums.balance, 1.0 + abs(b))
+        dual -= problem.offset.dual_penalty(sums.balance)
         self.relative_gap = gap / dual if dual > 0 else np.inf
         self.bound = max(dual, self.bound)
         if self.relative_gap < self.best[0]:

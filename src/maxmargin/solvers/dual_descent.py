@@ -22,7 +22,7 @@ import maxmargin._core as _core
 from maxmargin._core import Block, StopToken, SweepState
 from maxmargin.core.certificate.feasible import make_feasible
 from maxmargin.core.certificate.point import Examination
-from maxmargin.core.offset import best_offset, chosen_from
+from maxmargin.core.offset import chosen_from
 from maxmargin.core.problem import Problem
 from maxmargin.losses.table import DUAL_LOSSES
 from maxmargin.rows.base import AddsNumbers, Array
@@ -172,7 +172,7 @@ def _open_face(problem: Problem, free: NDArray[np.intp]) -> _Face:
     diagonal = rows.norms()[0] + square
     scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     normal = None
-    if problem.offset.kind == "free":
+    if problem.offset.is_free:
         across = sign * scale
         normal = across / np.sqrt(float((across * across).sum()))
     return _Face(rows, sign, scale, normal, square)
@@ -355,7 +355,7 @@ class DualDescent:
             state.first_push = _FIRST_WARM_PUSH
             if problem.dual.has_barrier:
                 _keep_inside(state.alpha, problem.cost)
-            if problem.offset.kind == "free":
+            if problem.offset.is_free:
                 state.sweeps.center = memory["offset"] + _shift(state, memory["w"])
         if state.alpha.any():
             _recompute(problem, state, token)
@@ -365,7 +365,7 @@ class DualDescent:
         """Return the mean row and each row's product with it, if centring is free and worth two passes."""
         nothing: tuple[None, Array] = (None, problem.rows.zeros())
         total = problem.class_costs.total
-        if problem.offset.kind != "free" or total == 0:
+        if not problem.offset.is_free or total == 0:
             return nothing
         weight = problem.cost / total
         mean = problem.rows.reduce(Combine(problem.rows.n_columns), weight, token=token)
@@ -378,16 +378,14 @@ class DualDescent:
 
     def _offset_settings(self, problem: Problem, norm2: Array) -> tuple[float, float]:
         """Return γ and b₀."""
-        if problem.offset.kind == "none":
-            return 0.0, 0.0
-        if problem.offset.kind == "penalized":
+        if not problem.offset.is_free:
             return problem.offset.square, 0.0
         costs = problem.class_costs
         typical = float((problem.cost * norm2).sum()) / costs.total if costs.total > 0 else 1.0
         if costs.total > 0:
             # The rows' own curvature keeps them independent too; with small costs it is nearly all there is.
             typical += problem.dual.least_curvature * costs.n_live / costs.total
-        center = chosen_from(best_offset(problem, problem.rows.zeros()))
+        center = chosen_from(problem.offset.best(problem, problem.rows.zeros()))
         share = min(self.stickiness, _SHARED_STICKINESS / problem.rows.swept_together)
         return share * (typical if typical > 0 else 1.0), center if np.isfinite(center) else 0.0
 
@@ -430,7 +428,7 @@ class DualDescent:
     def _gap_guess(self, problem: Problem, state: _State, seen: _Seen) -> float:
         """Return the relative gap as the sweep saw it: rows were judged by weights that kept moving."""
         gap = seen.gap
-        if problem.offset.kind == "free":
+        if problem.offset.is_free:
             balance = state.sweeps.balance
             gap += state.sweeps.gamma * balance * balance  # what making Σ sα = 0 will cost
         return _FROM_SEEN_GAP * gap / self._bound_guess(problem, state)
@@ -457,7 +455,7 @@ class DualDescent:
     def _move_offset(self, problem: Problem, state: _State) -> None:
         """Begin a new inner problem: the free offset goes where its multiplier says, precision rises."""
         moved = 0.0
-        if problem.offset.kind == "free":
+        if problem.offset.is_free:
             moved = abs(state.sweeps.gamma * state.sweeps.balance)
             state.sweeps.center += state.sweeps.gamma * state.sweeps.balance
         if moved < state.precision:
@@ -478,7 +476,7 @@ class DualDescent:
         if is_slow and problem.rows.n_columns <= min(problem.rows.n_rows, _FEW_COLUMNS):
             passes += self._cross_over(problem, state, allowance, token)
         _recompute(problem, state, token)
-        if problem.offset.kind == "free":
+        if problem.offset.is_free:
             # The sweeps' offset goes on: the one that suits the free rows is wild while the split is wrong.
             state.sweeps.center = offset
         return Step(passes + improved.passes + 1.0, np.inf, wants_certificate=True)
@@ -510,7 +508,7 @@ class DualDescent:
 
     def point(self, problem: Problem, state: _State) -> Point:
         w = self._weights(state).copy()
-        if problem.offset.kind == "free":
+        if problem.offset.is_free:
             return Point(w, None, state.alpha)
         return Point(w, state.sweeps.gamma * state.sweeps.balance, state.alpha)
 

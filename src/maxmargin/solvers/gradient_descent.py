@@ -165,7 +165,7 @@ class GradientDescent:
         here = state.here
         w, b = (state.w, state.b) if here is None else (here.w, here.b)
         alpha = here.alpha if here is not None and LOSSES[problem.loss].is_smooth else state.mean
-        return Point(w, None if problem.offset.kind == "free" else b, alpha)
+        return Point(w, problem.offset.to_certify(b), alpha)
 
     def learn(self, problem: Problem, state: _State, examination: Examination) -> None:
         """Descent goes its way whatever the gap is."""
@@ -186,7 +186,7 @@ def _stretch(problem: Problem) -> float:
 
     A penalised offset is the weight b/scale of one more column, whose every entry is `scale`.
     """
-    return problem.offset.square if problem.offset.kind == "penalized" else 1.0
+    return problem.offset.square or 1.0
 
 
 def _frame_of(problem: Problem) -> Frame:

@@ -123,7 +123,7 @@ class InteriorPoint:
                 f"solver {self.name!r} makes a square matrix of the columns and takes at most "
                 f"{_MOST_COLUMNS:,}; got {rows.n_columns:,} columns. Use solver='dual_descent'."
             )
-        is_free = problem.offset.kind == "free"
+        is_free = problem.offset.is_free
         if costs.total == 0 or (is_free and min(costs.positive, costs.negative) == 0):
             return _State(None, tol, self.first_mu, 0)
         condensed = rows.condensed(token)
@@ -248,7 +248,7 @@ class InteriorPoint:
             return Point(np.zeros(problem.rows.n_columns), None, problem.rows.zeros())
         best = _best_of(state, state.path)
         # With a free offset the best one for these weights is never worse.
-        b = {"free": None, "none": 0.0}.get(problem.offset.kind, best.b)  # numbers that overflow make none
+        b = 0.0 if problem.offset.is_absent else problem.offset.to_certify(best.b)
         return Point(best.w, b, best.alpha)
 
     def learn(self, problem: Problem, state: _State, examination: Examination) -> None:
@@ -284,18 +284,14 @@ def _relative_gap(problem: Problem, path: PathState) -> float:
     v = seen.pull[:-1]
     gap = seen.gap + 0.5 * inner(w - v, w - v)
     dual = seen.dual - 0.5 * inner(v, v)
-    if problem.offset.kind == "penalized":
-        scale = problem.offset.scale
-        gap += 0.5 * (b / scale - scale * seen.balance) ** 2
-        dual -= 0.5 * (scale * seen.balance) ** 2
-    elif problem.offset.kind == "free":
-        gap += abs(seen.balance) * max(1.0, abs(b))
+    gap += problem.offset.gap(b, seen.balance, max(1.0, abs(b)))
+    dual -= problem.offset.dual_penalty(seen.balance)
     return gap / dual if dual > 0 else np.inf
 
 
 def _first_offset(problem: Problem, mu: float) -> float:
     """Return the offset that balances the classes on the path at w = 0, by bisection."""
-    if problem.offset.kind != "free":
+    if not problem.offset.is_free:
         return 0.0
     costs = problem.class_costs
 

@@ -71,12 +71,12 @@ class MaximumLikelihood:
                 f"X has {rows.n_columns:,}. Give a finite C."
             )
         w, b = np.zeros(rows.n_columns), 0.0
-        if problem.offset.kind == "free" and costs.positive > 0 and costs.negative > 0:
+        if problem.offset.is_free and costs.positive > 0 and costs.negative > 0:
             b = math.log(costs.positive) - math.log(costs.negative)
         if memory is not None and memory["w"].shape == w.shape:
             w, b = np.array(memory["w"]), float(memory["offset"])
         shift = None
-        if problem.offset.kind == "free" and costs.total > 0:
+        if problem.offset.is_free and costs.total > 0:
             shift = rows.reduce(Combine(rows.n_columns), problem.cost / costs.total, token=token)
         return _State(shift, w, b, tol)
 
@@ -118,7 +118,7 @@ class MaximumLikelihood:
         alpha = np.asarray(
             _core.loss_best_alpha(problem.loss, problem.sign * (here.z + here.b), problem.cost)
         )
-        return Point(w, None if problem.offset.kind == "free" else b, alpha)
+        return Point(w, problem.offset.to_certify(b), alpha)
 
     def learn(self, problem: Problem, state: _State, examination: Examination) -> None:
         """Nothing to learn: the next step is the same."""
@@ -141,7 +141,7 @@ def _matrix(problem: Problem, state: _State, here: _Place) -> Array:
     """
     gram = here.gram.copy()
     if state.watch.steps == 0 and problem.class_costs.n_live <= problem.rows.n_columns:
-        if problem.offset.kind != "free":
+        if not problem.offset.is_free:
             gram[-1, :] = gram[:, -1] = 0.0
         return gram
     return curvature_matrix(problem, gram)
@@ -163,10 +163,7 @@ def _evaluate(problem: Problem, state: _State, w: Array, b: float, token: StopTo
     gradient = np.append(sums.gradient, sums.slope)
     if state.shift is not None:
         gradient[:-1] -= sums.slope * state.shift
-    if offset.kind == "penalized":
-        gradient[-1] += b / offset.square
-    elif offset.kind == "none":
-        gradient[-1] = 0.0
+    gradient[-1] = 0.0 if offset.is_absent else gradient[-1] + offset.slope(b)
     return _Place(w, b, z, sums.loss + offset.penalty(b), gradient, sums.gram)
 
 
@@ -181,7 +178,7 @@ def _best_share(problem: Problem, here: _Place, there: _Place, decrement: float,
 
     The objective is convex along the line: its slope rises from −decrement, and changes sign before 1.
     """
-    stiffness = 1.0 / problem.offset.square if problem.offset.kind == "penalized" else 0.0
+    stiffness = problem.offset.stiffness
     db = there.b - here.b
     low, high, share = 0.0, 1.0, 0.5
     for _ in range(60):

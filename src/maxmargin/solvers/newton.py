@@ -334,7 +334,7 @@ class Newton:
         else:
             w, b, z = here.w, here.b, here.z
         alpha = state.alpha if state.alpha is not None else _own_duals(problem, z, b)
-        return Point(w, None if problem.offset.kind == "free" else b, alpha, near=b)
+        return Point(w, problem.offset.to_certify(b), alpha, near=b)
 
     def learn(self, problem: Problem, state: _State, examination: Examination) -> None:
         """Aim lower if the certificate was worse than it should have been."""
@@ -389,7 +389,7 @@ def _sample_error(sample: Problem) -> float:
 def _first_offset(problem: Problem) -> float:
     """Return the best offset for w = 0 where it is a formula, else 0."""
     costs = problem.class_costs
-    if problem.offset.kind != "free" or costs.total == 0:
+    if not problem.offset.is_free or costs.total == 0:
         return 0.0
     if problem.loss == "squared_hinge":
         return (costs.positive - costs.negative) / costs.total

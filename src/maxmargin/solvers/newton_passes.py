@@ -88,8 +88,8 @@ def best_share(
     The objective is convex along the line: its slope rises from −decrement, and changes sign before 1.
     """
     dw, db = there.w - here.w, there.b - here.b
-    bend = inner(dw, dw) + frame.stiffness * db * db
-    tilt = inner(here.w, dw) + frame.stiffness * here.b * db
+    bend = inner(dw, dw) + frame.offset.stiffness * db * db
+    tilt = inner(here.w, dw) + frame.offset.stiffness * here.b * db
     low, high, share = 0.0, 1.0, 0.5
     for _ in range(60):
         kernel = AlongLine(problem.loss, here.b, there.b, share)

@@ -220,7 +220,7 @@ def _refuse_extremes(problem: Problem) -> None:
 
 def _without_foreign_offset(problem: Problem, memory: Any) -> Any:
     """Return what a fit may go on from: of a model with offset, one without takes the weights and duals."""
-    if memory is None or problem.offset.kind != "none" or not memory.get("offset"):
+    if memory is None or not problem.offset.is_absent or not memory.get("offset"):
         return memory
     return {"offset": 0.0} | {name: memory[name] for name in ("w", "alpha") if name in memory}
 

@@ -177,7 +177,7 @@ class SemismoothNewton:
         if level is None:  # stopped while samples were solved
             w = np.zeros(problem.rows.n_columns) if state.w is None else state.w
             level = warm_start(problem, w, state.b, _half_of_costs(problem), 5.0, StopToken())
-        b = None if problem.offset.kind == "free" else level.b
+        b = problem.offset.to_certify(level.b)
         return Point(level.w.copy(), b, level.multipliers())
 
     def learn(self, problem: Problem, state: _State, examination: Examination) -> None:
@@ -279,11 +279,7 @@ class RoundedHinge:
         residual = self._residual()
         apart = 0.5 * inner(residual, residual)
         offset, balance = self._problem.offset, self._found.balance
-        if offset.kind == "penalized":
-            apart += 0.5 * (self.b / offset.scale - offset.scale * balance) ** 2
-        elif offset.kind == "free":
-            apart += abs(balance) * (abs(self._beta()) + 1.0)
-        return apart
+        return apart + offset.gap(self.b, balance, abs(self._beta()) + 1.0)
 
     def relative_gap(self) -> float:
         """Return the duality gap as the stored numbers have it."""
@@ -345,7 +341,7 @@ class RoundedHinge:
         gradient = np.empty(d + 1)
         gradient[:d] = self._residual()
         self._pull = 0.0
-        if offset.kind == "free":
+        if offset.is_free:
             # A little inertia of the offset, for when no row is free. Next to none with free rows: where
             # columns are far from zero, w does most of what b does, and little is left of its own curvature.
             if self._found.free:
@@ -354,13 +350,13 @@ class RoundedHinge:
                 self._pull = 1e-6 * self.stiffness * self._problem.class_costs.total
             gradient[d] = self._pull * (self._beta() - self._center) - self._found.balance
             matrix[d, d] += self._pull
-        elif offset.kind == "penalized":
-            self._pull = 1.0 / offset.square
-            gradient[d] = self._pull * self.b - self._found.balance
-            matrix[d, d] += self._pull
-        else:
+        elif offset.is_absent:
             matrix[d, :] = matrix[:, d] = 0.0
             gradient[d] = 0.0
+        else:
+            self._pull = offset.stiffness
+            gradient[d] = self._pull * self.b - self._found.balance
+            matrix[d, d] += self._pull
         direction = -Factor(matrix).solve(gradient)
         return direction[:d].copy(), float(direction[d]), -inner(gradient, direction)
 
@@ -387,7 +383,7 @@ class RoundedHinge:
     def _search(self, dw: Array, dbeta: float, decrement: float, token: StopToken) -> float:
         """Go along a direction to where the objective with rounded corners is least."""
         db = dbeta if self._shift is None else dbeta - inner(self._shift, dw)
-        center = self._center if self._problem.offset.kind == "free" else 0.0
+        center = self._center if self._problem.offset.is_free else 0.0
         constant = inner(self.w, dw) + self._pull * (self._beta() - center) * dbeta
         rise = inner(dw, dw) + self._pull * dbeta * dbeta
 
@@ -467,12 +463,12 @@ def cold_start(problem: Problem, seed: int, token: StopToken) -> RoundedHinge:
     # At w = 0 a multiplier is up to 2κc: below c, or the first direction would know no curvature.
     kappa = min(0.4, 10.0 / max(_typical_square(problem, shift, seed) * mean_cost, 1e-300))
     positive = negative = kappa
-    if problem.offset.kind == "free" and costs.positive > 0 and costs.negative > 0:
+    if problem.offset.is_free and costs.positive > 0 and costs.negative > 0:
         least = min(costs.positive, costs.negative)
         positive, negative = kappa * least / costs.positive, kappa * least / costs.negative
     anchor = problem.rows.zeros()
     problem.rows.reduce(FirstAnchors(positive, negative), problem.sign, problem.cost, anchor)
-    b = 0.0 if problem.offset.kind != "free" else _balanced_offset(problem, kappa, positive, negative)
+    b = 0.0 if not problem.offset.is_free else _balanced_offset(problem, kappa, positive, negative)
     return RoundedHinge(problem, np.zeros(problem.rows.n_columns), b, anchor, kappa, shift, token)
 
 

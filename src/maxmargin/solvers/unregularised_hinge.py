@@ -81,7 +81,7 @@ class UnregularisedHinge:
     needs = Needs(losses=frozenset({"hinge"}), vectors_at_hand=True)
 
     def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> _State:
-        if problem.offset.kind == "penalized":
+        if problem.offset.square > 0:
             raise InvalidParameter(
                 "C=inf (lam=0) with the hinge loss leaves no weight to compare a penalised offset with: use "
                 "penalize_intercept=False, or a constant column of X and fit_intercept=False, whose weight "
@@ -155,7 +155,7 @@ class UnregularisedHinge:
         return state.tries < _MOST and is_finite
 
     def point(self, problem: Problem, state: _State) -> Point:
-        if state.is_separated or problem.offset.kind != "free":
+        if state.is_separated or not problem.offset.is_free:
             return Point(state.w, state.b, state.alpha)
         return Point(state.w, None, state.alpha)
 
@@ -178,7 +178,7 @@ def with_unit_margin(problem: Problem, w: Array, b: float) -> tuple[Array, float
     lifted = 1.0
     for _ in range(_LIFTS):
         v, e = lifted * w, lifted * b
-        if problem.offset.kind == "free":
+        if problem.offset.is_free:
             e = _middle(problem, v, e)
         short = Shortfalls.at(problem, v, e)
         most = float((short.r + short.error).max(initial=-np.inf))
@@ -220,7 +220,7 @@ def _first_strength(problem: Problem, token: StopToken) -> float:
         return 1.0
     share = problem.cost / total
     square = inner(share, rows.norms()[0])
-    if problem.offset.kind == "free":
+    if problem.offset.is_free:
         mean = rows.reduce(Combine(rows.n_columns), share, token=token)
         square = max(square - inner(mean, mean), 1e-12 * square)
     mean_cost = total / problem.class_costs.n_live
@@ -252,7 +252,7 @@ def _solve(soft: Problem, seed: int, enough: float, token: StopToken) -> tuple[S
 def _in_all_columns(soft: Problem, found: Solution, token: StopToken) -> Solution:
     """Return the solution in other coordinates, with the weights that its duals have here."""
     w = soft.rows.reduce(Combine(soft.rows.n_columns), soft.sign * found.alpha)
-    proof = examine(soft, w, None if soft.offset.kind == "free" else 0.0, found.alpha)
+    proof = examine(soft, w, soft.offset.to_certify(0.0), found.alpha)
     return replace(
         found, coef=w, intercept=proof.b, intercept_interval=proof.interval, certificate=proof.certificate
     )
@@ -287,7 +287,7 @@ def _sharpen(soft: Problem, found: Solution, seed: int, token: StopToken) -> tup
     alpha = soft.rows.zeros()
     alpha[taken] = again.alpha
     before = examine(soft, found.coef, None, found.alpha, token=token).certificate
-    after = examine(soft, w, None if soft.offset.kind == "free" else b, alpha, token=token).certificate
+    after = examine(soft, w, soft.offset.to_certify(b), alpha, token=token).certificate
     if _inside(soft, alpha) >= _INSIDE or after.relative_gap > before.relative_gap:
         return None, passes + 2.0
     return replace(again, coef=w, intercept=b, alpha=alpha, certificate=after), passes + 2.0

@@ -17,6 +17,7 @@ from maxmargin.cli.options import (
     whole_number,
 )
 from maxmargin.cli.reading import add_own_weight, read_weighted_rows
+from maxmargin.core.offset import FreeOffset, offset_of
 
 if TYPE_CHECKING:
     from maxmargin.cli.console import Voice
@@ -118,7 +119,6 @@ def liblinear_claim(found: LiblinearModel, class_weight: Any, arguments: argpars
 
 def given_claim(model: LinearModel, class_weight: Any, arguments: argparse.Namespace) -> Any:
     """Return a model that was given, such as LIBLINEAR's as one of ours, with the problem that is named."""
-    from maxmargin.core.problem import Offset
     from maxmargin.errors import InvalidParameter
     from maxmargin.model.foreign import Claim
 
@@ -135,7 +135,7 @@ def given_claim(model: LinearModel, class_weight: Any, arguments: argparse.Names
             "--class-weight away"
         )
     is_free = model.offset == "free" or (model.offset == "penalized" and arguments.free_bias)
-    offset = Offset("free") if is_free else Offset(model.offset, model.intercept_scaling)  # type: ignore[arg-type]
+    offset = FreeOffset() if is_free else offset_of(model.offset, model.intercept_scaling)
     known = (model.coef, model.intercept, model.classes, loss)
     return Claim(*known, *strength_of(arguments, loss), offset, class_weight)
 

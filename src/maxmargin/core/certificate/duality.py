@@ -33,7 +33,7 @@ from maxmargin.core.certificate.lp_dual import examine_by_multipliers
 from maxmargin.core.certificate.newton_decrement import examine_by_decrement
 from maxmargin.core.certificate.point import Examination, certificate_of
 from maxmargin.core.certificate.record import Certificate
-from maxmargin.core.offset import best_offset, chosen_from
+from maxmargin.core.offset import chosen_from
 from maxmargin.core.problem import Problem
 from maxmargin.rows.base import Array, RowVector, Scale, inner
 from maxmargin.rows.kernels import Combine
@@ -75,7 +75,7 @@ def examine(
     enough : float
         A relative gap that needs no further digits; infinite where nobody is to wait for them.
     """
-    if problem.offset.kind == "none" and b:
+    if problem.offset.is_absent and b:
         raise ValueError(f"a problem without offset has the offset 0; got b={b!r}")
     if not problem.is_regularised and problem.loss == "hinge":
         return examine_by_multipliers(problem, w, b, alpha, in_whole_numbers=enough < math.inf, token=token)
@@ -85,10 +85,10 @@ def examine(
     feasible = make_feasible(problem, alpha)
     z = rows.zeros()
     seen = rows.reduce(_Read(w), z, sign, cost, feasible, token=token)
-    if b is not None and problem.offset.kind != "free":
+    if b is not None and not problem.offset.is_free:
         interval = (b, b)
     else:
-        interval = best_offset(problem, z, near, seen.largest_score)
+        interval = problem.offset.best(problem, z, near, seen.largest_score)
     offset = chosen_from(interval) if b is None else b
     scale = _best_scale(problem, seen)
     if scale != 1.0:
@@ -288,7 +288,7 @@ def _add_twofold(first: Array, second: Array) -> Array:
 def _mean_row(problem: Problem, alpha: RowVector, total: float, token: StopToken | None) -> Array:
     """Return the mean of the rows by α, about which a free offset is small."""
     n_columns = problem.rows.n_columns
-    if problem.offset.kind != "free" or not 0 < total < math.inf:
+    if not problem.offset.is_free or not 0 < total < math.inf:
         return np.zeros(n_columns)
     mean = problem.rows.reduce(Combine(n_columns), alpha, token=token) / total
     return mean if np.isfinite(mean).all() else np.zeros(n_columns)
@@ -378,7 +378,8 @@ def _conclude(
     origin.
     """
     offset, largest_norm = problem.offset, _largest_norm(problem)
-    penalty = (Fraction(b) / Fraction(offset.scale)) ** 2 / 2 if offset.kind == "penalized" else Fraction(0)
+    is_penalized = offset.square > 0
+    penalty = (Fraction(b) / Fraction(offset.scale)) ** 2 / 2 if is_penalized else Fraction(0)
     squares, loss, dual, pull = (float(x) for x in (values.squares, values.loss, values.dual, values.pull))
     size = largest_norm * math.sqrt(2.0 * squares)
     # The scores of w = 0 are exact, and so are agreements with an infinite offset.
@@ -398,12 +399,12 @@ def _conclude(
         + pull_error * pull_error
     )
     bound = values.dual - values.pull
-    if offset.kind == "penalized":
+    if is_penalized:
         bound -= (Fraction(offset.scale) * values.balance) ** 2 / 2
         dual_error += offset.square * balance_error * (abs(float(values.balance)) + balance_error)
     bound -= Fraction(dual_error)
     price = 0.0
-    if offset.kind == "free":
+    if offset.is_free:
         imbalance = abs(float(values.balance)) + balance_error
         furthest = max(abs(end) for end in reach) + agreement_error
         price = _price_of_imbalance(float(objective - bound), imbalance, furthest, largest_distance)
@@ -461,8 +462,8 @@ def stationarity(problem: Problem, point: Examination, *, token: StopToken | Non
     kernel = _SumPulls(problem.loss, point.b, problem.rows.n_columns)
     pulls = problem.rows.reduce(kernel, point.scores, problem.sign, problem.cost, token=token)
     residuals = {"features": float(np.abs(pulls.weights - problem.ridge * point.w).max(initial=0.0))}
-    if problem.offset.kind != "none":
-        penalty = point.b / problem.offset.square if problem.offset.kind == "penalized" else 0.0
+    if not problem.offset.is_absent:
+        penalty = problem.offset.slope(point.b)
         residuals["labels"] = abs(pulls.total - penalty)
     return residuals
 

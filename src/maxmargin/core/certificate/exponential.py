@@ -52,7 +52,7 @@ class Place:
         """Return Σ q s (x, 1), the gradient with its sign turned; its last entry is the offset's."""
         signed = self.q * problem.sign
         of_columns = problem.rows.reduce(Combine(problem.rows.n_columns), signed, token=token)
-        return np.append(of_columns, signed.sum() if problem.offset.kind == "free" else 0.0)
+        return np.append(of_columns, signed.sum() if problem.offset.is_free else 0.0)
 
 
 def certify_exponential(

@@ -25,7 +25,7 @@ def make_feasible(problem: Problem, alpha: RowVector) -> RowVector:
     rows, sign, cost = problem.rows, problem.sign, problem.cost
     feasible = rows.zeros()
     sums = rows.reduce(_clamp_of(problem), alpha, sign, cost, feasible)
-    if problem.offset.kind == "free":
+    if problem.offset.is_free:
         for _ in range(_ROUNDS):
             if sums.positive == sums.negative:
                 break

@@ -43,7 +43,7 @@ from maxmargin.core.exact.arithmetic import Integers, as_integers
 from maxmargin.core.exact.programs import ExactOptimum, exact_optimum
 from maxmargin.core.exact.rows import ExactRows
 from maxmargin.core.exact.systems import independent_columns, solve_from_left
-from maxmargin.core.offset import best_offset, chosen_from
+from maxmargin.core.offset import chosen_from
 from maxmargin.core.problem import Problem
 from maxmargin.core.rounding import (
     UNIT,
@@ -88,10 +88,10 @@ def examine_by_multipliers(
     """
     z = problem.rows.zeros()
     problem.rows.reduce(Scores(w), z, token=token)
-    if b is not None and problem.offset.kind != "free":
+    if b is not None and not problem.offset.is_free:
         interval = (b, b)
     else:
-        interval = best_offset(problem, z)
+        interval = problem.offset.best(problem, z)
     offset = chosen_from(interval) if b is None else b
     given = np.maximum(np.where(np.isfinite(alpha), alpha, 0.0), 0.0)
     certificate, beta = certify_by_multipliers(
@@ -280,7 +280,7 @@ class _Balancing:
 
     def __init__(self, problem: Problem, low: Array, token: StopToken | None) -> None:
         self._problem, self._low, self._token = problem, low, token
-        self._has_offset = problem.offset.kind == "free"
+        self._has_offset = problem.offset.is_free
 
     def pull(self, beta: Array) -> _Pull:
         problem, token = self._problem, self._token
@@ -385,7 +385,7 @@ def _in_whole_numbers(
     bounds, it is left at the bound, and others are asked. None where that leads nowhere.
     """
     rows, cost = problem.rows, problem.cost
-    has_offset = problem.offset.kind == "free"
+    has_offset = problem.offset.is_free
     width = rows.n_columns + has_offset
     room = np.minimum(beta - least * cost, cost - beta)
     order = np.lexsort((np.abs(1.0 - agreement), -room))

@@ -46,7 +46,7 @@ from maxmargin._core import Block, Factor, StopToken
 from maxmargin.core.certificate.point import Examination, certificate_of
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.exact.spanning_columns import centred_sums, is_dense, leftovers
-from maxmargin.core.offset import best_offset, chosen_from
+from maxmargin.core.offset import chosen_from
 from maxmargin.core.problem import Problem
 from maxmargin.core.rounding import UNIT, is_worth_precision, least_eigenvalue, precise_scores, score_sizes
 from maxmargin.losses.table import LOSSES
@@ -155,10 +155,10 @@ def examine_by_decrement(
     rows = problem.rows
     z = rows.zeros()
     rows.reduce(Scores(w), z, token=token)
-    if b is not None and problem.offset.kind != "free":
+    if b is not None and not problem.offset.is_free:
         interval = (b, b)
     else:
-        interval = best_offset(problem, z)
+        interval = problem.offset.best(problem, z)
     offset = chosen_from(interval) if b is None else b
     certificate, pull = certify_by_decrement(problem, w, offset, z, token=token)
     return Examination(w, offset, interval, np.abs(pull, out=pull), z, certificate)
@@ -209,8 +209,7 @@ def _most_to_gain(
     if not (np.isfinite(matrix).all() and (spread > 0).all()):
         return math.inf  # all rows that know a column are so far away that no curvature is left
     gradient = -centred_sums(problem, pull, shift, token)
-    stiffness = b / problem.offset.square if problem.offset.kind == "penalized" else 0.0
-    gradient[-1] = 0.0 if problem.offset.kind == "none" else sums.slope + stiffness
+    gradient[-1] = 0.0 if problem.offset.is_absent else sums.slope + problem.offset.slope(b)
     gradient[problem.null_space.dependent] = 0.0
     # Sums over n rows are off by n UNIT of what is added up; of sparse rows the means are taken off after
     # that, so that the lengths of the columns as they are stored count.
@@ -227,7 +226,8 @@ def _most_to_gain(
     if not least > 0:
         return math.inf
     factor = Factor(matrix)
-    off = math.sqrt(size) * ratio * unit * (math.sqrt(sums.reach2) + abs(stiffness) / float(spread[-1]))
+    of_penalty = abs(problem.offset.slope(b)) / float(spread[-1])
+    off = math.sqrt(size) * ratio * unit * (math.sqrt(sums.reach2) + of_penalty)
     reach = rows.reduce(_LargestForm(factor, shift), problem.cost, token=token)
     return _gain(factor, gradient, reach, least, off, sums)
 
@@ -258,12 +258,12 @@ def _with_leftovers(
     rows: Any = problem.rows
     live = np.flatnonzero(problem.cost > 0)
     kept = np.setdiff1d(np.arange(rows.n_columns), problem.null_space.dependent)
-    if len(live) * (len(kept) + len(extra) + 1) > _MOST_DENSE or problem.offset.kind == "penalized":
+    if len(live) * (len(kept) + len(extra) + 1) > _MOST_DENSE or problem.offset.square > 0:
         return math.inf
     X: Any = rows.subset(live).X[:, kept]
     dense = np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=np.float64)
     columns = [dense if shift is None else dense - shift[kept], extra[:, live].T]
-    if problem.offset.kind == "free":
+    if problem.offset.is_free:
         columns.append(np.ones((len(live), 1)))
     A = np.hstack(columns)
     curvature, size = h[live], A.shape[1]
@@ -288,9 +288,8 @@ def _with_leftovers(
 
 def curvature_matrix(problem: Problem, gram: Array) -> Array:
     """Return the Hessian from the Gram matrix, which it overwrites; what may not move is made stiff."""
-    if problem.offset.kind == "penalized":
-        gram[-1, -1] += 1.0 / problem.offset.square
-    still = [*problem.null_space.dependent, *([gram.shape[0] - 1] if problem.offset.kind == "none" else [])]
+    gram[-1, -1] += problem.offset.stiffness
+    still = [*problem.null_space.dependent, *([gram.shape[0] - 1] if problem.offset.is_absent else [])]
     gram[still, :] = gram[:, still] = 0.0
     gram[still, still] = _STIFF
     return gram
@@ -299,7 +298,7 @@ def curvature_matrix(problem: Problem, gram: Array) -> Array:
 def _centre(problem: Problem, h: Array, token: StopToken | None) -> Array | None:
     """Return the mean row by curvature: shifted by it, columns and offset do not share any curvature."""
     total = float(h.sum())
-    if problem.offset.kind != "free" or not total > 0:
+    if not problem.offset.is_free or not total > 0:
         return None
     mean = problem.rows.reduce(Combine(problem.rows.n_columns), h / total, token=token)
     return mean if np.isfinite(mean).all() else None

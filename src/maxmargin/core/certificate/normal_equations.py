@@ -68,7 +68,7 @@ def weighted_gram(problem: Problem, token: StopToken | None = None) -> tuple[Arr
     """Return Σ c a aᵀ, in which what may not move is stiff, and the mean row that was taken off."""
     rows, costs = problem.rows, problem.class_costs
     shift = None
-    if problem.offset.kind == "free":
+    if problem.offset.is_free:
         shift = rows.reduce(Combine(rows.n_columns), problem.cost / costs.total, token=token)
     gram = rows.reduce(Gram(rows.n_columns, shift), problem.cost, token=token)
     matrix = curvature_matrix(problem, gram)
@@ -98,7 +98,7 @@ def lifted(problem: Problem) -> tuple[Array, Array]:
     live = np.flatnonzero(problem.cost > 0)
     X = problem.rows.subset(live).X
     dense = np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=np.float64)
-    if problem.offset.kind == "free":
+    if problem.offset.is_free:
         dense = np.hstack([dense, np.ones((len(live), 1))])
     return dense, np.sqrt(problem.cost[live])
 
@@ -137,7 +137,7 @@ def exact_least_squares(problem: Problem, token: StopToken | None = None) -> Exa
     The shortest solution is a combination of rows. So where columns depend on others, combinations of
     independent rows take their place: B = A Aᵢᵀ instead of A, which has as many columns as the rank.
     """
-    n, m = problem.class_costs.n_live, problem.rows.n_columns + (problem.offset.kind == "free")
+    n, m = problem.class_costs.n_live, problem.n_unknowns
     if n * m * min(n, m) > _MOST_WHOLE_NUMBERS or min(n, m) > _MOST_WHOLE_COLUMNS:
         return None
     rows = ExactRows.of(problem)
@@ -203,7 +203,7 @@ def certify_least_squares(
         pull = problem.cost * place.r
         g = problem.rows.reduce(Combine(problem.rows.n_columns), pull, token=token)
         left = {"features": float(np.abs(g).max(initial=0.0))}
-        if problem.offset.kind == "free":
+        if problem.offset.is_free:
             left["offset"] = abs(float(pull.sum()))
     return replace(certificate_of("normal-equations", objective, bound, rounding), residuals=left)
 

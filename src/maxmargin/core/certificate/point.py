@@ -51,6 +51,6 @@ def certificate_of(kind: str, objective: float, bound: float, rounding: float = 
 def value_at_zero(problem: Problem) -> float:
     """Return the objective at w = 0 with its best offset: what doing nothing costs."""
     costs = problem.class_costs
-    if problem.offset.kind != "free":
+    if not problem.offset.is_free:
         return costs.total * float(LOSSES[problem.loss].value(0.0))
     return problem.dual.value_at_zero(costs.positive, costs.negative)

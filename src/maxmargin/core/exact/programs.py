@@ -261,7 +261,7 @@ def exact_margin(problem: Problem, token: StopToken) -> ExactMargin | None:
     flat, (power,) = integers_and_powers(dense.reshape(1, -1))
     if max((abs(value).bit_length() for value in flat.ravel().tolist()), default=0) > _MOST_BITS:
         return None
-    hull = _Hull(flat.reshape(n, d), problem.sign[live], problem.offset.kind == "free")
+    hull = _Hull(flat.reshape(n, d), problem.sign[live], problem.offset.is_free)
     corral = _nearest(hull, token)
     if corral is None:
         return None

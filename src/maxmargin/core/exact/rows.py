@@ -42,7 +42,7 @@ class ExactRows:
         live = np.flatnonzero(problem.cost > 0)
         X: Any = problem.rows.subset(live).X
         dense = np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=np.float64)
-        has_offset = problem.offset.kind == "free"
+        has_offset = problem.offset.is_free
         lifted = np.hstack([dense, np.ones((len(live), int(has_offset)))]) * problem.sign[live, None]
         columns, powers = integers_and_powers(np.ascontiguousarray(lifted.T))
         cost, (cost_power,) = integers_and_powers(np.asarray(problem.cost[live])[None, :])

@@ -93,7 +93,7 @@ def _is_combination(problem: Problem, change: Array, column: int) -> bool:
     patterns = np.unique(dense, axis=0)
     if len(patterns) > _MOST_PATTERNS:
         return False
-    if problem.offset.kind == "free":
+    if problem.offset.is_free:
         patterns = np.hstack([np.ones((len(patterns), 1)), patterns])
     columns = as_integers(np.ascontiguousarray(patterns.T))
     independent = independent_columns(columns[:-1].T)

@@ -21,7 +21,8 @@ from maxmargin._core import Factor, StopToken
 from maxmargin.core.certificate.exponential import Place, certify_exponential
 from maxmargin.core.certificate.newton_decrement import MOST_COLUMNS, curvature_matrix
 from maxmargin.core.certificate.record import Certificate
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import FreeOffset, NoOffset
+from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan, Status
 from maxmargin.errors import InvalidParameter
 from maxmargin.learners.columns import Columns, refuse_vanishing_columns
@@ -198,7 +199,7 @@ def _newton_direction(problem: Problem, here: Place) -> tuple[Array, float, floa
     """Return the change of weights and offset, and the square of the Newton decrement."""
     rows, shift = problem.rows, None
     pull = here.pull(problem)
-    if problem.offset.kind == "free":
+    if problem.offset.is_free:
         shift = rows.reduce(Combine(rows.n_columns), here.q / here.value)
         pull[:-1] -= pull[-1] * shift
     pull[problem.null_space.dependent] = 0.0
@@ -206,7 +207,7 @@ def _newton_direction(problem: Problem, here: Place) -> tuple[Array, float, floa
     if not (np.einsum("ii->i", matrix) > 0).all():  # lost to cancellation, or all rows are far away
         return np.zeros(rows.n_columns), 0.0, math.nan
     change = Factor(matrix).solve(pull)
-    db = float(change[-1]) if problem.offset.kind == "free" else 0.0
+    db = float(change[-1]) if problem.offset.is_free else 0.0
     if shift is not None:
         db -= inner(shift, change[:-1])
     return change[:-1].copy(), db, inner(pull, change)
@@ -245,7 +246,7 @@ def exponential_loss(
     NoFiniteOptimum
         Where some direction separates.
     """
-    offset = Offset("free" if task.has_offset else "none")
+    offset = FreeOffset() if task.has_offset else NoOffset()
     problem = Problem(task.rows, task.sign, task.cost, "exponential", offset, ridge=0.0)
     refuse_vanishing_columns(task.rows)
     refuse_few_rows(problem, task)
@@ -332,7 +333,7 @@ def refuse_if_all_right(problem: Problem, place: Place) -> None:
 
 def refuse_few_rows(problem: Problem, task: TwoClasses) -> None:
     """Refuse rows that are no more than the unknowns: mostly every label can be met."""
-    if problem.class_costs.n_live <= problem.rows.n_columns + (problem.offset.kind == "free"):
+    if problem.class_costs.n_live <= problem.n_unknowns:
         fit = least_squares(task)
         refuse(_if_complete(check_direction(problem, fit.coef, fit.intercept)))
 

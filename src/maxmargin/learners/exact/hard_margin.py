@@ -21,7 +21,8 @@ from maxmargin.core.certificate.lp_dual import total_loss
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.exact.programs import ExactMargin, exact_margin
 from maxmargin.core.exact.rows import rounded_point
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import FreeOffset, NoOffset
+from maxmargin.core.problem import Problem
 from maxmargin.core.rounding import UNIT, above, below
 from maxmargin.core.solution import History, Plan, Solution, Status
 from maxmargin.errors import InvalidInput, NotSeparable
@@ -57,7 +58,7 @@ _INSTEAD = (
 def hard_margin_problem(task: TwoClasses) -> Problem:
     """Return the hinge without a regulariser: its shortest minimiser is the hard margin, if there is one."""
     return Problem(
-        task.rows, task.sign, task.cost, "hinge", Offset("free" if task.has_offset else "none"), 0.0
+        task.rows, task.sign, task.cost, "hinge", FreeOffset() if task.has_offset else NoOffset(), 0.0
     )
 
 
@@ -242,7 +243,7 @@ def _made_to_combine(problem: Problem, w: Array, alpha: Array) -> Array:
     """
     support = np.flatnonzero(alpha > 0)
     rows, sign = problem.rows.subset(support), problem.sign[support]
-    is_free = problem.offset.kind == "free"
+    is_free = problem.offset.is_free
     wanted = np.append(w, 0.0)
 
     best = alpha[support]
@@ -303,7 +304,7 @@ def _conditions(problem: Problem, w: Array, b: float, alpha: Array) -> dict[str,
         "weights": float(np.abs(w - implied).max(initial=0.0)),
         "complementarity": float((alpha[problem.cost > 0] * np.abs(agreement - 1.0)).max(initial=0.0)),
     }
-    if problem.offset.kind == "free":
+    if problem.offset.is_free:
         residuals["labels"] = abs(float(signed.sum()))
     return residuals
 

@@ -96,7 +96,7 @@ def _margin_of(problem: Problem, solution: Solution) -> _Margin | None:
     lifted = np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=np.float64)
     pull = np.where((agreement < 1.0) & ~is_on, problem.sign * problem.cost, 0.0)
     short = rows.reduce(Combine(d), pull)
-    if problem.offset.kind == "free":
+    if problem.offset.is_free:
         lifted = np.hstack([lifted, np.ones((len(lifted), 1))])
         short = np.append(short, pull.sum())
     per_cost = np.abs(short) / max(problem.class_costs.total, 1e-300)

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from maxmargin.core.certificate.lp_dual import certify_by_multipliers, optimum_of_few_rows, total_loss
 from maxmargin.core.exact.programs import ExactOptimum
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import FreeOffset, NoOffset
+from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan, Status
 from maxmargin.errors import MaxMarginError
 from maxmargin.learners.exact.least_squares import least_squares
@@ -51,7 +52,7 @@ class _Point:
 
 def least_absolute(task: TwoClasses) -> ExactSolution:
     """Return the weights of least total absolute deviation, with the bound that proves it."""
-    offset = Offset("free" if task.has_offset else "none")
+    offset = FreeOffset() if task.has_offset else NoOffset()
     problem = Problem(task.rows, task.sign, task.cost, "absolute", offset, ridge=0.0)
     program = _Program.of(task)
     result = solve_program(
@@ -96,8 +97,8 @@ def least_absolute(task: TwoClasses) -> ExactSolution:
 
 def _rounded(problem: Problem, optimum: ExactOptimum) -> list[_Point]:
     """Return the exact optimum, rounded once, unless it is of no use (see least_squares.py)."""
-    width = problem.rows.n_columns + (problem.offset.kind == "free")
-    rounded = optimum.rounded(problem.offset.kind == "free")
+    width = problem.n_unknowns
+    rounded = optimum.rounded(problem.offset.is_free)
     if rounded is None or optimum.rank > width - len(problem.null_space.dependent):
         return []
     return [_Point(*rounded, (rounded[1], rounded[1]))]

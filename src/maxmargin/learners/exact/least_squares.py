@@ -31,7 +31,8 @@ from maxmargin.core.certificate.normal_equations import (
     weighted_gram,
 )
 from maxmargin.core.exact.orthogonal import Orthogonal
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import FreeOffset, NoOffset
+from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan, Status
 from maxmargin.learners.columns import of_moderate_size, refuse_vanishing_columns
 from maxmargin.learners.exact.record import ExactSolution
@@ -68,7 +69,7 @@ def least_squares(task: TwoClasses, max_iter: int | None = None) -> ExactSolutio
         The most steps of LSQR, which only large problems need; by default four times the smaller of rows and
         columns.
     """
-    offset = Offset("free" if task.has_offset else "none")
+    offset = FreeOffset() if task.has_offset else NoOffset()
     problem = Problem(task.rows, task.sign, task.cost, "squared", offset, ridge=0.0)
     refuse_vanishing_columns(task.rows)
     exact = exact_least_squares(problem, task.token)
@@ -101,7 +102,7 @@ def _rounded(problem: Problem, exact: ExactLeastSquares) -> _Answer | None:
     Where columns depend on others but for rounding errors, the minimum is at weights as large as those errors
     are small, which fit no other rows: there such columns are taken to depend on the others.
     """
-    width = problem.rows.n_columns + (problem.offset.kind == "free")
+    width = problem.n_unknowns
     rounded = exact.rounded()
     if rounded is None or exact.rank > width - len(problem.null_space.dependent):
         return None
@@ -122,7 +123,7 @@ def _solve(problem: Problem, max_iter: int | None, token: StopToken) -> _Answer:
         if found is None and is_small(problem):
             A, root = lifted(problem)
             v = Orthogonal.of(root[:, None] * A, token).shortest(root * problem.sign[problem.cost > 0])
-            w, b = (v[:-1].copy(), float(v[-1])) if problem.offset.kind == "free" else (v, 0.0)
+            w, b = (v[:-1].copy(), float(v[-1])) if problem.offset.is_free else (v, 0.0)
             found = _Answer(w, b, "the lifted rows factorised by reflections, the shortest solution", 1)
     except Stopped:
         return _Answer(np.zeros(n_columns), 0.0, "out of time", 0, Status.MAX_TIME)
@@ -141,7 +142,7 @@ def _from_columns(problem: Problem, token: StopToken) -> _Answer | None:
         slope = np.append(problem.rows.reduce(Combine(len(w)), pull, token=token), pull.sum())
         if shift is not None:
             slope[:-1] -= slope[-1] * shift
-        if problem.offset.kind != "free":
+        if not problem.offset.is_free:
             slope[-1] = 0.0
         slope[problem.null_space.dependent] = 0.0
         change = factor.solve(slope)
@@ -160,7 +161,7 @@ def _from_columns(problem: Problem, token: StopToken) -> _Answer | None:
 def _shortened(problem: Problem, w: Array, b: float) -> tuple[Array, float]:
     """Take off what no row notices; the offset counts, where there is one."""
     basis = problem.null_space.of_moderate_size()
-    if problem.offset.kind != "free":
+    if not problem.offset.is_free:
         basis = basis * np.append(np.ones(len(w)), 0.0)
     v = np.append(w, b)
     share = Factor(np.einsum("ij,kj->ik", basis, basis)).solve(np.einsum("ij,j->i", basis, v))
@@ -176,7 +177,7 @@ def _from_rows(problem: Problem, token: StopToken) -> _Answer | None:
     turned = MemoryRows(X.T if isinstance(X, np.ndarray) else X.T.tocsr())
     ones = np.ones(turned.n_rows)
     kernel = np.ascontiguousarray(turned.reduce(Gram(len(live)), ones, token=token)[:-1, :-1])
-    has_offset = problem.offset.kind == "free"
+    has_offset = problem.offset.is_free
     if has_offset:
         kernel += 1.0
     factor = Factor(kernel)
@@ -221,7 +222,7 @@ class _Lifted:
     def transposed_times(self, u: Array) -> Array:
         pull = self.root * u
         of_columns = self.problem.rows.reduce(Combine(self.problem.rows.n_columns), pull, token=self.token)
-        return np.append(of_columns, pull.sum() if self.problem.offset.kind == "free" else 0.0)
+        return np.append(of_columns, pull.sum() if self.problem.offset.is_free else 0.0)
 
 
 def lsqr(problem: Problem, max_iter: int, token: StopToken) -> tuple[Array, float, int, bool]:

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from maxmargin._core import Stopped, StopToken
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.exact.arithmetic import as_integers
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import FreeOffset, NoOffset, Offset
+from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan, Status
 from maxmargin.errors import InvalidInput, NoFiniteOptimum
 from maxmargin.learners.columns import of_moderate_size
@@ -264,7 +265,7 @@ def _hand_on_interrupt(status: Status) -> None:
 
 
 def _offset(task: TwoClasses) -> Offset:
-    return Offset("free" if task.has_offset else "none")
+    return FreeOffset() if task.has_offset else NoOffset()
 
 
 def _scores(A: Array, v: Array) -> Array:

@@ -24,7 +24,8 @@ import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
 from maxmargin._core import Stopped, StopToken
-from maxmargin.core.problem import Offset, Problem
+from maxmargin.core.offset import NoOffset
+from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Status
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.presentation.frames import frame_of
@@ -42,7 +43,7 @@ __all__ = ["mistake_bound", "mistake_bound_within"]
 
 
 _EPS = 2.0**-52
-_NONE = Offset("none")
+_NONE = NoOffset()
 # Rows are scaled to ‖z‖ ≤ 1, so no dual variable of the hard margin exceeds 1/γ²: enough for γ ≥ 0.01.
 _COST = 1e4
 _CLOSE = 1e-7  # γ against its upper bound; the number of mistakes hardly feels more digits

@@ -132,7 +132,7 @@ class Cases(Verdicts):
         """
         step = float(np.sqrt(2.0 * gap))
         radius = 0.0
-        if self.optimum.problem.offset.kind == "free":
+        if self.optimum.problem.offset.is_free:
             radius = _offset_radius(self.optimum if at is None else at, self._norms, step)
         return np.asarray(step * (self._norms[self.group[which]] + radius))
 
@@ -178,7 +178,7 @@ def spread_of(optimum: HingeOptimum) -> tuple[Array, float]:
     rows = problem.rows
     norm2 = rows.norms()[0]
     total = float(optimum.alpha.sum())
-    if problem.offset.kind == "free" and total > 0:
+    if problem.offset.is_free and total > 0:
         middle = rows.reduce(Combine(rows.n_columns), optimum.alpha / total)
         along: Array = rows.zeros()
         rows.reduce(Scores(middle), along)
@@ -203,7 +203,7 @@ class LeftOutAgreements:
         self.agreements: Array = optimum.agreements[self.groups].copy()
         self.bounds: Array = np.full(self.groups.size, np.inf)
         self._norms, radius = spread_of(optimum)
-        self._radius = radius if optimum.problem.offset.kind == "free" else 0.0
+        self._radius = radius if optimum.problem.offset.is_free else 0.0
 
     def note(self, place: int, agreement: float, gap: float, offset_error: float = 0.0) -> None:
         """Keep what a left-out solution with that gap says, if nothing tighter is known.

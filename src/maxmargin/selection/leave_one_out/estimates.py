@@ -191,7 +191,7 @@ def _by_leverages(
     problem: Problem, agreements: Array, alpha: Array, leaving: Array, token: StopToken
 ) -> Array:
     h = curvatures(problem, agreements, alpha)
-    hold = _HOLD * float(h.sum()) if problem.offset.kind == "free" else 0.0
+    hold = _HOLD * float(h.sum()) if problem.offset.is_free else 0.0
     metric = Metric.of(problem, h, token, hold=hold)
     moving = (alpha > 0) & (problem.cost > 0)
     leverages = metric.leverages(moving, token)
@@ -232,5 +232,5 @@ def _width(problem: Problem, agreements: Array, alpha: Array) -> float:
 def alone_in_class(problem: Problem) -> NDArray[np.intp]:
     """Return the examples, two at most, without which a class is gone and a free offset undetermined."""
     own = [np.flatnonzero((problem.cost > 0) & (problem.sign == sign)) for sign in (1, -1)]
-    is_free = problem.offset.kind == "free"
+    is_free = problem.offset.is_free
     return np.concatenate([rows if is_free and rows.size == 1 else rows[:0] for rows in own])

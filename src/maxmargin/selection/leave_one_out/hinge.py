@@ -193,7 +193,7 @@ def _with_remainder(cases: Cases, which: NDArray[np.intp]) -> NDArray[np.intp]:
 def _decide_single_class(cases: Cases) -> None:
     """An example without which its class is gone counts as wrong: the offset goes to the other class."""
     problem = cases.optimum.problem
-    if problem.offset.kind != "free":
+    if not problem.offset.is_free:
         return
     for sign in (1, -1):
         own = np.flatnonzero((problem.sign == sign) & (problem.cost > 0))
@@ -212,7 +212,7 @@ def _decide_wrong_already(cases: Cases) -> None:
     problem, agreements = optimum.problem, optimum.agreements[cases.group]
     lost = problem.cost[cases.group] - cases.new_cost
     counts = lost > _COUNTS * problem.rows.n_rows * problem.class_costs.total
-    for end in (optimum.b, *(optimum.interval if problem.offset.kind == "free" else ())):
+    for end in (optimum.b, *(optimum.interval if problem.offset.is_free else ())):
         if np.isfinite(end):
             least = agreements + problem.sign[cases.group] * (end - optimum.b)
             wrong = least < -(TIE + cases.reach(every, optimum.gap))
@@ -226,7 +226,7 @@ def _decide_by_bound(cases: Cases) -> None:
     gap′ = ½‖αx‖² + the gap of the full fit (Jaakkola and Haussler's bound, with room for that gap).
     """
     optimum = cases.optimum
-    if optimum.problem.offset.kind == "free":
+    if optimum.problem.offset.is_free:
         return
     which = cases.undecided
     removed = np.maximum(optimum.alpha[cases.group[which]] - cases.new_cost[which], 0.0)
@@ -254,7 +254,7 @@ def _record(problem: Problem, cases: Cases, status: Status) -> LeaveOneOut:
         training_errors=int(np.count_nonzero(in_fit <= 0)),
         full_agreements=in_fit,
         certificate=optimum.solution.certificate,
-        has_free_support_vector=problem.offset.kind != "free" or bool(optimum.is_free.any()),
+        has_free_support_vector=not problem.offset.is_free or bool(optimum.is_free.any()),
         status=status if cases.undecided.size or status is Status.INTERRUPTED else Status.SOLVED,
         loss=problem.loss,
     )
@@ -291,7 +291,7 @@ def decide_without_support(cases: Cases, token: StopToken) -> None:
     """Decide the cases whose dual fits into what their copies may carry: 0, if there are none."""
     optimum = cases.optimum
     which = np.flatnonzero(optimum.alpha[cases.group] <= cases.new_cost)
-    if optimum.problem.offset.kind != "free":
+    if not optimum.problem.offset.is_free:
         _settle(cases, which, optimum.agreements[cases.group[which]])
         return
     scores = optimum.scores

@@ -155,11 +155,8 @@ def gap_of(problem: Problem, w: Array, b: float, z: Array, alpha: Array) -> floa
     terms = np.where(e > 0, alpha * e, (alpha - problem.cost) * e)
     gap = 0.5 * inner(difference, difference) + float(terms.sum())
     balance = float(signed.sum())
-    if problem.offset.kind == "penalized":
-        scale = problem.offset.scale
-        return gap + 0.5 * (b / scale - scale * balance) ** 2
-    if problem.offset.kind == "none" or balance == 0:
-        return gap
+    if not problem.offset.is_free or balance == 0:
+        return gap + problem.offset.gap(b, balance, 0.0)
     slope = abs(balance) * math.sqrt(2.0 * problem.rows.norms()[1])
     constant = gap + abs(balance) * (abs(b) + float(np.abs(z).max(initial=0.0)) + 1.0)
     root = 0.5 * (slope + math.sqrt(slope * slope + 4.0 * constant))

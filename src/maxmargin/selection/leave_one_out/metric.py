@@ -63,7 +63,7 @@ class Metric:
         forms: Array = self.rows.zeros()
         kernel = _Forms(self.factor, self.frame.shift)
         self.rows.reduce(kernel, chosen.astype(np.float64), forms, token=token)
-        if self.frame.offset.kind == "none":  # the coordinate that is held at 0 by a penalty of 1
+        if self.frame.offset.is_absent:  # the coordinate that is held at 0 by a penalty of 1
             forms[chosen] -= 1.0
         return np.maximum(forms, 0.0)
 
@@ -116,7 +116,7 @@ def lifted_rows(problem: Problem, frame: Frame, which: NDArray[np.intp]) -> Arra
     lifted[:, :-1] = X if isinstance(X, np.ndarray) else X.toarray()
     if frame.shift is not None:
         lifted[:, :-1] -= frame.shift
-    lifted[:, -1] = 0.0 if frame.offset.kind == "none" else 1.0
+    lifted[:, -1] = 0.0 if frame.offset.is_absent else 1.0
     return lifted
 
 
@@ -208,13 +208,13 @@ class WideMetric:
 
 def _centre(problem: Problem, h: Array, token: StopToken) -> Array | None:
     total = float(h.sum())
-    if problem.offset.kind != "free" or total == 0:
+    if not problem.offset.is_free or total == 0:
         return None
     return np.asarray(problem.rows.reduce(Combine(problem.rows.n_columns), h, token=token) / total)
 
 
 def _offset_square(problem: Problem, h: Array) -> float:
-    if problem.offset.kind != "free":
+    if not problem.offset.is_free:
         return problem.offset.square
     total = float(h.sum())
     return 1.0 / total if total > 0 else math.inf

@@ -131,13 +131,11 @@ class _Whole:
         assert isinstance(problem.rows, MemoryRows)
         given = problem.rows.X
         values = np.asarray(given if isinstance(given, np.ndarray) else given.toarray(), dtype=np.float64)
-        if problem.offset.kind == "penalized":  # one more column, whose weight is b/scale
-            values = np.hstack([values, np.full((len(values), 1), problem.offset.scale)])
-        X, unit = _whole(values)
+        X, unit = _whole(problem.offset.augment(values))
         cost, unit_of_cost = _whole(problem.cost)
         sign: Any = problem.sign.astype(object)
         one = 1 / (unit_of_cost * unit * unit)
-        return cls(X, sign, cost, one, problem.offset.kind == "free")
+        return cls(X, sign, cost, one, problem.offset.is_free)
 
 
 def _whole(values: Array) -> tuple[Integers, Fraction]:

@@ -133,7 +133,7 @@ class NearSystem:
         far = far[np.argsort(distance[far], kind="stable")]
         order = np.concatenate([near, far]).astype(np.int64)
         norm2, largest = problem.rows.norms()
-        is_free = problem.offset.kind == "free"
+        is_free = problem.offset.is_free
         self.optimum = optimum
         self._balance = float(bands.pull.sum())
         difference = bands.w - bands.of_dual
@@ -177,7 +177,7 @@ class NearSystem:
         optimum = self.optimum
         problem = optimum.problem
         gaps = gaps + 0.5 * self._residual2
-        if problem.offset.kind != "free":
+        if not problem.offset.is_free:
             return agreements, gaps, np.zeros(rows.size)
         balance = np.abs(self._balance + moved)
         gaps = self._with_balance(gaps, balance, offsets, length2)
@@ -252,7 +252,7 @@ def with_independent_free_rows(optimum: HingeOptimum, token: StopToken, threads:
         residual2=0.0,
         rounding=np.zeros(free.size),
         product_error=products.error,
-        has_free_offset=problem.offset.kind == "free",
+        has_free_offset=problem.offset.is_free,
         n_watched=free.size,
     )
     moved = path.alpha()
@@ -336,10 +336,9 @@ def _open(optimum: HingeOptimum, token: StopToken, threads: int) -> _Paths:
     signed = problem.sign * optimum.alpha
     difference = optimum.w - problem.rows.reduce(Combine(problem.rows.n_columns), signed, token=token)
     residual2 = float((difference * difference).sum())
-    if problem.offset.kind == "penalized":
-        scale = problem.offset.scale
-        residual2 += (optimum.b / scale - scale * float(signed.sum())) ** 2
-    is_free = problem.offset.kind == "free"
+    if not problem.offset.is_free:
+        residual2 += 2.0 * problem.offset.gap(optimum.b, float(signed.sum()), 0.0)
+    is_free = problem.offset.is_free
     kernel = RemovalPath(
         products.matrix,
         near.sign,

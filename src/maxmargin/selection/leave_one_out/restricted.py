@@ -201,7 +201,7 @@ def _verify(
     alpha[band.chosen] = dual[:-1]
     alpha[row] = dual[-1]
     without = replace(problem, cost=cost)
-    if problem.offset.kind == "penalized":
+    if problem.offset.square > 0:
         return examine(without, w[:-1].copy(), float(w[-1] * problem.offset.scale), alpha, token=token)
     return examine(without, w, None, alpha, token=token)
 

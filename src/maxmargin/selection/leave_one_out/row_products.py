@@ -48,7 +48,7 @@ def products_of(problem: Problem, token: StopToken, threads: int = 1) -> RowProd
     X, n = problem.rows.X, problem.rows.n_rows
     if isinstance(X, np.ndarray):
         X = np.ascontiguousarray(X, dtype=np.float64)
-        if problem.offset.kind == "free":
+        if problem.offset.is_free:
             X = X - X.mean(axis=0)
         block, n_terms = Block(X), X.shape[1]
     else:
@@ -64,10 +64,10 @@ def products_of(problem: Problem, token: StopToken, threads: int = 1) -> RowProd
 
     side_by_side(fill, len(ends) - 1, threads)
     constant = 0.0
-    if problem.offset.kind == "free":
+    if problem.offset.is_free:
         constant = max(float(matrix.trace()) / max(n, 1), 1e-300)
         matrix += constant
-    elif problem.offset.kind == "penalized":
+    else:
         matrix += problem.offset.square
     return RowProducts(matrix, constant, (n_terms + 3) * 2.0**-53)
 
@@ -112,9 +112,7 @@ def dense_rows(problem: Problem, chosen: NDArray[np.intp]) -> Array:
     """Copy some rows into a table of float64, with the column of a penalised offset."""
     X: Any = problem.rows.subset(chosen).X
     table = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
-    if problem.offset.kind == "penalized":
-        table = np.column_stack([table, np.full(len(table), problem.offset.scale)])
-    return np.ascontiguousarray(table)
+    return np.ascontiguousarray(problem.offset.augment(table))
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,13 +132,10 @@ class Bands:
         problem = optimum.problem
         self.sign = problem.sign.astype(np.float64)
         self.pull: Array = self.sign * optimum.alpha
-        self.has_free_offset = problem.offset.kind == "free"
-        self.w = optimum.w
-        self.of_dual = problem.rows.reduce(Combine(problem.rows.n_columns), self.pull, token=token)
-        if problem.offset.kind == "penalized":
-            scale = problem.offset.scale
-            self.w = np.append(self.w, optimum.b / scale)
-            self.of_dual = np.append(self.of_dual, scale * self.pull.sum())
+        self.has_free_offset = problem.offset.is_free
+        of_dual = problem.rows.reduce(Combine(problem.rows.n_columns), self.pull, token=token)
+        self.w = problem.offset.augment_weights(optimum.w, optimum.b)
+        self.of_dual = problem.offset.augment_dual_weights(of_dual, self.pull.sum())
         excess = optimum.agreements - 1.0
         alpha, cost = optimum.alpha, problem.cost
         self.gaps: Array = np.maximum(excess, 0.0) * alpha + np.maximum(-excess, 0.0) * (cost - alpha)

@@ -95,7 +95,7 @@ def _by_folds(problem: Problem, solution: Solution, token: StopToken) -> LeftOut
 
 def _is_held_by_balance(problem: Problem, solution: Solution, alpha: Array, token: StopToken) -> bool:
     """Whether one row that leaves moves a free offset by much of the distance between the classes' scores."""
-    if problem.offset.kind != "free":
+    if not problem.offset.is_free:
         return False
     z = problem.rows.zeros()
     problem.rows.reduce(Scores(solution.coef), z, token=token)

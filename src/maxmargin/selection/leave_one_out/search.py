@@ -90,7 +90,7 @@ class LeaveOneOutSearcher:
     def look(self) -> None:
         """Fit all rows at every C, in increasing order, and note what each fit tells."""
         offset = self.problems[0].offset
-        reach = RowReach(self.problems[0].rows, offset.kind == "free", offset.square)
+        reach = RowReach(self.problems[0].rows, offset.is_free, offset.square)
         last: tuple[float, list[Solution]] | None = None
         for number in np.argsort(self.Cs, kind="stable"):
             began, C = time.perf_counter(), float(self.Cs[number])

@@ -339,7 +339,7 @@ class _Batch:
         if frame.shift is not None:
             gradients[:, :-1] -= gradients[:, -1:] * frame.shift
         gradients[:, :-1] += w
-        gradients[:, -1] = 0.0 if frame.offset.kind == "none" else gradients[:, -1] + frame.stiffness * b
+        gradients[:, -1] = 0.0 if frame.offset.is_absent else gradients[:, -1] + frame.offset.stiffness * b
         return gradients, found.least
 
 
@@ -481,6 +481,6 @@ def reach_of_gap(problem: Problem, solution: Solution) -> Array:
     """
     norm2, largest = problem.rows.norms()
     radius = math.sqrt(2.0 * solution.certificate.gap)
-    if problem.offset.kind == "free":
+    if problem.offset.is_free:
         return np.asarray(radius * (np.sqrt(norm2) + math.sqrt(largest)))
     return np.asarray(radius * np.sqrt(norm2 + problem.offset.square))

@@ -400,7 +400,7 @@ def _reach(problem: Problem, solution: Solution) -> float:
     ‖w*‖ never falls when C grows, and is within √(2·gap) of the solution's.
     """
     costs = problem.class_costs
-    if problem.offset.kind != "free" or min(costs.positive, costs.negative) == 0:
+    if not problem.offset.is_free or min(costs.positive, costs.negative) == 0:
         return 0.0
     length = math.sqrt(inner(solution.coef, solution.coef)) + math.sqrt(2.0 * solution.certificate.gap)
     largest = math.sqrt(problem.rows.norms()[1])
@@ -503,7 +503,7 @@ class Between:
         low, high, problem = self.low, self.high, self._problem
         share, offset = _DUAL_SHARES, problem.offset
         square = _parabola(share, inner(low.v, low.v), inner(low.v, high.v), inner(high.v, high.v))
-        if offset.kind == "penalized":
+        if offset.square > 0:
             square += offset.square * (low.balance + share * (high.balance - low.balance)) ** 2
         taus = (low.tau, high.tau, problem.cost)
         if problem.dual.quadratic is None:
