@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from maxmargin._core import StopToken
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.offset import Offset
 from maxmargin.core.solution import History, Plan, Progress, Status
+from maxmargin.deadline import Deadline
 from maxmargin.errors import (
     CalibrationWarning,
     ConvergenceWarning,
@@ -30,7 +29,7 @@ from maxmargin.model.model import LinearModel, with_counts
 from maxmargin.model.one_vs_rest import solve_all
 from maxmargin.model.progress import Ticker, tell, watching
 from maxmargin.model.settings import Settings, limits_from, offset_from, seed_from
-from maxmargin.model.solved import is_main_thread, model_of
+from maxmargin.model.solved import model_of
 from maxmargin.rows.cores import resolve_jobs
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.validation import check_choice, check_labels, check_matrix, check_weights
@@ -203,7 +202,7 @@ def _fit_in_memory(
     memories: list[Any] | None,
     calibrate: str | None,
 ) -> LinearModel:
-    began = time.perf_counter()
+    deadline = Deadline(settings.limits.max_time)
     checked = check_matrix(source.X, allow_no_rows=True)
     labels = check_labels(source.y, checked.shape[0])
     weights = check_weights(source.sample_weight, checked.shape[0])
@@ -215,17 +214,20 @@ def _fit_in_memory(
     limits = settings.limits
     if is_undetermined(targets, settings.offset):
         return undetermined_model(targets, checked.shape[1], settings.loss, limits.tol)
-    token = StopToken(limits.max_time, is_main_thread())
     solutions = solve_all(rows, targets, settings, memories)
     model = with_counts(
-        model_of(solutions, targets, settings, rows, token), checked, targets.codes, targets.cost > 0
+        model_of(solutions, targets, settings, rows, deadline.token()),
+        checked,
+        targets.codes,
+        targets.cost > 0,
     )
     if calibrate is None or len(targets.classes) < 2:
         return model
-    left = None if limits.max_time is None else max(limits.max_time - (time.perf_counter() - began), 0.0)
     from maxmargin.selection.calibrated import calibrated
 
-    return calibrated(model, calibrate, solutions, (rows, targets, weights), settings, seconds_left=left)
+    return calibrated(
+        model, calibrate, solutions, (rows, targets, weights), settings, seconds_left=deadline.left()
+    )
 
 
 # ------------------------------------------------------------------------------------------------

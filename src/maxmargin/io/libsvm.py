@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -13,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin._core import LibsvmPart, LibsvmTable, StopToken
+from maxmargin._core import LibsvmPart, LibsvmTable
 from maxmargin.data import CsrRows, Data
+from maxmargin.deadline import Deadline
 from maxmargin.errors import FileFormatError, InvalidInput
 from maxmargin.io.lines import Stream, WholeLines, skipped_lines_text, warn_of_skipped_lines
 from maxmargin.io.open import OpenSource, located_errors, open_source
@@ -165,7 +165,7 @@ class Parsing:
         self._table = table
         self._helpers = helpers
         self._most_busy = AHEAD * n_helpers
-        self._token = StopToken(None, threading.current_thread() is threading.main_thread())
+        self._token = Deadline().token()
         self._free = [Piece() for _ in range(self._most_busy + 1 + min(n_helpers, 1))]
         self._begun: deque[Piece] = deque()  # being parsed, in the order of the text
         self._placed: deque[Piece] = deque()  # being written to their places

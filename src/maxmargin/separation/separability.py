@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from maxmargin._core import StopToken
 from maxmargin.core.exact.arithmetic import Echelon, Integers, as_integers
 from maxmargin.core.exact.systems import independent_columns
+from maxmargin.deadline import Deadline
 from maxmargin.errors import InvalidInput, InvalidParameter, NotSeparable
 from maxmargin.rows.base import Array
 from maxmargin.rows.memory import MemoryRows
@@ -73,7 +73,7 @@ def separability(X: Any, y: Any, *, fit_intercept: bool = True) -> Separability:
         )
     MemoryRows(checked).norms()  # finds values that are not finite
     sign = np.where(labels == classes[-1], 1, -1).astype(np.int8)
-    token = StopToken(None, threading.current_thread() is threading.main_thread())
+    token = Deadline().token()
     return separability_of(checked, sign, has_offset=bool(fit_intercept), token=token)
 
 
