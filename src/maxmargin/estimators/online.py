@@ -294,7 +294,7 @@ class OnlineEstimator(LinearEstimator, ABC):
         for name in names:
             value = getattr(self, name)
             if not isinstance(value, (bool, np.bool_)):
-                raise InvalidParameter(f"{name} must be True or False; got {name}={value!r}")
+                raise InvalidParameter.must_be(name, "True or False", value)
 
     def _shared_settings(self) -> dict[str, Any]:
         """Return the settings that every method takes, checked."""

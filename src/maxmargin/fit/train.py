@@ -150,7 +150,7 @@ def fit_linear(
     offset = offset_from(fit_intercept, penalize_intercept, intercept_scaling)
     limits = limits_from(tol, max_iter, max_time)
     if watch is not None and not callable(watch):
-        raise InvalidParameter(f"watch must be a function of the progress, or None; got watch={watch!r}")
+        raise InvalidParameter.must_be("watch", "a function of the progress", watch, or_none=True)
     if calibrate is not None:
         check_choice("calibrate", calibrate, CALIBRATIONS)
     ticker = Ticker(limits.tol) if verbose else None
@@ -171,7 +171,11 @@ def fit_linear(
         limit = parse_memory(memory)
     source = given(X, y, sample_weight, client, memory=limit, say=tell if verbose else lambda line: None)
     if limit is not None and not is_row_store(source):
-        raise InvalidParameter("memory is for rows on disk: give a file, or what store_data returns")
+        raise InvalidParameter(
+            "{parameter} is for rows on disk: give a file, or what store_data returns",
+            parameter="memory",
+            value=memory,
+        )
     costs = {"C": C, "lam": lam, "class_weight": class_weight}
     memories = None if start is None else start.memories
     try:

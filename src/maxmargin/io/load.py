@@ -11,11 +11,11 @@ from typing import Any, Literal, Protocol
 
 from maxmargin.data import CsrRows, Data
 from maxmargin.encoding import Encoding
-from maxmargin.errors import FileFormatError, InvalidParameter
+from maxmargin.errors import FileFormatError, Setting
 from maxmargin.io.cache import cached
 from maxmargin.io.libsvm import read_libsvm
 from maxmargin.io.open import OpenSource, open_source, plain_suffix
-from maxmargin.io.settings import FORMATS, ReadSettings
+from maxmargin.io.settings import FORMATS, ReadSettings, not_for
 from maxmargin.io.tables.csv import SEPARATORS, read_csv
 
 __all__ = ["format_by_suffix", "load_data", "load_rows", "with_scipy"]
@@ -201,7 +201,7 @@ def read_opened(source: OpenSource, settings: ReadSettings) -> Data:
     if format == "csv":
         return read_csv(source.read_all(), file, settings)
     if settings.header != "auto":
-        raise InvalidParameter(f"header is for text tables; {file} is read as {format}")
+        raise not_for("header", "text tables", f"{file} is read as {format}")
     return binary_reader(format)(source.read_all(), str(file), settings)
 
 
@@ -219,13 +219,13 @@ def binary_reader(format: str) -> Callable[[bytes, str, ReadSettings], Data]:
 def check_is_table(settings: ReadSettings, source: str) -> None:
     """Refuse settings that tables do not have."""
     if settings.zero_based != "auto":
-        raise InvalidParameter(f"zero_based is for LIBSVM text; {source} is read as a table")
+        raise not_for("zero_based", "LIBSVM text", f"{source} is read as a table")
 
 
 def check_is_libsvm(settings: ReadSettings, file: Path) -> None:
     """Refuse settings that LIBSVM text does not have."""
     if settings.label is not None:
-        raise InvalidParameter(f"label is for tables; {file} is read as LIBSVM text, where it comes first")
+        raise not_for("label", "tables", f"{file} is read as LIBSVM text, where it comes first")
     for name, is_given in (
         ("weight", settings.weight is not None),
         ("missing", settings.missing != "refuse"),
@@ -235,7 +235,7 @@ def check_is_libsvm(settings: ReadSettings, file: Path) -> None:
         ("encoding", settings.encoding is not None),
     ):
         if is_given:
-            raise InvalidParameter(f"{name} is for tables; {file} is read as LIBSVM text")
+            raise not_for(name, "tables", f"{file} is read as LIBSVM text")
 
 
 def format_by_suffix(path: Path) -> str | None:
@@ -258,6 +258,8 @@ def find_format(head: bytes, path: Path) -> str:
     if lines and any(separator.encode() in lines[0] for separator in SEPARATORS):
         return "csv"
     raise FileFormatError(
-        f"neither its name nor its first bytes tell the format; give format= one of {', '.join(FORMATS)}",
+        "neither its name nor its first bytes tell the format",
         path,
+        remedy=f"give {{format}}, one of {', '.join(FORMATS)}",
+        format=Setting("format", ...),
     )

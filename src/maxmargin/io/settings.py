@@ -61,11 +61,9 @@ class ReadSettings:
         for name in ("zero_based", "header"):
             value = getattr(self, name)
             if value != "auto" and not isinstance(value, bool):
-                raise InvalidParameter(f'{name} must be True, False or "auto"; got {name}={value!r}')
+                raise InvalidParameter.must_be(name, 'True, False or "auto"', value)
         if not isinstance(self.skip_bad_lines, bool):
-            raise InvalidParameter(
-                f"skip_bad_lines must be True or False; got skip_bad_lines={self.skip_bad_lines!r}"
-            )
+            raise InvalidParameter.must_be("skip_bad_lines", "True or False", self.skip_bad_lines)
         if self.encoding is not None:
             self._check_encoding()
 
@@ -84,13 +82,18 @@ class ReadSettings:
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     """Refuse what is none of the choices."""
     if not isinstance(value, str) or value not in choices:
-        raise InvalidParameter(f"{name} must be one of {', '.join(choices)}; got {name}={value!r}")
+        raise InvalidParameter.must_be(name, f"one of {', '.join(choices)}", value)
+
+
+def not_for(parameter: str, files: str, why: str) -> InvalidParameter:
+    """Return the error of a setting that a file of another kind would have."""
+    return InvalidParameter(f"{{parameter}} is for {files}; {why}", parameter=parameter)
 
 
 def check_column(name: str, column: object) -> None:
     """Refuse what is neither a column's name nor its number."""
     if column is not None and (not isinstance(column, str | int) or isinstance(column, bool)):
-        raise InvalidParameter(f"{name} must be a column's name or number; got {name}={column!r}")
+        raise InvalidParameter.must_be(name, "a column's name or number", column)
 
 
 def checked_columns(name: str, columns: Any) -> tuple[str | int, ...]:
@@ -98,10 +101,10 @@ def checked_columns(name: str, columns: Any) -> tuple[str | int, ...]:
     if isinstance(columns, str | int):
         columns = (columns,)
     if not isinstance(columns, Sequence):
-        raise InvalidParameter(f"{name} must be a list of columns; got {name}={columns!r}")
+        raise InvalidParameter.must_be(name, "a list of columns", columns)
     for column in columns:
         if column is None:
-            raise InvalidParameter(f"{name} must be a list of columns; got {name}={columns!r}")
+            raise InvalidParameter.must_be(name, "a list of columns", columns)
         check_column(name, column)
     return tuple(columns)
 
@@ -110,4 +113,4 @@ def check_n_columns(n_columns: object) -> None:
     """Refuse what is not a number of columns."""
     is_whole = isinstance(n_columns, int) and not isinstance(n_columns, bool)
     if n_columns is not None and not (is_whole and 0 < n_columns < 2**62):  # type: ignore[operator]
-        raise InvalidParameter(f"n_columns must be a positive whole number; got n_columns={n_columns!r}")
+        raise InvalidParameter.must_be("n_columns", "a positive whole number", n_columns)

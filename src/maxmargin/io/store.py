@@ -23,7 +23,7 @@ from maxmargin.io.cache import state_of
 from maxmargin.io.libsvm import ZERO_BASED_SCHEME, libsvm_batches, look_at_libsvm
 from maxmargin.io.load import check_is_libsvm, check_is_table, find_format
 from maxmargin.io.open import open_source
-from maxmargin.io.settings import ReadSettings
+from maxmargin.io.settings import ReadSettings, not_for
 from maxmargin.io.tables.batches import Batches, table_batches
 from maxmargin.io.tables.csv_batches import CsvSource
 from maxmargin.rows.disk.archive import running_system
@@ -147,7 +147,7 @@ def _batches_of(path: Path, format: str, settings: ReadSettings, scratch: Path) 
     if format == "csv":
         return table_batches(CsvSource(path, settings), scratch)
     if settings.header != "auto":
-        raise InvalidParameter(f"header is for text tables; {path} is read as {format}")
+        raise not_for("header", "text tables", f"{path} is read as {format}")
     if format in ("npz", "npy"):
         from maxmargin.io.numpy_batches import numpy_batches
 

@@ -278,7 +278,7 @@ def best_at_reference_margin(
     """
     radius = 1.0 / check_positive("gamma_ref", gamma_ref)
     if not 1e-150 < radius < 1e150:
-        raise InvalidParameter(f"gamma_ref must be between 1e-150 and 1e150; got gamma_ref={gamma_ref!r}")
+        raise InvalidParameter.must_be("gamma_ref", "between 1e-150 and 1e150", gamma_ref)
     max_fits = check_positive("max_fits", max_fits, integer=True)
     too_small, too_large = 0.0, 2.0 * gamma_ref**2  # ‖θ(λ)‖ ≤ √(2/λ) = R at the second
     lam = too_large

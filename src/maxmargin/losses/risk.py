@@ -200,7 +200,7 @@ def _mean_gradient(loss: Loss, rows: LabelledRows) -> Gradient:
 def _check_lam(lam: Any) -> float:
     if isinstance(lam, Real) and 0.0 <= float(lam) < math.inf:
         return float(lam)
-    raise InvalidParameter(f"lam must be 0 or a positive number; got lam={lam!r}")
+    raise InvalidParameter.must_be("lam", "0 or a positive number", lam)
 
 
 # ------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, NoFini
 from maxmargin.io.liblinear import LiblinearModel
 from maxmargin.labels import classes_of
 from maxmargin.losses.table import DUAL_LOSSES, LOSSES, find_loss
-from maxmargin.model.costs import Targets, check_class_weight
+from maxmargin.model.costs import Targets, both_given, check_class_weight
 from maxmargin.model.files import model_from, rows_from
 from maxmargin.model.foreign import (
     HOW_TO_GIVE_COEFFICIENTS,
@@ -226,9 +226,7 @@ def _claim_of_coefficients(coef: Any, named: _Named) -> Claim:
             "'squared_hinge' or 'logistic', and C (½‖θ‖² + C Σ loss) or lam (lam/2 ‖θ‖² + mean loss)"
         )
     if named.C is not None and named.lam is not None:
-        raise InvalidParameter(
-            f"give C or lam, not both: C = 1/(lam · n) is one number; got C={named.C!r} and lam={named.lam!r}"
-        )
+        raise both_given(named.C, named.lam)
     offset = offset_from(named.fit_intercept, named.penalize_intercept, named.intercept_scaling)
     strength, value = ("C", named.C) if named.lam is None else ("lam", named.lam)
     return Claim(coef, named.intercept, None, named.loss, strength, value, offset, named.class_weight)

@@ -62,7 +62,7 @@ def separability(X: Any, y: Any, *, fit_intercept: bool = True) -> Separability:
     {'rows': array([0, 1, 2]), 'weights': array([0.25, 0.25, 0.5 ])}
     """
     if not isinstance(fit_intercept, (bool, np.bool_)):
-        raise InvalidParameter(f"fit_intercept must be True or False; got fit_intercept={fit_intercept!r}")
+        raise InvalidParameter.must_be("fit_intercept", "True or False", fit_intercept)
     checked = check_matrix(X)
     labels = check_labels(y, checked.shape[0])
     classes = np.unique(labels)

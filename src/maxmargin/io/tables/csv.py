@@ -79,12 +79,12 @@ class LineRefusal:
     layout: Layout
     starts: NDArray[np.int64]
 
-    def __call__(self, message: str, row: int, place: int) -> FileFormatError:
+    def __call__(self, message: str, row: int, place: int, **fields: Any) -> FileFormatError:
         start = int(self.starts[row])
         line, column = _core.csv_field_position(self.content, start, self.layout.separator, place)
         header = self.layout.header
         name = f'"{header.name(place)}" (field {place + 1})' if header.names else f"field {place + 1}"
-        return FileFormatError(f"{name}: {message}", self.path, line, column)
+        return FileFormatError(f"{name}: {message}", self.path, line, column, **fields)
 
 
 def read_csv(content: bytes, path: Path, settings: ReadSettings) -> Data:

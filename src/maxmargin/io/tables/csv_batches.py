@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -181,14 +182,14 @@ class PieceRefusal(LineRefusal):
 
     n_lines: int = 0
 
-    def __call__(self, message: str, row: int, place: int) -> FileFormatError:
-        return moved(super().__call__(message, row, place), self.n_lines)
+    def __call__(self, message: str, row: int, place: int, **fields: Any) -> FileFormatError:
+        return moved(super().__call__(message, row, place, **fields), self.n_lines)
 
 
 def moved(error: FileFormatError, n_lines: int) -> FileFormatError:
     """Return an error about a piece as one about the file."""
     line = None if error.line is None else error.line + n_lines
-    return FileFormatError(error.message, error.path, line, error.column)
+    return error.moved_to(error.path, line)
 
 
 def head_of(opened: OpenSource) -> bytes:

@@ -202,7 +202,7 @@ def _check_count(mistakes: Any) -> int | None:
         return None
     if isinstance(mistakes, int | np.integer) and not isinstance(mistakes, bool) and mistakes >= 0:
         return int(mistakes)
-    raise InvalidParameter(f"mistakes must be a whole number from 0 on, or None; got mistakes={mistakes!r}")
+    raise InvalidParameter.must_be("mistakes", "a whole number from 0 on", mistakes, or_none=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -149,9 +149,7 @@ def guarantees(
     elif left_out is False:
         found.leave("leave-one-out error", "left_out=False")
     elif not isinstance(left_out, LeaveOneOut):
-        raise InvalidParameter(
-            f"left_out must be True, False or a result of leave_one_out; got left_out={left_out!r}"
-        )
+        raise InvalidParameter.must_be("left_out", "True, False or a result of leave_one_out", left_out)
     _count_left_out(examined, left_out, about, found)
     _compress(examined, about, found, n_jobs, deadline)
     _bound_mistakes(examined, about, found, deadline)
@@ -212,7 +210,7 @@ def _guessing(examined: Examined) -> float:
 def _check_confidence(confidence: Any) -> float:
     if isinstance(confidence, Real) and 0.0 < float(confidence) < 1.0:
         return float(confidence)
-    raise InvalidParameter(f"confidence must be a number between 0 and 1; got confidence={confidence!r}")
+    raise InvalidParameter.must_be("confidence", "a number between 0 and 1", confidence)
 
 
 def _check_selected(selected_from: Any, model: Any) -> int:

@@ -78,11 +78,9 @@ def leave_one_out(
     (2, [False, False, True, True, False])
     """
     if agreements not in ("estimated", "exact", None):
-        raise InvalidParameter(
-            f"agreements must be 'estimated', 'exact' or None; got agreements={agreements!r}"
-        )
+        raise InvalidParameter.must_be("agreements", "'estimated', 'exact'", agreements, or_none=True)
     if watch is not None and not callable(watch):
-        raise InvalidParameter(f"watch must be a function of the progress, or None; got watch={watch!r}")
+        raise InvalidParameter.must_be("watch", "a function of the progress", watch, or_none=True)
     seconds = check_positive("max_time", max_time, or_none=True)
     named = named_problem(estimator_or_model, X, y, sample_weight, n_jobs, asking="leave_one_out")
     ticker = Ticker(named.settings.limits.tol) if verbose else None
