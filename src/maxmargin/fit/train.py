@@ -58,7 +58,7 @@ def train(X: Any, y: Any = None, **settings: Any) -> LinearModel:
     -------
     LinearModel
         With no rows or one class, what the problem still determines: θ = 0 and the interval of the
-        offset (S37).
+        offset.
 
     Examples
     --------
@@ -235,7 +235,7 @@ def _fit_in_memory(
 
 
 # ------------------------------------------------------------------------------------------------
-# No rows, or one class and a free offset: what the problem still determines (S37).
+# No rows, or one class and a free offset: what the problem still determines.
 
 
 def is_undetermined(targets: Targets, offset: Offset) -> bool:

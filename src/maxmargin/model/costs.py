@@ -211,10 +211,10 @@ BETWEEN = f"between {LEAST:g} and {MOST:g}"
 
 # name: (what the form minimises, C for value v and total weight n)
 FORMS = {
-    "sum": "½‖θ‖² + C Σ loss (A17, D1–D3, D25)",
-    "mean": "λ/2 ‖θ‖² + mean loss (A9; the lecture's own)",
-    "mean_full": "λ ‖θ‖² + mean loss (A7 and the slides' λ‖w‖²: no ½)",
-    "sum_lambda": "λ/2 ‖θ‖² + Σ loss (D26)",
+    "sum": "½‖θ‖² + C Σ loss",
+    "mean": "λ/2 ‖θ‖² + mean loss",
+    "mean_full": "λ ‖θ‖² + mean loss (no ½)",
+    "sum_lambda": "λ/2 ‖θ‖² + Σ loss",
     "scikit-learn": "LinearSVC, SVC, LogisticRegression: C as here",
     "liblinear": "LIBLINEAR -c, LIBSVM -c: C as here",
     "sgd_alpha": "SGDClassifier alpha: λ of the mean form",

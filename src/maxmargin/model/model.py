@@ -315,7 +315,7 @@ class LinearModel:
         return np.asarray(result[:, 0] if result.shape[1] == 1 else result)
 
     def margins(self, X: Any, y: Any) -> NDArray[np.float64]:
-        """Return the geometric margins: agreements divided by ‖θ‖ (A3)."""
+        """Return the geometric margins: agreements divided by ‖θ‖."""
         if not self.coef.any(axis=1).all():
             raise InvalidInput("θ = 0 has no boundary, so no geometric margins.")
         agreement = self.agreements(X, y)

@@ -1,4 +1,4 @@
-"""The fewest errors: the smallest Σ c over rows with agreement ≤ 0 (S28), which is NP-hard in general.
+"""The fewest errors: the smallest Σ c over rows with agreement ≤ 0, which is NP-hard in general.
 
 Up to two columns and an offset it is exact by a sweep (zero_one_sweep.py); beyond, subsystems that no
 hyperplane satisfies are covered (zero_one_cover.py) until the bound meets the best hyperplane or a limit ends
