@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 # name: module that defines it
 _PUBLIC = {
     "Armijo": "maxmargin.solvers.step_rules",
-    "C_from": "maxmargin.model.costs",
+    "C_from": "maxmargin.core.objective",
     "CacheWarning": "maxmargin.errors",
     "Calibration": "maxmargin.model.calibration",
     "CalibrationWarning": "maxmargin.errors",

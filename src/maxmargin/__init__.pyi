@@ -1,5 +1,6 @@
 from maxmargin import losses as losses
 from maxmargin.core.certificate.record import Certificate as Certificate
+from maxmargin.core.objective import C_from as C_from
 from maxmargin.data import Data as Data
 from maxmargin.displays.coefficients import CoefficientsDisplay as CoefficientsDisplay
 from maxmargin.displays.convergence import ConvergenceDisplay as ConvergenceDisplay
@@ -56,7 +57,6 @@ from maxmargin.losses.risk import empirical_risk as empirical_risk
 from maxmargin.model.calibration import Calibration as Calibration
 from maxmargin.model.certify import certify as certify
 from maxmargin.model.compare import compare as compare
-from maxmargin.model.costs import C_from as C_from
 from maxmargin.model.files import load_model as load_model
 from maxmargin.model.files import save_model as save_model
 from maxmargin.model.model import LinearModel as LinearModel

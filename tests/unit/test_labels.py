@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import maxmargin.model.costs as module
+from maxmargin.core.objective import Objective
 from maxmargin.data import label_text
 from maxmargin.errors import InvalidInput
 from maxmargin.model.costs import make_targets
@@ -12,8 +13,7 @@ N = 30_000  # more than are simply sorted
 
 
 def targets_of(labels, weights=None, **settings):
-    settings = {"C": 2.0, "lam": None, "class_weight": None, "loss": "hinge"} | settings
-    return make_targets(np.asarray(labels), weights, **settings)
+    return make_targets(np.asarray(labels), weights, Objective("hinge", **({"C": 2.0} | settings)))
 
 
 def draws(n_classes):

@@ -60,7 +60,8 @@ def test_a_pipeline_is_seen_through():
 
 
 def test_other_libraries_and_online_learners_are_read():
-    assert named_problem(LinearSVC(C=0.2, loss="hinge").fit(X, Y), X, Y).settings.offset.kind == "penalized"
+    named = named_problem(LinearSVC(C=0.2, loss="hinge").fit(X, Y), X, Y)
+    assert named.settings.objective.offset.kind == "penalized"
     assert named_problem(Pegasos(lam=0.5), X, Y).problems[0].cost[0] == pytest.approx(1 / (0.5 * 40))
 
 

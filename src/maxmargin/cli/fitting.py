@@ -169,7 +169,7 @@ def check_effort(arguments: argparse.Namespace) -> None:
 
 def check_strength(C: float | None, lam: float | None, loss: str) -> None:
     """Refuse a C that is none, before a large file is read."""
-    from maxmargin.model.costs import resolve_C
+    from maxmargin.core.objective import resolve_C
 
     resolve_C(C, lam, 1.0, loss)
 

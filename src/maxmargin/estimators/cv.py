@@ -284,7 +284,7 @@ class ConvexEstimatorCV(LossEstimator):
         return router
 
     def _judge(self, scoring: Any, task: ValidationTask, X: Any, y: Any, metadata: dict[str, Any]) -> Judge:
-        classes, loss = task.targets.classes, task.settings.loss
+        classes, loss = task.targets.classes, task.settings.objective.loss
         if callable(scoring):
             return judge_by_callable(scoring, self._with_one_cost, classes, X, y, metadata, loss)
         has_probabilities = loss == "logistic" or self.calibrate is not None

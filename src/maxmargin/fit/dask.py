@@ -31,7 +31,6 @@ __all__ = ["fit_on_dask"]
 def fit_on_dask(
     source: DaskBlocks | ParquetData,
     settings: Settings,
-    costs: dict[str, Any],
     *,
     client: Any = None,
     start: LinearModel | None = None,
@@ -44,8 +43,6 @@ def fit_on_dask(
     ----------
     source : DaskBlocks or ParquetData
     settings : Settings
-    costs : dict
-        C, lam and class_weight, as the user gave them.
     client : distributed.Client, optional
         By default the one that is current here.
     start : LinearModel, optional
@@ -70,9 +67,7 @@ def fit_on_dask(
             setting=Setting("max_time", max_time, f"{max_time:g}"),
         ) from None
     try:
-        model = _fitted(
-            rows, _with_time_left(settings, deadline), costs, None if start is None else start.memories
-        )
+        model = _fitted(rows, _with_time_left(settings, deadline), None if start is None else start.memories)
     except RowsLost as error:
         if error.model is None:
             raise
@@ -92,7 +87,7 @@ def _with_time_left(settings: Settings, deadline: float | None) -> Settings:
 
 
 def _refuse_to_continue(start: LinearModel | None, settings: Settings) -> None:
-    if start is not None and settings.loss == "hinge":
+    if start is not None and settings.objective.loss == "hinge":
         raise InvalidParameter(
             "with the hinge loss a fit on a Dask cluster cannot continue an earlier one: the dual numbers "
             "that it would need went with the workers. Leave out warm_start (start), or take "
@@ -100,15 +95,13 @@ def _refuse_to_continue(start: LinearModel | None, settings: Settings) -> None:
         )
 
 
-def _fitted(
-    rows: DaskRows, settings: Settings, costs: dict[str, Any], memories: list[Any] | None
-) -> LinearModel:
+def _fitted(rows: DaskRows, settings: Settings, memories: list[Any] | None) -> LinearModel:
     if rows.n_rows == 0:
         raise InvalidInput("there is no row to learn from: all blocks are empty")
     if len(rows.classes) < 2:
         raise InvalidInput(f"y holds one class, {rows.classes[0]!s}; a classifier needs two")
     rows.norms()  # finds values that are not finite before anything else is done
-    targets = stored_targets(rows, rows.classes, loss=settings.loss, **costs)
+    targets = stored_targets(rows, rows.classes, settings.objective)
     try:
         # One class after the other: each pass has all workers.
         solutions = solve_all(rows, targets, replace(settings, threads=1), memories)
@@ -136,7 +129,7 @@ def _if_it_should_be_over(found: list[Solution], error: RowsLost) -> list[Soluti
 
 def _nothing_done(targets: StoredTargets, settings: Settings, rows: DaskRows) -> Solution:
     """Return the solution of a class of which nothing is certified: θ = 0, whose objective needs no rows."""
-    objective = targets.total_cost * float(LOSSES[settings.loss].value(0.0))
+    objective = targets.total_cost * float(LOSSES[settings.objective.loss].value(0.0))
     return Solution(
         coef=np.zeros(rows.n_columns),
         intercept=0.0,

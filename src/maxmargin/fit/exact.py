@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin._core import Stopped, StopToken
+from maxmargin.core.objective import Objective
 from maxmargin.core.solution import Status
 from maxmargin.deadline import Deadline
 from maxmargin.errors import InvalidInput, NoFiniteOptimum, NotSeparable
@@ -65,7 +66,7 @@ def learn_exactly(
     weights = check_weights(sample_weight, checked.shape[0])
     offset = offset_from(fit_intercept, False, 1.0)
     # The strength of a regulariser is no part of the costs here: C = 1 leaves the weights as they are.
-    targets = make_targets(labels, weights, C=1.0, lam=None, class_weight=class_weight, loss="hinge")
+    targets = make_targets(labels, weights, Objective("hinge", offset, class_weight=class_weight))
     if len(targets.classes) < 2:
         raise InvalidInput(f"y holds only one class, {targets.classes[0]!s}; a classifier needs two.")
     rows = MemoryRows(checked, threads=resolve_jobs(None))

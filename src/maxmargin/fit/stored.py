@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan, Solution, Status
 from maxmargin.errors import (
     InvalidInput,
@@ -61,7 +60,6 @@ def fit_stored(
     store: RowStore,
     settings: Settings,
     *,
-    costs: dict[str, Any],
     memories: list[Any] | None = None,
     memory: MemoryPlan | None = None,
 ) -> LinearModel:
@@ -71,8 +69,6 @@ def fit_stored(
     ----------
     store : RowStore
     settings : Settings
-    costs : dict
-        C, lam and class_weight, as the user gave them.
     memories : list, optional
         Of an earlier fit in this process.
     memory : MemoryPlan, optional
@@ -92,7 +88,7 @@ def fit_stored(
     fit = _fit_by_descent if by_descent else _fit_by_passes
     announce = settings.announce
     told = replace(settings, announce=announce and (lambda plan: announce(_from_disk(plan, why))))
-    model = fit(store, told, costs, memories, condensed)
+    model = fit(store, told, memories, condensed)
     settle(model.memories)
     names = store.feature_names
     return replace(
@@ -128,23 +124,18 @@ def _may_descend(store: RowStore, solver: str) -> bool:
 def _fit_by_passes(
     store: RowStore,
     settings: Settings,
-    costs: dict[str, Any],
     memories: list[Any] | None,
     condensed: int | None,
 ) -> LinearModel:
     """Fit with everything on disk, and a journal of the passes."""
-    journal = (
-        None
-        if memories
-        else open_journal(_folder_of(store, settings, costs), (store.n_rows, store.n_columns))
-    )
+    journal = None if memories else open_journal(_folder_of(store, settings), (store.n_rows, store.n_columns))
 
     def fit(settings: Settings) -> LinearModel:
         rows = DiskRows(store, threads=settings.threads, condensed_bytes=condensed, journal=journal)
-        targets, solutions = _solved(rows, store, settings, costs, memories)
+        targets, solutions = _solved(rows, store, settings, memories)
         if journal is not None and journal.is_resumed:
             rows = DiskRows(store, threads=settings.threads, condensed_bytes=condensed)
-            targets, solutions = _confirmed(rows, store, settings, costs, solutions)
+            targets, solutions = _confirmed(rows, store, settings, solutions)
         return model_of(solutions, targets, settings, rows)
 
     try:
@@ -203,7 +194,7 @@ def _say_afresh(folder: Path, why: str | Exception) -> None:
 
 
 def _confirmed(
-    rows: DiskRows, store: RowStore, settings: Settings, costs: dict[str, Any], solutions: list[Solution]
+    rows: DiskRows, store: RowStore, settings: Settings, solutions: list[Solution]
 ) -> tuple[StoredTargets, list[Solution]]:
     """Return what a resumed fit found with certificates that owe nothing to its journal.
 
@@ -211,13 +202,12 @@ def _confirmed(
     the points are not as good as was written down, the journal does not belong to these rows.
     """
     rows.norms()
-    targets = stored_targets(rows, store.classes, loss=settings.loss, **costs)
+    targets = stored_targets(rows, store.classes, settings.objective)
     if len(targets.positives) != len(solutions):
         raise DamagedFile("its journal is of other rows")
     found = []
     for positive, solution in zip(targets.positives, solutions, strict=True):
-        sign = targets.sign(positive)
-        problem = Problem(rows, sign, targets.cost, settings.loss, settings.offset, targets.ridge)
+        problem = targets.problem(rows, positive, settings.objective)
         again = certified_again(problem, solution, settings.limits.tol)
         claimed, proved = solution.certificate, again.certificate
         is_as_good = abs(proved.objective - claimed.objective) <= _ROUNDING * claimed.objective
@@ -233,7 +223,6 @@ def _confirmed(
 def _fit_by_descent(
     store: RowStore,
     settings: Settings,
-    costs: dict[str, Any],
     memories: list[Any] | None,
     condensed: int | None,
 ) -> LinearModel:
@@ -241,11 +230,11 @@ def _fit_by_descent(
 
     What was saved stays where the time was up, so that the same fit goes on from there another time.
     """
-    saved = Checkpoints(_folder_of(store, settings, costs), (store.n_rows, store.n_columns))
+    saved = Checkpoints(_folder_of(store, settings), (store.n_rows, store.n_columns))
     n_problems = 1 if len(store.classes) == 2 else len(store.classes)
     rows = MappedRows(store, threads=settings.threads, condensed_bytes=condensed)
     settings = replace(settings, checkpoint=saved.save)
-    targets, solutions = _solved(rows, store, settings, costs, memories or saved.memories(n_problems))
+    targets, solutions = _solved(rows, store, settings, memories or saved.memories(n_problems))
     model = model_of(solutions, targets, settings, rows)
     if not {Status.MAX_TIME, Status.INTERRUPTED} & set(model.statuses):
         saved.remove()
@@ -253,10 +242,10 @@ def _fit_by_descent(
 
 
 def _solved(
-    rows: MappedRows, store: RowStore, settings: Settings, costs: dict[str, Any], memories: list[Any] | None
+    rows: MappedRows, store: RowStore, settings: Settings, memories: list[Any] | None
 ) -> tuple[StoredTargets, list[Solution]]:
     rows.norms()  # finds values that are not finite before anything else is done
-    targets = stored_targets(rows, store.classes, loss=settings.loss, **costs)
+    targets = stored_targets(rows, store.classes, settings.objective)
     return targets, solve_all(rows, targets, replace(settings, threads=1), memories)
 
 
@@ -273,16 +262,17 @@ def refuse_calibration(calibrate: str | None) -> None:
         )
 
 
-def _folder_of(store: RowStore, settings: Settings, costs: dict[str, Any]) -> Path:
+def _folder_of(store: RowStore, settings: Settings) -> Path:
     """Return where to keep what is known of a fit, which another fit would not take for its own."""
+    objective = settings.objective
     said = (
-        settings.loss,
-        settings.offset,
+        objective.loss,
+        objective.offset,
         settings.limits.tol,
         settings.limits.max_iter,
         settings.solver,
         settings.seed,
-        sorted(costs.items()),
+        [("C", objective.C), ("class_weight", objective.class_weight), ("lam", objective.lam)],
         sorted((name, file["crc32"]) for name, file in store.files.items()),
     )
     return store.folder / "fits" / hashlib.sha256(repr(said).encode()).hexdigest()[:16]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.core.certificate.record import Certificate
+from maxmargin.core.objective import Objective
 from maxmargin.core.offset import Offset
 from maxmargin.core.solution import History, Plan, Progress, Status
 from maxmargin.deadline import Deadline
@@ -155,8 +156,7 @@ def fit_linear(
         check_choice("calibrate", calibrate, CALIBRATIONS)
     ticker = Ticker(limits.tol) if verbose else None
     settings = Settings(
-        loss,
-        offset,
+        Objective(loss, offset, C=C, lam=lam, class_weight=class_weight),
         limits,
         solver,
         resolve_jobs(n_jobs),
@@ -176,7 +176,6 @@ def fit_linear(
             parameter="memory",
             value=memory,
         )
-    costs = {"C": C, "lam": lam, "class_weight": class_weight}
     memories = None if start is None else start.memories
     try:
         if not isinstance(source, Given):
@@ -188,11 +187,11 @@ def fit_linear(
                 plan = None
                 if limit is not None:
                     plan = memory_plan(source, limit, solver=solver, threads=settings.threads)
-                return fit_stored(source, settings, costs=costs, memories=memories, memory=plan)
+                return fit_stored(source, settings, memories=memories, memory=plan)
             from maxmargin.fit.dask import fit_on_dask
 
-            return fit_on_dask(source, settings, costs, client=client, start=start)
-        model = _fit_in_memory(source, settings, costs, memories, calibrate)
+            return fit_on_dask(source, settings, client=client, start=start)
+        model = _fit_in_memory(source, settings, memories, calibrate)
     finally:
         if ticker is not None:
             ticker.close()
@@ -202,7 +201,6 @@ def fit_linear(
 def _fit_in_memory(
     source: Given,
     settings: Settings,
-    costs: dict[str, Any],
     memories: list[Any] | None,
     calibrate: str | None,
 ) -> LinearModel:
@@ -210,14 +208,14 @@ def _fit_in_memory(
     checked = check_matrix(source.X, allow_no_rows=True)
     labels = check_labels(source.y, checked.shape[0])
     weights = check_weights(source.sample_weight, checked.shape[0])
-    targets = make_targets(labels, weights, loss=settings.loss, **costs)
+    targets = make_targets(labels, weights, settings.objective)
     check_weights_fit(checked.shape[1], len(targets.classes))
     # Several classes are fitted side by side; two share the threads within each pass.
     rows = MemoryRows(checked, threads=1 if len(targets.classes) > 2 else settings.threads)
     rows.norms()  # finds values that are not finite before anything else is done
     limits = settings.limits
-    if is_undetermined(targets, settings.offset):
-        return undetermined_model(targets, checked.shape[1], settings.loss, limits.tol)
+    if is_undetermined(targets, settings.objective.offset):
+        return undetermined_model(targets, checked.shape[1], settings.objective.loss, limits.tol)
     solutions = solve_all(rows, targets, settings, memories)
     model = with_counts(
         model_of(solutions, targets, settings, rows, deadline.token()),

@@ -11,6 +11,7 @@ import numpy as np
 
 from maxmargin.core.certificate.duality import examine
 from maxmargin.core.certificate.record import PROOFS, Certificate
+from maxmargin.core.objective import Objective, both_given
 from maxmargin.core.offset import offset_of
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Solution, Status
@@ -19,7 +20,7 @@ from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, NoFini
 from maxmargin.io.liblinear import LiblinearModel
 from maxmargin.labels import classes_of
 from maxmargin.losses.table import DUAL_LOSSES, LOSSES, find_loss
-from maxmargin.model.costs import Targets, both_given, check_class_weight
+from maxmargin.model.costs import Targets, check_class_weight
 from maxmargin.model.files import model_from, rows_from
 from maxmargin.model.foreign import (
     HOW_TO_GIVE_COEFFICIENTS,
@@ -154,12 +155,12 @@ def certify(
     limits = limits_from(tol, None if max_time is None else _NO_LIMIT, max_time)
     rows = MemoryRows(checked, threads=resolve_jobs(n_jobs))
     rows.norms()  # finds values that are not finite before anything else is done
-    loss = check_choice("loss", claim.loss, DUAL_LOSSES)
+    check_choice("loss", claim.objective.loss, DUAL_LOSSES)
     if isinstance(class_weight, Mapping):
         check_class_weight(class_weight, classes_of(labels))
-    targets = targets_of(claim, labels, weights, loss, asking="certify")
+    targets = targets_of(claim, labels, weights, asking="certify")
     points = _points(claim, targets, checked.shape[1])
-    about = _in_words(claim, weights is not None)
+    about = _in_words(claim.objective, weights is not None)
     deadline = Deadline(limits.max_time)
     found: list[Assessment] = []
     for problem, label, (w, b) in zip(
@@ -195,8 +196,9 @@ def _claim(given: Any, X: Any, named: _Named, sample_weight: Any) -> tuple[Claim
         named.refuse_all(model, but=("class_weight",) if is_untold else ())
         refuse_other_losses(model.loss, model.certificate)
         offset = offset_of(model.offset, model.intercept_scaling)
-        settings = (model.loss, "C", model.C, offset, model.class_weight or named.class_weight)
-        return Claim(model.coef, model.intercept, model.classes, *settings), X
+        class_weight = model.class_weight or named.class_weight
+        objective = Objective(model.loss, offset, C=model.C, class_weight=class_weight)
+        return Claim(model.coef, model.intercept, model.classes, objective), X
     if isinstance(model, LinearModel):
         alone = replace(named, intercept=model.intercept)
         return replace(_claim_of_coefficients(model.coef, alone), classes=model.classes), X
@@ -228,8 +230,8 @@ def _claim_of_coefficients(coef: Any, named: _Named) -> Claim:
     if named.C is not None and named.lam is not None:
         raise both_given(named.C, named.lam)
     offset = offset_from(named.fit_intercept, named.penalize_intercept, named.intercept_scaling)
-    strength, value = ("C", named.C) if named.lam is None else ("lam", named.lam)
-    return Claim(coef, named.intercept, None, named.loss, strength, value, offset, named.class_weight)
+    objective = Objective(named.loss, offset, C=named.C, lam=named.lam, class_weight=named.class_weight)
+    return Claim(coef, named.intercept, None, objective)
 
 
 def _check_names(model: Any, X: Any) -> None:
@@ -243,13 +245,10 @@ def _check_names(model: Any, X: Any) -> None:
     )
 
 
-def _in_words(claim: Claim, is_weighted: bool) -> str:
-    strength = f"{claim.strength} = {claim.value:g}"
-    if math.isinf(claim.value) or claim.value == 0:
-        strength = "unregularised"
-    parts = [claim.loss.replace("_", " "), strength, str(claim.offset)]
-    if claim.class_weight is not None:
-        parts.append("balanced classes" if isinstance(claim.class_weight, str) else "class weights")
+def _in_words(objective: Objective, is_weighted: bool) -> str:
+    parts = [objective.loss.replace("_", " "), objective.strength, str(objective.offset)]
+    if objective.class_weight is not None:
+        parts.append("balanced classes" if isinstance(objective.class_weight, str) else "class weights")
     if is_weighted:
         parts.append("sample weights")
     return ", ".join(parts)
@@ -272,7 +271,7 @@ def _points(claim: Claim, targets: Targets, n_columns: int) -> list[tuple[Array,
     if intercept.shape[0] not in (1, wanted):
         raise InvalidInput(f"intercept must hold {wanted} number(s); got {intercept.shape[0]}.")
     intercept = np.broadcast_to(intercept, wanted)
-    if claim.offset.is_absent and intercept.any():
+    if claim.objective.offset.is_absent and intercept.any():
         raise InvalidParameter(
             f"fit_intercept=False is a problem without offset, but intercept={intercept[intercept != 0][0]:g}"
         )

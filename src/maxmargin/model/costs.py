@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,22 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.errors import UNREGULARISED, InvalidInput, InvalidParameter, Setting
+from maxmargin.core.objective import BETWEEN, LEAST, MOST, Objective
+from maxmargin.core.problem import Problem
+from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.labels import classes_of, codes_of
-from maxmargin.validation import check_choice, check_positive
+from maxmargin.rows.base import Rows, RowVector
 
 __all__ = [
-    "C_from",
     "ClassesAndCosts",
     "Targets",
-    "both_given",
     "check_class_weight",
     "check_largest",
-    "check_range",
     "class_weights",
     "class_weights_of",
     "make_targets",
-    "resolve_C",
     "stated_class_weight",
 ]
 
@@ -35,6 +32,7 @@ class ClassesAndCosts:
     """What the labels and C say about the problems to solve, wherever the rows are."""
 
     classes: NDArray[Any]
+    cost: RowVector
     C: float
     is_weighted: bool  # whether some row counts other than once, by itself
 
@@ -47,6 +45,15 @@ class ClassesAndCosts:
     def positives(self) -> list[int]:
         """Which classes get a problem of their own: the second of two, else each."""
         return [1] if len(self.classes) == 2 else list(range(len(self.classes)))
+
+    def sign(self, positive: int) -> RowVector:
+        """Return +1 for the rows of one class and −1 for the rest."""
+        raise NotImplementedError
+
+    def problem(self, rows: Rows, positive: int, objective: Objective) -> Problem:
+        """Return the problem of one class against the rest."""
+        loss, offset = objective.loss, objective.offset
+        return Problem(rows, self.sign(positive), self.cost, loss, offset, self.ridge)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,16 +79,9 @@ class Targets(ClassesAndCosts):
         return sign
 
 
-def make_targets(
-    labels: NDArray[Any],
-    weights: NDArray[np.float64] | None,
-    *,
-    C: Any,
-    lam: Any,
-    class_weight: Any,
-    loss: str,
-) -> Targets:
+def make_targets(labels: NDArray[Any], weights: NDArray[np.float64] | None, objective: Objective) -> Targets:
     """Find the classes and every row's cost."""
+    class_weight = objective.class_weight
     n_rows = labels.shape[0]
     if isinstance(class_weight, Mapping):
         check_class_weight(class_weight, classes_of(labels))
@@ -89,7 +89,7 @@ def make_targets(
     total = float(n_rows) if weights is None else float(weights.sum())
     if weights is not None and n_rows > 0 and total == 0:
         raise InvalidInput("all sample weights are zero: there is no row to learn from.")
-    value = resolve_C(C, lam, total if total > 0 else 1.0, loss)
+    value = objective.cost(total if total > 0 else 1.0, n_rows)
     if len(classes) == 0:
         return Targets(classes, np.zeros(0, dtype=np.intp), np.zeros(0), value)
     codes = codes_of(labels, classes)
@@ -195,119 +195,3 @@ def stated_class_weight(
     if class_weight is None or isinstance(class_weight, str):
         return class_weight
     return dict(zip(classes.tolist(), per_class.tolist(), strict=True))
-
-
-# ------------------------------------------------------------------------------------------------
-# C and λ: one problem, many ways to write it.
-#
-# The problem is ½‖θ‖² + C Σ loss. Every other form is that one multiplied by a constant or with another
-# name for it; `C_from` converts, and the table in its docstring is executed as a test. C = inf or λ = 0
-# leaves Σ loss alone, without a regulariser: maximum likelihood for the logistic loss, and for the hinge
-# the smallest total loss, which on separable data is the hard margin.
-
-# Of C, and of C times a row's weights: within, squares of their products with a column do not overflow.
-LEAST, MOST = 1e-100, 1e100
-BETWEEN = f"between {LEAST:g} and {MOST:g}"
-
-# name: (what the form minimises, C for value v and total weight n)
-FORMS = {
-    "sum": "½‖θ‖² + C Σ loss",
-    "mean": "λ/2 ‖θ‖² + mean loss",
-    "mean_full": "λ ‖θ‖² + mean loss (no ½)",
-    "sum_lambda": "λ/2 ‖θ‖² + Σ loss",
-    "scikit-learn": "LinearSVC, SVC, LogisticRegression: C as here",
-    "liblinear": "LIBLINEAR -c, LIBSVM -c: C as here",
-    "sgd_alpha": "SGDClassifier alpha: λ of the mean form",
-    "glmnet": "glmnet lambda (alpha = 0): λ of the mean form",
-    "spark": "Spark regParam (elasticNetParam = 0, standardization = false): λ of the mean form",
-}
-
-_PER_MEAN = ("mean", "sgd_alpha", "glmnet", "spark")
-
-
-def C_from(value: float, form: str, n: float = 1.0) -> float:  # noqa: N802 - C is the letter's name
-    """Convert the regularisation of another form or library to C.
-
-    Parameters
-    ----------
-    value : float
-        λ, alpha, regParam or C there.
-    form : str
-        A key of `FORMS`.
-    n : float
-        Number of rows, or the sum of the sample weights; the mean forms need it.
-
-    Examples
-    --------
-    One model of 200 rows with C = 0.5, written in every form:
-
-    >>> [C_from(v, form, 200) for form, v in [
-    ...     ("sum", 0.5), ("mean", 0.01), ("mean_full", 0.005), ("sum_lambda", 2.0),
-    ...     ("scikit-learn", 0.5), ("liblinear", 0.5), ("sgd_alpha", 0.01), ("glmnet", 0.01),
-    ...     ("spark", 0.01)]]
-    [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]
-    """
-    form = check_choice("form", form, tuple(FORMS))
-    value = float(check_positive("value", value))
-    n = float(check_positive("n", n))
-    if form in _PER_MEAN:
-        return 1.0 / (value * n)
-    if form == "mean_full":
-        return 1.0 / (2.0 * value * n)
-    return 1.0 / value if form == "sum_lambda" else value
-
-
-def resolve_C(C: Any, lam: Any, total_weight: float, loss: str) -> float:  # noqa: N802
-    """Return C from whichever of C and lam is given; inf if there is to be no regulariser."""
-    if lam is not None:
-        if C is not None:
-            raise both_given(C, lam)
-        if _is_number(lam) and lam == 0:
-            return _unregularised(UNREGULARISED["lam"], loss)
-        divisor = float(check_positive("lam", lam)) * total_weight
-        value = math.inf if divisor == 0 else 1.0 / divisor
-        return check_range("lam", value, given=lam, rule="such that C = 1/(lam · n) is")
-    if C is None:
-        return 1.0
-    if _is_number(C) and math.isinf(C) and C > 0:
-        return _unregularised(UNREGULARISED["C"], loss)
-    return check_range("C", float(check_positive("C", C)), given=C)
-
-
-def both_given(C: Any, lam: Any) -> InvalidParameter:
-    """Return the error of a cost that is given in both ways."""
-    return InvalidParameter(
-        "give {C} or {lam}, not both: C = 1/(lam · n) is one number; got {setting} and {lam_given}",
-        parameter="C",
-        value=C,
-        C=Setting("C"),
-        lam=Setting("lam"),
-        lam_given=Setting("lam", lam),
-    )
-
-
-def check_range(parameter: str, C: float, *, given: Any = None, rule: str = "") -> float:
-    """Return a C, or refuse one whose products would leave floating point, by the parameter that gave it."""
-    if LEAST <= C <= MOST:
-        return C
-    rule = f"{rule} {BETWEEN}".strip()
-    raise InvalidParameter.must_be(parameter, rule, C if given is None else given)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
-
-
-def _unregularised(given: Setting, loss: str) -> float:
-    """Return an infinite C for losses that have a certificate without a regulariser; refuse others."""
-    if loss in ("logistic", "hinge"):
-        return math.inf
-    raise InvalidParameter(
-        f"{{setting}} asks for the smallest mean {loss.replace('_', ' ')} loss without a regulariser; that "
-        "is solved for {hinge} (the hard margin on separable data) and {logistic} (maximum likelihood).",
-        parameter=given.name,
-        value=given.value,
-        remedy="Give a finite C > 0, or one of these.",
-        hinge=Setting("loss", "hinge"),
-        logistic=Setting("loss", "logistic"),
-    )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from maxmargin.core.objective import Objective
 from maxmargin.core.offset import FreeOffset, NoOffset, Offset, PenalizedOffset
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.losses.table import DUAL_LOSSES
@@ -45,31 +46,14 @@ class Claim:
     coef, intercept : as the model keeps them
     classes : array or None
         The model's classes in its own order; None if only the data know them.
-    loss : str
-    strength : str
-        What `value` is: "C" of the sum form, "lam" of the mean form, or "alpha", which is lam of a mean
-        over the number of rows, whatever their weights (SGDClassifier).
-    value : float
-        C = inf and lam = alpha = 0 are problems without a regulariser.
-    offset : Offset
-    class_weight : as `train` takes it
-    rest_weighs_one : bool
-        With several classes, whether a class's weight counts only where it is the positive one, as
-        LIBLINEAR and SGDClassifier have it; here and in SVC every row keeps its own class's weight.
-    balances_weights : bool
-        Whether class_weight="balanced" counts sample weights, or rows.
+    objective : Objective
+        What they are meant to minimise.
     """
 
     coef: Any
     intercept: Any
     classes: Any
-    loss: str
-    strength: str
-    value: Any
-    offset: Offset
-    class_weight: Any = None
-    rest_weighs_one: bool = False
-    balances_weights: bool = True
+    objective: Objective
 
 
 def is_model(candidate: Any) -> bool:
@@ -201,12 +185,13 @@ def _read_linear_svc(model: Any, params: Params) -> Claim:
         model.coef_,
         model.intercept_,
         model.classes_,
-        params["loss"],
-        "C",
-        params["C"],
-        _penalised(params),
-        params["class_weight"],
-        rest_weighs_one=True,
+        Objective(
+            params["loss"],
+            _penalised(params),
+            C=params["C"],
+            class_weight=params["class_weight"],
+            rest_weighs_one=True,
+        ),
     )
 
 
@@ -221,12 +206,7 @@ def _read_svc(model: Any, params: Params) -> Claim:
         model.coef_,
         model.intercept_,
         model.classes_,
-        "hinge",
-        "C",
-        params["C"],
-        FreeOffset(),
-        params["class_weight"],
-        balances_weights=False,
+        Objective("hinge", C=params["C"], class_weight=params["class_weight"], balances_weights=False),
     )
 
 
@@ -246,12 +226,13 @@ def _read_logistic_regression(model: Any, params: Params) -> Claim:
         model.coef_,
         model.intercept_,
         model.classes_,
-        "logistic",
-        "C",
-        math.inf if params.get("penalty", "deprecated") is None else params["C"],
-        _penalised(params) if by_liblinear else free,
-        params["class_weight"],
-        rest_weighs_one=by_liblinear,
+        Objective(
+            "logistic",
+            _penalised(params) if by_liblinear else free,
+            C=math.inf if params.get("penalty", "deprecated") is None else params["C"],
+            class_weight=params["class_weight"],
+            rest_weighs_one=by_liblinear,
+        ),
     )
 
 
@@ -285,13 +266,14 @@ def _read_sgd_classifier(model: Any, params: Params) -> Claim:
         model.coef_,
         model.intercept_,
         model.classes_,
-        _SGD_LOSSES[params["loss"]],
-        "alpha",
-        params["alpha"] if has_penalty else 0.0,
-        FreeOffset() if params["fit_intercept"] else NoOffset(),
-        params["class_weight"],
-        rest_weighs_one=True,
-        balances_weights=False,
+        Objective(
+            _SGD_LOSSES[params["loss"]],
+            FreeOffset() if params["fit_intercept"] else NoOffset(),
+            alpha=params["alpha"] if has_penalty else 0.0,
+            class_weight=params["class_weight"],
+            rest_weighs_one=True,
+            balances_weights=False,
+        ),
     )
 
 
@@ -306,11 +288,13 @@ def _read_ours(model: Any, params: Params) -> Claim:
         offset = FreeOffset()
     return Claim(
         *_fitted(model),
-        params.get("loss", "logistic"),
-        "lam" if by_lam else "C",
-        params["lam"] if by_lam else params["C"],
-        offset,
-        params["class_weight"],
+        Objective(
+            params.get("loss", "logistic"),
+            offset,
+            C=None if by_lam else params["C"],
+            lam=params["lam"],
+            class_weight=params["class_weight"],
+        ),
     )
 
 
@@ -321,21 +305,21 @@ def _fitted(model: Any) -> tuple[Any, Any, Any]:
 
 
 def _read_pegasos(model: Any, params: Params) -> Claim:
-    return _read_online(model, "hinge", "lam", params["lam"])
+    return _read_online(model, "hinge", lam=params["lam"])
 
 
 def _read_hinge_sgd(model: Any, params: Params) -> Claim:
-    return _read_online(model, "hinge", "C", math.inf)
+    return _read_online(model, "hinge", C=math.inf)
 
 
 def _read_logistic_sgd(model: Any, params: Params) -> Claim:
-    return _read_online(model, "logistic", "C", math.inf)
+    return _read_online(model, "logistic", C=math.inf)
 
 
-def _read_online(model: Any, loss: str, strength: str, value: float) -> Claim:
+def _read_online(model: Any, loss: str, **strength: Any) -> Claim:
     """Read an online learner of this package: what it approaches is fixed by its class."""
     offset = FreeOffset() if model.fit_intercept else NoOffset()
-    return Claim(*_fitted(model), loss, strength, value, offset)
+    return Claim(*_fitted(model), Objective(loss, offset, **strength))
 
 
 def _read_perceptron(model: Any, params: Params) -> Claim:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.core.objective import Objective
 from maxmargin.core.offset import FreeOffset, NoOffset, Offset, PenalizedOffset
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.io.liblinear import LARGEST_LABEL, LiblinearModel
@@ -182,9 +183,8 @@ def claim_of_liblinear(
     model = from_liblinear(found)
     offset = _offset_of(found, free_bias=free_bias)
     loss = LOSSES[found.solver_type]
-    return Claim(
-        model.coef, model.intercept, model.classes, loss, "C", C, offset, class_weight, rest_weighs_one=True
-    )
+    objective = Objective(loss, offset, C=C, class_weight=class_weight, rest_weighs_one=True)
+    return Claim(model.coef, model.intercept, model.classes, objective)
 
 
 def _offset_of(found: LiblinearModel, *, free_bias: bool) -> Offset:

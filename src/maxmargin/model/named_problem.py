@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.core.objective import Objective
 from maxmargin.core.offset import offset_of
 from maxmargin.core.problem import Problem
 from maxmargin.errors import InvalidInput
@@ -111,12 +112,11 @@ def named_problem(
     threads = resolve_jobs(n_jobs)
     rows = MemoryRows(checked, threads=threads)
     rows.norms()  # finds values that are not finite before anything else is done
-    loss = check_choice("loss", claim.loss, DUAL_LOSSES)
-    targets = targets_of(claim, labels, weights, loss, asking=asking)
+    check_choice("loss", claim.objective.loss, DUAL_LOSSES)
+    targets = targets_of(claim, labels, weights, asking=asking)
     chosen = model.get_params(deep=False) if hasattr(model, "get_params") else vars(model)
     settings = Settings(
-        loss=loss,
-        offset=claim.offset,
+        claim.objective,
         limits=Limits(check_positive("tol", chosen.get("tol", 1e-4))),
         solver=chosen.get("solver", "auto") if is_ours(model) else "auto",
         threads=threads,
@@ -140,21 +140,16 @@ def _read(given: Any, X: Any, asking: str) -> tuple[Claim, Any, Any]:
         )
     refuse_other_losses(model.loss, model.certificate)
     offset = offset_of(model.offset, model.intercept_scaling)
-    settings = (model.loss, "C", model.C, offset, model.class_weight)
-    return Claim(model.coef, model.intercept, model.classes, *settings), model, X
+    objective = Objective(model.loss, offset, C=model.C, class_weight=model.class_weight)
+    return Claim(model.coef, model.intercept, model.classes, objective), model, X
 
 
-def targets_of(
-    claim: Claim, labels: NDArray[Any], weights: Array | None, loss: str, *, asking: str
-) -> Targets:
+def targets_of(claim: Claim, labels: NDArray[Any], weights: Array | None, *, asking: str) -> Targets:
     """Return classes and costs before class weights, which may differ between the problems."""
-    value, is_C = claim.value, claim.strength == "C" or (claim.strength == "alpha" and claim.value != 0)
-    if claim.strength == "alpha" and value != 0:
-        value = 1.0 / (check_positive("alpha", value) * labels.shape[0])
-    strength = {"C" if is_C else "lam": value, "lam" if is_C else "C": None}
-    if claim.coef is None and isinstance(claim.class_weight, Mapping):
-        check_class_weight(claim.class_weight, classes_of(labels))
-    targets = make_targets(labels, weights, **strength, class_weight=None, loss=loss)
+    class_weight = claim.objective.class_weight
+    if claim.coef is None and isinstance(class_weight, Mapping):
+        check_class_weight(class_weight, classes_of(labels))
+    targets = make_targets(labels, weights, replace(claim.objective, class_weight=None))
     if len(targets.classes) < 2:
         raise InvalidInput(
             f"{asking} needs rows of two classes or more; y has {len(targets.classes)}"
@@ -182,13 +177,14 @@ def names_of(targets: Targets) -> list[str]:
 
 def problems_of(rows: MemoryRows, claim: Claim, targets: Targets, weights: Array | None) -> list[Problem]:
     """Return one problem per class against the rest, or one alone for two classes."""
-    counted = weights if claim.balances_weights else None
-    per_class = class_weights(claim.class_weight, targets.classes, targets.codes, counted)
+    objective = claim.objective
+    counted = weights if objective.balances_weights else None
+    per_class = class_weights(objective.class_weight, targets.classes, targets.codes, counted)
     several = len(targets.classes) > 2
     problems = []
     for positive in range(len(targets.classes)) if several else (1,):
         factor = per_class[targets.codes]
-        if several and claim.rest_weighs_one:
+        if several and objective.rest_weighs_one:
             factor = np.where(targets.codes == positive, factor, 1.0)
         with np.errstate(over="ignore"):
             # Multiplied in the order of `make_targets`, or the last digits would state another problem.
@@ -196,7 +192,7 @@ def problems_of(rows: MemoryRows, claim: Claim, targets: Targets, weights: Array
             if weights is not None:
                 cost *= weights
         check_largest(float(cost.max(initial=0.0)))
-        problems.append(Problem(rows, targets.sign(positive), cost, claim.loss, claim.offset, targets.ridge))
+        problems.append(replace(targets, cost=cost).problem(rows, positive, objective))
     return problems
 
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maxmargin._core import StopToken
-from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Solution, Status
 from maxmargin.deadline import Deadline
 from maxmargin.errors import NoFiniteOptimum, RowsLost
@@ -46,9 +45,7 @@ def solve_all(
     def solve(k: int) -> Solution:
         positive = positives[k]
         label = "" if len(positives) == 1 else f"class {targets.classes[positive]!s}"
-        problem = Problem(
-            rows, targets.sign(positive), targets.cost, settings.loss, settings.offset, targets.ridge
-        )
+        problem = targets.problem(rows, positive, settings.objective)
         solver, plan = choose(settings.solver, problem, settings.limits.tol)
         if label:
             plan = replace(plan, reason=f"{plan.reason}; one class against the rest, {len(positives)} times")

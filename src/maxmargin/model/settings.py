@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.core.objective import Objective
 from maxmargin.core.offset import FreeOffset, NoOffset, Offset, PenalizedOffset
 from maxmargin.core.solution import Plan, Progress
 from maxmargin.errors import InvalidParameter
@@ -21,8 +22,7 @@ __all__ = ["Settings", "limits_from", "offset_from", "seed_from"]
 class Settings:
     """Checked settings of one fit."""
 
-    loss: str
-    offset: Offset
+    objective: Objective
     limits: Limits
     solver: str = "auto"
     threads: int = 1

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from maxmargin._core import StopToken
-from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Solution, Status
 from maxmargin.deadline import Deadline
 from maxmargin.learners.exact.record import HingeMinimum
@@ -49,10 +48,10 @@ def model_of(
         coef=np.array([solution.coef for solution in solutions]),
         intercept=np.array([solution.intercept for solution in solutions]),
         classes=targets.classes,
-        loss=settings.loss,
+        loss=settings.objective.loss,
         C=targets.C,
-        offset=settings.offset.kind,
-        intercept_scaling=settings.offset.scale,
+        offset=settings.objective.offset.kind,
+        intercept_scaling=settings.objective.offset.scale,
         tol=settings.limits.tol,
         class_weight=targets.class_weight,
         is_weighted=targets.is_weighted,
@@ -72,7 +71,7 @@ def _support(
     solutions: list[Solution], targets: Targets | StoredTargets, settings: Settings
 ) -> Support | None:
     """Return the support vectors where duals can be zero and are in memory."""
-    if dual_form(settings.loss).has_barrier or not isinstance(targets, Targets):
+    if dual_form(settings.objective.loss).has_barrier or not isinstance(targets, Targets):
         return None
     return support_of(solutions, [targets.sign(positive) for positive in targets.positives], targets.cost)
 
@@ -85,13 +84,13 @@ def _minima(
     token: StopToken,
 ) -> list[HingeMinimum]:
     """Return what is known of the smallest hinge loss, where that was asked for and reached."""
-    is_asked = settings.loss == "hinge" and math.isinf(targets.C)
+    is_asked = settings.objective.loss == "hinge" and math.isinf(targets.C)
     if not is_asked or any(solution.status is not Status.SOLVED for solution in solutions):
         return []
     from maxmargin.learners.exact.hinge_minimum import describe_minimum
 
     found = []
     for positive, solution in zip(targets.positives, solutions, strict=True):
-        problem = Problem(rows, targets.sign(positive), targets.cost, "hinge", settings.offset, targets.ridge)
+        problem = targets.problem(rows, positive, settings.objective)
         found.append(describe_minimum(problem, solution, solution.memory["C"], token))
     return found

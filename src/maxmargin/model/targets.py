@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import Block, StopToken
+from maxmargin.core.objective import Objective
 from maxmargin.errors import InvalidInput
 from maxmargin.model.costs import (
     ClassesAndCosts,
     check_class_weight,
     check_largest,
     class_weights_of,
-    resolve_C,
     stated_class_weight,
 )
 from maxmargin.rows.base import JoinsNothing, Rows, RowVector
@@ -52,10 +52,9 @@ class StoredTargets(ClassesAndCosts):
         return sign
 
 
-def stored_targets(
-    rows: Any, classes: NDArray[Any], *, C: Any, lam: Any, class_weight: Any, loss: str
-) -> StoredTargets:
+def stored_targets(rows: Any, classes: NDArray[Any], objective: Objective) -> StoredTargets:
     """Find the classes that any weight is on, and every row's cost."""
+    class_weight = objective.class_weight
     beside = [rows.labels] if rows.weights is None else [rows.labels, rows.weights]
     totals, heaviest = rows.reduce(_Weigh(len(classes)), *beside)
     total = float(totals.sum())
@@ -68,7 +67,7 @@ def stored_targets(
         )
     if isinstance(class_weight, Mapping):
         check_class_weight(class_weight, classes)
-    value = resolve_C(C, lam, total, loss)
+    value = objective.cost(total, rows.n_rows)
     per_class = class_weights_of(class_weight, classes[places], totals[places])
     with np.errstate(over="ignore"):  # refused below, by name
         costs = np.zeros(len(classes))

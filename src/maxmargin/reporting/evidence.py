@@ -225,16 +225,18 @@ def _path(subject: Subject, seconds: float | None, effort: dict[str, Any]) -> Pa
     claim, C = named.claim, named.targets.C
     if not math.isfinite(C):
         raise InvalidInput("the model has no regulariser, so that there is no C to vary.")
-    if claim.class_weight is not None and (claim.rest_weighs_one or not claim.balances_weights):
+    objective = claim.objective
+    weighs_otherwise = objective.rest_weighs_one or not objective.balances_weights
+    if objective.class_weight is not None and weighs_otherwise:
         raise InvalidInput(f"{subject.kind} weighs classes in a way that a path over C does not follow.")
-    class_weight = claim.class_weight if subject.class_weight is None else subject.class_weight
+    class_weight = objective.class_weight if subject.class_weight is None else subject.class_weight
     return regularization_path(
         subject.examined.X,
         subject.examined.labels,
-        loss=claim.loss,
+        loss=claim.objective.loss,
         C_min=C / 10**DECADES,
         C_max=C * 10**DECADES,
-        **claim.offset.parameters,
+        **claim.objective.offset.parameters,
         class_weight=class_weight,
         sample_weight=subject.examined.weights,
         max_time=seconds,
@@ -318,9 +320,9 @@ def _left_out_at(
     claim, examined = named.claim, subject.examined
     problem = LinearClassifier(
         C=C,
-        loss=claim.loss,
-        **claim.offset.parameters,
-        class_weight=claim.class_weight,
+        loss=claim.objective.loss,
+        **claim.objective.offset.parameters,
+        class_weight=claim.objective.class_weight,
         tol=named.settings.limits.tol,
     )
     with warnings.catch_warnings():

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from maxmargin._core import Stopped, StopToken
-from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Solution, Status
 from maxmargin.deadline import Deadline
 from maxmargin.errors import CalibrationWarning, InvalidInput, NoFiniteOptimum, warn_caller
@@ -118,8 +117,7 @@ def _left_out(
     rows, targets, weights = data
 
     def of_class(k: int) -> LeftOutScores:
-        sign = targets.sign(targets.positives[k])
-        problem = Problem(rows, sign, targets.cost, settings.loss, settings.offset, targets.ridge)
+        problem = targets.problem(rows, targets.positives[k], settings.objective)
         return left_out_scores(problem, solutions[k], token, weights=weights)
 
     count = len(solutions)

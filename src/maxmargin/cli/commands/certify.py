@@ -113,12 +113,13 @@ def liblinear_claim(found: LiblinearModel, class_weight: Any, arguments: argpars
     if arguments.loss is not None:
         raise InvalidParameter(f"{arguments.model} is LIBLINEAR's and says its loss; leave --loss away")
     claim = claim_of_liblinear(found, 1.0, class_weight, free_bias=arguments.free_bias)
-    strength, value = strength_of(arguments, claim.loss)
-    return replace(claim, strength=strength, value=value)
+    check_strength(arguments.C, arguments.lam, claim.objective.loss)
+    return replace(claim, objective=replace(claim.objective, C=arguments.C, lam=arguments.lam))
 
 
 def given_claim(model: LinearModel, class_weight: Any, arguments: argparse.Namespace) -> Any:
     """Return a model that was given, such as LIBLINEAR's as one of ours, with the problem that is named."""
+    from maxmargin.core.objective import Objective
     from maxmargin.errors import InvalidParameter
     from maxmargin.model.foreign import Claim
 
@@ -136,14 +137,9 @@ def given_claim(model: LinearModel, class_weight: Any, arguments: argparse.Names
         )
     is_free = model.offset == "free" or (model.offset == "penalized" and arguments.free_bias)
     offset = FreeOffset() if is_free else offset_of(model.offset, model.intercept_scaling)
-    known = (model.coef, model.intercept, model.classes, loss)
-    return Claim(*known, *strength_of(arguments, loss), offset, class_weight)
-
-
-def strength_of(arguments: argparse.Namespace, loss: str) -> tuple[str, float]:
-    """Return whether C or λ is given, and its value."""
     check_strength(arguments.C, arguments.lam, loss)
-    return ("C", arguments.C) if arguments.lam is None else ("lam", arguments.lam)
+    objective = Objective(loss, offset, C=arguments.C, lam=arguments.lam, class_weight=class_weight)
+    return Claim(model.coef, model.intercept, model.classes, objective)
 
 
 def refuse_what_is_known(arguments: argparse.Namespace) -> None:

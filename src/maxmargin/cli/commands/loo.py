@@ -145,6 +145,7 @@ def problem_of(arguments: argparse.Namespace, data: Data) -> LinearModel:
     """Return a model that names the problem; nobody asks for its weights."""
     import numpy as np
 
+    from maxmargin.core.objective import Objective
     from maxmargin.model.costs import make_targets
     from maxmargin.model.model import LinearModel
     from maxmargin.model.settings import offset_from
@@ -152,14 +153,10 @@ def problem_of(arguments: argparse.Namespace, data: Data) -> LinearModel:
     settings = settings_of(arguments, data.classes)
     names = ("fit_intercept", "penalize_intercept", "intercept_scaling")
     offset = offset_from(*(settings[name] for name in names))
-    targets = make_targets(
-        data.y,
-        data.sample_weight,
-        C=arguments.C,
-        lam=arguments.lam,
-        class_weight=settings["class_weight"],
-        loss=arguments.loss,
+    objective = Objective(
+        arguments.loss, offset, C=arguments.C, lam=arguments.lam, class_weight=settings["class_weight"]
     )
+    targets = make_targets(data.y, data.sample_weight, objective)
     n_problems = len(targets.positives)
     return LinearModel(
         coef=np.zeros((n_problems, data.n_columns)),

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.core.problem import Problem
+from maxmargin.core.objective import Objective, check_range
 from maxmargin.core.solution import Progress, Solution, Status
 from maxmargin.errors import ConvergenceWarning, Interrupted, InvalidInput, InvalidParameter, Setting
 from maxmargin.losses.table import DUAL_LOSSES, dual_form
-from maxmargin.model.costs import Targets, check_range, make_targets
+from maxmargin.model.costs import Targets, make_targets
 from maxmargin.model.one_vs_rest import solve_all
 from maxmargin.model.progress import Ticker, watching
 from maxmargin.model.settings import Settings, limits_from, offset_from, seed_from
@@ -121,18 +121,19 @@ def regularization_path(
     values = _values(C_min, C_max, Cs)
     tol = _tolerance(tol)
     offset = offset_from(fit_intercept, penalize_intercept, intercept_scaling)
+    # C = 1: the costs of the rows themselves, which every C multiplies.
+    objective = Objective(loss, offset, C=1.0, class_weight=class_weight)
     limits = limits_from(FIT_SHARE * tol, None, max_time)
     if watch is not None and not callable(watch):
         raise InvalidParameter.must_be("watch", "a function of the progress", watch, or_none=True)
-    # C = 1: the costs of the rows themselves, which every C multiplies.
-    targets = make_targets(labels, weights, C=1.0, lam=None, class_weight=class_weight, loss=loss)
+    targets = make_targets(labels, weights, objective)
     if len(targets.classes) < 2:
         raise InvalidInput(f"y holds only one class, {targets.classes[0]!s}; a path needs two.")
     threads = resolve_jobs(n_jobs)
     rows = MemoryRows(checked, threads=1 if len(targets.classes) > 2 else threads)
     rows.norms()  # finds values that are not finite before anything else is done
     ticker = Ticker(limits.tol) if verbose else None
-    settings = Settings(loss, offset, limits, solver, threads, seed_from(random_state))
+    settings = Settings(objective, limits, solver, threads, seed_from(random_state))
     settings = replace(settings, watch=watching(watch, ticker))
     try:
         course = _course(rows, targets, settings, weights, values, tol, Cs is not None)
@@ -246,10 +247,7 @@ def _course(
     tol: float,
     is_grid: bool,
 ) -> Course:
-    problems = [
-        Problem(rows, targets.sign(positive), targets.cost, settings.loss, settings.offset)
-        for positive in targets.positives
-    ]
+    problems = [targets.problem(rows, positive, settings.objective) for positive in targets.positives]
     fits, errors = _Fits(rows, targets, settings), _Errors.of(targets, weights)
     if is_grid:
         return visit_values(problems, fits, values, tol, errors)
@@ -292,9 +290,9 @@ def _path_of(course: Course, targets: Targets, settings: Settings, tol: float, *
         intercept=np.array([stop.intercept for stop in stops]),
         certificates=[stop.certificates for stop in stops],
         training_error=np.array([stop.error for stop in stops]),
-        n_support=None if dual_form(settings.loss).has_barrier else support,
-        loss=settings.loss,
-        offset=settings.offset.kind,
+        n_support=None if dual_form(settings.objective.loss).has_barrier else support,
+        loss=settings.objective.loss,
+        offset=settings.objective.offset.kind,
         classes=targets.classes,
         tol=tol,
         n_fits=course.n_fits,

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.core.objective import Objective, check_range
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Progress
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.losses.table import DUAL_LOSSES
-from maxmargin.model.costs import Targets, check_range, make_targets
+from maxmargin.model.costs import Targets, make_targets
 from maxmargin.model.settings import Settings, limits_from, offset_from, seed_from
 from maxmargin.presentation.wording import plural
 from maxmargin.rows.base import Array
@@ -61,10 +62,7 @@ class ValidationTask:
     def problems(self, rows: MemoryRows, C: float) -> list[Problem]:
         """Return the problems of all rows at some C, one per class."""
         targets, own = self.targets_at(C), self.settings
-        return [
-            Problem(rows, targets.sign(positive), targets.cost, own.loss, own.offset)
-            for positive in targets.positives
-        ]
+        return [targets.problem(rows, positive, own.objective) for positive in targets.positives]
 
     @property
     def judged(self) -> Labels:
@@ -90,9 +88,7 @@ class ValidationTask:
             weights *= self.sample_weight
         if not self.judged.weights[held_out].any():
             raise InvalidInput(f"split {split} (counted from 0) holds out no row that has any weight.")
-        targets = make_targets(
-            self.labels, weights, C=1.0, lam=None, class_weight=self.class_weight, loss=self.settings.loss
-        )
+        targets = make_targets(self.labels, weights, self.settings.objective)
         if len(targets.classes) < 2:
             raise InvalidInput(
                 f"split {split} (counted from 0) trains on one class only, {targets.classes[0]!s}: use "
@@ -100,8 +96,7 @@ class ValidationTask:
             )
         rows = self.rows.on_threads(threads)
         problems = [
-            Problem(rows, targets.sign(positive), targets.cost, self.settings.loss, self.settings.offset)
-            for positive in targets.positives
+            targets.problem(rows, positive, self.settings.objective) for positive in targets.positives
         ]
         return Fold(problems, held_out, np.searchsorted(self.targets.classes, targets.classes))
 
@@ -164,15 +159,16 @@ def validation_task(
     weights = check_weights(sample_weight, checked.shape[0])
     loss = check_choice("loss", loss, DUAL_LOSSES)
     offset = offset_from(fit_intercept, penalize_intercept, intercept_scaling)
+    objective = Objective(loss, offset, C=1.0, class_weight=class_weight)
     limits = limits_from(tol, max_iter, max_time)
     if watch is not None and not callable(watch):
         raise InvalidParameter.must_be("watch", "a function of the progress", watch, or_none=True)
-    targets = make_targets(labels, weights, C=1.0, lam=None, class_weight=class_weight, loss=loss)
+    targets = make_targets(labels, weights, objective)
     if len(targets.classes) < 2:
         raise InvalidInput(f"y holds only one class, {targets.classes[0]!s}; a classifier needs two.")
     rows = MemoryRows(checked)
     rows.norms()  # finds values that are not finite before anything else is done
-    settings = Settings(loss, offset, limits, solver, resolve_jobs(n_jobs), seed_from(random_state), watch)
+    settings = Settings(objective, limits, solver, resolve_jobs(n_jobs), seed_from(random_state), watch)
     return ValidationTask(rows, labels, weights, class_weight, targets, settings)
 
 
