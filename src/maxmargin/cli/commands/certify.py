@@ -17,7 +17,6 @@ from maxmargin.cli.options import (
     whole_number,
 )
 from maxmargin.cli.reading import add_own_weight, read_weighted_rows
-from maxmargin.core.offset import FreeOffset, offset_of
 
 if TYPE_CHECKING:
     from maxmargin.cli.console import Voice
@@ -119,6 +118,7 @@ def liblinear_claim(found: LiblinearModel, class_weight: Any, arguments: argpars
 
 def given_claim(model: LinearModel, class_weight: Any, arguments: argparse.Namespace) -> Any:
     """Return a model that was given, such as LIBLINEAR's as one of ours, with the problem that is named."""
+    from maxmargin.core.offset import FreeOffset, offset_of
     from maxmargin.errors import InvalidParameter
     from maxmargin.model.foreign import Claim
 
