@@ -52,6 +52,7 @@ def check_search(arguments: argparse.Namespace) -> None:
 
 def search(arguments: argparse.Namespace, data: Data, voice: Voice) -> tuple[LinearModel, bool]:
     """Choose C by rows left out; return the model at it, and whether something was missed on the way."""
+    from maxmargin.fit.sources import with_provenance
     from maxmargin.model.progress import Ticker
     from maxmargin.selection.search.automatic import choose_way, select_C
     from maxmargin.selection.search.task import check_Cs, validation_task
@@ -78,7 +79,7 @@ def search(arguments: argparse.Namespace, data: Data, voice: Voice) -> tuple[Lin
     voice.say(f"searched {selected.table}")
     voice.result({"search": search_fields(selected, way)})
     say_if_at_the_end(selected, Cs, voice)
-    return selected.model, warn_of_search(selected, voice)
+    return with_provenance(selected.model, data), warn_of_search(selected, voice)
 
 
 def plan_line(way: Way, Cs: NDArray[Any], arguments: argparse.Namespace) -> str:

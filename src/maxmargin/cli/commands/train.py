@@ -6,8 +6,10 @@ import argparse
 import logging
 import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from maxmargin.cli.codes import DONE, INTERRUPTED, MISSED
 from maxmargin.cli.fitting import (
@@ -35,6 +37,8 @@ from maxmargin.cli.reading import read_classes
 from maxmargin.cli.search_for_c import add_search, check_search, search
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from maxmargin.cli.console import Voice
     from maxmargin.core.solution import Plan
     from maxmargin.data import Data
@@ -101,36 +105,61 @@ def add_train(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
+class Trained(NamedTuple):
+    """A model, how it does on its own rows, and what else the JSON object says of the fit."""
+
+    model: LinearModel
+    n_rows: int | None = None
+    n_errors: int | None = None  # None where counting them would take another pass over a cluster
+    fields: Mapping[str, Any] = MappingProxyType({})
+    is_missed: bool = False  # whether the search for C missed something
+
+
 def run(arguments: argparse.Namespace, voice: Voice) -> int:
     """Read, train, report, write."""
-    from maxmargin.cli.described import model_fields
-    from maxmargin.cli.streams import write_model
-    from maxmargin.fit.sources import Given, with_provenance
-
     target = target_of(arguments, voice)
     check_target(target, arguments.data)
     check_settings(arguments)
     if arguments.memory is not None:
-        return train_stored(arguments, voice, target)
-    if arguments.dask is not None:
-        return train_on_dask(arguments, voice, target)
-    is_search = arguments.C == "auto"
+        trained = train_stored(arguments, voice)
+    elif arguments.dask is not None:
+        trained = train_on_dask(arguments, voice)
+    else:
+        trained = train_in_memory(arguments, voice)
+    return finish(trained, target, voice)
+
+
+def train_in_memory(arguments: argparse.Namespace, voice: Voice) -> Trained:
+    """Read the rows and train, at the C that was given or at one that is looked for."""
     data = read_classes(arguments, voice, for_a_fit=is_one_fit(arguments))
-    model, is_missed = search(arguments, data, voice) if is_search else (fit(arguments, data, voice), False)
-    model = with_provenance(model, Given(data.X, data.y, data.sample_weight, data))
+    is_missed = False
+    if arguments.C == "auto":
+        model, is_missed = search(arguments, data, voice)
+    else:
+        model = fit(arguments, data, data.classes, voice, n_rows=data.n_rows)
+    n_errors = int((model.predict(data.X) != data.y).sum())
+    return Trained(model, data.n_rows, n_errors, is_missed=is_missed)
+
+
+def finish(trained: Trained, target: Path, voice: Voice) -> int:
+    """Say what came out, write the model, and return the exit code."""
+    from maxmargin.cli.described import model_fields
+    from maxmargin.cli.streams import write_model
+
+    model = trained.model
     if model.interrupted:
         voice.note("interrupted: this is the best model so far")
     voice.say(certificate_line(model))
-    voice.say(quality_line(model, data))
+    voice.say(quality_line(trained))
     if model.calibration is not None:
         voice.say(f"calibrated: {model.calibration}")
-    voice.result({**model_fields(model), "training": training_fields(model, data), "out": target})
+    voice.result({**model_fields(model), **training_fields(trained), **trained.fields, "out": target})
     write_model(model, target)
     if target != STANDARD:
         voice.wrote(target)
     if model.interrupted:
         return INTERRUPTED
-    return max(warn(model, voice), MISSED if is_missed else DONE)
+    return max(warn(model, voice), MISSED if trained.is_missed else DONE)
 
 
 def is_one_fit(arguments: argparse.Namespace) -> bool:
@@ -140,21 +169,28 @@ def is_one_fit(arguments: argparse.Namespace) -> bool:
     return arguments.lam != 0 and (arguments.C is None or math.isfinite(arguments.C))
 
 
-def fit(arguments: argparse.Namespace, data: Data, voice: Voice) -> LinearModel:
-    """Fit at the C that was given."""
+def fit(
+    arguments: argparse.Namespace,
+    source: Data | RowStore | ParquetData,
+    classes: NDArray[Any],
+    voice: Voice,
+    *,
+    n_rows: int | None,
+    **where: Any,
+) -> LinearModel:
+    """Fit at the C that was given, to rows wherever they are."""
     from maxmargin.fit.train import fit_linear
 
     return fit_linear(
-        data.X,
-        data.y,
-        sample_weight=data.sample_weight,
+        source,
         C=arguments.C,
         lam=arguments.lam,
         max_iter=arguments.max_iter,
         calibrate=arguments.calibrate,
         verbose=int(voice.shows_progress),
-        announce=lambda plan: voice.say(plan_line(plan, arguments, data)),
-        **settings_of(arguments, data.classes),
+        announce=lambda plan: voice.say(plan_line(plan, arguments, n_rows)),
+        **where,
+        **settings_of(arguments, classes),
     )
 
 
@@ -203,8 +239,8 @@ def check_settings(arguments: argparse.Namespace) -> None:
 # ---------------------------------------------------------------- what is said
 
 
-def plan_line(plan: Plan, arguments: argparse.Namespace, data: Data | RowStore) -> str:
-    """Say before the fit what will be done."""
+def plan_line(plan: Plan, arguments: argparse.Namespace, n_rows: int | None) -> str:
+    """Say before the fit what will be done; rows on a cluster are counted by the plan itself."""
     from maxmargin.presentation.wording import chosen_percent, short
 
     C = 1.0 if arguments.C is None else arguments.C
@@ -212,9 +248,11 @@ def plan_line(plan: Plan, arguments: argparse.Namespace, data: Data | RowStore) 
     if arguments.lam == 0 or math.isinf(C):
         strength = "unregularised"
     elif arguments.lam is not None:
-        strength = f"λ = {short(arguments.lam)} (C = {short(1.0 / (arguments.lam * data.n_rows))})"
+        as_C = "" if n_rows is None else f" (C = {short(1.0 / (arguments.lam * n_rows))})"
+        strength = f"λ = {short(arguments.lam)}{as_C}"
+    why = plan.reason if n_rows is not None else f"{plan.about}; {plan.reason}"
     goal = chosen_percent(arguments.tol)
-    return f"plan: {plan.solver} ({plan.reason}), {arguments.loss} loss, {strength}, to {goal} of the optimum"
+    return f"plan: {plan.solver} ({why}), {arguments.loss} loss, {strength}, to {goal} of the optimum"
 
 
 def certificate_line(model: LinearModel) -> str:
@@ -229,12 +267,13 @@ def certificate_line(model: LinearModel) -> str:
     return f"{verdict}{several} after {iterations}"
 
 
-def quality_line(model: LinearModel, data: Data) -> str:
-    """Say how the model does on its own data."""
+def quality_line(trained: Trained) -> str:
+    """Say how the model does on its own rows, where that was counted."""
     from maxmargin.presentation.wording import plural
 
-    accuracy = float((model.predict(data.X) == data.y).mean())
-    said = [f"training accuracy {100 * accuracy:.1f} %", width_text(model)]
+    model, said = trained.model, [width_text(trained.model)]
+    if trained.n_errors is not None and trained.n_rows:
+        said.insert(0, f"training accuracy {100 * (1 - trained.n_errors / trained.n_rows):.1f} %")
     if model.support is not None:
         on_margin = f" ({int(model.support.n_free[0]):,} on the margin)" if len(model.classes) == 2 else ""
         said.append(plural(len(model.support.indices), "support vector") + on_margin)
@@ -249,10 +288,12 @@ def width_text(model: LinearModel) -> str:
     return f"margin widths {widths.min():.3g} to {widths.max():.3g}"
 
 
-def training_fields(model: LinearModel, data: Data) -> dict[str, Any]:
-    """Return how the model does on its own data, for machines."""
-    errors = int((model.predict(data.X) != data.y).sum())
-    return {"rows": data.n_rows, "errors": errors, "accuracy": 1 - errors / data.n_rows}
+def training_fields(trained: Trained) -> dict[str, Any]:
+    """Return how the model does on its own rows, for machines."""
+    n_rows, n_errors = trained.n_rows, trained.n_errors
+    if n_rows is None or n_errors is None:
+        return {}
+    return {"training": {"rows": n_rows, "errors": n_errors, "accuracy": 1 - n_errors / n_rows}}
 
 
 def warn(model: LinearModel, voice: Voice) -> int:
@@ -260,6 +301,8 @@ def warn(model: LinearModel, voice: Voice) -> int:
     from maxmargin.core.solution import Status
     from maxmargin.presentation.wording import chosen_percent
 
+    if Status.LOST in model.statuses:  # of which was warned when it happened
+        return MISSED
     if model.uncalibrated:
         voice.warn(model.calibration_warning().replace("max_time", "--max-time"))
     if model.warning() is None or model.status is None or model.certificate is None:
@@ -314,27 +357,15 @@ def check_memory(arguments: argparse.Namespace) -> None:
             raise InvalidParameter(f"--memory does not go with {what}, which takes rows in memory: {instead}")
 
 
-def train_stored(arguments: argparse.Namespace, voice: Voice, target: Path) -> int:
-    """Store the rows, train, report, write."""
-    from maxmargin.cli.described import model_fields
+def train_stored(arguments: argparse.Namespace, voice: Voice) -> Trained:
+    """Store the rows and train within the memory that was given."""
     from maxmargin.cli.reading import check_classes
-    from maxmargin.cli.streams import write_model
 
     store = stored_rows(arguments, voice)
     check_classes(store.classes, arguments.data, has_label=store.source.get("label") is not None)
-    model = fit_stored(arguments, store, voice)
-    if model.interrupted:
-        voice.note("interrupted: this is the best model so far")
-    voice.say(certificate_line(model))
-    n_errors = count_errors(model, store)
-    accuracy = 1 - n_errors / store.n_rows
-    voice.say(f"training accuracy {100 * accuracy:.1f} %, {width_text(model)}")
-    training = {"rows": store.n_rows, "errors": n_errors, "accuracy": accuracy}
-    voice.result({**model_fields(model), "training": training, "out": target})
-    write_model(model, target)
-    if target != STANDARD:
-        voice.wrote(target)
-    return INTERRUPTED if model.interrupted else warn(model, voice)
+    say_memory(arguments, store, voice)
+    model = fit(arguments, store, store.classes, voice, n_rows=store.n_rows, memory=arguments.memory)
+    return Trained(model, store.n_rows, count_errors(model, store))
 
 
 # ---------------------------------------------------------------- rows
@@ -416,23 +447,6 @@ def class_counts(store: RowStore) -> list[int]:
 # ---------------------------------------------------------------- the fit
 
 
-def fit_stored(arguments: argparse.Namespace, store: RowStore, voice: Voice) -> LinearModel:
-    """Fit at the C that was given, within the memory that was given."""
-    from maxmargin.fit.train import fit_linear
-
-    say_memory(arguments, store, voice)
-    return fit_linear(
-        store,
-        C=arguments.C,
-        lam=arguments.lam,
-        max_iter=arguments.max_iter,
-        verbose=int(voice.shows_progress),
-        announce=lambda plan: voice.say(plan_line(plan, arguments, store)),
-        memory=arguments.memory,
-        **settings_of(arguments, store.classes),
-    )
-
-
 def say_memory(arguments: argparse.Namespace, store: RowStore, voice: Voice) -> None:
     """Say how the limit is held, or what the least would be."""
     from maxmargin.fit.stored import memory_plan
@@ -472,8 +486,10 @@ def add_dask(group: Any) -> None:
     )
 
 
-def train_on_dask(arguments: argparse.Namespace, voice: Voice, target: Path) -> int:
-    """Connect, train, report, write; nothing is left running on the cluster."""
+def train_on_dask(arguments: argparse.Namespace, voice: Voice) -> Trained:
+    """Connect and train; nothing is left running on the cluster."""
+    import numpy as np
+
     from maxmargin.errors import RowsLost
     from maxmargin.rows.dask.cluster import connected
 
@@ -486,14 +502,14 @@ def train_on_dask(arguments: argparse.Namespace, voice: Voice, target: Path) -> 
             f"connected to {arguments.dask}: workers {len(workers):,}, threads {sum(workers.values()):,}"
         )
         try:
-            model = fit_on_dask(arguments, source, client, voice)
+            model = fit(arguments, source, np.zeros(0), voice, n_rows=None, client=client)
         except RowsLost as error:
             if error.model is None:
                 raise
             model = error.model
             voice.warn(f"{error}".replace("The exception's `model`", "What is written"))
         on = {"address": arguments.dask, "workers": len(workers), "threads": sum(workers.values())}
-    return tell(model, target, voice, on)
+    return Trained(model, fields={"dask": on})
 
 
 def source_of(arguments: argparse.Namespace) -> ParquetData:
@@ -526,54 +542,3 @@ def source_of(arguments: argparse.Namespace) -> ParquetData:
 def url_of(path: Path) -> str:
     """Return a path as it was written: paths of this system have no ``//`` inside."""
     return re.sub(r"^([a-z][a-z0-9+.-]+):/(?!/)", r"\1://", str(path)).replace("file://", "file:///")
-
-
-def fit_on_dask(arguments: argparse.Namespace, source: ParquetData, client: Any, voice: Voice) -> LinearModel:
-    """Fit at the C that was given."""
-    import numpy as np
-
-    from maxmargin.cli.fitting import settings_of
-    from maxmargin.fit.train import fit_linear
-
-    return fit_linear(
-        source,
-        C=arguments.C,
-        lam=arguments.lam,
-        max_iter=arguments.max_iter,
-        verbose=int(voice.shows_progress),
-        announce=lambda plan: voice.say(plan_on_dask(plan, arguments)),
-        client=client,
-        **settings_of(arguments, np.zeros(0)),
-    )
-
-
-def plan_on_dask(plan: Plan, arguments: argparse.Namespace) -> str:
-    """Say before the fit what will be done."""
-    from maxmargin.presentation.wording import chosen_percent, short
-
-    strength = f"C = {short(1.0 if arguments.C is None else arguments.C)}"
-    if arguments.lam == 0 or (arguments.C is not None and math.isinf(arguments.C)):
-        strength = "unregularised"
-    elif arguments.lam is not None:
-        strength = f"λ = {short(arguments.lam)}"
-    goal = chosen_percent(arguments.tol)
-    return f"plan: {plan}, {strength}, to {goal} of the optimum"
-
-
-def tell(model: LinearModel, target: Path, voice: Voice, on: dict[str, Any]) -> int:
-    """Say what came out, and write it."""
-    from maxmargin.cli.described import model_fields
-    from maxmargin.cli.streams import write_model
-    from maxmargin.core.solution import Status
-
-    if model.interrupted:
-        voice.note("interrupted: this is the best model so far")
-    voice.say(certificate_line(model))
-    voice.say(width_text(model))
-    voice.result({**model_fields(model), "dask": on, "out": target})
-    write_model(model, target)
-    if target != STANDARD:
-        voice.wrote(target)
-    if model.interrupted:
-        return INTERRUPTED
-    return MISSED if Status.LOST in model.statuses else warn(model, voice)
