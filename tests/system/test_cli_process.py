@@ -273,7 +273,7 @@ def test_ctrl_c_while_the_words_are_read(said, told, monkeypatch):
     def press(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("maxmargin.cli.program.read_words", press)
+    monkeypatch.setattr("maxmargin.cli.program.parse_arguments", press)
     assert said("train", "a.svm") == (130, "", "\nmaxmargin: interrupted\n")
     assert told("train", "a.svm")[1]["error"]["kind"] == "KeyboardInterrupt"
 

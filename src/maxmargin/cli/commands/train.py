@@ -39,7 +39,7 @@ from maxmargin.cli.search_for_c import add_search, check_search, search
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from maxmargin.cli.console import Voice
+    from maxmargin.cli.console import Console
     from maxmargin.core.solution import Plan
     from maxmargin.data import Data
     from maxmargin.io.tables.parquet import ParquetData
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
   maxmargin train a9a.svm                      writes a9a.model
   maxmargin train cells.csv --label diagnosis  labels in the column of that name
-  maxmargin train a9a.svm --C auto             C by rows left out
+  maxmargin train a9a.svm --C auto             C chosen by leave-one-out
   maxmargin train a9a.svm --loss logistic --C 0.1 --tol 1e-6 -o small.model
   maxmargin train a9a.svm --calibrate sigmoid  with probabilities for predict
   maxmargin train a9a.svm --max-time 60        the best model after a minute
@@ -65,9 +65,9 @@ def add_train(commands: Any) -> None:
         commands,
         "train",
         help="fit a model to a data file and certify it",
-        description="Fit a linear classifier to a data file and certify it. Whatever is not said is chosen, "
-        "and what was chosen is said. Ctrl-C ends the fit and keeps the best model so far, once there is "
-        "one; before that nothing is written.",
+        description="Fit a linear classifier to a data file and certify it. Options that are not given are "
+        "chosen from the data, and the choices are printed. Ctrl-C ends the fit and keeps the best model "
+        "so far, once there is one; before that nothing is written.",
         examples=EXAMPLES,
     )
     add_data(parser)
@@ -76,27 +76,30 @@ def add_train(commands: Any) -> None:
         metavar="MODEL",
         type=file_name,
         nargs="?",
-        help="where to write (DATA's name with .model); - for stdout",
+        help="the file to write (DATA's name with .model); - for stdout",
     )
     parser.add_argument("-o", "--out", metavar="MODEL", type=file_name, help="the same")
     problem = parser.add_argument_group("the problem")
     cost = problem.add_mutually_exclusive_group()
     cost.add_argument(
-        "-c", "--C", type=strength, help="½‖θ‖² + C Σ loss (1); inf: no regulariser; auto: by rows left out"
+        "-c",
+        "--C",
+        type=strength,
+        help="C of ½‖θ‖² + C Σ loss (1); inf: no regulariser; auto: chosen by leave-one-out or folds",
     )
-    cost.add_argument("--lam", type=number, help="the same as λ/2 ‖θ‖² + mean loss, C = 1/(λ n)")
+    cost.add_argument("--lam", type=number, help="λ of λ/2 ‖θ‖² + mean loss instead, C = 1/(λ n)")
     add_problem(problem)
     problem.add_argument(
-        "--calibrate", choices=CALIBRATIONS, help="fit probabilities too, to the scores of left-out rows"
+        "--calibrate", choices=CALIBRATIONS, help="fit probabilities as well, to leave-one-out scores"
     )
-    add_search(parser.add_argument_group("how --C auto chooses"))
-    effort = parser.add_argument_group("the effort")
+    add_search(parser.add_argument_group("choosing C (--C auto)"))
+    effort = parser.add_argument_group("the solver")
     add_effort(effort)
     effort.add_argument(
         "--memory",
         metavar="SIZE",
         type=memory_size,
-        help="hold no more than this, such as 500MB: rows are stored beside DATA once and read from disk",
+        help="use at most this much memory, such as 500MB: rows are stored beside DATA and read from disk",
     )
     effort.add_argument("--max-iter", type=whole_number, help="stop after this many iterations of the solver")
     add_dask(effort)
@@ -106,7 +109,7 @@ def add_train(commands: Any) -> None:
 
 
 class Trained(NamedTuple):
-    """A model, how it does on its own rows, and what else the JSON object says of the fit."""
+    """A model, its training errors, and further fields for the JSON object."""
 
     model: LinearModel
     n_rows: int | None = None
@@ -115,51 +118,51 @@ class Trained(NamedTuple):
     is_missed: bool = False  # whether the search for C missed something
 
 
-def run(arguments: argparse.Namespace, voice: Voice) -> int:
+def run(arguments: argparse.Namespace, console: Console) -> int:
     """Read, train, report, write."""
-    target = target_of(arguments, voice)
+    target = target_of(arguments, console)
     check_target(target, arguments.data)
     check_settings(arguments)
     if arguments.memory is not None:
-        trained = train_stored(arguments, voice)
+        trained = train_stored(arguments, console)
     elif arguments.dask is not None:
-        trained = train_on_dask(arguments, voice)
+        trained = train_on_dask(arguments, console)
     else:
-        trained = train_in_memory(arguments, voice)
-    return finish(trained, target, voice)
+        trained = train_in_memory(arguments, console)
+    return finish(trained, target, console)
 
 
-def train_in_memory(arguments: argparse.Namespace, voice: Voice) -> Trained:
+def train_in_memory(arguments: argparse.Namespace, console: Console) -> Trained:
     """Read the rows and train, at the C that was given or at one that is looked for."""
-    data = read_classes(arguments, voice, for_a_fit=is_one_fit(arguments))
+    data = read_classes(arguments, console, for_a_fit=is_one_fit(arguments))
     is_missed = False
     if arguments.C == "auto":
-        model, is_missed = search(arguments, data, voice)
+        model, is_missed = search(arguments, data, console)
     else:
-        model = fit(arguments, data, data.classes, voice, n_rows=data.n_rows)
+        model = fit(arguments, data, data.classes, console, n_rows=data.n_rows)
     n_errors = int((model.predict(data.X) != data.y).sum())
     return Trained(model, data.n_rows, n_errors, is_missed=is_missed)
 
 
-def finish(trained: Trained, target: Path, voice: Voice) -> int:
-    """Say what came out, write the model, and return the exit code."""
+def finish(trained: Trained, target: Path, console: Console) -> int:
+    """Print the results, write the model, and return the exit code."""
     from maxmargin.cli.described import model_fields
     from maxmargin.cli.streams import write_model
 
     model = trained.model
     if model.interrupted:
-        voice.note("interrupted: this is the best model so far")
-    voice.say(certificate_line(model))
-    voice.say(quality_line(trained))
+        console.print_stderr("interrupted: this is the best model so far")
+    console.print(certificate_line(model))
+    console.print(quality_line(trained))
     if model.calibration is not None:
-        voice.say(f"calibrated: {model.calibration}")
-    voice.result({**model_fields(model), **training_fields(trained), **trained.fields, "out": target})
+        console.print(f"calibrated: {model.calibration}")
+    console.add_fields({**model_fields(model), **training_fields(trained), **trained.fields, "out": target})
     write_model(model, target)
     if target != STANDARD:
-        voice.wrote(target)
+        console.wrote(target)
     if model.interrupted:
         return INTERRUPTED
-    return max(warn(model, voice), MISSED if trained.is_missed else DONE)
+    return max(warn(model, console), MISSED if trained.is_missed else DONE)
 
 
 def is_one_fit(arguments: argparse.Namespace) -> bool:
@@ -173,7 +176,7 @@ def fit(
     arguments: argparse.Namespace,
     source: Data | RowStore | ParquetData,
     classes: NDArray[Any],
-    voice: Voice,
+    console: Console,
     *,
     n_rows: int | None,
     **where: Any,
@@ -187,14 +190,14 @@ def fit(
         lam=arguments.lam,
         max_iter=arguments.max_iter,
         calibrate=arguments.calibrate,
-        verbose=int(voice.shows_progress),
-        announce=lambda plan: voice.say(plan_line(plan, arguments, n_rows)),
+        verbose=int(console.shows_progress),
+        announce=lambda plan: console.print(plan_line(plan, arguments, n_rows)),
         **where,
         **settings_of(arguments, classes),
     )
 
 
-def target_of(arguments: argparse.Namespace, voice: Voice) -> Path:
+def target_of(arguments: argparse.Namespace, console: Console) -> Path:
     """Return where the model goes: one place, and not where the JSON object goes."""
     from maxmargin.errors import InvalidParameter
 
@@ -208,11 +211,11 @@ def target_of(arguments: argparse.Namespace, voice: Voice) -> Path:
             )
         return default_target(arguments.data)
     if target == STANDARD:
-        if voice.json:
+        if console.json:
             raise InvalidParameter(
                 "--json and a model (-) cannot both go to the standard output; name a file"
             )
-        voice.step_aside()
+        console.reserve_stdout()
     if Path(target).suffix.lower() == ".onnx":
         raise InvalidParameter(f"{target}: train writes models; then maxmargin convert MODEL {target}")
     return Path(target)
@@ -236,11 +239,11 @@ def check_settings(arguments: argparse.Namespace) -> None:
         check_strength(arguments.C, arguments.lam, arguments.loss)
 
 
-# ---------------------------------------------------------------- what is said
+# ---------------------------------------------------------------- output
 
 
 def plan_line(plan: Plan, arguments: argparse.Namespace, n_rows: int | None) -> str:
-    """Say before the fit what will be done; rows on a cluster are counted by the plan itself."""
+    """Return the line printed before the fit; without `n_rows`, of a cluster, the plan has the counts."""
     from maxmargin.presentation.wording import chosen_percent, short
 
     C = 1.0 if arguments.C is None else arguments.C
@@ -256,7 +259,7 @@ def plan_line(plan: Plan, arguments: argparse.Namespace, n_rows: int | None) -> 
 
 
 def certificate_line(model: LinearModel) -> str:
-    """Say what is proved."""
+    """Return the line on the certificate."""
     from maxmargin.presentation.wording import plural
 
     several = f" (the worst of {len(model.classes)} classes)" if len(model.certificates) > 1 else ""
@@ -268,16 +271,16 @@ def certificate_line(model: LinearModel) -> str:
 
 
 def quality_line(trained: Trained) -> str:
-    """Say how the model does on its own rows, where that was counted."""
+    """Return the line on training accuracy, where it was counted, margin and support vectors."""
     from maxmargin.presentation.wording import plural
 
-    model, said = trained.model, [width_text(trained.model)]
+    model, parts = trained.model, [width_text(trained.model)]
     if trained.n_errors is not None and trained.n_rows:
-        said.insert(0, f"training accuracy {100 * (1 - trained.n_errors / trained.n_rows):.1f} %")
+        parts.insert(0, f"training accuracy {100 * (1 - trained.n_errors / trained.n_rows):.1f} %")
     if model.support is not None:
         on_margin = f" ({int(model.support.n_free[0]):,} on the margin)" if len(model.classes) == 2 else ""
-        said.append(plural(len(model.support.indices), "support vector") + on_margin)
-    return ", ".join(said)
+        parts.append(plural(len(model.support.indices), "support vector") + on_margin)
+    return ", ".join(parts)
 
 
 def width_text(model: LinearModel) -> str:
@@ -289,22 +292,22 @@ def width_text(model: LinearModel) -> str:
 
 
 def training_fields(trained: Trained) -> dict[str, Any]:
-    """Return how the model does on its own rows, for machines."""
+    """Return the training accuracy as a field of the JSON object."""
     n_rows, n_errors = trained.n_rows, trained.n_errors
     if n_rows is None or n_errors is None:
         return {}
     return {"training": {"rows": n_rows, "errors": n_errors, "accuracy": 1 - n_errors / n_rows}}
 
 
-def warn(model: LinearModel, voice: Voice) -> int:
-    """Say that a goal was missed and what would help, in terms of this command's options."""
+def warn(model: LinearModel, console: Console) -> int:
+    """Warn of a goal that was missed, with the options that would help; return the exit code."""
     from maxmargin.core.solution import Status
     from maxmargin.presentation.wording import chosen_percent
 
     if Status.LOST in model.statuses:  # of which was warned when it happened
         return MISSED
     if model.uncalibrated:
-        voice.warn(model.calibration_warning().replace("max_time", "--max-time"))
+        console.warn(model.calibration_warning().replace("max_time", "--max-time"))
     if model.warning() is None or model.status is None or model.certificate is None:
         return MISSED if model.uncalibrated else DONE
     advice = {
@@ -315,7 +318,7 @@ def warn(model: LinearModel, voice: Voice) -> int:
     missed = f"not within the {chosen_percent(model.tol)} asked for by --tol"
     why = model.status.value.replace("max_", "--max-")
     where = "the model is " if model.certificate.bound > 0 else ""
-    voice.warn(f"{where}{model.certificate.verdict}, {missed}: {why}. {advice}")
+    console.warn(f"{where}{model.certificate.verdict}, {missed}: {why}. {advice}")
     return MISSED
 
 
@@ -357,39 +360,39 @@ def check_memory(arguments: argparse.Namespace) -> None:
             raise InvalidParameter(f"--memory does not go with {what}, which takes rows in memory: {instead}")
 
 
-def train_stored(arguments: argparse.Namespace, voice: Voice) -> Trained:
+def train_stored(arguments: argparse.Namespace, console: Console) -> Trained:
     """Store the rows and train within the memory that was given."""
     from maxmargin.cli.reading import check_classes
 
-    store = stored_rows(arguments, voice)
+    store = stored_rows(arguments, console)
     check_classes(store.classes, arguments.data, has_label=store.source.get("label") is not None)
-    say_memory(arguments, store, voice)
-    model = fit(arguments, store, store.classes, voice, n_rows=store.n_rows, memory=arguments.memory)
+    print_memory(arguments, store, console)
+    model = fit(arguments, store, store.classes, console, n_rows=store.n_rows, memory=arguments.memory)
     return Trained(model, store.n_rows, count_errors(model, store))
 
 
 # ---------------------------------------------------------------- rows
 
 
-def stored_rows(arguments: argparse.Namespace, voice: Voice) -> RowStore:
-    """Return the rows: those of a folder that was stored, else of a file; say where they are."""
+def stored_rows(arguments: argparse.Namespace, console: Console) -> RowStore:
+    """Return the rows: those of a folder that was stored, else of a file; print where they are."""
     from maxmargin.rows.disk.store import is_row_store, open_store
 
     source = arguments.data
     if is_row_store(source):
         store, is_old = open_store(source), True
-        voice.say(f"read {source}: {store}")
+        console.print(f"read {source}: {store}")
     else:
-        store, is_old = stored_file(arguments, voice)
+        store, is_old = stored_file(arguments, console)
         done = "are in {}, stored before" if is_old else "stored in {}"
-        voice.say(f"rows of {source} {done.format(store.folder)}: {store}")
-    say_columns(store, arguments, voice)
+        console.print(f"rows of {source} {done.format(store.folder)}: {store}")
+    print_columns(store, arguments, console)
     where = {"folder": store.folder, "bytes": store.n_bytes, "reused": is_old}
-    voice.result({"data": store_fields(store, source), "stored": where})
+    console.add_fields({"data": store_fields(store, source), "stored": where})
     return store
 
 
-def stored_file(arguments: argparse.Namespace, voice: Voice) -> tuple[RowStore, bool]:
+def stored_file(arguments: argparse.Namespace, console: Console) -> tuple[RowStore, bool]:
     """Return the rows of a file, and whether they were stored before."""
     from maxmargin.fit.memory_plan import check_storing
     from maxmargin.io.settings import ReadSettings
@@ -399,18 +402,18 @@ def stored_file(arguments: argparse.Namespace, voice: Voice) -> tuple[RowStore, 
     place: Any = True if arguments.cache_folder is None else arguments.cache_folder
     check_storing(arguments.data, place, settings, arguments.memory)
     elsewhere = "--cache-folder says where else"
-    return stored_copy(arguments.data, settings, place, voice.say, elsewhere)
+    return stored_copy(arguments.data, settings, place, console.print, elsewhere)
 
 
-def say_columns(store: RowStore, arguments: argparse.Namespace, voice: Voice) -> None:
-    """Say what was guessed or made of the columns."""
+def print_columns(store: RowStore, arguments: argparse.Namespace, console: Console) -> None:
+    """Print what was inferred about the columns."""
     from maxmargin.cli.reading import label_guess
 
     guess = label_guess(store.source.get("label"), arguments.label)
     if guess:
-        voice.say(guess)
+        console.print(guess)
     if store.encoding is not None:
-        voice.say(f"columns: {store.encoding}")
+        console.print(f"columns: {store.encoding}")
 
 
 def store_fields(store: RowStore, source: Path) -> dict[str, Any]:
@@ -447,16 +450,16 @@ def class_counts(store: RowStore) -> list[int]:
 # ---------------------------------------------------------------- the fit
 
 
-def say_memory(arguments: argparse.Namespace, store: RowStore, voice: Voice) -> None:
-    """Say how the limit is held, or what the least would be."""
+def print_memory(arguments: argparse.Namespace, store: RowStore, console: Console) -> None:
+    """Print how the limit is kept, or what the least would be."""
     from maxmargin.fit.stored import memory_plan
     from maxmargin.rows.cores import resolve_jobs
 
     threads = resolve_jobs(arguments.jobs)
     plan = memory_plan(store, arguments.memory, solver=arguments.solver, threads=threads)
     fewer = "" if plan.threads == threads else f"; {plan.threads} of {threads} threads, to hold it"
-    voice.say(f"memory: {plan}{fewer}")
-    voice.result({"memory": {"limit": plan.limit, "needed": plan.needed, "threads": plan.threads}})
+    console.print(f"memory: {plan}{fewer}")
+    console.add_fields({"memory": {"limit": plan.limit, "needed": plan.needed, "threads": plan.threads}})
 
 
 def count_errors(model: LinearModel, store: RowStore) -> int:
@@ -482,11 +485,11 @@ def add_dask(group: Any) -> None:
         "--dask",
         metavar="ADDRESS",
         help="fit on the workers of this Dask scheduler (tcp://host:8786); DATA is a Parquet file, folder or "
-        "URL as they see it",
+        "URL that the workers can read",
     )
 
 
-def train_on_dask(arguments: argparse.Namespace, voice: Voice) -> Trained:
+def train_on_dask(arguments: argparse.Namespace, console: Console) -> Trained:
     """Connect and train; nothing is left running on the cluster."""
     import numpy as np
 
@@ -496,18 +499,18 @@ def train_on_dask(arguments: argparse.Namespace, voice: Voice) -> Trained:
     source = source_of(arguments)
     with connected(arguments.dask) as client:
         for name in _LOGGERS:
-            logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters is said by this command
+            logging.getLogger(name).setLevel(logging.CRITICAL)  # this command prints what matters
         workers = client.ncores()
-        voice.say(
+        console.print(
             f"connected to {arguments.dask}: workers {len(workers):,}, threads {sum(workers.values()):,}"
         )
         try:
-            model = fit(arguments, source, np.zeros(0), voice, n_rows=None, client=client)
+            model = fit(arguments, source, np.zeros(0), console, n_rows=None, client=client)
         except RowsLost as error:
             if error.model is None:
                 raise
             model = error.model
-            voice.warn(f"{error}".replace("The exception's `model`", "What is written"))
+            console.warn(f"{error}".replace("The exception's `model`", "What is written"))
         on = {"address": arguments.dask, "workers": len(workers), "threads": sum(workers.values())}
     return Trained(model, fields={"dask": on})
 
