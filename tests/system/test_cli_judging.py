@@ -11,12 +11,11 @@ from liblinear.liblinearutil import train as train_theirs
 from scipy.sparse import csr_matrix
 from sklearn.metrics import log_loss
 
-import maxmargin
 from maxmargin import certify, load_data, load_model, save_data
 from maxmargin.data import Data
 from maxmargin.datasets import breast_cancer
 
-CELLS = Path(maxmargin.__file__).parent / "datasets" / "breast_cancer.csv"
+CELLS = Path(__file__).parents[1] / "data" / "breast_cancer.csv"
 
 
 @pytest.fixture
