@@ -10,33 +10,29 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_iris
 
-from maxmargin.data import Data
-from maxmargin.io.save import save_data
-
 FOLDER = Path(__file__).parents[1] / "src" / "maxmargin" / "datasets"
 
 
-def breast_cancer() -> Data:
+def breast_cancer() -> dict[str, Any]:
     """Return scikit-learn's copy of the data with the classes by name."""
-    return with_names(load_breast_cancer(), "diagnosis")
+    return with_names(load_breast_cancer())
 
 
-def iris() -> Data:
+def iris() -> dict[str, Any]:
     """Return scikit-learn's copy of the data with the classes by name."""
-    return with_names(load_iris(), "species")
+    return with_names(load_iris())
 
 
-def with_names(source: Any, label: str) -> Data:
-    """Return what a loader of scikit-learn gives, with names for the classes and their column."""
-    return Data(
-        source.data,
-        np.asarray(source.target_names)[source.target],
-        feature_names=tuple(str(name) for name in source.feature_names),
-        label=label,
-    )
+def with_names(source: Any) -> dict[str, Any]:
+    """Return what a loader of scikit-learn gives as arrays, the labels by the names of the classes."""
+    return {
+        "X": np.ascontiguousarray(source.data, dtype=np.float64),
+        "y": np.asarray(source.target_names)[source.target],
+        "feature_names": np.array([str(name) for name in source.feature_names]),
+    }
 
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
-    save_data(breast_cancer(), folder / "breast_cancer.csv")
-    save_data(iris(), folder / "iris.csv")
+    np.savez(folder / "breast_cancer.npz", **breast_cancer())
+    np.savez(folder / "iris.npz", **iris())

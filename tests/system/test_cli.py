@@ -19,7 +19,7 @@ from maxmargin.losses.table import DUAL_LOSSES
 from maxmargin.model import calibration
 from maxmargin.selection.folds import record as cross_validation
 
-CELLS = Path(maxmargin.__file__).parent / "datasets" / "breast_cancer.csv"
+CELLS = Path(__file__).parents[1] / "data" / "breast_cancer.csv"
 
 
 # ---------------------------------------------------------------- train

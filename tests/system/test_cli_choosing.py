@@ -16,7 +16,7 @@ from maxmargin.data import Data
 from maxmargin.datasets import breast_cancer, iris
 from maxmargin.selection.leave_one_out.record import REASONS, Reason
 
-CELLS = Path(maxmargin.__file__).parent / "datasets" / "breast_cancer.csv"
+CELLS = Path(__file__).parents[1] / "data" / "breast_cancer.csv"
 
 
 def rows_of(path, delimiter):

@@ -12,13 +12,12 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-import maxmargin
 from maxmargin import save_data
 from maxmargin.cli.program import COMMANDS, build_parser, main
 from maxmargin.data import Data
 from maxmargin.datasets import breast_cancer
 
-CELLS = Path(maxmargin.__file__).parent / "datasets" / "breast_cancer.csv"
+CELLS = Path(__file__).parents[1] / "data" / "breast_cancer.csv"
 WAITS = {"play"}  # until somebody comes
 
 

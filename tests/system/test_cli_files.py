@@ -18,7 +18,7 @@ import maxmargin
 from maxmargin import load_data, load_model
 from maxmargin.datasets import breast_cancer, iris
 
-CELLS = Path(maxmargin.__file__).parent / "datasets" / "breast_cancer.csv"
+CELLS = Path(__file__).parents[1] / "data" / "breast_cancer.csv"
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from maxmargin import load_model
 from maxmargin.cli import main
 from maxmargin.cli.codes import EXIT_CODES
-from maxmargin.cli.console import Voice, plain
+from maxmargin.cli.console import Console, plain
 from maxmargin.cli.options import FORMATS, MISSING_RULES
 from maxmargin.cli.program import COMMANDS, build_parser
 from maxmargin.io import settings
@@ -107,7 +107,7 @@ def test_labels_within_json_or_in_a_file(told, said):
     assert (found["labels"], found["out"]) == (None, "out.txt")
     code, found = told("predict", "t.csv", "t.model", "-")
     assert code == 2
-    assert "leave OUT away, or name a file" in found["error"]["message"]
+    assert "leave OUT out, or name a file" in found["error"]["message"]
 
 
 def test_a_model_through_a_pipe(capfdbinary, folder, standard_input):
@@ -161,10 +161,10 @@ def test_numbers_that_json_lacks_are_null():
 
 
 def test_one_object_however_often_it_is_finished(capsys):
-    voice = Voice(json=True, command="play")
-    voice.result({"url": "x"})
-    voice.finish(0)
-    voice.finish(0)
+    console = Console(json=True, command="play")
+    console.add_fields({"url": "x"})
+    console.finish(0)
+    console.finish(0)
     assert json.loads(capsys.readouterr().out)["url"] == "x"
 
 

@@ -11,12 +11,11 @@ from liblinear.liblinearutil import train as train_theirs
 from scipy.sparse import csr_matrix
 from sklearn.metrics import log_loss
 
-import maxmargin
 from maxmargin import certify, load_data, load_model, save_data
 from maxmargin.data import Data
 from maxmargin.datasets import breast_cancer
 
-CELLS = Path(maxmargin.__file__).parent / "datasets" / "breast_cancer.csv"
+CELLS = Path(__file__).parents[1] / "data" / "breast_cancer.csv"
 
 
 @pytest.fixture
@@ -154,7 +153,7 @@ def test_a_model_of_liblinear_is_certified(told, tumours):
 def test_liblinear_does_not_say_its_c(said, tumours):
     code, _, err = said("certify", "theirs.model", "t.svm")
     assert code == 2
-    assert "theirs.model is LIBLINEAR's and does not say its C: give --C, its -c" in err
+    assert "theirs.model is LIBLINEAR's and does not contain its C: give --C, its -c" in err
 
 
 def test_liblinears_as_one_of_ours_is_certified_the_same(said, tumours):
@@ -225,7 +224,7 @@ def test_several_classes_have_a_table(said, folder):
             "--confidence must be between 0 and 1; got --confidence 95",
         ),
         ("evaluate - -", "the standard input (-) can be read once only"),
-        ("certify a.model a.svm --C 1", "a.model says itself what it minimises; leave --C away"),
+        ("certify a.model a.svm --C 1", "a.model contains what it minimises; leave --C out"),
         ("certify a.model a.svm --within 0", "--within must be a positive number; got --within 0"),
         ("certify a.model one.svm", "certify needs rows of two classes or more; y has 1"),
     ],

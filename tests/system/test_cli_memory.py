@@ -12,12 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import maxmargin
 from maxmargin import load_data, load_model
 from maxmargin.io.settings import ReadSettings
 from maxmargin.io.stored_copy import stored_copy
 
-CELLS = Path(maxmargin.__file__).parent / "datasets" / "breast_cancer.csv"
+CELLS = Path(__file__).parents[1] / "data" / "breast_cancer.csv"
 
 
 @pytest.fixture

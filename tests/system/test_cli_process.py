@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import maxmargin
 from maxmargin import load_model, save_data
 from maxmargin.data import Data
 from maxmargin.errors import InvalidInput
@@ -21,7 +20,7 @@ from maxmargin.solvers.choose import SOLVERS
 
 pytestmark = pytest.mark.usefixtures("folder")
 
-CELLS = Path(maxmargin.__file__).parent / "datasets" / "breast_cancer.csv"
+CELLS = Path(__file__).parents[1] / "data" / "breast_cancer.csv"
 ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
@@ -273,7 +272,7 @@ def test_ctrl_c_while_the_words_are_read(said, told, monkeypatch):
     def press(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("maxmargin.cli.program.read_words", press)
+    monkeypatch.setattr("maxmargin.cli.program.parse_arguments", press)
     assert said("train", "a.svm") == (130, "", "\nmaxmargin: interrupted\n")
     assert told("train", "a.svm")[1]["error"]["kind"] == "KeyboardInterrupt"
 

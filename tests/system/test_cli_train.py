@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from sklearn.model_selection import PredefinedSplit
 
-import maxmargin
 from maxmargin import LinearSVM, LinearSVMCV, load_model
 from maxmargin.datasets import breast_cancer
 from maxmargin.selection.search.automatic import select_C, stratified_splits
 
-CELLS = Path(maxmargin.__file__).parent / "datasets" / "breast_cancer.csv"
+CELLS = Path(__file__).parents[1] / "data" / "breast_cancer.csv"
 GUESS = 'label guessed: column "{}", {}; --label names another'
 
 

@@ -9,6 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.datasets import load_breast_cancer, load_iris
 
+from maxmargin import load_data
 from maxmargin.data import Data
 from maxmargin.datasets import breast_cancer, iris
 from maxmargin.errors import InvalidInput
@@ -81,6 +82,23 @@ def test_breast_cancer_is_scikit_learns_copy():
     assert str(data) == '569 rows, 30 columns; label "diagnosis"; classes benign (63 %), malignant (37 %)'
 
 
+def test_breast_cancer_is_as_its_table():
+    data, table = breast_cancer(), load_data(ROOT / "tests" / "data" / "breast_cancer.csv")
+    for name in ("X", "y", "classes"):
+        found, expected = getattr(data, name), getattr(table, name)
+        assert (found.dtype, found.tobytes()) == (expected.dtype, expected.tobytes())
+    assert (data.feature_names, data.label, data.scheme) == (table.feature_names, table.label, table.scheme)
+
+
+def test_shipped_data_load_no_reader_of_files():
+    script = (
+        "import sys; from maxmargin.datasets import iris; iris(); "
+        "print(*[name for name in sys.modules if name.startswith('maxmargin.io')])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == []
+
+
 def test_iris_is_scikit_learns_copy():
     data, theirs = iris(), load_iris()
     np.testing.assert_array_equal(data.X, theirs.data)
@@ -93,5 +111,5 @@ def test_the_script_makes_the_same_files_again(tmp_path):
     script = ROOT / "scripts" / "make_datasets.py"
     subprocess.run([sys.executable, script, tmp_path], check=True)
     made = sorted(path.name for path in tmp_path.iterdir())
-    assert made == sorted(path.name for path in shipped.glob("*.csv"))
+    assert made == sorted(path.name for path in shipped.glob("*.npz"))
     assert all((tmp_path / name).read_bytes() == (shipped / name).read_bytes() for name in made)

@@ -1,4 +1,4 @@
-"""Who hears what: sentences for people, one JSON object for machines, data for the next program."""
+"""Output of the commands: sentences for people, one JSON object for programs, data for the next program."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from typing import Any, TextIO
 
 from maxmargin.presentation.wording import printable
 
-__all__ = ["Voice", "aligned", "discard", "plain", "separated"]
+__all__ = ["Console", "aligned", "discard", "plain", "separated"]
 
 
-class Voice:
-    """What a command says, and where.
+class Console:
+    """What a command prints, and where.
 
     Sentences go to the standard output, or to the standard error where the standard output carries something
-    else: the JSON object of ``--json``, or data for the next program (`step_aside`). Warnings and errors
+    else: the JSON object of ``--json``, or data for the next program (`reserve_stdout`). Warnings and errors
     always go to the standard error, and into the JSON object as well. Control characters in labels and names
     are shown, not obeyed.
 
     Parameters
     ----------
     quiet : bool
-        Say nothing but warnings and errors.
+        Print nothing but warnings and errors.
     json : bool
         End with one JSON object on the standard output, also where the command fails.
     command : str
@@ -43,70 +43,70 @@ class Voice:
         self.command = command
         self.warnings: list[str] = []
         self.written: list[str] = []
-        self._is_aside = json
+        self._stdout_is_reserved = json
         self._is_finished = False
-        self._found: dict[str, Any] = {}
+        self._fields: dict[str, Any] = {}
 
     @property
     def shows_progress(self) -> bool:
-        """Whether somebody sits at a terminal and wants to watch."""
+        """Whether there is a terminal to show progress in, and the command is not quiet."""
         return not self.quiet and sys.stderr.isatty()
 
-    def step_aside(self) -> None:
+    def reserve_stdout(self) -> None:
         """Leave the standard output to data."""
-        self._is_aside = True
+        self._stdout_is_reserved = True
 
-    def say(self, line: str = "") -> None:
-        """Say a line at once, also where a log or another program is listening."""
+    def print(self, line: str = "") -> None:
+        """Print a line, without delay also into a log or a pipe."""
         if not self.quiet:
-            self.answer(line)
+            self.output(line)
 
     def wrote(self, path: PurePath) -> None:
-        """Say that a file was written, and keep it in mind should the output fail later."""
+        """Print that a file was written, and remember it in case the output fails later."""
         self.written.append(str(path))
-        self.say(f"wrote {path}")
+        self.print(f"wrote {path}")
 
-    def answer(self, line: str) -> None:
-        """Say what was asked for, which even a quiet command does."""
-        if self._is_aside:
-            self.note(line)
+    def output(self, line: str) -> None:
+        """Print the result itself, which even a quiet command does."""
+        if self._stdout_is_reserved:
+            self.print_stderr(line)
         else:
             print(printable(line, but="\t"), flush=True)
 
-    def note(self, line: str) -> None:
-        """Say on the standard error what even a quiet command has to say; nobody may be there to hear it."""
+    def print_stderr(self, line: str) -> None:
+        """Print to the standard error, also where the command is quiet; the stream may be closed."""
         try:
             print(printable(line), file=sys.stderr, flush=True)
         except OSError:
             discard(sys.stderr)
 
     def warn(self, message: str) -> None:
-        """Say that something is not as it should be."""
-        told = " ".join(message.split())
-        self.warnings.append(told)
-        self.note(f"maxmargin: warning: {told}")
+        """Print a warning, and keep it for the JSON object."""
+        text = " ".join(message.split())
+        self.warnings.append(text)
+        self.print_stderr(f"maxmargin: warning: {text}")
 
-    def refuse(self, message: str, error: BaseException | None = None) -> None:
-        """Say on one line why nothing was done."""
-        told = " ".join(message.split())
-        self.note(f"maxmargin: error: {told}")
-        self._found = {"error": error_fields(told, error)}
+    def error(self, message: str, error: BaseException | None = None) -> None:
+        """Print on one line why the command failed."""
+        text = " ".join(message.split())
+        self.print_stderr(f"maxmargin: error: {text}")
+        self._fields = {"error": error_fields(text, error)}
 
-    def break_off(self, message: str, error: BaseException) -> None:
-        """Say, below the ^C that a terminal shows, that the command was interrupted."""
-        self.note("")
-        self.note(f"maxmargin: {message}")
-        self._found = {"error": error_fields(message, error)}
+    def interrupted(self, message: str, error: BaseException) -> None:
+        """Print, below the ^C that a terminal shows, that the command was interrupted."""
+        self.print_stderr("")
+        self.print_stderr(f"maxmargin: {message}")
+        self._fields = {"error": error_fields(message, error)}
 
-    def result(self, found: Mapping[str, Any]) -> None:
-        """Keep what was found for the JSON object; later keys are added to earlier ones."""
-        self._found.update(found)
+    def add_fields(self, fields: Mapping[str, Any]) -> None:
+        """Add fields to the JSON object."""
+        self._fields.update(fields)
 
     def finish(self, code: int) -> None:
         """Print the JSON object, where it is wanted and has not been printed."""
         if self.json and not self._is_finished:
             self._is_finished = True
-            found = {"command": self.command, "exit_code": code, **self._found, "warnings": self.warnings}
+            found = {"command": self.command, "exit_code": code, **self._fields, "warnings": self.warnings}
             print(json.dumps(plain(found), ensure_ascii=False, allow_nan=False), flush=True)
 
 
@@ -116,7 +116,7 @@ def discard(stream: TextIO) -> None:
 
 
 def error_fields(message: str, error: BaseException | None) -> dict[str, Any]:
-    """Return what a machine is told of an error: its kind, its sentence and, for a file, the place."""
+    """Return an error as fields of the JSON object: kind, message and, for a file, the place."""
     place = {name: getattr(error, name, None) for name in ("path", "line", "column")}
     kind = "Usage" if error is None else type(error).__name__
     return {"kind": kind, "message": message, **place}

@@ -1,4 +1,4 @@
-"""What commands that fit share: the problem, the effort, and what `fit_linear` and its like are told."""
+"""What commands that fit share: options of the problem and the solver, and the arguments of `fit_linear`."""
 
 from __future__ import annotations
 
@@ -42,10 +42,12 @@ LEAST_TIME = 1e-9  # seconds that are always left: a fit has a model and its cer
 
 
 def add_problem(group: Any) -> None:
-    """Describe the options that say what is minimised, but for C."""
-    group.add_argument("--loss", choices=LOSSES, default="hinge", help="of the agreement (hinge)")
+    """Add the options of the problem, but for C."""
+    group.add_argument("--loss", choices=LOSSES, default="hinge", help="the loss (hinge)")
     offset = group.add_mutually_exclusive_group()
-    offset.add_argument("--no-intercept", action="store_true", help="a boundary through the origin")
+    offset.add_argument(
+        "--no-intercept", action="store_true", help="no offset: the boundary passes through the origin"
+    )
     offset.add_argument(
         "--penalize-intercept", action="store_true", help="penalise θ₀ too, as LIBLINEAR does"
     )
@@ -54,7 +56,7 @@ def add_problem(group: Any) -> None:
         type=number,
         default=1.0,
         metavar="S",
-        help="… as the weight of a column of this value, LIBLINEAR's -B (1)",
+        help="with --penalize-intercept: the value of the constant column, LIBLINEAR's -B (1)",
     )
     add_weights(group)
 
@@ -64,21 +66,27 @@ def add_weights(group: Any) -> None:
     group.add_argument(
         "--class-weight",
         metavar="WEIGHTS",
-        help="balanced: small classes count as much as large ones; or LABEL=WEIGHT,…",
+        help="balanced, which gives all classes the same total weight, or LABEL=WEIGHT,…",
     )
 
 
 def add_effort(group: Any, *, tol: float = 1e-4, goal: str = "0.01 %%") -> None:
-    """Describe the options that say how far to go and by what way."""
+    """Add the options of the solver and its limits."""
     group.add_argument(
-        "--tol", type=number, default=tol, help=f"certified relative gap to reach ({tol:g}: {goal})"
+        "--tol",
+        type=number,
+        default=tol,
+        help=f"the certified relative gap at which to stop ({tol:g}: {goal})",
     )
     group.add_argument(
-        "--max-time", type=number, metavar="SECONDS", help="stop after this time, of which reading is a part"
+        "--max-time",
+        type=number,
+        metavar="SECONDS",
+        help="stop after this time, including the time to read the data",
     )
-    group.add_argument("--solver", default="auto", help="which method (auto)")
-    group.add_argument("--seed", type=whole_number, help="another order in which the rows are visited")
-    group.add_argument("--jobs", type=whole_number, metavar="N", help="threads (as many as there are cores)")
+    group.add_argument("--solver", default="auto", help="the solver (auto)")
+    group.add_argument("--seed", type=whole_number, help="seed of the order in which the rows are visited")
+    group.add_argument("--jobs", type=whole_number, metavar="N", help="number of threads (all cores)")
 
 
 # ---------------------------------------------------------------- single options
@@ -121,7 +129,7 @@ def folds(text: str) -> int | str:
         raise argparse.ArgumentTypeError(f'expected loo or a number of folds, found "{text}"') from None
 
 
-# ---------------------------------------------------------------- what the library is told
+# ---------------------------------------------------------------- arguments of the library
 
 
 def settings_of(arguments: argparse.Namespace, classes: NDArray[Any]) -> dict[str, Any]:

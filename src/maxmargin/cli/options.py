@@ -42,7 +42,7 @@ FORMATS = ("libsvm", "csv", "parquet", "arrow", "npz", "npy")
 MISSING_RULES = ("refuse", "mean", "median", "most_frequent")
 UNKNOWN_RULES = ("refuse", "zeros")
 
-WIDTH = 78  # of what is said in a help text; the options are wrapped by argparse to what the terminal has
+WIDTH = 78  # of descriptions in a help text; the options are wrapped by argparse to what the terminal has
 STANDARD = Path("-")  # the standard input or output, in place of a file
 
 
@@ -67,28 +67,37 @@ def add_command(
 
 def add_common(parser: Any) -> None:
     """Describe the options that every command has."""
-    group = parser.add_argument_group("what is said")
-    group.add_argument("-q", "--quiet", action="store_true", help="say nothing but warnings and errors")
+    group = parser.add_argument_group("output")
+    group.add_argument("-q", "--quiet", action="store_true", help="print nothing but warnings and errors")
     group.add_argument(
-        "--json", action="store_true", help="end with one JSON object on the standard output, for machines"
+        "--json", action="store_true", help="print one JSON object on the standard output at the end"
     )
 
 
 def add_reading(parser: Any) -> None:
-    """Describe the options that say how data files are read."""
-    group = parser.add_argument_group("how data are read")
-    group.add_argument("--format", choices=FORMATS, help="what the file holds (by its name, or its content)")
+    """Add the options that control how data files are read."""
+    group = parser.add_argument_group("reading the data")
     group.add_argument(
-        "--label", metavar="COLUMN", type=column, help="with the labels, by name or number from 0"
+        "--format", choices=FORMATS, help="file format (default: by the file's name, else its content)"
     )
-    group.add_argument("--weight", metavar="COLUMN", type=column, help="with the weights of the rows")
+    group.add_argument(
+        "--label",
+        metavar="COLUMN",
+        type=column,
+        help="the column with the labels, by name or by number from 0",
+    )
+    group.add_argument("--weight", metavar="COLUMN", type=column, help="the column with the sample weights")
     group.add_argument(
         "--missing",
         choices=MISSING_RULES,
-        help="what becomes of missing values (refuse); others stand for the column's own values",
+        help="how missing values are replaced, column by column (default: they are an error)",
     )
     group.add_argument(
-        "--drop", metavar="COLUMN", type=column, action="append", help="to leave out; may be given again"
+        "--drop",
+        metavar="COLUMN",
+        type=column,
+        action="append",
+        help="a column to leave out; may be repeated",
     )
     group.add_argument(
         "--category",
@@ -96,32 +105,39 @@ def add_reading(parser: Any) -> None:
         type=column,
         action="append",
         dest="categories",
-        help="of numbers that stand for categories; may be given again",
+        help="a column whose numbers stand for categories; may be repeated",
     )
     group.add_argument(
-        "--header", choices=("auto", "yes", "no"), help="whether a text table begins with names (auto)"
+        "--header",
+        choices=("auto", "yes", "no"),
+        help="whether the first line of a text table holds names (auto)",
     )
     group.add_argument(
         "--zero-based", choices=("auto", "yes", "no"), help="whether LIBSVM text counts columns from 0 (auto)"
     )
     group.add_argument(
-        "--n-columns", metavar="N", type=whole_number, help="of LIBSVM text whose last ones may be unused"
+        "--n-columns",
+        metavar="N",
+        type=whole_number,
+        help="the number of columns of LIBSVM text, where the last ones may be unused",
     )
     group.add_argument(
         "--skip-bad-lines",
         action="store_true",
-        help="leave lines out that cannot be read, and count them; missing values are --missing's business",
+        help="skip lines that cannot be read, and count them (for missing values see --missing)",
     )
     group.add_argument(
-        "--cache", action="store_true", help="keep a binary copy beside the file; read it if new"
+        "--cache",
+        action="store_true",
+        help="keep a binary copy beside the file, and read it as long as it is up to date",
     )
-    group.add_argument("--cache-folder", metavar="FOLDER", type=Path, help="… or in this folder")
+    group.add_argument("--cache-folder", metavar="FOLDER", type=Path, help="keep it in this folder instead")
 
 
 def add_data(parser: Any) -> None:
     """Describe the file that a command reads."""
     parser.add_argument(
-        "data", metavar="DATA", type=file_name, help="LIBSVM text or a table, packed or not; - for stdin"
+        "data", metavar="DATA", type=file_name, help="LIBSVM text or a table, compressed or not; - for stdin"
     )
 
 
@@ -137,13 +153,13 @@ def add_row_options(parser: Any) -> None:
         "--label",
         metavar="COLUMN",
         type=column,
-        help="the label's column in a table, by name or number from 0 (as in training)",
+        help="the column with the labels in a table, by name or by number from 0 (as in training)",
     )
     parser.add_argument(
         "--unknown",
         choices=UNKNOWN_RULES,
         default="refuse",
-        help="what becomes of categories that training did not see (refuse)",
+        help="how categories that training did not see are treated (refuse)",
     )
 
 
@@ -228,14 +244,14 @@ def read_data(arguments: argparse.Namespace, source: Path, *, for_a_fit: bool = 
 
 
 def reading_settings(arguments: argparse.Namespace, but: Iterable[str] = ()) -> dict[str, Any]:
-    """Return what `load_data` is told: the options that were given, by its own names for them."""
+    """Return the options that were given as arguments of `load_data`."""
     given = {
         name: getattr(arguments, name, None)
         for name in ("format", "label", "weight", "missing", "drop", "categories", "n_columns")
     }
     for name in ("header", "zero_based"):
-        said = getattr(arguments, name, None)
-        given[name] = None if said in (None, "auto") else said == "yes"
+        answer = getattr(arguments, name, None)
+        given[name] = None if answer in (None, "auto") else answer == "yes"
     given["skip_bad_lines"] = getattr(arguments, "skip_bad_lines", False) or None
     folder = getattr(arguments, "cache_folder", None)
     given["cache"] = folder if folder is not None else getattr(arguments, "cache", False) or None

@@ -24,8 +24,8 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from maxmargin import __version__
-from maxmargin.cli.codes import BROKEN_PIPE, EXIT_CODES, INTERRUPTED, OUR_MISTAKE, REFUSED, UNTOLD
-from maxmargin.cli.console import Voice, discard
+from maxmargin.cli.codes import BROKEN_PIPE, EXIT_CODES, INTERNAL_ERROR, INTERRUPTED, OUTPUT_FAILED, REFUSED
+from maxmargin.cli.console import Console, discard
 from maxmargin.errors import MaxMarginError, Setting
 
 __all__ = ["COMMANDS", "build_parser", "main"]
@@ -60,31 +60,31 @@ def main(arguments: Sequence[str] | None = None, *, ends_process: bool = False) 
     if not words:
         build_parser().print_help(sys.stderr)
         return REFUSED
-    voice = Voice(json="--json" in words, command=words[0] if words[0] in COMMANDS else "")
+    console = Console(json="--json" in words, command=words[0] if words[0] in COMMANDS else "")
     try:
-        chosen = read_words(words)
-        voice.quiet, voice.json = getattr(chosen, "quiet", False), getattr(chosen, "json", False)
+        chosen = parse_arguments(words)
+        console.quiet, console.json = getattr(chosen, "quiet", False), getattr(chosen, "json", False)
         with ending_as_ctrl_c(ends_process=ends_process) as signals:
-            code = signals.code(run_command(chosen, voice, signals))
-        voice.finish(code)
+            code = signals.code(run_command(chosen, console, signals))
+        console.finish(code)
         sys.stdout.flush()
         return code
     except UsageError as error:
-        voice.refuse(str(error))
-        voice.finish(REFUSED)
+        console.error(str(error))
+        console.finish(REFUSED)
         return REFUSED
     except KeyboardInterrupt as error:  # while the words were read, or after the command's own end
-        voice.break_off("interrupted", error)
-        voice.finish(INTERRUPTED)
+        console.interrupted("interrupted", error)
+        console.finish(INTERRUPTED)
         return INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has seen enough.
         discard(sys.stdout)
         return BROKEN_PIPE
     except OSError as error:
-        voice.note(f"maxmargin: error: {in_words(error)}{what_is_there(voice)}")
+        console.print_stderr(f"maxmargin: error: {in_words(error)}{what_is_there(console)}")
         discard(sys.stdout)
-        return UNTOLD if voice.written else REFUSED
+        return OUTPUT_FAILED if console.written else REFUSED
 
 
 def prepare_streams() -> None:
@@ -98,44 +98,45 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def run_command(chosen: argparse.Namespace, voice: Voice, signals: EndingSignals) -> int:
+def run_command(chosen: argparse.Namespace, console: Console, signals: EndingSignals) -> int:
     """Run a command; whatever ends it early becomes one line and an exit code."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always")
             warnings.simplefilter("ignore", ResourceWarning)  # of files that Ctrl-C left to Python to close
-            warnings.showwarning = lambda message, *_, **__: voice.warn(str(message))
+            warnings.showwarning = lambda message, *_, **__: console.warn(str(message))
             chosen.began = time.perf_counter()
-            code: int = chosen.run(chosen, voice)
+            code: int = chosen.run(chosen, console)
             return code
     except BrokenPipeError:
         raise
     except KeyboardInterrupt as error:
-        voice.break_off("interrupted; nothing was written", error)
+        console.interrupted("interrupted; nothing was written", error)
         return INTERRUPTED
     except MaxMarginError as error:
-        voice.refuse(with_options(error, chosen.parser), error)
+        console.error(with_options(error, chosen.parser), error)
     except MemoryError as error:
         has_memory = getattr(chosen, "memory", "") is None  # the option, which was not given
         instead = "; --memory SIZE reads them from disk" if has_memory else ""
-        voice.refuse(f"not enough memory for these data{instead}", error)
+        console.error(f"not enough memory for these data{instead}", error)
     except OSError as error:
-        voice.refuse(in_words(error) + what_is_there(voice), error)
-        return UNTOLD if voice.written else REFUSED
+        console.error(in_words(error) + what_is_there(console), error)
+        return OUTPUT_FAILED if console.written else REFUSED
     except Exception as error:
         if signals.are_behind(error):
-            voice.break_off("interrupted; nothing was written", error)
+            console.interrupted("interrupted; nothing was written", error)
             return INTERRUPTED
-        told = f"this is a mistake in maxmargin, please report it: {type(error).__name__}: {error}"
-        voice.refuse(told, error)
-        return OUR_MISTAKE
+        console.error(
+            f"this is a mistake in maxmargin, please report it: {type(error).__name__}: {error}", error
+        )
+        return INTERNAL_ERROR
     return REFUSED
 
 
-def what_is_there(voice: Voice) -> str:
+def what_is_there(console: Console) -> str:
     """Say which files were written before the output failed."""
-    names = " and ".join(voice.written)
-    return f"; {names} {'was' if len(voice.written) == 1 else 'were'} written before" if names else ""
+    names = " and ".join(console.written)
+    return f"; {names} {'was' if len(console.written) == 1 else 'were'} written before" if names else ""
 
 
 def in_words(error: OSError) -> str:
@@ -176,11 +177,11 @@ class Parser(argparse.ArgumentParser):
             super()._print_message(message, file)
 
     def error(self, message: str) -> NoReturn:
-        """Leave it to the program to say so."""
+        """Leave it to the program to print it."""
         raise UsageError(f"{message} (see {self.prog} --help)")
 
 
-def read_words(words: Sequence[str]) -> argparse.Namespace:
+def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
     """Return the command and its options."""
     name = words[0]
     if not name.startswith("-") and name not in COMMANDS:
@@ -273,7 +274,7 @@ class EndingSignals:
     def are_behind(self, error: Exception) -> bool:
         """Return whether an error is what became of Ctrl-C while modules were loaded.
 
-        NumPy then says that it cannot be imported, and Python that a class cannot be made.
+        NumPy then reports that it cannot be imported, and Python that a class cannot be made.
         """
         has_come = self.pressed or self.came is not None
         return has_come and isinstance(error if error.__cause__ is None else error.__cause__, _MADE_OF_IT)

@@ -1,4 +1,4 @@
-"""What is said of data that were read, and what is refused of them."""
+"""Reading data for a command: what is printed about them, and what is refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from maxmargin.cli.options import STANDARD, column, read_data
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from maxmargin.cli.console import Voice
+    from maxmargin.cli.console import Console
     from maxmargin.data import Data
     from maxmargin.model.model import LinearModel
     from maxmargin.model.reading import RowsForModel
@@ -35,29 +35,29 @@ def source_text(source: Path) -> str:
     return "standard input" if source == STANDARD else str(source)
 
 
-def read_classes(arguments: argparse.Namespace, voice: Voice, *, for_a_fit: bool = False) -> Data:
-    """Read what a command learns from, say what it is, and refuse what holds nothing to tell apart."""
+def read_classes(arguments: argparse.Namespace, console: Console, *, for_a_fit: bool = False) -> Data:
+    """Read training data, print what they are, and refuse data of a single class."""
     from maxmargin.cli.described import data_fields
 
     data = read_data(arguments, arguments.data, for_a_fit=for_a_fit)
-    say_what_was_read(data, arguments, voice)
-    voice.result({"data": data_fields(data, arguments.data)})
+    print_what_was_read(data, arguments, console)
+    console.add_fields({"data": data_fields(data, arguments.data)})
     check_classes(data.classes, arguments.data, has_label=data.label is not None)
     return data
 
 
-def say_what_was_read(data: Data, arguments: argparse.Namespace, voice: Voice) -> None:
-    """Say how many rows and columns there are, and what was guessed or made of them."""
-    voice.say(f"read {source_text(arguments.data)}: {data}")
+def print_what_was_read(data: Data, arguments: argparse.Namespace, console: Console) -> None:
+    """Print how many rows and columns there are, and what was inferred about them."""
+    console.print(f"read {source_text(arguments.data)}: {data}")
     guess = label_guess(data.label, arguments.label)
     if guess:
-        voice.say(guess)
+        console.print(guess)
     if data.encoding is not None:
-        voice.say(f"columns: {data.encoding}")
+        console.print(f"columns: {data.encoding}")
 
 
 def label_guess(label: str | int | None, asked: str | int | None) -> str:
-    """Say which column was taken for the label where nobody said so; nothing where somebody did."""
+    """Return a line on the column that was taken for the label, empty where --label names one."""
     if label is None or asked is not None:
         return ""
     if isinstance(label, str):
@@ -67,7 +67,7 @@ def label_guess(label: str | int | None, asked: str | int | None) -> str:
 
 
 def check_classes(classes: NDArray[Any], source: Path, *, has_label: bool) -> None:
-    """Refuse what holds nothing to tell apart."""
+    """Refuse data of a single class."""
     from maxmargin.data import label_text
     from maxmargin.errors import InvalidInput
 
@@ -89,12 +89,12 @@ def add_own_weight(parser: Any, purpose: str = "") -> None:
         "--weight",
         metavar="COLUMN",
         type=column,
-        help=f"{purpose}with the weights of the rows, as in training (the same column, if there was one)",
+        help=f"{purpose}the column with the sample weights (the one used in training, if any)",
     )
 
 
-def read_weighted_rows(model: LinearModel, arguments: argparse.Namespace, voice: Voice) -> RowsForModel:
-    """Read rows with labels and the weights that the model was trained with; say where they are.
+def read_weighted_rows(model: LinearModel, arguments: argparse.Namespace, console: Console) -> RowsForModel:
+    """Read rows with labels and the weights that the model was trained with; print where they are.
 
     Without them its objective would be another one, so a file that lacks them is refused.
     """
@@ -113,5 +113,5 @@ def read_weighted_rows(model: LinearModel, arguments: argparse.Namespace, voice:
             )
     elif arguments.weight is None:
         where = "those of the file" if model.weight is None else f"column {column}, as in training"
-        voice.say(f"weights of the rows: {where}; --weight names another column")
+        console.print(f"weights of the rows: {where}; --weight names another column")
     return rows

@@ -1,4 +1,4 @@
-"""``--C auto``: which values of C are tried, how they are judged, and what is said of it."""
+"""``--C auto``: which values of C are tried, how they are judged, and what is printed about it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from maxmargin.cli.fitting import RULES, folds, grid, settings_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from maxmargin.cli.console import Voice
+    from maxmargin.cli.console import Console
     from maxmargin.data import Data
     from maxmargin.model.model import LinearModel
     from maxmargin.selection.search.automatic import Way
@@ -18,15 +18,18 @@ if TYPE_CHECKING:
 
 __all__ = ["add_search", "check_search", "error_lines", "search", "search_fields", "warn_of_search"]
 
-# Tried where nobody says otherwise. Larger ones take long where there are many columns, and are hardly ever
-# chosen; where one end is the best of them, that is said.
+# The default. Larger ones take long where there are many columns, and are hardly ever
+# chosen; where one end is the best of them, a line says so.
 DECADES = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 
 
 def add_search(group: Any) -> None:
-    """Describe the options that say how C is chosen."""
+    """Add the options of the search for C."""
     group.add_argument(
-        "--cv", type=folds, metavar="loo|N", help="by exact leave-one-out or N folds (as suits the rows)"
+        "--cv",
+        type=folds,
+        metavar="loo|N",
+        help="judge C by exact leave-one-out or in N folds (chosen by the size of the data)",
     )
     group.add_argument(
         "--Cs",
@@ -50,16 +53,17 @@ def check_search(arguments: argparse.Namespace) -> None:
             raise InvalidParameter(f"--{name} says how C is chosen; give --C auto with it")
 
 
-def search(arguments: argparse.Namespace, data: Data, voice: Voice) -> tuple[LinearModel, bool]:
+def search(arguments: argparse.Namespace, data: Data, console: Console) -> tuple[LinearModel, bool]:
     """Choose C by rows left out; return the model at it, and whether something was missed on the way."""
+    from maxmargin.fit.sources import with_provenance
     from maxmargin.model.progress import Ticker
     from maxmargin.selection.search.automatic import choose_way, select_C
     from maxmargin.selection.search.task import check_Cs, validation_task
 
     Cs, _ = check_Cs(DECADES if arguments.Cs is None else arguments.Cs)
     way = choose_way(data.y, arguments.cv)
-    voice.say(plan_line(way, Cs, arguments))
-    ticker = Ticker(arguments.tol) if voice.shows_progress else None
+    console.print(plan_line(way, Cs, arguments))
+    ticker = Ticker(arguments.tol) if console.shows_progress else None
     task = validation_task(
         data.X,
         data.y,
@@ -75,14 +79,14 @@ def search(arguments: argparse.Namespace, data: Data, voice: Voice) -> tuple[Lin
             ticker.close()
     if selected.model is None:
         raise AssertionError("a search for C ends with a model")
-    voice.say(f"searched {selected.table}")
-    voice.result({"search": search_fields(selected, way)})
-    say_if_at_the_end(selected, Cs, voice)
-    return selected.model, warn_of_search(selected, voice)
+    console.print(f"searched {selected.table}")
+    console.add_fields({"search": search_fields(selected, way)})
+    print_if_at_the_end(selected, Cs, console)
+    return with_provenance(selected.model, data), warn_of_search(selected, console)
 
 
 def plan_line(way: Way, Cs: NDArray[Any], arguments: argparse.Namespace) -> str:
-    """Say before the search what will be done."""
+    """Return the line printed before the search."""
     from maxmargin.presentation.wording import chosen_percent, plural, short
 
     reason = f" ({way.reason})" if way.reason else ""
@@ -92,24 +96,26 @@ def plan_line(way: Way, Cs: NDArray[Any], arguments: argparse.Namespace) -> str:
     return f"plan: {values}{span}, judged by {way}{reason}; {arguments.loss} loss, to {goal} of the optimum"
 
 
-def say_if_at_the_end(selected: Selected, Cs: NDArray[Any], voice: Voice) -> None:
-    """Say that a C outside of those that were tried may be better still."""
+def print_if_at_the_end(selected: Selected, Cs: NDArray[Any], console: Console) -> None:
+    """Print that a C outside of those that were tried may be better still."""
     from maxmargin.core.solution import Status
     from maxmargin.presentation.wording import short
 
     if len(Cs) > 1 and selected.status is Status.SOLVED and selected.C in (Cs.min(), Cs.max()):
         which = "smallest" if Cs.min() == selected.C else "largest"
-        voice.say(f"C = {short(selected.C)} is the {which} that was tried; --Cs can go further")
+        console.print(f"C = {short(selected.C)} is the {which} that was tried; --Cs can go further")
 
 
-def warn_of_search(selected: Selected, voice: Voice) -> bool:
-    """Warn of fits within the search that were not finished; the model's own are told by themselves."""
+def warn_of_search(selected: Selected, console: Console) -> bool:
+    """Warn of fits within the search that were not finished; the final fit has its own warning."""
     message = selected.warning(float("inf"))
     if message is None or (selected.model is not None and selected.model.interrupted):
         return False
     for name in ("max_time", "max_iter"):
         message = message.replace(name, f"--{name.replace('_', '-')}")
-    voice.warn(message.replace("asked for by tol", "asked for by --tol").replace("raise tol", "raise --tol"))
+    console.warn(
+        message.replace("asked for by tol", "asked for by --tol").replace("raise tol", "raise --tol")
+    )
     return True
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.resources import as_file, files
+from importlib.resources import files
+
+import numpy as np
 
 from maxmargin.data import Data
-from maxmargin.io.load import load_data
 
 __all__ = ["breast_cancer", "iris"]
 
@@ -30,8 +31,7 @@ def iris() -> Data:
     >>> print(iris())
     150 rows, 4 columns; label "species"; classes setosa (33 %), versicolor (33 %), virginica (33 %)
     """
-    with as_file(files("maxmargin.datasets") / "iris.csv") as path:
-        return load_data(path, label="species")
+    return _shipped("iris", "species")
 
 
 # ------------------------------------------------------------------------------------------------
@@ -55,5 +55,14 @@ def breast_cancer() -> Data:
     >>> print(breast_cancer())
     569 rows, 30 columns; label "diagnosis"; classes benign (63 %), malignant (37 %)
     """
-    with as_file(files("maxmargin.datasets") / "breast_cancer.csv") as path:
-        return load_data(path, label="diagnosis")
+    return _shipped("breast_cancer", "diagnosis")
+
+
+# ------------------------------------------------------------------------------------------------
+
+
+def _shipped(name: str, label: str) -> Data:
+    """Return the data set of that name, as if it had been read from a table with this label."""
+    with files(__name__).joinpath(f"{name}.npz").open("rb") as file, np.load(file) as arrays:
+        names = tuple(arrays["feature_names"].tolist())
+        return Data(arrays["X"], arrays["y"], feature_names=names, scheme="csv", label=label)

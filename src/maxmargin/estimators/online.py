@@ -145,7 +145,7 @@ class OnlineEstimator(LinearEstimator, ABC):
         if isinstance(source, Given):
             refuse_weights(source.sample_weight, np.shape(source.X)[0])
             self._fit_table(source.X, source.y)
-            self._model = with_provenance(self._model, source)
+            self._model = with_provenance(self._model, source.data)
             if self._model.feature_names is not None:
                 self.feature_names_in_ = np.array(self._model.feature_names, dtype=object)
             return self

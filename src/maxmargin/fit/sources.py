@@ -140,9 +140,8 @@ def _from_file(path: Path, memory: int | None, say: Callable[[str], Any]) -> Giv
     return store
 
 
-def with_provenance(model: LinearModel, source: Given) -> LinearModel:
+def with_provenance(model: LinearModel, data: Data | None) -> LinearModel:
     """Return the model with what is known of its columns and file."""
-    data = source.data
     if data is None:
         return model
     names = data.feature_names

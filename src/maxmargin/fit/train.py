@@ -195,7 +195,7 @@ def fit_linear(
     finally:
         if ticker is not None:
             ticker.close()
-    return with_provenance(model, source)
+    return with_provenance(model, source.data)
 
 
 def _fit_in_memory(

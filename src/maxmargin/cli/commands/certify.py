@@ -17,10 +17,9 @@ from maxmargin.cli.options import (
     whole_number,
 )
 from maxmargin.cli.reading import add_own_weight, read_weighted_rows
-from maxmargin.core.offset import FreeOffset, offset_of
 
 if TYPE_CHECKING:
-    from maxmargin.cli.console import Voice
+    from maxmargin.cli.console import Console
     from maxmargin.io.liblinear import LiblinearModel
     from maxmargin.model.certify import Assessment
     from maxmargin.model.model import LinearModel
@@ -44,7 +43,7 @@ def add_certify(commands: Any) -> None:
         examples=EXAMPLES,
     )
     parser.add_argument(
-        "model", metavar="MODEL", type=file_name, help="what maxmargin train, or LIBLINEAR, wrote"
+        "model", metavar="MODEL", type=file_name, help="a model of maxmargin train or of LIBLINEAR"
     )
     add_rows(parser)
     add_own_weight(parser)
@@ -52,25 +51,31 @@ def add_certify(commands: Any) -> None:
         "--within",
         type=number,
         metavar="SHARE",
-        help="end with code 1 if the model may be farther above the optimum, such as 0.001",
+        help="exit with code 1 unless the model is proved to be within this relative gap, such as 0.001",
     )
-    group = parser.add_argument_group("what a LIBLINEAR model, or one that was given, does not say")
+    group = parser.add_argument_group(
+        "what the file of a LIBLINEAR model, or of given coefficients, does not contain"
+    )
     strength = group.add_mutually_exclusive_group()
     strength.add_argument("-c", "--C", type=number, help="½‖θ‖² + C Σ loss, LIBLINEAR's -c")
-    strength.add_argument("--lam", type=number, help="the same as λ/2 ‖θ‖² + mean loss, C = 1/(λ n)")
-    group.add_argument("--loss", choices=LOSSES, help="of one that was given (as its file says)")
+    strength.add_argument("--lam", type=number, help="λ of λ/2 ‖θ‖² + mean loss instead, C = 1/(λ n)")
+    group.add_argument(
+        "--loss", choices=LOSSES, help="the loss of given coefficients (default: the one in their file)"
+    )
     add_weights(group)
-    group.add_argument("--free-bias", action="store_true", help="its -R: the bias was not penalised")
-    effort = parser.add_argument_group("the effort")
-    effort.add_argument("--tol", type=number, default=1e-4, help="how tight the proof should be (1e-4)")
+    group.add_argument("--free-bias", action="store_true", help="the bias was not penalised, LIBLINEAR's -R")
+    effort = parser.add_argument_group("the solver")
+    effort.add_argument(
+        "--tol", type=number, default=1e-4, help="the relative gap to which the optimum is bounded (1e-4)"
+    )
     effort.add_argument("--max-time", type=number, metavar="SECONDS", help="stop after this time")
-    effort.add_argument("--jobs", type=whole_number, metavar="N", help="threads (as many as there are cores)")
+    effort.add_argument("--jobs", type=whole_number, metavar="N", help="number of threads (all cores)")
     add_common(parser)
     parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace, voice: Voice) -> int:
-    """Read, prove, say."""
+def run(arguments: argparse.Namespace, console: Console) -> int:
+    """Read, certify, print."""
     from maxmargin.cli.described import assessment_fields
     from maxmargin.cli.streams import read_either_model
     from maxmargin.model.certify import certify
@@ -92,13 +97,13 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     else:
         refuse_what_is_known(arguments)
         weights["class_weight"] = class_weight
-    X, y, weights["sample_weight"] = read_weighted_rows(model, arguments, voice)
+    X, y, weights["sample_weight"] = read_weighted_rows(model, arguments, console)
     effort = {"tol": arguments.tol, "max_time": time_left(arguments), "n_jobs": arguments.jobs}
     assessment = certify(claim, X, y, **weights, **effort)
     for line in lines_of(assessment):
-        voice.say(line)
-    voice.result({"certificate": assessment_fields(assessment)})
-    return verdict(assessment, arguments, voice)
+        console.print(line)
+    console.add_fields({"certificate": assessment_fields(assessment)})
+    return verdict(assessment, arguments, console)
 
 
 def liblinear_claim(found: LiblinearModel, class_weight: Any, arguments: argparse.Namespace) -> Any:
@@ -109,9 +114,11 @@ def liblinear_claim(found: LiblinearModel, class_weight: Any, arguments: argpars
     from maxmargin.model.liblinear import claim_of_liblinear
 
     if arguments.C is None and arguments.lam is None:
-        raise InvalidParameter(f"{arguments.model} is LIBLINEAR's and does not say its C: give --C, its -c")
+        raise InvalidParameter(
+            f"{arguments.model} is LIBLINEAR's and does not contain its C: give --C, its -c"
+        )
     if arguments.loss is not None:
-        raise InvalidParameter(f"{arguments.model} is LIBLINEAR's and says its loss; leave --loss away")
+        raise InvalidParameter(f"{arguments.model} is LIBLINEAR's and contains its loss; leave --loss out")
     claim = claim_of_liblinear(found, 1.0, class_weight, free_bias=arguments.free_bias)
     check_strength(arguments.C, arguments.lam, claim.objective.loss)
     return replace(claim, objective=replace(claim.objective, C=arguments.C, lam=arguments.lam))
@@ -120,6 +127,7 @@ def liblinear_claim(found: LiblinearModel, class_weight: Any, arguments: argpars
 def given_claim(model: LinearModel, class_weight: Any, arguments: argparse.Namespace) -> Any:
     """Return a model that was given, such as LIBLINEAR's as one of ours, with the problem that is named."""
     from maxmargin.core.objective import Objective
+    from maxmargin.core.offset import FreeOffset, offset_of
     from maxmargin.errors import InvalidParameter
     from maxmargin.model.foreign import Claim
 
@@ -143,7 +151,7 @@ def given_claim(model: LinearModel, class_weight: Any, arguments: argparse.Names
 
 
 def refuse_what_is_known(arguments: argparse.Namespace) -> None:
-    """Refuse options that would contradict a model which says itself what it minimises."""
+    """Refuse options that would contradict a model that contains what it minimises."""
     from maxmargin.errors import InvalidParameter
 
     given = {
@@ -154,7 +162,7 @@ def refuse_what_is_known(arguments: argparse.Namespace) -> None:
     }
     for option, value in given.items():
         if value is not None:
-            raise InvalidParameter(f"{arguments.model} says itself what it minimises; leave {option} away")
+            raise InvalidParameter(f"{arguments.model} contains what it minimises; leave {option} out")
 
 
 def lines_of(found: Assessment) -> list[str]:
@@ -173,7 +181,7 @@ def lines_of(found: Assessment) -> list[str]:
     return [*lines, *aligned(["", "objective", "bound", "at most above"], rows)]
 
 
-def verdict(found: Assessment, arguments: argparse.Namespace, voice: Voice) -> int:
+def verdict(found: Assessment, arguments: argparse.Namespace, console: Console) -> int:
     """Return the exit code, with a warning where a goal was missed."""
     from maxmargin.presentation.wording import chosen_percent, percent
 
@@ -181,10 +189,12 @@ def verdict(found: Assessment, arguments: argparse.Namespace, voice: Voice) -> i
     if found.shortfall:
         reached = percent(found.own.relative_gap, "up")
         reason = found.shortfall.replace("max_", "--max-")
-        voice.warn(f"the proof is not as tight as --tol asks: our own solution is within {reached}: {reason}")
+        console.warn(
+            f"the proof is not as tight as --tol asks: our own solution is within {reached}: {reason}"
+        )
         missed = MISSED
     if arguments.within is not None and not found.relative_gap <= arguments.within:
         most, goal = percent(found.relative_gap, "up"), chosen_percent(arguments.within)
-        voice.warn(f"the model is up to {most} above the optimum, more than the {goal} of --within")
+        console.warn(f"the model is up to {most} above the optimum, more than the {goal} of --within")
         missed = MISSED
     return missed

@@ -10,7 +10,7 @@ from maxmargin.cli.codes import DONE
 from maxmargin.cli.options import STANDARD, add_command, add_common
 
 if TYPE_CHECKING:
-    from maxmargin.cli.console import Voice
+    from maxmargin.cli.console import Console
 
 __all__ = ["SHELLS"]
 
@@ -30,16 +30,16 @@ def add_completion(commands: Any) -> None:
     parser = add_command(
         commands,
         "completion",
-        help="print what a shell needs to complete commands",
-        description="Print what a shell needs to complete commands, options, choices and files.",
+        help="print a completion script for a shell",
+        description="Print a script by which a shell completes commands, options, choices and files.",
         examples=EXAMPLES,
     )
-    parser.add_argument("shell", choices=SHELLS, help="which shell")
+    parser.add_argument("shell", choices=SHELLS, help="the shell")
     add_common(parser)
     parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace, voice: Voice) -> int:
+def run(arguments: argparse.Namespace, console: Console) -> int:
     """Describe all commands to the shell, in its own language."""
     from maxmargin.cli.program import build_parser
     from maxmargin.cli.streams import write_text
@@ -47,9 +47,9 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     script = {"bash": bash_script, "zsh": zsh_script, "fish": fish_script}[arguments.shell](
         described(build_parser())
     )
-    if not voice.json:
+    if not console.json:
         write_text([script.rstrip("\n"), "\n"], STANDARD)
-    voice.result({"shell": arguments.shell, "script": script})
+    console.add_fields({"shell": arguments.shell, "script": script})
     return DONE
 
 

@@ -23,7 +23,7 @@ from maxmargin.cli.reading import label_guess, source_text
 from maxmargin.errors import InvalidInput, InvalidParameter
 
 if TYPE_CHECKING:
-    from maxmargin.cli.console import Voice
+    from maxmargin.cli.console import Console
     from maxmargin.data import Data
     from maxmargin.model.model import LinearModel
 
@@ -53,7 +53,7 @@ def add_convert(commands: Any) -> None:
         examples=EXAMPLES,
     )
     parser.add_argument("data", metavar="IN", type=file_name, help="data or a model; - for stdin (data)")
-    parser.add_argument("out", metavar="OUT", type=file_name, help="where to write; - for stdout")
+    parser.add_argument("out", metavar="OUT", type=file_name, help="the file to write; - for stdout")
     parser.add_argument(
         "--to",
         metavar="FORMAT",
@@ -63,39 +63,39 @@ def add_convert(commands: Any) -> None:
     parser.add_argument(
         "--number-labels",
         action="store_true",
-        help="classes as numbers: −1 and 1, or 1, 2, … for more than two",
+        help="write classes as numbers: −1 and 1, or 1, 2, … for more than two",
     )
     parser.add_argument(
-        "--dtype", choices=DTYPES, default="float32", help="of the numbers in an ONNX file (float32)"
+        "--dtype", choices=DTYPES, default="float32", help="type of the numbers in an ONNX file (float32)"
     )
     add_reading(parser)
     add_common(parser)
     parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace, voice: Voice) -> int:
+def run(arguments: argparse.Namespace, console: Console) -> int:
     """Look at the source, read it, write it."""
     from maxmargin.cli.streams import is_model
 
     if arguments.out == STANDARD:
-        if voice.json:
+        if console.json:
             raise InvalidParameter("--json and OUT cannot both go to the standard output; name a file")
-        voice.step_aside()
+        console.reserve_stdout()
     check_target(arguments.out, arguments.data)
     if arguments.data != STANDARD and is_model(arguments.data):
-        convert_model(arguments, voice)
+        convert_model(arguments, console)
     else:
-        convert_data(arguments, voice)
+        convert_data(arguments, console)
     if arguments.out != STANDARD:
-        voice.wrote(arguments.out)
-    voice.result({"out": arguments.out})
+        console.wrote(arguments.out)
+    console.add_fields({"out": arguments.out})
     return DONE
 
 
 # ---------------------------------------------------------------- data
 
 
-def convert_data(arguments: argparse.Namespace, voice: Voice) -> None:
+def convert_data(arguments: argparse.Namespace, console: Console) -> None:
     """Write a data set in another format."""
     from maxmargin.cli.described import data_fields
     from maxmargin.io.load import format_by_suffix
@@ -114,12 +114,12 @@ def convert_data(arguments: argparse.Namespace, voice: Voice) -> None:
     if wanted is None:
         raise InvalidParameter(f"the name {arguments.out} tells no format; give --to {', '.join(FORMATS)}")
     data = read_data(arguments, arguments.data)
-    voice.say(f"read {source_text(arguments.data)}: {data}")
+    console.print(f"read {source_text(arguments.data)}: {data}")
     guess = label_guess(data.label, arguments.label)
     if guess:
-        voice.say(guess)
+        console.print(guess)
     if arguments.number_labels:
-        data = with_numbers(data, voice)
+        data = with_numbers(data, console)
     elif wanted == "libsvm" and data.y.dtype.kind not in "iuf":
         raise InvalidInput(
             f'labels such as "{data.y[0]}" are text, which LIBSVM text cannot hold: --number-labels writes '
@@ -127,18 +127,20 @@ def convert_data(arguments: argparse.Namespace, voice: Voice) -> None:
         )
     suffix = "" if wanted == by_name else SUFFIXES[wanted][0]
     write_as(arguments.out, suffix, lambda path: save_data(data, path))
-    voice.result({"kind": "data", "to": wanted, "data": data_fields(data, arguments.data)})
+    console.add_fields({"kind": "data", "to": wanted, "data": data_fields(data, arguments.data)})
 
 
-def with_numbers(data: Data, voice: Voice) -> Data:
-    """Return the data with numbers for classes, and say which."""
+def with_numbers(data: Data, console: Console) -> Data:
+    """Return the data with numbers for classes, and print which."""
     from dataclasses import replace
 
     import numpy as np
 
     numbers = np.array([-1, 1]) if len(data.classes) == 2 else np.arange(1, len(data.classes) + 1)
     pairs = [f"{label} is {number}" for label, number in zip(data.classes, numbers, strict=True)]
-    voice.say(f"labels: {', '.join(pairs[:20])}" + (f", … ({len(pairs)} in all)" if len(pairs) > 20 else ""))
+    console.print(
+        f"labels: {', '.join(pairs[:20])}" + (f", … ({len(pairs)} in all)" if len(pairs) > 20 else "")
+    )
     y = numbers[np.searchsorted(data.classes, data.y)]
     return replace(data, y=y, classes=numbers)
 
@@ -146,7 +148,7 @@ def with_numbers(data: Data, voice: Voice) -> Data:
 # ---------------------------------------------------------------- models
 
 
-def convert_model(arguments: argparse.Namespace, voice: Voice) -> None:
+def convert_model(arguments: argparse.Namespace, console: Console) -> None:
     """Write a model in another format."""
     from maxmargin.cli.streams import read_model
 
@@ -160,15 +162,15 @@ def convert_model(arguments: argparse.Namespace, voice: Voice) -> None:
             f"{arguments.data} holds a model, and {what}; give --to {', '.join(MODEL_FORMATS)}"
         )
     model = read_model(arguments.data)
-    voice.say(f"read {arguments.data}: {repr(model).strip('<>')}")
+    console.print(f"read {arguments.data}: {repr(model).strip('<>')}")
     writer = writer_of(wanted, model, arguments)
     write_as(arguments.out, "", writer)
     if wanted == "liblinear" and model.calibration is not None:
-        voice.warn(
+        console.warn(
             "the calibration of probabilities is left out: LIBLINEAR's files have no place for it; "
             f"{arguments.data} keeps it"
         )
-    voice.result({"kind": "model", "to": wanted})
+    console.add_fields({"kind": "model", "to": wanted})
 
 
 def writer_of(wanted: str, model: LinearModel, arguments: argparse.Namespace) -> Callable[[Path], None]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from maxmargin.cli.console import Voice
+    from maxmargin.cli.console import Console
     from maxmargin.data import Data
     from maxmargin.model.model import LinearModel
 
@@ -39,7 +39,7 @@ def add_demo(commands: Any) -> None:
         commands,
         "demo",
         help="train on a data set that comes with the package, draw it and save the model",
-        description="Train on the Wisconsin breast cancer data, say what came out, draw it, save the model.",
+        description="Train on the Wisconsin breast cancer data, print and draw the results, save the model.",
         examples="  maxmargin demo\n  maxmargin demo --folder results\n",
     )
     parser.add_argument(
@@ -49,15 +49,15 @@ def add_demo(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace, voice: Voice) -> int:
+def run(arguments: argparse.Namespace, console: Console) -> int:
     """Make the folder first, which may be refused; then show everything."""
     with made(arguments.folder):
-        show(arguments.folder, voice)
+        show(arguments.folder, console)
     return DONE
 
 
-def show(folder: Path, voice: Voice) -> None:
-    """Split, train, say, draw, save."""
+def show(folder: Path, console: Console) -> None:
+    """Split, train, print, draw, save."""
     from dataclasses import replace
 
     from maxmargin.cli.described import model_fields
@@ -66,20 +66,20 @@ def show(folder: Path, voice: Voice) -> None:
 
     split = split_in_two(breast_cancer())
     for line in introduction(split):
-        voice.say(line)
+        console.print(line)
     model = fit_linear(split.train.X, split.train.y)
     hasty = fit_linear(split.train.X, split.train.y, max_iter=1)
     model = replace(
         model, feature_names=list(split.train.feature_names or ()), scheme="csv", label="diagnosis"
     )
     for line in (*findings(model, hasty, split.train), *judgement(model, split.held_out)):
-        voice.say(line)
-    voice.say()
+        console.print(line)
+    console.print()
     for line in write_files(folder, model, split):
-        voice.say(line)
+        console.print(line)
     predicted = model.predict(split.held_out.X)
     errors = int((predicted != split.held_out.y).sum())
-    voice.result(
+    console.add_fields(
         {**model_fields(model), "held_out": {"rows": len(predicted), "errors": errors}, "folder": folder}
     )
 
@@ -127,7 +127,7 @@ def split_in_two(data: Data) -> Split:
     return Split(part(~aside), part(aside))
 
 
-# ---------------------------------------------------------------- what is said
+# ---------------------------------------------------------------- output
 
 
 def introduction(split: Split) -> list[str]:
@@ -197,24 +197,24 @@ def judgement(model: LinearModel, data: Data) -> list[str]:
 
 
 def write_files(folder: Path, model: LinearModel, split: Split) -> list[str]:
-    """Write picture, model and held-out rows; say where they are and what to do with them."""
+    """Write picture, model and held-out rows; return lines on where they are and what to do with them."""
     from maxmargin.displays.style import MissingMatplotlib
     from maxmargin.io.save import save_data
     from maxmargin.model.files import save_model
 
     picture, file, rows = folder / "demo.png", folder / "demo.model", folder / "held_out.csv"
     written = {file: "the model", rows: "the held-out part, standardised"}
-    said = []
+    lines = []
     try:
         draw(picture, model, split)
         written = {picture: "agreements of the held-out part; how the fit closed in", **written}
     except MissingMatplotlib as error:
-        said = [f"no picture: {error}"]
+        lines = [f"no picture: {error}"]
     save_model(model, file)
     save_data(split.held_out, rows)
     width = max(len(str(path)) for path in written)
-    said += [f"wrote  {str(path).ljust(width)}  {meaning}" for path, meaning in written.items()]
-    return [*said, f"try    maxmargin predict {rows} {file}"]
+    lines += [f"wrote  {str(path).ljust(width)}  {meaning}" for path, meaning in written.items()]
+    return [*lines, f"try    maxmargin predict {rows} {file}"]
 
 
 def draw(path: Path, model: LinearModel, split: Split) -> None:

@@ -10,7 +10,7 @@ from maxmargin.cli.options import add_command, add_common, add_rows, check_sourc
 from maxmargin.cli.reading import add_own_weight, read_weighted_rows
 
 if TYPE_CHECKING:
-    from maxmargin.cli.console import Voice
+    from maxmargin.cli.console import Console
     from maxmargin.model.evaluation import Evaluation
     from maxmargin.model.model import LinearModel
     from maxmargin.model.reliability import Reliability
@@ -32,29 +32,31 @@ def add_evaluate(commands: Any) -> None:
     parser = add_command(
         commands,
         "evaluate",
-        help="judge a model by rows with known labels",
-        description="Judge a model by rows with known labels: its error with an interval, what is taken for "
-        "what, and what its probabilities are worth, if it has any. Rows that had no part in training tell "
-        "about new ones.",
+        help="evaluate a model on rows with known labels",
+        description="Evaluate a model on rows with known labels: its error with a confidence interval, the "
+        "confusion matrix and, if it has probabilities, how reliable they are. Use rows that had no part "
+        "in training to estimate the error on new ones.",
         examples=EXAMPLES,
     )
     parser.add_argument(
-        "model", metavar="MODEL", type=file_name, help="what maxmargin train, or LIBLINEAR, wrote"
+        "model", metavar="MODEL", type=file_name, help="a model of maxmargin train or of LIBLINEAR"
     )
     add_rows(parser)
-    parser.add_argument("--confidence", type=number, default=0.95, help="of the error's interval (0.95)")
+    parser.add_argument(
+        "--confidence", type=number, default=0.95, help="confidence level of the interval of the error (0.95)"
+    )
     parser.add_argument(
         "--certify",
         action="store_true",
-        help="also how far the model is above the optimum that these rows would have",
+        help="also certify how far the model is above the optimum on these rows",
     )
     add_own_weight(parser, "for --certify: ")
     add_common(parser)
     parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace, voice: Voice) -> int:
-    """Read, count, say."""
+def run(arguments: argparse.Namespace, console: Console) -> int:
+    """Read, count, print."""
     from maxmargin.cli.described import assessment_fields
     from maxmargin.cli.streams import read_labelled_rows, read_model
     from maxmargin.model.certify import certify
@@ -63,21 +65,21 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     check_sources(arguments.data, arguments.model)
     model = read_model(arguments.model, arguments.data)
     if arguments.certify:
-        X, y, weights = read_weighted_rows(model, arguments, voice)
+        X, y, weights = read_weighted_rows(model, arguments, console)
     else:
         X, y, weights = read_labelled_rows(model, arguments)
     found = evaluate(model, X, y, confidence=arguments.confidence)
     for line in lines_of(found, model):
-        voice.say(line)
-    voice.result(fields_of(found))
+        console.print(line)
+    console.add_fields(fields_of(found))
     if arguments.certify:
         assessment = certify(model, X, y, sample_weight=weights)
-        voice.say(f"certificate on these rows: {assessment}")
-        voice.result({"certificate": assessment_fields(assessment)})
+        console.print(f"certificate on these rows: {assessment}")
+        console.add_fields({"certificate": assessment_fields(assessment)})
     return DONE
 
 
-# ---------------------------------------------------------------- what is said
+# ---------------------------------------------------------------- output
 
 
 def lines_of(found: Evaluation, model: LinearModel) -> list[str]:
@@ -143,7 +145,7 @@ def share(value: float) -> str:
     return "–" if value != value else f"{100 * value:.1f} %"
 
 
-# ---------------------------------------------------------------- what machines are told
+# ---------------------------------------------------------------- fields of the JSON object
 
 
 def fields_of(found: Evaluation) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from maxmargin.cli.options import (
 from maxmargin.cli.reading import label_guess, source_text
 
 if TYPE_CHECKING:
-    from maxmargin.cli.console import Voice
+    from maxmargin.cli.console import Console
     from maxmargin.data import Data
     from maxmargin.model.columns import ColumnSummary
     from maxmargin.model.model import LinearModel
@@ -42,51 +42,54 @@ def add_inspect(commands: Any) -> None:
     parser = add_command(
         commands,
         "inspect",
-        help="say what is in a model or data file",
-        description="Say what is in a file: of a model what it minimises, its certificate and its largest "
-        "weights; of data the classes and what the columns are like.",
+        help="describe a model or data file",
+        description="Describe a file: for a model what it minimises, its certificate and its largest "
+        "weights; for data the classes and a summary of the columns.",
         examples=EXAMPLES,
     )
     parser.add_argument("data", metavar="FILE", type=file_name, help="a model or data; - for stdin (data)")
     parser.add_argument(
-        "--rows", type=whole_number, metavar="N", help="of weights or columns to list (20; with --json all)"
+        "--rows",
+        type=whole_number,
+        metavar="N",
+        help="how many weights or columns to list (20; with --json all)",
     )
     add_reading(parser)
     add_common(parser)
     parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace, voice: Voice) -> int:
-    """Look at the file and say what it is."""
+def run(arguments: argparse.Namespace, console: Console) -> int:
+    """Describe the file."""
     from maxmargin.cli.streams import is_model
     from maxmargin.validation import check_positive
 
     if arguments.rows is not None:
         check_positive("rows", arguments.rows, integer=True)
     if arguments.data != STANDARD and is_model(arguments.data):
-        inspect_model(arguments, voice)
+        inspect_model(arguments, console)
     else:
-        inspect_data(arguments, voice)
+        inspect_data(arguments, console)
     return DONE
 
 
 # ---------------------------------------------------------------- models
 
 
-def inspect_model(arguments: argparse.Namespace, voice: Voice) -> None:
+def inspect_model(arguments: argparse.Namespace, console: Console) -> None:
     """Say what a model file holds."""
     from maxmargin.cli.described import model_fields
     from maxmargin.cli.streams import read_model
     from maxmargin.model.files import readable_model
 
     model, origin = read_model(arguments.data), origin_of(arguments.data)
-    voice.say(f"{arguments.data}: {origin}")
+    console.print(f"{arguments.data}: {origin}")
     for line in (*model_lines(model), *weight_lines(model, arguments.rows or USUAL_ROWS)):
-        voice.say(f"  {line}")
+        console.print(f"  {line}")
     about = readable_model(model)
     if arguments.rows is not None:
         about = with_largest_weights(about, model, arguments.rows)
-    voice.result({"kind": "model", "origin": origin, **model_fields(model), **about})
+    console.add_fields({"kind": "model", "origin": origin, **model_fields(model), **about})
 
 
 def origin_of(path: Path) -> str:
@@ -160,7 +163,7 @@ def largest_weights(model: LinearModel, k: int, n_rows: int) -> list[tuple[str, 
 
 
 def with_largest_weights(about: dict[str, Any], model: LinearModel, n_rows: int) -> dict[str, Any]:
-    """Return what machines are told of a model with its largest weights only, as people are told them."""
+    """Return a model as fields of the JSON object, with its largest weights only, as in the printed text."""
     scores = []
     for k, score in enumerate(about["scores"]):
         pairs = largest_weights(model, k, n_rows)
@@ -172,25 +175,25 @@ def with_largest_weights(about: dict[str, Any], model: LinearModel, n_rows: int)
 # ---------------------------------------------------------------- data
 
 
-def inspect_data(arguments: argparse.Namespace, voice: Voice) -> None:
+def inspect_data(arguments: argparse.Namespace, console: Console) -> None:
     """Say what a data file holds."""
     from maxmargin.cli.described import data_fields
     from maxmargin.model.columns import summarise_columns
 
     data = read_data(arguments, arguments.data)
-    voice.say(f"{source_text(arguments.data)}: {data}")
+    console.print(f"{source_text(arguments.data)}: {data}")
     guess = label_guess(data.label, arguments.label)
     n_rows = arguments.rows or USUAL_ROWS
-    n_listed = arguments.rows or (n_for_machines(data) if voice.json else USUAL_ROWS)
+    n_listed = arguments.rows or (n_for_machines(data) if console.json else USUAL_ROWS)
     columns = summarise_columns(data.X, n_listed)
     for line in ([guess] if guess else []) + data_lines(data, columns, n_rows):
-        voice.say(f"  {line}")
-    voice.result({"kind": "data", **data_fields(data, arguments.data)})
-    voice.result({"features": feature_fields(data, columns)})
+        console.print(f"  {line}")
+    console.add_fields({"kind": "data", **data_fields(data, arguments.data)})
+    console.add_fields({"features": feature_fields(data, columns)})
 
 
 def n_for_machines(data: Data) -> int:
-    """Return how many columns are listed where nobody said: all, unless nearly all of very many are empty."""
+    """Return how many columns are listed by default: all, unless nearly all of very many are empty."""
     n_values = int(data.X.nnz) if hasattr(data.X, "nnz") else data.n_rows * data.n_columns
     return data.n_columns if data.n_columns <= max(n_values, MANY_COLUMNS) else USUAL_ROWS
 

@@ -20,7 +20,7 @@ from maxmargin.cli.options import (
 from maxmargin.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from maxmargin.cli.console import Voice
+    from maxmargin.cli.console import Console
 
 
 EXAMPLES = """\
@@ -39,20 +39,26 @@ def add_liblinear_predict(commands: Any) -> None:
         commands,
         "liblinear-predict",
         help="LIBLINEAR's predict: its model files, its output",
-        description="Label the rows of a file as LIBLINEAR's predict does, with a LIBLINEAR model file.",
+        description="Predict the labels of a file as LIBLINEAR's predict does, with a LIBLINEAR model file.",
         examples=EXAMPLES,
     )
     parser.add_argument("data", metavar="TEST", type=file_name, help="LIBSVM text; - for stdin")
     parser.add_argument("model", metavar="MODEL", type=file_name, help="a LIBLINEAR model file; - for stdin")
-    parser.add_argument("out", metavar="OUTPUT", type=file_name, help="one label a line; - for stdout")
     parser.add_argument(
-        "-b", type=whole_number, default=0, metavar="0|1", help="1: probabilities too, of logistic regression"
+        "out", metavar="OUTPUT", type=file_name, help="the file to write, one label per line; - for stdout"
+    )
+    parser.add_argument(
+        "-b",
+        type=whole_number,
+        default=0,
+        metavar="0|1",
+        help="1: print probabilities as well, for logistic regression",
     )
     add_common(parser)
     parser.set_defaults(run=run, format="libsvm", zero_based="no")
 
 
-def run(arguments: argparse.Namespace, voice: Voice) -> int:
+def run(arguments: argparse.Namespace, console: Console) -> int:
     """Read both files, predict, write, compare."""
     import numpy as np
 
@@ -68,7 +74,7 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     if arguments.b not in (0, 1):
         raise InvalidParameter(f"-b is 0 or 1; got {arguments.b}")
     check_sources(arguments.data, arguments.model)
-    check_output(arguments, voice)
+    check_output(arguments, console)
     found = read_through(arguments.model, read_liblinear_model)
     if arguments.b:
         # Refuse what has none before rows are read.
@@ -79,17 +85,19 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     beside = probabilities_as_liblinear(found, scores) if arguments.b else None
     write_text(lines(found.labels, labels, beside), arguments.out)
     right = int(np.count_nonzero(labels == data.y))
-    voice.say(f"Accuracy = {100 * right / len(labels):g}% ({right}/{len(labels)})")
-    voice.result({"rows": len(labels), "right": right, "accuracy": right / len(labels), "out": arguments.out})
+    console.print(f"Accuracy = {100 * right / len(labels):g}% ({right}/{len(labels)})")
+    console.add_fields(
+        {"rows": len(labels), "right": right, "accuracy": right / len(labels), "out": arguments.out}
+    )
     return DONE
 
 
-def check_output(arguments: argparse.Namespace, voice: Voice) -> None:
+def check_output(arguments: argparse.Namespace, console: Console) -> None:
     """Refuse an output that cannot be, before any work is done."""
     if arguments.out == STANDARD:
-        if voice.json:
+        if console.json:
             raise InvalidParameter("--json and labels (-) cannot both go to the standard output; name a file")
-        voice.step_aside()
+        console.reserve_stdout()
     check_target(arguments.out, arguments.data, arguments.model)
 
 

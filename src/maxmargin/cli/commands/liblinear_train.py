@@ -22,7 +22,7 @@ from maxmargin.cli.options import (
 from maxmargin.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from maxmargin.cli.console import Voice
+    from maxmargin.cli.console import Console
     from maxmargin.data import Data
     from maxmargin.interop.liblinear import LiblinearProblem
     from maxmargin.model.model import LinearModel
@@ -59,7 +59,11 @@ def add_liblinear_train(commands: Any) -> None:
     parser.rewrite = weights_together  # type: ignore[attr-defined]
     parser.add_argument("data", metavar="DATA", type=file_name, help="LIBSVM text; - for stdin")
     parser.add_argument(
-        "model", metavar="MODEL", type=file_name, nargs="?", help="where to write (DATA.model); - for stdout"
+        "model",
+        metavar="MODEL",
+        type=file_name,
+        nargs="?",
+        help="the file to write (DATA.model); - for stdout",
     )
     add_problem(parser.add_argument_group("LIBLINEAR's options"))
     add_common(parser)
@@ -69,25 +73,31 @@ def add_liblinear_train(commands: Any) -> None:
 def add_problem(group: Any) -> None:
     """Describe LIBLINEAR's options."""
     add_solver(group)
-    group.add_argument("-c", type=number, metavar="COST", help="C of ½‖θ‖² + C Σ loss (1); with -C the first")
+    group.add_argument(
+        "-c", type=number, metavar="COST", help="C of ½‖θ‖² + C Σ loss (1); with -C the first to try"
+    )
     group.add_argument(
         "-e",
         type=number,
         metavar="EPSILON",
         default=DEFAULT_TOL,
-        help="the certified relative gap to reach (1e-4: within 0.01 %% of the optimum), for all solvers: "
-        "not LIBLINEAR's meaning",
+        help="the certified relative gap at which to stop (1e-4: within 0.01 %% of the optimum); unlike "
+        "LIBLINEAR's -e it means the same for all solvers",
     )
     group.add_argument(
         "-B",
         type=number,
         metavar="BIAS",
         default=-1.0,
-        help="at least 0: a column of this value is added to each row; below: no offset (-1)",
+        help="if at least 0, a column of this value is added to each row; otherwise there is no offset (-1)",
     )
     group.add_argument("-R", action="store_true", help="do not penalise the offset; with -B 1")
     group.add_argument(
-        "-wi", type=class_weight, metavar="WEIGHT", action="append", help="multiplies C for class i: -w1 5"
+        "-wi",
+        type=class_weight,
+        metavar="WEIGHT",
+        action="append",
+        help="multiply C for class i, as in -w1 5",
     )
     group.add_argument("-v", type=whole_number, metavar="N", help="print the accuracy in N folds; no model")
     group.add_argument("-C", action="store_true", dest="search", help="search for C in folds; no model")
@@ -95,28 +105,28 @@ def add_problem(group: Any) -> None:
     add_absent(group)
 
 
-def run(arguments: argparse.Namespace, voice: Voice) -> int:
+def run(arguments: argparse.Namespace, console: Console) -> int:
     """Read, then fit, or judge in folds, or search for C."""
     from maxmargin.cli.described import data_fields
 
     makes_model = arguments.v is None and not arguments.search
-    problem = problem_of(arguments, voice)
-    target = target_of(arguments, voice) if makes_model else None
+    problem = problem_of(arguments, console)
+    target = target_of(arguments, console) if makes_model else None
     if target is not None:
         check_target(target, arguments.data)
     data = read_data(arguments, arguments.data, for_a_fit=makes_model)
-    voice.result({"data": data_fields(data, arguments.data)})
+    console.add_fields({"data": data_fields(data, arguments.data)})
     check_labels(data, arguments.data)
-    problem = with_known_weights(problem, data, voice)
-    voice.say(meaning_of_e(problem.tol))
+    problem = with_known_weights(problem, data, console)
+    console.print(meaning_of_e(problem.tol))
     if arguments.search:
-        return search(problem, data, arguments, voice)
+        return search(problem, data, arguments, console)
     if target is None:
-        return judge_in_folds(problem, data, arguments.v, voice)
-    return fit(problem, data, target, voice)
+        return judge_in_folds(problem, data, arguments.v, console)
+    return fit(problem, data, target, console)
 
 
-def problem_of(arguments: argparse.Namespace, voice: Voice) -> LiblinearProblem:
+def problem_of(arguments: argparse.Namespace, console: Console) -> LiblinearProblem:
     """Return what the options name, checked before a large file is read."""
     from maxmargin.interop.liblinear import LiblinearProblem
 
@@ -134,13 +144,13 @@ def problem_of(arguments: argparse.Namespace, voice: Voice) -> LiblinearProblem:
     if chosen is None:
         chosen = DEFAULT_OF_SEARCH if arguments.search else DEFAULT_SOLVER
         if arguments.search:
-            voice.say(f"Solver not specified. Using -s {chosen}")
+            console.print(f"Solver not specified. Using -s {chosen}")
     name, loss = SOLVERS[chosen]
     weights = class_weights(arguments.wi)
     return LiblinearProblem(name, loss, C, arguments.B, arguments.R, weights, arguments.e, arguments.m)
 
 
-def target_of(arguments: argparse.Namespace, voice: Voice) -> Path:
+def target_of(arguments: argparse.Namespace, console: Console) -> Path:
     """Return where the model goes: as in LIBLINEAR, DATA.model in the current folder."""
     if arguments.model is None:
         if arguments.data == STANDARD:
@@ -149,11 +159,11 @@ def target_of(arguments: argparse.Namespace, voice: Voice) -> Path:
             )
         return Path(arguments.data.name + ".model")
     if arguments.model == STANDARD:
-        if voice.json:
+        if console.json:
             raise InvalidParameter(
                 "--json and a model (-) cannot both go to the standard output; name a file"
             )
-        voice.step_aside()
+        console.reserve_stdout()
     return Path(arguments.model)
 
 
@@ -176,43 +186,43 @@ def check_labels(data: Data, source: Path) -> None:
         raise InvalidInput(f"{name} has one class only ({labels[0]}): there is nothing to tell apart")
 
 
-def with_known_weights(problem: LiblinearProblem, data: Data, voice: Voice) -> LiblinearProblem:
-    """Return the problem without weights of classes that are not there, and say so, as LIBLINEAR does."""
+def with_known_weights(problem: LiblinearProblem, data: Data, console: Console) -> LiblinearProblem:
+    """Return the problem without weights of classes that do not occur; warn of them as LIBLINEAR does."""
     from dataclasses import replace
 
     given = problem.class_weight or {}
     known = {label: weight for label, weight in given.items() if label in data.classes}
     for label in given:
         if label not in known:
-            voice.warn(f"class label {label} of -w{label} is not in the data")
+            console.warn(f"class label {label} of -w{label} is not in the data")
     return replace(problem, class_weight=known or None)
 
 
 # ---------------------------------------------------------------- a model
 
 
-def fit(problem: LiblinearProblem, data: Data, target: Path, voice: Voice) -> int:
-    """Fit, say what came out in LIBLINEAR's words, write the model."""
+def fit(problem: LiblinearProblem, data: Data, target: Path, console: Console) -> int:
+    """Fit, print the results as LIBLINEAR does, write the model."""
     from maxmargin.cli.described import model_fields
     from maxmargin.cli.streams import write_through
     from maxmargin.interop.liblinear import as_file, fit_as_liblinear
     from maxmargin.io.liblinear import write_liblinear_model
 
-    model = fit_as_liblinear(problem, data, verbose=int(voice.shows_progress))
+    model = fit_as_liblinear(problem, data, verbose=int(console.shows_progress))
     if model.interrupted:
-        voice.note("interrupted: this is the best model so far")
+        console.print_stderr("interrupted: this is the best model so far")
     for line in course(model):
-        voice.say(line)
-    voice.result({**model_fields(model), "solver_type": problem.solver_type, "out": target})
+        console.print(line)
+    console.add_fields({**model_fields(model), "solver_type": problem.solver_type, "out": target})
     file = as_file(problem, model, data)
     write_through(target, lambda path: write_liblinear_model(path, file))
     if model.interrupted:
         return INTERRUPTED
-    return warn_if_missed(model, voice)
+    return warn_if_missed(model, console)
 
 
 def course(model: LinearModel) -> list[str]:
-    """Return what LIBLINEAR says after its fit, once for each class against the rest."""
+    """Return what LIBLINEAR prints after its fit, once for each class against the rest."""
     import numpy as np
 
     lines = []
@@ -226,14 +236,14 @@ def course(model: LinearModel) -> list[str]:
     return lines
 
 
-def warn_if_missed(model: LinearModel, voice: Voice) -> int:
+def warn_if_missed(model: LinearModel, console: Console) -> int:
     """Say where a fit ended before -e was reached."""
     from maxmargin.presentation.wording import chosen_percent
 
     if model.warning() is None or model.certificate is None:
         return DONE
     reached = model.certificate.verdict
-    voice.warn(
+    console.warn(
         f"the model is {reached}, not within the {chosen_percent(model.tol)} asked for by -e: scale columns "
         "to similar ranges, lower -c or raise -e"
     )
@@ -243,29 +253,29 @@ def warn_if_missed(model: LinearModel, voice: Voice) -> int:
 # ---------------------------------------------------------------- folds
 
 
-def judge_in_folds(problem: LiblinearProblem, data: Data, n_folds: int, voice: Voice) -> int:
+def judge_in_folds(problem: LiblinearProblem, data: Data, n_folds: int, console: Console) -> int:
     """Print how many rows are right when the fit has not seen them."""
     from maxmargin.interop.liblinear import cross_validated
 
-    right = cross_validated(problem, data, folds_for(n_folds, data, voice))
+    right = cross_validated(problem, data, folds_for(n_folds, data, console))
     share = right / data.n_rows
-    voice.answer(f"Cross Validation Accuracy = {100 * share:g}%")
-    voice.result({"folds": n_folds, "rows": data.n_rows, "right": right, "accuracy": share})
+    console.output(f"Cross Validation Accuracy = {100 * share:g}%")
+    console.add_fields({"folds": n_folds, "rows": data.n_rows, "right": right, "accuracy": share})
     return DONE
 
 
-def search(problem: LiblinearProblem, data: Data, arguments: argparse.Namespace, voice: Voice) -> int:
+def search(problem: LiblinearProblem, data: Data, arguments: argparse.Namespace, console: Console) -> int:
     """Print which C is best in folds."""
     from maxmargin.interop.liblinear import search_for_C
 
-    n_folds = folds_for(arguments.v or DEFAULT_FOLDS, data, voice)
-    voice.say(f"Doing parameter search with {n_folds}-fold cross validation.")
+    n_folds = folds_for(arguments.v or DEFAULT_FOLDS, data, console)
+    console.print(f"Doing parameter search with {n_folds}-fold cross validation.")
     found = search_for_C(problem, data, n_folds, arguments.c)
     for C, right in zip(found.Cs, found.n_right, strict=True):
-        voice.say(f"log2c={math.log2(C):7.2f}\trate={100 * right / data.n_rows:g}")
+        console.print(f"log2c={math.log2(C):7.2f}\trate={100 * right / data.n_rows:g}")
     share = found.n_right[found.best] / data.n_rows
-    voice.answer(f"Best C = {found.Cs[found.best]:g}  CV accuracy = {100 * share:g}%")
-    voice.result(
+    console.output(f"Best C = {found.Cs[found.best]:g}  CV accuracy = {100 * share:g}%")
+    console.add_fields(
         {
             "folds": n_folds,
             "tried": [{"C": C, "right": right} for C, right in zip(found.Cs, found.n_right, strict=True)],
@@ -277,15 +287,15 @@ def search(problem: LiblinearProblem, data: Data, arguments: argparse.Namespace,
     return DONE
 
 
-def folds_for(n_folds: int, data: Data, voice: Voice) -> int:
+def folds_for(n_folds: int, data: Data, console: Console) -> int:
     """Return how many folds there can be; with as many as rows each holds one out, as in LIBLINEAR."""
     if n_folds > data.n_rows:
-        voice.warn(f"# folds > # data. Will use # folds = # data = {data.n_rows} (leave-one-out) instead")
+        console.warn(f"# folds > # data. Will use # folds = # data = {data.n_rows} (leave-one-out) instead")
     return min(n_folds, data.n_rows)
 
 
 # ------------------------------------------------------------------------------------------------
-# LIBLINEAR's options as its users write them, and what is said of those that are not here.
+# LIBLINEAR's options as its users write them, and the messages for those that are not supported.
 
 # The number that -s gives a solver, with the name in model files and the loss.
 # As in training.liblinear, which cannot be imported for a help text; tests compare.
@@ -318,12 +328,12 @@ def add_solver(group: Any) -> None:
         "-s",
         type=solver_number,
         metavar="TYPE",
-        help="0, 7: logistic; 1, 2: squared hinge; 3: hinge (1; with -C 2). Primal or dual is all one here",
+        help="0, 7: logistic; 1, 2: squared hinge; 3: hinge (1; with -C 2). Primal or dual is the same",
     )
 
 
 def solver_number(text: str) -> int:
-    """Read -s, and say what to do instead where it is one that is not here."""
+    """Read -s, with advice where it is one that is not supported."""
     chosen = whole_number(text)
     if chosen in ABSENT_SOLVERS:
         raise argparse.ArgumentTypeError(f"-s {chosen} {ABSENT_SOLVERS[chosen]}")

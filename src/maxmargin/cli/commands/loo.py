@@ -29,7 +29,7 @@ from maxmargin.cli.options import (
 from maxmargin.cli.reading import read_classes
 
 if TYPE_CHECKING:
-    from maxmargin.cli.console import Voice
+    from maxmargin.cli.console import Console
     from maxmargin.data import Data
     from maxmargin.model.model import LinearModel
     from maxmargin.selection.leave_one_out.record import LeaveOneOut
@@ -49,41 +49,47 @@ def add_loo(commands: Any) -> None:
         commands,
         "loo",
         help="count leave-one-out errors exactly",
-        description="Count the rows that would be wrong if they were left out of the fit: exactly, each for "
-        "a stated reason, and without fitting again for each.",
+        description="Count the rows that are misclassified when left out of the fit: exactly, with a reason "
+        "for each, and without refitting for each.",
         examples=EXAMPLES,
     )
     add_data(parser)
     parser.add_argument(
-        "-o", "--out", metavar="OUT", type=file_name, help="a line for each row, counted from 0; - for stdout"
+        "-o",
+        "--out",
+        metavar="OUT",
+        type=file_name,
+        help="write a line for each row, counted from 0; - for stdout",
     )
     parser.add_argument(
         "--exact-agreements",
         action="store_true",
-        help="with the exact agreements of left-out rows in OUT, not estimates; slower",
+        help="write exact agreements of the left-out rows to OUT instead of estimates; slower",
     )
     problem = parser.add_argument_group("the problem")
     cost = problem.add_mutually_exclusive_group()
     cost.add_argument("-c", "--C", type=number, help="½‖θ‖² + C Σ loss (1)")
-    cost.add_argument("--lam", type=number, help="the same as λ/2 ‖θ‖² + mean loss, C = 1/(λ n)")
-    cost.add_argument("--Cs", type=grid, metavar="VALUES", help="several, 0.1,1,10; and say which is best")
+    cost.add_argument("--lam", type=number, help="λ of λ/2 ‖θ‖² + mean loss instead, C = 1/(λ n)")
+    cost.add_argument(
+        "--Cs", type=grid, metavar="VALUES", help="several values, such as 0.1,1,10; prints which is best"
+    )
     add_problem(problem)
-    add_effort(parser.add_argument_group("the effort"))
+    add_effort(parser.add_argument_group("the solver"))
     add_reading(parser)
     add_common(parser)
     parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace, voice: Voice) -> int:
-    """Read, count, say, write."""
-    check(arguments, voice)
-    data = read_classes(arguments, voice)
+def run(arguments: argparse.Namespace, console: Console) -> int:
+    """Read, count, print, write."""
+    check(arguments, console)
+    data = read_classes(arguments, console)
     if arguments.Cs is not None:
-        return compare(arguments, data, voice)
-    return count(arguments, data, voice)
+        return compare(arguments, data, console)
+    return count(arguments, data, console)
 
 
-def check(arguments: argparse.Namespace, voice: Voice) -> None:
+def check(arguments: argparse.Namespace, console: Console) -> None:
     """Refuse wrong settings and targets before a large file is read."""
     from maxmargin.errors import InvalidParameter
 
@@ -95,9 +101,9 @@ def check(arguments: argparse.Namespace, voice: Voice) -> None:
     if arguments.exact_agreements and arguments.out is None:
         raise InvalidParameter("--exact-agreements are written into a file: give -o OUT")
     if arguments.out == STANDARD:
-        if voice.json:
+        if console.json:
             raise InvalidParameter("--json and rows cannot both go to the standard output; name a file")
-        voice.step_aside()
+        console.reserve_stdout()
     if arguments.out is not None:
         check_target(arguments.out, arguments.data)
 
@@ -105,7 +111,7 @@ def check(arguments: argparse.Namespace, voice: Voice) -> None:
 # ---------------------------------------------------------------- at one C
 
 
-def count(arguments: argparse.Namespace, data: Data, voice: Voice) -> int:
+def count(arguments: argparse.Namespace, data: Data, console: Console) -> int:
     """Count the errors at one C."""
     from maxmargin.errors import Interrupted
     from maxmargin.selection.leave_one_out.leave_one_out import leave_one_out
@@ -120,24 +126,24 @@ def count(arguments: argparse.Namespace, data: Data, voice: Voice) -> int:
             agreements="exact" if arguments.exact_agreements else "estimated" if arguments.out else None,
             max_time=time_left(arguments),
             n_jobs=arguments.jobs,
-            verbose=int(voice.shows_progress),
+            verbose=int(console.shows_progress),
         )
     except Interrupted as interrupt:
         found, is_interrupted = interrupt.model, True
     for line in lines_of(found):
-        voice.say(line)
-    voice.result(fields_of(found))
+        console.print(line)
+    console.add_fields(fields_of(found))
     if arguments.out is not None:
-        write(found, data, arguments, voice)
+        write(found, data, arguments, console)
     if is_interrupted:
-        voice.note("interrupted: this is what was known by then")
+        console.print_stderr("interrupted: this is what was known by then")
         return INTERRUPTED
     if found.n_undecided:
         from maxmargin.core.solution import Status
 
         status = found.status.value.replace("max_", "--max-")
         advice = ". Raise --max-time." if found.status is Status.MAX_TIME else ""
-        voice.warn(f"{found.n_undecided:,} rows are not decided: {status}{advice}")
+        console.warn(f"{found.n_undecided:,} rows are not decided: {status}{advice}")
     return MISSED if found.n_undecided else DONE
 
 
@@ -203,7 +209,7 @@ def fields_of(found: LeaveOneOut) -> dict[str, Any]:
     }
 
 
-def write(found: LeaveOneOut, data: Data, arguments: argparse.Namespace, voice: Voice) -> None:
+def write(found: LeaveOneOut, data: Data, arguments: argparse.Namespace, console: Console) -> None:
     """Write a line for each row, counted from 0."""
     from maxmargin.cli.console import separated
     from maxmargin.cli.described import plain_labels
@@ -222,13 +228,13 @@ def write(found: LeaveOneOut, data: Data, arguments: argparse.Namespace, voice: 
     separator = "," if arguments.out.suffix.lower() == ".csv" else "\t"
     write_text(separated(heading, rows(), separator), arguments.out)
     if arguments.out != STANDARD:
-        voice.wrote(arguments.out)
+        console.wrote(arguments.out)
 
 
 # ---------------------------------------------------------------- at several
 
 
-def compare(arguments: argparse.Namespace, data: Data, voice: Voice) -> int:
+def compare(arguments: argparse.Namespace, data: Data, console: Console) -> int:
     """Count the errors at several C, exactly where bounds do not show that a C cannot be the best."""
     from maxmargin.cli.search_for_c import error_lines, search_fields, warn_of_search
     from maxmargin.model.progress import Ticker
@@ -236,7 +242,7 @@ def compare(arguments: argparse.Namespace, data: Data, voice: Voice) -> int:
     from maxmargin.selection.search.task import check_Cs, validation_task
 
     Cs, _ = check_Cs(arguments.Cs)
-    ticker = Ticker(arguments.tol) if voice.shows_progress else None
+    ticker = Ticker(arguments.tol) if console.shows_progress else None
     settings = settings_of(arguments, data.classes)
     task = validation_task(data.X, data.y, data.sample_weight, watch=ticker, **settings)
     try:
@@ -244,11 +250,11 @@ def compare(arguments: argparse.Namespace, data: Data, voice: Voice) -> int:
     finally:
         if ticker is not None:
             ticker.close()
-    voice.say(str(selected.table))
+    console.print(str(selected.table))
     for line in error_lines(selected):
-        voice.say(line)
-    voice.result({"search": search_fields(selected, Way(0))})
+        console.print(line)
+    console.add_fields({"search": search_fields(selected, Way(0))})
     if selected.status.name == "INTERRUPTED":
-        voice.note("interrupted: this is what was known by then")
+        console.print_stderr("interrupted: this is what was known by then")
         return INTERRUPTED
-    return MISSED if warn_of_search(selected, voice) else DONE
+    return MISSED if warn_of_search(selected, console) else DONE

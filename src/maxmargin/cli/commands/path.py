@@ -22,7 +22,7 @@ from maxmargin.cli.options import (
 from maxmargin.cli.reading import read_classes
 
 if TYPE_CHECKING:
-    from maxmargin.cli.console import Voice
+    from maxmargin.cli.console import Console
     from maxmargin.data import Data
     from maxmargin.selection.path.record import Path
     from maxmargin.selection.search.selected import Selected
@@ -36,7 +36,7 @@ EXAMPLES = """\
   maxmargin path cells.csv --cv loo --plot path.png
 """
 
-TINY = 1e-6  # gaps below are told as such: their digits are rounding
+TINY = 1e-6  # smaller gaps are shown as "below" it: their digits are rounding
 
 
 def add_path(commands: Any) -> None:
@@ -44,52 +44,50 @@ def add_path(commands: Any) -> None:
     parser = add_command(
         commands,
         "path",
-        help="follow the model over a range of C",
-        description="Fit at a few values of C, so that for every C between them the weights are certified; "
-        "say margin, support vectors and training error along the way and, with --cv, which C is best.",
+        help="follow the model along a range of C",
+        description="Fit at a few values of C such that the weights are certified for every C in between. "
+        "Print the margin, support vectors and training error along the way and, with --cv, which C is best.",
         examples=EXAMPLES,
     )
     add_data(parser)
     parser.add_argument("-o", "--out", metavar="OUT", type=file_name, help="write the table; - for stdout")
-    parser.add_argument("--weights", action="store_true", help="with the weights at each C, in OUT")
-    parser.add_argument("--plot", metavar="FILE", type=File, help="draw it into this PNG file")
+    parser.add_argument("--weights", action="store_true", help="include the weights at each C in OUT")
+    parser.add_argument("--plot", metavar="FILE", type=File, help="draw the path into this PNG file")
     problem = parser.add_argument_group("the problem")
-    problem.add_argument("--C-min", type=number, metavar="C", help="the range begins here (0.001)")
-    problem.add_argument("--C-max", type=number, metavar="C", help="… and ends here (100)")
+    problem.add_argument("--C-min", type=number, metavar="C", help="the smallest C (0.001)")
+    problem.add_argument("--C-max", type=number, metavar="C", help="the largest C (100)")
+    problem.add_argument("--Cs", type=grid, metavar="VALUES", help="these values of C only, such as 0.1,1,10")
     problem.add_argument(
-        "--Cs", type=grid, metavar="VALUES", help="these values instead, 0.1,1,10, and none between them"
-    )
-    problem.add_argument(
-        "--cv", type=folds, metavar="loo|N", help="count errors by exact leave-one-out or N folds too"
+        "--cv", type=folds, metavar="loo|N", help="also count errors by exact leave-one-out or in N folds"
     )
     add_problem(problem)
-    add_effort(parser.add_argument_group("the effort"), tol=1e-2, goal="1 %%")
+    add_effort(parser.add_argument_group("the solver"), tol=1e-2, goal="1 %%")
     add_reading(parser)
     add_common(parser)
     parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace, voice: Voice) -> int:
-    """Read, follow, say, write."""
-    check(arguments, voice)
-    data = read_classes(arguments, voice)
-    path, is_whole = followed(arguments, data, voice)
-    voice.say(str(path))
+def run(arguments: argparse.Namespace, console: Console) -> int:
+    """Read, follow, print, write."""
+    check(arguments, console)
+    data = read_classes(arguments, console)
+    path, is_whole = followed(arguments, data, console)
+    console.print(str(path))
     for line in table_of(path):
-        voice.say(line)
-    voice.result(fields_of(path))
+        console.print(line)
+    console.add_fields(fields_of(path))
     selected = None
     if arguments.cv is not None and is_whole:
-        selected = judged(arguments, data, voice)
-    write(path, selected, arguments, data, voice)
+        selected = judged(arguments, data, console)
+    write(path, selected, arguments, data, console)
     if not is_whole or (selected is not None and selected.status.name == "INTERRUPTED"):
-        voice.note("interrupted: this is what was known by then")
+        console.print_stderr("interrupted: this is what was known by then")
         return INTERRUPTED
     is_short = selected is not None and selected.warning(float("inf")) is not None
     return DONE if path.is_certified and not is_short else MISSED
 
 
-def check(arguments: argparse.Namespace, voice: Voice) -> None:
+def check(arguments: argparse.Namespace, console: Console) -> None:
     """Refuse wrong settings and targets before a large file is read."""
     from maxmargin.errors import InvalidParameter
 
@@ -99,15 +97,15 @@ def check(arguments: argparse.Namespace, voice: Voice) -> None:
     if arguments.weights and arguments.out is None:
         raise InvalidParameter("--weights are written into a file: give -o OUT")
     if arguments.out == STANDARD:
-        if voice.json:
-            raise InvalidParameter("--json holds the table itself; leave -o away, or name a file")
-        voice.step_aside()
+        if console.json:
+            raise InvalidParameter("--json holds the table itself; leave -o out, or name a file")
+        console.reserve_stdout()
     for target in (arguments.out, arguments.plot):
         if target is not None:
             check_target(target, arguments.data)
 
 
-def followed(arguments: argparse.Namespace, data: Data, voice: Voice) -> tuple[Path, bool]:
+def followed(arguments: argparse.Namespace, data: Data, console: Console) -> tuple[Path, bool]:
     """Return the path, and whether it was followed to its end: Ctrl-C ends it where it is."""
     from maxmargin.errors import Interrupted
     from maxmargin.selection.path.path import regularization_path
@@ -120,7 +118,7 @@ def followed(arguments: argparse.Namespace, data: Data, voice: Voice) -> tuple[P
             C_min=arguments.C_min,
             C_max=arguments.C_max,
             Cs=arguments.Cs,
-            verbose=int(voice.shows_progress),
+            verbose=int(console.shows_progress),
             **settings_of(arguments, data.classes),
         )
     except Interrupted as interrupt:
@@ -128,8 +126,8 @@ def followed(arguments: argparse.Namespace, data: Data, voice: Voice) -> tuple[P
     return path, True
 
 
-def judged(arguments: argparse.Namespace, data: Data, voice: Voice) -> Selected:
-    """Count the errors of rows left or held out along the range, and say which C has the fewest."""
+def judged(arguments: argparse.Namespace, data: Data, console: Console) -> Selected:
+    """Count the errors of rows left or held out along the range, and print which C has the fewest."""
     from maxmargin.cli.search_for_c import error_lines, search_fields, warn_of_search
     from maxmargin.model.progress import Ticker
     from maxmargin.selection.search.automatic import choose_way, select_C
@@ -139,7 +137,7 @@ def judged(arguments: argparse.Namespace, data: Data, voice: Voice) -> Selected:
     Cs, is_range = check_Cs(ends if arguments.Cs is None else sorted(arguments.Cs))
     way = choose_way(data.y, arguments.cv)
     settings = settings_of(arguments, data.classes)
-    ticker = Ticker(arguments.tol) if voice.shows_progress else None
+    ticker = Ticker(arguments.tol) if console.shows_progress else None
     task = validation_task(data.X, data.y, data.sample_weight, watch=ticker, **settings)
     path_tol = arguments.tol if is_range and way.n_splits else None
     try:
@@ -147,16 +145,16 @@ def judged(arguments: argparse.Namespace, data: Data, voice: Voice) -> Selected:
     finally:
         if ticker is not None:
             ticker.close()
-    voice.say()
-    voice.say(str(selected.table))
+    console.print()
+    console.print(str(selected.table))
     for line in error_lines(selected):
-        voice.say(line)
-    voice.result({"search": search_fields(selected, way)})
-    warn_of_search(selected, voice)
+        console.print(line)
+    console.add_fields({"search": search_fields(selected, way)})
+    warn_of_search(selected, console)
     return selected
 
 
-# ---------------------------------------------------------------- what is said
+# ---------------------------------------------------------------- output
 
 
 def table_of(path: Path) -> list[str]:
@@ -184,7 +182,7 @@ def table_of(path: Path) -> list[str]:
 
 
 def write(
-    path: Path, selected: Selected | None, arguments: argparse.Namespace, data: Data, voice: Voice
+    path: Path, selected: Selected | None, arguments: argparse.Namespace, data: Data, console: Console
 ) -> None:
     """Write the table and the picture where they are wanted."""
     from maxmargin.cli.console import separated
@@ -196,10 +194,10 @@ def write(
         rows = rows_of(path, with_weights=arguments.weights)
         write_text(separated(names, rows, separator), arguments.out)
         if arguments.out != STANDARD:
-            voice.wrote(arguments.out)
+            console.wrote(arguments.out)
     if arguments.plot is not None:
         draw(path, selected, arguments.plot)
-        voice.wrote(arguments.plot)
+        console.wrote(arguments.plot)
 
 
 def columns_of(path: Path, data: Data, *, with_weights: bool) -> Iterator[str]:

@@ -9,7 +9,7 @@ from maxmargin.cli.codes import DONE
 from maxmargin.cli.options import add_command, add_common, whole_number
 
 if TYPE_CHECKING:
-    from maxmargin.cli.console import Voice
+    from maxmargin.cli.console import Console
 
 
 HIGHEST_PORT = 65535
@@ -20,12 +20,12 @@ def add_play(commands: Any) -> None:
     parser = add_command(
         commands,
         "play",
-        help="open a page on which points can be moved and fits watched",
-        description="Open a local page on which points of two classes can be placed and moved, and every fit "
-        "with its certificate and the steps of the lectures' learners watched. Nothing leaves this machine.",
+        help="open a page to move points and watch the fits",
+        description="Open a local page to place and move points of two classes and watch every fit with its "
+        "certificate, and the steps of the lectures' learners. Nothing leaves this machine.",
         examples="  maxmargin play\n  maxmargin play --port 8080 --no-browser\n",
     )
-    parser.add_argument("--port", type=whole_number, default=0, help="of 127.0.0.1 (a free one)")
+    parser.add_argument("--port", type=whole_number, default=0, help="the port on 127.0.0.1 (a free one)")
     parser.add_argument(
         "--no-browser",
         action="store_true",
@@ -35,7 +35,7 @@ def add_play(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace, voice: Voice) -> int:
+def run(arguments: argparse.Namespace, console: Console) -> int:
     """Serve until Ctrl-C, which is how it is meant to end."""
     import threading
     import webbrowser
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
         raise InvalidParameter(f"--port must be between 0 and {HIGHEST_PORT}; got {arguments.port}")
     if arguments.quiet and arguments.no_browser and not arguments.json:
         raise InvalidParameter(
-            "--quiet with --no-browser would tell nobody the address; leave one of them away"
+            "--quiet with --no-browser would show the address nowhere; leave one of them out"
         )
     try:
         opened = Playground(arguments.port)
@@ -56,16 +56,16 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
             f"--port {arguments.port} cannot be had: {error.strerror}; without --port a free one is taken"
         ) from None
     with opened as playground:
-        voice.say(f"playground: {playground.access.url}")
-        voice.say("The address is for this machine and this run only. Ctrl-C ends it.")
-        voice.result({"url": playground.access.url})
-        voice.finish(DONE)  # a machine needs the address now, not when it is over
+        console.print(f"playground: {playground.access.url}")
+        console.print("The address is for this machine and this run only. Ctrl-C ends it.")
+        console.add_fields({"url": playground.access.url})
+        console.finish(DONE)  # a machine needs the address now, not when it is over
         try:
             if not arguments.no_browser:
                 # A browser in a terminal returns only when it is left, and has to be answered until then.
                 threading.Thread(target=webbrowser.open, args=[playground.access.url], daemon=True).start()
             playground.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
-            voice.say()
-            voice.say("playground closed")
+            console.print()
+            console.print("playground closed")
     return DONE

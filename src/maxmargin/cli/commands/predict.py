@@ -23,7 +23,7 @@ from maxmargin.cli.options import (
 from maxmargin.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from maxmargin.cli.console import Voice
+    from maxmargin.cli.console import Console
     from maxmargin.model.model import LinearModel
     from maxmargin.model.reading import RowsForModel
 
@@ -43,15 +43,18 @@ def add_predict(commands: Any) -> None:
     parser = add_command(
         commands,
         "predict",
-        help="label the rows of a data file with a model",
-        description="Label the rows of a data file with a model; if it has labels, say how many are right.",
+        help="predict the labels of a data file",
+        description="Predict the labels of a data file; if it has labels already, print how many are right.",
         examples=EXAMPLES,
     )
     add_data(parser)
     parser.add_argument(
-        "model", metavar="MODEL", type=file_name, help="of maxmargin train, or LIBLINEAR's; - for stdin"
+        "model",
+        metavar="MODEL",
+        type=file_name,
+        help="a model of maxmargin train or of LIBLINEAR; - for stdin",
     )
-    parser.add_argument("out", metavar="OUT", type=file_name, nargs="?", help="where to write (stdout)")
+    parser.add_argument("out", metavar="OUT", type=file_name, nargs="?", help="the file to write (stdout)")
     parser.add_argument("-o", "--out", metavar="OUT", type=file_name, dest="target", help="the same")
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--scores", action="store_true", help="a table of labels and scores θ·x + θ₀")
@@ -65,12 +68,12 @@ def add_predict(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace, voice: Voice) -> int:
+def run(arguments: argparse.Namespace, console: Console) -> int:
     """Read both files, predict, write, and compare with the labels if there are any."""
     from maxmargin.cli.described import plain_labels
     from maxmargin.cli.streams import read_model, read_rows, write_text
 
-    target = target_of(arguments, voice)
+    target = target_of(arguments, console)
     check_sources(arguments.data, arguments.model)
     model = read_model(arguments.model, arguments.data)
     rows = read_rows(model, arguments)
@@ -78,11 +81,11 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     beside = numbers(model, rows.X, arguments)
     if target is not None:
         write_text(lines(labels, beside, heading(model, arguments)), target)
-    voice.say(verdict(model, rows, labels))
+    console.print(verdict(model, rows, labels))
     if target not in (None, STANDARD):
-        voice.wrote(target)
+        console.wrote(target)
     in_json = target is None
-    voice.result(
+    console.add_fields(
         {
             **comparison(model, rows, labels),
             "classes": plain_labels(model.classes),
@@ -95,17 +98,17 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     return DONE
 
 
-def target_of(arguments: argparse.Namespace, voice: Voice) -> Path | None:
+def target_of(arguments: argparse.Namespace, console: Console) -> Path | None:
     """Return where the labels go; None for into the JSON object."""
     if arguments.out is not None and arguments.target is not None:
         raise InvalidParameter(f"the labels can go to one place: {arguments.out} or --out {arguments.target}")
     target: Path | None = arguments.target or arguments.out
-    if target is None and not voice.json:
+    if target is None and not console.json:
         target = STANDARD
     if target == STANDARD:
-        if voice.json:
-            raise InvalidParameter("--json holds the labels itself; leave OUT away, or name a file")
-        voice.step_aside()
+        if console.json:
+            raise InvalidParameter("--json holds the labels itself; leave OUT out, or name a file")
+        console.reserve_stdout()
     elif target is not None:
         check_target(target, arguments.data, arguments.model)
     return target

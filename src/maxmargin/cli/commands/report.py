@@ -22,7 +22,7 @@ from maxmargin.cli.options import (
 from maxmargin.cli.reading import add_own_weight, read_weighted_rows
 
 if TYPE_CHECKING:
-    from maxmargin.cli.console import Voice
+    from maxmargin.cli.console import Console
 
 
 EXAMPLES = """\
@@ -37,28 +37,30 @@ def add_report(commands: Any) -> None:
     parser = add_command(
         commands,
         "report",
-        help="write a page about a model: verdict, pictures, proofs",
+        help="write a page about a model: certificate, pictures, guarantees",
         description="Write one HTML file about a model and the data it was trained on. It opens from disk, "
         "without a network.",
         examples=EXAMPLES,
     )
-    parser.add_argument("model", metavar="MODEL", type=file_name, help="what maxmargin train wrote")
+    parser.add_argument("model", metavar="MODEL", type=file_name, help="a model of maxmargin train")
     parser.add_argument("data", metavar="DATA", type=file_name, help="the file that it was trained on")
     parser.add_argument(
         "-o",
         "--out",
         type=file_name,
         default=Path("report.html"),
-        help="where to write (report.html); - for stdout",
+        help="the file to write (report.html); - for stdout",
     )
     parser.add_argument("--test", metavar="FILE", type=file_name, help="rows that had no part in training")
-    parser.add_argument("--texts", metavar="FILE", type=Path, help="what each row was as text, one a line")
-    parser.add_argument("--title", help="the page's heading")
+    parser.add_argument(
+        "--texts", metavar="FILE", type=Path, help="a file with the original text of each row, one per line"
+    )
+    parser.add_argument("--title", help="the title of the page")
     parser.add_argument("--redact", action="store_true", help="leave out the rows' values and texts")
     parser.add_argument(
         "--class-weight",
         choices=["balanced"],
-        help="as in training; for older model files",
+        help="as in training; needed for older model files only",
     )
     add_row_options(parser)
     add_own_weight(parser)
@@ -66,21 +68,25 @@ def add_report(commands: Any) -> None:
         "--suspects", type=whole_number, default=25, help="how many suspicious labels to list at most (25)"
     )
     parser.add_argument(
-        "--max-time", type=number, metavar="SECONDS", default=30.0, help="for what is found out (30)"
+        "--max-time",
+        type=number,
+        metavar="SECONDS",
+        default=30.0,
+        help="seconds for the computations of the report (30)",
     )
     add_common(parser)
     parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace, voice: Voice) -> int:
+def run(arguments: argparse.Namespace, console: Console) -> int:
     """Read, find out, write."""
     from maxmargin.cli.streams import read_labelled_rows, read_model, write_through
     from maxmargin.errors import Interrupted
     from maxmargin.reporting.build import report
 
-    check_files(arguments, voice)
+    check_files(arguments, console)
     model = read_model(arguments.model, arguments.data)
-    X, y, weights = read_weighted_rows(model, arguments, voice)
+    X, y, weights = read_weighted_rows(model, arguments, console)
     test = None if arguments.test is None else read_labelled_rows(model, arguments, arguments.test)[:2]
     texts = None if arguments.texts is None else read_texts(arguments.texts)
     cut_short = []
@@ -107,26 +113,26 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
             cut_short.append(error)
 
     write_through(arguments.out, write)
-    voice.result({"out": arguments.out})
+    console.add_fields({"out": arguments.out})
     if cut_short:
         page = "the page" if arguments.out == STANDARD else arguments.out
-        voice.note(f"interrupted: {page} holds what was known by then")
+        console.print_stderr(f"interrupted: {page} holds what was known by then")
         return INTERRUPTED
     if arguments.out != STANDARD:
-        voice.wrote(arguments.out)
+        console.wrote(arguments.out)
     return DONE
 
 
-def check_files(arguments: argparse.Namespace, voice: Voice) -> None:
+def check_files(arguments: argparse.Namespace, console: Console) -> None:
     """Refuse files that cannot be read or written together, before any work is done."""
     from maxmargin.errors import InvalidParameter
 
     if arguments.out == STANDARD:
-        if voice.json:
+        if console.json:
             raise InvalidParameter(
                 "--json and the page (-) cannot both go to the standard output; name a file"
             )
-        voice.step_aside()
+        console.reserve_stdout()
     check_sources(arguments.model, arguments.data, arguments.test)
     check_target(arguments.out, arguments.model, arguments.data, arguments.test, arguments.texts)
 

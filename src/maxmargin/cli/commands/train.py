@@ -6,8 +6,10 @@ import argparse
 import logging
 import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from maxmargin.cli.codes import DONE, INTERRUPTED, MISSED
 from maxmargin.cli.fitting import (
@@ -35,7 +37,9 @@ from maxmargin.cli.reading import read_classes
 from maxmargin.cli.search_for_c import add_search, check_search, search
 
 if TYPE_CHECKING:
-    from maxmargin.cli.console import Voice
+    from numpy.typing import NDArray
+
+    from maxmargin.cli.console import Console
     from maxmargin.core.solution import Plan
     from maxmargin.data import Data
     from maxmargin.io.tables.parquet import ParquetData
@@ -46,7 +50,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
   maxmargin train a9a.svm                      writes a9a.model
   maxmargin train cells.csv --label diagnosis  labels in the column of that name
-  maxmargin train a9a.svm --C auto             C by rows left out
+  maxmargin train a9a.svm --C auto             C chosen by leave-one-out
   maxmargin train a9a.svm --loss logistic --C 0.1 --tol 1e-6 -o small.model
   maxmargin train a9a.svm --calibrate sigmoid  with probabilities for predict
   maxmargin train a9a.svm --max-time 60        the best model after a minute
@@ -61,9 +65,9 @@ def add_train(commands: Any) -> None:
         commands,
         "train",
         help="fit a model to a data file and certify it",
-        description="Fit a linear classifier to a data file and certify it. Whatever is not said is chosen, "
-        "and what was chosen is said. Ctrl-C ends the fit and keeps the best model so far, once there is "
-        "one; before that nothing is written.",
+        description="Fit a linear classifier to a data file and certify it. Options that are not given are "
+        "chosen from the data, and the choices are printed. Ctrl-C ends the fit and keeps the best model "
+        "so far, once there is one; before that nothing is written.",
         examples=EXAMPLES,
     )
     add_data(parser)
@@ -72,27 +76,30 @@ def add_train(commands: Any) -> None:
         metavar="MODEL",
         type=file_name,
         nargs="?",
-        help="where to write (DATA's name with .model); - for stdout",
+        help="the file to write (DATA's name with .model); - for stdout",
     )
     parser.add_argument("-o", "--out", metavar="MODEL", type=file_name, help="the same")
     problem = parser.add_argument_group("the problem")
     cost = problem.add_mutually_exclusive_group()
     cost.add_argument(
-        "-c", "--C", type=strength, help="½‖θ‖² + C Σ loss (1); inf: no regulariser; auto: by rows left out"
+        "-c",
+        "--C",
+        type=strength,
+        help="C of ½‖θ‖² + C Σ loss (1); inf: no regulariser; auto: chosen by leave-one-out or folds",
     )
-    cost.add_argument("--lam", type=number, help="the same as λ/2 ‖θ‖² + mean loss, C = 1/(λ n)")
+    cost.add_argument("--lam", type=number, help="λ of λ/2 ‖θ‖² + mean loss instead, C = 1/(λ n)")
     add_problem(problem)
     problem.add_argument(
-        "--calibrate", choices=CALIBRATIONS, help="fit probabilities too, to the scores of left-out rows"
+        "--calibrate", choices=CALIBRATIONS, help="fit probabilities as well, to leave-one-out scores"
     )
-    add_search(parser.add_argument_group("how --C auto chooses"))
-    effort = parser.add_argument_group("the effort")
+    add_search(parser.add_argument_group("choosing C (--C auto)"))
+    effort = parser.add_argument_group("the solver")
     add_effort(effort)
     effort.add_argument(
         "--memory",
         metavar="SIZE",
         type=memory_size,
-        help="hold no more than this, such as 500MB: rows are stored beside DATA once and read from disk",
+        help="use at most this much memory, such as 500MB: rows are stored beside DATA and read from disk",
     )
     effort.add_argument("--max-iter", type=whole_number, help="stop after this many iterations of the solver")
     add_dask(effort)
@@ -101,36 +108,61 @@ def add_train(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace, voice: Voice) -> int:
-    """Read, train, report, write."""
-    from maxmargin.cli.described import model_fields
-    from maxmargin.cli.streams import write_model
-    from maxmargin.fit.sources import Given, with_provenance
+class Trained(NamedTuple):
+    """A model, its training errors, and further fields for the JSON object."""
 
-    target = target_of(arguments, voice)
+    model: LinearModel
+    n_rows: int | None = None
+    n_errors: int | None = None  # None where counting them would take another pass over a cluster
+    fields: Mapping[str, Any] = MappingProxyType({})
+    is_missed: bool = False  # whether the search for C missed something
+
+
+def run(arguments: argparse.Namespace, console: Console) -> int:
+    """Read, train, report, write."""
+    target = target_of(arguments, console)
     check_target(target, arguments.data)
     check_settings(arguments)
     if arguments.memory is not None:
-        return train_stored(arguments, voice, target)
-    if arguments.dask is not None:
-        return train_on_dask(arguments, voice, target)
-    is_search = arguments.C == "auto"
-    data = read_classes(arguments, voice, for_a_fit=is_one_fit(arguments))
-    model, is_missed = search(arguments, data, voice) if is_search else (fit(arguments, data, voice), False)
-    model = with_provenance(model, Given(data.X, data.y, data.sample_weight, data))
+        trained = train_stored(arguments, console)
+    elif arguments.dask is not None:
+        trained = train_on_dask(arguments, console)
+    else:
+        trained = train_in_memory(arguments, console)
+    return finish(trained, target, console)
+
+
+def train_in_memory(arguments: argparse.Namespace, console: Console) -> Trained:
+    """Read the rows and train, at the C that was given or at one that is looked for."""
+    data = read_classes(arguments, console, for_a_fit=is_one_fit(arguments))
+    is_missed = False
+    if arguments.C == "auto":
+        model, is_missed = search(arguments, data, console)
+    else:
+        model = fit(arguments, data, data.classes, console, n_rows=data.n_rows)
+    n_errors = int((model.predict(data.X) != data.y).sum())
+    return Trained(model, data.n_rows, n_errors, is_missed=is_missed)
+
+
+def finish(trained: Trained, target: Path, console: Console) -> int:
+    """Print the results, write the model, and return the exit code."""
+    from maxmargin.cli.described import model_fields
+    from maxmargin.cli.streams import write_model
+
+    model = trained.model
     if model.interrupted:
-        voice.note("interrupted: this is the best model so far")
-    voice.say(certificate_line(model))
-    voice.say(quality_line(model, data))
+        console.print_stderr("interrupted: this is the best model so far")
+    console.print(certificate_line(model))
+    console.print(quality_line(trained))
     if model.calibration is not None:
-        voice.say(f"calibrated: {model.calibration}")
-    voice.result({**model_fields(model), "training": training_fields(model, data), "out": target})
+        console.print(f"calibrated: {model.calibration}")
+    console.add_fields({**model_fields(model), **training_fields(trained), **trained.fields, "out": target})
     write_model(model, target)
     if target != STANDARD:
-        voice.wrote(target)
+        console.wrote(target)
     if model.interrupted:
         return INTERRUPTED
-    return max(warn(model, voice), MISSED if is_missed else DONE)
+    return max(warn(model, console), MISSED if trained.is_missed else DONE)
 
 
 def is_one_fit(arguments: argparse.Namespace) -> bool:
@@ -140,25 +172,32 @@ def is_one_fit(arguments: argparse.Namespace) -> bool:
     return arguments.lam != 0 and (arguments.C is None or math.isfinite(arguments.C))
 
 
-def fit(arguments: argparse.Namespace, data: Data, voice: Voice) -> LinearModel:
-    """Fit at the C that was given."""
+def fit(
+    arguments: argparse.Namespace,
+    source: Data | RowStore | ParquetData,
+    classes: NDArray[Any],
+    console: Console,
+    *,
+    n_rows: int | None,
+    **where: Any,
+) -> LinearModel:
+    """Fit at the C that was given, to rows wherever they are."""
     from maxmargin.fit.train import fit_linear
 
     return fit_linear(
-        data.X,
-        data.y,
-        sample_weight=data.sample_weight,
+        source,
         C=arguments.C,
         lam=arguments.lam,
         max_iter=arguments.max_iter,
         calibrate=arguments.calibrate,
-        verbose=int(voice.shows_progress),
-        announce=lambda plan: voice.say(plan_line(plan, arguments, data)),
-        **settings_of(arguments, data.classes),
+        verbose=int(console.shows_progress),
+        announce=lambda plan: console.print(plan_line(plan, arguments, n_rows)),
+        **where,
+        **settings_of(arguments, classes),
     )
 
 
-def target_of(arguments: argparse.Namespace, voice: Voice) -> Path:
+def target_of(arguments: argparse.Namespace, console: Console) -> Path:
     """Return where the model goes: one place, and not where the JSON object goes."""
     from maxmargin.errors import InvalidParameter
 
@@ -172,11 +211,11 @@ def target_of(arguments: argparse.Namespace, voice: Voice) -> Path:
             )
         return default_target(arguments.data)
     if target == STANDARD:
-        if voice.json:
+        if console.json:
             raise InvalidParameter(
                 "--json and a model (-) cannot both go to the standard output; name a file"
             )
-        voice.step_aside()
+        console.reserve_stdout()
     if Path(target).suffix.lower() == ".onnx":
         raise InvalidParameter(f"{target}: train writes models; then maxmargin convert MODEL {target}")
     return Path(target)
@@ -200,11 +239,11 @@ def check_settings(arguments: argparse.Namespace) -> None:
         check_strength(arguments.C, arguments.lam, arguments.loss)
 
 
-# ---------------------------------------------------------------- what is said
+# ---------------------------------------------------------------- output
 
 
-def plan_line(plan: Plan, arguments: argparse.Namespace, data: Data | RowStore) -> str:
-    """Say before the fit what will be done."""
+def plan_line(plan: Plan, arguments: argparse.Namespace, n_rows: int | None) -> str:
+    """Return the line printed before the fit; without `n_rows`, of a cluster, the plan has the counts."""
     from maxmargin.presentation.wording import chosen_percent, short
 
     C = 1.0 if arguments.C is None else arguments.C
@@ -212,13 +251,15 @@ def plan_line(plan: Plan, arguments: argparse.Namespace, data: Data | RowStore) 
     if arguments.lam == 0 or math.isinf(C):
         strength = "unregularised"
     elif arguments.lam is not None:
-        strength = f"λ = {short(arguments.lam)} (C = {short(1.0 / (arguments.lam * data.n_rows))})"
+        as_C = "" if n_rows is None else f" (C = {short(1.0 / (arguments.lam * n_rows))})"
+        strength = f"λ = {short(arguments.lam)}{as_C}"
+    why = plan.reason if n_rows is not None else f"{plan.about}; {plan.reason}"
     goal = chosen_percent(arguments.tol)
-    return f"plan: {plan.solver} ({plan.reason}), {arguments.loss} loss, {strength}, to {goal} of the optimum"
+    return f"plan: {plan.solver} ({why}), {arguments.loss} loss, {strength}, to {goal} of the optimum"
 
 
 def certificate_line(model: LinearModel) -> str:
-    """Say what is proved."""
+    """Return the line on the certificate."""
     from maxmargin.presentation.wording import plural
 
     several = f" (the worst of {len(model.classes)} classes)" if len(model.certificates) > 1 else ""
@@ -229,16 +270,17 @@ def certificate_line(model: LinearModel) -> str:
     return f"{verdict}{several} after {iterations}"
 
 
-def quality_line(model: LinearModel, data: Data) -> str:
-    """Say how the model does on its own data."""
+def quality_line(trained: Trained) -> str:
+    """Return the line on training accuracy, where it was counted, margin and support vectors."""
     from maxmargin.presentation.wording import plural
 
-    accuracy = float((model.predict(data.X) == data.y).mean())
-    said = [f"training accuracy {100 * accuracy:.1f} %", width_text(model)]
+    model, parts = trained.model, [width_text(trained.model)]
+    if trained.n_errors is not None and trained.n_rows:
+        parts.insert(0, f"training accuracy {100 * (1 - trained.n_errors / trained.n_rows):.1f} %")
     if model.support is not None:
         on_margin = f" ({int(model.support.n_free[0]):,} on the margin)" if len(model.classes) == 2 else ""
-        said.append(plural(len(model.support.indices), "support vector") + on_margin)
-    return ", ".join(said)
+        parts.append(plural(len(model.support.indices), "support vector") + on_margin)
+    return ", ".join(parts)
 
 
 def width_text(model: LinearModel) -> str:
@@ -249,19 +291,23 @@ def width_text(model: LinearModel) -> str:
     return f"margin widths {widths.min():.3g} to {widths.max():.3g}"
 
 
-def training_fields(model: LinearModel, data: Data) -> dict[str, Any]:
-    """Return how the model does on its own data, for machines."""
-    errors = int((model.predict(data.X) != data.y).sum())
-    return {"rows": data.n_rows, "errors": errors, "accuracy": 1 - errors / data.n_rows}
+def training_fields(trained: Trained) -> dict[str, Any]:
+    """Return the training accuracy as a field of the JSON object."""
+    n_rows, n_errors = trained.n_rows, trained.n_errors
+    if n_rows is None or n_errors is None:
+        return {}
+    return {"training": {"rows": n_rows, "errors": n_errors, "accuracy": 1 - n_errors / n_rows}}
 
 
-def warn(model: LinearModel, voice: Voice) -> int:
-    """Say that a goal was missed and what would help, in terms of this command's options."""
+def warn(model: LinearModel, console: Console) -> int:
+    """Warn of a goal that was missed, with the options that would help; return the exit code."""
     from maxmargin.core.solution import Status
     from maxmargin.presentation.wording import chosen_percent
 
+    if Status.LOST in model.statuses:  # of which was warned when it happened
+        return MISSED
     if model.uncalibrated:
-        voice.warn(model.calibration_warning().replace("max_time", "--max-time"))
+        console.warn(model.calibration_warning().replace("max_time", "--max-time"))
     if model.warning() is None or model.status is None or model.certificate is None:
         return MISSED if model.uncalibrated else DONE
     advice = {
@@ -272,7 +318,7 @@ def warn(model: LinearModel, voice: Voice) -> int:
     missed = f"not within the {chosen_percent(model.tol)} asked for by --tol"
     why = model.status.value.replace("max_", "--max-")
     where = "the model is " if model.certificate.bound > 0 else ""
-    voice.warn(f"{where}{model.certificate.verdict}, {missed}: {why}. {advice}")
+    console.warn(f"{where}{model.certificate.verdict}, {missed}: {why}. {advice}")
     return MISSED
 
 
@@ -314,51 +360,39 @@ def check_memory(arguments: argparse.Namespace) -> None:
             raise InvalidParameter(f"--memory does not go with {what}, which takes rows in memory: {instead}")
 
 
-def train_stored(arguments: argparse.Namespace, voice: Voice, target: Path) -> int:
-    """Store the rows, train, report, write."""
-    from maxmargin.cli.described import model_fields
+def train_stored(arguments: argparse.Namespace, console: Console) -> Trained:
+    """Store the rows and train within the memory that was given."""
     from maxmargin.cli.reading import check_classes
-    from maxmargin.cli.streams import write_model
 
-    store = stored_rows(arguments, voice)
+    store = stored_rows(arguments, console)
     check_classes(store.classes, arguments.data, has_label=store.source.get("label") is not None)
-    model = fit_stored(arguments, store, voice)
-    if model.interrupted:
-        voice.note("interrupted: this is the best model so far")
-    voice.say(certificate_line(model))
-    n_errors = count_errors(model, store)
-    accuracy = 1 - n_errors / store.n_rows
-    voice.say(f"training accuracy {100 * accuracy:.1f} %, {width_text(model)}")
-    training = {"rows": store.n_rows, "errors": n_errors, "accuracy": accuracy}
-    voice.result({**model_fields(model), "training": training, "out": target})
-    write_model(model, target)
-    if target != STANDARD:
-        voice.wrote(target)
-    return INTERRUPTED if model.interrupted else warn(model, voice)
+    print_memory(arguments, store, console)
+    model = fit(arguments, store, store.classes, console, n_rows=store.n_rows, memory=arguments.memory)
+    return Trained(model, store.n_rows, count_errors(model, store))
 
 
 # ---------------------------------------------------------------- rows
 
 
-def stored_rows(arguments: argparse.Namespace, voice: Voice) -> RowStore:
-    """Return the rows: those of a folder that was stored, else of a file; say where they are."""
+def stored_rows(arguments: argparse.Namespace, console: Console) -> RowStore:
+    """Return the rows: those of a folder that was stored, else of a file; print where they are."""
     from maxmargin.rows.disk.store import is_row_store, open_store
 
     source = arguments.data
     if is_row_store(source):
         store, is_old = open_store(source), True
-        voice.say(f"read {source}: {store}")
+        console.print(f"read {source}: {store}")
     else:
-        store, is_old = stored_file(arguments, voice)
+        store, is_old = stored_file(arguments, console)
         done = "are in {}, stored before" if is_old else "stored in {}"
-        voice.say(f"rows of {source} {done.format(store.folder)}: {store}")
-    say_columns(store, arguments, voice)
+        console.print(f"rows of {source} {done.format(store.folder)}: {store}")
+    print_columns(store, arguments, console)
     where = {"folder": store.folder, "bytes": store.n_bytes, "reused": is_old}
-    voice.result({"data": store_fields(store, source), "stored": where})
+    console.add_fields({"data": store_fields(store, source), "stored": where})
     return store
 
 
-def stored_file(arguments: argparse.Namespace, voice: Voice) -> tuple[RowStore, bool]:
+def stored_file(arguments: argparse.Namespace, console: Console) -> tuple[RowStore, bool]:
     """Return the rows of a file, and whether they were stored before."""
     from maxmargin.fit.memory_plan import check_storing
     from maxmargin.io.settings import ReadSettings
@@ -368,18 +402,18 @@ def stored_file(arguments: argparse.Namespace, voice: Voice) -> tuple[RowStore, 
     place: Any = True if arguments.cache_folder is None else arguments.cache_folder
     check_storing(arguments.data, place, settings, arguments.memory)
     elsewhere = "--cache-folder says where else"
-    return stored_copy(arguments.data, settings, place, voice.say, elsewhere)
+    return stored_copy(arguments.data, settings, place, console.print, elsewhere)
 
 
-def say_columns(store: RowStore, arguments: argparse.Namespace, voice: Voice) -> None:
-    """Say what was guessed or made of the columns."""
+def print_columns(store: RowStore, arguments: argparse.Namespace, console: Console) -> None:
+    """Print what was inferred about the columns."""
     from maxmargin.cli.reading import label_guess
 
     guess = label_guess(store.source.get("label"), arguments.label)
     if guess:
-        voice.say(guess)
+        console.print(guess)
     if store.encoding is not None:
-        voice.say(f"columns: {store.encoding}")
+        console.print(f"columns: {store.encoding}")
 
 
 def store_fields(store: RowStore, source: Path) -> dict[str, Any]:
@@ -416,33 +450,16 @@ def class_counts(store: RowStore) -> list[int]:
 # ---------------------------------------------------------------- the fit
 
 
-def fit_stored(arguments: argparse.Namespace, store: RowStore, voice: Voice) -> LinearModel:
-    """Fit at the C that was given, within the memory that was given."""
-    from maxmargin.fit.train import fit_linear
-
-    say_memory(arguments, store, voice)
-    return fit_linear(
-        store,
-        C=arguments.C,
-        lam=arguments.lam,
-        max_iter=arguments.max_iter,
-        verbose=int(voice.shows_progress),
-        announce=lambda plan: voice.say(plan_line(plan, arguments, store)),
-        memory=arguments.memory,
-        **settings_of(arguments, store.classes),
-    )
-
-
-def say_memory(arguments: argparse.Namespace, store: RowStore, voice: Voice) -> None:
-    """Say how the limit is held, or what the least would be."""
+def print_memory(arguments: argparse.Namespace, store: RowStore, console: Console) -> None:
+    """Print how the limit is kept, or what the least would be."""
     from maxmargin.fit.stored import memory_plan
     from maxmargin.rows.cores import resolve_jobs
 
     threads = resolve_jobs(arguments.jobs)
     plan = memory_plan(store, arguments.memory, solver=arguments.solver, threads=threads)
     fewer = "" if plan.threads == threads else f"; {plan.threads} of {threads} threads, to hold it"
-    voice.say(f"memory: {plan}{fewer}")
-    voice.result({"memory": {"limit": plan.limit, "needed": plan.needed, "threads": plan.threads}})
+    console.print(f"memory: {plan}{fewer}")
+    console.add_fields({"memory": {"limit": plan.limit, "needed": plan.needed, "threads": plan.threads}})
 
 
 def count_errors(model: LinearModel, store: RowStore) -> int:
@@ -468,32 +485,34 @@ def add_dask(group: Any) -> None:
         "--dask",
         metavar="ADDRESS",
         help="fit on the workers of this Dask scheduler (tcp://host:8786); DATA is a Parquet file, folder or "
-        "URL as they see it",
+        "URL that the workers can read",
     )
 
 
-def train_on_dask(arguments: argparse.Namespace, voice: Voice, target: Path) -> int:
-    """Connect, train, report, write; nothing is left running on the cluster."""
+def train_on_dask(arguments: argparse.Namespace, console: Console) -> Trained:
+    """Connect and train; nothing is left running on the cluster."""
+    import numpy as np
+
     from maxmargin.errors import RowsLost
     from maxmargin.rows.dask.cluster import connected
 
     source = source_of(arguments)
     with connected(arguments.dask) as client:
         for name in _LOGGERS:
-            logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters is said by this command
+            logging.getLogger(name).setLevel(logging.CRITICAL)  # this command prints what matters
         workers = client.ncores()
-        voice.say(
+        console.print(
             f"connected to {arguments.dask}: workers {len(workers):,}, threads {sum(workers.values()):,}"
         )
         try:
-            model = fit_on_dask(arguments, source, client, voice)
+            model = fit(arguments, source, np.zeros(0), console, n_rows=None, client=client)
         except RowsLost as error:
             if error.model is None:
                 raise
             model = error.model
-            voice.warn(f"{error}".replace("The exception's `model`", "What is written"))
+            console.warn(f"{error}".replace("The exception's `model`", "What is written"))
         on = {"address": arguments.dask, "workers": len(workers), "threads": sum(workers.values())}
-    return tell(model, target, voice, on)
+    return Trained(model, fields={"dask": on})
 
 
 def source_of(arguments: argparse.Namespace) -> ParquetData:
@@ -526,54 +545,3 @@ def source_of(arguments: argparse.Namespace) -> ParquetData:
 def url_of(path: Path) -> str:
     """Return a path as it was written: paths of this system have no ``//`` inside."""
     return re.sub(r"^([a-z][a-z0-9+.-]+):/(?!/)", r"\1://", str(path)).replace("file://", "file:///")
-
-
-def fit_on_dask(arguments: argparse.Namespace, source: ParquetData, client: Any, voice: Voice) -> LinearModel:
-    """Fit at the C that was given."""
-    import numpy as np
-
-    from maxmargin.cli.fitting import settings_of
-    from maxmargin.fit.train import fit_linear
-
-    return fit_linear(
-        source,
-        C=arguments.C,
-        lam=arguments.lam,
-        max_iter=arguments.max_iter,
-        verbose=int(voice.shows_progress),
-        announce=lambda plan: voice.say(plan_on_dask(plan, arguments)),
-        client=client,
-        **settings_of(arguments, np.zeros(0)),
-    )
-
-
-def plan_on_dask(plan: Plan, arguments: argparse.Namespace) -> str:
-    """Say before the fit what will be done."""
-    from maxmargin.presentation.wording import chosen_percent, short
-
-    strength = f"C = {short(1.0 if arguments.C is None else arguments.C)}"
-    if arguments.lam == 0 or (arguments.C is not None and math.isinf(arguments.C)):
-        strength = "unregularised"
-    elif arguments.lam is not None:
-        strength = f"λ = {short(arguments.lam)}"
-    goal = chosen_percent(arguments.tol)
-    return f"plan: {plan}, {strength}, to {goal} of the optimum"
-
-
-def tell(model: LinearModel, target: Path, voice: Voice, on: dict[str, Any]) -> int:
-    """Say what came out, and write it."""
-    from maxmargin.cli.described import model_fields
-    from maxmargin.cli.streams import write_model
-    from maxmargin.core.solution import Status
-
-    if model.interrupted:
-        voice.note("interrupted: this is the best model so far")
-    voice.say(certificate_line(model))
-    voice.say(width_text(model))
-    voice.result({**model_fields(model), "dask": on, "out": target})
-    write_model(model, target)
-    if target != STANDARD:
-        voice.wrote(target)
-    if model.interrupted:
-        return INTERRUPTED
-    return MISSED if Status.LOST in model.statuses else warn(model, voice)

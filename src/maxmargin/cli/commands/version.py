@@ -9,7 +9,7 @@ from maxmargin.cli.codes import DONE
 from maxmargin.cli.options import add_command, add_common
 
 if TYPE_CHECKING:
-    from maxmargin.cli.console import Voice
+    from maxmargin.cli.console import Console
 
 
 def add_version(commands: Any) -> None:
@@ -17,15 +17,15 @@ def add_version(commands: Any) -> None:
     parser = add_command(
         commands,
         "version",
-        help="say which versions and which instruction set are in use",
-        description="Say which versions and which instruction set are in use; worth quoting in a bug report.",
+        help="print versions and the instruction set in use",
+        description="Print the versions and the instruction set in use; please quote them in a bug report.",
         examples="  maxmargin version\n  maxmargin version --json\n",
     )
     add_common(parser)
     parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace, voice: Voice) -> int:
+def run(arguments: argparse.Namespace, console: Console) -> int:
     """Print the versions."""
     import platform
 
@@ -36,11 +36,11 @@ def run(arguments: argparse.Namespace, voice: Voice) -> int:
     from maxmargin._core import available_cpus, cpu
 
     python = platform.python_version()
-    voice.say(f"maxmargin {__version__}")
-    voice.say(f"instruction set {cpu()} (this machine can run {', '.join(available_cpus())})")
-    voice.say(f"Python {python}, NumPy {numpy.__version__}, SciPy {scipy.__version__}")
-    voice.say(f"{platform.system()} {platform.machine()}")
-    voice.result(
+    console.print(f"maxmargin {__version__}")
+    console.print(f"instruction set {cpu()} (this machine can run {', '.join(available_cpus())})")
+    console.print(f"Python {python}, NumPy {numpy.__version__}, SciPy {scipy.__version__}")
+    console.print(f"{platform.system()} {platform.machine()}")
+    console.add_fields(
         {
             "maxmargin": __version__,
             "instruction_set": cpu(),
