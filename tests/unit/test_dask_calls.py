@@ -1,6 +1,7 @@
 """Calls on Dask workers: answers as they come, and workers that leave before they answer."""
 
 import threading
+import weakref
 from types import SimpleNamespace
 
 import pytest
@@ -55,6 +56,13 @@ def test_a_frozen_worker_that_has_not_left_is_waited_for_until_the_token_stops(c
     token = StopToken(0.3)
     with pytest.raises(Stopped):
         list(called(client, ["frozen"], token=token).answers(lambda: {"frozen"}))
+
+
+def test_a_call_that_never_returns_keeps_nothing_alive(client):
+    calls = called(client, ["frozen"])
+    reference = weakref.ref(calls)
+    del calls
+    assert reference() is None
 
 
 @pytest.mark.parametrize(

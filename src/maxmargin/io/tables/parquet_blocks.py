@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from maxmargin._core import StopToken
 from maxmargin.data import Data
+from maxmargin.deadline import Deadline
 from maxmargin.errors import FileFormatError, InvalidInput, MaxMarginError
 from maxmargin.io.settings import ReadSettings
 from maxmargin.io.tables.parquet import (
@@ -36,13 +35,14 @@ __all__ = ["parquet_blocks"]
 TASKS_PER_THREAD = 4  # so that one large file does not keep the others waiting
 
 
-def parquet_blocks(source: ParquetData, client: Any, deadline: float | None = None) -> DaskBlocks:
+def parquet_blocks(source: ParquetData, client: Any, deadline: Deadline | None = None) -> DaskBlocks:
     """Return the blocks of a data set: some row groups of a file each, in order.
 
-    `Stopped` is raised if that is not done by the deadline, a time of `time.monotonic`.
+    `Stopped` is raised if that is not done by the deadline.
     """
+    deadline = deadline or Deadline()
     timeouts = WorkerTimeouts(client, deadline)
-    token = StopToken(timeouts.seconds_left(), threading.current_thread() is threading.main_thread())
+    token = deadline.token()
     workers = timeouts.workers(token)
     if not workers:
         raise MaxMarginError("the Dask client has no workers; start some, then fit")

@@ -62,16 +62,14 @@ class Calls:
         """Have workers call a function."""
         self._n_calls += 1
         self._open.update(dict.fromkeys(addresses, self._n_calls))
+        client, answers = self._client, self._answers  # a call that never returns keeps nothing else alive
 
-        def run() -> dict[str, Any]:
-            answers: dict[str, Any] = self._client.run(
-                function, *arguments, workers=addresses, on_error="return"
-            )
-            return answers
+        def run() -> Any:
+            return client.run(function, *arguments, workers=addresses, on_error="return")
 
         def done(outcome: Any) -> None:
             is_error = isinstance(outcome, BaseException)
-            self._answers.put(dict.fromkeys(addresses, outcome) if is_error else outcome)
+            answers.put(dict.fromkeys(addresses, outcome) if is_error else outcome)
 
         call_in_background(run, done)
 

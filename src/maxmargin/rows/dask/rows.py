@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
 import weakref
 from copy import copy
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import Block, Stopped, StopToken
+from maxmargin.deadline import Deadline
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.labels import codes_of
 from maxmargin.rows.base import (
@@ -86,8 +86,8 @@ class DaskRows(Rows):
         Rows per block of subsets; by default as `MemoryRows` cuts them.
     threads : int
         That read subsets, on the client's machine.
-    deadline : float, optional
-        When the fit should have ended, by `time.monotonic`. `Stopped` is raised if the rows are not loaded by
+    deadline : Deadline, optional
+        When the fit should have ended. `Stopped` is raised if the rows are not loaded by
         then; afterwards, workers that do not respond are no longer waited for.
     """
 
@@ -100,12 +100,13 @@ class DaskRows(Rows):
         *,
         block_rows: int | None = None,
         threads: int = 1,
-        deadline: float | None = None,
+        deadline: Deadline | None = None,
     ) -> None:
         self._block_rows = block_rows
         self._threads = threads
+        deadline = deadline or Deadline()
         timeouts = WorkerTimeouts(client, deadline)
-        token = StopToken(timeouts.seconds_left(), _is_main_thread())
+        token = deadline.token()
         self._placement = BlockPlacement(blocks, timeouts, token)
         self._condensed = False
         self._log = _Log()
@@ -207,7 +208,7 @@ class DaskRows(Rows):
     # ------------------------------------------------------------ passes
 
     def reduce(self, kernel: ReduceKernel[R], *vectors: RowVector, token: StopToken | None = None) -> R:
-        stop = token if token is not None else StopToken(None, _is_main_thread())
+        stop = token if token is not None else Deadline().token()
         has_parts = hasattr(kernel, "between")
         step = Pass(
             next(self._numbers),
@@ -300,10 +301,6 @@ def _cut(entry: tuple[Pass, Any], first: int, end: int) -> Pass:
     if kernel is None:
         return step
     return Pass(step.number, cloudpickle.dumps(part_of(kernel, first, end)), step.arrays, step.condensed)
-
-
-def _is_main_thread() -> bool:
-    return threading.current_thread() is threading.main_thread()
 
 
 # ---------------------------------------------------------------- kernels

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from maxmargin._core import Stopped, StopToken
+from maxmargin.deadline import Deadline
 from maxmargin.errors import ClusterWarning, InvalidParameter, MaxMarginError, RowsLost
 from maxmargin.rows.dask.calls import POLL, call_in_background
 
@@ -76,15 +77,15 @@ class WorkerTimeouts:
     Parameters
     ----------
     client : distributed.Client
-    deadline : float, optional
-        When the fit should have ended, by `time.monotonic`.
+    deadline : Deadline, optional
+        When the fit should have ended.
     """
 
-    def __init__(self, client: Any, deadline: float | None = None) -> None:
+    def __init__(self, client: Any, deadline: Deadline | None = None) -> None:
         self.client = client
         self._scheduler = "the Dask scheduler"
         self._is_scheduler_named = False
-        self._deadline = deadline
+        self._deadline = deadline or Deadline()
         self._timeout = worker_timeout()
         self._warn_after = min(WARN_AFTER, self._timeout / 2)
         self._waits: dict[str, _Wait] = {}
@@ -101,7 +102,7 @@ class WorkerTimeouts:
         """Return how long the fit may still take; None if that is not limited."""
         if self._is_interrupted or self._has_timed_out:
             return 0.0
-        return None if self._deadline is None else max(self._deadline - time.monotonic(), 0.0)
+        return self._deadline.left()
 
     # ------------------------------------------------------------ the scheduler
 
