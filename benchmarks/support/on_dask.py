@@ -118,22 +118,18 @@ def passes(task: dict[str, Any], say: Say) -> None:
                     driver_cpu=here,
                     worker_cpu=(after - before) / (task["repeats"] + WARM),
                     same=pickle.dumps(record) == records[name],
-                    **sent(run, task["repeats"]),
+                    **sent(client, run, task["repeats"]),
                 )
             rows.close()
 
 
 def calls(task: dict[str, Any], say: Say) -> None:
-    """Find the processor time of driver and scheduler, which share this process, for asking one worker.
-
-    The scheduler is between them, as on clusters that are too large for a connection to each worker.
-    """
+    """Find the processor time of driver and scheduler, which share this process, for calling one worker."""
     import dask.array as da
 
     from maxmargin.rows.dask.blocks import dask_blocks
 
     with cluster_of(task["workers"]) as client:
-        client.direct_to_workers = False
         X = da.zeros((3200, 28), chunks=(100, -1), dtype=np.float32)
         rows = DaskRows(dask_blocks(X, np.arange(3200) % 2, None), client)
         say(ready=True)
@@ -162,21 +158,19 @@ def worker_cpu(client: Any) -> float:
     return float(sum(client.run(time.process_time).values()))
 
 
-def sent(run: Callable[[], Any], repeats: int) -> dict[str, float]:
+def sent(client: Any, run: Callable[[], Any], repeats: int) -> dict[str, float]:
     """Return bytes a pass: our questions, our answers, and what the loopback device says."""
     counts = {"asked": 0, "answered": 0}
-    begin = Calls._begin
+    call = client.run
 
-    async def counting(self: Calls, addresses: list[str], function: Any, arguments: Any) -> None:
-        counts["asked"] += len(addresses) * len(pickle.dumps((function, arguments)))
-        own = Calls(self._client, self._token, self._direct)
-        await begin(own, addresses, function, arguments)
-        found = own._found.get()
-        counts["answered"] += sum(len(pickle.dumps(answer)) for answer in found.values())
-        self._found.put(found)
+    def counting(function: Any, *arguments: Any, workers: list[str], **settings: Any) -> dict[str, Any]:
+        counts["asked"] += len(workers) * len(pickle.dumps((function, arguments)))
+        answers: dict[str, Any] = call(function, *arguments, workers=workers, **settings)
+        counts["answered"] += sum(len(pickle.dumps(answer)) for answer in answers.values())
+        return answers
 
     before = loopback()
-    with patch.object(Calls, "_begin", counting):
+    with patch.object(client, "run", counting):
         for _ in range(repeats):
             run()
     found = {name: count / repeats for name, count in counts.items()}

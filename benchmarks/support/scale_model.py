@@ -67,7 +67,7 @@ def estimate(line: dict[str, Any], seconds_per_call: float, rows: int, cluster: 
     line : dict
         What one core was measured to need for this loss and so many columns.
     seconds_per_call : float
-        Processor time of driver and scheduler for one question to one worker.
+        Processor time of driver and scheduler for calling one worker.
     """
     d = line["columns"]
     blocks = max(-(-rows // LARGEST_BLOCK), cluster.workers)

@@ -23,12 +23,10 @@ from maxmargin.solvers import run
 
 distributed = pytest.importorskip("distributed")
 
-from maxmargin.rows.dask import placement as dask_homes  # noqa: E402
+from maxmargin.rows.dask import placement as dask_placement  # noqa: E402
 from maxmargin.rows.dask import worker as dask_worker  # noqa: E402
-from maxmargin.rows.dask.rows import (  # noqa: E402
-    DaskRows,
-    Loading,
-)
+from maxmargin.rows.dask.placement import BlockPlacement  # noqa: E402
+from maxmargin.rows.dask.rows import DaskRows  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("dask")
 
@@ -110,7 +108,7 @@ def killing_at(monkeypatch, victim, number):
 @pytest.fixture
 def leaving(monkeypatch):
     """Return a client, and what takes its workers away."""
-    monkeypatch.setattr(dask_homes, "NO_WORKER_TIMEOUT", 0.5)
+    monkeypatch.setattr(dask_placement, "NO_WORKER_TIMEOUT", 0.5)
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
@@ -122,7 +120,7 @@ def leaving(monkeypatch):
             cluster.scale(0)
             while client.ncores():
                 threading.Event().wait(0.05)
-            dask_worker._held.clear()  # the workers were this process
+            dask_worker.state.blocks.clear()  # the workers were this process
 
         yield client, leave
 
@@ -186,14 +184,14 @@ def test_without_a_worker_from_the_start_there_is_no_model(leaving):
 def test_time_is_kept_and_the_model_certified(monkeypatch):
     """As if loading had taken all of the time but nearly nothing."""
     X, y, _ = example("dense")
-    load = Loading.all_blocks
+    load = BlockPlacement.load_all
 
     def slowly(self, *arguments):
         loaded = load(self, *arguments)
-        time.sleep(self._homes.patience.seconds_left())
+        time.sleep(self.timeouts.seconds_left())
         return loaded
 
-    monkeypatch.setattr(Loading, "all_blocks", slowly)
+    monkeypatch.setattr(BlockPlacement, "load_all", slowly)
     with pytest.warns(ConvergenceWarning, match="max_time"):
         model = train(lazy(X, 400), y, tol=1e-15, max_time=1, client=client_here())
     assert model.statuses == [Status.MAX_TIME]

@@ -62,7 +62,7 @@ def test_blocks_are_row_groups_and_rows_are_those_of_load_data(client, tmp_path)
     whole = load_data(tmp_path / "all.parquet", **ROLES)
     ours = DaskRows(parquet_blocks(ParquetData(folder, **ROLES), client), client)
     try:
-        assert [place.end - place.first for place in ours._places] == [500] * 8
+        assert [span.end - span.first for span in ours._blocks] == [500] * 8
         assert list(ours.classes) == ["in", "out"]
         everything = np.arange(ours.n_rows)
         assert (ours.take(everything, ours.labels)[0] == (whole.y == "out")).all()
@@ -191,7 +191,7 @@ def test_trouble_is_named_with_its_file(client, tmp_path, spoil, error, message)
     spoil(folder)
     with pytest.raises(error, match=message):
         train(ParquetData(folder, **ROLES), client=client)
-    assert set(client.run(lambda: len(dask_worker._held)).values()) == {0}
+    assert set(client.run(lambda: len(dask_worker.state.blocks)).values()) == {0}
 
 
 def test_what_is_not_there_is_named(client, tmp_path):

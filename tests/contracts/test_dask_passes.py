@@ -1,4 +1,4 @@
-"""How passes get to Dask workers and back: few messages, the same sums, a second try if one is lost."""
+"""Passes on Dask workers: few messages, the same sums, another attempt if one is lost."""
 
 import numpy as np
 import pytest
@@ -12,9 +12,9 @@ da = pytest.importorskip("dask.array")
 pytest.importorskip("distributed")
 
 from maxmargin.rows.dask.blocks import dask_blocks  # noqa: E402
-from maxmargin.rows.dask.calls import MOST_CALLS, Calls, shared_out  # noqa: E402
+from maxmargin.rows.dask.calls import MOST_CALLS, split_into_calls  # noqa: E402
 from maxmargin.rows.dask.messages import Done  # noqa: E402
-from maxmargin.rows.dask.placement import Homes  # noqa: E402
+from maxmargin.rows.dask.placement import BlockPlacement  # noqa: E402
 from maxmargin.rows.dask.rows import DaskRows  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("dask")
@@ -39,17 +39,16 @@ def on_dask(client):
         rows.close()
 
 
-def test_passes_that_only_write_go_along_with_the_next_one(on_dask, monkeypatch):
+def test_passes_that_only_write_are_sent_with_the_next_one(client, on_dask, monkeypatch):
     rows = on_dask(np.zeros((90, 1)))
     assert rows.reduce(Total(), rows.filled(1.0)) == 90.0
-    sent = []
+    run, sent = client.run, []
 
-    async def counting(self, addresses, *others):
-        sent.append(addresses)
-        await begin(self, addresses, *others)
+    def counting(*arguments, workers=None, **settings):
+        sent.append(workers)
+        return run(*arguments, workers=workers, **settings)
 
-    begin = Calls._begin
-    monkeypatch.setattr(Calls, "_begin", counting)
+    monkeypatch.setattr(client, "run", counting)
     numbers = rows.filled(2.0)
     for _ in range(3):
         rows.reduce(Scale(3.0), numbers, numbers)
@@ -80,43 +79,43 @@ def test_branches_that_others_have_joined_give_the_bits_of_one_tree(count):
 @pytest.mark.parametrize("count", [1, 2, 16, 17, 1000])
 def test_a_large_cluster_is_asked_in_few_calls(count):
     workers = {f"tcp://{k}": k for k in range(count)}
-    calls = shared_out(workers)
+    calls = split_into_calls(workers)
     assert len(calls) <= MOST_CALLS
     assert max(map(len, calls)) <= -(-count // MOST_CALLS)
     assert {address: k for some in calls for address, k in some.items()} == workers
 
 
 def test_a_cancelled_task_is_sent_again(on_dask, monkeypatch):
-    send, cancelled = Homes._send, []
+    start, cancelled = BlockPlacement._start, []
 
-    def cancelling(self, job, *others):
-        send(self, job, *others)
+    def cancelling(self, task, *others):
+        start(self, task, *others)
         if not cancelled:
-            cancelled.append(job.future.key)
-            self.client.cancel([job.future], force=True)
+            cancelled.append(task.future.key)
+            self.client.cancel([task.future], force=True)
 
-    monkeypatch.setattr(Homes, "_send", cancelling)
+    monkeypatch.setattr(BlockPlacement, "_start", cancelling)
     rows = on_dask(np.arange(90.0)[:, np.newaxis])
     assert cancelled
     assert rows.reduce(Combine(1), rows.filled(1.0)) == [np.arange(90).sum()]
 
 
-def test_a_worker_that_answers_no_call_is_asked_again(client, on_dask, monkeypatch):
+def test_a_pass_whose_answer_was_lost_is_run_again(client, on_dask, monkeypatch):
     """The connection breaks after the work is done: it is done once more, from the start."""
     rows = on_dask(np.zeros((90, 1)))
     numbers = rows.keep(np.arange(90.0))
-    answers, broken = Calls._begin, []
+    run, broken = client.run, []
 
-    async def breaking(self, addresses, function, arguments):
-        await answers(self, addresses, function, arguments)
-        if not broken:
-            broken.append(self._found.get())
-            self._found.put(dict.fromkeys(addresses, OSError("connection reset")))
+    def breaking(*arguments, workers=None, **settings):
+        answers = run(*arguments, workers=workers, **settings)
+        if broken:
+            return answers
+        broken.extend(answers.values())
+        return dict.fromkeys(answers, OSError("connection reset"))
 
-    monkeypatch.setattr(Calls, "_begin", breaking)
+    monkeypatch.setattr(client, "run", breaking)
     rows.reduce(_Doubled(), numbers)
-    (answer,) = broken[0].values()
-    assert isinstance(answer, Done)
+    assert isinstance(broken[0], Done)
     np.testing.assert_array_equal(opened(rows, numbers), 2 * np.arange(90.0))
 
 

@@ -1,4 +1,4 @@
-"""Rows that workers have in memory already are taken as they lie; workers are called straight, or not."""
+"""Rows that workers have in memory already are used where they are."""
 
 import os
 import signal
@@ -13,12 +13,9 @@ from maxmargin.errors import InvalidInput
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
-from maxmargin.rows.dask import calls as dask_calls  # noqa: E402
 from maxmargin.rows.dask.blocks import dask_blocks  # noqa: E402
-from maxmargin.rows.dask.rows import (  # noqa: E402
-    DaskRows,
-    Loading,
-)
+from maxmargin.rows.dask.placement import BlockPlacement  # noqa: E402
+from maxmargin.rows.dask.rows import DaskRows  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("dask")
 
@@ -65,7 +62,7 @@ def bits(client, collections, **settings):
 def test_persisted_rows_give_the_bits_of_those_that_are_loaded(client, example, loss, monkeypatch):
     expected = bits(client, example, loss=loss)
     there = persisted(client, example)
-    monkeypatch.setattr(Loading, "_send", None)  # no block is loaded by itself
+    monkeypatch.setattr(BlockPlacement, "_submit", None)  # no block is loaded by itself
     assert bits(client, there, loss=loss) == expected
 
 
@@ -76,7 +73,7 @@ def test_blocks_stay_where_they_are(client, example):
     try:
         places = client.who_has(da.concatenate(parts))
         assert sorted(places.values()) == sorted([(address,) for address in workers] * (N // ROWS // 2))
-        assert rows._homes.by_home(range(N // ROWS)) == {
+        assert rows._placement.by_worker(range(N // ROWS)) == {
             address: list(range(k, N // ROWS, 2)) for k, address in enumerate(workers)
         }
     finally:
@@ -88,7 +85,7 @@ def test_blocks_that_lie_on_one_worker_are_shared_out(client, example):
     X, y = persisted(client, example[:2], workers=[first], allow_other_workers=False)
     rows = DaskRows(dask_blocks(X, y, None), client)
     try:
-        assert [len(some) for some in rows._homes.by_home(range(N // ROWS)).values()] == [6, 6]
+        assert [len(some) for some in rows._placement.by_worker(range(N // ROWS)).values()] == [6, 6]
     finally:
         rows.close()
 
@@ -99,7 +96,7 @@ def test_wide_rows_move_to_their_neighbours(client):
     y = persisted(client, [da.from_array(np.arange(40) % 2, chunks=10)])[0]
     rows = DaskRows(dask_blocks(X, y, None), client)
     try:
-        assert list(rows._homes.by_home(range(4)).values()) == [[0, 1], [2, 3]]
+        assert list(rows._placement.by_worker(range(4)).values()) == [[0, 1], [2, 3]]
     finally:
         rows.close()
 
@@ -110,44 +107,6 @@ def test_a_bad_label_of_persisted_rows_is_named_with_its_block(client, example):
     X, y = persisted(client, [example[0], da.from_array(labels, chunks=ROWS)])
     with pytest.raises(InvalidInput, match=r"block 3 \(counted from 0\)"):
         train(X, y, client=client)
-
-
-# ---------------------------------------------------------------- calls
-
-
-@pytest.fixture
-def straight(monkeypatch):
-    """Yield the workers that are called straight, call by call."""
-    calls, call = [], dask_calls.call_worker
-
-    async def counted(client, address, function, arguments):
-        calls.append(address)
-        return await call(client, address, function, arguments)
-
-    monkeypatch.setattr(dask_calls, "call_worker", counted)
-    return calls
-
-
-def test_calls_go_straight_or_through_the_scheduler_as_the_client_wants(client, example, straight):
-    expected = bits(client, example)
-    assert set(straight) == set(client.ncores())
-    straight.clear()
-    with distributed.Client(client.scheduler.address, direct_to_workers=False, set_as_default=False) as other:
-        assert bits(other, example) == expected
-    assert not straight
-
-
-def test_a_worker_that_is_out_of_reach_is_called_through_the_scheduler(client, example, monkeypatch):
-    expected = bits(client, example)
-    fails = []
-
-    async def failing(client, address, function, arguments):
-        fails.append(address)
-        raise OSError("no route to host")
-
-    monkeypatch.setattr(dask_calls, "call_worker", failing)
-    assert bits(client, example) == expected
-    assert sorted(fails) == sorted(client.ncores())  # once each
 
 
 def test_persisted_rows_that_die_with_their_worker_are_computed_again(client, example, monkeypatch):

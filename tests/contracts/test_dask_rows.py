@@ -30,10 +30,10 @@ dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 pd = pytest.importorskip("pandas")
 
-from maxmargin.rows.dask import placement as dask_homes  # noqa: E402
+from maxmargin.rows.dask import placement as dask_placement  # noqa: E402
 from maxmargin.rows.dask import worker as dask_worker  # noqa: E402
 from maxmargin.rows.dask.blocks import dask_blocks  # noqa: E402
-from maxmargin.rows.dask.messages import Place, Wanting  # noqa: E402
+from maxmargin.rows.dask.messages import BlockSpan, NotReady, Share  # noqa: E402
 from maxmargin.rows.dask.rows import DaskRows  # noqa: E402
 
 PLAN = Plan("any", "a test")
@@ -64,7 +64,7 @@ def on_dask(client):
 
 
 def held_by_workers(client):
-    return sum(client.run(lambda: len(dask_worker._held)).values())
+    return sum(client.run(lambda: len(dask_worker.state.blocks)).values())
 
 
 def solved(problem, solver, **settings):
@@ -132,7 +132,7 @@ def test_a_fit_has_the_bits_of_one_in_memory(on_dask):
 def test_every_block_is_in_one_place(client, on_dask):
     rows = on_dask(np.ones((90, 1)), 7)
     assert rows.reduce(Combine(1), rows.filled(1.0)) == [90.0]
-    held = client.run(lambda: sorted(number for _, number in dask_worker._held))
+    held = client.run(lambda: sorted(number for _, number in dask_worker.state.blocks))
     assert sorted(held.values()) == [list(range(7)), list(range(7, 13))]
 
 
@@ -141,7 +141,7 @@ def test_numbers_nobody_can_ask_for_are_freed(client, on_dask):
     for _ in range(5):
         last = rows.filled(1.0)
     rows.reduce(Total(), last)
-    counts = client.run(lambda: [len(held.vectors) for held in dask_worker._held.values()])
+    counts = client.run(lambda: [len(block.arrays) for block in dask_worker.state.blocks.values()])
     assert max(max(found, default=0) for found in counts.values()) <= 2  # it, and the labels
 
 
@@ -173,25 +173,23 @@ def test_ctrl_c_ends_a_fit_and_frees_the_workers(client, monkeypatch):
         train(lazy(X, 300), y == "no", tol=1e-12, solver="interior_point")
     assert caught.value.model.certificates[0].gap >= 0
     assert held_by_workers(client) == 0
-    assert set(client.run(lambda: len(dask_worker._running)).values()) == {0}
+    assert set(client.run(lambda: len(dask_worker.state.running)).values()) == {0}
 
 
-def test_a_fit_that_was_silent_for_long_is_dropped(monkeypatch):
+def test_a_fit_that_was_idle_for_long_is_dropped():
     def part(rows):
         return np.zeros((rows, 2)), np.arange(rows) % 2, None
 
-    monkeypatch.setattr(dask_worker, "_held", {})
-    monkeypatch.setattr(dask_worker, "_last_asked", {})
-    dask_worker.load_block("old", 0, part(4))
-    dask_worker.load_block("young", 0, part(4))
-    dask_worker._last_asked["old"] -= 2 * dask_worker.LONGEST_SILENCE
-    dask_worker.load_block("young", 1, part(4))
-    assert set(dask_worker._held) == {("young", 0), ("young", 1)}
-    homes = {"here": (Place(0, 0, 0, 4),)}
-    worker = SimpleNamespace(contact_address="here")
-    asked = dask_worker.run_passes("old", homes, 1, 0, (), frozenset(), dask_worker=worker)
+    state = dask_worker.WorkerState()
+    state.load_block("old", 0, part(4))
+    state.load_block("young", 0, part(4))
+    state.last_used["old"] -= 2 * dask_worker.IDLE_LIMIT
+    state.load_block("young", 1, part(4))
+    assert set(state.blocks) == {("young", 0), ("young", 1)}
+    shares = {"here": Share((BlockSpan(0, 0, 0, 4),), 1)}
+    passes = state.run_passes("old", shares, 1, 0, (), frozenset(), dask_worker=SimpleNamespace(name="here"))
     with ThreadPoolExecutor(1) as thread:  # this one may have a loop of its own: a browser's
-        assert thread.submit(asyncio.run, asked).result() == Wanting((0,))
+        assert thread.submit(asyncio.run, passes).result() == NotReady((0,))
 
 
 def test_a_bad_value_is_named_with_its_block(on_dask):
@@ -225,7 +223,7 @@ def test_labels_that_do_not_match_their_rows_are_refused(client):
 
 def test_another_version_on_a_worker_is_refused(client, monkeypatch):
     monkeypatch.setattr(maxmargin, "__version__", "0.0.0")
-    with pytest.raises(MaxMarginError, match="here it is 0.0.0"):
+    with pytest.raises(MaxMarginError, match="but this process has 0.0.0"):
         DaskRows(dask_blocks(da.zeros((4, 1), chunks=2), np.arange(4) % 2, None), client)
 
 
@@ -240,7 +238,7 @@ def test_a_worker_without_the_package_is_refused(client):
 
 
 def test_one_worker_has_the_same_bits_and_none_ends_a_fit_in_time(monkeypatch):
-    monkeypatch.setattr(dask_homes, "NO_WORKER_TIMEOUT", 0.6)
+    monkeypatch.setattr(dask_placement, "NO_WORKER_TIMEOUT", 0.6)
     told = task("overlapping", "squared_hinge", "free")
     expected = solved(problem_of(told, MemoryRows(told.X, block_rows=5)), "newton")[1]
     blocks = dask_blocks(lazy(told.X, 5), told.sign, None)
@@ -257,7 +255,7 @@ def test_one_worker_has_the_same_bits_and_none_ends_a_fit_in_time(monkeypatch):
             threading.Event().wait(0.1)
         with pytest.raises(MaxMarginError, match="no Dask worker is left"):
             rows.reduce(Total(), rows.labels)
-        dask_worker.drop_fit(rows._homes.fit)  # the worker was this process
+        dask_worker.state.drop_fit(rows._placement.fit)  # the worker was this process
 
 
 # ---------------------------------------------------------------- through the front door
@@ -307,7 +305,7 @@ def test_fit_to_a_parquet_data_set(client, tmp_path):
     rows = dd.read_parquet(tmp_path, split_row_groups=True)
     ours = DaskRows(dask_blocks(rows, None, None), client, block_rows=500)
     try:
-        assert [place.end - place.first for place in ours._places] == [500] * 4
+        assert [span.end - span.first for span in ours._blocks] == [500] * 4
         assert list(ours.classes) == ["no", "yes", "zeta"]
         codes = np.searchsorted(ours.classes, y)
         np.testing.assert_array_equal(opened(ours, ours.labels), codes)

@@ -15,7 +15,7 @@ from reference.task import Task
 from maxmargin import _core
 from maxmargin._core import Block, StopToken, SweepState
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.rows.active import LiveRows
+from maxmargin.rows.active import PositiveCostRows
 from maxmargin.rows.base import Inner, Scale, Smallest, merge_in_tree
 from maxmargin.rows.kernels import Combine, Scores, ScoresAndCombine
 from maxmargin.rows.memory import MemoryRows
@@ -179,7 +179,7 @@ def test_live_rows_are_found_by_rank(cut, wanted):
     sign = np.where(random.random(90) < 0.4, 1, -1).astype(np.int8)
     cost = np.where(random.random(90) < 0.3, 0.0, 1.0)
     rows = ROWS[cut](np.zeros((90, 2)))
-    live = LiveRows(rows, rows.keep(sign), rows.keep(cost), wanted)
+    live = PositiveCostRows(rows, rows.keep(sign), rows.keep(cost), wanted)
     expected = np.flatnonzero((cost > 0) & ((sign == wanted) | (wanted == 0)))
     assert live.count == len(expected)
     np.testing.assert_array_equal(live.numbers(np.arange(live.count)), expected)

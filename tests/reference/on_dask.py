@@ -29,7 +29,7 @@ def on_dask(X: Any, block_rows: int = 25) -> Any:
     cuts = range(0, X.shape[0], block_rows)
     parts = [Given(X[first : first + block_rows], labels[first : first + block_rows]) for first in cuts]
     rows = DaskRows(DaskBlocks(parts), client_here(), block_rows=block_rows)
-    weakref.finalize(rows, rows._homes.close)
+    weakref.finalize(rows, rows._placement.close)
     return rows
 
 

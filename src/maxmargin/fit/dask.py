@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import numpy as np
 from maxmargin._core import Stopped
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.solution import History, Plan, Solution, Status
+from maxmargin.deadline import Deadline
 from maxmargin.errors import ClusterWarning, InvalidInput, InvalidParameter, MaxMarginError, RowsLost, Setting
 from maxmargin.io.tables.parquet import ParquetData
 from maxmargin.losses.table import LOSSES
@@ -54,7 +54,7 @@ def fit_on_dask(
     _refuse_to_continue(start, settings)
     client = client_of(client)
     max_time = settings.limits.max_time
-    deadline = None if max_time is None else time.monotonic() + max_time
+    deadline = Deadline(max_time)
     try:
         blocks = _blocks_of(source, client, deadline)
         rows = DaskRows(blocks, client, threads=settings.threads, deadline=deadline)
@@ -79,11 +79,8 @@ def fit_on_dask(
     return _named(model, blocks)
 
 
-def _with_time_left(settings: Settings, deadline: float | None) -> Settings:
-    if deadline is None:
-        return settings
-    left = max(deadline - time.monotonic(), 0.0)
-    return replace(settings, limits=replace(settings.limits, max_time=left))
+def _with_time_left(settings: Settings, deadline: Deadline) -> Settings:
+    return replace(settings, limits=replace(settings.limits, max_time=deadline.left()))
 
 
 def _refuse_to_continue(start: LinearModel | None, settings: Settings) -> None:
@@ -164,7 +161,7 @@ def _named(model: LinearModel, blocks: DaskBlocks) -> LinearModel:
     )
 
 
-def _blocks_of(source: DaskBlocks | ParquetData, client: Any, deadline: float | None) -> DaskBlocks:
+def _blocks_of(source: DaskBlocks | ParquetData, client: Any, deadline: Deadline) -> DaskBlocks:
     if isinstance(source, DaskBlocks):
         return source
     from maxmargin.io.tables.parquet_blocks import parquet_blocks

@@ -1,4 +1,4 @@
-"""Which rows cost anything: a bit of each row, brought here by one pass, and their numbers on demand."""
+"""Rows with positive cost: one bit per row, collected by one pass, and their row numbers on demand."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from maxmargin._core import Block, StopToken
 from maxmargin.rows.base import Rows, RowVector
 
-__all__ = ["LiveRows"]
+__all__ = ["PositiveCostRows"]
 
 
 @dataclass(frozen=True, eq=False)
 class _Marks:
-    """A bit for each row of a stretch of rows, and how many are set."""
+    """One bit for each row of a block, packed into bytes, and how many are set."""
 
     n_rows: int
     n_set: int
@@ -25,7 +25,7 @@ class _Marks:
 
 @dataclass(frozen=True)
 class _Mark:
-    """Mark the rows that cost anything and, unless `wanted` is 0, have that sign; vectors: sign, cost."""
+    """Mark rows with positive cost and, unless `wanted` is 0, that sign; per-row arrays: sign, cost."""
 
     wanted: int
 
@@ -42,17 +42,17 @@ class _Mark:
         return first + second
 
 
-class LiveRows:
-    """The rows that cost anything, or those of one class among them, in order.
+class PositiveCostRows:
+    """The rows with positive cost, or those of one class among them, in order.
 
-    They are known by rank, 0 to count − 1; `numbers` says which rows these are. An eighth of a byte per row
-    is all that is kept, so that it does for rows that are not in memory.
+    They are identified by rank, 0 to count − 1; `numbers` returns their row numbers. Only one bit per row is
+    kept, so it can be used for rows that are not in memory.
     """
 
     def __init__(self, rows: Rows, sign: RowVector, cost: RowVector, wanted: int = 0) -> None:
-        self._stretches = rows.reduce(_Mark(wanted), sign, cost)
-        self._first_row = np.cumsum([0, *(stretch.n_rows for stretch in self._stretches)])
-        self._first_rank = np.cumsum([0, *(stretch.n_set for stretch in self._stretches)])
+        self._blocks = rows.reduce(_Mark(wanted), sign, cost)
+        self._first_row = np.cumsum([0, *(block.n_rows for block in self._blocks)])
+        self._first_rank = np.cumsum([0, *(block.n_set for block in self._blocks)])
 
     @property
     def count(self) -> int:
@@ -63,9 +63,9 @@ class LiveRows:
         ordered = np.sort(ranks)
         ends = np.searchsorted(ordered, self._first_rank)
         found = np.empty(len(ordered), dtype=np.intp)
-        for k, stretch in enumerate(self._stretches):
+        for k, block in enumerate(self._blocks):
             mine = slice(ends[k], ends[k + 1])
             if mine.start < mine.stop:
-                places = np.flatnonzero(np.unpackbits(stretch.bits, count=stretch.n_rows))
+                places = np.flatnonzero(np.unpackbits(block.bits, count=block.n_rows))
                 found[mine] = self._first_row[k] + places[ordered[mine] - self._first_rank[k]]
         return found

@@ -1,4 +1,4 @@
-"""What solvers may ask of the data: two kinds of pass, and numbers kept beside the rows."""
+"""The interface between solvers and data: two kinds of pass over the rows, and per-row arrays."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-# One number for each row, wherever the rows keep it: an array in memory, a file, pieces on other machines.
-# Who is handed one may hand it to `reduce` and `sweep`, and may not look inside.
+# A per-row array, of shape (n_rows,), wherever the rows keep it: in memory, in a file, on other machines.
+# It is opaque: it can be passed to `reduce` and `sweep`, and read in no other way.
 RowVector: TypeAlias = Any
 
 R = TypeVar("R")
@@ -53,20 +53,20 @@ Record = TypeVar("Record", covariant=True)
 
 
 class ReduceKernel(Protocol[R]):
-    """One block's share of a pass in which order does not matter.
+    """What a pass does to one block, where the order of blocks does not matter.
 
-    A kernel may have two attributes more, which save rows that are not in memory the work:
+    A kernel may have two more attributes, which save work for rows that are not in memory:
 
     writes : tuple of int
-        Which of the vectors it rewrites; without it, none. The pieces of all others may be read-only.
+        Positions of the per-row arrays that it writes; by default none. All others may be read-only.
     reads_rows : bool
-        False if the vectors are all it looks at: the block may then be an empty one.
+        False if it reads per-row arrays only: the block may then be an empty one.
 
-    A vector may be given twice, to be read and to be written.
+    An array may be given twice, to be read and to be written.
     """
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> R:
-        """Read the block and its pieces of the row vectors; may rewrite the pieces named by `writes`."""
+        """Read a block and its pieces of the per-row arrays; write to those pieces that `writes` names."""
         ...
 
     def merge(self, first: R, second: R) -> R:
@@ -75,10 +75,10 @@ class ReduceKernel(Protocol[R]):
 
 
 class SweepKernel(Protocol[R]):
-    """One block's share of a pass that visits rows one by one and changes a state on the way.
+    """What a pass does to one block, where rows are visited one by one and each visit changes a state.
 
-    A kernel may have a method ``will_visit(*pieces)``: False says that it will leave all rows of the block
-    alone, so that they need not be fetched.
+    A kernel may have a method ``will_visit(*pieces)``: False means that it skips all rows of the block, so
+    that they need not be read.
     """
 
     def __call__(
@@ -93,37 +93,37 @@ class SweepKernel(Protocol[R]):
 
 
 def written_by(kernel: ReduceKernel[Any]) -> tuple[int, ...]:
-    """Return which of its vectors a kernel rewrites."""
+    """Return the positions of the per-row arrays that a kernel writes."""
     return tuple(getattr(kernel, "writes", ()))
 
 
 def looks_at_rows(kernel: ReduceKernel[Any]) -> bool:
-    """Whether a kernel needs the rows themselves, or only numbers beside them."""
+    """Whether a kernel reads the rows themselves, or per-row arrays only."""
     return bool(getattr(kernel, "reads_rows", True))
 
 
 def will_visit(kernel: SweepKernel[Any], pieces: Sequence[NDArray[Any]]) -> bool:
-    """Whether a kernel may look at any row of the block with these pieces."""
+    """Whether a kernel may read any row of the block with these pieces."""
     asked = getattr(kernel, "will_visit", None)
     return asked is None or bool(asked(*pieces))
 
 
 class Rows(ABC):
-    """The rows of a problem, cut into blocks that only the data decide.
+    """The rows of a problem, in blocks that depend on the data only.
 
-    Numbers beside the rows (duals, scores, flags) are made by `zeros`; a solver hands them to the passes
-    and leaves it to the rows where they are kept.
+    Per-row arrays (duals, scores, flags) are made by `zeros`; a solver passes them to `reduce` and `sweep`,
+    and the rows decide where they are kept.
 
     Attributes
     ----------
     vectors_at_hand : bool
-        Whether numbers beside the rows are NumPy arrays that anybody may look at and compute with.
+        Whether per-row arrays are NumPy arrays that a solver may read and compute with.
     can_sweep : bool
-        Whether rows can be visited one by one; where not, `sweep` refuses in words.
+        Whether rows can be visited one by one; if not, `sweep` raises an error.
     swept_together : int
-        How many neighbours a sweep visits before it goes to others; 1 where its order is drawn over all rows.
+        How many neighbouring rows a sweep visits in turn; 1 if its order is drawn over all rows.
     most_copied : float
-        How many values `subset` should take into memory at the most.
+        How many values `subset` should copy into memory at most.
     """
 
     n_rows: int
@@ -136,70 +136,70 @@ class Rows(ABC):
 
     @property
     def largest_block(self) -> int:
-        """The most rows that a pass adds up one after the other, by which rounding errors are bounded."""
+        """The most rows that a pass adds up one after the other; rounding errors are bounded by it."""
         return self.n_rows
 
     @abstractmethod
     def zeros(self, dtype: Any = np.float64) -> RowVector:
-        """One number for each row."""
+        """Return a per-row array of zeros."""
 
     @abstractmethod
     def filled(self, value: float) -> RowVector:
-        """Return the same number for each row."""
+        """Return a per-row array with the same value in each row."""
 
     @abstractmethod
     def keep(self, numbers: NDArray[Any]) -> RowVector:
-        """Put numbers beside the rows, one for each; the array itself may be what is kept."""
+        """Return a per-row array with these values, of shape (n_rows,); it may share their memory."""
 
     @abstractmethod
     def copied(self, vector: RowVector) -> RowVector:
-        """Return a copy that later passes over the vector do not change."""
+        """Return a copy, which later passes over the original do not change."""
 
     @abstractmethod
     def take(self, indices: NDArray[np.intp], *vectors: RowVector) -> list[NDArray[Any]]:
-        """Bring the numbers of a few rows into memory, an array for each vector."""
+        """Return the entries at a few rows, for each per-row array an array of shape (len(indices),)."""
 
     @abstractmethod
     def holds(self, vector: RowVector) -> bool:
-        """Whether it is a vector of these rows, or of as many: what a warm start asks first."""
+        """Whether it is a per-row array of these rows, or of as many: a warm start needs to know."""
 
     @abstractmethod
     def reduce(self, kernel: ReduceKernel[R], *vectors: RowVector, token: StopToken | None = None) -> R:
-        """Let the kernel read every block; join its records in one binary tree over block numbers."""
+        """Apply the kernel to every block; join its records in a binary tree over block numbers."""
 
     @abstractmethod
     def sweep(
         self, kernel: SweepKernel[R], seed: int, number: int, *vectors: RowVector, token: StopToken
     ) -> R:
-        """Let the kernel visit every row once, in an order drawn for (seed, number)."""
+        """Have the kernel visit every row once, in an order drawn for (seed, number)."""
 
     @abstractmethod
     def subset(self, indices: NDArray[np.intp]) -> MemoryRows:
-        """Copy a few of the rows into memory, for a problem that only they decide."""
+        """Copy a few of the rows into memory."""
 
     def condensed(self, token: StopToken) -> Rows:
-        """Return the same rows, stored so that many passes are cheap, or these where it does not pay.
+        """Return the same rows in a storage that makes passes cheaper, or `self` if there is none.
 
-        Products with the two agree up to rounding; solvers that pass over the rows many times ask for it
-        once, while certificates are always made from the rows as they were given.
+        Products with the two agree up to rounding. Solvers with many passes use it; certificates are always
+        computed from the rows as they were given.
         """
         return self
 
     @property
     def owned_bytes(self) -> int:
-        """Memory that a condensed copy of the rows takes; 0 if they are read where they are."""
+        """Bytes of a condensed copy of the rows; 0 if they are read in place."""
         return 0
 
     @abstractmethod
     def norms(self) -> tuple[RowVector, float]:
-        """Squared norms of the rows and the largest of them; refuses values that are not finite."""
+        """Return the squared norms of the rows and the largest of them; refuse values that are not finite."""
 
 
 class Tree(Generic[R]):
-    """Joins records pairwise, always in the same shape, so that sums have the same bits everywhere.
+    """Joins records pairwise in a fixed binary tree, so that sums have the same bits everywhere.
 
     Records may come in any order and from any thread; a pair is joined as soon as both halves are there, so
-    that few records are alive at a time.
+    that few records are in memory at a time.
     """
 
     def __init__(self, count: int, kernel: ReduceKernel[R] | SweepKernel[R]) -> None:
@@ -209,7 +209,7 @@ class Tree(Generic[R]):
         self._lock = threading.Lock()
 
     def put(self, number: int, record: R, level: int = 0) -> None:
-        """Take the record of one block, or of a branch from `branches`, and join what can be joined."""
+        """Add the record of one block, or of a branch from `branches`, and join what can be joined."""
         size = -(-self._count >> level)
         while size > 1:
             partner = number ^ 1
@@ -225,17 +225,17 @@ class Tree(Generic[R]):
         self._waiting[level, 0] = record
 
     def branches(self) -> list[tuple[int, int, R]]:
-        """Return what is joined so far, as (number, level, record): another tree takes it from there."""
+        """Return what is joined so far, as (number, level, record), to be put into another tree."""
         return [(number, level, record) for (level, number), record in self._waiting.items()]
 
     def root(self) -> R:
-        """Return the one record that is left when all have come."""
+        """Return the one record that is left when all have been added."""
         ((_, record),) = self._waiting.items()
         return record
 
 
 def merge_in_tree(records: Sequence[R], kernel: ReduceKernel[R] | SweepKernel[R]) -> R:
-    """Join records that are all there already."""
+    """Join a list of records."""
     tree = Tree(len(records), kernel)
     for number, record in enumerate(records):
         tree.put(number, record)
@@ -243,11 +243,11 @@ def merge_in_tree(records: Sequence[R], kernel: ReduceKernel[R] | SweepKernel[R]
 
 
 # ------------------------------------------------------------------------------------------------
-# How the records of two neighbouring ranges of blocks are joined, for kernels that do nothing unusual.
+# The usual ways to join the records of two neighbouring ranges of blocks.
 
 
 class JoinsNothing:
-    """A kernel that only writes to its vectors."""
+    """A kernel that only writes to its per-row arrays."""
 
     def merge(self, first: None, second: None) -> None:
         return None
@@ -269,12 +269,12 @@ class AddsArrays:
 
 
 # ------------------------------------------------------------------------------------------------
-# The passes that need only numbers beside the rows: sums, multiples, order.
+# Passes that need per-row arrays only: sums, multiples, order.
 
 
 @dataclass(frozen=True)
 class Inner(AddsNumbers):
-    """Add up the products of two vectors."""
+    """Inner product of two per-row arrays."""
 
     reads_rows = False
 
@@ -285,7 +285,7 @@ class Inner(AddsNumbers):
 
 @dataclass(frozen=True)
 class Scale(JoinsNothing):
-    """Fill the second vector with the first, times a number; they may be the same."""
+    """Write the first per-row array, times a factor, to the second; they may be the same."""
 
     factor: float
 
@@ -299,7 +299,7 @@ class Scale(JoinsNothing):
 
 @dataclass(frozen=True)
 class Smallest:
-    """Return the so many smallest sizes |a| of rows with c > 0, in no order; vectors a and c."""
+    """Return the `count` smallest |a| of rows with c > 0, in no order; per-row arrays a and c."""
 
     count: int
 
@@ -318,7 +318,7 @@ class Smallest:
 
 @dataclass(frozen=True)
 class Fill(JoinsNothing):
-    """Fill a vector with one number."""
+    """Fill a per-row array with one value."""
 
     value: float
 
@@ -332,7 +332,7 @@ class Fill(JoinsNothing):
 
 @dataclass(frozen=True)
 class Copy(JoinsNothing):
-    """Fill the second vector with the first."""
+    """Copy the first per-row array to the second."""
 
     writes = (1,)
     reads_rows = False
@@ -343,7 +343,7 @@ class Copy(JoinsNothing):
 
 
 # ------------------------------------------------------------------------------------------------
-# The product of two vectors as long as a row or as the rows are many.
+# The inner product of arrays in memory.
 
 
 def inner(u: Array, v: Array) -> float:
@@ -352,35 +352,35 @@ def inner(u: Array, v: Array) -> float:
 
 
 # ------------------------------------------------------------------------------------------------
-# Threads that help, and waiting for them so that a Ctrl-C is always heard.
+# A thread pool, and waiting for it so that Ctrl-C is always noticed.
 
-_LONGEST_SLEEP = 0.1  # seconds
+_LONGEST_WAIT = 0.1  # seconds
 
 
 class Helpers(ThreadPoolExecutor):
-    """Threads that work for others, at most so many.
+    """A thread pool of limited size.
 
-    Where the system starts no further thread, those that there are do the work, and so does whoever hands it
-    out: it takes longer, and the results are the same.
+    If the system cannot start another thread, the work is done by the threads that exist and by the caller:
+    it takes longer, and the results are the same.
     """
 
     def __init__(self, most: int) -> None:
         super().__init__(most, thread_name_prefix="maxmargin")
 
     def submit(self, work: Callable[..., R], /, *arguments: Any, **settings: Any) -> Future[R]:
-        """Hand out some work; return what will hold its result."""
+        """Schedule some work; return the future of its result."""
         task = _Task(lambda: work(*arguments, **settings))
         try:
             super().submit(task)
         except RuntimeError as error:
             if "start new thread" not in str(error):
                 raise
-            task()  # the executor keeps it, too: for a thread that may never be
+            task()  # the executor keeps it, too, for a thread that may never start
         return task.future
 
 
 class _Task(Generic[R]):
-    """Work that is done once, whoever comes to it."""
+    """Work that is done once, by whichever thread calls it first."""
 
     def __init__(self, work: Callable[[], R]) -> None:
         self.future: Future[R] = Future()
@@ -404,12 +404,12 @@ class _Task(Generic[R]):
 def results_of(futures: Iterable[Future[R]]) -> list[R]:
     """Return the results in order, or raise what the first that failed raised.
 
-    A signal that arrives just before a thread falls asleep does not wake it: whoever waits without an end
-    may wait for ever, although Ctrl-C was pressed. So this wakes up now and then to look.
+    A signal that arrives just before a thread begins to wait does not interrupt it: without a timeout it
+    could wait forever although Ctrl-C was pressed. So the wait is cut into short ones.
     """
     found = []
     for future in futures:
         while not future.done():
-            wait([future], timeout=_LONGEST_SLEEP)
+            wait([future], timeout=_LONGEST_WAIT)
         found.append(future.result())
     return found

@@ -17,8 +17,8 @@ _MOST = 1024  # more would only wait for each other
 def resolve_jobs(n_jobs: Any) -> int:
     """Return a number of threads; the results never depend on it.
 
-    None means all cores that this process may use, but 1 where somebody else already runs things side by
-    side: in a worker process (joblib, Dask, multiprocessing) and outside the main thread. Negative numbers
+    None means all cores that this process may use, but 1 where computations already run in parallel:
+    in a worker process (joblib, Dask, multiprocessing) and outside the main thread. Negative numbers
     count back from all cores, as in joblib.
     """
     if n_jobs is None:

@@ -1,4 +1,4 @@
-"""The passes that need only the rows: products with vectors, and a first look.
+"""Passes that all solvers share: products of the rows with vectors, Gram matrices, and a check of the values.
 
 Every kernel is a small picklable record, called once per block; the arithmetic is in the compiled core.
 """
@@ -30,7 +30,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Scores(JoinsNothing):
-    """Fill z with the scores x·w + offset."""
+    """Write the scores x·w + offset to z; `w` has shape (n_columns,)."""
 
     w: Array
     offset: float = 0.0
@@ -67,7 +67,7 @@ class ManyScores(JoinsNothing):
 
 @dataclass(frozen=True)
 class Combine(AddsArrays):
-    """Add up the rows, each times its coefficient: v = Xᵀa."""
+    """Return v = Xᵀa, of shape (n_columns,)."""
 
     n_columns: int
 
@@ -80,7 +80,7 @@ class Combine(AddsArrays):
 
 @dataclass(frozen=True)
 class ScoresAndCombine(AddsArrays):
-    """Both products in one reading: fill z with x·w, return v = Xᵀa."""
+    """Both products in one read of the rows: write x·w to z, return v = Xᵀa."""
 
     w: Array
 
@@ -95,7 +95,7 @@ class ScoresAndCombine(AddsArrays):
 
 @dataclass(frozen=True)
 class HessianDiagonal(AddsArrays):
-    """Return Σ h x² and Σ h x, column by column, in two rows."""
+    """Return Σ h x² and Σ h x by column, as an array of shape (2, n_columns)."""
 
     n_columns: int
 
@@ -108,7 +108,7 @@ class HessianDiagonal(AddsArrays):
 
 @dataclass(frozen=True)
 class Gram(AddsArrays):
-    """Add up Σ h (x − shift, 1)(x − shift, 1)ᵀ, a matrix of n_columns + 1 rows and columns.
+    """Return Σ h (x − shift, 1)(x − shift, 1)ᵀ, of shape (n_columns + 1, n_columns + 1).
 
     Rows with h = 0 are not read. `single` allows products of dense rows in single precision, with totals in
     double precision: seven to eight digits, in about two thirds of the time from 50 columns on.
@@ -127,7 +127,7 @@ class Gram(AddsArrays):
 
 @dataclass(frozen=True)
 class Condense:
-    """Return every block in the storage that later passes read fastest: its own, or a condensed copy."""
+    """Return every block in the storage that is fastest to read: its own, or a condensed copy."""
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> list[Block]:
         return [block.condensed(token) or block]
@@ -138,7 +138,7 @@ class Condense:
 
 @dataclass(frozen=True)
 class Inspected:
-    """The first trouble in a range of blocks, rows counted from the first row of all."""
+    """The first invalid value in a range of blocks; rows are counted from the first of the range."""
 
     bad_row: int | None
     bad_column: int | None
@@ -150,7 +150,7 @@ class Inspected:
 
 @dataclass(frozen=True)
 class Inspect:
-    """Fill norm2 with squared norms; find values that are not finite."""
+    """Write squared norms to norm2; find values that are not finite."""
 
     writes = (0,)
 

@@ -22,7 +22,7 @@ __all__ = ["MemoryRows", "RowsWithArrays", "block_size", "refuse_bad_values"]
 
 
 # ------------------------------------------------------------------------------------------------
-# Passes over rows that are cut into blocks, on several threads, whatever the blocks are read from.
+# Passes over blocks of rows on several threads, for any storage.
 
 R = TypeVar("R")
 
@@ -33,17 +33,17 @@ SMALLEST_BLOCK, LARGEST_BLOCK = 8_192, 65_536  # rows: handing out a block costs
 def block_size(n_rows: int, n_columns: int, n_values: int) -> int:
     """Return the rows per block, from the shape of the data alone.
 
-    A sixteenth of the rows within limits; and so many that the records which products and Gram matrices
-    leave per block (as long as a row, or its square) cost little beside the block itself.
+    A sixteenth of the rows within limits; and so many that the records of products and Gram matrices (of
+    n_columns or n_columns² values per block) cost little compared with the block itself.
     """
-    share = -(-n_rows // (64 * FEWEST_BLOCKS)) * 64  # whole cache lines of every vector beside the rows
+    share = -(-n_rows // (64 * FEWEST_BLOCKS)) * 64  # whole cache lines of every per-row array
     is_dense = n_values == n_rows * n_columns
     worth_a_record = 8 * n_columns if is_dense else 8 * n_columns * n_rows // max(n_values, 1)
     return min(max(share, SMALLEST_BLOCK, worth_a_record), LARGEST_BLOCK)
 
 
 class BlockedRows(Rows):
-    """Rows in blocks that only the data decide; threads change the time of a pass, never its bits."""
+    """Rows in blocks that depend on the data only; threads change the time of a pass, never its bits."""
 
     def __init__(self, shape: tuple[int, int], n_values: int, threads: int, block_rows: int | None) -> None:
         self.n_rows, self.n_columns = shape
@@ -69,34 +69,34 @@ class BlockedRows(Rows):
 
     @abstractmethod
     def _visit(self, k: int, kernel: ReduceKernel[R], token: StopToken, vectors: tuple[RowVector, ...]) -> R:
-        """Call the kernel with block k and its pieces of the vectors."""
+        """Call the kernel with block k and its pieces of the per-row arrays."""
 
     def reduce(self, kernel: ReduceKernel[R], *vectors: RowVector, token: StopToken | None = None) -> R:
-        asked = token if token is not None else StopToken()
+        stop = token if token is not None else StopToken()
         tree = Tree(len(self._ranges), kernel)
         waiting = deque(range(len(self._ranges)))
 
         def work() -> None:
-            """Take the next block until none is left; whoever fails leaves none for the others."""
+            """Process the next block until none is left; after an error none is left for other threads."""
             try:
                 while True:
                     try:
                         k = waiting.popleft()
                     except IndexError:
                         return
-                    # A thread has NumPy's settings of its own; who asked for the sums looks at them anyway.
+                    # Each thread has NumPy settings of its own; callers check the sums anyway.
                     with np.errstate(all="ignore"):
-                        found = self._visit(k, kernel, asked, vectors)
+                        found = self._visit(k, kernel, stop, vectors)
                     tree.put(k, found)
             except BaseException:
                 waiting.clear()
                 raise
 
-        self._share(work, asked)
+        self._share(work, stop)
         return tree.root()
 
-    def _share(self, work: Callable[[], None], asked: StopToken) -> None:
-        """Do the work on all threads, this one included; return when nobody is at it any more."""
+    def _share(self, work: Callable[[], None], stop: StopToken) -> None:
+        """Do the work on all threads, this one included; return when all have finished."""
         n_helpers = min(self._threads, len(self._ranges)) - 1
         if n_helpers < 1:
             work()
@@ -104,12 +104,12 @@ class BlockedRows(Rows):
         futures = [self._helpers.submit(work) for _ in range(n_helpers)]
         try:
             work()
-            # One that has not begun is needed no more: the helpers may be busy with somebody else's pass.
+            # Those that have not begun are not needed: the pool may be busy with another pass.
             begun = [future for future in futures if not future.cancel()]
             results_of(begun)
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
-                asked.stop()  # this thread alone hears Ctrl-C
+                stop.stop()  # Ctrl-C reaches this thread only
             wait([future for future in futures if not future.cancel()])
             raise
 
@@ -131,7 +131,7 @@ def refuse_bad_values(found: Inspected, whereabouts: Callable[[int], str] = lamb
     ----------
     found : Inspected
     whereabouts : callable
-        What to say besides of the place of a row.
+        Returns a remark on the position of a row, for the message.
     """
     if found.bad_row is not None and found.bad_value is not None:
         raise InvalidInput(
@@ -153,11 +153,11 @@ def _name(value: float) -> str:
 
 
 # ------------------------------------------------------------------------------------------------
-# Numbers beside the rows as plain arrays, wherever the rows themselves are.
+# Per-row arrays in memory, for any storage of the rows.
 
 
 class RowsWithArrays(BlockedRows):
-    """Rows in blocks whose vectors are NumPy arrays in memory."""
+    """Rows in blocks whose per-row arrays are NumPy arrays."""
 
     vectors_at_hand = True
 
@@ -184,17 +184,17 @@ class RowsWithArrays(BlockedRows):
 
 
 class MemoryRows(RowsWithArrays):
-    """A dense array (any strides, any number type) or a CSR matrix, cut into blocks of rows.
+    """A dense array (any strides, any dtype) or a CSR matrix, cut into blocks of rows.
 
     Parameters
     ----------
     X : array of shape (n_rows, n_columns), or CSR matrix
-        Already validated; it is read where it is and never copied.
+        Already validated; it is read in place and never copied.
     threads : int
         How many blocks a pass may read at once. It changes the time, never a bit of the result.
     block_rows : int or None
-        Rows per block. It decides the order of sums, so it belongs to the data, not to the machine; None
-        takes it from their shape.
+        Rows per block, by default from the shape of the data. It determines the order of sums, so it must
+        not depend on the machine.
     """
 
     def __init__(self, X: Any, *, threads: int = 1, block_rows: int | None = None) -> None:
@@ -225,7 +225,7 @@ class MemoryRows(RowsWithArrays):
         return self._whole
 
     def on_threads(self, threads: int) -> MemoryRows:
-        """Return the same rows, read by so many threads; what is known of them by now is shared."""
+        """Return the same rows, read by so many threads; norms and condensed copies are shared."""
         other = copy(self)
         other.__dict__.pop("_helpers", None)
         other._threads = threads
@@ -239,15 +239,15 @@ class MemoryRows(RowsWithArrays):
     def sweep(
         self, kernel: SweepKernel[R], seed: int, number: int, *vectors: RowVector, token: StopToken
     ) -> R:
-        # In memory a sweep draws its order over all rows: blocks in turn would each hold one class only
-        # where rows are sorted by label, and coordinate descent would hardly move.
+        # In memory a sweep draws its order over all rows: if rows are sorted by label, most blocks hold one
+        # class only, and coordinate descent over one block at a time would make little progress.
         return kernel(self._whole, token, (seed, number, 0), *vectors)
 
     def subset(self, indices: NDArray[np.intp]) -> MemoryRows:
-        # A chosen row of a CSR matrix keeps the index type, and a dense one its number type. Where rows lie
-        # in one piece `take` is several times faster; elsewhere it would copy the whole array first.
-        lies_together = isinstance(self._X, np.ndarray) and self._X.flags.c_contiguous
-        chosen = self._X.take(indices, axis=0) if lies_together else self._X[indices]
+        # A chosen row of a CSR matrix keeps the index type, and a dense one its dtype. For contiguous arrays
+        # `take` is several times faster; others it would copy as a whole first.
+        is_contiguous = isinstance(self._X, np.ndarray) and self._X.flags.c_contiguous
+        chosen = self._X.take(indices, axis=0) if is_contiguous else self._X[indices]
         return MemoryRows(chosen, threads=self._threads, block_rows=self._block_rows)
 
     def condensed(self, token: StopToken) -> MemoryRows:

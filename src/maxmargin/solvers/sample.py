@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.core.problem import Problem
-from maxmargin.rows.active import LiveRows
+from maxmargin.rows.active import PositiveCostRows
 from maxmargin.rows.base import Rows
 
 __all__ = ["largest_sample", "sample_of"]
@@ -61,14 +61,14 @@ def _is_short_of_a_class(sign: NDArray[np.int8], size: int) -> bool:
 
 
 def _both_classes(problem: Problem, size: int, random: np.random.Generator) -> NDArray[np.intp]:
-    positive, negative = (LiveRows(problem.rows, problem.sign, problem.cost, own) for own in (1, -1))
+    positive, negative = (PositiveCostRows(problem.rows, problem.sign, problem.cost, own) for own in (1, -1))
     n_positive = min(positive.count, max(size // 2, size - negative.count))
     n_negative = min(negative.count, size - n_positive)
     drawn = [_draw(random, positive, n_positive), _draw(random, negative, n_negative)]
     return np.sort(np.concatenate(drawn))
 
 
-def _draw(random: np.random.Generator, rows: LiveRows, count: int) -> NDArray[np.intp]:
+def _draw(random: np.random.Generator, rows: PositiveCostRows, count: int) -> NDArray[np.intp]:
     if count >= rows.count:
         return rows.numbers(np.arange(rows.count))
     return rows.numbers(random.choice(rows.count, count, replace=False, shuffle=False))

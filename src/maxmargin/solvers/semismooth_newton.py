@@ -29,7 +29,7 @@ from maxmargin.core.certificate.feasible import make_feasible
 from maxmargin.core.certificate.point import Examination
 from maxmargin.core.problem import Problem
 from maxmargin.errors import InvalidParameter, Setting
-from maxmargin.rows.active import LiveRows
+from maxmargin.rows.active import PositiveCostRows
 from maxmargin.rows.base import AddsArrays, Array, JoinsNothing, RowVector, Scale, Smallest, inner
 from maxmargin.separation.frame import mean_of_table
 from maxmargin.solvers.base import Needs, Point, Step
@@ -482,7 +482,7 @@ def _shift(problem: Problem, token: StopToken) -> Array | None:
 
 def _typical_square(problem: Problem, shift: Array | None, seed: int) -> float:
     """Return d times the geometric mean of the columns' mean squares, over some of the rows."""
-    live = LiveRows(problem.rows, problem.sign, problem.cost)
+    live = PositiveCostRows(problem.rows, problem.sign, problem.cost)
     ranks = np.arange(live.count)
     if live.count > _FOR_A_SIZE:
         ranks = np.random.default_rng(seed).choice(live.count, _FOR_A_SIZE, replace=False)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from maxmargin._core import StopToken
 from maxmargin.data import Data
+from maxmargin.deadline import Deadline
 from maxmargin.errors import FileFormatError, InvalidInput, MaxMarginError
 from maxmargin.io.settings import ReadSettings
 from maxmargin.io.tables.parquet import (
@@ -27,30 +26,31 @@ from maxmargin.io.tables.parquet import (
 )
 from maxmargin.io.tables.roles import no_labels
 from maxmargin.rows.dask.blocks import DaskBlocks
-from maxmargin.rows.dask.cluster import errands, refuse_other_versions
-from maxmargin.rows.dask.timeouts import Patience
+from maxmargin.rows.dask.cluster import refuse_other_versions, run_anywhere
+from maxmargin.rows.dask.timeouts import WorkerTimeouts
 
 __all__ = ["parquet_blocks"]
 
 
-ERRANDS_PER_THREAD = 4  # so that one large file does not keep the others waiting
+TASKS_PER_THREAD = 4  # so that one large file does not keep the others waiting
 
 
-def parquet_blocks(source: ParquetData, client: Any, deadline: float | None = None) -> DaskBlocks:
+def parquet_blocks(source: ParquetData, client: Any, deadline: Deadline | None = None) -> DaskBlocks:
     """Return the blocks of a data set: some row groups of a file each, in order.
 
-    `Stopped` is raised if that is not done by the deadline, a time of `time.monotonic`.
+    `Stopped` is raised if that is not done by the deadline.
     """
-    patience = Patience(client, deadline)
-    token = StopToken(patience.seconds_left(), threading.current_thread() is threading.main_thread())
-    workers = patience.workers(token)
+    deadline = deadline or Deadline()
+    timeouts = WorkerTimeouts(client, deadline)
+    token = deadline.token()
+    workers = timeouts.workers(token)
     if not workers:
         raise MaxMarginError("the Dask client has no workers; start some, then fit")
-    refuse_other_versions(patience, list(workers), token)
+    refuse_other_versions(timeouts, list(workers), token)
     system, settings = source.filesystem, source.settings()
-    (files,) = errands(patience, files_of, [(source.paths, system)], token)
-    portions = list(_portions(files, ERRANDS_PER_THREAD * sum(workers.values())))
-    looked = errands(patience, look_at, [(p, system) for p in portions], token)
+    (files,) = run_anywhere(timeouts, files_of, [(source.paths, system)], token)
+    portions = list(_portions(files, TASKS_PER_THREAD * sum(workers.values())))
+    looked = run_anywhere(timeouts, look_at, [(p, system) for p in portions], token)
     looks = [look for part in looked for look in part]
     _refuse_other_columns(looks)
     schema = looks[0].schema
@@ -58,7 +58,7 @@ def parquet_blocks(source: ParquetData, client: Any, deadline: float | None = No
     found: dict[str, Any] = {}
     if texts:
         asked = [(p, system, texts, settings) for p in portions]
-        for part in errands(patience, categories_of, asked, token):
+        for part in run_anywhere(timeouts, categories_of, asked, token):
             for name, values in part.items():
                 found[name] = joined_values([found[name], values] if name in found else [values])
                 refuse_too_many(name, found[name])

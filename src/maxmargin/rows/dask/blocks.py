@@ -1,6 +1,6 @@
-"""Blocks of rows from Dask collections, none of them computed yet.
+"""Blocks of rows from Dask collections, before anything is computed.
 
-Labels are cut off inside the block: two columns of one data frame need not come in equal partitions.
+Labels are split off inside each block: two columns of a data frame need not have the same partitions.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ __all__ = ["DaskBlocks", "Part", "dask_blocks"]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A block as Dask computes it: a function of delayed values, and of constants after them."""
+    """A block for Dask to compute: a function of delayed values, followed by constants."""
 
     function: Callable[..., tuple[Any, Any, Any]]
     values: tuple[Any, ...]
     constants: tuple[Any, ...] = ()
 
-    def lazily(self) -> Any:
+    def delayed(self) -> Any:
         """Return the block as one delayed value."""
         from dask.delayed import delayed
 
@@ -36,17 +36,17 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class DaskBlocks:
-    """Where the rows come from, and what is known of their columns.
+    """The blocks of a data set, and what is known of its columns.
 
     Attributes
     ----------
     parts : list
-        The blocks in order: each a `Part`, or a function that a worker calls, and gives (X, labels, weights
-        or None).
+        The blocks in order: each a `Part`, or a function for a worker to call; both return (X, labels,
+        weights or None), X of shape (n_rows, n_columns).
     collections : tuple
         The Dask arrays that the values of the parts come from, in their order; they may be persisted.
     size : (int, int), optional
-        Rows, and the bytes that they take as numbers, where that is known beforehand.
+        The number of rows, and the bytes of their features in memory, if known beforehand.
     """
 
     parts: list[Any]
@@ -79,6 +79,9 @@ def dask_blocks(X: Any, y: Any, sample_weight: Any) -> DaskBlocks:
 
 
 def _of_arrays(X: Any, y: Any, sample_weight: Any) -> DaskBlocks:
+    import dask.array.utils
+
+    meta_of: Any = dask.array.utils.meta_from_array
     if X.ndim != 2:
         raise InvalidInput(f"X must have 2 dimensions, rows and columns; the Dask array has {X.ndim}.")
     if X.shape[1] == 0:
@@ -95,25 +98,26 @@ def _of_arrays(X: Any, y: Any, sample_weight: Any) -> DaskBlocks:
         )
     if y is None:
         raise InvalidInput("y is missing: fit needs one label for each row.")
-    collections = [X, _beside(X, y, "y")]
+    collections = [X, _aligned(X, y, "y")]
     if sample_weight is not None:
-        collections.append(_beside(X, sample_weight, "sample_weight"))
+        collections.append(_aligned(X, sample_weight, "sample_weight"))
     values = zip(*(collection.to_delayed().ravel() for collection in collections), strict=True)
     parts = [Part(_together, of_block) for of_block in values]
-    is_dense = isinstance(X._meta, np.ndarray)
+    is_dense = isinstance(meta_of(X), np.ndarray)
     size = (int(X.shape[0]), int(X.nbytes)) if is_dense else None
     return DaskBlocks(parts, tuple(collections), size=size)
 
 
-def _beside(X: Any, numbers: Any, name: str) -> Any:
-    """Return a vector cut as the rows of X are."""
+def _aligned(X: Any, values: Any, name: str) -> Any:
+    """Return a Dask array of shape (n_rows,) with the chunks of the rows of X."""
     import dask.array
+    from dask.base import is_dask_collection
 
     as_dask: Any = dask.array.asarray
-    if hasattr(numbers, "__dask_graph__"):
-        vector = as_dask(numbers)
-    else:  # an array first: types that only pandas knows are none of Dask's
-        vector = as_dask(np.asarray(numbers), chunks=-1)
+    if is_dask_collection(values):
+        vector = as_dask(values)
+    else:  # a NumPy array first: Dask does not know all dtypes of pandas
+        vector = as_dask(np.asarray(values), chunks=-1)
     if vector.ndim != 1:
         raise InvalidInput(
             f"{name} should be a 1d array, one value for each row; got {vector.ndim} dimensions."

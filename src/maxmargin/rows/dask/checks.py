@@ -1,4 +1,4 @@
-"""What is looked at before a fit on a cluster begins, and while it goes on: memory, processors, pace."""
+"""Checks of a cluster: its memory and processors before a fit, and the time that passes take during one."""
 
 from __future__ import annotations
 
@@ -12,81 +12,81 @@ from typing import Any
 
 from maxmargin.errors import ClusterWarning, MaxMarginError
 
-__all__ = ["Pace", "check_memory", "warn_of_other_processors"]
+__all__ = ["PassTimer", "check_memory", "warn_of_other_processors"]
 
 
-BYTES_BESIDE = 136  # for each row: the vectors of the solver that has most of them, the interior point
-REFUSED, TOLD = 0.95, 0.6  # shares of the limit: at the first Dask ends a worker, at the second it spills
-SLOW = 10.0  # times the usual time of a pass
-NOT_SLOW = 5.0  # seconds
+BYTES_PER_ROW = 136  # of per-row arrays, by the solver that has most of them, the interior point
+REFUSE_AT, WARN_AT = (
+    0.95,
+    0.6,
+)  # of the limit: Dask ends a worker at the first share, and spills at the second
+SLOW_RATIO = 10.0  # to the median time of a pass
+SLOW_SECONDS = 5.0  # a pass that takes less is never called slow
 GIGABYTE = 1e9
 
 
 def check_memory(client: Any, n_rows: int, n_bytes: int) -> None:
-    """Compare what a fit will hold with what the workers may; refuse what they cannot, warn where it is much.
+    """Compare the memory that a fit needs with the workers' limits; refuse or warn.
 
     Parameters
     ----------
     n_rows, n_bytes : int
-        Of all blocks, as numbers.
+        Of all blocks; the bytes are those of the features.
     """
-    limits = list(_limits(client))
-    if not limits or not all(limits):  # some worker has none
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    limits = [worker.get("memory_limit") or 0 for worker in workers]
+    if not limits or not all(limits):  # some worker has no limit
         return
-    needed, allowed = n_bytes + BYTES_BESIDE * n_rows, sum(limits)
-    told = (
-        f"{n_rows:,} rows take {n_bytes / GIGABYTE:.3g} GB and {BYTES_BESIDE * n_rows / GIGABYTE:.3g} GB for "
-        f"numbers beside them; the limits of {len(limits)} workers add up to {allowed / GIGABYTE:.3g} GB"
+    per_row, allowed = BYTES_PER_ROW * n_rows, sum(limits)
+    figures = (
+        f"{n_rows:,} rows take {n_bytes / GIGABYTE:.3g} GB, and the solver's arrays up to "
+        f"{per_row / GIGABYTE:.3g} GB more; the memory limits of the {len(limits)} workers add up to "
+        f"{allowed / GIGABYTE:.3g} GB"
     )
-    if needed > REFUSED * allowed:
-        raise MaxMarginError(f"too little memory: {told}. Use more workers, or float32 columns")
-    if needed > TOLD * allowed:
-        warnings.warn(f"memory may be scarce: {told}", ClusterWarning, stacklevel=2)
+    if n_bytes + per_row > REFUSE_AT * allowed:
+        raise MaxMarginError(f"too little memory: {figures}. Use more workers, or float32 columns")
+    if n_bytes + per_row > WARN_AT * allowed:
+        warnings.warn(f"memory may run short: {figures}", ClusterWarning, stacklevel=2)
 
 
-def _limits(client: Any) -> Iterator[int]:
-    for worker in client.scheduler_info()["workers"].values():
-        yield worker.get("memory_limit") or 0
-
-
-def warn_of_other_processors(kinds: Iterable[str]) -> None:
-    """Say that the last digits depend on who computes them, where workers use different instructions."""
-    different = sorted(set(kinds))
+def warn_of_other_processors(instruction_sets: Iterable[str]) -> None:
+    """Warn that the last digits depend on the placement of blocks if workers use different instructions."""
+    different = sorted(set(instruction_sets))
     if len(different) > 1:
         warnings.warn(
-            f"the workers use different instructions ({', '.join(different)}): the last digits of the result "
-            f"depend on which of them has which rows. Set MAXMARGIN_CPU={different[0]} on all of them for "
-            "equal bits",
+            f"the workers use different instruction sets ({', '.join(different)}), so the last digits of the "
+            "result depend on which worker holds which rows. For identical bits, set "
+            f"MAXMARGIN_CPU={different[0]} on all workers",
             ClusterWarning,
             stacklevel=2,
         )
 
 
-class Pace:
-    """How long passes take, and who keeps one waiting."""
+class PassTimer:
+    """Times of recent passes, to notice one that takes unusually long."""
 
     def __init__(self) -> None:
         self._seconds: deque[float] = deque(maxlen=100)
         self._began = 0.0
-        self._was_told = False
+        self._has_warned = False
 
     @contextmanager
-    def of_a_pass(self) -> Iterator[None]:
-        """Time a pass; one that ends early counts for nothing."""
+    def time_pass(self) -> Iterator[None]:
+        """Time a pass; one that ends early is not counted."""
         self._began = time.monotonic()
         yield
         self._seconds.append(time.monotonic() - self._began)
 
-    def look(self, waiting: Iterable[str]) -> None:
-        """Warn, once, if this pass takes far longer than others did."""
-        if self._was_told or len(self._seconds) < 5:
+    def warn_if_slow(self, unanswered: Iterable[str]) -> None:
+        """Warn, once, if the present pass takes far longer than others did; name the workers waited for."""
+        if self._has_warned or len(self._seconds) < 5:
             return
         usual, now = median(self._seconds), time.monotonic() - self._began
-        if now > max(SLOW * usual, NOT_SLOW):
-            self._was_told = True
+        if now > max(SLOW_RATIO * usual, SLOW_SECONDS):
+            self._has_warned = True
             warnings.warn(
-                f"a pass has taken {now:.1f} s by now, {now / usual:.0f} times as long as usual; "
-                f"still at it: {', '.join(sorted(waiting))}",
+                f"a pass has taken {now:.1f} s so far, {now / usual:.0f} times as long as usual; waiting for "
+                f"{', '.join(sorted(unanswered))}",
                 ClusterWarning,
                 stacklevel=2,
             )

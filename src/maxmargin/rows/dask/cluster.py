@@ -1,4 +1,4 @@
-"""What a Dask cluster is: its client, whether its workers are alike, and small errands for any of them."""
+"""A Dask cluster: its client, the versions on its workers, and functions that any of them may run."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import cloudpickle
 
 from maxmargin._core import Stopped, StopToken
 from maxmargin.errors import InvalidParameter, MaxMarginError
-from maxmargin.rows.dask.calls import LOST, Calls, shared_out
+from maxmargin.rows.dask.calls import LOST, Calls, split_into_calls
 from maxmargin.rows.dask.messages import Failed
-from maxmargin.rows.dask.timeouts import Patience
-from maxmargin.rows.dask.worker import pickled, versions
+from maxmargin.rows.dask.timeouts import WorkerTimeouts
+from maxmargin.rows.dask.worker import Software, installed, pickled
 
-__all__ = ["client_of", "connected", "errands", "refuse_other_versions"]
+__all__ = ["client_of", "connected", "refuse_other_versions", "run_anywhere"]
 
 
-CONNECT_TIMEOUT = 5.0  # seconds; whoever mistypes an address should not wait for Dask's half minute
-BETWEEN_LOOKS = 0.2  # seconds between two looks for Ctrl-C and at the workers
+CONNECT_TIMEOUT = 5.0  # seconds; after a mistyped address Dask would try for 30
+CHECK_INTERVAL = 0.2  # seconds between two checks for Ctrl-C and of the workers
 
 
 def client_of(given: Any) -> Any:
@@ -43,14 +43,14 @@ def client_of(given: Any) -> Any:
         return find()
     except ValueError as error:
         raise InvalidParameter(
-            "the rows are for a Dask cluster, and there is no Dask client: make one first, as in "
-            "dask.distributed.Client(address). What fits into memory needs none: X.compute() of a Dask "
-            "collection, load_data(path) of a file"
+            "fitting on a Dask cluster needs a client, and there is none: create one first, as in "
+            "dask.distributed.Client(address). Data that fit in memory need none: use X.compute() for a Dask "
+            "collection, load_data(path) for a file"
         ) from error
 
 
 def connected(address: str) -> Any:
-    """Return a client of the scheduler at an address, or say that there is none."""
+    """Return a client of the scheduler at an address."""
     try:
         import distributed
     except ImportError:
@@ -58,8 +58,8 @@ def connected(address: str) -> Any:
     make: Any = distributed.Client
     comm: Any = distributed.comm
     try:
-        # A client that finds out by itself hangs for a while and prints a traceback at its end.
-        comm.get_address_host_port(address)
+        # Given a malformed address, a client hangs for a while and prints a traceback when it ends.
+        comm.get_address_host(address)
         return make(address, timeout=CONNECT_TIMEOUT, set_as_default=False)
     except (OSError, TimeoutError):
         raise MaxMarginError(
@@ -67,51 +67,59 @@ def connected(address: str) -> Any:
             "`dask scheduler`, and workers with `dask worker ADDRESS`"
         ) from None
     except (ValueError, TypeError) as error:
-        raise InvalidParameter(f"{address} is no address such as tcp://host:8786: {error}") from None
+        raise InvalidParameter(f"{address} is not an address such as tcp://host:8786: {error}") from None
 
 
-def refuse_other_versions(patience: Patience, addresses: Sequence[str], token: StopToken) -> dict[str, str]:
-    """Return the instructions in use on workers that run what is running here; refuse any other worker.
+def refuse_other_versions(
+    timeouts: WorkerTimeouts, addresses: Sequence[str], token: StopToken
+) -> dict[str, Software]:
+    """Return what is installed on workers, by address; refuse a worker whose versions differ from those here.
 
-    Of workers that are gone again nothing is returned.
+    Workers that leave in the meantime are left out.
     """
-    here = versions()
-    calls = Calls(patience.client, token, set())
-    for some in shared_out(dict.fromkeys(addresses)):
-        calls.make(list(some), versions, ())
+    here = installed()
+    calls = Calls(timeouts.client, token)
+    for part in split_into_calls(dict.fromkeys(addresses)):
+        calls.make(list(part), installed, ())
 
-    def look() -> dict[str, int]:
-        patience.look(calls.waiting())
-        return patience.workers(token)
+    def workers() -> dict[str, int]:
+        timeouts.check(calls.unanswered())
+        return timeouts.workers(token)
 
-    alike: dict[str, str] = {}
-    for address, there in calls.answers(look):
+    found: dict[str, Software] = {}
+    for address, there in calls.answers(workers):
         if there is LOST:
             continue
-        patience.heard(address)
+        timeouts.record_answer(address)
         if isinstance(there, BaseException):
             raise MaxMarginError(f"worker {address} cannot run maxmargin: {there}") from there
-        for name, ours, theirs in zip(("maxmargin", "NumPy"), here, there, strict=False):
+        for name, ours, theirs in (
+            ("maxmargin", here.maxmargin, there.maxmargin),
+            ("NumPy", here.numpy, there.numpy),
+        ):
             if ours != theirs:
                 raise MaxMarginError(
-                    f"worker {address} has {name} {theirs}, here it is {ours}; "
-                    "install the same release on all of them"
+                    f"worker {address} has {name} {theirs}, but this process has {ours}; "
+                    "install the same release on all machines"
                 )
-        alike[address] = there[2]
-    return alike
+        found[address] = there
+    return found
 
 
-def errands(
-    patience: Patience, what: Callable[..., Any], each: Sequence[tuple[Any, ...]], token: StopToken
+def run_anywhere(
+    timeouts: WorkerTimeouts,
+    function: Callable[..., Any],
+    arguments: Sequence[tuple[Any, ...]],
+    token: StopToken,
 ) -> list[Any]:
-    """Have workers call a function with each of some arguments, wherever there is room; return all answers.
+    """Have any workers call a function with each of some arguments; return all results.
 
-    What the function raises is raised here. Nothing goes on when this ends.
+    What the function raises is raised here. No task is left running when this ends.
     """
-    client = patience.client
+    client = timeouts.client
     done: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    with patience.connection():
-        futures = [client.submit(_tried, what, arguments, pure=False) for arguments in each]
+    with timeouts.connection():
+        futures = [client.submit(_attempt, function, each, pure=False) for each in arguments]
         try:
             for future in futures:
                 future.add_done_callback(done.put)
@@ -119,26 +127,26 @@ def errands(
                 if token.poll():
                     raise Stopped
                 try:
-                    done.get(timeout=BETWEEN_LOOKS)
-                    patience.heard()
+                    done.get(timeout=CHECK_INTERVAL)
+                    timeouts.record_answer()
                 except queue.Empty:
-                    workers = patience.workers(token)
+                    workers = timeouts.workers(token)
                     if not workers:
-                        raise MaxMarginError("no Dask worker is left; start some, then fit") from None
-                    # One that is paused leaves the work to others.
-                    patience.look(workers, workers if patience.are_paused(workers) else ())
-            answers = client.gather(futures)
+                        raise MaxMarginError("no Dask worker is left; start some, then fit again") from None
+                    # A paused worker leaves tasks to the others.
+                    timeouts.check(workers, workers if timeouts.are_paused(workers) else ())
+            results = client.gather(futures)
         finally:
-            patience.cancel(futures)
-    for answer in answers:
-        if isinstance(answer, Failed):
-            raise cloudpickle.loads(answer.error)
-    return list(answers)
+            timeouts.cancel(futures)
+    for result in results:
+        if isinstance(result, Failed):
+            raise cloudpickle.loads(result.error)
+    return list(results)
 
 
-def _tried(what: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """Call it; an error is an answer, too, so that the worker's log is not full of bad file names."""
+def _attempt(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """Call a function; return errors, so that they do not fill the worker's log."""
     try:
-        return what(*arguments)
+        return function(*arguments)
     except Exception as error:
         return Failed(0, pickled(error))

@@ -1,4 +1,4 @@
-"""What the driver of a fit and the workers that have its rows tell each other."""
+"""Messages between the driver of a fit and the workers that hold its rows."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-__all__ = ["LABELS", "WEIGHTS", "Done", "Failed", "Loaded", "Pass", "Place", "Wanting"]
+__all__ = ["LABELS", "WEIGHTS", "BlockSpan", "Done", "Failed", "Loaded", "NotReady", "Pass", "Share"]
 
 
-LABELS, WEIGHTS = -1, -2  # the vectors that come with the rows
+LABELS, WEIGHTS = -1, -2  # the numbers of the per-row arrays that come with the rows
 
 
 @dataclass(frozen=True)
-class Place:
-    """Which block it is, where it stands among those that have rows, and which of all rows are its own."""
+class BlockSpan:
+    """A block: its number, its position among those that have rows, and its rows, `first` to `end` - 1."""
 
     number: int
     position: int
@@ -24,18 +24,26 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Share:
+    """What a worker has to do in a pass: its blocks, in order, and how many threads may work on them."""
+
+    blocks: tuple[BlockSpan, ...]
+    n_threads: int
+
+
+@dataclass(frozen=True)
 class Pass:
-    """A kernel, pickled, and its vectors: their numbers and number types."""
+    """A pickled kernel, and the per-row arrays that it is given: their numbers and dtypes."""
 
     number: int
     kernel: bytes
-    vectors: tuple[tuple[int, str], ...]
+    arrays: tuple[tuple[int, str], ...]
     condensed: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """What there is to know of a block when it is there."""
+    """Properties of a block that has been loaded."""
 
     n_rows: int
     n_columns: int
@@ -47,21 +55,21 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Done:
-    """The records of the branches of the tree of sums that a worker could join, pickled."""
+    """The records of those branches of the reduction tree that a worker could join, pickled."""
 
     branches: bytes
 
 
 @dataclass(frozen=True)
-class Wanting:
-    """Nothing was done: these blocks are not here, or (if none is named) numbers are not up to date."""
+class NotReady:
+    """Nothing was done: these blocks are missing, or (if none is named) per-row arrays are out of date."""
 
-    blocks: tuple[int, ...]
+    missing: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Failed:
-    """An exception, pickled, and the block at which it was raised."""
+    """A pickled exception, and the number of the block at which it was raised."""
 
     block: int
     error: bytes

@@ -1,8 +1,12 @@
-"""Which Dask worker has which blocks, and who gets them when it is gone.
+"""The placement of blocks on Dask workers: loading them, calling passes on them, and replacing lost workers.
 
-Passes are calls to the workers that have the blocks. Loading a block is a task, since it waits for others,
-and pinned to the worker that will have the block. Dask would let that wait for ever for a worker that will
-not come back, so this watches the workers and finds the blocks another home.
+Passes are calls to the workers that hold the blocks. Loading a block is a task, since it depends on the
+user's graph, and pinned to the worker that will hold the block. Dask would keep such a task waiting forever
+for a worker that does not come back, so the driver watches the workers and moves the blocks of lost ones.
+
+What Dask has yet to compute is loaded block by block, one task each. Collections that were persisted are in
+the workers' memory already: then a worker takes over all of its blocks in one task, and only what lies
+elsewhere is transferred.
 """
 
 from __future__ import annotations
@@ -15,211 +19,290 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+
+import cloudpickle
 
 from maxmargin._core import Stopped, StopToken
 from maxmargin.errors import InvalidInput, MaxMarginError, RowsLost
-from maxmargin.rows.dask.calls import LOST, MOST_DIRECT, POLL, Calls, reachable, shared_out
-from maxmargin.rows.dask.checks import Pace, warn_of_other_processors
+from maxmargin.rows.dask.blocks import DaskBlocks, Part
+from maxmargin.rows.dask.calls import LOST, POLL, Calls, split_into_calls
+from maxmargin.rows.dask.checks import PassTimer, warn_of_other_processors
 from maxmargin.rows.dask.cluster import refuse_other_versions
-from maxmargin.rows.dask.messages import Place
-from maxmargin.rows.dask.timeouts import Patience
-from maxmargin.rows.dask.worker import drop_fit, end_passes
+from maxmargin.rows.dask.messages import BlockSpan, Failed, Loaded, Share
+from maxmargin.rows.dask.timeouts import WorkerTimeouts
+from maxmargin.rows.dask.worker import Software, state
 
-__all__ = ["Homes", "Job"]
+__all__ = ["BlockPlacement", "error_of"]
 
 
-MOST_LOSSES = 3  # workers that a block may take with it
-BETWEEN_SIGNS_OF_LIFE = 60.0  # seconds
+MOST_LOSSES = 3  # workers that may be lost while they hold the same block
+KEEP_ALIVE_INTERVAL = 60.0  # seconds
 NO_WORKER_TIMEOUT = 60.0  # seconds to wait for a worker when there is none
-NOWHERE = ""  # the home of a job whose result was lost or cancelled: it is sent again
+UNPLACED = ""  # the worker of a task whose result was lost or cancelled: it is submitted again
+
+# A block whose neighbours are on other workers sends its records by itself: a Gram matrix in each of so many
+# passes. If that is more than the block, the block is moved.
+_RECORDS = 20
+_UNEVEN = 1.25  # times the mean number of blocks: a worker with more has too many
 
 
 @dataclass(eq=False)
-class Job:
-    """Something to do at the home of a block: `send` takes a key and where to run, and returns a future."""
+class _LoadTask:
+    """A task that loads blocks, the first of which decides where; `submit` takes a key and a worker."""
 
     block: int
-    send: Callable[[str, list[str]], Any]
+    submit: Callable[[str, str], Any]
     future: Any = None
-    home: str = ""
+    worker: str = UNPLACED
 
 
-class Homes:
-    """The homes of the blocks of one fit.
+@dataclass(frozen=True, eq=False)
+class _Persisted:
+    """Futures of the values that blocks are made of, a list for each value, and what makes the blocks."""
+
+    function: Any
+    futures: list[list[Any]]
+    constants: tuple[Any, ...]
+    n_columns: int
+
+
+class BlockPlacement:
+    """Which worker holds which block of a fit.
 
     Parameters
     ----------
-    patience : Patience
-        How long its workers are waited for.
-    n_blocks : int
+    blocks : DaskBlocks
+    timeouts : WorkerTimeouts
+        How long workers are waited for.
     token : StopToken
-        Ends the look for workers that this begins with.
+        Stops the first request for workers, which this begins with.
     """
 
-    def __init__(self, patience: Patience, n_blocks: int, token: StopToken) -> None:
-        self.client = patience.client
-        self.patience = patience
+    def __init__(self, blocks: DaskBlocks, timeouts: WorkerTimeouts, token: StopToken) -> None:
+        self.client = timeouts.client
+        self.timeouts = timeouts
         self.fit = f"maxmargin-{uuid.uuid4().hex}"
+        self._blocks = blocks
         self._attempts = itertools.count()
-        self._alone_since: float | None = None
-        self._next_life = time.monotonic() + BETWEEN_SIGNS_OF_LIFE
+        self._empty_since: float | None = None
+        self._next_keep_alive = time.monotonic() + KEEP_ALIVE_INTERVAL
         self._losses: Counter[int] = Counter()
-        self._direct: set[str] = set()  # workers that are called without the scheduler
-        self._alike: dict[str, str] = {}  # workers that may be used, and their instructions
-        self._pace = Pace()
+        self._software: dict[str, Software] = {}  # of workers that may be used, by address
+        self._timer = PassTimer()
         self._is_open = True
-        with self.patience.connection():
-            workers = self._workers(token)
-        if not workers:
-            raise MaxMarginError("the Dask client has no workers; start some, then fit")
-        slots = [address for address, threads in sorted(workers.items()) for _ in range(threads)]
-        # Neighbours live together: of their records much can be joined where they are.
-        self._home = [slots[block * len(slots) // n_blocks] for block in range(n_blocks)]
+        with self.timeouts.connection():
+            self._threads = self._workers(token)
+        if not self._threads:
+            raise MaxMarginError("the Dask client has no workers; start some, then fit again")
+        slots = [address for address, threads in sorted(self._threads.items()) for _ in range(threads)]
+        # Neighbours are placed together: most of their records can then be joined on the worker.
+        n_blocks = len(blocks.parts)
+        self._worker_of = [slots[block * len(slots) // n_blocks] for block in range(n_blocks)]
 
     def _workers(self, token: StopToken) -> dict[str, int]:
-        """Return the workers that are there, with their threads; refuse one that runs another version."""
-        found = self.patience.workers(token)
-        new = [address for address in found if address not in self._alike]
+        """Return the workers of the cluster, with their threads; refuse one with other versions."""
+        found = self.timeouts.workers(token)
+        new = [address for address in found if address not in self._software]
         if new:
-            before = set(self._alike.values())
-            self._alike.update(refuse_other_versions(self.patience, new, token))
-            if len(found) <= MOST_DIRECT:
-                self._direct |= reachable(self.client, self._alike.keys() & new)
-            if set(self._alike.values()) != before:
-                warn_of_other_processors(self._alike.values())
-        return found
+            before = self._instruction_sets()
+            self._software.update(refuse_other_versions(self.timeouts, new, token))
+            if self._instruction_sets() != before:
+                warn_of_other_processors(self._instruction_sets())
+        return {address: threads for address, threads in found.items() if address in self._software}
 
-    @property
-    def n_workers(self) -> int:
-        return len(self._alike)
+    def _instruction_sets(self) -> set[str]:
+        return {software.instructions for software in self._software.values()}
 
-    def settle(self, homes: dict[int, str]) -> None:
-        """Let blocks live with workers that have them already."""
-        for block, address in homes.items():
-            self._home[block] = address
-
-    def by_home(self, blocks: Iterable[int]) -> dict[str, list[int]]:
-        """Return blocks by the address of their home."""
-        by_home: dict[str, list[int]] = {}
+    def by_worker(self, blocks: Iterable[int]) -> dict[str, list[int]]:
+        """Return blocks by the address of the worker that holds them."""
+        by_worker: dict[str, list[int]] = {}
         for block in blocks:
-            by_home.setdefault(self._home[block], []).append(block)
-        return by_home
+            by_worker.setdefault(self._worker_of[block], []).append(block)
+        return by_worker
 
-    # ------------------------------------------------------------ calls
+    def close(self) -> None:
+        """Have the workers forget the fit."""
+        if self._is_open:
+            self._is_open = False
+            self.timeouts.notify(state.drop_fit, self.fit)
 
-    def ask(
+    # ------------------------------------------------------------ passes
+
+    def call(
         self,
-        places: list[Place],
-        question: Callable[[dict[str, tuple[Place, ...]]], tuple[Any, ...]],
+        blocks: list[BlockSpan],
+        request: Callable[[list[BlockSpan], dict[Any, Share]], tuple[Any, ...]],
         token: StopToken,
         number: int,
-    ) -> Iterator[tuple[tuple[Place, ...], Any]]:
-        """Ask the workers that have some blocks; yield these, by worker, with the answer, as it comes.
+    ) -> Iterator[tuple[tuple[BlockSpan, ...], Any]]:
+        """Run a pass on the workers that hold some blocks; yield the blocks of each worker with its answer.
 
-        However this ends, nothing that it has begun goes on. The answer is LOST where a worker was lost on
-        the way; its blocks have another home then.
+        The answer is LOST if the worker was lost; its blocks have been assigned to another one then. However
+        this ends, no pass is left running.
 
         Parameters
         ----------
-        question : callable
-            Takes the blocks of some workers by address, and returns a function and its arguments: workers
-            call it.
+        request : callable
+            Takes blocks, and the shares of workers by name; returns the arguments of
+            `WorkerState.run_passes` that follow the fit.
         number : int
-            Of the pass that is asked for.
+            Of the pass.
         """
-        self._show_life()
-        by_number = {place.number: place for place in places}
-        of_workers = {
+        self._keep_scheduler_alive()
+        by_number = {span.number: span for span in blocks}
+        by_worker = {
             address: tuple(by_number[number] for number in numbers)
-            for address, numbers in self.by_home(by_number).items()
+            for address, numbers in self.by_worker(by_number).items()
         }
-        calls = Calls(self.client, token, self._direct)
+        calls = Calls(self.client, token)
 
-        def look() -> dict[str, int]:
-            self._pace.look(calls.waiting())
-            self.patience.look(calls.waiting())
+        def workers() -> dict[str, int]:
+            self._timer.warn_if_slow(calls.unanswered())
+            self.timeouts.check(calls.unanswered())
             return self._workers(token)
 
         try:
-            with self._pace.of_a_pass():
-                for some in shared_out(of_workers):
-                    function, *arguments = question(some)
-                    calls.make(list(some), function, tuple(arguments))
-                for address, answer in calls.answers(look):
+            with self._timer.time_pass():
+                for part in split_into_calls(by_worker):
+                    shares = {
+                        self._software[address].worker: Share(spans, self._threads[address])
+                        for address, spans in part.items()
+                    }
+                    arguments = request([span for spans in part.values() for span in spans], shares)
+                    calls.make(list(part), state.run_passes, (self.fit, *arguments))
+                for address, answer in calls.answers(workers):
                     if isinstance(answer, BaseException):
                         raise MaxMarginError(
                             f"worker {address}: {type(answer).__name__}: {answer}"
                         ) from answer
                     if answer is LOST:
-                        self._move_from(address, of_workers[address], token)
+                        self._replace(address, by_worker[address], token)
                     else:
-                        self.patience.heard(address)
-                    yield of_workers[address], answer
+                        self.timeouts.record_answer(address)
+                    yield by_worker[address], answer
         except KeyboardInterrupt:
-            self.patience.interrupt()
+            self.timeouts.interrupt()
             raise
         finally:
             if calls.are_open():
-                self.patience.tell(end_passes, self.fit, number)
+                self.timeouts.notify(state.end_passes, self.fit, number)
 
-    def _show_life(self) -> None:
-        """Let the scheduler see a task now and then: it may be set to close when it sees none for long."""
+    def _keep_scheduler_alive(self) -> None:
+        """Submit a tiny task now and then: a scheduler may be set to close when it has had none for long."""
         now = time.monotonic()
-        if now >= self._next_life:
-            self._next_life = now + BETWEEN_SIGNS_OF_LIFE
+        if now >= self._next_keep_alive:
+            self._next_keep_alive = now + KEEP_ALIVE_INTERVAL
             self.client.submit(int, key=f"{self.fit}-alive-{next(self._attempts)}")
 
-    # ------------------------------------------------------------ jobs
+    # ------------------------------------------------------------ loading
 
-    def results(self, jobs: list[Job], token: StopToken) -> Iterator[tuple[Job, Any]]:
-        """Carry out jobs where their blocks live; yield each with its result, as they come.
+    def load_all(self, token: StopToken) -> dict[int, Loaded]:
+        """Have all blocks loaded, each by some worker."""
+        numbers = range(len(self._blocks.parts))
+        persisted = _persisted(self._blocks, self.client)
+        if persisted is None:
+            return self.load(numbers, token)
+        for block, address in self._present_placement(persisted).items():
+            self._worker_of[block] = address
+        tasks = [
+            _LoadTask(some[0], partial(self._submit_persisted, some, persisted))
+            for some in self.by_worker(numbers).values()
+        ]
+        return self._loaded(tasks, token)
 
-        However this ends, no job is begun any more.
-        """
-        answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        waiting: dict[str, Job] = {}
+    def load(self, numbers: Iterable[int], token: StopToken) -> dict[int, Loaded]:
+        """Have blocks computed and loaded, each by the worker that it is assigned to."""
+        return self._loaded([_LoadTask(number, partial(self._submit, number)) for number in numbers], token)
+
+    def _submit(self, number: int, key: str, worker: str) -> Any:
+        part = self._blocks.parts[number]
+        if isinstance(part, Part):
+            # The user's graph may be computed anywhere; only the task that keeps the block is pinned.
+            part = self.client.compute(part.delayed(), workers=[worker], allow_other_workers=True)
+        pinned = {"key": key, "workers": [worker], "allow_other_workers": False}
+        return self.client.submit(state.load_block, self.fit, number, part, **pinned)
+
+    def _submit_persisted(self, numbers: list[int], persisted: _Persisted, key: str, worker: str) -> Any:
+        futures = [[of_value[number] for number in numbers] for of_value in persisted.futures]
+        pinned = {"key": key, "workers": [worker], "allow_other_workers": False}
+        arguments = (self.fit, numbers, persisted.function, futures, persisted.constants)
+        return self.client.submit(state.load_blocks, *arguments, **pinned)
+
+    def _present_placement(self, persisted: _Persisted) -> dict[int, str]:
+        """Return the workers that have the rows in memory, by block; empty if blocks had better be moved."""
+        rows = persisted.futures[0]
+        n_bytes = self._blocks.size[1] if self._blocks.size is not None else 0
+        if _RECORDS * 8 * (persisted.n_columns + 1) ** 2 * len(rows) > n_bytes:
+            return {}
+        found: dict[Any, Any] = self.client.who_has(rows)
+        holders = [found.get(future.key, ()) for future in rows]
+        if not all(holders):
+            return {}
+        placement = {number: min(addresses) for number, addresses in enumerate(holders)}
+        if not self._threads.keys() >= set(placement.values()):
+            return {}
+        mean = len(rows) / len(self._software)
+        is_even = max(Counter(placement.values()).values()) <= _UNEVEN * mean + 1
+        return placement if is_even else {}
+
+    def _loaded(self, tasks: list[_LoadTask], token: StopToken) -> dict[int, Loaded]:
+        loaded = {}
+        for answers in self._results(tasks, token):
+            for number, answer in answers.items():
+                if isinstance(answer, Failed):
+                    raise error_of(answer)
+                loaded[number] = answer
+        return loaded
+
+    def _results(self, tasks: list[_LoadTask], token: StopToken) -> Iterator[dict[int, Loaded | Failed]]:
+        """Yield the results of tasks as they come. However this ends, no further task is started."""
+        done: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        pending: dict[str, _LoadTask] = {}
         try:
-            for job in jobs:
-                self._send(job, waiting, answers)
-            next_look = time.monotonic() + POLL
-            while waiting:
+            for task in tasks:
+                self._start(task, pending, done)
+            next_check = time.monotonic() + POLL
+            while pending:
                 if token.poll():
                     raise Stopped
-                if time.monotonic() >= next_look:
-                    workers = self._move(waiting, answers, token)
-                    # What a job needs may come from any worker; only its home has to begin it.
-                    self.patience.look(workers, {job.home for job in waiting.values()})
-                    next_look = time.monotonic() + POLL
+                if time.monotonic() >= next_check:
+                    workers = self._restart_lost(pending, done, token)
+                    # What a task depends on may be computed by any worker; only its own has to start it.
+                    self.timeouts.check(workers, {task.worker for task in pending.values()})
+                    next_check = time.monotonic() + POLL
                 try:
-                    future = answers.get(timeout=POLL / 5)
+                    future = done.get(timeout=POLL / 5)
                 except queue.Empty:
                     continue
-                asked = waiting.get(future.key)
-                if asked is None:
+                task_done = pending.get(future.key)
+                if task_done is None:
                     continue
-                result = self._result(future, asked, token) if self._is_there(future, asked) else None
+                result = None
+                if self._is_finished(future, task_done):
+                    result = self._result(future, task_done, token)
                 if result is None:
-                    asked.home = NOWHERE
+                    task_done.worker = UNPLACED
                 else:
-                    del waiting[future.key]
-                    self.patience.heard()
-                    yield asked, result[0]
+                    del pending[future.key]
+                    self.timeouts.record_answer()
+                    yield result
         except KeyboardInterrupt:
-            self.patience.interrupt()
+            self.timeouts.interrupt()
             raise
         finally:
-            if waiting:
-                self.patience.cancel([job.future for job in waiting.values()])
+            if pending:
+                self.timeouts.cancel([task.future for task in pending.values()])
 
-    def _send(self, job: Job, waiting: dict[str, Job], answers: queue.SimpleQueue[Any]) -> None:
-        job.home = self._home[job.block]
-        job.future = job.send(f"{self.fit}-{next(self._attempts)}", [job.home])
-        waiting[job.future.key] = job
-        job.future.add_done_callback(answers.put)
+    def _start(self, task: _LoadTask, pending: dict[str, _LoadTask], done: queue.SimpleQueue[Any]) -> None:
+        task.worker = self._worker_of[task.block]
+        task.future = task.submit(f"{self.fit}-{next(self._attempts)}", task.worker)
+        pending[task.future.key] = task
+        task.future.add_done_callback(done.put)
 
-    def _is_there(self, future: Any, job: Job) -> bool:
-        """Whether a future has an end of its own; those that were lost with their worker have none."""
+    def _is_finished(self, future: Any, task: _LoadTask) -> bool:
+        """Whether a future has a result; False if that was lost with its worker."""
         from distributed import KilledWorker
 
         if future.status == "finished":
@@ -230,92 +313,121 @@ class Homes:
         if isinstance(error, KilledWorker):
             return False
         raise InvalidInput(
-            f"block {job.block} (counted from 0): {type(error).__name__} on its worker: {error}"
+            f"block {task.block} (counted from 0): {type(error).__name__} on its worker: {error}"
         ) from error
 
-    def _result(self, future: Any, job: Job, token: StopToken) -> tuple[Any] | None:
+    def _result(self, future: Any, task: _LoadTask, token: StopToken) -> dict[int, Loaded | Failed] | None:
         """Return the result of a finished future; None if it was lost before it could be fetched."""
         while True:
             try:
-                return (future.result(timeout=4 * POLL),)
+                result: dict[int, Loaded | Failed] = future.result(timeout=4 * POLL)
+                return result
             except TimeoutError:
                 if token.poll():
                     raise Stopped from None
-                if job.home not in self._workers(token):
+                if task.worker not in self._workers(token):
                     return None
             except CancelledError:
                 return None
 
-    def _move(
-        self, waiting: dict[str, Job], answers: queue.SimpleQueue[Any], token: StopToken
-    ) -> dict[str, int]:
-        """Find new homes for the blocks of workers that are gone, and send what was waiting there again.
+    # ------------------------------------------------------------ workers that are lost
 
-        The workers that are there are returned.
-        """
-        workers = self._workers_in_time(token)
+    def _restart_lost(
+        self, pending: dict[str, _LoadTask], done: queue.SimpleQueue[Any], token: StopToken
+    ) -> dict[str, int]:
+        """Reassign the blocks of lost workers, and submit their tasks again; return the workers present."""
+        workers = self._workers_or_timeout(token)
         if not workers:
             return workers
-        self._find_homes(workers)
-        for key, job in list(waiting.items()):
-            if job.home in workers:
+        self._reassign(workers)
+        for key, task in list(pending.items()):
+            if task.worker in workers:
                 continue
-            self._count_loss(job.block)
-            del waiting[key]
-            self.patience.cancel([job.future])
-            self._send(job, waiting, answers)
+            self._count_loss(task.block)
+            del pending[key]
+            self.timeouts.cancel([task.future])
+            self._start(task, pending, done)
         return workers
 
-    def _move_from(self, address: str, places: tuple[Place, ...], token: StopToken) -> None:
-        """Find new homes for blocks of a worker that is gone, as soon as there is one."""
-        workers = self._workers_in_time(token)
-        if address in workers:  # it could not be reached: it is asked again, or will be gone
-            self.patience.look([address])
+    def _replace(self, address: str, blocks: tuple[BlockSpan, ...], token: StopToken) -> None:
+        """Reassign the blocks of a lost worker, as soon as there is another one."""
+        workers = self._workers_or_timeout(token)
+        if address in workers:  # it could not be reached: it is called again, or will be gone
+            self.timeouts.check([address])
             time.sleep(POLL / 5)
             return
-        for place in places:
-            self._count_loss(place.number)
+        for span in blocks:
+            self._count_loss(span.number)
         while not workers:
             if token.poll():
                 raise Stopped
             time.sleep(POLL / 5)
-            workers = self._workers_in_time(token)
-        self._find_homes(workers)
+            workers = self._workers_or_timeout(token)
+        self._reassign(workers)
 
-    def _workers_in_time(self, token: StopToken) -> dict[str, int]:
-        """Return the workers that are there; give up when there has been none for long."""
+    def _workers_or_timeout(self, token: StopToken) -> dict[str, int]:
+        """Return the workers that are present; raise `RowsLost` if there has been none for long."""
         workers = self._workers(token)
         now = time.monotonic()
         if workers:
-            self._alone_since = None
-        elif self._alone_since is None:
-            self._alone_since = now
-        elif now - self._alone_since > NO_WORKER_TIMEOUT:
+            self._empty_since = None
+        elif self._empty_since is None:
+            self._empty_since = now
+        elif now - self._empty_since > NO_WORKER_TIMEOUT:
             raise RowsLost(
-                f"no Dask worker is left, and none came within {NO_WORKER_TIMEOUT:g} s; the fit was given up"
+                f"no Dask worker is left, and none has joined within {NO_WORKER_TIMEOUT:g} s; the fit was "
+                "stopped"
             )
         return workers
 
-    def _find_homes(self, workers: dict[str, int]) -> None:
-        load = {address: self._home.count(address) / workers[address] for address in sorted(workers)}
-        for block, home in enumerate(self._home):
-            if home not in workers:
-                # All threads count alike; of equals, the first by address.
-                self._home[block] = min(load, key=lambda address: load[address])
-                load[self._home[block]] += 1 / workers[self._home[block]]
+    def _reassign(self, workers: dict[str, int]) -> None:
+        """Assign the blocks of workers that are not among these to the least loaded ones."""
+        self._threads.update(workers)
+        load = {address: self._worker_of.count(address) / workers[address] for address in sorted(workers)}
+        for block, address in enumerate(self._worker_of):
+            if address not in workers:
+                # Blocks per thread; of equals, the first by address.
+                self._worker_of[block] = min(load, key=lambda address: load[address])
+                load[self._worker_of[block]] += 1 / workers[self._worker_of[block]]
 
     def _count_loss(self, block: int) -> None:
         self._losses[block] += 1
         if self._losses[block] >= MOST_LOSSES:
             raise RowsLost(
-                f"{MOST_LOSSES} workers died while they were at block {block} (counted from 0) or its "
-                "neighbours, probably for want of memory. Use smaller blocks or workers with more memory"
+                f"{MOST_LOSSES} workers died while they held block {block} (counted from 0) or its "
+                "neighbours, probably for lack of memory. Use smaller blocks, or workers with more memory"
             )
 
-    # ------------------------------------------------------------ the end
 
-    def close(self) -> None:
-        """Have the workers forget the fit."""
-        if self._is_open:
-            self._is_open = False
-            self.patience.tell(drop_fit, self.fit)
+def _persisted(blocks: DaskBlocks, client: Any) -> _Persisted | None:
+    """Return what this client's workers have in memory; None unless all blocks are made of that."""
+    if not blocks.collections or not blocks.parts:
+        return None
+    import distributed
+
+    futures_of: Any = distributed.futures_of
+    futures = []
+    for place, collection in enumerate(blocks.collections):
+        own = (future for future in futures_of(collection) if future.client is client)
+        finished = {future.key: future for future in own if future.status == "finished"}
+        keys = [part.values[place].key for part in blocks.parts]
+        if not all(key in finished for key in keys):
+            return None
+        futures.append([finished[key] for key in keys])
+    first = blocks.parts[0]
+    return _Persisted(first.function, futures, first.constants, int(blocks.collections[0].shape[1]))
+
+
+def error_of(failed: Failed) -> Exception:
+    """Return the exception that a worker raised, with the number of the block."""
+    error = cloudpickle.loads(failed.error)
+    if isinstance(error, Stopped):
+        return error
+    message = f"block {failed.block} (counted from 0): {error}"
+    if isinstance(error, InvalidInput):
+        return InvalidInput(message)
+    raised = MaxMarginError(
+        message if isinstance(error, MaxMarginError) else f"{message} ({type(error).__name__})"
+    )
+    raised.__cause__ = error
+    return raised

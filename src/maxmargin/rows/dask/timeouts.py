@@ -1,9 +1,9 @@
-"""How long a fit waits for its cluster: for workers that do not answer or are paused, and for the scheduler.
+"""How long a fit waits for its cluster: for workers that do not respond or are paused, and for the scheduler.
 
-A worker that computes still answers small questions. One that does not, say because its machine is frozen or
-out of reach, would hold up a pass for as long as it likes, and so would one that Dask has paused for want of
-memory, which begins no task. So whoever keeps a fit waiting is asked how it is: soon there is a warning, and
-after the time that the Dask setting ``maxmargin.worker-timeout`` allows the fit gives up.
+A worker that is busy still answers `Client.run`. One that does not, for instance because its machine is
+frozen or unreachable, would block a pass forever, and so would one that Dask has paused because its memory is
+full, since a paused worker starts no task. So workers that a fit waits for are pinged: a warning comes first,
+and after the time that the Dask setting ``maxmargin.worker-timeout`` allows the fit ends with `RowsLost`.
 """
 
 from __future__ import annotations
@@ -19,101 +19,102 @@ from dataclasses import dataclass
 from typing import Any
 
 from maxmargin._core import Stopped, StopToken
+from maxmargin.deadline import Deadline
 from maxmargin.errors import ClusterWarning, InvalidParameter, MaxMarginError, RowsLost
-from maxmargin.rows.dask.calls import POLL
-from maxmargin.rows.dask.worker import status_of_worker
+from maxmargin.rows.dask.calls import POLL, call_in_background
 
-__all__ = ["Patience", "worker_timeout"]
+__all__ = ["WorkerTimeouts", "worker_timeout"]
 
 
 SETTING = "maxmargin.worker-timeout"
-# Dask at its defaults takes 5 to 10 minutes to replace a worker that is silent, and then the fit goes on.
+# With Dask's defaults a worker that does not respond is replaced after 5 to 10 minutes; the fit then goes on.
 WORKER_TIMEOUT = "15 minutes"
-TOLD_AFTER = 60.0  # seconds of silence; half of the timeout if that is shorter
-BETWEEN_QUESTIONS = 15.0  # seconds; a quarter of those above if that is shorter
-LONGEST_LOOK = 5.0  # seconds that count between two looks: this process may have been stopped meanwhile
-GRACE = 4.0  # seconds that a worker may be silent when the fit should be over
-TELLING = 5.0  # seconds in which workers should have heard something
-TELLING_AT_THE_END = 1.0  # the same when the fit should be over; what was sent arrives all the same
+WARN_AFTER = 60.0  # seconds without an answer; half of the timeout if that is shorter
+PING_INTERVAL = 15.0  # seconds; a quarter of the time above if that is shorter
+LONGEST_INTERVAL = 5.0  # seconds counted between two checks: this process may have been suspended meanwhile
+GRACE = 4.0  # seconds without an answer that are allowed once the fit should have ended
+NOTIFY_TIMEOUT = 5.0  # seconds for all workers to confirm a notification
+NOTIFY_TIMEOUT_AT_END = 1.0  # the same once the fit should have ended; the message arrives all the same
 
 SCHEDULER = ""  # stands for the scheduler among the addresses of workers
 
 
 def worker_timeout() -> float:
-    """Return how many seconds a worker may keep a fit waiting, by Dask's configuration; inf: for ever."""
+    """Return for how many seconds a fit waits for a worker, by Dask's configuration; inf: without limit."""
     import dask
     from dask.utils import parse_timedelta
 
-    told = dask.config.get(SETTING, WORKER_TIMEOUT)
-    if told is None:
+    setting = dask.config.get(SETTING, WORKER_TIMEOUT)
+    if setting is None:
         return math.inf
     try:
-        seconds = float(parse_timedelta(told, default="seconds"))
+        seconds = float(parse_timedelta(setting, default="seconds"))
     except (AttributeError, KeyError, TypeError, ValueError):
         seconds = math.nan
     if not seconds > 0:
         raise InvalidParameter(
             f'the Dask setting {SETTING} must be a time such as "{WORKER_TIMEOUT}" or a number of seconds, '
-            f"or null to wait for ever; got {told!r}"
+            f"or null to wait without limit; got {setting!r}"
         )
     return seconds
 
 
 @dataclass(eq=False)
-class _State:
-    """What is known of somebody who keeps the fit waiting."""
+class _Wait:
+    """The state of a worker, or of the scheduler, that the fit is waiting for."""
 
-    asked: float  # when, by time.monotonic; at first when the wait began
-    looked: float  # when it was looked at last
-    is_under_way: bool = False  # a question is
-    is_silent: bool = False  # no question was answered since the last answer
-    is_paused: bool = False
-    seconds: float = 0.0  # for which it has been silent or paused
-    is_told: bool = False  # there was a warning
+    pinged_at: float  # by time.monotonic; at first when the wait began
+    checked_at: float
+    is_ping_under_way: bool = False
+    is_unresponsive: bool = False  # the last ping was not answered yet
+    seconds: float = 0.0  # for which it has been unresponsive or paused
+    has_warned: bool = False
 
 
-class Patience:
-    """Who answers, and whether there is still time to wait for those who do not.
+class WorkerTimeouts:
+    """Which workers respond, and whether there is still time to wait for those that do not.
 
     Parameters
     ----------
     client : distributed.Client
-    deadline : float, optional
-        When the fit should be over, by `time.monotonic`.
+    deadline : Deadline, optional
+        When the fit should have ended.
     """
 
-    def __init__(self, client: Any, deadline: float | None = None) -> None:
+    def __init__(self, client: Any, deadline: Deadline | None = None) -> None:
         self.client = client
-        address = getattr(client.scheduler, "address", None)  # none of a client that is closed
-        self._scheduler = "the Dask scheduler" if address is None else f"the Dask scheduler at {address}"
-        self._deadline = deadline
+        self._scheduler = "the Dask scheduler"
+        self._is_scheduler_named = False
+        self._deadline = deadline or Deadline()
         self._timeout = worker_timeout()
-        self._told_after = min(TOLD_AFTER, self._timeout / 2)
-        self._states: dict[str, _State] = {}
+        self._warn_after = min(WARN_AFTER, self._timeout / 2)
+        self._waits: dict[str, _Wait] = {}
+        self._paused: frozenset[str] = frozenset()
+        self._is_status_under_way = False
         self._is_interrupted = False
-        self._has_given_up = False
+        self._has_timed_out = False
 
     def interrupt(self) -> None:
-        """Take note that the fit should be over."""
+        """Record that the user has interrupted the fit: it should end."""
         self._is_interrupted = True
 
     def seconds_left(self) -> float | None:
         """Return how long the fit may still take; None if that is not limited."""
-        if self._is_interrupted or self._has_given_up:
+        if self._is_interrupted or self._has_timed_out:
             return 0.0
-        return None if self._deadline is None else max(self._deadline - time.monotonic(), 0.0)
+        return self._deadline.left()
 
     # ------------------------------------------------------------ the scheduler
 
     @contextmanager
     def connection(self) -> Iterator[None]:
-        """Turn whatever Dask raises once the scheduler is gone into `RowsLost`."""
+        """Raise `RowsLost` instead of whatever Dask raises once the scheduler is gone."""
         try:
             yield
         except (MaxMarginError, Stopped):
             raise
         except Exception as error:
-            # Dask cancels what was asked of a scheduler that it has lost.
+            # Dask cancels all requests to a scheduler that it has lost.
             if isinstance(error, CancelledError) or self.client.status != "running":
                 raise self._connection_lost() from error
             raise
@@ -121,23 +122,16 @@ class Patience:
     def _connection_lost(self) -> RowsLost:
         return RowsLost(
             f"the connection to {self._scheduler} was lost, and with it the rows: the scheduler "
-            "has ended, or cannot be reached. Start it and its workers again, then fit"
+            "has ended or cannot be reached. Restart it and its workers, then fit again"
         )
 
     def workers(self, token: StopToken) -> dict[str, int]:
-        """Return the workers that the scheduler knows, with their threads.
+        """Return the workers that the scheduler knows, with their numbers of threads.
 
-        A connection that is lost is waited for as long as Dask tries to get it back, a scheduler that does
-        not answer as long as a worker.
+        A lost connection is waited for as long as Dask tries to restore it, a scheduler that does not respond
+        as long as a worker.
         """
-        found: queue.SimpleQueue[Any] = queue.SimpleQueue()
-
-        async def ask() -> None:
-            try:
-                found.put(await self.client.ncores())
-            except Exception as error:
-                found.put(error)
-
+        answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
         answer: Any = None
         is_asked = False
         while True:
@@ -146,130 +140,152 @@ class Patience:
             if token.poll():
                 raise Stopped
             if not is_asked:
-                self.client.loop.add_callback(ask)
+                call_in_background(self._nthreads, answers.put)
                 is_asked = True
             try:
-                answer = found.get(timeout=POLL / 5)
+                answer = answers.get(timeout=POLL / 5)
             except queue.Empty:
-                self.look([SCHEDULER])
+                self.check([SCHEDULER])
                 continue
             if isinstance(answer, dict):
-                self.heard(SCHEDULER)
+                self.record_answer(SCHEDULER)
                 return answer
             if not isinstance(answer, OSError) and self.client.status == "running":
                 raise answer
             is_asked = False
             time.sleep(POLL / 5)
-            self.look([SCHEDULER])
+            self.check([SCHEDULER])
 
-    # ------------------------------------------------------------ who keeps the fit waiting
+    def _nthreads(self) -> dict[str, int]:
+        if not self._is_scheduler_named:
+            self._scheduler += f" at {self.client.scheduler_info(n_workers=0)['address']}"
+            self._is_scheduler_named = True
+        return dict(self.client.nthreads())
 
-    def heard(self, address: str | None = None) -> None:
-        """Take note of an answer, of one worker or (None) of whichever: the wait begins anew."""
+    # ------------------------------------------------------------ workers that the fit waits for
+
+    def record_answer(self, address: str | None = None) -> None:
+        """Record an answer of one worker or (None) of any: the wait starts again from zero."""
         if address is None:
-            self._states.clear()
+            self._waits.clear()
         else:
-            self._states.pop(address, None)
+            self._waits.pop(address, None)
 
     def are_paused(self, addresses: Iterable[str]) -> bool:
-        """Whether all of these workers were paused when they were asked last."""
-        return all(address in self._states and self._states[address].is_paused for address in addresses)
+        """Whether all of these workers were paused when the scheduler was last asked."""
+        return self._paused.issuperset(addresses)
 
-    def look(self, waiting: Iterable[str], pinned: Collection[str] = ()) -> None:
-        """Ask workers that keep the fit waiting how they are; warn of those that hold it up, or give up.
+    def check(self, awaited: Iterable[str], pinned: Collection[str] = ()) -> None:
+        """Ping workers that the fit waits for; warn of those that block it, or raise `RowsLost`.
 
         Parameters
         ----------
-        waiting : iterable of str
-            The workers; those that are silent hold the fit up.
+        awaited : iterable of str
+            The workers; those that do not respond block the fit.
         pinned : collection of str
-            Those of them that have to begin a task: they also hold it up while they are paused.
+            Those of them that have to start a task: they also block the fit while they are paused.
         """
         now = time.monotonic()
         is_over = self.seconds_left() == 0.0
-        between = 0.0 if is_over else min(BETWEEN_QUESTIONS, self._told_after / 4)
-        held_up = {}
-        for address in waiting:
-            state = self._states.setdefault(address, _State(now, now))
-            passed, state.looked = min(now - state.looked, LONGEST_LOOK), now
-            is_paused = state.is_paused and address in pinned
-            if is_paused or state.is_silent:
-                state.seconds += passed
-                held_up[address] = is_paused
+        interval = 0.0 if is_over else min(PING_INTERVAL, self._warn_after / 4)
+        blocking = {}
+        for address in awaited:
+            wait = self._waits.setdefault(address, _Wait(now, now))
+            passed, wait.checked_at = min(now - wait.checked_at, LONGEST_INTERVAL), now
+            is_paused = address in pinned and address in self._paused
+            if is_paused or wait.is_unresponsive:
+                wait.seconds += passed
+                blocking[address] = is_paused
             else:
-                state.seconds, state.is_told = 0.0, False
+                wait.seconds, wait.has_warned = 0.0, False
             if address == SCHEDULER:
-                state.is_silent = True  # until it is heard
-            elif not state.is_under_way and now - state.asked >= between:
-                state.asked, state.is_under_way, state.is_silent = now, True, True
-                self.client.loop.add_callback(self._ask, address, state)
+                wait.is_unresponsive = True  # until it answers
+            elif not wait.is_ping_under_way and now - wait.pinged_at >= interval:
+                wait.pinged_at, wait.is_ping_under_way, wait.is_unresponsive = now, True, True
+                self._ping(address, wait)
+                self._refresh_paused()
         limit = min(GRACE, self._timeout) if is_over else self._timeout
-        lost = {a: is_paused for a, is_paused in held_up.items() if self._states[a].seconds >= limit}
+        lost = {a: is_paused for a, is_paused in blocking.items() if self._waits[a].seconds >= limit}
         if lost:
-            raise self._given_up(lost, limit)
-        self._warn(held_up)
+            raise self._timed_out(lost, limit)
+        self._warn(blocking)
 
-    async def _ask(self, address: str, state: _State) -> None:
-        try:
-            answers = await self.client.run(status_of_worker, workers=[address], on_error="return")
-        except Exception:  # gone, which is noticed elsewhere
-            answers = {}
-        answer = answers.get(address, OSError())
-        state.is_under_way = False
-        if not isinstance(answer, OSError):  # which says that the scheduler could not reach it
-            state.is_silent = False
-            state.is_paused = answer == "paused"
+    def _ping(self, address: str, wait: _Wait) -> None:
+        def done(answers: Any) -> None:
+            # An OSError says that the scheduler could not reach the worker; one that is gone has no answer.
+            answer = answers.get(address, OSError()) if isinstance(answers, dict) else OSError()
+            wait.is_ping_under_way = False
+            wait.is_unresponsive = isinstance(answer, OSError)
 
-    def _warn(self, held_up: dict[str, bool]) -> None:
-        """Warn once of each that has been silent or (True) paused for long."""
+        call_in_background(lambda: self.client.run(int, workers=[address], on_error="return"), done)
+
+    def _refresh_paused(self) -> None:
+        """Ask the scheduler which workers are paused."""
+        if self._is_status_under_way:
+            return
+        self._is_status_under_way = True
+
+        def done(workers: Any) -> None:
+            self._is_status_under_way = False
+            if isinstance(workers, dict):  # else the scheduler is gone, which is noticed elsewhere
+                self._paused = frozenset(a for a, worker in workers.items() if worker["status"] == "paused")
+
+        call_in_background(self._info, done)
+
+    def _info(self) -> dict[str, Any]:
+        return dict(self.client.scheduler_info(n_workers=-1)["workers"])
+
+    def _warn(self, blocking: dict[str, bool]) -> None:
+        """Warn once of each worker that has been unresponsive or (True) paused for long."""
         late = {}
-        for address, is_paused in held_up.items():
-            state = self._states[address]
-            if state.seconds >= self._told_after and not state.is_told:
-                state.is_told = True
+        for address, is_paused in blocking.items():
+            wait = self._waits[address]
+            if wait.seconds >= self._warn_after and not wait.has_warned:
+                wait.has_warned = True
                 late[address] = is_paused
         if late:
-            until = "for ever" if math.isinf(self._timeout) else f"until that has lasted {self._timeout:g} s"
+            limit = "without limit" if math.isinf(self._timeout) else f"up to {self._timeout:g} s"
             warnings.warn(
-                f"{self._what_is_wrong(late)} for {self._told_after:g} s now; the fit waits {until}, and "
-                f"Dask's setting {SETTING} can change that",
+                f"{self._describe(late)} for {self._warn_after:g} s; the fit waits {limit} "
+                f"(the Dask setting {SETTING})",
                 ClusterWarning,
                 stacklevel=2,
             )
 
-    def _given_up(self, lost: dict[str, bool], limit: float) -> RowsLost:
-        what = f"{self._what_is_wrong(lost)} for {limit:g} s"
+    def _timed_out(self, lost: dict[str, bool], limit: float) -> RowsLost:
+        what = f"{self._describe(lost)} for {limit:g} s"
         if self.seconds_left() == 0.0:
-            why = "the fit was interrupted" if self._is_interrupted else "the time reached max_time"
+            why = "the fit was interrupted" if self._is_interrupted else "max_time was reached"
             return RowsLost(f"{why}, and {what}")
-        self._has_given_up = True
+        self._has_timed_out = True
         paused = "Use smaller blocks, or workers with more memory"
-        remedy = paused if all(lost.values()) else "Restart what does not answer, then fit"
-        return RowsLost(
-            f"{what}, which is as long as Dask's setting {SETTING} allows; the fit was given up. {remedy}"
-        )
+        remedy = paused if all(lost.values()) else "Restart what does not respond, then fit again"
+        return RowsLost(f"{what}, the limit set by the Dask setting {SETTING}; the fit was stopped. {remedy}")
 
-    def _what_is_wrong(self, held_up: dict[str, bool]) -> str:
-        """Say who is silent and who is paused."""
+    def _describe(self, blocking: dict[str, bool]) -> str:
+        """Say which workers do not respond and which are paused."""
         names: dict[str, Any] = {}
-        if SCHEDULER not in held_up:
-            with suppress(Exception):  # addresses are good enough
-                workers = self.client.scheduler_info()["workers"]
-                names = {address: worker["name"] for address, worker in workers.items()}
-        silent = [address for address, is_paused in held_up.items() if not is_paused]
-        paused = [address for address, is_paused in held_up.items() if is_paused]
+        if SCHEDULER not in blocking:
+            with suppress(Exception):  # addresses will do
+                names = {address: worker["name"] for address, worker in self._info().items()}
+        unresponsive = [address for address, is_paused in blocking.items() if not is_paused]
+        paused = [address for address, is_paused in blocking.items() if is_paused]
         said = []
-        if silent:
-            said.append(f"no answer has come from {self._listed(silent, names)}")
+        if unresponsive:
+            have = "has" if len(unresponsive) == 1 else "have"
+            said.append(f"{self._list(unresponsive, names)} {have} not responded")
         if paused:
-            said.append(f"Dask has paused {self._listed(paused, names)}, for want of memory,")
+            have = "has" if len(paused) == 1 else "have"
+            said.append(f"{self._list(paused, names)} {have} been paused by Dask (memory is full)")
         return ", and ".join(said)
 
-    def _listed(self, addresses: list[str], names: dict[str, Any]) -> str:
+    def _list(self, addresses: list[str], names: dict[str, Any]) -> str:
         if addresses == [SCHEDULER]:
             return self._scheduler
         named = (
-            f"worker {names[address]} at {address}" if names.get(address, address) != address else address
+            f"worker {names[address]} at {address}"
+            if names.get(address, address) != address
+            else f"worker {address}"
             for address in sorted(addresses)
         )
         return ", ".join(named)
@@ -277,22 +293,17 @@ class Patience:
     # ------------------------------------------------------------ the end
 
     def cancel(self, futures: list[Any]) -> None:
-        """Have tasks that nobody waits for begin no more."""
+        """Cancel tasks whose results are no longer needed."""
         with suppress(Exception):  # they are gone with the scheduler
             self.client.cancel(futures, force=True)
 
-    def tell(self, what: Callable[..., Any], *arguments: Any) -> None:
+    def notify(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Have all workers call a function; wait for that, but not for long."""
-        if self.client.status != "running":  # there is nobody to be told
+        if self.client.status != "running":  # there is no connection to send it over
             return
         left = self.seconds_left()
-        done: queue.SimpleQueue[None] = queue.SimpleQueue()
-
-        async def run() -> None:
-            with suppress(Exception):
-                await self.client.run(what, *arguments, on_error="ignore")
-            done.put(None)
-
-        self.client.loop.add_callback(run)
+        done: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        call_in_background(lambda: self.client.run(function, *arguments, on_error="ignore"), done.put)
         with suppress(queue.Empty):
-            done.get(timeout=TELLING if left is None else min(left + TELLING_AT_THE_END, TELLING))
+            limit = math.inf if left is None else left + NOTIFY_TIMEOUT_AT_END
+            done.get(timeout=min(limit, NOTIFY_TIMEOUT))

@@ -1,1 +1,1 @@
-"""Rows in a folder on disk, read in blocks; what a fit keeps beside them survives its process."""
+"""Rows in a folder on disk, read in blocks; the per-row arrays of a fit survive its process."""

@@ -46,7 +46,7 @@ class DamagedArchive(Exception):
 
 
 def write_archive(file: BinaryIO, description: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write a description that JSON can hold and named arrays of truth values, numbers or text."""
+    """Write a description that JSON can hold and named arrays of booleans, numbers or text."""
     note = note_of()
     with zipfile.ZipFile(file, "w") as archive:
         text = json.dumps({**description, "arrays": sorted(arrays), "note": note}, allow_nan=False)

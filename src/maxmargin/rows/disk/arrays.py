@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-KINDS = "biufU"  # truth values, whole numbers, floats, text
+KINDS = "biufU"  # booleans, integers, floats, text
 _MOST_PARTS = 2_000_000  # lists and objects of a description; each takes some hundred bytes of memory
 NUMPY_HEADER_BYTES = 4096  # far more than a plain type and a shape take
 

@@ -136,7 +136,7 @@ class OwnFolder:
 
 
 # ------------------------------------------------------------------------------------------------
-# A folder for files that go with the process: beside the rows, else where the system has room for such.
+# A folder for files that are removed with the process: beside the rows, or else a temporary one.
 
 SCRATCH = "vectors"
 
@@ -174,9 +174,9 @@ def _remove(folder: OwnFolder, draft: Draft) -> None:
 
 def _elsewhere(place: Path, error: OSError, folder: Path) -> str:
     return (
-        f"{place} cannot be written ({error.strerror or error}): the numbers beside the rows, some hundred "
-        f"bytes for each, are in {folder} while the fit runs, and a fit that is killed begins anew. If there "
-        "is too little room, or that folder is in memory, set TMPDIR to another one"
+        f"{place} cannot be written ({error.strerror or error}): the per-row arrays, some hundred bytes "
+        f"for each row, are in {folder} while the fit runs, and a fit that is killed starts from the "
+        "beginning. If there is too little space, or that folder is in memory, set TMPDIR to another one"
     )
 
 

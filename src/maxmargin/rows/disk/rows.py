@@ -1,4 +1,4 @@
-"""Rows on disk with all that is beside them on disk too, and a journal by which an ended fit goes on."""
+"""Rows on disk with their per-row arrays, and a journal from which an interrupted fit continues."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ __all__ = ["DiskRows", "MappedRows", "csr_parts", "gathered_rows", "stretch_of"]
 
 
 # ------------------------------------------------------------------------------------------------
-# Rows on disk, read in place by memory map; numbers beside them in memory.
+# Rows on disk, read in place by memory map; per-row arrays in memory.
 
 R = TypeVar("R")
 
 MOST_CONDENSED_BYTES = 256 << 20  # that condensed copies may take
-BYTES_A_COPIED_VALUE = 20.0  # itself, its column, and its part of what stands beside a row
+BYTES_A_COPIED_VALUE = 20.0  # itself, its column, and its part of the per-row arrays
 
 
 class MappedRows(RowsWithArrays):
-    """The features of a `RowStore`, a few blocks at a time; vectors are arrays.
+    """The features of a `RowStore`, a few blocks at a time; per-row arrays are NumPy arrays.
 
     Equal blocks give the bits of `MemoryRows` in every pass whose order does not matter. A sweep visits the
     blocks one after the other, in an order drawn anew each time, as it does the rows inside each.
@@ -84,12 +84,12 @@ class MappedRows(RowsWithArrays):
 
     @property
     def labels(self) -> RowVector:
-        """Each row's class, by its place among the classes."""
+        """The index of each row's class among the classes, of shape (n_rows,)."""
         return self._store.arrays["labels"]
 
     @property
     def weights(self) -> RowVector | None:
-        """How much each row counts; None if every row counts once."""
+        """The weight of each row, of shape (n_rows,); None if all are 1."""
         return self._store.arrays.get("weights")
 
     # ------------------------------------------------------------ passes
@@ -171,20 +171,20 @@ class MappedRows(RowsWithArrays):
         return Block(*parts, self.n_columns)
 
     def _announce(self, k: int) -> None:
-        """Let the system read a block while another one is computed."""
+        """Have the system read a block while another one is processed."""
         if k < len(self._ranges) and k not in self._shown:
             for name, piece in self._stretches(k):
                 advise(self._store.arrays[name], piece, mmap.MADV_WILLNEED)
 
     def _release(self, k: int) -> None:
-        """Have a block counted as memory of this process no more."""
+        """Release a block from the memory of this process."""
         if k in self._shown:
             return
         for name, piece in self._stretches(k):
             advise(self._store.arrays[name], piece, mmap.MADV_DONTNEED)
 
     def _stretches(self, k: int) -> list[tuple[str, slice]]:
-        """Return which rows of which files a block is."""
+        """Return the files and the ranges of their rows that make up a block."""
         piece = self._ranges[k]
         if not self._store.is_sparse:
             return [("X", piece)]
@@ -206,7 +206,7 @@ class MappedRows(RowsWithArrays):
 
 
 def advise(file: np.memmap[Any, Any], piece: slice, advice: int) -> None:
-    """Tell the system what will become of some rows of a file."""
+    """Advise the system on how some rows of a file will be used."""
     width = file.strides[0]
     first = (file.offset + piece.start * width) // mmap.PAGESIZE * mmap.PAGESIZE
     length = file.offset + piece.stop * width - first
@@ -218,7 +218,7 @@ def advise(file: np.memmap[Any, Any], piece: slice, advice: int) -> None:
 
 
 class DiskRows(MappedRows):
-    """Rows of a `RowStore` whose vectors are files.
+    """Rows of a `RowStore` whose per-row arrays are files.
 
     Memory is a few blocks' pieces of the vectors and the records of a pass, however many rows there are; the
     system may keep pages of the files as long as nobody else needs the memory.
@@ -319,7 +319,7 @@ class DiskRows(MappedRows):
         work: Callable[[], R],
         writes: tuple[int, ...] = (),
     ) -> R:
-        """Do a pass, unless the journal knows its outcome; then make what it wrote valid."""
+        """Run a pass, unless the journal has its record; then make what it wrote valid."""
         journal = self._journal
         written: list[VectorFile] = [vectors[place] for place in writes]
         if journal is not None and journal.is_replaying:
@@ -369,7 +369,7 @@ class DiskRows(MappedRows):
 
 @dataclass(frozen=True)
 class _Take:
-    """The numbers of some rows: no pass, but written down like one."""
+    """The entries of per-row arrays at some rows: not a pass, but recorded in the journal like one."""
 
     indices: NDArray[np.intp]
 
@@ -400,7 +400,7 @@ def stretch_of(store: RowStore, piece: slice) -> slice:
 
 
 def csr_parts(store: RowStore, piece: slice, *, is_trusted: bool = False) -> Parts:
-    """Return a range of rows as a CSR matrix's parts, which lie in the files but for the starts.
+    """Return a range of rows as a CSR matrix's parts, in the files but for the starts.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Per-row arrays of rows on disk: one file each, read and written block by block.
 
 A pass that rewrites an array writes a second copy, which becomes the valid one when the pass is complete; so
-a pass that is broken off, in whatever way, leaves the numbers as they were before it. Each block of a copy
+a pass that is interrupted, in whatever way, leaves the array as it was before it. Each block of a copy
 has a checksum, kept in memory and in the journal of the fit: what is read is what was written, or an error.
 """
 
@@ -24,7 +24,7 @@ Checksums = NDArray[np.uint32]  # one for each block
 
 
 class VectorFile:
-    """One number for each row, kept in a file: a handle that rows take, and nothing to compute with.
+    """A per-row array kept in files: an opaque handle for passes.
 
     It begins as zeros, whatever files of its name hold: `adopt` says that they hold something else.
 
@@ -67,7 +67,7 @@ class VectorFile:
         self._written = checksums
 
     def read(self, piece: slice) -> NDArray[Any]:
-        """Return the valid numbers of a range of blocks, in memory of their own."""
+        """Return the valid entries of a range of blocks, as a new array."""
         if self._valid is None:
             return np.zeros(piece.stop - piece.start, dtype=self.dtype)
         numbers = np.empty(piece.stop - piece.start, dtype=self.dtype)
@@ -76,11 +76,11 @@ class VectorFile:
         while rest:
             count = os.preadv(self._descriptors[self.version], [rest], place)
             if count == 0:
-                raise DamagedFile("numbers beside the rows are gone from the disk")
+                raise DamagedFile("per-row arrays are missing from the disk")
             rest, place = rest[count:], place + count
         for k, block in self._blocks(piece, numbers):
             if _checksum(block) != self._valid[k]:
-                raise DamagedFile("numbers beside the rows were changed on the disk")
+                raise DamagedFile("per-row arrays were changed on the disk")
         return numbers
 
     def write(self, piece: slice, numbers: NDArray[Any]) -> None:
@@ -94,12 +94,12 @@ class VectorFile:
             rest, place = rest[count:], place + count
 
     def expect(self, piece: slice, numbers: NDArray[Any]) -> None:
-        """Note that a range of blocks of the other copy holds these numbers, without writing them."""
+        """Record that a range of blocks of the other copy has these entries, without writing them."""
         for k, block in self._blocks(piece, numbers):
             self._written[k] = _checksum(block)
 
     def _blocks(self, piece: slice, numbers: NDArray[Any]) -> list[tuple[int, NDArray[Any]]]:
-        """Return the numbers block by block, each with the block's own number."""
+        """Return the entries block by block, each with the number of the block."""
         starts = range(0, piece.stop - piece.start, self.block_rows)
         first = piece.start // self.block_rows
         return [(first + k, numbers[start : start + self.block_rows]) for k, start in enumerate(starts)]
@@ -110,16 +110,16 @@ class VectorFile:
         self.version = 1 - self.version
 
     def settle(self) -> None:
-        """Give back the room of the copy that is not valid; a later pass may still write it."""
+        """Free the disk space of the copy that is not valid; a later pass may still write it."""
         os.ftruncate(self._descriptors[1 - self.version], 0)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Make copies, and what other processes get, arrays: the files are open here only."""
+        """Pickle and copy it as an array: the files are open in this process only."""
         return np.asarray, (self.read(slice(0, self.n_rows)),)
 
 
 class StoredVector:
-    """Numbers that belong to the rows themselves, such as their labels: passes may read them only."""
+    """A read-only per-row array that belongs to the rows themselves, such as their labels."""
 
     def __init__(self, number: int, numbers: NDArray[Any]) -> None:
         self.number = number
@@ -128,7 +128,7 @@ class StoredVector:
         self._numbers = numbers
 
     def read(self, piece: slice) -> NDArray[Any]:
-        """Return the numbers of a range of rows."""
+        """Return the entries of a range of rows."""
         return self._numbers[piece].copy()
 
 
