@@ -16,6 +16,7 @@ from reference.stored import check_same, check_same_error, dense_rows
 import maxmargin.io.tables.csv_batches as module
 import maxmargin.io.tables.csv_batches as records
 from maxmargin import load_data, store_data, train
+from maxmargin._core import CsvDialect
 from maxmargin.errors import FileFormatError, MissingFile, SkippedLines
 from maxmargin.io.tables.csv_batches import whole_records
 
@@ -359,7 +360,7 @@ def test_pieces_are_the_text(tmp_path):
     import io
 
     text = b'1,"a\nb"\n' * 50 + b"2,c"
-    pieces = list(whole_records(io.BytesIO(text), tmp_path, ",", 13))
+    pieces = list(whole_records(io.BytesIO(text), tmp_path, CsvDialect(","), 13))
     assert b"".join(pieces) == text
     assert all(piece.endswith(b'"\n') for piece in pieces[:-1])
 

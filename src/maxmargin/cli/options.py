@@ -34,6 +34,7 @@ __all__ = [
     "file_name",
     "number",
     "read_data",
+    "text_table_settings",
     "whole_number",
 ]
 
@@ -101,6 +102,7 @@ def add_reading(parser: Any) -> None:
     group.add_argument(
         "--header", choices=("auto", "yes", "no"), help="whether a text table begins with names (auto)"
     )
+    add_text_table(group)
     group.add_argument(
         "--zero-based", choices=("auto", "yes", "no"), help="whether LIBSVM text counts columns from 0 (auto)"
     )
@@ -116,6 +118,28 @@ def add_reading(parser: Any) -> None:
         "--cache", action="store_true", help="keep a binary copy beside the file; read it if new"
     )
     group.add_argument("--cache-folder", metavar="FOLDER", type=Path, help="… or in this folder")
+
+
+def add_text_table(group: Any) -> None:
+    """Describe the options that say how a text table (CSV) is written."""
+    group.add_argument(
+        "--separator",
+        metavar="CHARACTER",
+        type=separator,
+        help="between the fields of a text table (tab, semicolon or comma, whichever it has)",
+    )
+    group.add_argument("--decimal", choices=(".", ","), help="decimal mark of a text table (.)")
+    group.add_argument("--encoding", metavar="NAME", help="of a text table, such as latin-1 (utf-8)")
+    group.add_argument(
+        "--na",
+        metavar="TEXT",
+        action="append",
+        help="stands for a missing value in a text table, in place of NA, NaN, ? and the like; "
+        "may be given again",
+    )
+    group.add_argument(
+        "--comment", metavar="CHARACTER", help="begins a comment in a text table, up to the end of the line"
+    )
 
 
 def add_data(parser: Any) -> None:
@@ -145,6 +169,7 @@ def add_row_options(parser: Any) -> None:
         default="refuse",
         help="what becomes of categories that training did not see (refuse)",
     )
+    add_text_table(parser)
 
 
 # ---------------------------------------------------------------- single options
@@ -167,6 +192,11 @@ def whole_number(text: str) -> int:
         return int(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f'expected a whole number, found "{text}"') from None
+
+
+def separator(text: str) -> str:
+    """Read what is between fields; a tab, which is hard to type, also by its name."""
+    return "\t" if text in ("tab", "\\t") else text
 
 
 def column(text: str) -> str | int:
@@ -227,6 +257,13 @@ def read_data(arguments: argparse.Namespace, source: Path, *, for_a_fit: bool = 
     return (load_rows if for_a_fit else load_data)(opened, **settings)
 
 
+def text_table_settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what the options of `add_text_table` say, by the names that `load_data` has for it."""
+    given = {name: getattr(arguments, name, None) for name in ("separator", "decimal", "na", "comment")}
+    given["text_encoding"] = getattr(arguments, "encoding", None)
+    return {name: value for name, value in given.items() if value is not None}
+
+
 def reading_settings(arguments: argparse.Namespace, but: Iterable[str] = ()) -> dict[str, Any]:
     """Return what `load_data` is told: the options that were given, by its own names for them."""
     given = {
@@ -236,6 +273,7 @@ def reading_settings(arguments: argparse.Namespace, but: Iterable[str] = ()) -> 
     for name in ("header", "zero_based"):
         said = getattr(arguments, name, None)
         given[name] = None if said in (None, "auto") else said == "yes"
+    given |= text_table_settings(arguments)
     given["skip_bad_lines"] = getattr(arguments, "skip_bad_lines", False) or None
     folder = getattr(arguments, "cache_folder", None)
     given["cache"] = folder if folder is not None else getattr(arguments, "cache", False) or None

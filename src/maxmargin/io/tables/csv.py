@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -81,7 +81,7 @@ class LineRefusal:
 
     def __call__(self, message: str, row: int, place: int) -> FileFormatError:
         start = int(self.starts[row])
-        line, column = _core.csv_field_position(self.content, start, self.layout.separator, place)
+        line, column = _core.csv_field_position(self.content, start, self.layout.dialect, place)
         header = self.layout.header
         name = f'"{header.name(place)}" (field {place + 1})' if header.names else f"field {place + 1}"
         return FileFormatError(f"{name}: {message}", self.path, line, column)
@@ -135,7 +135,7 @@ def parse_decided(content: bytes, path: Path, layout: Layout, roles: Roles, sett
             # An infinite label is a mistake, unless its line is left out for something else.
             unusable = error
             parsed = parse(content, path, layout, kinds.replace(EITHER, TEXT), settings)
-        decided = decided_kinds(kinds, counts_of(parsed, roles), roles)
+        decided = decided_kinds(kinds, counts_of(parsed, settings.decimal), roles)
         if decided == kinds and unusable is not None:
             raise unusable
         if decided == kinds:
@@ -149,12 +149,12 @@ def parse(content: bytes, path: Path, layout: Layout, kinds: str, settings: Read
     names = layout.header.names
     with located_errors(path):
         found = _core.read_csv(
-            content, layout.start, layout.separator, kinds, names, settings.skip_bad_lines, token
+            content, layout.start, layout.dialect, kinds, names, settings.skip_bad_lines, token
         )
-    return readable(Parsed(kinds, *found), content, path, layout, skip=settings.skip_bad_lines)
+    return readable(Parsed(kinds, *found), content, path, layout, settings)
 
 
-def readable(parsed: Parsed, content: bytes, path: Path, layout: Layout, *, skip: bool) -> Parsed:
+def readable(parsed: Parsed, content: bytes, path: Path, layout: Layout, settings: ReadSettings) -> Parsed:
     """Return the rows if all text is UTF-8; else refuse the first that is not, or leave such rows out."""
     places = parsed.places(TEXT + EITHER)
     bad = unreadable_fields(list(zip(places, parsed.loose, strict=True)))
@@ -169,9 +169,9 @@ def readable(parsed: Parsed, content: bytes, path: Path, layout: Layout, *, skip
         names = layout.header.names
         where = f' in "{names[place]}" (field {place + 1})' if names else f" in field {place + 1}"
         start = int(parsed.starts[row])
-        position = _core.csv_field_position(content, start, layout.separator, place)
+        position = _core.csv_field_position(content, start, layout.dialect, place)
         errors.append((not_utf8_text(text, where), *position))
-    if not skip:
+    if not settings.skip_bad_lines:
         raise FileFormatError(errors[0][0], path, *errors[0][1:])
     is_kept = np.ones(len(parsed.starts), dtype=bool)
     is_kept[list(bad)] = False
@@ -180,7 +180,7 @@ def readable(parsed: Parsed, content: bytes, path: Path, layout: Layout, *, skip
         parsed,
         numbers=parsed.numbers[is_kept],
         loose=[
-            as_numbers(column) if parsed.kinds[place] == EITHER else column
+            as_numbers(column, settings.decimal) if parsed.kinds[place] == EITHER else column
             for place, column in zip(places, loose, strict=True)
         ],
         starts=parsed.starts[is_kept],
@@ -189,12 +189,12 @@ def readable(parsed: Parsed, content: bytes, path: Path, layout: Layout, *, skip
     )
 
 
-def as_numbers(column: Loose) -> Loose:
+def as_numbers(column: Loose, decimal: str) -> Loose:
     """Return labels or weights as numbers if all that is left are numbers."""
     codes, texts = column
-    if not texts or not all(is_number(text) for text in texts):
+    if not texts or not all(is_number(text, decimal) for text in texts):
         return column
-    return np.array([*(float(text) for text in texts), np.nan])[codes], None
+    return np.array([*(as_float(text.decode(), decimal) for text in texts), np.nan])[codes], None
 
 
 def no_rows(path: Path, layout: Layout, n_skipped: int, first: FileFormatError | None) -> FileFormatError:
@@ -226,7 +226,7 @@ class FieldCounts(NamedTuple):
     n_numbers: int
 
 
-def counts_of(parsed: Parsed, roles: Roles) -> dict[int, FieldCounts]:
+def counts_of(parsed: Parsed, decimal: str) -> dict[int, FieldCounts]:
     """Return the counts, by place, of columns of which they may decide what they are."""
     found = {}
     for column, place in enumerate(parsed.places(NUMBER + GUESSED)):
@@ -235,14 +235,15 @@ def counts_of(parsed: Parsed, roles: Roles) -> dict[int, FieldCounts]:
             found[place] = FieldCounts(n_texts, int(np.count_nonzero(~np.isnan(parsed.numbers[:, column]))))
     for place, (codes, texts) in zip(parsed.places(TEXT + EITHER), parsed.loose, strict=True):
         if texts is not None:
-            found[place] = counts_in_text(codes, texts)
+            found[place] = counts_in_text(codes, texts, decimal)
     return found
 
 
-def counts_in_text(codes: NDArray[Any], texts: list[bytes]) -> FieldCounts:
+def counts_in_text(codes: NDArray[Any], texts: list[bytes], decimal: str) -> FieldCounts:
     """Return the counts of a column that was read as text."""
     counts = np.bincount(codes[codes >= 0], minlength=len(texts))
-    n_numbers = sum(int(count) for count, text in zip(counts, texts, strict=True) if is_number(text))
+    found = zip(counts.tolist(), texts, strict=True)
+    n_numbers = sum(count for count, text in found if is_number(text, decimal))
     return FieldCounts(int(counts.sum()) - n_numbers, n_numbers)
 
 
@@ -267,12 +268,17 @@ def decided_kinds(kinds: str, counts: Mapping[int, FieldCounts], roles: Roles) -
     return "".join(decided)
 
 
-def is_number(text: bytes) -> bool:
+def is_number(text: bytes, decimal: str) -> bool:
     """Tell whether the core would read a finite number."""
     try:
-        return b"_" not in text and math.isfinite(float(text))
+        return b"_" not in text and math.isfinite(as_float(text.decode(), decimal))
     except ValueError:
         return False
+
+
+def as_float(text: str, decimal: str) -> float:
+    """Return the number that a text is with this decimal mark; ValueError where it is none."""
+    return float(text if decimal == "." else text.translate(str.maketrans("." + decimal, decimal + ".")))
 
 
 def refuse_merged_labels(label: NDArray[Any] | TextColumn | None, roles: Roles, refuse: Refusal) -> None:
@@ -313,6 +319,7 @@ def found_columns(parsed: Parsed, roles: Roles, path: Path) -> FoundColumns:
 # What the first lines of a text table tell: how fields are separated, and whether there are names.
 
 SEPARATORS = "\t;,"
+NO_COMMENT = "\n"  # ends a line in any case
 # Of the first records, to tell names from rows and text from numbers.
 LOOKED_AT = 100
 FIELDS_LOOKED_AT = 20_000
@@ -323,12 +330,12 @@ UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True)
 class Layout:
-    """How fields are separated, where in the text the rows start, and what the columns are called.
+    """How the text is written, where in it the rows start, and what the columns are called.
 
     ``looks_like_text`` tells for each column whether most of the first rows have text there; it is a guess.
     """
 
-    separator: str
+    dialect: _core.CsvDialect
     start: int
     header: Header
     looks_like_text: tuple[bool, ...]
@@ -344,34 +351,43 @@ def find_layout(content: bytes, path: Path, settings: ReadSettings) -> Layout:
     path : Path
         What error messages call it.
     settings : ReadSettings
-        Whether there are names, if the user said so; a column that is named asks for names.
+        Whether there are names, and how the text is written, if the user said so; a column that is named
+        asks for names.
     """
     if content.startswith(UTF_16):
-        raise FileFormatError("the text is in UTF-16; save it as UTF-8", path)
-    refuse_too_wide(content, path)
-    separator = find_separator(content, path, settings)
+        raise FileFormatError('the text is in UTF-16; text_encoding="utf-16" reads it', path)
+    refuse_too_wide(content, path, settings)
+    dialect = dialect_of(find_separator(content, path, settings), settings)
     with located_errors(path):
-        first, start = _core.read_csv_record(content, 0, separator)
+        first, start = _core.read_csv_record(content, 0, dialect)
     names = tuple(field.decode(errors="backslashreplace") for field in first)
-    rows = following(content, start, separator)
+    rows = following(content, start, dialect)
     columns = [
-        [row[place] for row in rows if place < len(row) and not is_missing(row[place])]
+        [row[place] for row in rows if place < len(row) and not is_missing(row[place], settings.na)]
         for place in range(len(first))
     ]
     has_header = settings.header
     if has_header == "auto":
         has_header = is_header(names, columns, settings)
     if has_header:
-        refuse_unreadable_names(first, content, path, separator)
+        refuse_unreadable_names(first, content, path, dialect)
     header = Header(str(path), len(names), names if has_header else ())
-    looks_like_text = tuple(2 * sum(map(is_text, column)) > len(column) for column in columns)
-    return Layout(separator, start if has_header else 0, header, looks_like_text)
+    looks_like_text = tuple(
+        2 * sum(is_text(field, settings) for field in column) > len(column) for column in columns
+    )
+    return Layout(dialect, start if has_header else 0, header, looks_like_text)
 
 
-def refuse_too_wide(content: bytes, path: Path) -> None:
+def dialect_of(separator: str, settings: ReadSettings) -> _core.CsvDialect:
+    """Return how the text is written."""
+    return _core.CsvDialect(separator, settings.decimal, settings.comment or NO_COMMENT, settings.na)
+
+
+def refuse_too_wide(content: bytes, path: Path, settings: ReadSettings) -> None:
     """Refuse first lines of so many fields that looking at each by itself would take minutes."""
+    separators = settings.separator or SEPARATORS
     for line in itertools.islice(re.finditer(rb"[^\n]*\S[^\n]*", content), 2):
-        n_fields = max(content.count(separator.encode(), *line.span()) for separator in SEPARATORS) + 1
+        n_fields = max(content.count(separator.encode(), *line.span()) for separator in separators) + 1
         if n_fields > MOST_FIELDS:
             raise FileFormatError(
                 f"{n_fields:,} fields in a line; a text table may have {MOST_FIELDS:,}: so many columns are "
@@ -383,36 +399,41 @@ def refuse_too_wide(content: bytes, path: Path) -> None:
 
 def find_separator(content: bytes, path: Path, settings: ReadSettings) -> str:
     """Return what separates fields: the one of tab, semicolon, comma that splits two lines alike."""
-    n_fields = {separator: first_lengths(content, separator) for separator in SEPARATORS}
-    if n_fields[SEPARATORS[0]] == (0, 0):
+    separators = settings.separator or SEPARATORS
+    n_fields = {
+        separator: first_lengths(content, dialect_of(separator, settings)) for separator in separators
+    }
+    if n_fields[separators[0]] == (0, 0):
         raise FileFormatError("the file has no rows", path)
     alike = [separator for separator, (first, second) in n_fields.items() if first == second > 1]
     splitting = [separator for separator, (first, _) in n_fields.items() if first > 1]
     if alike or splitting:
         return (alike or splitting)[0]
     with located_errors(path):
-        _core.read_csv_record(content, 0, SEPARATORS[-1])
+        _core.read_csv_record(content, 0, dialect_of(separators[-1], settings))
     if settings.encoding is not None and len(settings.encoding.columns) == 1:
-        return SEPARATORS[-1]  # one feature, and no label
-    raise FileFormatError("expected fields separated by commas, semicolons or tabs", path, 1)
+        return separators[-1]  # one feature, and no label
+    usual = "commas, semicolons or tabs; separator=… names another character"
+    wanted = usual if settings.separator is None else f'"{settings.separator}"'
+    raise FileFormatError(f"expected fields separated by {wanted}", path, 1)
 
 
-def first_lengths(content: bytes, separator: str) -> tuple[int, int]:
+def first_lengths(content: bytes, dialect: _core.CsvDialect) -> tuple[int, int]:
     """Return how many fields the first two records have; 1 for one that the separator does not suit."""
     lengths, start = [1, 1], 0
     for number in range(2):
         with suppress(_core.ReadError):
-            fields, start = _core.read_csv_record(content, start, separator)
+            fields, start = _core.read_csv_record(content, start, dialect)
             lengths[number] = len(fields)
     return lengths[0], lengths[1]
 
 
-def following(content: bytes, start: int, separator: str) -> list[list[str]]:
+def following(content: bytes, start: int, dialect: _core.CsvDialect) -> list[list[str]]:
     """Return the fields of some records, up to the first that is broken."""
     records: list[list[str]] = []
     with suppress(_core.ReadError):
         while len(records) < LOOKED_AT and sum(map(len, records)) < FIELDS_LOOKED_AT:
-            fields, start = _core.read_csv_record(content, start, separator)
+            fields, start = _core.read_csv_record(content, start, dialect)
             if not fields:
                 break
             records.append([field.decode(errors="replace") for field in fields])
@@ -435,38 +456,42 @@ def is_header(first: tuple[str, ...], columns: list[list[str]], settings: ReadSe
         known = {column.name for column in settings.encoding.columns}
         if known & set(first):
             return True
-    is_number = [2 * sum(not is_text(field) for field in column) > len(column) for column in columns]
-    if any(is_text(name) and number for name, number in zip(first, is_number, strict=True)):
+    is_number = [
+        2 * sum(not is_text(field, settings) for field in column) > len(column) for column in columns
+    ]
+    if any(is_text(name, settings) and number for name, number in zip(first, is_number, strict=True)):
         return True
     if not any(columns):
-        return all(is_text(name) for name in first)
+        return all(is_text(name, settings) for name in first)
     if any(is_number):
         return False
     is_new = all(name not in column for name, column in zip(first, columns, strict=True))
     return is_new and all(first) and len(set(first)) == len(first)
 
 
-def is_missing(field: str) -> bool:
-    """Tell whether a field is one of the usual signs of a missing value."""
-    return field.lower() in MISSING
+def is_missing(field: str, signs: Sequence[str] | None = None) -> bool:
+    """Tell whether a field is one of the signs of a missing value, by default of the usual ones."""
+    return field.lower() in MISSING if signs is None else not field or field in signs
 
 
-def is_text(field: str) -> bool:
+def is_text(field: str, settings: ReadSettings) -> bool:
     """Tell whether a field is neither a number nor a sign of a missing one."""
-    if is_missing(field):
+    if is_missing(field, settings.na):
         return False
     try:
-        float(field)
+        as_float(field, settings.decimal)
     except ValueError:
         return True
     return False
 
 
-def refuse_unreadable_names(names: list[bytes], content: bytes, path: Path, separator: str) -> None:
+def refuse_unreadable_names(
+    names: list[bytes], content: bytes, path: Path, dialect: _core.CsvDialect
+) -> None:
     """Refuse names that are no UTF-8, with their place."""
     for place, name in enumerate(names):
         if not is_utf8(name):
-            line, column = _core.csv_field_position(content, 0, separator, place)
+            line, column = _core.csv_field_position(content, 0, dialect, place)
             raise FileFormatError(not_utf8_text(name), path, line, column)
 
 
@@ -489,8 +514,10 @@ def is_utf8(text: bytes) -> bool:
 def not_utf8_text(text: bytes, where: str = "") -> str:
     """Say what was found, and what to do."""
     shown = text[:40].decode(errors="backslashreplace")
-    convert = "convert the file, such as by iconv -f LATIN1 -t UTF-8"
-    return f'expected UTF-8 text{where}, found "{shown}"; {convert}'
+    return (
+        f'expected UTF-8 text{where}, found "{shown}"; text_encoding="latin-1" reads it '
+        "if that is its encoding"
+    )
 
 
 def unreadable_fields(columns: list[tuple[int, Loose]]) -> dict[int, tuple[int, bytes]]:

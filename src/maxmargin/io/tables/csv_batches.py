@@ -57,11 +57,12 @@ class CsvSource:
         self.settings = settings
         self._path = path
         with open_source(path) as opened:
+            opened.convert_text(settings.text_encoding)
             self._layout = find_layout(head_of(opened), path, settings)
         self.roles = assign_roles(self._layout.header, settings)
         self._kinds = kinds_of(self.roles, self._layout)
         self._is_settled = False
-        self._tally = Tally(self._kinds)
+        self._tally = Tally(self._kinds, settings.decimal)
 
     def is_settled(self) -> bool:
         """Whether a whole reading found that all columns are what they were taken for."""
@@ -78,9 +79,10 @@ class CsvSource:
 
     def read(self) -> Iterator[tuple[FoundColumns, Refusal]]:
         """Yield batches; a whole reading may find that columns are something else."""
-        self._tally = tally = Tally(self._kinds)
+        self._tally = tally = Tally(self._kinds, self.settings.decimal)
         n_lines = 0
         with open_source(self._path) as opened:
+            opened.convert_text(self.settings.text_encoding)
             for content in self._pieces(opened):
                 start = self._layout.start if n_lines == 0 else 0
                 try:
@@ -102,7 +104,7 @@ class CsvSource:
         return whole_records(
             opened,
             self._path,
-            self._layout.separator,
+            self._layout.dialect,
             BATCH_BYTES,
             start=self._layout.start,
             cut_lines=self.settings.skip_bad_lines,
@@ -132,12 +134,13 @@ class CsvSource:
 class Tally:
     """What is counted while a table is read: texts and numbers in each column, lines left out."""
 
-    def __init__(self, kinds: str) -> None:
+    def __init__(self, kinds: str, decimal: str) -> None:
         self.n_rows = 0
         self.n_skipped = 0
         self.first_skipped: FileFormatError | None = None
         self.unusable: FileFormatError | None = None  # a label or weight that is no number, unless it is text
         self._kinds = kinds
+        self._decimal = decimal
         self._counts: dict[int, FieldCounts] = {}
         self._seen: dict[int, set[bool]] = {}  # whether labels and weights are text, in some batch
 
@@ -153,7 +156,7 @@ class Tally:
             self._count(place, FieldCounts(int(parsed.n_texts[column]), int(n_numbers[column])))
         for place, (codes, texts) in zip(parsed.places(TEXT + EITHER), parsed.loose, strict=True):
             if self._kinds[place] == TEXT and texts is not None:
-                self._count(place, counts_in_text(codes, texts))
+                self._count(place, counts_in_text(codes, texts, self._decimal))
             elif parsed.kinds[place] == EITHER and len(parsed.starts):
                 self._seen.setdefault(place, set()).add(texts is not None)
 
@@ -210,7 +213,13 @@ QUOTE = b'"'
 
 
 def whole_records(
-    stream: Stream, path: Path, separator: str, piece_bytes: int, *, start: int = 0, cut_lines: bool = False
+    stream: Stream,
+    path: Path,
+    dialect: _core.CsvDialect,
+    piece_bytes: int,
+    *,
+    start: int = 0,
+    cut_lines: bool = False,
 ) -> Iterator[bytes]:
     """Yield the text in pieces of about this size, each of whole records.
 
@@ -220,8 +229,8 @@ def whole_records(
         The text.
     path : Path
         What error messages call it.
-    separator : str
-        Between fields: quotes count only where a field begins.
+    dialect : CsvDialect
+        How the text is written: quotes count only where a field begins.
     piece_bytes : int
         How long a piece is, about; one long record may make it longer.
     start : int
@@ -234,7 +243,7 @@ def whole_records(
     size = piece_bytes
     while True:
         is_last = not read_more(stream, rest, size)
-        end = len(rest) if is_last else _end_of_records(rest, separator)
+        end = len(rest) if is_last else _end_of_records(rest, dialect)
         if end <= start and not is_last:
             if len(rest) <= LONGEST_RECORD + start:
                 size = max(piece_bytes, len(rest))  # twice as much, so that little is looked at twice
@@ -272,7 +281,7 @@ def read_more(stream: Stream, buffer: bytearray, size: int) -> bool:
     return n == size
 
 
-def _end_of_records(text: bytearray, separator: str) -> int:
+def _end_of_records(text: bytearray, dialect: _core.CsvDialect) -> int:
     if QUOTE in text:
-        return _core.end_of_whole_csv_records(text, separator)
+        return _core.end_of_whole_csv_records(text, dialect)
     return text.rfind(b"\n") + 1

@@ -318,7 +318,10 @@ def refuse_no_categories(
     """
     for pattern, what in (
         (DATE, "a date; make numbers of it, such as days since another date"),
-        (DECIMAL_COMMA, "a number with a decimal comma; write decimal points"),
+        (
+            DECIMAL_COMMA,
+            'a number with a decimal comma; write decimal points, or say decimal="," of a text table',
+        ),
     ):
         if all(pattern.fullmatch(text) for text in texts):
             raise refuse_first(f'"{first}" looks like {what}. Or {ways_out(feature.name)}')
