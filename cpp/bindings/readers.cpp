@@ -80,8 +80,8 @@ nb::tuple read_csv(nb::handle source, std::size_t start, const read::CsvDialect&
     for (const read::ReadError& error : table.first_skipped)
         skipped.append(nb::make_tuple(decoded(error.what()), error.position().line, error.position().column));
     return nb::make_tuple(array_from(std::move(table.values), {table.n_rows, table.n_columns}),
-                          array_from(std::move(table.n_texts)), loose, array_from(std::move(table.starts)),
-                          table.n_skipped, skipped);
+                          array_from(std::move(table.n_texts)), array_from(std::move(table.n_numbers)), loose,
+                          array_from(std::move(table.starts)), table.n_skipped, skipped);
 }
 
 nb::tuple csv_field_position(nb::handle source, std::size_t start, const read::CsvDialect& dialect,
@@ -124,10 +124,11 @@ void bind_readers(nb::module_& module) {
         nb::sig("def read_csv("
                 "source: bytes | bytearray | memoryview, start: int, dialect: CsvDialect, kinds: str, "
                 "names: collections.abc.Sequence[str], skip_bad_records: bool, token: StopToken"
-                ") -> tuple[NDArray[numpy.float64], NDArray[numpy.int64], "
+                ") -> tuple[NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.int64], "
                 "list[tuple[NDArray[numpy.float64 | numpy.int32], list[bytes] | None]], "
                 "NDArray[numpy.int64], int, list[tuple[str, int, int]]]"),
-        "The records from start on: numbers, how many texts are among them, the other columns, where "
+        "The records from start on: numbers, how many texts and numbers their columns have, the other "
+        "columns, where "
         "records start, how many were left out and what is wrong with some of them. A letter says "
         "what each field is: - nothing, n a number, g a number unless many are text, t text, e numbers "
         "or text.");

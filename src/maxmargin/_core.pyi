@@ -663,9 +663,9 @@ def read_csv_record(source: bytes | bytearray | memoryview, start: int, dialect:
     The fields of the record at start, and where the next one starts; no fields at the end.
     """
 
-def read_csv(source: bytes | bytearray | memoryview, start: int, dialect: CsvDialect, kinds: str, names: Sequence[str], skip_bad_records: bool, token: StopToken) -> tuple[NDArray[numpy.float64], NDArray[numpy.int64], list[tuple[NDArray[numpy.float64 | numpy.int32], list[bytes] | None]], NDArray[numpy.int64], int, list[tuple[str, int, int]]]:
+def read_csv(source: bytes | bytearray | memoryview, start: int, dialect: CsvDialect, kinds: str, names: Sequence[str], skip_bad_records: bool, token: StopToken) -> tuple[NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.int64], list[tuple[NDArray[numpy.float64 | numpy.int32], list[bytes] | None]], NDArray[numpy.int64], int, list[tuple[str, int, int]]]:
     """
-    The records from start on: numbers, how many texts are among them, the other columns, where records start, how many were left out and what is wrong with some of them. A letter says what each field is: - nothing, n a number, g a number unless many are text, t text, e numbers or text.
+    The records from start on: numbers, how many texts and numbers their columns have, the other columns, where records start, how many were left out and what is wrong with some of them. A letter says what each field is: - nothing, n a number, g a number unless many are text, t text, e numbers or text.
     """
 
 def end_of_whole_csv_records(source: bytes | bytearray | memoryview, dialect: CsvDialect) -> int:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.stored import check_same, check_same_error
 
-import maxmargin.io.tables.csv_batches as batches
+import maxmargin.io.tables.csv as batches
 from maxmargin import load_data, store_data
 from maxmargin.errors import FileFormatError, InvalidParameter, SkippedLines
 from maxmargin.io.settings import ReadSettings

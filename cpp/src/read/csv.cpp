@@ -1,6 +1,7 @@
 #include "maxmargin/read/csv.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -115,6 +116,7 @@ class CsvReader {
                 loose_.emplace_back(dialect, wanted == FieldKind::text);
         }
         table_.n_texts.assign(table_.n_columns, 0);
+        table_.n_numbers.assign(table_.n_columns, 0);
         const auto n_lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1;
         // A field takes two bytes at least (its separator is one): a short text never reserves much.
         const std::size_t most_values = text.size() / 2 + 1;
@@ -129,6 +131,7 @@ class CsvReader {
                 read_record();
                 table_.starts.push_back(static_cast<std::int64_t>(start));
                 for (const std::size_t column : text_columns_) ++table_.n_texts[column];
+                for (const std::size_t column : gap_columns_) --table_.n_numbers[column];
             } catch (const BadField& error) {
                 if (!layout_.skip_bad_records) throw;
                 skip(start, error);
@@ -136,6 +139,7 @@ class CsvReader {
             if (pace_.stop_after(static_cast<std::int64_t>(16 * layout_.kinds.size()))) return {};
         }
         table_.n_rows = table_.starts.size();
+        for (std::int64_t& count : table_.n_numbers) count += static_cast<std::int64_t>(table_.n_rows);
         try {
             for (LooseReader& column : loose_) table_.loose.push_back(column.finish());
         } catch (const UnusableNumber& number) {
@@ -155,9 +159,11 @@ class CsvReader {
     CsvTable table_;
     std::vector<LooseReader> loose_;
     std::vector<std::size_t> text_columns_;  // guessed columns in which this record has text
+    std::vector<std::size_t> gap_columns_;   // … in which it has no number
 
     void read_record() {
         text_columns_.clear();
+        gap_columns_.clear();
         std::size_t loose = 0;
         const std::size_t n_fields = layout_.kinds.size();
         for (std::size_t field = 0; field < n_fields; ++field) {
@@ -197,8 +203,9 @@ class CsvReader {
         std::optional<double> value = cursor_.take_number();
         if (!value) {
             value = finite_or_missing(cursor_.take_field());
-            if (!value)
-                text_columns_.push_back(table_.values.size() - table_.starts.size() * table_.n_columns);
+            const std::size_t column = table_.values.size() - table_.starts.size() * table_.n_columns;
+            if (!value) text_columns_.push_back(column);
+            if (!value || std::isnan(*value)) gap_columns_.push_back(column);
         }
         table_.values.push_back(value.value_or(kMissing));
     }

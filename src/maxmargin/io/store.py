@@ -25,7 +25,7 @@ from maxmargin.io.load import check_is_libsvm, check_is_no_text, check_is_table,
 from maxmargin.io.open import open_source
 from maxmargin.io.settings import ReadSettings
 from maxmargin.io.tables.batches import Batches, table_batches
-from maxmargin.io.tables.csv_batches import CsvSource
+from maxmargin.io.tables.csv import CsvSource
 from maxmargin.rows.disk.archive import running_system
 from maxmargin.rows.disk.drafts import Draft, remove_dead_drafts, take_place
 from maxmargin.rows.disk.store import FORMAT, INDEX, VERSION, RowStore, is_row_store, open_store

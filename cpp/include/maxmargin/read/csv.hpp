@@ -63,9 +63,10 @@ struct LooseColumn {
 struct CsvTable {
     bool is_complete = false;  // false: told to stop
     std::size_t n_rows = 0;
-    std::size_t n_columns = 0;          // of kind number and guessed
-    std::vector<double> values;         // row after row; NaN where one is missing
-    std::vector<std::int64_t> n_texts;  // of each column, fields that are there and are no finite numbers
+    std::size_t n_columns = 0;            // of kind number and guessed
+    std::vector<double> values;           // row after row; NaN where one is missing
+    std::vector<std::int64_t> n_texts;    // of each column, fields that are there and are no finite numbers
+    std::vector<std::int64_t> n_numbers;  // … and, where it is guessed, those that are
     std::vector<LooseColumn> loose;
     std::vector<std::int64_t> starts;  // where in the text each record starts
     std::int64_t n_skipped = 0;

@@ -6,9 +6,10 @@ import itertools
 import math
 import re
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,36 +21,20 @@ from maxmargin.data import Data
 from maxmargin.encoding import LABEL_NAMES
 from maxmargin.errors import FileFormatError
 from maxmargin.io.lines import skipped_lines_text, warn_of_skipped_lines
-from maxmargin.io.open import located_errors
+from maxmargin.io.open import located_errors, open_source
 from maxmargin.io.settings import ReadSettings
 from maxmargin.io.tables.columns import FoundColumns, Refusal, TextColumn
+from maxmargin.io.tables.csv_pieces import head_of, whole_records
 from maxmargin.io.tables.encode import encode_table
 from maxmargin.io.tables.roles import Header, Roles, assign_roles
 
-__all__ = [
-    "EITHER",
-    "GUESSED",
-    "NUMBER",
-    "SEPARATORS",
-    "TEXT",
-    "FieldCounts",
-    "LineRefusal",
-    "Parsed",
-    "counts_in_text",
-    "decided_kinds",
-    "find_layout",
-    "found_columns",
-    "is_missing",
-    "kinds_of",
-    "no_rows",
-    "parse",
-    "read_csv",
-]
+__all__ = ["SEPARATORS", "CsvSource", "find_layout", "is_missing", "read_csv"]
 
 
 # What the core is told about a field.
 SKIPPED, NUMBER, GUESSED, TEXT, EITHER = "-ngte"
 KEPT_ERRORS = 5  # as many as the core keeps
+BATCH_BYTES = 2 << 20  # of text; its rows may take ten times as much
 EXACT = 2.0**53  # from here on not every whole number is a double
 
 
@@ -60,6 +45,7 @@ class Parsed:
     kinds: str
     numbers: NDArray[np.float64]
     n_texts: NDArray[np.int64]
+    n_numbers: NDArray[np.int64]
     loose: list[tuple[NDArray[Any], list[bytes] | None]]
     starts: NDArray[np.int64]
     n_skipped: int
@@ -67,7 +53,13 @@ class Parsed:
 
     def places(self, wanted: str) -> tuple[int, ...]:
         """Return the fields of these kinds."""
-        return tuple(place for place, kind in enumerate(self.kinds) if kind in wanted)
+        return places_of(self.kinds, wanted)
+
+
+@lru_cache(maxsize=16)  # a table of many columns asks for the same ones in each batch
+def places_of(kinds: str, wanted: str) -> tuple[int, ...]:
+    """Return the fields of these kinds."""
+    return tuple(place for place, kind in enumerate(kinds) if kind in wanted)
 
 
 @dataclass(frozen=True)
@@ -78,13 +70,14 @@ class LineRefusal:
     path: Path
     layout: Layout
     starts: NDArray[np.int64]
+    n_lines: int = 0  # before the content, in the file
 
     def __call__(self, message: str, row: int, place: int) -> FileFormatError:
         start = int(self.starts[row])
         line, column = _core.csv_field_position(self.content, start, self.layout.dialect, place)
         header = self.layout.header
         name = f'"{header.name(place)}" (field {place + 1})' if header.names else f"field {place + 1}"
-        return FileFormatError(f"{name}: {message}", self.path, line, column)
+        return FileFormatError(f"{name}: {message}", self.path, line + self.n_lines, column)
 
 
 def read_csv(content: bytes, path: Path, settings: ReadSettings) -> Data:
@@ -99,48 +92,180 @@ def read_csv(content: bytes, path: Path, settings: ReadSettings) -> Data:
     settings : ReadSettings
         What the user said about it.
     """
-    layout = find_layout(content, path, settings)
-    roles = assign_roles(layout.header, settings)
-    parsed = parse_decided(content, path, layout, roles, settings)
-    first_error = None
-    if parsed.skipped:
-        message, line, column = parsed.skipped[0]
-        first_error = FileFormatError(message, path, line, column)
-    if len(parsed.starts) == 0:
-        raise no_rows(path, layout, parsed.n_skipped, first_error)
-    refuse = LineRefusal(content, path, layout, parsed.starts)
-    found = found_columns(parsed, roles, path)
-    refuse_merged_labels(found.label, roles, refuse)
-    data = encode_table(roles, found, settings, refuse, "csv")
-    if first_error is None:
-        return data
-    warn_of_skipped_lines(path, parsed.n_skipped, first_error)
-    told = tuple(f"line {line}, column {column}: {message}" for message, line, column in parsed.skipped)
-    return replace(data, n_skipped=parsed.n_skipped, skipped=told)
+    source = CsvSource(path, settings, content)
+    while not source.is_settled():
+        ((found, refuse),) = source.read()
+    return source.told(encode_table(source.roles, found, settings, refuse, source.scheme))
 
 
-def parse_decided(content: bytes, path: Path, layout: Layout, roles: Roles, settings: ReadSettings) -> Parsed:
-    """Read all records, each field as what its column is found to be by the lines that are not left out.
+class CsvSource:
+    """A text table, read batch by batch or, from memory, as one batch; a `TableSource`.
 
-    It ends: a column is taken for text once at most, and for numbers for good.
+    A reading ends with what its columns are by the lines that are not left out. If they were taken for
+    something else, the table is read again; it ends, since a column is taken for text once at most, and for
+    numbers for good.
+
+    Parameters
+    ----------
+    path : Path
+        The file, or what error messages call the text.
+    settings : ReadSettings
+    content : bytes, optional
+        The whole text.
     """
-    kinds = kinds_of(roles, layout)
-    while True:
-        unusable = None
+
+    scheme = "csv"
+
+    def __init__(self, path: Path, settings: ReadSettings, content: bytes | None = None) -> None:
+        self.settings = settings
+        self._path = path
+        self._content = content
+        if content is None:
+            with open_source(path) as opened:
+                opened.convert_text(settings.text_encoding)
+                content = head_of(opened)
+        self._layout = find_layout(content, path, settings)
+        self.roles = assign_roles(self._layout.header, settings)
+        self._kinds = kinds_of(self.roles, self._layout)
+        self._is_settled = False
+        self._tally = Tally(self._kinds, settings.decimal)
+
+    def is_settled(self) -> bool:
+        """Whether a whole reading found that all columns are what they were taken for."""
+        return self._is_settled
+
+    def remembered(self, data: Data) -> Data:
+        """Text remembers nothing."""
+        return data
+
+    def end(self) -> None:
+        """Tell of lines that were left out."""
+        if self._tally.skipped:
+            warn_of_skipped_lines(self._path, self._tally.n_skipped, self._tally.skipped[0])
+
+    def told(self, data: Data) -> Data:
+        """Return what was read with what is told of lines that were left out."""
+        self.end()
+        skipped = self._tally.skipped
+        told = tuple(f"line {error.line}, column {error.column}: {error.message}" for error in skipped)
+        return replace(data, n_skipped=self._tally.n_skipped, skipped=told) if told else data
+
+    def read(self) -> Iterator[tuple[FoundColumns, Refusal]]:
+        """Yield batches; a whole reading may find that columns are something else."""
+        self._tally = tally = Tally(self._kinds, self.settings.decimal)
+        start, n_lines, before = self._layout.start, 0, b""
+        with self._text() as (pieces, look_for_damage):
+            for content in pieces:
+                n_lines += before.count(b"\n")
+                layout = replace(self._layout, start=start)
+                try:
+                    parsed = self._parse(content, layout, n_lines)
+                except FileFormatError as error:
+                    look_for_damage()
+                    raise moved(error, n_lines) from None
+                tally.add(parsed, self._path, n_lines)
+                if len(parsed.starts):
+                    refuse = LineRefusal(content, self._path, layout, parsed.starts, n_lines)
+                    found = found_columns(parsed, self.roles)
+                    tally.merged = tally.merged or merged_labels(found.label, self.roles, refuse)
+                    yield found, refuse
+                start, before = 0, content
+        if tally.n_rows == 0:
+            raise no_rows(self._path, self._layout, tally)
+        if not self._is_settled:
+            self._settle(tally)
+
+    @contextmanager
+    def _text(self) -> Iterator[tuple[Iterable[bytes], Callable[[], None]]]:
+        """Open the text; yield its pieces and what looks for a better reason if one cannot be read."""
+        if self._content is not None:
+            yield [self._content], lambda: None
+            return
+        with open_source(self._path) as opened:
+            opened.convert_text(self.settings.text_encoding)
+            pieces = whole_records(
+                opened,
+                self._path,
+                self._layout.dialect,
+                BATCH_BYTES,
+                start=self._layout.start,
+                cut_lines=self.settings.skip_bad_lines,
+            )
+            yield pieces, opened.look_for_damage
+
+    def _parse(self, content: bytes, layout: Layout, n_lines: int) -> Parsed:
         try:
-            parsed = parse(content, path, layout, kinds, settings)
+            return parse(content, self._path, layout, self._kinds, self.settings)
         except FileFormatError as error:
-            if EITHER not in kinds:
+            if self._is_settled or EITHER not in self._kinds:
                 raise
-            # An infinite label is a mistake, unless its line is left out for something else.
-            unusable = error
-            parsed = parse(content, path, layout, kinds.replace(EITHER, TEXT), settings)
-        decided = decided_kinds(kinds, counts_of(parsed, settings.decimal), roles)
-        if decided == kinds and unusable is not None:
-            raise unusable
-        if decided == kinds:
+            # An infinite number among labels is a mistake, unless its line is left out for something else,
+            # or one text in another batch makes it a text.
+            parsed = parse(content, self._path, layout, self._kinds.replace(EITHER, TEXT), self.settings)
+            self._tally.unusable = self._tally.unusable or moved(error, n_lines)
             return parsed
-        kinds = decided
+
+    def _settle(self, tally: Tally) -> None:
+        """Take columns for what they turned out to be; a further reading tells what is wrong in them."""
+        decided = tally.decided(self.roles)
+        wrong = tally.unusable or tally.merged
+        if decided == self._kinds and wrong is not None:
+            raise wrong
+        self._is_settled = decided == self._kinds
+        self._kinds = decided
+
+
+class Tally:
+    """What is counted while a table is read: texts and numbers in each column, lines left out."""
+
+    def __init__(self, kinds: str, decimal: str) -> None:
+        self.n_rows = 0
+        self.n_skipped = 0
+        self.skipped: list[FileFormatError] = []  # the first of them
+        self.unusable: FileFormatError | None = None  # a label or weight that is no number, unless it is text
+        self.merged: FileFormatError | None = None  # labels of too many digits, unless they are text
+        self._kinds = kinds
+        self._decimal = decimal
+        self._in_numbers = np.zeros((2, len(places_of(kinds, NUMBER + GUESSED))), dtype=np.int64)
+        self._in_texts: dict[int, FieldCounts] = {}
+        self._seen: dict[int, set[bool]] = {}  # whether labels and weights are text, in some batch
+
+    def add(self, parsed: Parsed, path: Path, n_lines: int) -> None:
+        """Count a batch that begins behind so many lines."""
+        self.n_rows += len(parsed.starts)
+        self.n_skipped += parsed.n_skipped
+        for message, line, column in parsed.skipped[: KEPT_ERRORS - len(self.skipped)]:
+            self.skipped.append(FileFormatError(message, path, line + n_lines, column))
+        self._in_numbers += (parsed.n_texts, parsed.n_numbers)
+        for place, (codes, texts) in zip(parsed.places(TEXT + EITHER), parsed.loose, strict=True):
+            if self._kinds[place] == TEXT and texts is not None:
+                n_texts, n_numbers = counts_in_text(codes, texts, self._decimal)
+                old = self._in_texts.get(place, FieldCounts(0, 0))
+                self._in_texts[place] = FieldCounts(old.n_texts + n_texts, old.n_numbers + n_numbers)
+            elif parsed.kinds[place] == EITHER and len(parsed.starts):
+                self._seen.setdefault(place, set()).add(texts is not None)
+
+    def decided(self, roles: Roles) -> str:
+        """Return what the fields are, now that the whole is known; labels once all features are settled.
+
+        Until then it is not known which lines are left out, and these decide nothing.
+        """
+        places = places_of(self._kinds, NUMBER + GUESSED)
+        mixed = np.flatnonzero(self._in_numbers[0])
+        counts = {places[column]: FieldCounts(*self._in_numbers[:, column].tolist()) for column in mixed}
+        kinds = list(decided_kinds(self._kinds, counts | self._in_texts, roles))
+        if kinds != list(self._kinds):
+            return "".join(kinds)
+        for place, is_text in self._seen.items():
+            if is_text == {True, False} or (True in is_text and self.unusable is not None):
+                kinds[place] = TEXT
+        return "".join(kinds)
+
+
+def moved(error: FileFormatError, n_lines: int) -> FileFormatError:
+    """Return an error about a piece as one about the file."""
+    line = None if error.line is None else error.line + n_lines
+    return FileFormatError(error.message, error.path, line, error.column)
 
 
 def parse(content: bytes, path: Path, layout: Layout, kinds: str, settings: ReadSettings) -> Parsed:
@@ -179,6 +304,7 @@ def readable(parsed: Parsed, content: bytes, path: Path, layout: Layout, setting
     return replace(
         parsed,
         numbers=parsed.numbers[is_kept],
+        n_numbers=np.count_nonzero(~np.isnan(parsed.numbers[is_kept]), axis=0),
         loose=[
             as_numbers(column, settings.decimal) if parsed.kinds[place] == EITHER else column
             for place, column in zip(places, loose, strict=True)
@@ -197,10 +323,10 @@ def as_numbers(column: Loose, decimal: str) -> Loose:
     return np.array([*(as_float(text.decode(), decimal) for text in texts), np.nan])[codes], None
 
 
-def no_rows(path: Path, layout: Layout, n_skipped: int, first: FileFormatError | None) -> FileFormatError:
+def no_rows(path: Path, layout: Layout, tally: Tally) -> FileFormatError:
     """Return the error about a table without rows, some of which may have been left out."""
     rest = "a header but no rows" if layout.header.names else "no rows"
-    left_out = "" if first is None else f"; {skipped_lines_text(n_skipped, first)}"
+    left_out = f"; {skipped_lines_text(tally.n_skipped, tally.skipped[0])}" if tally.skipped else ""
     return FileFormatError(f"the file has {rest}{left_out}", path)
 
 
@@ -224,19 +350,6 @@ class FieldCounts(NamedTuple):
 
     n_texts: int
     n_numbers: int
-
-
-def counts_of(parsed: Parsed, decimal: str) -> dict[int, FieldCounts]:
-    """Return the counts, by place, of columns of which they may decide what they are."""
-    found = {}
-    for column, place in enumerate(parsed.places(NUMBER + GUESSED)):
-        n_texts = int(parsed.n_texts[column])
-        if n_texts > 0:
-            found[place] = FieldCounts(n_texts, int(np.count_nonzero(~np.isnan(parsed.numbers[:, column]))))
-    for place, (codes, texts) in zip(parsed.places(TEXT + EITHER), parsed.loose, strict=True):
-        if texts is not None:
-            found[place] = counts_in_text(codes, texts, decimal)
-    return found
 
 
 def counts_in_text(codes: NDArray[Any], texts: list[bytes], decimal: str) -> FieldCounts:
@@ -281,20 +394,23 @@ def as_float(text: str, decimal: str) -> float:
     return float(text if decimal == "." else text.translate(str.maketrans("." + decimal, decimal + ".")))
 
 
-def refuse_merged_labels(label: NDArray[Any] | TextColumn | None, roles: Roles, refuse: Refusal) -> None:
-    """Refuse labels of so many digits that two of them may have become one number."""
+def merged_labels(
+    label: NDArray[Any] | TextColumn | None, roles: Roles, refuse: Refusal
+) -> FileFormatError | None:
+    """Return the error about labels of so many digits that two of them may have become one number."""
     if roles.label is None or not isinstance(label, np.ndarray):
-        return
+        return None
     is_too_long = np.abs(label) >= EXACT
-    if is_too_long.any():
-        message = (
-            "the label has so many digits that, as a number, it cannot be told from its neighbours (from "
-            "9,007,199,254,740,992 on); put a letter before the labels, which makes them text"
-        )
-        raise refuse(message, int(np.argmax(is_too_long)), roles.label)
+    if not is_too_long.any():
+        return None
+    message = (
+        "the label has so many digits that, as a number, it cannot be told from its neighbours (from "
+        "9,007,199,254,740,992 on); put a letter before the labels, which makes them text"
+    )
+    return refuse(message, int(np.argmax(is_too_long)), roles.label)
 
 
-def found_columns(parsed: Parsed, roles: Roles, path: Path) -> FoundColumns:
+def found_columns(parsed: Parsed, roles: Roles) -> FoundColumns:
     """Return the columns in the order of the features."""
     loose = {
         place: values if texts is None else TextColumn(values, [text.decode() for text in texts])
