@@ -214,6 +214,8 @@ def test_a_number_may_stand_for_a_missing_value():
     [
         (b"a,y\n1,2\n3,caf\x81\n", "cp1252", ", line 3, column 6: expected text in cp1252, found 0x81; "),
         ("a,y\n1,é".encode("utf-16-le")[:-1], "utf-16-le", ", line 2, column 3: .* found 0xe9 at the end; "),
+        (b"a,y\n1,2\n", "utf-16", ", line 1, column 1: expected text in utf-16, found no byte order mark; "),
+        (b"a,y\n1,2\xd8\n\n", "utf-16", ", line 1, column 1: .*, found no byte order mark; "),
         (b"a,y\n1,\xe9\n", "ascii", ", line 2, column 3: expected text in ascii, found 0xe9; "),
     ],
 )

@@ -10,7 +10,7 @@ import os
 import stat
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -277,13 +277,14 @@ class ConvertedText:
 
     def _refusal(self, piece: bytes, before: Any, error: UnicodeError) -> FileFormatError:
         """Return an error about what cannot be decoded, with its place."""
-        found = "a byte order mark is missing"
+        found = "found no byte order mark"
         if isinstance(error, UnicodeDecodeError):
             n_kept = len(error.object) - len(piece)  # of a character that the piece before had begun
-            self._decoder.setstate(before)
-            self._count(self._decoder.decode(piece[: max(error.start - n_kept, 0)]))
             shown = " ".join(f"0x{byte:02x}" for byte in error.object[error.start : error.end][:4])
-            found = f"found {shown}" + (" at the end" if not piece else "")
+            self._decoder.setstate(before)
+            with suppress(UnicodeError):  # the mark is missing as well
+                self._count(self._decoder.decode(piece[: max(error.start - n_kept, 0)]))
+                found = f"found {shown}" + (" at the end" if not piece else "")
         told = f"expected text in {self._encoding}, {found}; is it in another encoding?"
         return FileFormatError(told, self._path, self._n_lines + 1, self._n_characters + 1)
 
