@@ -235,7 +235,7 @@ def binary_reader(format: str) -> Callable[[bytes, str, ReadSettings], Data]:
         from maxmargin.io.numpy_files import read_npy, read_npz
 
         return read_npz if format == "npz" else read_npy
-    from maxmargin.io.tables.arrow import read_arrow, read_parquet
+    from maxmargin.io.tables.arrow_files import read_arrow, read_parquet
 
     return read_parquet if format == "parquet" else read_arrow
 

@@ -151,7 +151,7 @@ def _batches_of(path: Path, format: str, settings: ReadSettings, scratch: Path) 
         from maxmargin.io.numpy_batches import numpy_batches
 
         return numpy_batches(path, settings, format, scratch)
-    from maxmargin.io.tables.arrow_batches import ArrowSource
+    from maxmargin.io.tables.arrow_files import ArrowSource
 
     return table_batches(ArrowSource(path, settings, format), scratch)
 
