@@ -80,7 +80,7 @@ TEST("columns count from zero or one") {
     CHECK(columns("1 1:1 4:1", {IndexBase::zero, {}}) == std::vector<std::int32_t>{1, 4});
     CHECK(columns("1 1:1\n1 0:1") == std::vector<std::int32_t>{1, 0});
     CHECK(error_of("1 1:1\n1 0:1", {IndexBase::one, {}}) ==
-          "2:3: index 0, but columns count from 1 (zero_based=False)");
+          "2:3: index 0, although columns are said to count from 1");
 }
 
 TEST("the width is the largest column or what is asked for") {

@@ -34,7 +34,10 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from typing import Any
+from collections.abc import Callable, Mapping
+from copy import copy
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 __all__ = [
     "CacheWarning",
@@ -58,8 +61,54 @@ __all__ = [
 ]
 
 
+class Setting(NamedTuple):
+    """A parameter that a message names, alone or with a value; how it is spelled, the front end decides.
+
+    Examples
+    --------
+    >>> str(Setting("C")), str(Setting("C", -1.0)), str(Setting("label", ...))
+    ('C', 'C=-1.0', 'label=…')
+    """
+
+    name: str
+    value: Any = NotImplemented  # none: the name alone; ...: a value for the user to choose
+    text: str = ""  # the value in Python, where its repr is not what the message shows
+
+    def __str__(self) -> str:
+        """Return the setting as Python spells it."""
+        if self.value is NotImplemented:
+            return self.name
+        return f"{self.name}={'…' if self.value is ... else self.text or repr(self.value)}"
+
+
+# What the messages about problems without a regulariser name.
+UNREGULARISED: Mapping[str, Any] = {"C": Setting("C", float("inf")), "lam": Setting("lam", 0)}
+
+
 class MaxMarginError(Exception):
     """Anything this package refuses to do; the message says what to change.
+
+    Parameters
+    ----------
+    *args
+        The message, and for some errors more. In the message, and in the remedy, ``{parameter}`` stands for
+        the parameter's name, ``{setting}`` for the parameter with its value, ``{or_none}`` for the remark
+        that None would do as well, and the name of a further setting for that one; each front end spells
+        them.
+    parameter : str, optional
+        The parameter that is refused.
+    value : object, optional
+        Its value.
+    remedy : str, optional
+        What to do instead; the message ends with it.
+    **settings : Setting
+        Further parameters that the message and the remedy name.
+
+    Attributes
+    ----------
+    parameter : str or None
+    value : object or None
+    remedy : str or None
 
     Examples
     --------
@@ -68,8 +117,87 @@ class MaxMarginError(Exception):
     ...     LinearSVM(C=-1).fit([[0.0], [1.0]], [0, 1])
     ... except errors.MaxMarginError as error:
     ...     print(type(error).__name__, isinstance(error, ValueError))
+    ...     print(error.parameter, error.value)
     InvalidParameter True
+    C -1
     """
+
+    # Defaults of the class: pickle makes an error of its `args` alone and adds the rest afterwards.
+    parameter: str | None = None
+    value: Any = None
+    _template: str | None = None
+    _remedy: str | None = None
+    _settings: Mapping[str, Setting] = MappingProxyType({})
+
+    def __init__(
+        self,
+        *args: Any,
+        parameter: str | None = None,
+        value: Any = NotImplemented,
+        remedy: str | None = None,
+        **settings: Setting,
+    ) -> None:
+        super().__init__(*args)
+        if parameter is not None:
+            self.parameter = parameter
+            settings["parameter"] = Setting(parameter)
+            settings.setdefault("setting", Setting(parameter, value))
+        if value is not NotImplemented:
+            self.value = value
+        if remedy is not None:
+            self._remedy = remedy
+        if settings:
+            self._settings = settings
+        if settings or remedy is not None:
+            self._template = str(args[0])
+            self.args = (MaxMarginError.render(self), *args[1:])  # as others print it
+
+    @property
+    def remedy(self) -> str | None:
+        """What to do instead, where the error says it."""
+        return None if self._remedy is None else self._fill(self._remedy, str)
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def render(
+        self,
+        spell: Callable[[Setting], str] = str,
+        has: Callable[[Setting], bool] = lambda setting: True,
+        or_none: str = " or None",
+    ) -> str:
+        """Return the message in the words of a front end.
+
+        Parameters
+        ----------
+        spell : callable
+            Returns a `Setting` as the users of the front end write it.
+        has : callable
+            Returns whether they can give it here: a remedy that names a setting they cannot give is left out.
+        or_none : str
+            What ``{or_none}`` becomes.
+        """
+        if self._template is None:
+            return self._text()
+        message = self._fill(self._template, spell).replace("{or_none}", or_none)
+        remedy = self._remedy
+        if remedy is None or not all(has(setting) for setting in self._named_in(remedy).values()):
+            return message
+        return f"{message}{' ' if message[-1:] in '.?' else '; '}{self._fill(remedy, spell)}"
+
+    def _text(self) -> str:
+        """Return the message of an error that names no setting."""
+        return super().__str__()
+
+    def _named_in(self, template: str) -> dict[str, Setting]:
+        """Return the settings that a template names."""
+        return {name: one for name, one in self._settings.items() if f"{{{name}}}" in template}
+
+    def _fill(self, template: str, spell: Callable[[Setting], str]) -> str:
+        """Return a template with the settings that it names; other braces stay as they are."""
+        for name, setting in self._named_in(template).items():
+            template = template.replace(f"{{{name}}}", spell(setting))
+        return template
 
 
 class InvalidInput(MaxMarginError, ValueError):
@@ -102,7 +230,7 @@ class UnreadableFile(InvalidInput, OSError):
     this is a folder; a file is expected
     """
 
-    def __new__(cls, *arguments: Any) -> UnreadableFile:
+    def __new__(cls, *arguments: Any, **fields: Any) -> UnreadableFile:
         # Of the two built-in bases only OSError can make one; tools that pickle errors ask for this method.
         return OSError.__new__(cls, *arguments)
 
@@ -132,6 +260,8 @@ class FileFormatError(InvalidInput):
         The file, as the user named it.
     line, column : int, optional
         Where, both counted from 1; the column counts characters.
+    **fields
+        As `MaxMarginError` has them.
 
     Examples
     --------
@@ -145,21 +275,43 @@ class FileFormatError(InvalidInput):
         path: str | os.PathLike[str] | None = None,
         line: int | None = None,
         column: int | None = None,
+        **fields: Any,
     ) -> None:
         # All four are kept in `args`, which is what pickle hands back to this constructor.
-        super().__init__(message, path, line, column)
-        self.message = message
+        super().__init__(message, path, line, column, **fields)
         self.path = path
         self.line = line
         self.column = column
 
-    def __str__(self) -> str:
+    @property
+    def message(self) -> str:
+        """What was expected and what was found, without the place."""
+        return str(self.args[0])
+
+    def render(
+        self,
+        spell: Callable[[Setting], str] = str,
+        has: Callable[[Setting], bool] = lambda setting: True,
+        or_none: str = " or None",
+    ) -> str:
+        """Return the place and the message in the words of a front end."""
+        message = super().render(spell, has, or_none)
         place = [] if self.path is None else [os.fspath(self.path)]
         if self.line is not None:
             place.append(f"line {self.line}")
         if self.column is not None:
             place.append(f"column {self.column}")
-        return f"{', '.join(place)}: {self.message}" if place else self.message
+        return f"{', '.join(place)}: {message}" if place else message
+
+    def _text(self) -> str:
+        return str(self.args[0])
+
+    def moved_to(self, path: str | os.PathLike[str] | None, line: int | None) -> FileFormatError:
+        """Return the same error at another line, or of another file."""
+        moved = copy(self)
+        moved.path, moved.line = path, line
+        moved.args = (self.args[0], path, line, self.column)
+        return moved
 
 
 class ModelFileError(FileFormatError):
@@ -195,6 +347,20 @@ class InvalidParameter(MaxMarginError, ValueError):
     ...     print(error)
     give C or lam, not both: C = 1/(lam · n) is one number; got C=2 and lam=0.1
     """
+
+    @classmethod
+    def must_be(
+        cls, parameter: str, rule: str, value: Any, *, or_none: bool = False, remedy: str | None = None
+    ) -> InvalidParameter:
+        """Return the error of a parameter that is not what it must be.
+
+        Examples
+        --------
+        >>> print(InvalidParameter.must_be("max_time", "a positive number", -1, or_none=True))
+        max_time must be a positive number or None; got max_time=-1
+        """
+        template = f"{{parameter}} must be {rule}{'{or_none}' if or_none else ''}; got {{setting}}"
+        return cls(template, parameter=parameter, value=value, remedy=remedy)
 
 
 class NoFiniteOptimum(MaxMarginError, ValueError):
@@ -244,7 +410,7 @@ class NoFiniteOptimum(MaxMarginError, ValueError):
         self.kind = kind
         self.n_separated = n_separated
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return self.message
 
     def about(self, what: str) -> NoFiniteOptimum:
@@ -280,7 +446,7 @@ class NotSeparable(MaxMarginError, ValueError):
         self.message = message
         self.separability = separability
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return self.message
 
     def about(self, what: str) -> NotSeparable:
@@ -313,7 +479,7 @@ class RowsLost(MaxMarginError):
         super().__init__(message, model)
         self.model = model
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return str(self.args[0])
 
 

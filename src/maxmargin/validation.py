@@ -38,7 +38,7 @@ def check_positive(name: str, value: Any, *, or_none: bool = False, integer: boo
     if good and value > 0 and (integer or _is_finite(value)):
         return int(value) if integer else float(value)
     wanted = "a positive whole number" if integer else "a positive number"
-    raise InvalidParameter(f"{name} must be {wanted}{' or None' if or_none else ''}; got {name}={value!r}")
+    raise InvalidParameter.must_be(name, wanted, value, or_none=or_none)
 
 
 def _is_finite(value: Any) -> bool:
@@ -54,7 +54,7 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     if isinstance(value, str) and value in choices:
         return value
     listed = ", ".join(repr(choice) for choice in choices)
-    raise InvalidParameter(f"{name} must be one of {listed}; got {name}={value!r}")
+    raise InvalidParameter.must_be(name, f"one of {listed}", value)
 
 
 def check_matrix(X: Any, *, allow_no_rows: bool = False) -> Any:

@@ -162,7 +162,7 @@ def test_without_calibration_there_are_none_and_it_says_what_to_do(estimator, tu
     model = clone(estimator).fit(*tumours)
     for name in ("predict_proba", "predict_log_proba", "calibration_"):
         with pytest.raises(
-            AttributeError, match=f"no attribute '{name}'.*calibrate='sigmoid', 'temperature'"
+            AttributeError, match=f"no attribute '{name}'.*calibrate='sigmoid' .or temperature"
         ):
             getattr(model, name)
     with pytest.raises(InvalidInput, match="this model has loss='.*hinge' and no calibration"):

@@ -337,7 +337,7 @@ NAMED = {"loss": "hinge", "C": 1.0}
         (([1.0], X4[:0], Y4[:0]), NAMED, "Found array with 0 sample(s)"),
         (([1.0], X4, Y4), {**NAMED, "class_weight": "heavy"}, "class_weight must be None, 'balanced'"),
         (([1.0], X4, Y4), {**NAMED, "C": 1e300}, "C must be between 1e-100 and 1e+100; got C=1e+300"),
-        (([1.0], X4, Y4), {**NAMED, "n_jobs": 0}, "n_jobs must be None or a whole number"),
+        (([1.0], X4, Y4), {**NAMED, "n_jobs": 0}, "n_jobs must be a whole number"),
     ],
 )
 def test_refused(arguments, settings, message):

@@ -15,6 +15,7 @@ import sys
 import numpy as np
 import scipy.sparse as sp
 from maxmargin import _core
+from maxmargin.core.offset import FreeOffset
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan
 from maxmargin.rows.memory import MemoryRows

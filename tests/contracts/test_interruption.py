@@ -114,6 +114,7 @@ SCRIPT = """
 import json, os, signal, sys, threading
 import numpy as np
 from maxmargin._core import StopToken
+from maxmargin.core.offset import FreeOffset
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan
 from maxmargin.rows.memory import MemoryRows

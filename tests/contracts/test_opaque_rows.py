@@ -182,7 +182,7 @@ def test_others_are_refused_with_those_that_can(solver):
 def test_without_a_regulariser_rows_have_to_be_in_memory(loss):
     _, sealed = both(task("overlapping", loss, "free"))
     problem = Problem(sealed.rows, sealed.sign, sealed.cost, loss, ridge=0.0)
-    with pytest.raises(InvalidParameter, match=r"C=inf \(lam=0\) takes rows in memory only: give a finite C"):
+    with pytest.raises(InvalidParameter, match=r"C=inf \(lam=0\) takes rows in memory only; give a finite C"):
         choose.choose("auto", problem, 1e-4)
 
 

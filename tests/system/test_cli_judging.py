@@ -220,10 +220,13 @@ def test_several_classes_have_a_table(said, folder):
             "evaluate a.model strange.svm",
             "no label of these rows is a class of the model: they have 5, the model −1, 1",
         ),
-        ("evaluate a.model a.svm --confidence 95", "confidence must lie between 0 and 1"),
+        (
+            "evaluate a.model a.svm --confidence 95",
+            "--confidence must be between 0 and 1; got --confidence 95",
+        ),
         ("evaluate - -", "the standard input (-) can be read once only"),
         ("certify a.model a.svm --C 1", "a.model says itself what it minimises; leave --C away"),
-        ("certify a.model a.svm --within 0", "within must be a positive number"),
+        ("certify a.model a.svm --within 0", "--within must be a positive number; got --within 0"),
         ("certify a.model one.svm", "certify needs rows of two classes or more; y has 1"),
     ],
 )

@@ -45,8 +45,8 @@ def test_probabilities(said):
     code, _, err = said("predict", "t.csv", "t.model", "--probabilities")
     assert code == 2
     assert err == (
-        "maxmargin: error: probabilities need --loss logistic, or a fit with --calibrate sigmoid, "
-        "temperature or isotonic; this model has --loss hinge and no calibration.\n"
+        "maxmargin: error: probabilities need --loss logistic, or a fit with --calibrate sigmoid "
+        "(or temperature, isotonic); this model has --loss hinge and no calibration.\n"
     )
 
 

@@ -267,7 +267,7 @@ PARAMETERS = {
     "max_iter zero": ({"max_iter": 0}, "max_iter must be a positive whole number or None; got max_iter=0"),
     "max_iter fraction": ({"max_iter": 1.5}, "max_iter must be a positive whole number or None"),
     "max_time": ({"max_time": -1}, "max_time must be a positive number or None; got max_time=-1"),
-    "n_jobs": ({"n_jobs": 0}, "n_jobs must be None or a whole number other than 0"),
+    "n_jobs": ({"n_jobs": 0}, "n_jobs must be a whole number other than 0"),
     "random_state": ({"random_state": "a"}, "random_state must be None, a whole number"),
     "fit_intercept": (
         {"fit_intercept": "yes"},
@@ -277,7 +277,7 @@ PARAMETERS = {
     "class_weight name": ({"class_weight": "balance"}, "class_weight must be None, 'balanced' or a mapping"),
     "class_weight negative": ({"class_weight": {0: -1}}, "positive and finite; class 0 has -1"),
     "class_weight text": ({"class_weight": {1: "a"}}, "class 1 has 'a'"),
-    "watch": ({"watch": 3}, "watch must be a function of the progress, or None; got watch=3"),
+    "watch": ({"watch": 3}, "watch must be a function of the progress or None; got watch=3"),
 }
 
 

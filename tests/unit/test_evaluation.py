@@ -86,7 +86,7 @@ def test_what_cannot_be_judged_is_refused():
         evaluate(model, [[0.0], [1.0]], [3, 4])
     with pytest.raises(InvalidInput, match="no rows"):
         evaluate(model, np.empty((0, 1)), [])
-    with pytest.raises(InvalidParameter, match="confidence must lie between 0 and 1; got confidence=95"):
+    with pytest.raises(InvalidParameter, match="confidence must be between 0 and 1; got confidence=95"):
         evaluate(model, [[0.0]], [1], confidence=95)
 
 

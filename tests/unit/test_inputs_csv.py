@@ -100,7 +100,9 @@ def test_truth_values_are_numbers_and_labels_stay_text():
     assert data.y.tolist() == ["true", "false", "true"]
     again = load("b,a\n5,True\n", encoding=data.encoding)
     np.testing.assert_array_equal(again.X, [[1, 5]])
-    with pytest.raises(FileFormatError, match='line 2, column 3: "a" .*expected a number, as in the earlier'):
+    with pytest.raises(
+        FileFormatError, match='line 2, column 3: "a" .*expected a number, as in the training'
+    ):
         load("b,a\n5,maybe\n", encoding=data.encoding)
 
 
@@ -143,7 +145,7 @@ def test_unknown_categories_are_named_with_their_line():
     with pytest.raises(FileFormatError) as caught:
         load("a,b\nu,1\n\n  w,2\n", encoding=data.encoding)
     assert str(caught.value).startswith(
-        'the open file, line 4, column 3: "a" (field 1): the category "w" was not in the earlier table'
+        'the open file, line 4, column 3: "a" (field 1): the category "w" was not in the training table'
     )
 
 

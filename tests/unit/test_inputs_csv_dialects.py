@@ -283,7 +283,7 @@ def test_comments_alone_are_no_rows():
         ("separator", "§", "must be one ASCII character"),
         ("separator", 7, "must be one ASCII character"),
         ("comment", "//", "must be one ASCII character"),
-        ("comment", ";", "must be a character that nothing else stands for"),
+        ("comment", ";", "must be a character that means nothing else"),
         ("decimal", ";", "must be one of ., ,"),
         ("text_encoding", "latin-99", "must be the name of an encoding"),
         ("text_encoding", "base64", "must be the name of an encoding"),
@@ -300,7 +300,7 @@ def test_settings_are_checked(setting, value, rule):
 
 
 def test_one_character_cannot_be_two_things():
-    with pytest.raises(InvalidParameter, match="comment must be a character that nothing else stands for"):
+    with pytest.raises(InvalidParameter, match="comment must be a character that means nothing else"):
         ReadSettings(separator="|", comment="|")
 
 

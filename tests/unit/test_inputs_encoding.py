@@ -96,7 +96,7 @@ def test_unknown_categories_are_refused_or_zeros(source):
     encoding = load_data(source(train)).encoding
     with pytest.raises(FileFormatError) as caught:
         load_data(source(test), encoding=encoding)
-    for part in ('"town"', '"Dover" was not in the earlier table', 'unknown="zeros"'):
+    for part in ('"town"', '"Dover" was not in the training table', 'unknown="zeros"'):
         assert part in str(caught.value)
     _, wanted = by_sklearn(train, test, "mean", unknown="ignore")
     found = load_data(source(test), encoding=encoding, unknown="zeros")

@@ -69,7 +69,7 @@ def test_unknown_format_is_an_error(tmp_path):
         load_data(path)
     assert str(caught.value) == (
         f"{path}: neither its name nor its first bytes tell the format; "
-        "give format= one of libsvm, csv, parquet, arrow, npz, npy"
+        "give format=…, one of libsvm, csv, parquet, arrow, npz, npy"
     )
 
 

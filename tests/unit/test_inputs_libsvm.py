@@ -110,7 +110,9 @@ def test_errors_name_file_line_and_column(written, text, message):
 
 def test_errors_of_the_options(written):
     path = written("1 1:1\n1 0:1 4:1")
-    with pytest.raises(FileFormatError, match=r"line 2, column 3: index 0, but columns count from 1"):
+    with pytest.raises(
+        FileFormatError, match=r"line 2, column 3: index 0, although columns are said to count from 1"
+    ):
         load_data(path, zero_based=False)
     with pytest.raises(FileFormatError, match=r"line 2, column 7: index 4 is beyond the 4 columns expected"):
         load_data(path, n_columns=4)

@@ -189,7 +189,7 @@ def test_progress_is_shown(capsys):
     [
         ({"agreements": "exactly"}, InvalidParameter, "agreements must be 'estimated', 'exact' or None"),
         ({"max_time": -1}, InvalidParameter, "max_time must be a positive number or None; got max_time=-1"),
-        ({"watch": 3}, InvalidParameter, "watch must be a function of the progress, or None; got watch=3"),
+        ({"watch": 3}, InvalidParameter, "watch must be a function of the progress or None; got watch=3"),
         ({"sample_weight": np.zeros(200)}, InvalidInput, "all sample weights are zero"),
     ],
 )

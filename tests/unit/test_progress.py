@@ -3,6 +3,7 @@
 import io
 import itertools
 import math
+import os
 
 import pytest
 
@@ -68,6 +69,15 @@ def test_a_terminal_without_those_letters():
     text = shown(OldTty(), [1.0, 1e-4])
     text.encode("ascii")
     assert "#" * 20 in text
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_narrow_terminal_shows_the_beginning_of_the_line(monkeypatch):
+    monkeypatch.setattr(Tty, "fileno", lambda self: 2)
+    monkeypatch.setattr(os, "get_terminal_size", lambda number: os.terminal_size((40, 24)))
+    lines = shown(Tty(), [1.0, 1e-4]).strip("\n").split("\r")[1:]
+    assert [len(line) for line in lines] == [39, 39]
+    assert lines[1].endswith("1.0 s, 12 passe")
 
 
 @pytest.mark.usefixtures("at_once")

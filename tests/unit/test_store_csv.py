@@ -103,7 +103,7 @@ def test_an_earlier_table_says_how_to_read(tmp_path):
     frame = people(50)
     frame.loc[40, "town"] = "Paris"
     other = written(tmp_path, frame)
-    assert '"Paris" was not in the earlier table' in check_same_error(
+    assert '"Paris" was not in the training table' in check_same_error(
         other, tmp_path / "b", encoding=encoding
     )
     check_same(other, tmp_path / "b", encoding=encoding, unknown="zeros")

@@ -207,7 +207,7 @@ class LineReader {
 
     std::string about_index(std::int64_t index) const {
         if (index == 0 && options_.base == IndexBase::one)
-            return "index 0, but columns count from 1 (zero_based=False)";
+            return "index 0, although columns are said to count from 1";
         if (index <= previous_)
             return "the indices of a row must increase; found " + std::to_string(index) + " after " +
                    std::to_string(previous_);

@@ -11,23 +11,24 @@ import errno
 import importlib
 import io
 import os
-import re
+import shlex
 import signal
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import PurePath
 from types import FrameType
 from typing import Any, NoReturn
 
 from maxmargin import __version__
 from maxmargin.cli.codes import BROKEN_PIPE, EXIT_CODES, INTERRUPTED, OUR_MISTAKE, REFUSED, UNTOLD
 from maxmargin.cli.console import Voice, discard
-from maxmargin.errors import MaxMarginError
+from maxmargin.errors import MaxMarginError, Setting
 
-__all__ = ["COMMANDS", "as_options", "build_parser", "main"]
+__all__ = ["COMMANDS", "build_parser", "main"]
 
 
 # Each is a module of this package with a function add_NAME, in which - is written as _.
@@ -113,7 +114,7 @@ def run_command(chosen: argparse.Namespace, voice: Voice, signals: EndingSignals
         voice.break_off("interrupted; nothing was written", error)
         return INTERRUPTED
     except MaxMarginError as error:
-        voice.refuse(as_options(str(error), vars(chosen)), error)
+        voice.refuse(with_options(error, chosen.parser), error)
     except MemoryError as error:
         has_memory = getattr(chosen, "memory", "") is None  # the option, which was not given
         instead = "; --memory SIZE reads them from disk" if has_memory else ""
@@ -305,89 +306,58 @@ def ending_as_ctrl_c(*, ends_process: bool = False) -> Iterator[EndingSignals]:
 
 
 # ------------------------------------------------------------------------------------------------
-# The library's settings as the command line writes them, for messages that name one.
+# Errors of the library, in which parameters become the options that set them.
 
-# Settings of the library that messages name, and the options that set them.
-OPTIONS = {
-    "label": "--label",
-    "weight": "--weight",
-    "missing": "--missing",
-    "drop": "--drop",
-    "categories": "--category",
-    "unknown": "--unknown",
-    "format": "--format",
-    "n_columns": "--n-columns",
-    "zero_based": "--zero-based",
-    "header": "--header",
-    "separator": "--separator",
-    "decimal": "--decimal",
-    "text_encoding": "--encoding",
-    "na": "--na",
-    "comment": "--comment",
-    "memory": "--memory",
-    "loss": "--loss",
-    "calibrate": "--calibrate",
-    "cache": "--cache-folder",
-    "C": "--C",
-    "Cs": "--Cs",
-    "lam": "--lam",
-    "tol": "--tol",
-    "solver": "--solver",
-    "max_iter": "--max-iter",
-    "max_time": "--max-time",
-    "n_jobs": "--jobs",
-    "class_weight": "--class-weight",
-    "intercept_scaling": "--intercept-scaling",
-}
-PARAMETER_NAMES = "|".join(OPTIONS)
-SETTING = re.compile(
-    rf"(?<![-\w])(?P<name>{PARAMETER_NAMES})="
-    r"(?:\[(?P<listed>\"[^\"]*\")\]|\"(?P<word>[^\"]*)\"|"
-    r"(?P<several>'[^']*'(?:(?:, | or )'[^']*')*)|(?P<truth>True|False)\b|(?P<open>…?))"
-)
-ADVICE = re.compile(rf"; give (?P<name>{PARAMETER_NAMES})=… if that is meant")
-RULE = re.compile(rf"(?P<name>{PARAMETER_NAMES}) (?P<rule>(?:must|cannot) be .*|is for .*)", re.DOTALL)
+# Options whose names are not those of the library's parameters.
+OTHER_NAMES = {"n_jobs": "jobs", "cache": "cache_folder", "text_encoding": "encoding"}
 
 
-def as_options(message: str, known: Container[str] | None = None) -> str:
-    """Return a message with the library's settings written as options.
+def with_options(error: MaxMarginError, parser: argparse.ArgumentParser) -> str:
+    """Return the message of an error with the parameters that it names as options.
 
-    Parameters
-    ----------
-    message : str
-    known : container of str, optional
-        The settings for which the command has an option; advice to give another is left out.
+    Options that the command does not have are those of ``train``, which made the model or could have.
 
     Examples
     --------
-    >>> as_options('drop=["name"] leaves it out, categories=["name"] takes it as categories')
-    '--drop "name" leaves it out, --category "name" takes it as categories'
-    >>> as_options('label="kin": t.csv has no such column'), as_options("say which by label=…")
-    ('--label kin: t.csv has no such column', 'say which by --label')
-    >>> as_options('missing="median" replaces it')
-    '--missing median replaces it'
-    >>> as_options("loss='logistic', or calibrate='sigmoid', 'temperature' or 'isotonic'")
-    '--loss logistic, or --calibrate sigmoid, temperature or isotonic'
-    >>> as_options("label=7: t.csv has the columns 0 to 2")
-    '--label 7: t.csv has the columns 0 to 2'
-    >>> as_options("max_time must be a positive number or None; got max_time=-1.0")
-    '--max-time must be a positive number; got -1.0'
+    >>> from maxmargin.errors import InvalidParameter
+    >>> parser = argparse.ArgumentParser()
+    >>> _ = parser.add_argument("--max-time"), parser.add_argument("--category", dest="categories")
+    >>> with_options(InvalidParameter.must_be("max_time", "a positive number", -1.0, or_none=True), parser)
+    '--max-time must be a positive number; got --max-time -1'
+    >>> columns = Setting("categories", ["sex of dog"]), Setting("drop", ["name"])
+    >>> with_options(MaxMarginError("use {category}", category=columns[0]), parser)
+    "use --category 'sex of dog'"
+    >>> with_options(MaxMarginError("no number", remedy="use {drop}", drop=columns[1]), parser)
+    'no number'
     """
-    if known is not None:
-        message = ADVICE.sub(lambda found: found[0] if found["name"] in known else "", message)
-    rule = RULE.fullmatch(message)
-    if rule is not None:
-        told = rule["rule"].replace(f"got {rule['name']}=", "got ")
-        told = told.replace(" or None", "").replace("be None or ", "be ")
-        message = f"{OPTIONS[rule['name']]} {told}"
-    # In the library the table may be any; here it is always the one that a model was trained on.
-    return SETTING.sub(_option, message.replace("the earlier table", "the training table"))
+    own = options_by_parameter(parser)
+    train: Any = build_parser(("train",))._subparsers
+    known = {**options_by_parameter(train._group_actions[0].choices["train"]), **own}
+
+    def spell(setting: Setting) -> str:
+        option = known.get(setting.name)
+        if option is None:
+            return str(setting)
+        has_value = setting.value is not NotImplemented and setting.value is not ...
+        return f"{option} {option_value(setting)}" if has_value else option
+
+    return error.render(spell, lambda setting: setting.name in own, or_none="")
 
 
-def _option(found: re.Match[str]) -> str:
-    value = found["listed"] or found["word"] or (found["several"] or "").replace("'", "")
-    if found["truth"]:
-        value = "yes" if found["truth"] == "True" else "no"
-    follows = found.string[found.end() : found.end() + 1]
-    gap = " " if value or follows.isalnum() or follows == "-" else ""
-    return f"{OPTIONS[found['name']]}{gap}{value}"
+def options_by_parameter(parser: argparse.ArgumentParser) -> dict[str, str]:
+    """Return the options of a command by the parameters of the library that they set."""
+    by_name = {action.dest: action.option_strings[-1] for action in parser._actions if action.option_strings}
+    renamed = {name: by_name[option] for name, option in OTHER_NAMES.items() if option in by_name}
+    return {**by_name, **renamed}
+
+
+def option_value(setting: Setting) -> str:
+    """Return a value as it is written after an option."""
+    value = setting.value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return " ".join(shlex.quote(str(one)) for one in value)
+    if isinstance(value, float):
+        return repr(value).removesuffix(".0")
+    return shlex.quote(str(value)) if isinstance(value, str | PurePath) else setting.text or str(value)

@@ -168,10 +168,12 @@ class PenalizedOffset(Offset):
 
     def __post_init__(self) -> None:
         if not _LEAST_SCALE <= self.scale <= _MOST_SCALE:
-            raise InvalidParameter(
-                f"intercept_scaling must be between {_LEAST_SCALE:g} and {_MOST_SCALE:g}; got "
-                f"intercept_scaling={self.scale!r}. Beyond, the offset is 0, or as good as unpenalised; fit "
-                "without an offset, or without its penalty, instead."
+            raise InvalidParameter.must_be(
+                "intercept_scaling",
+                f"between {_LEAST_SCALE:g} and {_MOST_SCALE:g}",
+                self.scale,
+                remedy="beyond, the offset is 0, or as good as unpenalised: fit without an offset, or "
+                "without its penalty, instead",
             )
 
     @property

@@ -64,9 +64,7 @@ class TraceAnimation:
 
     def __init__(self, display: TraceDisplay, *, steps: Any = None, seconds_per_step: float = 0.6) -> None:
         if not seconds_per_step > 0:
-            raise InvalidParameter(
-                f"seconds_per_step must be a positive number; got seconds_per_step={seconds_per_step!r}"
-            )
+            raise InvalidParameter.must_be("seconds_per_step", "a positive number", seconds_per_step)
         self.display = display
         self.seconds_per_step = float(seconds_per_step)
         trace = display.trace

@@ -135,7 +135,7 @@ class CoefficientsDisplay:
         CoefficientsDisplay
         """
         if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
-            raise InvalidParameter(f"top must be a whole number, at least 1; got top={top!r}")
+            raise InvalidParameter.must_be("top", "a whole number, at least 1", top)
         coef, labels = _coefficients(model)
         scale = np.ones(coef.shape[1]) if X is None else _scale(model, X, coef.shape[1])
         known = column_names(names_at_classifier(model) if names is None else names, coef.shape[1])

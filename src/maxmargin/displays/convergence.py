@@ -149,7 +149,7 @@ class ConvergenceDisplay:
     def plot(self, ax: Axes | None = None, *, against: str = "seconds") -> ConvergenceDisplay:
         """Draw; the parameters are those of `from_history`."""
         if against not in ("seconds", "passes"):
-            raise InvalidParameter(f"against must be one of 'seconds', 'passes'; got against={against!r}")
+            raise InvalidParameter.must_be("against", "one of 'seconds', 'passes'", against)
         self.figure_, grid = grid_within(ax, (2, 1), (6.4, 5.2))
         upper = self.figure_.add_subplot(grid[0])
         lower = self.figure_.add_subplot(grid[1], sharex=upper)

@@ -110,7 +110,7 @@ class LossDisplay:
         kind: str = "loss",
     ) -> None:
         if kind not in KINDS:
-            raise InvalidParameter(f"kind must be one of 'loss', 'probability'; got kind={kind!r}")
+            raise InvalidParameter.must_be("kind", "one of 'loss', 'probability'", kind)
         self.kind = kind
         self.curves = [curve_of(loss) for loss in (CURVES if losses is None else losses)]
         self.examples = examples
@@ -437,7 +437,7 @@ def curve_of(loss: Any) -> LossCurve:
     """Return the curve of a loss given by its name, or of an object with `name`, `value` and `kinks`."""
     if isinstance(loss, str):
         if loss not in CURVES:
-            raise InvalidParameter(f"loss must be one of {', '.join(CURVES)}; got loss={loss!r}")
+            raise InvalidParameter.must_be("loss", f"one of {', '.join(CURVES)}", loss)
         return CURVES[loss]
     if isinstance(loss, LossCurve):
         return loss

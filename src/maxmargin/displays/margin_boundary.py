@@ -182,7 +182,7 @@ class MarginBoundaryDisplay:
         """Draw all but the legend."""
         if circled not in CIRCLED:
             choices = ", ".join(repr(choice) for choice in CIRCLED)
-            raise InvalidParameter(f"circled must be one of {choices}; got circled={circled!r}")
+            raise InvalidParameter.must_be("circled", f"one of {choices}", circled)
         self.ax_ = ax
         self.figure_ = ax.figure  # type: ignore[assignment]
         self.points_ = self.plane.draw_rows(ax)

@@ -145,7 +145,7 @@ class MarginHistogramDisplay:
     def _unit(self, measure: str) -> float:
         """Return what an agreement of 1 is on the axis."""
         if measure not in ("agreement", "distance"):
-            raise InvalidParameter(f"measure must be one of 'agreement', 'distance'; got measure={measure!r}")
+            raise InvalidParameter.must_be("measure", "one of 'agreement', 'distance'", measure)
         if measure == "agreement":
             return 1.0
         if not self.norm:

@@ -84,7 +84,7 @@ class RegularizationPathDisplay:
         lines: CoefficientLines | None = None,
     ) -> None:
         if kind not in KINDS:
-            raise InvalidParameter(f"kind must be one of 'summary', 'coefficients'; got kind={kind!r}")
+            raise InvalidParameter.must_be("kind", "one of 'summary', 'coefficients'", kind)
         self.path = path
         self.left_out = left_out
         self.chosen = chosen if chosen is not None or left_out is None else left_out.chosen
@@ -355,7 +355,7 @@ class CoefficientLines:
     ) -> CoefficientLines:
         """Take the coefficients that become the largest anywhere on the path."""
         if top < 1:
-            raise InvalidParameter(f"top must be at least 1; got top={top!r}")
+            raise InvalidParameter.must_be("top", "at least 1", top)
         values = path.coef[:, _row_of(path, label), :]
         known = column_names(names, values.shape[1])
         largest = np.abs(values).max(axis=0)
@@ -405,7 +405,7 @@ def _row_of(path: Path, label: Any) -> int:
         raise InvalidInput(f"each class has coefficients of its own: name one of {told} with label=.")
     places = np.flatnonzero(np.asarray(path.classes) == label)
     if len(places) == 0:
-        raise InvalidParameter(f"label must be one of {told}; got label={label!r}")
+        raise InvalidParameter.must_be("label", f"one of {told}", label)
     return int(places[0])
 
 

@@ -156,7 +156,7 @@ class SeparatorsDisplay:
         """Draw; the parameters are those of `from_separators`."""
         if bands not in BANDS:
             choices = ", ".join(repr(choice) for choice in BANDS)
-            raise InvalidParameter(f"bands must be one of {choices}; got bands={bands!r}")
+            raise InvalidParameter.must_be("bands", f"one of {choices}", bands)
         self.ax_ = self.plane.new_axes() if ax is None else ax
         self.figure_ = self.ax_.figure  # type: ignore[assignment]
         points = self.plane.draw_rows(self.ax_)

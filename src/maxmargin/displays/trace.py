@@ -177,7 +177,7 @@ class TraceDisplay:
     def plot(self, ax: Axes | None = None, *, kind: str = "weights", t: int = -1) -> TraceDisplay:
         """Draw; the parameters are those of `from_trace`."""
         if kind not in ("weights", "boundary"):
-            raise InvalidParameter(f"kind must be one of 'weights', 'boundary'; got kind={kind!r}")
+            raise InvalidParameter.must_be("kind", "one of 'weights', 'boundary'", kind)
         last = self._last(t)
         self.ax_ = new_figure(5.4, 5.6).add_subplot() if ax is None else ax
         self.figure_ = self.ax_.figure  # type: ignore[assignment]
@@ -228,7 +228,7 @@ class TraceDisplay:
         if t == -1:
             return end
         if not self.trace.first - 1 <= t <= end:
-            raise InvalidParameter(f"t must be between {self.trace.first - 1} and {end}, or -1; got t={t!r}")
+            raise InvalidParameter.must_be("t", f"between {self.trace.first - 1} and {end}, or -1", t)
         return int(t)
 
     def _draw_weights(self, last: int) -> None:

@@ -132,8 +132,7 @@ def _indices(coordinates: Any, free: list[int], d: int) -> list[int]:
     is_good = len(chosen) in (1, 2) and len(set(chosen)) == len(chosen) and all(k in free for k in chosen)
     if not is_good:
         offset = " and 'offset'" if d in free else ""
-        raise InvalidParameter(
-            f"coordinates must be 'principal', or one or two of the columns 0 … {d - 1}{offset}; "
-            f"got coordinates={coordinates!r}"
+        raise InvalidParameter.must_be(
+            "coordinates", f"'principal', or one or two of the columns 0 … {d - 1}{offset}", coordinates
         )
     return chosen

@@ -280,7 +280,7 @@ class ConvexEstimator(LossEstimator):
 
 
 def _refuse_one_class(model: LinearModel) -> None:
-    """Explain what no rows or one class leave undetermined (S37 of the lecture notes' reading)."""
+    """Explain what no rows or one class leave undetermined."""
     if len(model.classes) >= 2:
         return
     if len(model.classes) == 0:

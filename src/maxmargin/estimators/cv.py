@@ -531,9 +531,10 @@ def check_scoring(scoring: Any) -> Any:
             message = f"scoring={scoring!r} is neither 'error' nor 'log_loss', and {error}"
             raise InvalidParameter(message) from None
     elif not isinstance(scoring, str):
-        raise InvalidParameter(
-            "scoring must be None, 'error', 'log_loss', the name of a scorer, or a function of an estimator, "
-            f"X and y; got scoring={scoring!r}"
+        raise InvalidParameter.must_be(
+            "scoring",
+            "None, 'error', 'log_loss', the name of a scorer, or a function of an estimator, X and y",
+            scoring,
         )
     return scoring
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
-import time
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -15,6 +13,7 @@ from numpy.typing import NDArray
 from maxmargin._core import StopToken
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.solution import Plan
+from maxmargin.deadline import Deadline
 from maxmargin.errors import InvalidInput, InvalidParameter, NoFiniteOptimum
 from maxmargin.estimators.base import LinearEstimator, checked_labels
 from maxmargin.fit.exact import learn_exactly
@@ -246,7 +245,7 @@ class HardMarginSVM(ExactEstimator):
         weights = check_weights(sample_weight, rows.n_rows)
         cost = np.ones(rows.n_rows) if weights is None else weights
         sign = model.signs(y, rows.n_rows)[:, 0].astype(np.int8)
-        token = StopToken(None, threading.current_thread() is threading.main_thread())
+        token = Deadline().token()
         task = TwoClasses(rows, sign, cost, bool(self.fit_intercept), token)
         smallest = float(
             task.agreements(self.coef_[0], float(self.intercept_[0])).min(where=cost > 0, initial=np.inf)
@@ -667,7 +666,7 @@ class ZeroOneClassifier(ExactEstimator):
     _loss: ClassVar[str] = "zero_one"
 
     bounds_: NDArray[np.float64]
-    _end: float | None
+    _deadline: Deadline
 
     def __init__(
         self,
@@ -683,10 +682,10 @@ class ZeroOneClassifier(ExactEstimator):
     def _check_settings(self) -> None:
         check_positive("node_limit", self.node_limit, integer=True)
         seconds = check_positive("max_time", self.max_time, or_none=True)
-        self._end = None if seconds is None else time.perf_counter() + seconds
+        self._deadline = Deadline(seconds)
 
     def _learn(self, task: TwoClasses) -> ExactSolution:
-        return fewest_errors(task, self.node_limit, self._end)
+        return fewest_errors(task, self.node_limit, self._deadline)
 
     def _keep_details(self, solutions: list[ExactSolution]) -> None:
         proofs = [one.certificate for one in solutions]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from copy import copy
@@ -13,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._core import StopToken
+from maxmargin.deadline import Deadline
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, NoFiniteOptimum
 from maxmargin.estimators.base import LinearEstimator, checked_labels
 from maxmargin.fit.sources import Given, given, is_source, with_provenance
@@ -220,7 +219,7 @@ class OnlineEstimator(LinearEstimator, ABC):
     ) -> Self:
         # A trace reads its rows again later, when the user's array may hold something else.
         rows = MemoryRows(X.copy() if limits.traces else X, threads=resolve_jobs(None))
-        token = StopToken(None, threading.current_thread() is threading.main_thread())
+        token = Deadline().token()
         signs = signs_of(labels, classes)
         outcomes: list[Outcome] = []
         for walk, sign in zip(walks, signs, strict=True):
@@ -295,7 +294,7 @@ class OnlineEstimator(LinearEstimator, ABC):
         for name in names:
             value = getattr(self, name)
             if not isinstance(value, (bool, np.bool_)):
-                raise InvalidParameter(f"{name} must be True or False; got {name}={value!r}")
+                raise InvalidParameter.must_be(name, "True or False", value)
 
     def _shared_settings(self) -> dict[str, Any]:
         """Return the settings that every method takes, checked."""
@@ -462,7 +461,7 @@ def walk_batches(
         source, known = classes_of_the_first(source)
     batches = _CheckedBatches(estimator, source, known)
     courses = [BatchCourse(method, limits) for _ in range(1 if len(known) == 2 else len(known))]
-    token = StopToken(None, threading.current_thread() is threading.main_thread())
+    token = Deadline().token()
     n_rows = walk_over(batches.begin, courses, repeats=source.repeats, token=token)
     interrupted = any(course.interrupted for course in courses)
     found = None

@@ -409,7 +409,7 @@ class HingeSGD(OnlineMinimizer):
 
 @with_online_text
 class LogisticSGD(OnlineMinimizer):
-    """Logistic regression by the updates D17 and D18: θ ← θ + η y x (1 − P), θ₀ ← θ₀ + η y (1 − P).
+    """Logistic regression by stochastic gradient ascent: θ ← θ + η y x (1 − P), θ₀ ← θ₀ + η y (1 − P).
 
     It approaches the maximum of the likelihood, without a regulariser; P is the probability of the example's
     own label under the old weights, in both updates.

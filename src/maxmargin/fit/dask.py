@@ -12,7 +12,7 @@ import numpy as np
 from maxmargin._core import Stopped
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.solution import History, Plan, Solution, Status
-from maxmargin.errors import ClusterWarning, InvalidInput, InvalidParameter, MaxMarginError, RowsLost
+from maxmargin.errors import ClusterWarning, InvalidInput, InvalidParameter, MaxMarginError, RowsLost, Setting
 from maxmargin.io.tables.parquet import ParquetData
 from maxmargin.losses.table import LOSSES
 from maxmargin.model.model import LinearModel
@@ -63,8 +63,11 @@ def fit_on_dask(
         rows = DaskRows(blocks, client, threads=settings.threads, deadline=deadline)
     except Stopped:
         raise MaxMarginError(
-            f"the rows were not loaded within max_time={max_time:g} s, so that there is no model. Raise "
-            "max_time: on a cluster it counts from the beginning of the fit"
+            "the rows were not loaded within {setting} s, so that there is no model.",
+            parameter="max_time",
+            value=max_time,
+            remedy="Raise {parameter}: on a cluster it counts from the beginning of the fit",
+            setting=Setting("max_time", max_time, f"{max_time:g}"),
         ) from None
     try:
         model = _fitted(

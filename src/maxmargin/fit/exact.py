@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from maxmargin._core import Stopped, StopToken
 from maxmargin.core.solution import Status
+from maxmargin.deadline import Deadline
 from maxmargin.errors import InvalidInput, NoFiniteOptimum, NotSeparable
 from maxmargin.learners.exact.record import ExactSolution
 from maxmargin.learners.two_classes import TwoClasses
@@ -70,7 +70,7 @@ def learn_exactly(
         raise InvalidInput(f"y holds only one class, {targets.classes[0]!s}; a classifier needs two.")
     rows = MemoryRows(checked, threads=resolve_jobs(None))
     rows.norms()  # finds values that are not finite before anything else is done
-    token = StopToken(max_time, threading.current_thread() is threading.main_thread())
+    token = Deadline(max_time).token()
     solutions = _learn_all(learn, rows, targets, offset.is_free, token)
     model = _model_of(solutions, targets, loss=loss, offset=offset.kind, tol=tol, C=C)
     return with_counts(model, checked, targets.codes, targets.cost > 0), solutions

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from maxmargin.errors import InvalidParameter
+from maxmargin.errors import InvalidParameter, Setting
 from maxmargin.io.memory import held_memory, memory_text
 from maxmargin.io.settings import ReadSettings
 from maxmargin.io.stored_copy import stored_path
@@ -78,9 +78,12 @@ def plan_memory(
                 return MemoryPlan(limit, needed, fewer, by_descent, limit - needed, is_roomy)
     least = held + min(fit_bytes(store, 1, by_descent) for by_descent in ways)
     raise InvalidParameter(
-        f"memory={memory_text(limit)} is too little for {plural(store.n_rows, 'row')} of "
+        f"{{setting}} is too little for {plural(store.n_rows, 'row')} of "
         f"{plural(store.n_columns, 'column')} on disk: a fit holds {memory_text(least)} at least, "
-        f"{memory_text(held)} of which the program itself"
+        f"{memory_text(held)} of which the program itself",
+        parameter="memory",
+        value=limit,
+        setting=Setting("memory", limit, memory_text(limit)),
     )
 
 
@@ -90,8 +93,11 @@ def check_storing(path: Path, place: Any, settings: ReadSettings, limit: int | N
     if limit is None or held + STORING <= limit or is_row_store(stored_path(path, place, settings)):
         return
     raise InvalidParameter(
-        f"memory={memory_text(limit)} is too little: storing rows takes {memory_text(held + STORING)}, "
-        f"{memory_text(held)} of which the program itself"
+        f"{{setting}} is too little: storing rows takes {memory_text(held + STORING)}, {memory_text(held)} "
+        "of which the program itself",
+        parameter="memory",
+        value=limit,
+        setting=Setting("memory", limit, memory_text(limit)),
     )
 
 

@@ -1,4 +1,4 @@
-"""The best classifier for a margin that is wished for (A5 with γ_ref held fixed)."""
+"""The best classifier for a margin that is wished for (γ_ref is held fixed)."""
 
 from __future__ import annotations
 

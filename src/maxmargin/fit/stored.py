@@ -17,7 +17,14 @@ import numpy as np
 
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan, Solution, Status
-from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError, UnreadableFile, warn_caller
+from maxmargin.errors import (
+    InvalidInput,
+    InvalidParameter,
+    MaxMarginError,
+    Setting,
+    UnreadableFile,
+    warn_caller,
+)
 from maxmargin.fit.memory_plan import MemoryPlan, plan_memory
 from maxmargin.io.memory import held_memory
 from maxmargin.model.model import LinearModel
@@ -257,8 +264,12 @@ def refuse_calibration(calibrate: str | None) -> None:
     """Say why there are no probabilities."""
     if calibrate is not None:
         raise InvalidParameter(
-            f"calibrate={calibrate!r} takes rows in memory: it asks for every row left out. Calibrate on a "
-            'part of the rows as an array, or use loss="logistic", which has probabilities of its own'
+            "{setting} takes rows in memory: it asks for every row left out.",
+            parameter="calibrate",
+            value=calibrate,
+            remedy="Calibrate on a part of the rows as an array, or use {logistic}, which has probabilities "
+            "of its own",
+            logistic=Setting("loss", "logistic"),
         )
 
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from maxmargin._core import StopToken
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.offset import Offset
 from maxmargin.core.solution import History, Plan, Progress, Status
+from maxmargin.deadline import Deadline
 from maxmargin.errors import (
     CalibrationWarning,
     ConvergenceWarning,
@@ -30,7 +29,7 @@ from maxmargin.model.model import LinearModel, with_counts
 from maxmargin.model.one_vs_rest import solve_all
 from maxmargin.model.progress import Ticker, tell, watching
 from maxmargin.model.settings import Settings, limits_from, offset_from, seed_from
-from maxmargin.model.solved import is_main_thread, model_of
+from maxmargin.model.solved import model_of
 from maxmargin.rows.cores import resolve_jobs
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.validation import check_choice, check_labels, check_matrix, check_weights
@@ -59,7 +58,7 @@ def train(X: Any, y: Any = None, **settings: Any) -> LinearModel:
     -------
     LinearModel
         With no rows or one class, what the problem still determines: θ = 0 and the interval of the
-        offset (S37).
+        offset.
 
     Examples
     --------
@@ -151,7 +150,7 @@ def fit_linear(
     offset = offset_from(fit_intercept, penalize_intercept, intercept_scaling)
     limits = limits_from(tol, max_iter, max_time)
     if watch is not None and not callable(watch):
-        raise InvalidParameter(f"watch must be a function of the progress, or None; got watch={watch!r}")
+        raise InvalidParameter.must_be("watch", "a function of the progress", watch, or_none=True)
     if calibrate is not None:
         check_choice("calibrate", calibrate, CALIBRATIONS)
     ticker = Ticker(limits.tol) if verbose else None
@@ -172,7 +171,11 @@ def fit_linear(
         limit = parse_memory(memory)
     source = given(X, y, sample_weight, client, memory=limit, say=tell if verbose else lambda line: None)
     if limit is not None and not is_row_store(source):
-        raise InvalidParameter("memory is for rows on disk: give a file, or what store_data returns")
+        raise InvalidParameter(
+            "{parameter} is for rows on disk: give a file, or what store_data returns",
+            parameter="memory",
+            value=memory,
+        )
     costs = {"C": C, "lam": lam, "class_weight": class_weight}
     memories = None if start is None else start.memories
     try:
@@ -203,7 +206,7 @@ def _fit_in_memory(
     memories: list[Any] | None,
     calibrate: str | None,
 ) -> LinearModel:
-    began = time.perf_counter()
+    deadline = Deadline(settings.limits.max_time)
     checked = check_matrix(source.X, allow_no_rows=True)
     labels = check_labels(source.y, checked.shape[0])
     weights = check_weights(source.sample_weight, checked.shape[0])
@@ -215,21 +218,24 @@ def _fit_in_memory(
     limits = settings.limits
     if is_undetermined(targets, settings.offset):
         return undetermined_model(targets, checked.shape[1], settings.loss, limits.tol)
-    token = StopToken(limits.max_time, is_main_thread())
     solutions = solve_all(rows, targets, settings, memories)
     model = with_counts(
-        model_of(solutions, targets, settings, rows, token), checked, targets.codes, targets.cost > 0
+        model_of(solutions, targets, settings, rows, deadline.token()),
+        checked,
+        targets.codes,
+        targets.cost > 0,
     )
     if calibrate is None or len(targets.classes) < 2:
         return model
-    left = None if limits.max_time is None else max(limits.max_time - (time.perf_counter() - began), 0.0)
     from maxmargin.selection.calibrated import calibrated
 
-    return calibrated(model, calibrate, solutions, (rows, targets, weights), settings, seconds_left=left)
+    return calibrated(
+        model, calibrate, solutions, (rows, targets, weights), settings, seconds_left=deadline.left()
+    )
 
 
 # ------------------------------------------------------------------------------------------------
-# No rows, or one class and a free offset: what the problem still determines (S37).
+# No rows, or one class and a free offset: what the problem still determines.
 
 
 def is_undetermined(targets: Targets, offset: Offset) -> bool:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from maxmargin import __version__
 from maxmargin.data import CsrRows, Data
 from maxmargin.encoding import Encoding
-from maxmargin.errors import CacheWarning, InvalidInput, InvalidParameter, warn_caller
+from maxmargin.errors import CacheWarning, InvalidInput, InvalidParameter, Setting, warn_caller
 from maxmargin.io.settings import ReadSettings
 from maxmargin.rows.cores import resolve_jobs
 from maxmargin.rows.disk.archive import DamagedArchive, MappedArchive, write_archive
@@ -63,7 +63,11 @@ def cached(
         Reads the source by the settings.
     """
     if not isinstance(source, str | os.PathLike):
-        raise InvalidParameter(f"cache is for files that have a name; got a {type(source).__name__}")
+        raise InvalidParameter(
+            f"{{parameter}} is for files that have a name; got a {type(source).__name__}",
+            parameter="cache",
+            value=place,
+        )
     file = Path(source)
     path = cache_path(file, place)
     state = state_of(file)
@@ -91,10 +95,16 @@ def cache_path(source: Path, place: bool | str | os.PathLike[str]) -> Path:
     if place is True:
         return source.with_name(source.name + SUFFIX)
     if isinstance(place, bool) or not isinstance(place, str | os.PathLike):
-        raise InvalidParameter(f"cache must be True, False or a folder; got cache={place!r}")
+        raise InvalidParameter.must_be("cache", "True, False or a folder", place)
     folder = Path(place)
     if not folder.is_dir():
-        raise InvalidParameter(f'cache="{place}": there is no such folder; make it first')
+        raise InvalidParameter(
+            "{setting}: there is no such folder",
+            parameter="cache",
+            value=place,
+            setting=Setting("cache", place, f'"{place}"'),
+            remedy="make it first",
+        )
     # Sources in different folders may have the same name.
     place_of_source = hashlib.sha256(os.fsencode(os.path.realpath(source))).hexdigest()[:16]
     return folder / f"{source.name[:50]}-{place_of_source}{SUFFIX}"

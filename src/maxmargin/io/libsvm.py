@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -13,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin._core import LibsvmPart, LibsvmTable, StopToken
+from maxmargin._core import LibsvmPart, LibsvmTable
 from maxmargin.data import CsrRows, Data
-from maxmargin.errors import FileFormatError, InvalidInput
+from maxmargin.deadline import Deadline
+from maxmargin.errors import FileFormatError, InvalidInput, Setting
 from maxmargin.io.lines import Stream, WholeLines, skipped_lines_text, warn_of_skipped_lines
 from maxmargin.io.open import OpenSource, located_errors, open_source
 from maxmargin.io.settings import ReadSettings
@@ -27,6 +27,16 @@ __all__ = ["libsvm_batches", "libsvm_lines", "look_at_libsvm", "read_libsvm"]
 
 ZERO_BASED_SCHEME = "libsvm-zero-based"
 ROWS_AT_ONCE = 1024
+
+
+def no_pairs(path: Path) -> FileFormatError:
+    """Return the error of a file without a single value."""
+    return FileFormatError(
+        "no row has an index:value pair",
+        path,
+        remedy="give {n_columns} if that is meant",
+        n_columns=Setting("n_columns", ...),
+    )
 
 
 def read_libsvm(
@@ -66,7 +76,7 @@ def read_libsvm(
         left_out = "" if bad_line is None else f"; {skipped_lines_text(table.n_bad_lines, bad_line)}"
         raise FileFormatError(f"the file has no rows{left_out}", path)
     if width == 0:
-        raise FileFormatError("no row has an index:value pair; give n_columns=… if that is meant", path)
+        raise no_pairs(path)
     skipped: tuple[str, ...] = ()
     if bad_line is not None:
         warn_of_skipped_lines(path, table.n_bad_lines, bad_line)
@@ -165,7 +175,7 @@ class Parsing:
         self._table = table
         self._helpers = helpers
         self._most_busy = AHEAD * n_helpers
-        self._token = StopToken(None, threading.current_thread() is threading.main_thread())
+        self._token = Deadline().token()
         self._free = [Piece() for _ in range(self._most_busy + 1 + min(n_helpers, 1))]
         self._begun: deque[Piece] = deque()  # being parsed, in the order of the text
         self._placed: deque[Piece] = deque()  # being written to their places
@@ -300,7 +310,7 @@ def look_at_libsvm(path: Path, settings: ReadSettings) -> LibsvmLayout:
     if zero_based is None and not from_zero:
         n_columns -= 1
     if n_columns == 0:
-        raise FileFormatError("no row has an index:value pair; give n_columns=… if that is meant", path)
+        raise no_pairs(path)
     return LibsvmLayout(settings.n_columns or n_columns, from_zero if zero_based is None else zero_based)
 
 
@@ -337,6 +347,6 @@ def _parsed(
             except FileFormatError as error:
                 source.look_for_damage()
                 line = None if error.line is None else error.line + n_lines
-                raise FileFormatError(error.message, path, line, error.column) from None
+                raise error.moved_to(path, line) from None
             yield (values, columns, starts), labels, width, from_zero, table
             n_lines += text.count(b"\n")

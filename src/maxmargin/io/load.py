@@ -11,11 +11,11 @@ from typing import Any, Literal, Protocol
 
 from maxmargin.data import CsrRows, Data
 from maxmargin.encoding import Encoding
-from maxmargin.errors import FileFormatError, InvalidParameter
+from maxmargin.errors import FileFormatError, Setting
 from maxmargin.io.cache import cached
 from maxmargin.io.libsvm import read_libsvm
 from maxmargin.io.open import OpenSource, open_source, plain_suffix
-from maxmargin.io.settings import FORMATS, ReadSettings
+from maxmargin.io.settings import FORMATS, ReadSettings, not_for
 from maxmargin.io.tables.csv import SEPARATORS, read_csv
 
 __all__ = ["format_by_suffix", "load_data", "load_rows", "with_scipy"]
@@ -243,19 +243,19 @@ def binary_reader(format: str) -> Callable[[bytes, str, ReadSettings], Data]:
 def check_is_table(settings: ReadSettings, source: str) -> None:
     """Refuse settings that tables do not have."""
     if settings.zero_based != "auto":
-        raise InvalidParameter(f"zero_based is for LIBSVM text; {source} is read as a table")
+        raise not_for("zero_based", "LIBSVM text", f"{source} is read as a table")
 
 
 def check_is_no_text(settings: ReadSettings, source: str, format: str) -> None:
     """Refuse settings that only text tables have."""
     for name in settings.for_text_tables:
-        raise InvalidParameter(f"{name} is for text tables; {source} is read as {format}")
+        raise not_for(name, "text tables", f"{source} is read as {format}")
 
 
 def check_is_libsvm(settings: ReadSettings, file: Path) -> None:
     """Refuse settings that LIBSVM text does not have."""
     if settings.label is not None:
-        raise InvalidParameter(f"label is for tables; {file} is read as LIBSVM text, where it comes first")
+        raise not_for("label", "tables", f"{file} is read as LIBSVM text, where it comes first")
     for name, is_given in (
         ("weight", settings.weight is not None),
         ("missing", settings.missing != "refuse"),
@@ -265,7 +265,7 @@ def check_is_libsvm(settings: ReadSettings, file: Path) -> None:
         *((name, True) for name in settings.for_text_tables),
     ):
         if is_given:
-            raise InvalidParameter(f"{name} is for tables; {file} is read as LIBSVM text")
+            raise not_for(name, "tables", f"{file} is read as LIBSVM text")
 
 
 def format_by_suffix(path: Path) -> str | None:
@@ -296,6 +296,8 @@ def find_format(head: bytes, path: Path, settings: ReadSettings | None = None) -
     if lines and any(separator.encode() in lines[0] for separator in SEPARATORS):
         return "csv"
     raise FileFormatError(
-        f"neither its name nor its first bytes tell the format; give format= one of {', '.join(FORMATS)}",
+        "neither its name nor its first bytes tell the format",
         path,
+        remedy=f"give {{format}}, one of {', '.join(FORMATS)}",
+        format=Setting("format", ...),
     )

@@ -102,13 +102,13 @@ def parse_memory(given: str | int) -> int:
     else:
         match = SIZE.fullmatch(given) if isinstance(given, str) else None
         if match is None:
-            raise InvalidParameter(
-                f"memory must be a number with its unit, such as 500MB, 1.5GiB or 64M; got memory={given!r}"
+            raise InvalidParameter.must_be(
+                "memory", "a number with its unit, such as 500MB, 1.5GiB or 64M", given
             )
         unit = match[2][0].upper() + match[2][1:]
         found = round(float(match[1]) * (BINARY[unit] if unit in BINARY else UNITS[unit]))
     if found <= 0:
-        raise InvalidParameter(f"memory must be more than nothing; got memory={given!r}")
+        raise InvalidParameter.must_be("memory", "more than nothing", given)
     return found
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.data import Data
-from maxmargin.errors import FileFormatError
+from maxmargin.errors import FileFormatError, Setting
 from maxmargin.io.numpy_files import (
     SPARSE,
     Archive,
@@ -249,7 +249,9 @@ def sparse_npz_batches(path: Path, settings: ReadSettings) -> Batches:
         layout = layout_of(arrays, settings, path)
         names = sparse_names(layout.n_columns, names_in(arrays), settings, source)
     if layout.label is None:
-        raise FileFormatError("there are no labels; give label= an array's name", path)
+        raise FileFormatError(
+            "there are no labels", path, remedy="give {label}, an array's name", label=Setting("label", ...)
+        )
     no_row = csr_array((1, layout.n_columns))
     example = remembered(Data(no_row, np.zeros(1), feature_names=names or None, label=about.label), about)
     return Batches(

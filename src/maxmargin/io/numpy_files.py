@@ -17,9 +17,9 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from maxmargin.data import Data
-from maxmargin.errors import FileFormatError, InvalidInput, InvalidParameter
+from maxmargin.errors import FileFormatError, InvalidInput, InvalidParameter, Setting
 from maxmargin.io.saved_columns import ABOUT, About, about_from, about_to, label_array, remembered
-from maxmargin.io.settings import ReadSettings
+from maxmargin.io.settings import ReadSettings, not_for
 from maxmargin.io.tables.columns import FoundColumns, RowRefusal, TextColumn, category_text
 from maxmargin.io.tables.encode import as_numbers, encode_table
 from maxmargin.io.tables.roles import Header, Roles, assign_roles
@@ -86,7 +86,12 @@ def labels_in(arrays: Archive, settings: ReadSettings, source: str) -> NDArray[A
 def label_name_in(arrays: Archive, settings: ReadSettings, source: str) -> str | None:
     """Return which array has the labels; None where nobody needs them."""
     if isinstance(settings.label, int):
-        raise InvalidParameter(f"label={settings.label}: in {source} the label is an array; give its name")
+        raise InvalidParameter(
+            f"{{setting}}: in {source} the label is an array",
+            parameter="label",
+            value=settings.label,
+            remedy="give its name",
+        )
     candidates = NAMES_OF_Y if settings.label is None else (settings.label,)
     found = [name for name in candidates if name in arrays]
     if found:
@@ -95,7 +100,10 @@ def label_name_in(arrays: Archive, settings: ReadSettings, source: str) -> str |
         return None
     wanted = f'"{candidates[0]}"' + (" with the labels" if settings.label is None else "")
     raise FileFormatError(
-        f"there is no array {wanted}; its arrays are {listed(arrays)}. label= names another one", source
+        f"there is no array {wanted}; its arrays are {listed(arrays)}.",
+        source,
+        remedy="{label} names another one",
+        label=Setting("label", ...),
     )
 
 
@@ -111,7 +119,9 @@ def weight_name_in(arrays: Archive, settings: ReadSettings) -> str | None:
     if name in arrays:
         return name
     if settings.weight is not None:
-        raise InvalidParameter(f"weight={settings.weight!r}: the arrays are {listed(arrays)}")
+        raise InvalidParameter(
+            f"{{setting}}: the arrays are {listed(arrays)}", parameter="weight", value=settings.weight
+        )
     return None
 
 
@@ -272,9 +282,9 @@ def check_is_sparse(settings: ReadSettings, source: str) -> None:
     """Refuse settings that sparse rows do not have."""
     for setting in ("drop", "categories"):
         if getattr(settings, setting):
-            raise InvalidParameter(f"{setting} is for tables; {source} holds sparse rows")
+            raise not_for(setting, "tables", f"{source} holds sparse rows")
     if settings.missing != "refuse":
-        raise InvalidParameter(f"missing is for tables; {source} holds sparse rows")
+        raise not_for("missing", "tables", f"{source} holds sparse rows")
 
 
 def sparse_names(

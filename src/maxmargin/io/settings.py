@@ -69,18 +69,14 @@ class ReadSettings:
         for name in ("zero_based", "header"):
             value = getattr(self, name)
             if value != "auto" and not isinstance(value, bool):
-                raise InvalidParameter(f'{name} must be True, False or "auto"; got {name}={value!r}')
+                raise InvalidParameter.must_be(name, 'True, False or "auto"', value)
         if not isinstance(self.skip_bad_lines, bool):
-            raise InvalidParameter(
-                f"skip_bad_lines must be True or False; got skip_bad_lines={self.skip_bad_lines!r}"
-            )
+            raise InvalidParameter.must_be("skip_bad_lines", "True or False", self.skip_bad_lines)
         check_choice("decimal", self.decimal, (".", ","))
         check_mark("separator", self.separator)
         check_mark("comment", self.comment)
         if self.comment is not None and self.comment in (self.separator, self.decimal, " ", "\t", ",", ";"):
-            raise InvalidParameter(
-                f"comment must be a character that nothing else stands for; got comment={self.comment!r}"
-            )
+            raise InvalidParameter.must_be("comment", "a character that means nothing else", self.comment)
         object.__setattr__(self, "text_encoding", checked_text_encoding(self.text_encoding))
         object.__setattr__(self, "na", checked_texts("na", self.na))
         if self.encoding is not None:
@@ -107,13 +103,18 @@ class ReadSettings:
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     """Refuse what is none of the choices."""
     if not isinstance(value, str) or value not in choices:
-        raise InvalidParameter(f"{name} must be one of {', '.join(choices)}; got {name}={value!r}")
+        raise InvalidParameter.must_be(name, f"one of {', '.join(choices)}", value)
+
+
+def not_for(parameter: str, files: str, why: str) -> InvalidParameter:
+    """Return the error of a setting that a file of another kind would have."""
+    return InvalidParameter(f"{{parameter}} is for {files}; {why}", parameter=parameter)
 
 
 def check_column(name: str, column: object) -> None:
     """Refuse what is neither a column's name nor its number."""
     if column is not None and (not isinstance(column, str | int) or isinstance(column, bool)):
-        raise InvalidParameter(f"{name} must be a column's name or number; got {name}={column!r}")
+        raise InvalidParameter.must_be(name, "a column's name or number", column)
 
 
 def checked_columns(name: str, columns: Any) -> tuple[str | int, ...]:
@@ -121,10 +122,10 @@ def checked_columns(name: str, columns: Any) -> tuple[str | int, ...]:
     if isinstance(columns, str | int):
         columns = (columns,)
     if not isinstance(columns, Sequence):
-        raise InvalidParameter(f"{name} must be a list of columns; got {name}={columns!r}")
+        raise InvalidParameter.must_be(name, "a list of columns", columns)
     for column in columns:
         if column is None:
-            raise InvalidParameter(f"{name} must be a list of columns; got {name}={columns!r}")
+            raise InvalidParameter.must_be(name, "a list of columns", columns)
         check_column(name, column)
     return tuple(columns)
 
@@ -133,10 +134,8 @@ def check_mark(name: str, mark: object) -> None:
     """Refuse what is not one character, or one that numbers and quoted texts have."""
     is_mark = isinstance(mark, str) and len(mark) == 1 and mark.isascii() and not mark.isalnum()
     if mark is not None and not (is_mark and mark not in '"+-.\r\n\0'):  # type: ignore[operator]
-        raise InvalidParameter(
-            f"{name} must be one ASCII character that is no letter, digit, quote, sign, point or line break; "
-            f"got {name}={mark!r}"
-        )
+        rule = "one ASCII character that is no letter, digit, quote, sign, point or line break"
+        raise InvalidParameter.must_be(name, rule, mark)
 
 
 def checked_text_encoding(name: object) -> str | None:
@@ -147,10 +146,8 @@ def checked_text_encoding(name: object) -> str | None:
         "".encode(name)  # type: ignore[arg-type]  # refuses what does not encode text, such as base64
         found = codecs.lookup(name).name  # type: ignore[arg-type]
     except (LookupError, TypeError, ValueError):
-        raise InvalidParameter(
-            f"text_encoding must be the name of an encoding, such as latin-1 or utf-16; "
-            f"got text_encoding={name!r}"
-        ) from None
+        rule = "the name of an encoding, such as latin-1 or utf-16"
+        raise InvalidParameter.must_be("text_encoding", rule, name) from None
     return None if found == "utf-8" else found
 
 
@@ -161,7 +158,7 @@ def checked_texts(name: str, texts: Any) -> tuple[str, ...] | None:
     if isinstance(texts, str):
         texts = (texts,)
     if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
-        raise InvalidParameter(f"{name} must be a list of texts; got {name}={texts!r}")
+        raise InvalidParameter.must_be(name, "a list of texts", texts)
     return tuple(text.strip() for text in texts)
 
 
@@ -169,4 +166,4 @@ def check_n_columns(n_columns: object) -> None:
     """Refuse what is not a number of columns."""
     is_whole = isinstance(n_columns, int) and not isinstance(n_columns, bool)
     if n_columns is not None and not (is_whole and 0 < n_columns < 2**62):  # type: ignore[operator]
-        raise InvalidParameter(f"n_columns must be a positive whole number; got n_columns={n_columns!r}")
+        raise InvalidParameter.must_be("n_columns", "a positive whole number", n_columns)

@@ -1,6 +1,6 @@
 """Gradient descent to look at: every iterate is kept.
 
-It minimises the empirical risk, or with lam > 0 the objective of A9 for any loss,
+It minimises the empirical risk, or with lam > 0 λ/2 ‖θ‖² + mean loss for any loss,
 
     J(θ, θ₀) = (1/n) Σ loss(yᵢ (θ·xᵢ + θ₀)) + lam/2 ‖θ‖²,
 
@@ -54,7 +54,7 @@ def gradient_descent(
     loss : str or Loss, default "hinge"
         Any convex loss in :data:`maxmargin.losses.LOSSES`.
     lam : float, default 0
-        A9's λ; 0 is the empirical risk alone.
+        The λ of λ/2 ‖θ‖² + mean loss; 0 is the empirical risk alone.
     fit_intercept : bool, default True
         Whether there is an offset θ₀; it is not penalised.
     step : float, str or StepRule, optional

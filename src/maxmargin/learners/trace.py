@@ -209,9 +209,9 @@ class Trace(Readable):
         if t == -1:
             return len(self)
         if int(t) != t:
-            raise InvalidParameter(f"t must be a whole number; got t={t!r}")
+            raise InvalidParameter.must_be("t", "a whole number", t)
         if not self.first - 1 <= t <= last:
-            raise InvalidParameter(f"t must be between {self.first - 1} and {last}, or -1; got t={t!r}")
+            raise InvalidParameter.must_be("t", f"between {self.first - 1} and {last}, or -1", t)
         return int(t) - self.first + 1
 
 
@@ -326,9 +326,9 @@ class DescentTrace(Readable):
     def _at(self, t: int) -> int:
         steps = len(self)
         if int(t) != t:
-            raise InvalidParameter(f"t must be a whole number; got t={t!r}")
+            raise InvalidParameter.must_be("t", "a whole number", t)
         if not -steps - 1 <= t <= steps:
-            raise InvalidParameter(f"t must be between 0 and {steps}, or -1 for the end; got t={t!r}")
+            raise InvalidParameter.must_be("t", f"between 0 and {steps}, or -1 for the end", t)
         return int(t) % (steps + 1)
 
 

@@ -41,7 +41,7 @@ def agreements(coef: ArrayLike, intercept: float, X: Any, y: ArrayLike) -> Float
 
 
 def geometric_margins(coef: ArrayLike, intercept: float, X: Any, y: ArrayLike) -> FloatArray:
-    """Return γ = y (θ·x + θ₀) / ‖θ‖ for every row (A3): its distance from the boundary, negative if wrong.
+    """Return γ = y (θ·x + θ₀) / ‖θ‖ for every row: its distance from the boundary, negative if wrong.
 
     The parameters are those of :func:`agreements`. They do not change if θ and θ₀ are multiplied by the same
     positive number.
@@ -60,7 +60,7 @@ def geometric_margins(coef: ArrayLike, intercept: float, X: Any, y: ArrayLike) -
 
 
 def slacks(coef: ArrayLike, intercept: float, X: Any, y: ArrayLike) -> FloatArray:
-    """Return ξ = max(0, 1 - agreement) for every row: the slack variables of A10 and D2 at (θ, θ₀).
+    """Return ξ = max(0, 1 - agreement) for every row: the slacks of the quadratic program at (θ, θ₀).
 
     The parameters are those of :func:`agreements`.
 

@@ -1,6 +1,6 @@
-"""The hinge loss: max(0, 1 - m) (A8).
+"""The hinge loss: max(0, 1 - m).
 
-Slope -1 for m < 1, 0 for m > 1 and [-1, 0] at the kink m = 1, where A16, C and E choose -1.
+Slope -1 for m < 1, 0 for m > 1 and [-1, 0] at the kink m = 1, where the subgradient methods choose -1.
 Conjugate: u on [-1, 0].
 """
 

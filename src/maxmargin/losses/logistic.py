@@ -1,6 +1,6 @@
-"""The logistic loss: log(1 + exp(-m)), natural logarithm (D13).
+"""The logistic loss: log(1 + exp(-m)), natural logarithm.
 
-It is -log P(y|x) for P(y|x) = g(m), g(z) = 1/(1 + exp(-z)) (D8); the slope is -(1 - P) (D15).
+It is -log P(y|x) for P(y|x) = g(m), g(z) = 1/(1 + exp(-z)); the slope is -(1 - P).
 Conjugate: p log p + (1 - p) log(1 - p) with p = -u in [0, 1].
 
 It does not dominate the zero-one loss: at m = 0 it is ln 2 = 0.693, not 1. In base 2, which is

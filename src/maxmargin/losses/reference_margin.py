@@ -1,10 +1,11 @@
-"""The reference margin: how wide a margin to ask for, given a classifier (A, section 3.3).
+"""The reference margin: how wide a margin to ask for, given a classifier.
 
-A5 asks for a margin γ_ref on every row and charges the hinge loss of the ratio γᵢ/γ_ref for falling short:
+The reference-margin objective asks for a margin γ_ref on every row and charges the hinge loss of the ratio
+γᵢ/γ_ref for falling short:
 
     J(θ, θ₀, γ_ref) = (1/n) Σ hinge(γᵢ/γ_ref) + λ/2 · 1/γ_ref²,      γᵢ = yᵢ(θ·xᵢ + θ₀)/‖θ‖
 
-A5 and A7 write λ where A9, and `lam` everywhere in this package, writes λ/2: A5's λ is lam/2. Only the γᵢ
+It is often written with λ where `lam`, everywhere in this package, goes with ½: its λ is lam/2. Only the γᵢ
 enter, so J does not change when (θ, θ₀) is rescaled. At γ_ref = 1/‖θ‖ the ratio is the agreement, and J is
 the SVM objective.
 
@@ -53,7 +54,7 @@ class ReferenceMargin:
     mean_margin : float
         The mean of the γᵢ; ``best`` is finite if and only if it is positive.
     lam : float
-        A9's λ (A5's is half of it).
+        The λ of λ/2 ‖θ‖² + mean loss.
     margins, weights : array of shape (n,)
         The γᵢ, and the share of each row in the mean.
 
@@ -103,7 +104,7 @@ def reference_margin(
     lam: float,
     sample_weight: ArrayLike | None = None,
 ) -> ReferenceMargin:
-    """Return the reference margin γ_ref that suits a given classifier best (A5 with θ, θ₀ fixed), exactly.
+    """Return the reference margin γ_ref that suits a given classifier best, exactly.
 
     Parameters
     ----------
@@ -116,7 +117,7 @@ def reference_margin(
     y : array of shape (n,)
         The labels, -1 or +1.
     lam : float
-        A9's λ > 0; A5's is lam/2.
+        The λ > 0 of λ/2 ‖θ‖² + mean loss.
     sample_weight : array of shape (n,), optional
         How often each row counts; 0 equals absence.
 
@@ -164,14 +165,14 @@ def _best(margins: FloatArray, weights: FloatArray, lam: float) -> float:
 
 
 # ------------------------------------------------------------------------------------------------
-# The best classifier for a given reference margin (A5 with γ_ref fixed).
+# The best classifier for a given reference margin.
 #
-# Only the ratios γᵢ/γ_ref enter A5, so the scale of θ is free; with ‖θ‖ = R = 1/γ_ref the ratios are the
-# agreements, and the problem is
+# Only the ratios γᵢ/γ_ref enter the objective, so the scale of θ is free; with ‖θ‖ = R = 1/γ_ref the ratios
+# are the agreements, and the problem is
 #
 #     minimise (1/n) Σ hinge(yᵢ (θ·xᵢ + θ₀))   subject to ‖θ‖ = R.
 #
-# For every λ ≥ 0 and every θ on that sphere, weak duality bounds it from below by an SVM problem (A9):
+# For every λ ≥ 0 and every θ on that sphere, weak duality bounds it from below by an SVM problem:
 #
 #     (1/n) Σ hinge ≥ min over (θ, θ₀) of [(1/n) Σ hinge + λ/2 ‖θ‖²] - λ/2 R².
 #
@@ -181,7 +182,7 @@ def _best(margins: FloatArray, weights: FloatArray, lam: float) -> float:
 # lies beyond the classifier of least loss, the problem is not convex, and the gap that remains says how
 # much is not known.
 
-# lam -> (coef, intercept, a lower bound of the minimum of A9's objective)
+# lam -> (coef, intercept, a lower bound of the minimum of the SVM objective)
 FitSVM = Callable[[float], tuple[ArrayLike, float, float]]
 
 
@@ -196,11 +197,11 @@ class FixedReferenceMargin:
     coef, intercept : array of shape (d,), float
         θ with ‖θ‖ = 1/γ_ref, and θ₀.
     risk : float
-        Their mean hinge loss: the first term of A5.
+        Their mean hinge loss: the first term of the objective.
     bound : float
         No classifier has a smaller first term at this γ_ref.
     lam : float
-        The λ of A9 whose SVM is this classifier (the one with the best bound).
+        The λ whose SVM is this classifier (the one with the best bound).
     n_fits : int
         How many SVM problems were solved.
 
@@ -226,7 +227,7 @@ class FixedReferenceMargin:
         return max(0.0, self.risk - self.bound)
 
     def objective(self, lam: float) -> float:
-        """Return J of A5 here, with A9's λ (A5's is lam/2)."""
+        """Return the reference-margin objective here, for the λ of λ/2 ‖θ‖² + mean loss."""
         return self.risk + 0.5 * lam / self.gamma_ref**2
 
     def __str__(self) -> str:
@@ -257,12 +258,12 @@ def best_at_reference_margin(
     y : array of shape (n,)
         The labels, -1 or +1.
     fit : callable
-        ``fit(lam)`` solves the SVM problem A9 on the same rows and weights and returns ``(coef, intercept,
+        ``fit(lam)`` solves the SVM problem on the same rows and weights and returns ``(coef, intercept,
         bound)``, with a proven lower bound of its minimum. It need not be exact: the bound carries over.
     sample_weight : array of shape (n,), optional
         How often each row counts; 0 equals absence.
     tol : float, default 1e-4
-        Stop at this gap; the mean hinge loss at the optimum of A9 is between 0 and 1, so it is absolute.
+        Stop at this gap; the mean hinge loss at the optimum is between 0 and 1, so it is absolute.
     max_fits : int, default 60
         The largest number of problems to solve; the gap of the result is honest whatever it is.
 
@@ -278,7 +279,7 @@ def best_at_reference_margin(
     """
     radius = 1.0 / check_positive("gamma_ref", gamma_ref)
     if not 1e-150 < radius < 1e150:
-        raise InvalidParameter(f"gamma_ref must be between 1e-150 and 1e150; got gamma_ref={gamma_ref!r}")
+        raise InvalidParameter.must_be("gamma_ref", "between 1e-150 and 1e150", gamma_ref)
     max_fits = check_positive("max_fits", max_fits, integer=True)
     too_small, too_large = 0.0, 2.0 * gamma_ref**2  # ‖θ(λ)‖ ≤ √(2/λ) = R at the second
     lam = too_large

@@ -1,7 +1,7 @@
 """Empirical risk and the SVM objective as functions of (θ, θ₀), with their (sub)gradients.
 
     empirical risk   R(θ, θ₀) = (1/n) Σ loss(mᵢ),               mᵢ = yᵢ (θ·xᵢ + θ₀)
-    SVM objective    J(θ, θ₀) = (1/n) Σ hinge(mᵢ) + λ/2 ‖θ‖²      (A9)
+    SVM objective    J(θ, θ₀) = (1/n) Σ hinge(mᵢ) + λ/2 ‖θ‖²
 
 With weights, (1/n) Σ becomes Σ wᵢ / Σ wᵢ. The gradients follow from the slope of the loss by the chain rule,
 
@@ -132,10 +132,10 @@ def svm_objective(
     lam: float,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Return the SVM objective, mean hinge loss + lam/2 ‖θ‖² (A9).
+    """Return the SVM objective, mean hinge loss + lam/2 ‖θ‖².
 
-    The parameters are those of :func:`empirical_risk`; ``lam`` ≥ 0 is A9's λ. The offset is not penalised.
-    Times n·C, with C = 1/(lam·n), this is the C form of A17 and D1.
+    The parameters are those of :func:`empirical_risk`; ``lam`` is ≥ 0. The offset is not penalised.
+    Times n·C, with C = 1/(lam·n), this is ½‖θ‖² + C Σ loss.
 
     Examples
     --------
@@ -200,22 +200,22 @@ def _mean_gradient(loss: Loss, rows: LabelledRows) -> Gradient:
 def _check_lam(lam: Any) -> float:
     if isinstance(lam, Real) and 0.0 <= float(lam) < math.inf:
         return float(lam)
-    raise InvalidParameter(f"lam must be 0 or a positive number; got lam={lam!r}")
+    raise InvalidParameter.must_be("lam", "0 or a positive number", lam)
 
 
 # ------------------------------------------------------------------------------------------------
 # The likelihood of the logistic model as a function of (θ, θ₀), with its gradients.
 #
-#     P(y|x) = g(y (θ·x + θ₀)),  g(z) = 1/(1 + exp(-z))             (D8)
-#     L(θ, θ₀) = Π P(yₜ|xₜ)                                         (D9)
-#     l(θ, θ₀) = Σ log P(yₜ|xₜ) = -Σ log(1 + exp(-mₜ))              (D10-D13)
-#     ∂l/∂θ₀ = Σ yₜ (1 - P(yₜ|xₜ)),  ∂l/∂θ = Σ yₜ xₜ (1 - P(yₜ|xₜ))  (D14-D16)
+#     P(y|x) = g(y (θ·x + θ₀)),  g(z) = 1/(1 + exp(-z))
+#     L(θ, θ₀) = Π P(yₜ|xₜ)
+#     l(θ, θ₀) = Σ log P(yₜ|xₜ) = -Σ log(1 + exp(-mₜ))
+#     ∂l/∂θ₀ = Σ yₜ (1 - P(yₜ|xₜ)),  ∂l/∂θ = Σ yₜ xₜ (1 - P(yₜ|xₜ))
 #
 # 1 - P(yₜ|xₜ) is the probability of a mistake on row t. Weights multiply the terms of the sums.
 
 
 def label_probabilities(coef: ArrayLike, intercept: float, X: Any, y: ArrayLike) -> FloatArray:
-    """Return P(y|x) of every row's own label (D8).
+    """Return P(y|x) of every row's own label.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def label_probabilities(coef: ArrayLike, intercept: float, X: Any, y: ArrayLike)
 def likelihood(
     coef: ArrayLike, intercept: float, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Return the likelihood, the product of the probabilities of all labels (D9).
+    """Return the likelihood, the product of the probabilities of all labels.
 
     The parameters are those of :func:`label_probabilities`; a row of weight w counts as w equal rows. With
     some thousand rows the product falls below the smallest number there is and becomes 0: use
@@ -273,7 +273,7 @@ def likelihood_gradient(
 def log_likelihood(
     coef: ArrayLike, intercept: float, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Return the log-likelihood (D10): minus the sum of the logistic losses.
+    """Return the log-likelihood: minus the sum of the logistic losses.
 
     The parameters are those of :func:`likelihood`.
 
@@ -289,7 +289,7 @@ def log_likelihood(
 def log_likelihood_gradient(
     coef: ArrayLike, intercept: float, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> Gradient:
-    """Return the gradient of :func:`log_likelihood`, which is 0 at the maximum (D19, D20).
+    """Return the gradient of :func:`log_likelihood`, which is 0 at the maximum.
 
     Examples
     --------

@@ -40,7 +40,7 @@ def find_loss(loss: str | Loss) -> Loss:
         return loss
     if isinstance(loss, str) and loss in LOSSES:
         return LOSSES[loss]
-    raise InvalidParameter(f"loss must be one of {', '.join(LOSSES)}; got loss={loss!r}")
+    raise InvalidParameter.must_be("loss", f"one of {', '.join(LOSSES)}", loss)
 
 
 def dual_form(name: str) -> DualForm:

@@ -1,6 +1,6 @@
 """The zero-one loss: 1 if m ≤ 0, else 0.
 
-An agreement of 0 is an error, as in A2, C and E (B's slides count m < 0 only; then θ = 0 would be perfect).
+An agreement of 0 is an error: if only m < 0 counted, θ = 0 would be perfect.
 The mean is the training error. It is not convex: the chord from m = -1 to m = 1 passes below the loss at
 m = 0. Its slope is 0 on both sides of the jump, so gradient descent learns nothing from it; at m = 0 there is
 no subdifferential, and the interval given is that of the one-sided derivatives, -inf to the right, 0 to the

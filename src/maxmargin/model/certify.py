@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import math
-import threading
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from maxmargin._core import StopToken
 from maxmargin.core.certificate.duality import examine
 from maxmargin.core.certificate.record import PROOFS, Certificate
 from maxmargin.core.offset import offset_of
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Solution, Status
+from maxmargin.deadline import Deadline
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, NoFiniteOptimum
 from maxmargin.io.liblinear import LiblinearModel
 from maxmargin.labels import classes_of
 from maxmargin.losses.table import DUAL_LOSSES, LOSSES, find_loss
-from maxmargin.model.costs import Targets, check_class_weight
+from maxmargin.model.costs import Targets, both_given, check_class_weight
 from maxmargin.model.files import model_from, rows_from
 from maxmargin.model.foreign import (
     HOW_TO_GIVE_COEFFICIENTS,
@@ -162,12 +160,12 @@ def certify(
     targets = targets_of(claim, labels, weights, loss, asking="certify")
     points = _points(claim, targets, checked.shape[1])
     about = _in_words(claim, weights is not None)
-    deadline = None if limits.max_time is None else time.perf_counter() + limits.max_time
+    deadline = Deadline(limits.max_time)
     found: list[Assessment] = []
     for problem, label, (w, b) in zip(
         problems_of(rows, claim, targets, weights), names_of(targets), points, strict=True
     ):
-        share = _fair_share(deadline, len(points) - len(found))
+        share = deadline.left(1.0 / (len(points) - len(found)), at_least=1e-3)
         try:
             solution = _solve(problem, replace(limits, max_time=share))
         except NoFiniteOptimum as error:
@@ -228,9 +226,7 @@ def _claim_of_coefficients(coef: Any, named: _Named) -> Claim:
             "'squared_hinge' or 'logistic', and C (½‖θ‖² + C Σ loss) or lam (lam/2 ‖θ‖² + mean loss)"
         )
     if named.C is not None and named.lam is not None:
-        raise InvalidParameter(
-            f"give C or lam, not both: C = 1/(lam · n) is one number; got C={named.C!r} and lam={named.lam!r}"
-        )
+        raise both_given(named.C, named.lam)
     offset = offset_from(named.fit_intercept, named.penalize_intercept, named.intercept_scaling)
     strength, value = ("C", named.C) if named.lam is None else ("lam", named.lam)
     return Claim(coef, named.intercept, None, named.loss, strength, value, offset, named.class_weight)
@@ -302,17 +298,9 @@ def _numbers(name: str, value: Any) -> Array:
 # ---------------------------------------------------------------- the answer
 
 
-def _fair_share(deadline: float | None, problems_left: int) -> float | None:
-    """Return the seconds for the next problem, so that every class gets its part of the time."""
-    if deadline is None:
-        return None
-    return max((deadline - time.perf_counter()) / problems_left, 1e-3)
-
-
 def _solve(problem: Problem, limits: Limits) -> Solution:
-    on_main = threading.current_thread() is threading.main_thread()
     solver, plan = choose("auto", problem, limits.tol)
-    solution = run(problem, solver, plan, limits, token=StopToken(limits.max_time, on_main))
+    solution = run(problem, solver, plan, limits, token=Deadline(limits.max_time).token())
     if solution.status is Status.INTERRUPTED:
         raise Interrupted("interrupted while solving the problem that the coefficients are measured against")
     return solution

@@ -149,7 +149,7 @@ class Comparison(Readable):
         more_is_better = _HEADINGS[by][1] if by in _HEADINGS else None
         if more_is_better is None:
             ranked = ", ".join(repr(name) for name, (_, better) in _HEADINGS.items() if better is not None)
-            raise InvalidParameter(f"by must be one of {ranked}; got by={by!r}")
+            raise InvalidParameter.must_be("by", f"one of {ranked}", by)
         scores = {one.name: float(getattr(one, by)) for one in self.classifiers}
         known = [score for score in scores.values() if not math.isnan(score)]
         if not known:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError
+from maxmargin.errors import UNREGULARISED, InvalidInput, InvalidParameter, Setting
 from maxmargin.labels import classes_of, codes_of
 from maxmargin.validation import check_choice, check_positive
 
@@ -19,6 +19,7 @@ __all__ = [
     "C_from",
     "ClassesAndCosts",
     "Targets",
+    "both_given",
     "check_class_weight",
     "check_largest",
     "check_range",
@@ -106,9 +107,10 @@ def make_targets(
 
 def check_largest(cost: float) -> None:
     """Refuse costs of which the largest is out of range; all of them may be 0."""
-    if cost != 0:
-        found = f"the largest is {cost:.3g}: scale the weights"
-        check_range("C times the weights must be", cost, found, InvalidInput)
+    if cost != 0 and not LEAST <= cost <= MOST:
+        raise InvalidInput(
+            f"C times the weights must be {BETWEEN}; the largest is {cost:.3g}: scale the weights"
+        )
 
 
 def check_class_weight(class_weight: Mapping[Any, Any], classes: NDArray[Any]) -> None:
@@ -132,8 +134,10 @@ def check_class_weight(class_weight: Mapping[Any, Any], classes: NDArray[Any]) -
     for label, weight in class_weight.items():
         if isinstance(weight, (int, float, np.number)) and weight == 0:
             raise InvalidParameter(
-                f"class_weight must be positive; class {label!r} has {weight!r}. To fit without a class, "
-                "leave out its rows, or give them sample_weight 0."
+                f"{{parameter}} must be positive; class {label!r} has {weight!r}.",
+                parameter="class_weight",
+                value=class_weight,
+                remedy="To fit without a class, leave out its rows, or give them sample_weight 0.",
             )
 
 
@@ -164,7 +168,9 @@ def class_weights_of(
         return np.asarray(totals.sum() / (len(classes) * totals))
     if not isinstance(class_weight, Mapping):
         raise InvalidParameter(
-            f"class_weight must be None, 'balanced' or a mapping from class to weight; got {class_weight!r}"
+            f"{{parameter}} must be None, 'balanced' or a mapping from class to weight; got {class_weight!r}",
+            parameter="class_weight",
+            value=class_weight,
         )
     known = classes.tolist()
     result = np.ones(len(classes))
@@ -174,7 +180,9 @@ def class_weights_of(
         good = isinstance(weight, (int, float, np.number)) and np.isfinite(weight) and weight >= 0
         if not good:
             raise InvalidParameter(
-                f"class_weight must be positive and finite; class {label!r} has {weight!r}"
+                f"{{parameter}} must be positive and finite; class {label!r} has {weight!r}",
+                parameter="class_weight",
+                value=class_weight,
             )
         result[known.index(label)] = weight
     return result
@@ -199,13 +207,14 @@ def stated_class_weight(
 
 # Of C, and of C times a row's weights: within, squares of their products with a column do not overflow.
 LEAST, MOST = 1e-100, 1e100
+BETWEEN = f"between {LEAST:g} and {MOST:g}"
 
 # name: (what the form minimises, C for value v and total weight n)
 FORMS = {
-    "sum": "½‖θ‖² + C Σ loss (A17, D1–D3, D25)",
-    "mean": "λ/2 ‖θ‖² + mean loss (A9; the lecture's own)",
-    "mean_full": "λ ‖θ‖² + mean loss (A7 and the slides' λ‖w‖²: no ½)",
-    "sum_lambda": "λ/2 ‖θ‖² + Σ loss (D26)",
+    "sum": "½‖θ‖² + C Σ loss",
+    "mean": "λ/2 ‖θ‖² + mean loss",
+    "mean_full": "λ ‖θ‖² + mean loss (no ½)",
+    "sum_lambda": "λ/2 ‖θ‖² + Σ loss",
     "scikit-learn": "LinearSVC, SVC, LogisticRegression: C as here",
     "liblinear": "LIBLINEAR -c, LIBSVM -c: C as here",
     "sgd_alpha": "SGDClassifier alpha: λ of the mean form",
@@ -252,38 +261,53 @@ def resolve_C(C: Any, lam: Any, total_weight: float, loss: str) -> float:  # noq
     """Return C from whichever of C and lam is given; inf if there is to be no regulariser."""
     if lam is not None:
         if C is not None:
-            raise InvalidParameter(
-                f"give C or lam, not both: C = 1/(lam · n) is one number; got C={C!r} and lam={lam!r}"
-            )
+            raise both_given(C, lam)
         if _is_number(lam) and lam == 0:
-            return _unregularised("lam=0", loss)
+            return _unregularised(UNREGULARISED["lam"], loss)
         divisor = float(check_positive("lam", lam)) * total_weight
         value = math.inf if divisor == 0 else 1.0 / divisor
-        return check_range("lam must be such that C = 1/(lam · n) is", value, f"got lam={lam!r}")
+        return check_range("lam", value, given=lam, rule="such that C = 1/(lam · n) is")
     if C is None:
         return 1.0
     if _is_number(C) and math.isinf(C) and C > 0:
-        return _unregularised("C=inf", loss)
-    return check_range("C must be", float(check_positive("C", C)), f"got C={C!r}")
+        return _unregularised(UNREGULARISED["C"], loss)
+    return check_range("C", float(check_positive("C", C)), given=C)
 
 
-def check_range(rule: str, value: float, found: str, error: type[MaxMarginError] = InvalidParameter) -> float:
-    """Return a C, or a C times weights, or refuse one whose products would leave floating point."""
-    if LEAST <= value <= MOST:
-        return value
-    raise error(f"{rule} between {LEAST:g} and {MOST:g}; {found}")
+def both_given(C: Any, lam: Any) -> InvalidParameter:
+    """Return the error of a cost that is given in both ways."""
+    return InvalidParameter(
+        "give {C} or {lam}, not both: C = 1/(lam · n) is one number; got {setting} and {lam_given}",
+        parameter="C",
+        value=C,
+        C=Setting("C"),
+        lam=Setting("lam"),
+        lam_given=Setting("lam", lam),
+    )
+
+
+def check_range(parameter: str, C: float, *, given: Any = None, rule: str = "") -> float:
+    """Return a C, or refuse one whose products would leave floating point, by the parameter that gave it."""
+    if LEAST <= C <= MOST:
+        return C
+    rule = f"{rule} {BETWEEN}".strip()
+    raise InvalidParameter.must_be(parameter, rule, C if given is None else given)
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
-def _unregularised(what: str, loss: str) -> float:
+def _unregularised(given: Setting, loss: str) -> float:
     """Return an infinite C for losses that have a certificate without a regulariser; refuse others."""
     if loss in ("logistic", "hinge"):
         return math.inf
     raise InvalidParameter(
-        f"{what} asks for the smallest mean {loss.replace('_', ' ')} loss without a regulariser; that is "
-        "solved for loss='hinge' (the hard margin on separable data) and loss='logistic' (maximum "
-        "likelihood). Give a finite C > 0, or one of these."
+        f"{{setting}} asks for the smallest mean {loss.replace('_', ' ')} loss without a regulariser; that "
+        "is solved for {hinge} (the hard margin on separable data) and {logistic} (maximum likelihood).",
+        parameter=given.name,
+        value=given.value,
+        remedy="Give a finite C > 0, or one of these.",
+        hinge=Setting("loss", "hinge"),
+        logistic=Setting("loss", "logistic"),
     )

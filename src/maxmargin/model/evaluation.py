@@ -46,7 +46,7 @@ def evaluate(model: LinearModel, X: Any, y: Any, *, confidence: float = 0.95) ->
     (1, [[2, 0], [1, 1]], 1.0)
     """
     if not 0 < confidence < 1:
-        raise InvalidParameter(f"confidence must lie between 0 and 1; got confidence={confidence!r}")
+        raise InvalidParameter.must_be("confidence", "between 0 and 1", confidence)
     scores = model.scores(X)
     actual = check_labels(y, scores.shape[0])
     if scores.shape[0] == 0:

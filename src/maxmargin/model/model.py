@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.solution import History, Plan, Solution, Status
 from maxmargin.encoding import Encoding
-from maxmargin.errors import InvalidInput
+from maxmargin.errors import InvalidInput, Setting
 from maxmargin.learners.exact.record import HingeMinimum
 from maxmargin.model.calibration import Calibration, most_probable_first, predicted
 from maxmargin.model.reliability import Reliability
@@ -269,16 +269,22 @@ class LinearModel:
 
     def _scores_of_probabilities(self, X: Any) -> NDArray[np.float64]:
         if not self.has_probabilities:
-            raise InvalidInput(self.why_no_probabilities())
+            raise self._no_probabilities()
         return self.scores(X)
 
     def why_no_probabilities(self) -> str:
         """Return what to do where `has_probabilities` is false."""
+        return str(self._no_probabilities())
+
+    def _no_probabilities(self) -> InvalidInput:
         if self.uncalibrated:
-            return f"the scores were not calibrated: {self.uncalibrated}."
-        return (
-            "probabilities need loss='logistic', or a fit with calibrate='sigmoid', 'temperature' or "
-            f"'isotonic'; this model has loss={self.loss!r} and no calibration."
+            return InvalidInput(f"the scores were not calibrated: {self.uncalibrated}.")
+        return InvalidInput(
+            "probabilities need {logistic}, or a fit with {calibrate} (or temperature, isotonic); this "
+            "model has {loss} and no calibration.",
+            logistic=Setting("loss", "logistic"),
+            calibrate=Setting("calibrate", "sigmoid"),
+            loss=Setting("loss", self.loss),
         )
 
     def calibration_warning(self) -> str:
@@ -309,7 +315,7 @@ class LinearModel:
         return np.asarray(result[:, 0] if result.shape[1] == 1 else result)
 
     def margins(self, X: Any, y: Any) -> NDArray[np.float64]:
-        """Return the geometric margins: agreements divided by ‖θ‖ (A3)."""
+        """Return the geometric margins: agreements divided by ‖θ‖."""
         if not self.coef.any(axis=1).all():
             raise InvalidInput("θ = 0 has no boundary, so no geometric margins.")
         agreement = self.agreements(X, y)

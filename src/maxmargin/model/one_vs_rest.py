@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
@@ -16,6 +15,7 @@ import numpy as np
 from maxmargin._core import StopToken
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Solution, Status
+from maxmargin.deadline import Deadline
 from maxmargin.errors import NoFiniteOptimum, RowsLost
 from maxmargin.model.costs import Targets
 from maxmargin.model.settings import Settings
@@ -78,7 +78,7 @@ class _Tokens:
     """One stop token a class: each gets its fair share of the time, and Ctrl-C stops all of them."""
 
     def __init__(self, max_time: float | None, count: int, threads: int) -> None:
-        self._deadline = None if max_time is None else time.perf_counter() + max_time
+        self._deadline = Deadline(max_time)
         self._waiting = count
         self._threads = threads
         self._given: list[StopToken] = []
@@ -87,12 +87,8 @@ class _Tokens:
 
     def next(self) -> StopToken:
         with self._lock:
-            share = None
-            if self._deadline is not None:
-                rounds = math.ceil(self._waiting / self._threads)
-                share = max((self._deadline - time.perf_counter()) / rounds, 0.0)
+            token = self._deadline.token(1.0 / math.ceil(self._waiting / self._threads))
             self._waiting -= 1
-            token = StopToken(share, threading.current_thread() is threading.main_thread())
             self._given.append(token)
             if self._stopped:
                 token.stop()

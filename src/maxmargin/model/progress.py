@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import os
 import sys
 import threading
 import time
@@ -47,7 +48,7 @@ class Terminal:
 
     def show(self, line: str, share: float) -> None:
         done = round(_BAR * share)
-        text = f"{self._letters[0] * done}{self._letters[1] * (_BAR - done)} {line}"
+        text = f"{self._letters[0] * done}{self._letters[1] * (_BAR - done)} {line}"[: _columns(self._stream)]
         self._stream.write("\r" + text.ljust(self._width))
         self._stream.flush()
         self._width = len(text)
@@ -56,6 +57,14 @@ class Terminal:
         if self._width:
             self._stream.write("\n")
             self._stream.flush()
+
+
+def _columns(stream: TextIO) -> int | None:
+    """Return how much of a line a terminal shows: one that goes on below could not be rewritten."""
+    try:
+        return max(os.get_terminal_size(stream.fileno()).columns - 1, 0) or None
+    except (OSError, ValueError):  # no terminal of this system
+        return None
 
 
 class Log:

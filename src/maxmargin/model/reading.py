@@ -7,11 +7,10 @@ from typing import Any, Literal, NamedTuple
 from numpy.typing import NDArray
 
 from maxmargin.encoding import Encoding, SourceColumn
-from maxmargin.errors import InvalidParameter
 from maxmargin.io.libsvm import ZERO_BASED_SCHEME
 from maxmargin.io.load import check_is_libsvm, find_format, read_opened, with_scipy
 from maxmargin.io.open import open_source
-from maxmargin.io.settings import ReadSettings
+from maxmargin.io.settings import ReadSettings, not_for
 from maxmargin.model.model import LinearModel
 
 __all__ = ["RowsForModel", "read_rows_for"]
@@ -49,7 +48,7 @@ def read_rows_for(
             check_is_libsvm(written, opened.path)
             if label is not None or weight is not None:
                 what = "weight" if label is None else "label"
-                raise InvalidParameter(f"{what} is for tables; {opened.path} is read as LIBSVM text")
+                raise not_for(what, "tables", f"{opened.path} is read as LIBSVM text")
             is_zero_based = "auto" if model.scheme is None else model.scheme == ZERO_BASED_SCHEME
             settings = ReadSettings(n_columns=model.coef.shape[1], zero_based=is_zero_based)
         else:

@@ -36,7 +36,7 @@ def offset_from(fit_intercept: bool, penalize_intercept: bool, intercept_scaling
     """Return what the three settings say about the offset."""
     for name, value in (("fit_intercept", fit_intercept), ("penalize_intercept", penalize_intercept)):
         if not isinstance(value, (bool, np.bool_)):
-            raise InvalidParameter(f"{name} must be True or False; got {name}={value!r}")
+            raise InvalidParameter.must_be(name, "True or False", value)
     scale = check_positive("intercept_scaling", intercept_scaling)
     if not fit_intercept:
         return NoOffset()
@@ -62,7 +62,6 @@ def seed_from(random_state: Any) -> int:
         return int(random_state.integers(2**63))
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))
-    raise InvalidParameter(
-        "random_state must be None, a whole number, a numpy Generator or RandomState; "
-        f"got random_state={random_state!r}"
+    raise InvalidParameter.must_be(
+        "random_state", "None, a whole number, a numpy Generator or RandomState", random_state
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ import numpy as np
 from maxmargin._core import StopToken
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Solution, Status
+from maxmargin.deadline import Deadline
 from maxmargin.learners.exact.record import HingeMinimum
 from maxmargin.losses.table import dual_form
 from maxmargin.model.costs import Targets
@@ -22,7 +22,7 @@ from maxmargin.rows.base import Rows
 if TYPE_CHECKING:
     from maxmargin.model.targets import StoredTargets
 
-__all__ = ["is_main_thread", "model_of"]
+__all__ = ["model_of"]
 
 
 def model_of(
@@ -39,7 +39,7 @@ def model_of(
     token : StopToken, optional
         Ends what is found out besides about a smallest hinge loss.
     """
-    token = StopToken(None, is_main_thread()) if token is None else token
+    token = Deadline().token() if token is None else token
     try:
         minima = _minima(solutions, targets, settings, rows, token)
     except KeyboardInterrupt:
@@ -66,11 +66,6 @@ def model_of(
         minima=minima,
         memories=[solution.memory for solution in solutions],
     )
-
-
-def is_main_thread() -> bool:
-    """Whether this is the thread that hears Ctrl-C."""
-    return threading.current_thread() is threading.main_thread()
 
 
 def _support(

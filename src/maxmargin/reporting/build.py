@@ -125,7 +125,7 @@ def report(
     seconds = check_positive("max_time", max_time, or_none=True)
     count = check_positive("n_suspects", n_suspects, integer=True)
     if not 0 < check_positive("confidence", confidence) < 1:
-        raise InvalidParameter(f"confidence must be between 0 and 1; got confidence={confidence!r}")
+        raise InvalidParameter.must_be("confidence", "between 0 and 1", confidence)
     subject = subject_of(
         model,
         X,

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.core.solution import Progress, Status
+from maxmargin.deadline import Deadline
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, LeaveOneOutWarning, MaxMarginError
 from maxmargin.estimators.convex import LinearClassifier
 from maxmargin.model.certify import Assessment, certify
@@ -437,12 +438,12 @@ class Stages:
 
     def __init__(self, max_time: float | None, verbose: int = 0) -> None:
         self.interrupted = False
-        self._deadline = None if max_time is None else time.perf_counter() + max_time
+        self._deadline = Deadline(max_time)
         self._verbose = verbose
 
     def seconds(self, share: float = 1.0) -> float | None:
         """Return a share of the time that is left, or None without a limit."""
-        return None if self._deadline is None else max(share * (self._deadline - time.perf_counter()), 0.0)
+        return self._deadline.left(share)
 
     def run(
         self, name: str, work: Callable[[float | None], T], share: float = 1.0, *, even_late: bool = False

@@ -25,8 +25,8 @@ def resolve_jobs(n_jobs: Any) -> int:
         inside_worker = threading.current_thread() is not threading.main_thread() or _has_parent()
         return 1 if inside_worker else _cores()
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
-        raise InvalidParameter(
-            f"n_jobs must be None or a whole number other than 0 (-1: all cores); got n_jobs={n_jobs!r}"
+        raise InvalidParameter.must_be(
+            "n_jobs", "a whole number other than 0 (-1: all cores)", n_jobs, or_none=True
         )
     return min(n_jobs, _MOST) if n_jobs > 0 else max(1, _cores() + 1 + n_jobs)
 

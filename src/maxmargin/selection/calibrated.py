@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from maxmargin._core import Stopped, StopToken
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Solution, Status
+from maxmargin.deadline import Deadline
 from maxmargin.errors import CalibrationWarning, InvalidInput, NoFiniteOptimum, warn_caller
 from maxmargin.model.calibration import Calibration
 from maxmargin.model.costs import Targets
@@ -62,7 +62,7 @@ def calibrated(
             return replace(model, uncalibrated=reason)
     threads = min(settings.threads, len(solutions))
     # Where others do the work, this thread waits for them and hears Ctrl-C by itself.
-    token = StopToken(seconds_left, threads == 1 and threading.current_thread() is threading.main_thread())
+    token = Deadline(seconds_left).token(hears_ctrl_c=threads == 1)
     try:
         found = _left_out(solutions, data, settings, token)
         calibration = _fit(kind, found, data, token)

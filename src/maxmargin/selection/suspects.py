@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from maxmargin._core import Stopped, StopToken
 from maxmargin.core.problem import Problem
+from maxmargin.deadline import Deadline
 from maxmargin.losses.table import LOSSES
 from maxmargin.model.named_problem import Examined, NamedProblem, examine_model, named_problem
 from maxmargin.presentation.frames import frame_of
@@ -82,7 +82,7 @@ def suspects(
             examined.estimator, examined.X, examined.labels, examined.weights, n_jobs, asking="suspects"
         )
         alphas = _alphas(examined, named)
-        token = StopToken(seconds, threading.current_thread() is threading.main_thread())
+        token = Deadline(seconds).token()
         coef, intercept = examined.model.coef, examined.model.intercept
         influence = np.max(alphas, axis=0)
         with suppress(Stopped):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from maxmargin._core import StopToken
 from maxmargin.core.exact.arithmetic import Echelon, Integers, as_integers
 from maxmargin.core.exact.systems import independent_columns
+from maxmargin.deadline import Deadline
 from maxmargin.errors import InvalidInput, InvalidParameter, NotSeparable
 from maxmargin.rows.base import Array
 from maxmargin.rows.memory import MemoryRows
@@ -62,7 +62,7 @@ def separability(X: Any, y: Any, *, fit_intercept: bool = True) -> Separability:
     {'rows': array([0, 1, 2]), 'weights': array([0.25, 0.25, 0.5 ])}
     """
     if not isinstance(fit_intercept, (bool, np.bool_)):
-        raise InvalidParameter(f"fit_intercept must be True or False; got fit_intercept={fit_intercept!r}")
+        raise InvalidParameter.must_be("fit_intercept", "True or False", fit_intercept)
     checked = check_matrix(X)
     labels = check_labels(y, checked.shape[0])
     classes = np.unique(labels)
@@ -73,7 +73,7 @@ def separability(X: Any, y: Any, *, fit_intercept: bool = True) -> Separability:
         )
     MemoryRows(checked).norms()  # finds values that are not finite
     sign = np.where(labels == classes[-1], 1, -1).astype(np.int8)
-    token = StopToken(None, threading.current_thread() is threading.main_thread())
+    token = Deadline().token()
     return separability_of(checked, sign, has_offset=bool(fit_intercept), token=token)
 
 

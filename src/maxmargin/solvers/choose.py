@@ -13,7 +13,7 @@ from typing import Any
 
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan
-from maxmargin.errors import InvalidParameter
+from maxmargin.errors import UNREGULARISED, InvalidParameter, Setting
 from maxmargin.presentation.wording import plural
 from maxmargin.solvers.base import Solver, is_small
 
@@ -83,11 +83,14 @@ def choose(name: str, problem: Problem, tol: float) -> tuple[Solver[Any], Plan]:
     """Return the solver of that name, or the one that suits the problem when the name is "auto"."""
     known: Mapping[str, Solver[Any]] = SOLVERS if problem.is_regularised else _without_regulariser(problem)
     if name != "auto" and name not in SOLVERS and name not in known:
-        raise InvalidParameter(f"solver must be one of {_listed(SOLVERS)}; got solver={name!r}")
+        raise InvalidParameter.must_be("solver", f"one of {_listed(SOLVERS)}", name)
     if name != "auto" and name not in known:
         raise InvalidParameter(
-            f"solver {name!r} needs a regulariser, and C=inf (lam=0) leaves none: give a finite C or "
-            f"a solver that does without, one of {_listed(known)}"
+            f"solver {name!r} needs a regulariser, and {{C}} ({{lam}}) leaves none",
+            parameter="solver",
+            value=name,
+            remedy=f"give a finite C or a solver that does without, one of {_listed(known)}",
+            **UNREGULARISED,
         )
     is_chosen = name == "auto"
     if is_chosen:
@@ -117,7 +120,11 @@ def _refuse_other_losses(solver: Solver[Any], problem: Problem) -> None:
         return
     able = {name: other for name, other in SOLVERS.items() if problem.loss in other.needs.losses}
     raise InvalidParameter(
-        f"solver {solver.name!r} does not solve loss={problem.loss!r}; solvers that do: {_listed(able)}"
+        f"solver {solver.name!r} does not solve {{loss}}",
+        parameter="solver",
+        value=solver.name,
+        remedy=f"solvers that do: {_listed(able)}",
+        loss=Setting("loss", problem.loss),
     )
 
 
@@ -126,12 +133,19 @@ def _refuse_numbers_elsewhere(solver: Solver[Any], problem: Problem) -> None:
         return
     if not problem.is_regularised:
         raise InvalidParameter(
-            "C=inf (lam=0) takes rows in memory only: give a finite C, or fewer rows as an array"
+            "{C} ({lam}) takes rows in memory only",
+            parameter="C",
+            value=UNREGULARISED["C"].value,
+            remedy="give a finite C, or fewer rows as an array",
+            **UNREGULARISED,
         )
     able = {name: other for name, other in SOLVERS.items() if _runs_on_passes_alone(other, problem)}
     raise InvalidParameter(
-        f"solver {solver.name!r} takes rows in memory only; solvers for loss={problem.loss!r} that take "
-        f"these: {_listed(able)}"
+        f"solver {solver.name!r} takes rows in memory only",
+        parameter="solver",
+        value=solver.name,
+        remedy=f"solvers for {{loss}} that take these: {_listed(able)}",
+        loss=Setting("loss", problem.loss),
     )
 
 

@@ -20,7 +20,7 @@ from maxmargin._core import StopToken
 from maxmargin.core.certificate.duality import examine
 from maxmargin.core.certificate.point import Examination
 from maxmargin.core.problem import Problem
-from maxmargin.errors import InvalidParameter
+from maxmargin.errors import InvalidParameter, Setting
 from maxmargin.rows.base import Array, Rows, RowVector, inner
 from maxmargin.separation.frame import Frame, mean_of_table
 from maxmargin.solvers.base import Needs, Point, Step
@@ -121,7 +121,11 @@ class InteriorPoint:
         if rows.n_columns > _MOST_COLUMNS:
             raise InvalidParameter(
                 f"solver {self.name!r} makes a square matrix of the columns and takes at most "
-                f"{_MOST_COLUMNS:,}; got {rows.n_columns:,} columns. Use solver='dual_descent'."
+                f"{_MOST_COLUMNS:,}; got {rows.n_columns:,} columns.",
+                parameter="solver",
+                value=self.name,
+                remedy="Use {other}.",
+                other=Setting("solver", "dual_descent"),
             )
         is_free = problem.offset.is_free
         if costs.total == 0 or (is_free and min(costs.positive, costs.negative) == 0):

@@ -21,7 +21,7 @@ from maxmargin._core import Factor, StopToken
 from maxmargin.core.certificate.newton_decrement import MOST_COLUMNS, curvature_matrix
 from maxmargin.core.certificate.point import Examination
 from maxmargin.core.problem import Problem
-from maxmargin.errors import InvalidParameter
+from maxmargin.errors import UNREGULARISED, InvalidParameter
 from maxmargin.rows.base import Array, inner
 from maxmargin.rows.kernels import Combine
 from maxmargin.separation.search import SeparationWatch
@@ -67,8 +67,12 @@ class MaximumLikelihood:
         rows, costs = problem.rows, problem.class_costs
         if rows.n_columns > MOST_COLUMNS:
             raise InvalidParameter(
-                f"C=inf (lam=0) needs a matrix of all columns by all columns, at most {MOST_COLUMNS:,}; "
-                f"X has {rows.n_columns:,}. Give a finite C."
+                f"{{C}} ({{lam}}) needs a matrix of all columns by all columns, at most {MOST_COLUMNS:,}; "
+                f"X has {rows.n_columns:,}.",
+                parameter="C",
+                value=math.inf,
+                remedy="Give a finite C.",
+                **UNREGULARISED,
             )
         w, b = np.zeros(rows.n_columns), 0.0
         if problem.offset.is_free and costs.positive > 0 and costs.negative > 0:

@@ -187,7 +187,11 @@ def run(
     """
     if problem.loss not in solver.needs.losses:
         names = ", ".join(sorted(solver.needs.losses))
-        raise InvalidParameter(f"solver {solver.name!r} solves the losses {names}; got loss={problem.loss!r}")
+        raise InvalidParameter(
+            f"solver {solver.name!r} solves the losses {names}; got {{setting}}",
+            parameter="loss",
+            value=problem.loss,
+        )
     if solver.needs.vectors_at_hand and not problem.rows.vectors_at_hand:
         raise InvalidParameter(
             f"solver {solver.name!r} computes with one number for each row in memory, and these rows keep "

@@ -28,7 +28,7 @@ from maxmargin._core import Block, Factor, Stopped, StopToken
 from maxmargin.core.certificate.feasible import make_feasible
 from maxmargin.core.certificate.point import Examination
 from maxmargin.core.problem import Problem
-from maxmargin.errors import InvalidParameter
+from maxmargin.errors import InvalidParameter, Setting
 from maxmargin.rows.active import LiveRows
 from maxmargin.rows.base import AddsArrays, Array, JoinsNothing, RowVector, Scale, Smallest, inner
 from maxmargin.separation.frame import mean_of_table
@@ -88,7 +88,11 @@ class SemismoothNewton:
         if problem.rows.n_columns > _MOST_COLUMNS:
             raise InvalidParameter(
                 f"solver {self.name!r} keeps a matrix of columns by columns and takes up to "
-                f"{_MOST_COLUMNS:,} of them; X has {problem.rows.n_columns:,}. Use solver='dual_descent'."
+                f"{_MOST_COLUMNS:,} of them; X has {problem.rows.n_columns:,}.",
+                parameter="solver",
+                value=self.name,
+                remedy="Use {other}.",
+                other=Setting("solver", "dual_descent"),
             )
         is_small = problem.rows.n_rows * problem.rows.n_columns <= _SMALL
         state = _State(problem, seed, max(min(tol, _EXACT) if is_small else tol, _FINEST), is_small)

@@ -193,7 +193,7 @@ class Armijo(StepRule):
     def __post_init__(self) -> None:
         check_positive("first", self.first)
         if not 0 < check_positive("share", self.share) < 1:
-            raise InvalidParameter(f"share must be between 0 and 1; got share={self.share!r}")
+            raise InvalidParameter.must_be("share", "between 0 and 1", self.share)
 
     def length(self, t: int, lam: float, last: float) -> float:
         return 2.0 * last if last > 0 else self.first

@@ -23,7 +23,7 @@ from maxmargin.core.certificate.point import Examination
 from maxmargin.core.problem import Problem
 from maxmargin.core.rounding import Shortfalls
 from maxmargin.core.solution import Plan, Solution, Status
-from maxmargin.errors import InvalidInput, InvalidParameter
+from maxmargin.errors import UNREGULARISED, InvalidInput, InvalidParameter
 from maxmargin.rows.base import Array, inner
 from maxmargin.rows.kernels import Combine, Gram, Scores
 from maxmargin.rows.memory import MemoryRows
@@ -83,9 +83,10 @@ class UnregularisedHinge:
     def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> _State:
         if problem.offset.square > 0:
             raise InvalidParameter(
-                "C=inf (lam=0) with the hinge loss leaves no weight to compare a penalised offset with: use "
+                "{C} ({lam}) with the hinge loss leaves no weight to compare a penalised offset with: use "
                 "penalize_intercept=False, or a constant column of X and fit_intercept=False, whose weight "
-                "is then as good as any other."
+                "is then as good as any other.",
+                **UNREGULARISED,
             )
         rows = problem.rows
         first = _first_strength(problem, token)

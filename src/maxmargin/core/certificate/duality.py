@@ -446,10 +446,11 @@ def _rounded_up(number: Fraction) -> float:
 
 
 def stationarity(problem: Problem, point: Examination, *, token: StopToken | None = None) -> dict[str, float]:
-    """Return the residuals of the gradient of a smooth loss, D19–D24 for the logistic one.
+    """Return the residuals of the gradient of a smooth loss.
 
-    At the optimum of D25 the mistake probabilities 1 − P(yₜ|xₜ), weighted by cost, are orthogonal to the
-    labels, Σ sₜ cₜ (1 − Pₜ) = 0 when the offset is free, and reproduce the weights, Σ sₜ cₜ xₜ (1 − Pₜ) = θ.
+    At the optimum of the logistic loss the mistake probabilities 1 − P(yₜ|xₜ), weighted by cost, are
+    orthogonal to the labels, Σ sₜ cₜ (1 − Pₜ) = 0 when the offset is free, and reproduce the weights,
+    Σ sₜ cₜ xₜ (1 − Pₜ) = θ.
     Without regularisation they are orthogonal to every label × feature column as well: the second sum is 0.
     Other smooth losses have their slope −ℓ′(mₜ) in the place of 1 − Pₜ.
 

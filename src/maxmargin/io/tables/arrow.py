@@ -164,8 +164,9 @@ def kind_of(schema: Any, feature: Feature, source: str) -> str:
     if types.is_temporal(kind) and feature.kind != "categories":
         raise FileFormatError(
             f'the column "{feature.name}" holds dates or times ({kind}); make numbers of it, such as days '
-            f"since another date. Or {ways_out(feature.name)}",
+            "since another date.",
             source,
+            **ways_out(feature.name, instead="Or "),
         )
     if is_text or feature.kind == "categories":
         if types.is_nested(kind) or is_binary(kind):
@@ -183,7 +184,7 @@ def kind_of(schema: Any, feature: Feature, source: str) -> str:
 
 def refuse_type(kind: Any, feature: Feature, source: str) -> str:
     """Refuse a column of a type that is neither numbers nor text."""
-    wanted = "numbers, as in the earlier table" if feature.known is not None else "numbers or text"
+    wanted = "numbers, as in the training table" if feature.known is not None else "numbers or text"
     raise FileFormatError(f'the column "{feature.name}" is of type {kind}; expected {wanted}', source)
 
 

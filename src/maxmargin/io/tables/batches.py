@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from maxmargin.data import Data
 from maxmargin.encoding import Encoding
-from maxmargin.errors import FileFormatError, MaxMarginError
+from maxmargin.errors import FileFormatError, MaxMarginError, Setting
 from maxmargin.io.settings import ReadSettings
 from maxmargin.io.tables.columns import FoundColumns, Part, Refusal, TextColumn
 from maxmargin.io.tables.encode import (
@@ -30,7 +30,7 @@ from maxmargin.io.tables.encode import (
     refuse_no_weight,
     weights_of,
 )
-from maxmargin.io.tables.roles import Feature, Roles
+from maxmargin.io.tables.roles import Feature, Roles, no_labels
 
 __all__ = ["Batches", "table_batches"]
 
@@ -119,12 +119,10 @@ def split(first: Data, rest: Iterator[Data], source: TableSource) -> Iterator[tu
     has_weight = source.roles.weight is None
     while data is not None:
         if data.y is None:
-            raise FileFormatError(
-                "there are no labels; give label= a column's name"
-                if source.roles.label is None
-                else "a part of the labels is missing; every row needs one",
-                source.roles.header.source,
-            )
+            named = source.roles.header.source
+            if source.roles.label is None:
+                raise no_labels(named)
+            raise FileFormatError("a part of the labels is missing; every row needs one", named)
         has_weight = has_weight or bool(data.sample_weight.any())  # type: ignore[union-attr]
         yield (data.X, data.y) if data.sample_weight is None else (data.X, data.y, data.sample_weight)
         data = next(rest, None)
@@ -208,7 +206,7 @@ class TextCounts:
     n_present: int = 0
     is_stated: bool = False
     first: str = ""
-    refuse_first: Callable[[str], FileFormatError] | None = None
+    refuse_first: Callable[..., FileFormatError] | None = None
 
     def add(self, column: TextColumn, place: int, refuse: Refusal, most: int | None) -> None:
         """Count the texts of a batch."""
@@ -217,7 +215,7 @@ class TextCounts:
         if self.refuse_first is None and len(present):
             row = int(np.argmax(column.codes >= 0))
             self.first = column.texts[column.codes[row]]
-            self.refuse_first = lambda message: refuse(message, row, place)
+            self.refuse_first = lambda message, **fields: refuse(message, row, place, **fields)
         self.n_present += len(present)
         for text, count in zip(column.texts, np.bincount(present, minlength=len(column.texts)), strict=True):
             if count and (text in self.counts or most is None or len(self.counts) <= most):
@@ -340,8 +338,10 @@ class TableLook:
         n_present = self.number_counts[place] if texts is None else texts.n_present
         if rule != "refuse" and n_present == 0:
             raise FileFormatError(
-                f'the column "{feature.name}" has no value at all; leave it out by drop=',
+                f'the column "{feature.name}" has no value at all',
                 self._roles.header.source,
+                remedy="leave it out by {drop}",
+                drop=Setting("drop", ...),
             )
         part = Part(feature, np.empty(0))
         if texts is None:

@@ -44,8 +44,8 @@ class FoundColumns:
 class Refusal(Protocol):
     """Makes an error about one value."""
 
-    def __call__(self, message: str, row: int, place: int) -> FileFormatError:
-        """Return the error; rows and places count from 0."""
+    def __call__(self, message: str, row: int, place: int, **fields: Any) -> FileFormatError:
+        """Return the error; rows and places count from 0, and fields are those of a `MaxMarginError`."""
 
 
 class RowRefusal(NamedTuple):
@@ -54,9 +54,9 @@ class RowRefusal(NamedTuple):
     header: Header
     first_row: int = 0  # of a batch, in the whole table
 
-    def __call__(self, message: str, row: int, place: int) -> FileFormatError:
+    def __call__(self, message: str, row: int, place: int, **fields: Any) -> FileFormatError:
         where = f'row {self.first_row + row} (counted from 0), column "{self.header.name(place)}"'
-        return FileFormatError(f"{where}: {message}", self.header.source)
+        return FileFormatError(f"{where}: {message}", self.header.source, **fields)
 
 
 def category_text(value: Any) -> str:

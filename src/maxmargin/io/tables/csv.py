@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 import maxmargin._core as _core
 from maxmargin.data import Data
 from maxmargin.encoding import LABEL_NAMES
-from maxmargin.errors import FileFormatError
+from maxmargin.errors import FileFormatError, Setting
 from maxmargin.io.lines import skipped_lines_text, warn_of_skipped_lines
 from maxmargin.io.open import located_errors, open_source
 from maxmargin.io.settings import ReadSettings
@@ -72,12 +72,12 @@ class LineRefusal:
     starts: NDArray[np.int64]
     n_lines: int = 0  # before the content, in the file
 
-    def __call__(self, message: str, row: int, place: int) -> FileFormatError:
+    def __call__(self, message: str, row: int, place: int, **fields: Any) -> FileFormatError:
         start = int(self.starts[row])
         line, column = _core.csv_field_position(self.content, start, self.layout.dialect, place)
         header = self.layout.header
         name = f'"{header.name(place)}" (field {place + 1})' if header.names else f"field {place + 1}"
-        return FileFormatError(f"{name}: {message}", self.path, line + self.n_lines, column)
+        return FileFormatError(f"{name}: {message}", self.path, line + self.n_lines, column, **fields)
 
 
 def read_csv(content: bytes, path: Path, settings: ReadSettings) -> Data:
@@ -265,7 +265,7 @@ class Tally:
 def moved(error: FileFormatError, n_lines: int) -> FileFormatError:
     """Return an error about a piece as one about the file."""
     line = None if error.line is None else error.line + n_lines
-    return FileFormatError(error.message, error.path, line, error.column)
+    return error.moved_to(error.path, line)
 
 
 def parse(content: bytes, path: Path, layout: Layout, kinds: str, settings: ReadSettings) -> Parsed:
@@ -297,7 +297,7 @@ def readable(parsed: Parsed, content: bytes, path: Path, layout: Layout, setting
         position = _core.csv_field_position(content, start, layout.dialect, place)
         errors.append((not_utf8_text(text, where), *position))
     if not settings.skip_bad_lines:
-        raise FileFormatError(errors[0][0], path, *errors[0][1:])
+        raise FileFormatError(errors[0][0], path, *errors[0][1:], **OTHER_ENCODING)
     is_kept = np.ones(len(parsed.starts), dtype=bool)
     is_kept[list(bad)] = False
     loose = [without_rows(column, is_kept) for column in parsed.loose]
@@ -471,7 +471,10 @@ def find_layout(content: bytes, path: Path, settings: ReadSettings) -> Layout:
         asks for names.
     """
     if content.startswith(UTF_16):
-        raise FileFormatError('the text is in UTF-16; text_encoding="utf-16" reads it', path)
+        encoding = Setting("text_encoding", "utf-16", '"utf-16"')
+        raise FileFormatError(
+            "the text is in UTF-16", path, remedy="{text_encoding} reads it", text_encoding=encoding
+        )
     refuse_too_wide(content, path, settings)
     dialect = dialect_of(find_separator(content, path, settings), settings)
     with located_errors(path):
@@ -529,9 +532,15 @@ def find_separator(content: bytes, path: Path, settings: ReadSettings) -> str:
         _core.read_csv_record(content, 0, dialect_of(separators[-1], settings))
     if settings.encoding is not None and len(settings.encoding.columns) == 1:
         return separators[-1]  # one feature, and no label
-    usual = "commas, semicolons or tabs; separator=… names another character"
-    wanted = usual if settings.separator is None else f'"{settings.separator}"'
-    raise FileFormatError(f"expected fields separated by {wanted}", path, 1)
+    if settings.separator is not None:
+        raise FileFormatError(f'expected fields separated by "{settings.separator}"', path, 1)
+    raise FileFormatError(
+        "expected fields separated by commas, semicolons or tabs",
+        path,
+        1,
+        remedy="{separator} names another character",
+        separator=Setting("separator", ...),
+    )
 
 
 def first_lengths(content: bytes, dialect: _core.CsvDialect) -> tuple[int, int]:
@@ -608,7 +617,7 @@ def refuse_unreadable_names(
     for place, name in enumerate(names):
         if not is_utf8(name):
             line, column = _core.csv_field_position(content, 0, dialect, place)
-            raise FileFormatError(not_utf8_text(name), path, line, column)
+            raise FileFormatError(not_utf8_text(name), path, line, column, **OTHER_ENCODING)
 
 
 # ------------------------------------------------------------------------------------------------
@@ -616,6 +625,13 @@ def refuse_unreadable_names(
 
 # A column of text: each row's number, −1 where it is missing, and the texts; or numbers and None.
 Loose = tuple[NDArray[Any], list[bytes] | None]
+
+
+# What to do about them.
+OTHER_ENCODING: dict[str, Any] = {
+    "remedy": "{text_encoding} reads it if that is its encoding",
+    "text_encoding": Setting("text_encoding", "latin-1", '"latin-1"'),
+}
 
 
 def is_utf8(text: bytes) -> bool:
@@ -628,12 +644,9 @@ def is_utf8(text: bytes) -> bool:
 
 
 def not_utf8_text(text: bytes, where: str = "") -> str:
-    """Say what was found, and what to do."""
+    """Say what was found."""
     shown = text[:40].decode(errors="backslashreplace")
-    return (
-        f'expected UTF-8 text{where}, found "{shown}"; text_encoding="latin-1" reads it '
-        "if that is its encoding"
-    )
+    return f'expected UTF-8 text{where}, found "{shown}"'
 
 
 def unreadable_fields(columns: list[tuple[int, Loose]]) -> dict[int, tuple[int, bytes]]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from maxmargin.data import Data
 from maxmargin.encoding import Encoding, SourceColumn
-from maxmargin.errors import FileFormatError, InvalidInput
+from maxmargin.errors import FileFormatError, InvalidInput, Setting
 from maxmargin.io.settings import ReadSettings
 from maxmargin.io.tables.columns import FoundColumns, Part, Refusal, TextColumn, assemble
 from maxmargin.io.tables.roles import Feature, Roles, ways_out
@@ -246,7 +246,7 @@ def part_of_text(
     if feature.kind == "number":
         row = int(np.argmax(column.codes >= 0))
         text = column.texts[column.codes[row]]
-        raise refuse(f'expected a number, as in the earlier table; found "{text}"', row, feature.place)
+        raise refuse(f'expected a number, as in the training table; found "{text}"', row, feature.place)
     if not column.is_stated and column.texts:
         row = int(np.argmax(column.codes >= 0))
         refuse_no_categories(
@@ -254,7 +254,7 @@ def part_of_text(
             column.texts,
             int(np.count_nonzero(column.codes >= 0)),
             column.texts[column.codes[row]],
-            lambda message: refuse(message, row, feature.place),
+            lambda message, **fields: refuse(message, row, feature.place, **fields),
             source,
         )
     return _stated(feature, column)
@@ -285,10 +285,11 @@ def _known(feature: Feature, column: TextColumn, settings: ReadSettings, refuse:
     if settings.unknown == "refuse" and (values == -2).any():
         row = int(np.argmax(values == -2))
         raise refuse(
-            f'the category "{column.texts[column.codes[row]]}" was not in the earlier table; '
-            'unknown="zeros" gives it no feature',
+            f'the category "{column.texts[column.codes[row]]}" was not in the training table',
             row,
             feature.place,
+            remedy="{unknown} gives it no feature",
+            unknown=Setting("unknown", "zeros", '"zeros"'),
         )
     return Part(feature, values, categories=categories)
 
@@ -298,7 +299,7 @@ def refuse_no_categories(
     texts: Collection[str],
     n_present: int,
     first: str,
-    refuse_first: Callable[[str], FileFormatError],
+    refuse_first: Callable[..., FileFormatError],
     source: str,
 ) -> None:
     """Refuse dates, numbers with a comma, and columns in which almost every text is another.
@@ -322,17 +323,19 @@ def refuse_no_categories(
         (DATE, "a date; make numbers of it, such as days since another date"),
         (
             DECIMAL_COMMA,
-            'a number with a decimal comma; write decimal points, or say decimal="," of a text table',
+            "a number with a decimal comma; write decimal points, or say {decimal} of a text table",
         ),
     ):
         if all(pattern.fullmatch(text) for text in texts):
-            raise refuse_first(f'"{first}" looks like {what}. Or {ways_out(feature.name)}')
+            fields = ways_out(feature.name, instead="Or ") | {"decimal": Setting("decimal", ",", '","')}
+            raise refuse_first(f'"{first}" looks like {what}.', **fields)
     n_texts = len(texts)
     if n_texts > MOST_CATEGORIES or (n_texts > FEW_CATEGORIES and 2 * n_texts >= n_present):
         raise FileFormatError(
             f'the column "{feature.name}" has {n_texts:,} different texts in {n_present:,} rows: an '
-            f"identifier or free text, no categories? {ways_out(feature.name)}",
+            "identifier or free text, no categories?",
             source,
+            **ways_out(feature.name),
         )
 
 
@@ -340,7 +343,7 @@ def refuse_no_categories(
 # Missing values: found, refused with their place, or replaced by a usual value of their column.
 
 ROWS_AT_ONCE = 16384
-MISSING = "the value is missing; "
+MISSING = "the value is missing"
 
 
 class Strange(NamedTuple):
@@ -379,12 +382,16 @@ def refuse_missing(parts: list[Part], refuse: Refusal) -> None:
         return
     row, number = min(found)
     feature = parts[number].feature
-    advice = (
-        "the earlier table had none there and was not read with missing=…, so nothing stands for it"
-        if feature.known is not None
-        else 'missing="median" replaces it (or "mean", "most_frequent")'
+    if feature.known is not None:
+        why = "; the training table had none there and was not read with {missing}, so nothing stands for it"
+        raise refuse(f"{MISSING}{why}", row, feature.place, missing=Setting("missing", ...))
+    raise refuse(
+        MISSING,
+        row,
+        feature.place,
+        remedy='{missing} replaces it (or "mean", "most_frequent")',
+        missing=Setting("missing", "median", '"median"'),
     )
-    raise refuse(f"{MISSING}{advice}", row, feature.place)
 
 
 def usual_value(part: Part, rule: str, source: str) -> float | str:
@@ -403,7 +410,10 @@ def usual_value(part: Part, rule: str, source: str) -> float | str:
     present = part.values if part.is_complete else part.values[~part.is_missing]
     if len(present) == 0:
         raise FileFormatError(
-            f'the column "{part.feature.name}" has no value at all; leave it out by drop=', source
+            f'the column "{part.feature.name}" has no value at all',
+            source,
+            remedy="leave it out by {drop}",
+            drop=Setting("drop", ...),
         )
     if part.categories is not None:
         return part.categories[int(np.argmax(np.bincount(present)))]

@@ -74,7 +74,7 @@ class ReadBlock:
             where, is_missing, _ = error.message.partition(MISSING)
             if not is_missing:
                 raise
-            raise FileFormatError(f"{where}{MISSING}{ABOUT_GAPS}", error.path) from None
+            raise FileFormatError(f"{where}{MISSING}; {ABOUT_GAPS}", error.path) from None
         return data.X, data.y, data.sample_weight
 
 
@@ -348,7 +348,7 @@ class ParquetData:
     def __post_init__(self) -> None:
         given = [self.paths] if isinstance(self.paths, str | os.PathLike) else self.paths
         if not isinstance(given, Sequence) or not all(isinstance(p, str | os.PathLike) for p in given):
-            raise InvalidParameter(f"paths must be a path, or a list of paths; got paths={self.paths!r}")
+            raise InvalidParameter.must_be("paths", "a path, or a list of paths", self.paths)
         if not given:
             raise InvalidParameter("paths is an empty list; name at least one file or folder")
         system = self.filesystem
@@ -360,7 +360,7 @@ class ParquetData:
         self.settings()  # refuses what is wrong with the others
         rows = self.block_rows
         if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
-            raise InvalidParameter(f"block_rows must be a positive whole number; got block_rows={rows!r}")
+            raise InvalidParameter.must_be("block_rows", "a positive whole number", rows)
 
     def _for_workers(self, path: str) -> str:
         # Workers have another current folder.

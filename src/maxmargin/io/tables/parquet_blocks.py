@@ -25,6 +25,7 @@ from maxmargin.io.tables.parquet import (
     refuse_too_many,
     settings_for_parts,
 )
+from maxmargin.io.tables.roles import no_labels
 from maxmargin.rows.dask.blocks import DaskBlocks
 from maxmargin.rows.dask.cluster import errands, refuse_other_versions
 from maxmargin.rows.dask.timeouts import Patience
@@ -63,7 +64,7 @@ def parquet_blocks(source: ParquetData, client: Any, deadline: float | None = No
                 refuse_too_many(name, found[name])
     example, known = settings_for_parts(schema, found, str(source), settings)
     if example.y is None:
-        raise FileFormatError("there are no labels; give label= a column's name", str(source))
+        raise no_labels(str(source))
     # A label that was found by its name is named for every block.
     known = replace(known, label=example.label)
     columns = _columns_of(schema, known)

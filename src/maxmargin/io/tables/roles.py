@@ -6,13 +6,13 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from maxmargin.encoding import LABEL_NAMES, Encoding, SourceColumn
-from maxmargin.errors import FileFormatError, InvalidParameter
+from maxmargin.errors import FileFormatError, InvalidParameter, Setting
 from maxmargin.io.settings import ReadSettings
 
-__all__ = ["Feature", "Header", "Roles", "assign_roles", "ways_out"]
+__all__ = ["Feature", "Header", "Roles", "assign_roles", "no_labels", "ways_out"]
 
 
 SHOWN_NAMES = 8
@@ -87,9 +87,17 @@ def assign_roles(header: Header, settings: ReadSettings) -> Roles:
             place = find_column(header, setting, column)
             if place in (label, weight):
                 role = "label" if place == label else "weight"
-                raise InvalidParameter(f"{setting}: {column!r} of {header.source} is the {role}, no feature")
+                raise InvalidParameter(
+                    f"{{parameter}}: {column!r} of {header.source} is the {role}, no feature",
+                    parameter=setting,
+                    value=column,
+                )
             if chosen.get(place, kind) != kind:
-                raise InvalidParameter(f"{column!r} of {header.source} is in drop and in categories")
+                raise InvalidParameter(
+                    f"{column!r} of {header.source} is in {{drop}} and in {{categories}}",
+                    drop=Setting("drop"),
+                    categories=Setting("categories"),
+                )
             chosen[place] = kind  # type: ignore[assignment]
     features = tuple(
         Feature(place, header.name(place), chosen.get(place, "guess"))
@@ -103,24 +111,27 @@ def assign_roles(header: Header, settings: ReadSettings) -> Roles:
 
 def find_column(header: Header, setting: str, column: str | int) -> int:
     """Return the place of a column that a user named, or an error that says which there are."""
+
+    def no_column(why: str) -> InvalidParameter:
+        text = f'"{column}"' if isinstance(column, str) else ""
+        return InvalidParameter(
+            f"{{setting}}: {why}", parameter=setting, value=column, setting=Setting(setting, column, text)
+        )
+
     if isinstance(column, int):
         if not -header.n_fields <= column < header.n_fields:
-            raise InvalidParameter(
-                f"{setting}={column}: {header.source} has the columns 0 to {header.n_fields - 1}"
-            )
+            raise no_column(f"{header.source} has the columns 0 to {header.n_fields - 1}")
         return column % header.n_fields
     found = [place for place, name in enumerate(header.names) if name == column]
     if len(found) == 1:
         return found[0]
     if found:
-        raise InvalidParameter(f'{setting}="{column}": {header.source} has {len(found)} columns of this name')
+        raise no_column(f"{header.source} has {len(found)} columns of this name")
     if not header.names:
-        raise InvalidParameter(
-            f'{setting}="{column}": {header.source} has no names of columns; give its number, from 0'
-        )
-    raise InvalidParameter(
-        f'{setting}="{column}": {header.source} has no such column; '
-        f"{did_you_mean(column, header.names)}its columns are {shown(header.names)}"
+        raise no_column(f"{header.source} has no names of columns; give its number, from 0")
+    raise no_column(
+        f"{header.source} has no such column; {did_you_mean(column, header.names)}its columns are "
+        f"{shown(header.names)}"
     )
 
 
@@ -131,9 +142,20 @@ def did_you_mean(name: str, names: Sequence[str]) -> str:
     return f'did you mean "{by_small[near[0]]}"? ' if near else ""
 
 
-def ways_out(name: str) -> str:
-    """Return what to do about a column that cannot be read as it is."""
-    return f'drop=["{name}"] leaves it out, categories=["{name}"] takes it as categories'
+def ways_out(name: str, *, instead: str = "") -> dict[str, Any]:
+    """Return the remedy for a column that cannot be read as it is, as fields of an error."""
+    return {
+        "remedy": f"{instead}{{drop}} leaves it out, {{categories}} takes it as categories",
+        "drop": Setting("drop", [name], f'["{name}"]'),
+        "categories": Setting("categories", [name], f'["{name}"]'),
+    }
+
+
+def no_labels(source: str) -> FileFormatError:
+    """Return the error of a table without labels."""
+    return FileFormatError(
+        "there are no labels", source, remedy="give {label}, a column's name", label=Setting("label", ...)
+    )
 
 
 def shown(names: Sequence[str]) -> str:
@@ -150,7 +172,12 @@ def _find_label(header: Header, label: str | int | None, weight: int | None) -> 
     usual = [place for place in usual if place != weight]
     if len(usual) > 1:
         candidates = ", ".join(f'"{header.names[place]}"' for place in usual)
-        raise InvalidParameter(f"{header.source}: the label may be any of {candidates}; say which by label=…")
+        raise InvalidParameter(
+            f"{header.source}: the label may be any of {candidates}",
+            parameter="label",
+            remedy="say which by {label}",
+            label=Setting("label", ...),
+        )
     if usual:
         return usual[0]
     return header.n_fields - 1 if weight != header.n_fields - 1 else header.n_fields - 2
@@ -247,7 +274,7 @@ def _check_same_names(header: Header, places: Sequence[int], names: tuple[str, .
         if header.names[place] != name:
             repeated = next(name for name in names if names.count(name) > 1)
             raise FileFormatError(
-                f'column {place + 1} is "{header.names[place]}" and should be "{name}": the earlier table '
+                f'column {place + 1} is "{header.names[place]}" and should be "{name}": the training table '
                 f'had several columns "{repeated}", so their order must be the same',
                 header.source,
             )

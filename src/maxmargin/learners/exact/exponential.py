@@ -6,7 +6,7 @@
 best for it alone.
 
 Where a hyperplane separates the classes, wholly or but for rows on it, there is no minimum; both look out for
-that, and end in NoFiniteOptimum with the direction (S23).
+that, and end in NoFiniteOptimum with the direction.
 """
 
 from __future__ import annotations

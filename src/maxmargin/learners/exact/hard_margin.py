@@ -1,6 +1,6 @@
-"""The hard margin (A18, A19): the shortest θ with every agreement ≥ 1, exact and unique.
+"""The hard margin: the shortest θ with every agreement ≥ 1, exact and unique.
 
-The soft margin equals it for every C from its largest dual variable on (S46), so it is the soft margin of a C
+The soft margin equals it for every C from its largest dual variable on, so it is the soft margin of a C
 that turned out large enough (`solvers.unregularised_hinge`). Its proof is by duality, with duals that have no
 upper bound: ½‖θ‖² at a point that keeps all constraints, as computed, against Σ α − ½‖Σ α s x‖².
 """
@@ -310,7 +310,7 @@ def _conditions(problem: Problem, w: Array, b: float, alpha: Array) -> dict[str,
 
 
 # ------------------------------------------------------------------------------------------------
-# The hard margin without each of its support vectors in turn, on as few rows as it takes (S38).
+# The hard margin without each of its support vectors in turn, on as few rows as it takes.
 #
 # Without one row the others near the margin decide: the hard margin of the nearest rows is that of all
 # rows if no other row falls short of it, and rows that do join them.

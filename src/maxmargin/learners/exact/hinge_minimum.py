@@ -1,4 +1,4 @@
-"""Is the minimiser of the hinge loss unique, and from which C on is it the soft margin? (S41, S46)
+"""Is the minimiser of the hinge loss unique, and from which C on is it the soft margin?
 
 Both are questions about the rows on the margin, F, and those short of it, L. The weights w are the soft
 margin's for some C exactly if there are duals 0 ≤ α ≤ C c with

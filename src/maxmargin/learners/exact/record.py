@@ -51,7 +51,7 @@ class ExactSolution:
 
 
 # ------------------------------------------------------------------------------------------------
-# What the hard margin would be if one of the rows that hold it were given up (S38).
+# What the hard margin would be if one of the rows that hold it were given up.
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""The fewest errors: the smallest Σ c over rows with agreement ≤ 0 (S28), which is NP-hard in general.
+"""The fewest errors: the smallest Σ c over rows with agreement ≤ 0, which is NP-hard in general.
 
 Up to two columns and an offset it is exact by a sweep (zero_one_sweep.py); beyond, subsystems that no
 hyperplane satisfies are covered (zero_one_cover.py) until the bound meets the best hyperplane or a limit ends
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import functools
 import math
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -27,6 +26,7 @@ from maxmargin.core.exact.arithmetic import as_integers
 from maxmargin.core.offset import FreeOffset, NoOffset, Offset
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan, Status
+from maxmargin.deadline import Deadline
 from maxmargin.errors import InvalidInput, NoFiniteOptimum
 from maxmargin.learners.columns import of_moderate_size
 from maxmargin.learners.exact.exponential import exponential_loss
@@ -49,21 +49,20 @@ _ROUNDING = 1e-13  # of all weights: sums of them in floats are no better known
 _SOLVED = 1e-7  # of the errors: what weights without a common measure may leave open
 
 
-def fewest_errors(task: TwoClasses, node_limit: int = 1_000, end: float | None = None) -> ExactSolution:
+def fewest_errors(
+    task: TwoClasses, node_limit: int = 1_000, deadline: Deadline | None = None
+) -> ExactSolution:
     """Return the hyperplane with the fewest errors, and what is proved about them.
 
     Parameters
     ----------
     node_limit : int
         The most nodes of the cover problems.
-    end : float, optional
-        When the task's token will say that the time is up, on the clock of `time.perf_counter`: a cover
-        problem has to end before, to tell its bound.
+    deadline : Deadline, optional
+        When the task's token will say that the time is up: a cover problem has to end before, to tell its
+        bound.
     """
-
-    def seconds() -> float | None:
-        return None if end is None else end - time.perf_counter()
-
+    deadline = Deadline() if deadline is None else deadline
     A, weight, hopeless = _signed_rows(task)
     best = _Best(task)
     status, bound, reason = Status.SOLVED, hopeless, "a sweep over all lines"
@@ -83,7 +82,7 @@ def fewest_errors(task: TwoClasses, node_limit: int = 1_000, end: float | None =
             cover.propose(improve(A, weight, cover.v, task.token))
             try:
                 cover_errors(
-                    cover, node_limit, lambda v: improve(A, weight, v, task.token), task.token, seconds
+                    cover, node_limit, lambda v: improve(A, weight, v, task.token), task.token, deadline.left
                 )
             finally:
                 best.propose([_split(task, cover.v)])

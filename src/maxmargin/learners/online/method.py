@@ -29,9 +29,11 @@ def arrangement_of(shuffle: Any) -> str:
         return "shuffled" if shuffle else "given"
     if isinstance(shuffle, str) and shuffle == "draws":
         return "drawn"
-    raise InvalidParameter(
-        "shuffle must be False (the rows as they stand), True (a new order in every pass) or 'draws' (every "
-        f"row at random, with replacement); got shuffle={shuffle!r}"
+    raise InvalidParameter.must_be(
+        "shuffle",
+        "False (the rows as they stand), True (a new order in every pass) or 'draws' (every row at "
+        "random, with replacement)",
+        shuffle,
     )
 
 

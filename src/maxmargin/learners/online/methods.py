@@ -58,9 +58,9 @@ class PerceptronMethod(OnlineMethod):
 # ------------------------------------------------------------------------------------------------
 # Pegasos: stochastic subgradient steps on the soft-margin objective, without offset.
 #
-#     θ ← (1 − ηλ)θ + η y x   if y(θ·x) ≤ 1,        θ ← (1 − ηλ)θ   otherwise      (A16, A's algorithm 1; C)
+#     θ ← (1 − ηλ)θ + η y x   if y(θ·x) ≤ 1,        θ ← (1 − ηλ)θ   otherwise
 #
-# It approaches the minimum of λ/2 ‖θ‖² + mean hinge loss (A9, A11). A takes η = 1/t, C leaves it open, and
+# It approaches the minimum of λ/2 ‖θ‖² + mean hinge loss. The lecture takes η = 1/t, and
 # the authors of the method take η = 1/(λt) (Shalev-Shwartz, Singer and Srebro, ICML 2007).
 #
 # Why η = 1/t is slow at small λ: what step 1 did is multiplied by 1 − λ/2, 1 − λ/3, …, 1 − λ/t, together
@@ -73,7 +73,7 @@ class PerceptronMethod(OnlineMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class PegasosMethod(OnlineMethod):
-    """Pegasos' step, and the objective A9."""
+    """Pegasos' step, and its objective λ/2 ‖θ‖² + mean hinge loss."""
 
     title: ClassVar[str] = "Pegasos"
     kernel: ClassVar[str] = "pegasos"
@@ -164,7 +164,7 @@ class HingeSGDMethod(OnlineMethod):
 #
 #     θ₀ ← θ₀ + η y (1 − P),    θ ← θ + η y x (1 − P),    P = P(y|x, θ, θ₀) = 1/(1 + exp(−y(θ·x + θ₀)))
 #
-# Both updates (D17, D18) take P under the old weights. 1 − P is the probability of a mistake: the
+# Both updates take P under the old weights. 1 − P is the probability of a mistake: the
 # perceptron's update, made in proportion to it.
 
 

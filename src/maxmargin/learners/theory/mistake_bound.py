@@ -15,7 +15,6 @@ lost: Σαᵢ γ ≤ ‖Σ αᵢyᵢzᵢ‖ for every α ≥ 0.
 from __future__ import annotations
 
 import math
-import threading
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +26,7 @@ from maxmargin._core import Stopped, StopToken
 from maxmargin.core.offset import NoOffset
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Status
+from maxmargin.deadline import Deadline
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.presentation.frames import frame_of
 from maxmargin.presentation.wording import Readable, plural
@@ -95,7 +95,7 @@ def mistake_bound(
     if each test prediction is followed by its true label
     """
     walk = _walk(X, y, test, fit_intercept=fit_intercept, normalize=normalize)
-    token = StopToken(None, threading.current_thread() is threading.main_thread())
+    token = Deadline().token()
     return _bound_of(walk, _check_count(mistakes), token)
 
 
@@ -202,7 +202,7 @@ def _check_count(mistakes: Any) -> int | None:
         return None
     if isinstance(mistakes, int | np.integer) and not isinstance(mistakes, bool) and mistakes >= 0:
         return int(mistakes)
-    raise InvalidParameter(f"mistakes must be a whole number from 0 on, or None; got mistakes={mistakes!r}")
+    raise InvalidParameter.must_be("mistakes", "a whole number from 0 on", mistakes, or_none=True)
 
 
 @dataclass(frozen=True, eq=False)

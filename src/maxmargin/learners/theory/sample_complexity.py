@@ -145,7 +145,7 @@ def _smallest(epsilon: float, dimension: int, delta: float, goal: str) -> int:
 def _share(name: str, value: Any) -> float:
     if isinstance(value, Real) and 0.0 < float(value) < 1.0:
         return float(value)
-    raise InvalidParameter(f"{name} must be a number between 0 and 1; got {name}={value!r}")
+    raise InvalidParameter.must_be(name, "a number between 0 and 1", value)
 
 
 # ------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from maxmargin.core.certificate.duality import examine
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import History, Plan, Progress, Solution, Status
+from maxmargin.deadline import Deadline
 from maxmargin.presentation.wording import short
 from maxmargin.rows.base import Array, Helpers, results_of
 from maxmargin.rows.kernels import Scores
@@ -166,8 +167,7 @@ class _Walkers:
         for fold in folds:
             self._present += fold.problems[0].cost > 0
         self._lock = threading.Lock()
-        max_time = pace.limits.max_time
-        self._deadline = None if max_time is None else time.perf_counter() + max_time
+        self._deadline = Deadline(pace.limits.max_time)
         self.fits: dict[tuple[int, int], FoldFit] = {}
         self.starts: dict[int, list[dict[str, Any]]] = {}
         self.status = Status.SOLVED
@@ -222,8 +222,7 @@ class _Walkers:
 
     def _token(self, fold: int) -> StopToken:
         with self._lock:
-            left = None if self._deadline is None else max(self._deadline - time.perf_counter(), 0.0)
-            token = StopToken(left, threading.current_thread() is threading.main_thread())
+            token = self._deadline.token()
             self._tokens[fold] = token
             if self.status is not Status.SOLVED:
                 token.stop()

@@ -17,6 +17,7 @@ import numpy as np
 
 from maxmargin._core import StopToken
 from maxmargin.core.solution import Solution, Status
+from maxmargin.deadline import Deadline
 from maxmargin.presentation.wording import short
 from maxmargin.rows.base import Helpers, results_of
 from maxmargin.rows.kernels import Scores
@@ -71,8 +72,7 @@ class _PathWalkers:
         self._lock = threading.Lock()
         self._tokens: dict[int, StopToken] = {}
         self._waiting = len(folds)
-        max_time = pace.limits.max_time
-        self._deadline = None if max_time is None else time.perf_counter() + max_time
+        self._deadline = Deadline(pace.limits.max_time)
         self._paths: dict[int, Path] = {}
         self.fits: dict[tuple[int, int], FoldFit] = {}
         self.status = Status.SOLVED
@@ -107,9 +107,7 @@ class _PathWalkers:
         """Return the seconds for the next split: what is left, divided among those that are left."""
         rounds = math.ceil(self._waiting / min(self._pace.threads, len(self._folds)))
         self._waiting -= 1
-        if self._deadline is None:
-            return None
-        return max((self._deadline - time.perf_counter()) / rounds, 1e-3)
+        return self._deadline.left(1.0 / rounds, at_least=1e-3)
 
     def _course(self, number: int, seconds: float | None) -> Course:
         fold, began = self._folds[number], time.perf_counter()
@@ -147,7 +145,7 @@ class _PathWalkers:
 
     def token(self, number: int, left: float | None) -> StopToken:
         """Return a token for one fit of a split."""
-        token = StopToken(left, threading.current_thread() is threading.main_thread())
+        token = Deadline(left).token()
         with self._lock:
             self._tokens[number] = token
             if self.status in (Status.INTERRUPTED, Status.STOPPED):
@@ -173,14 +171,13 @@ class _Solve:
 
     def __init__(self, walkers: _PathWalkers, fold: Fold, number: int, seconds: float | None) -> None:
         self._walkers, self._fold, self._number = walkers, fold, number
-        self._deadline = None if seconds is None else time.perf_counter() + seconds
+        self._deadline = Deadline(seconds)
         self._has_begun = False
 
     def __call__(self, C: float, memories: list[Any] | None) -> list[Solution] | None:
-        left = None if self._deadline is None else self._deadline - time.perf_counter()
-        if self._has_begun and left is not None and left <= 0:
+        if self._has_begun and self._deadline.is_over:
             return None
-        self._has_begun = True
+        self._has_begun, left = True, self._deadline.left()
         return [self._fit(C, k, None if memories is None else memories[k], left) for k in self._numbers]
 
     @property

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from numbers import Real
@@ -16,6 +14,7 @@ from numpy.typing import NDArray
 
 from maxmargin._core import Stopped, StopToken
 from maxmargin.core.solution import Progress
+from maxmargin.deadline import Deadline
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.learners.theory.mistake_bound import mistake_bound_within
 from maxmargin.learners.theory.shattering import vc_dimension
@@ -120,7 +119,7 @@ def guarantees(
     >>> known["VC dimension"].is_vacuous
     False
     """
-    clock = _Clock(check_positive("max_time", max_time, or_none=True))
+    deadline = Deadline(check_positive("max_time", max_time, or_none=True))
     examined = examine_model(model, X, y, sample_weight)
     examined.check_support()
     refuse_untold_weights(examined.estimator, sample_weight)
@@ -144,16 +143,16 @@ def guarantees(
         _hold_out(model, examined, test, about, found)
     if left_out is True:
         limits = {"n_jobs": n_jobs, "verbose": verbose, "watch": watch}
-        left_out = _leave_out(examined, found, {"max_time": clock.left(LEFT_OUT_SHARE), **limits})
+        left_out = _leave_out(
+            examined, found, {"max_time": deadline.left(LEFT_OUT_SHARE, at_least=AT_LEAST), **limits}
+        )
     elif left_out is False:
         found.leave("leave-one-out error", "left_out=False")
     elif not isinstance(left_out, LeaveOneOut):
-        raise InvalidParameter(
-            f"left_out must be True, False or a result of leave_one_out; got left_out={left_out!r}"
-        )
+        raise InvalidParameter.must_be("left_out", "True, False or a result of leave_one_out", left_out)
     _count_left_out(examined, left_out, about, found)
-    _compress(examined, about, found, n_jobs, clock)
-    _bound_mistakes(examined, about, found, clock)
+    _compress(examined, about, found, n_jobs, deadline)
+    _bound_mistakes(examined, about, found, deadline)
     _bound_all(examined, about, found)
     return Guarantees(
         lines=tuple(found.lines),
@@ -163,20 +162,6 @@ def guarantees(
         price=_price(about),
         not_claimed=tuple(found.not_claimed),
     )
-
-
-class _Clock:
-    """What is left of max_time."""
-
-    def __init__(self, max_time: float | None) -> None:
-        self._end = None if max_time is None else time.perf_counter() + max_time
-
-    def left(self, share: float = 1.0) -> float | None:
-        """Return the seconds for what comes next, or None without a limit."""
-        return None if self._end is None else max(share * (self._end - time.perf_counter()), AT_LEAST)
-
-    def token(self, share: float = 1.0) -> StopToken:
-        return StopToken(self.left(share), threading.current_thread() is threading.main_thread())
 
 
 class _Found:
@@ -225,7 +210,7 @@ def _guessing(examined: Examined) -> float:
 def _check_confidence(confidence: Any) -> float:
     if isinstance(confidence, Real) and 0.0 < float(confidence) < 1.0:
         return float(confidence)
-    raise InvalidParameter(f"confidence must be a number between 0 and 1; got confidence={confidence!r}")
+    raise InvalidParameter.must_be("confidence", "a number between 0 and 1", confidence)
 
 
 def _check_selected(selected_from: Any, model: Any) -> int:
@@ -313,7 +298,7 @@ def _count_support(
 
 
 def _compress(
-    examined: Examined, about: Circumstances, found: _Found, n_jobs: int | None, clock: _Clock
+    examined: Examined, about: Circumstances, found: _Found, n_jobs: int | None, deadline: Deadline
 ) -> None:
     model = examined.model
     if model.loss not in ("hinge", "squared_hinge") or model.support is None:
@@ -329,7 +314,9 @@ def _compress(
     rest = np.ones(about.n, dtype=bool)
     rest[kept] = False
     try:
-        refit = replace(examined, scores=_refit(named, kept, clock.token(COMPRESSION_SHARE)))
+        refit = replace(
+            examined, scores=_refit(named, kept, deadline.token(COMPRESSION_SHARE, at_least=AT_LEAST))
+        )
     except Stopped:
         found.leave("compression", NO_TIME)
         return
@@ -351,7 +338,7 @@ def _refit(named: NamedProblem, kept: Any, token: StopToken) -> Any:
     return np.column_stack(scores)
 
 
-def _bound_mistakes(examined: Examined, about: Circumstances, found: _Found, clock: _Clock) -> None:
+def _bound_mistakes(examined: Examined, about: Circumstances, found: _Found, deadline: Deadline) -> None:
     if not (examined.agreements > 0).all():
         found.leave(
             "mistake bound", "the model does not separate the examples; mistake_bound tells if any does"
@@ -360,7 +347,7 @@ def _bound_mistakes(examined: Examined, about: Circumstances, found: _Found, clo
     share = about.delta / examined.signs.shape[1]
     value, bounds = 0.0, []
     for k, sign in enumerate(examined.signs.T):
-        token = clock.token(1.0 / (examined.signs.shape[1] - k))
+        token = deadline.token(1.0 / (examined.signs.shape[1] - k), at_least=AT_LEAST)
         try:
             bound = mistake_bound_within(token, examined.X, sign.astype(np.int8), examined.has_offset)
         except Stopped:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 import warnings
 from collections.abc import Callable
 from typing import Any, Literal
@@ -11,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._core import StopToken
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Progress, Status
+from maxmargin.deadline import Deadline
 from maxmargin.errors import Interrupted, InvalidParameter, LeaveOneOutWarning
 from maxmargin.model.named_problem import NamedProblem, named_problem
 from maxmargin.model.progress import Ticker, watching
@@ -80,11 +78,9 @@ def leave_one_out(
     (2, [False, False, True, True, False])
     """
     if agreements not in ("estimated", "exact", None):
-        raise InvalidParameter(
-            f"agreements must be 'estimated', 'exact' or None; got agreements={agreements!r}"
-        )
+        raise InvalidParameter.must_be("agreements", "'estimated', 'exact'", agreements, or_none=True)
     if watch is not None and not callable(watch):
-        raise InvalidParameter(f"watch must be a function of the progress, or None; got watch={watch!r}")
+        raise InvalidParameter.must_be("watch", "a function of the progress", watch, or_none=True)
     seconds = check_positive("max_time", max_time, or_none=True)
     named = named_problem(estimator_or_model, X, y, sample_weight, n_jobs, asking="leave_one_out")
     ticker = Ticker(named.settings.limits.tol) if verbose else None
@@ -110,20 +106,17 @@ def _of_each_class(
 ) -> list[LeaveOneOut]:
     """Return one record a class; scores can only be compared if all are exact."""
     wanted = agreements if len(named.problems) == 1 else "exact"
-    on_main = threading.current_thread() is threading.main_thread()
-    deadline = None if max_time is None else time.perf_counter() + max_time
+    deadline = Deadline(max_time)
     found: list[LeaveOneOut] = []
     for problem, name in zip(named.problems, named.names, strict=True):
-        share = None
-        if deadline is not None:
-            share = max((deadline - time.perf_counter()) / (len(named.problems) - len(found)), 1e-3)
+        token = deadline.token(1.0 / (len(named.problems) - len(found)), at_least=1e-3)
         if found and found[-1].status is Status.INTERRUPTED:
-            share = 1e-3  # what doing next to nothing shows
+            token = Deadline(1e-3).token()  # what doing next to nothing shows
         record = leave_out(
             problem,
             agreements=wanted,
             solver=named.settings.solver,
-            token=StopToken(share, on_main),
+            token=token,
             threads=named.settings.threads,
             seed=named.settings.seed,
             watch=watch,

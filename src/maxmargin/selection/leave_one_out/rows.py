@@ -8,7 +8,7 @@ from typing import Any, Literal
 from maxmargin._core import StopToken
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Progress
-from maxmargin.errors import InvalidParameter
+from maxmargin.errors import UNREGULARISED, InvalidParameter
 from maxmargin.selection.leave_one_out.hinge import hinge_left_out
 from maxmargin.selection.leave_one_out.record import LeaveOneOut
 from maxmargin.selection.leave_one_out.smooth import smooth_left_out
@@ -43,8 +43,10 @@ def leave_out(
     """
     if not problem.is_regularised:
         raise InvalidParameter(
-            "leave-one-out needs a regulariser: C=inf (lam=0) has none, and without some example there may "
-            "be no optimum at all. Give a finite C."
+            "leave-one-out needs a regulariser: {C} ({lam}) has none, and without some example there may be "
+            "no optimum at all.",
+            remedy="Give a finite C.",
+            **UNREGULARISED,
         )
     if problem.loss == "hinge":
         return hinge_left_out(

@@ -7,7 +7,6 @@ be the best and is not counted at all.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from maxmargin._core import Stopped, StopToken
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Progress, Solution, Status
+from maxmargin.deadline import Deadline
 from maxmargin.presentation.wording import short
 from maxmargin.rows.base import Array, Rows
 from maxmargin.rows.kernels import Combine, Scores
@@ -82,8 +82,7 @@ class LeaveOneOutSearcher:
 
     def __post_init__(self) -> None:
         self.counts = [None] * len(self.Cs)
-        max_time = self.how.max_time
-        self._deadline = None if max_time is None else time.perf_counter() + max_time
+        self._deadline = Deadline(self.how.max_time)
 
     # ------------------------------------------------------------ bounds
 
@@ -100,7 +99,9 @@ class LeaveOneOutSearcher:
                 return
             last = (C, solutions)
             try:
-                count = count_bounds(problems, solutions, self.codes, reach, self._token(), began=began)
+                count = count_bounds(
+                    problems, solutions, self.codes, reach, self._deadline.token(), began=began
+                )
             except Stopped:
                 self.status = Status.MAX_TIME
             except KeyboardInterrupt:
@@ -123,7 +124,7 @@ class LeaveOneOutSearcher:
                 solver,
                 plan,
                 Limits(self.how.tol),
-                token=self._token(),
+                token=self._deadline.token(),
                 watch=self.how.watch,
                 memory=None if last is None else start_at_other_cost(last[1][k], C / last[0]),
                 seed=self.how.seed,
@@ -135,10 +136,6 @@ class LeaveOneOutSearcher:
             solutions.append(replace(found, memory=None))
         return solutions
 
-    def _token(self) -> StopToken:
-        left = None if self._deadline is None else max(self._deadline - time.perf_counter(), 0.0)
-        return StopToken(left, threading.current_thread() is threading.main_thread())
-
     # ------------------------------------------------------------ exact counts
 
     def count(self, number: int) -> ErrorCount:
@@ -147,7 +144,7 @@ class LeaveOneOutSearcher:
         if known.record is not None or self.status is not Status.SOLVED:
             return known
         began, C = time.perf_counter(), float(self.Cs[number])
-        record = self.finish(self._problems(C), self._token(), f"C = {short(C)}")
+        record = self.finish(self._problems(C), self._deadline.token(), f"C = {short(C)}")
         if record.status in CUT_SHORT:
             self.status = record.status
         most = record.n_errors + record.n_undecided

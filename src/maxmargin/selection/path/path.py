@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Progress, Solution, Status
-from maxmargin.errors import ConvergenceWarning, Interrupted, InvalidInput, InvalidParameter
+from maxmargin.errors import ConvergenceWarning, Interrupted, InvalidInput, InvalidParameter, Setting
 from maxmargin.losses.table import DUAL_LOSSES, dual_form
 from maxmargin.model.costs import Targets, check_range, make_targets
 from maxmargin.model.one_vs_rest import solve_all
@@ -123,7 +123,7 @@ def regularization_path(
     offset = offset_from(fit_intercept, penalize_intercept, intercept_scaling)
     limits = limits_from(FIT_SHARE * tol, None, max_time)
     if watch is not None and not callable(watch):
-        raise InvalidParameter(f"watch must be a function of the progress, or None; got watch={watch!r}")
+        raise InvalidParameter.must_be("watch", "a function of the progress", watch, or_none=True)
     # C = 1: the costs of the rows themselves, which every C multiplies.
     targets = make_targets(labels, weights, C=1.0, lam=None, class_weight=class_weight, loss=loss)
     if len(targets.classes) < 2:
@@ -155,16 +155,25 @@ def _values(C_min: Any, C_max: Any, Cs: Any) -> list[float]:
             for name, value, default in zip(("C_min", "C_max"), (C_min, C_max), _DEFAULT_RANGE, strict=True)
         )
         if not low < high:
-            raise InvalidParameter(f"C_min must be less than C_max; got C_min={low!r}, C_max={high!r}")
+            raise InvalidParameter(
+                "{parameter} must be less than {C_max}; got {setting}, {C_max_given}",
+                parameter="C_min",
+                value=low,
+                C_max=Setting("C_max"),
+                C_max_given=Setting("C_max", high),
+            )
         return [low, high]
     if C_min is not None or C_max is not None:
         raise InvalidParameter(
-            "give C_min and C_max for every C between them, or Cs for these values: not both"
+            "give {C_min} and {C_max} for every C between them, or {Cs} for these values: not both",
+            C_min=Setting("C_min"),
+            C_max=Setting("C_max"),
+            Cs=Setting("Cs"),
         )
     try:
         given = np.array(Cs, dtype=np.float64).reshape(-1)
     except (TypeError, ValueError):
-        raise InvalidParameter(f"Cs must be numbers; got Cs={Cs!r}") from None
+        raise InvalidParameter.must_be("Cs", "numbers", Cs) from None
     if given.size == 0:
         raise InvalidParameter("Cs must hold at least one value of C; got none")
     return sorted({_checked("C", float(value)) for value in given})
@@ -173,17 +182,21 @@ def _values(C_min: Any, C_max: Any, Cs: Any) -> list[float]:
 def _checked(name: str, value: Any) -> float:
     if isinstance(value, (float, np.floating)) and math.isinf(value) and value > 0:
         raise InvalidParameter(
-            f"{name}=inf leaves no regulariser, and no bound between two values of C: end the path at a "
-            "finite C, and fit C=inf by itself"
+            "{setting} leaves no regulariser, and no bound between two values of C",
+            parameter=name,
+            value=value,
+            remedy="end the path at a finite C, and fit an infinite one by itself",
         )
-    return check_range(f"{name} must be", check_positive(name, value), f"got {name}={value!r}")
+    return check_range(name, check_positive(name, value), given=value)
 
 
 def _tolerance(tol: Any) -> float:
     tol = check_positive("tol", tol)
     if not _LEAST_TOL <= tol <= _MOST_TOL:
         raise InvalidParameter(
-            f"tol of a path must be between {_LEAST_TOL:g} and {_MOST_TOL:g}; got tol={tol!r}"
+            f"{{parameter}} of a path must be between {_LEAST_TOL:g} and {_MOST_TOL:g}; got {{setting}}",
+            parameter="tol",
+            value=tol,
         )
     return float(tol)
 

@@ -201,7 +201,7 @@ class Path(Readable):
             )
         if not self.C[0] <= C <= self.C[-1]:
             early = f" (it ended early: {self.reason})" if self.reason else ""
-            raise InvalidParameter(f"C must be on the path, from {low} to {high}{early}; got C={C!r}")
+            raise InvalidParameter.must_be("C", f"on the path, from {low} to {high}{early}", C)
 
     def frame(self) -> Any:
         """Return a table with one row per C of `C`: gap, training error, support vectors, margin, ‖θ‖.

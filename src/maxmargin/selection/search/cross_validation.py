@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Solution, Status
+from maxmargin.deadline import Deadline
 from maxmargin.errors import Interrupted, InvalidInput
 from maxmargin.model.model import LinearModel
 from maxmargin.model.one_vs_rest import solve_all
@@ -72,8 +72,8 @@ def select_by_folds(
         Follow every split's path from the first to the last C with this certified gap, instead of a fit at
         every C; the path of all rows comes with the model.
     """
-    began = time.perf_counter()
     max_time = task.settings.limits.max_time
+    deadline = Deadline(max_time)
     threads = max(task.settings.threads // len(splits), 1)
     folds = [task.fold(number, *split, threads) for number, split in enumerate(splits)]
     missing, n_classes = task.missing_classes(folds), len(task.targets.classes)
@@ -101,12 +101,10 @@ def select_by_folds(
     best = table.best_index(rule)
     index = int(np.argmin(Cs)) if best is None else best
     C = float(Cs[index])
-    left = None if max_time is None else max(max_time - (time.perf_counter() - began), 1e-3)
-    model = _fit_all(task, C, walk, index, left) if refit else None
+    model = _fit_all(task, C, walk, index, deadline.left(at_least=1e-3)) if refit else None
     path = None
     if path_tol is not None and model is not None and not model.interrupted:
-        left = None if max_time is None else max(max_time - (time.perf_counter() - began), 1e-3)
-        path, model = _with_path(task, Cs, path_tol, model, left)
+        path, model = _with_path(task, Cs, path_tol, model, deadline.left(at_least=1e-3))
     left_out = None if best is None else left_out_scores(walk, folds, index, labels)
     if model is not None and calibrate is not None:
         model = _with_calibration(model, calibrate, left_out, labels, f"{plural(len(folds), 'split')}")

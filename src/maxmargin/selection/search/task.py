@@ -166,7 +166,7 @@ def validation_task(
     offset = offset_from(fit_intercept, penalize_intercept, intercept_scaling)
     limits = limits_from(tol, max_iter, max_time)
     if watch is not None and not callable(watch):
-        raise InvalidParameter(f"watch must be a function of the progress, or None; got watch={watch!r}")
+        raise InvalidParameter.must_be("watch", "a function of the progress", watch, or_none=True)
     targets = make_targets(labels, weights, C=1.0, lam=None, class_weight=class_weight, loss=loss)
     if len(targets.classes) < 2:
         raise InvalidInput(f"y holds only one class, {targets.classes[0]!s}; a classifier needs two.")
@@ -195,7 +195,7 @@ def check_Cs(Cs: Any) -> tuple[NDArray[np.float64], bool]:  # noqa: N802 - C is 
     if isinstance(Cs, (int, np.integer)) and not isinstance(Cs, bool):
         if not 1 <= Cs <= _MOST_POINTS:
             rule = "at least one point" if Cs < 1 else f"at most {_MOST_POINTS:,} points"
-            raise InvalidParameter(f"Cs must be {rule}; got Cs={Cs!r}")
+            raise InvalidParameter.must_be("Cs", rule, Cs)
         return np.geomspace(_LEAST_C, _MOST_C, int(Cs)) if Cs > 1 else np.array([1.0]), False
     is_range = isinstance(Cs, (tuple, list)) and len(Cs) == 3 and Cs[1] is ...
     try:
@@ -203,15 +203,16 @@ def check_Cs(Cs: Any) -> tuple[NDArray[np.float64], bool]:  # noqa: N802 - C is 
     except (TypeError, ValueError):
         values = np.zeros(0)
     if values.ndim != 1 or len(values) == 0 or not (np.isfinite(values) & (values > 0)).all():
-        raise InvalidParameter(
-            "Cs must be a whole number of points, a list of positive numbers, or a range such as "
-            f"(1e-3, ..., 1e2); got Cs={Cs!r}"
+        raise InvalidParameter.must_be(
+            "Cs",
+            "a whole number of points, a list of positive numbers, or a range such as (1e-3, ..., 1e2)",
+            Cs,
         )
     for value in (values.min(), values.max()):
-        check_range("Cs must be", float(value), f"got {value:g}")
+        check_range("Cs", float(value))
     if not is_range:
         return values, False
     low, high = values
     if not low < high:
-        raise InvalidParameter(f"Cs must be a range from a smaller to a larger C; got Cs={Cs!r}")
+        raise InvalidParameter.must_be("Cs", "a range from a smaller to a larger C", Cs)
     return np.geomspace(low, high, math.ceil(_PER_DECADE * math.log10(high / low)) + 1), True
