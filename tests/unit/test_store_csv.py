@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from reference.stored import check_same, check_same_error, dense_rows
 
 import maxmargin.io.tables.csv as module
-import maxmargin.io.tables.csv_pieces as records
+import maxmargin.io.tables.csv_text as records
 from maxmargin import load_data, store_data, train
 from maxmargin._core import CsvDialect
 from maxmargin.errors import FileFormatError, MissingFile, SkippedLines
-from maxmargin.io.tables.csv_pieces import whole_records
+from maxmargin.io.tables.csv_text import whole_records
 
 
 @pytest.fixture(autouse=True)

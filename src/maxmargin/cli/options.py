@@ -128,7 +128,9 @@ def add_text_table(group: Any) -> None:
         type=separator,
         help="between the fields of a text table (tab, semicolon or comma, whichever it has)",
     )
-    group.add_argument("--decimal", choices=(".", ","), help="decimal mark of a text table (.)")
+    group.add_argument(
+        "--decimal", metavar="MARK", choices=(".", ","), help="in numbers of a text table: . or , (.)"
+    )
     group.add_argument("--encoding", metavar="NAME", help="of a text table, such as latin-1 (utf-8)")
     group.add_argument(
         "--na",

@@ -16,7 +16,8 @@ from maxmargin.io.cache import cached
 from maxmargin.io.libsvm import read_libsvm
 from maxmargin.io.open import OpenSource, open_source, plain_suffix
 from maxmargin.io.settings import FORMATS, ReadSettings, not_for
-from maxmargin.io.tables.csv import SEPARATORS, read_csv
+from maxmargin.io.tables.csv import read_csv
+from maxmargin.io.tables.csv_text import SEPARATORS
 
 __all__ = ["format_by_suffix", "load_data", "load_rows", "with_scipy"]
 

@@ -11,7 +11,7 @@ from maxmargin.errors import InvalidParameter, MaxMarginError
 from maxmargin.io.load import find_format
 from maxmargin.io.open import OpenSource, open_source
 from maxmargin.io.settings import ReadSettings
-from maxmargin.io.tables.csv import SEPARATORS
+from maxmargin.io.tables.csv_text import SEPARATORS
 
 __all__ = ["available_memory", "held_memory", "is_too_large", "memory_text", "memory_to_fit", "parse_memory"]
 
