@@ -87,9 +87,14 @@ TABLES = [
     ["loo", "FILE", "--max-time", "1"],
 ]
 TEXT_TABLES = [*TABLES, ["inspect", "FILE", "--skip-bad-lines"], ["inspect", "FILE", "--missing", "mean"]]
+WRITTEN = ["--decimal", ",", "--comment", "#", "--na", "x", "--encoding"]
+DIALECTS = [
+    ["inspect", "FILE", "--separator", ";", *WRITTEN, "latin-1"],
+    ["inspect", "FILE", "--skip-bad-lines", *WRITTEN, "utf-16"],
+]
 READERS: dict[str, tuple[list[str], list[Command]]] = {
     "libsvm": (["a.svm"], TEXT_TABLES),
-    "csv": (["a.csv"], TEXT_TABLES),
+    "csv": (["a.csv"], TEXT_TABLES + DIALECTS),
     "parquet": (["a.parquet", "plain.parquet"], TABLES),
     "arrow": (["a.arrow", "stream.arrow", "packed.arrow"], TABLES),
     "npz": (["a.npz", "sparse.npz"], TABLES),

@@ -3,10 +3,12 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,9 +45,9 @@ nb::object array_from(std::vector<T>&& values) {
     return array_from(std::move(values), {n});
 }
 
-nb::tuple read_csv_record(nb::handle source, std::size_t start, char separator) {
+nb::tuple read_csv_record(nb::handle source, std::size_t start, const read::CsvDialect& dialect) {
     const ByteView bytes(source);
-    const read::CsvRecord record = read::read_csv_record(bytes.text(), start, separator);
+    const read::CsvRecord record = read::read_csv_record(bytes.text(), start, dialect);
     nb::list fields;
     for (const std::string& field : record.fields) fields.append(nb::bytes(field.data(), field.size()));
     return nb::make_tuple(fields, record.next);
@@ -64,13 +66,13 @@ nb::tuple loose_column(read::LooseColumn&& column) {
     return nb::make_tuple(array_from(std::move(column.codes)), texts);
 }
 
-nb::tuple read_csv(nb::handle source, std::size_t start, char separator, std::string kinds,
+nb::tuple read_csv(nb::handle source, std::size_t start, const read::CsvDialect& dialect, std::string kinds,
                    std::vector<std::string> names, bool skip_bad_records, PythonStopToken& token) {
     const ByteView bytes(source);
-    const read::CsvLayout layout{start, separator, std::move(kinds), std::move(names), skip_bad_records};
+    const read::CsvLayout layout{start, std::move(kinds), std::move(names), skip_bad_records};
     read::CsvTable table;
     run_to_the_end(token, [&] {
-        table = read::read_csv(bytes.text(), layout, token);
+        table = read::read_csv(bytes.text(), dialect, layout, token);
         return table.is_complete;
     });
     nb::list loose, skipped;
@@ -78,50 +80,65 @@ nb::tuple read_csv(nb::handle source, std::size_t start, char separator, std::st
     for (const read::ReadError& error : table.first_skipped)
         skipped.append(nb::make_tuple(decoded(error.what()), error.position().line, error.position().column));
     return nb::make_tuple(array_from(std::move(table.values), {table.n_rows, table.n_columns}),
-                          array_from(std::move(table.n_texts)), loose, array_from(std::move(table.starts)),
-                          table.n_skipped, skipped);
+                          array_from(std::move(table.n_texts)), array_from(std::move(table.n_numbers)), loose,
+                          array_from(std::move(table.starts)), table.n_skipped, skipped);
 }
 
-nb::tuple csv_field_position(nb::handle source, std::size_t start, char separator, std::size_t field) {
+nb::tuple csv_field_position(nb::handle source, std::size_t start, const read::CsvDialect& dialect,
+                             std::size_t field) {
     const ByteView bytes(source);
-    const read::Position place = read::position_of_field(bytes.text(), start, separator, field);
+    const read::Position place = read::position_of_field(bytes.text(), start, dialect, field);
     return nb::make_tuple(place.line, place.column);
 }
 
-std::size_t end_of_whole_csv_records(nb::handle source, char separator) {
+std::size_t end_of_whole_csv_records(nb::handle source, const read::CsvDialect& dialect) {
     const ByteView bytes(source);
     const nb::gil_scoped_release released;
-    return read::end_of_whole_records(bytes.text(), separator);
+    return read::end_of_whole_records(bytes.text(), dialect);
 }
 
 }  // namespace
 
 void bind_readers(nb::module_& module) {
-    module.def("read_csv_record", &read_csv_record, "source"_a, "start"_a, "separator"_a,
+    nb::class_<read::CsvDialect>(module, "CsvDialect",
+                                 "How a text table is written: between fields, in numbers, before a comment "
+                                 "(a line break: there are none), and what stands for missing values, None "
+                                 "for the usual signs.")
+        .def(
+            "__init__",
+            [](read::CsvDialect* self, char separator, char decimal, char comment,
+               std::optional<std::vector<std::string>> missing) {
+                new (self) read::CsvDialect{separator, decimal, comment, std::move(missing)};
+            },
+            "separator"_a, "decimal"_a = '.', "comment"_a = '\n', "missing"_a = nb::none(),
+            nb::sig("def __init__(self, separator: str, decimal: str = '.', comment: str = '\\n', "
+                    "missing: collections.abc.Sequence[str] | None = None) -> None"));
+    module.def("read_csv_record", &read_csv_record, "source"_a, "start"_a, "dialect"_a,
                nb::sig("def read_csv_record("
-                       "source: bytes | bytearray | memoryview, start: int, separator: str"
+                       "source: bytes | bytearray | memoryview, start: int, dialect: CsvDialect"
                        ") -> tuple[list[bytes], int]"),
                "The fields of the record at start, and where the next one starts; no fields at the end.");
     module.def(
-        "read_csv", &read_csv, "source"_a, "start"_a, "separator"_a, "kinds"_a, "names"_a,
-        "skip_bad_records"_a, "token"_a,
+        "read_csv", &read_csv, "source"_a, "start"_a, "dialect"_a, "kinds"_a, "names"_a, "skip_bad_records"_a,
+        "token"_a,
         nb::sig("def read_csv("
-                "source: bytes | bytearray | memoryview, start: int, separator: str, kinds: str, "
+                "source: bytes | bytearray | memoryview, start: int, dialect: CsvDialect, kinds: str, "
                 "names: collections.abc.Sequence[str], skip_bad_records: bool, token: StopToken"
-                ") -> tuple[NDArray[numpy.float64], NDArray[numpy.int64], "
+                ") -> tuple[NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.int64], "
                 "list[tuple[NDArray[numpy.float64 | numpy.int32], list[bytes] | None]], "
                 "NDArray[numpy.int64], int, list[tuple[str, int, int]]]"),
-        "The records from start on: numbers, how many texts are among them, the other columns, where "
+        "The records from start on: numbers, how many texts and numbers their columns have, the other "
+        "columns, where "
         "records start, how many were left out and what is wrong with some of them. A letter says "
         "what each field is: - nothing, n a number, g a number unless many are text, t text, e numbers "
         "or text.");
-    module.def("end_of_whole_csv_records", &end_of_whole_csv_records, "source"_a, "separator"_a,
+    module.def("end_of_whole_csv_records", &end_of_whole_csv_records, "source"_a, "dialect"_a,
                nb::sig("def end_of_whole_csv_records("
-                       "source: bytes | bytearray | memoryview, separator: str) -> int"),
+                       "source: bytes | bytearray | memoryview, dialect: CsvDialect) -> int"),
                "Where the last record ends that cannot go on behind the end of the text.");
-    module.def("csv_field_position", &csv_field_position, "source"_a, "start"_a, "separator"_a, "field"_a,
+    module.def("csv_field_position", &csv_field_position, "source"_a, "start"_a, "dialect"_a, "field"_a,
                nb::sig("def csv_field_position("
-                       "source: bytes | bytearray | memoryview, start: int, separator: str, field: int"
+                       "source: bytes | bytearray | memoryview, start: int, dialect: CsvDialect, field: int"
                        ") -> tuple[int, int]"),
                "Line and column of a field of the record at start.");
 }

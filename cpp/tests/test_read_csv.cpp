@@ -17,7 +17,7 @@ namespace {
 CsvTable table_of(const std::string& text, const std::string& kinds, char separator = ',',
                   bool skip = false) {
     maxmargin::NeverStop never;
-    return read_csv(text, {0, separator, kinds, {}, skip}, never);
+    return read_csv(text, {separator}, {0, kinds, {}, skip}, never);
 }
 
 std::string described(const ReadError& error) {
@@ -30,7 +30,7 @@ std::string error_of(const std::string& text, const std::string& kinds,
                      const std::vector<std::string>& names = {}) {
     maxmargin::NeverStop never;
     try {
-        read_csv(text, {0, ',', kinds, names, false}, never);
+        read_csv(text, {}, {0, kinds, names, false}, never);
     } catch (const ReadError& error) {
         return described(error);
     }
@@ -97,12 +97,12 @@ TEST("texts in a guessed column are counted") {
 
 TEST("records are split with quotes, line breaks inside them, and a byte order mark") {
     const std::string text = "\xEF\xBB\xBF\n\"a\nb\", c ,\"\"\"\",\nnext";
-    const CsvRecord record = read_csv_record(text, 0, ',');
+    const CsvRecord record = read_csv_record(text, 0, {});
     CHECK(record.fields == std::vector<std::string>{"a\nb", "c", "\"", ""});
     CHECK(text.substr(record.next) == "next");
-    CHECK(read_csv_record(text, text.size(), ',').fields.empty());
-    CHECK(read_csv_record(text, text.size() + 9, ',').fields.empty());
-    CHECK(read_csv_record(" \n", 0, ',').fields.empty());
+    CHECK(read_csv_record(text, text.size(), {}).fields.empty());
+    CHECK(read_csv_record(text, text.size() + 9, {}).fields.empty());
+    CHECK(read_csv_record(" \n", 0, {}).fields.empty());
 }
 
 TEST("every field that is no finite number is refused at its place") {
@@ -151,17 +151,17 @@ TEST("text in a record that is left out counts for nothing") {
 
 TEST("the place of a field") {
     const std::string text = "1,\"a\nb\", c\n";
-    CHECK(position_of_field(text, 0, ',', 0).column == 1);
-    CHECK(position_of_field(text, 0, ',', 1).line == 1);
-    CHECK(position_of_field(text, 0, ',', 2).line == 2);
-    CHECK(position_of_field(text, 0, ',', 2).column == 5);
+    CHECK(position_of_field(text, 0, {}, 0).column == 1);
+    CHECK(position_of_field(text, 0, {}, 1).line == 1);
+    CHECK(position_of_field(text, 0, {}, 2).line == 2);
+    CHECK(position_of_field(text, 0, {}, 2).column == 5);
 }
 
 TEST("reading ends when it is told to") {
     std::string text;
     for (int i = 0; i < 100000; ++i) text += "1,2\n";
     AlwaysStop stop;
-    CHECK(!read_csv(text, {0, ',', "nn", {}, false}, stop).is_complete);
+    CHECK(!read_csv(text, {}, {0, "nn", {}, false}, stop).is_complete);
 }
 
 TEST("no bytes make the reader do anything but read or refuse") {
@@ -178,7 +178,7 @@ TEST("no bytes make the reader do anything but read or refuse") {
         text.shrink_to_fit();  // so that a sanitizer sees a read beyond the end
         bool is_read = false;
         try {
-            const CsvRecord record = read_csv_record(text, random() % 4, ',');
+            const CsvRecord record = read_csv_record(text, random() % 4, {});
             std::string kinds;
             for (std::size_t field = 0; field < record.fields.size(); ++field)
                 kinds += "enngt-"[random() % 6];
@@ -198,18 +198,18 @@ TEST("no bytes make the reader do anything but read or refuse") {
 }
 
 TEST("whole records end behind a line break outside quotes") {
-    CHECK(end_of_whole_records("", ',') == 0);
-    CHECK(end_of_whole_records("1,2", ',') == 0);
-    CHECK(end_of_whole_records("1,2\n", ',') == 4);
-    CHECK(end_of_whole_records("1,2\n3,", ',') == 4);
-    CHECK(end_of_whole_records("1,2\n\n  \n", ',') == 8);
-    CHECK(end_of_whole_records("1,2\n  ", ',') == 4);
-    CHECK(end_of_whole_records("1,\"a\nb\"\n2,\"c\n", ',') == 8);
-    CHECK(end_of_whole_records("1,\"a\"\"\n", ',') == 0);
+    CHECK(end_of_whole_records("", {}) == 0);
+    CHECK(end_of_whole_records("1,2", {}) == 0);
+    CHECK(end_of_whole_records("1,2\n", {}) == 4);
+    CHECK(end_of_whole_records("1,2\n3,", {}) == 4);
+    CHECK(end_of_whole_records("1,2\n\n  \n", {}) == 8);
+    CHECK(end_of_whole_records("1,2\n  ", {}) == 4);
+    CHECK(end_of_whole_records("1,\"a\nb\"\n2,\"c\n", {}) == 8);
+    CHECK(end_of_whole_records("1,\"a\"\"\n", {}) == 0);
     // A quote inside a field opens nothing, and broken quotes end with their line.
-    CHECK(end_of_whole_records("1,5\"\n2,", ',') == 5);
-    CHECK(end_of_whole_records("\"a\"b,1\n2,", ',') == 7);
-    CHECK(end_of_whole_records("1;\"a,\n", ';') == 0);
+    CHECK(end_of_whole_records("1,5\"\n2,", {}) == 5);
+    CHECK(end_of_whole_records("\"a\"b,1\n2,", {}) == 7);
+    CHECK(end_of_whole_records("1;\"a,\n", {';'}) == 0);
 }
 
 TEST("a text cut into whole records anywhere has the rows of the whole") {
@@ -219,12 +219,35 @@ TEST("a text cut into whole records anywhere has the rows of the whole") {
         std::string text;
         for (int k = 0; k < 40; ++k) text.push_back(letters[random() % letters.size()]);
         const std::size_t cut = random() % text.size();
-        const std::size_t end = end_of_whole_records(std::string_view(text).substr(0, cut), ',');
+        const std::size_t end = end_of_whole_records(std::string_view(text).substr(0, cut), {});
         CHECK(end <= cut);
         const CsvTable whole = table_of(text, "ge", ',', true);
         const CsvTable first = table_of(text.substr(0, end), "gt", ',', true);
         const CsvTable second = table_of(text.substr(end), "gt", ',', true);
         CHECK(whole.n_rows == first.n_rows + second.n_rows);
         CHECK(whole.n_skipped == first.n_skipped + second.n_skipped);
+    }
+}
+
+TEST("decimal commas, comments and signs of missing values of one's own") {
+    maxmargin::NeverStop never;
+    const CsvDialect dialect{';', ',', '#', std::vector<std::string>{"-999", "x"}};
+    const std::string text = "# 1;2\n1,5;a # b\n-999;\"x\"\n#\"\n\"-,25e1\";NA#;7\n# the end";
+    const CsvTable table = read_csv(text, dialect, {0, "nt", {}, false}, never);
+    CHECK(table.n_rows == 3);
+    CHECK(table.values[0] == 1.5 && std::isnan(table.values[1]) && table.values[2] == -2.5);
+    CHECK(table.loose[0].texts == std::vector<std::string>{"a", "NA"});
+    CHECK(table.loose[0].codes == std::vector<std::int32_t>{0, -1, 1});
+    CHECK(read_csv_record(text, 0, dialect).fields == std::vector<std::string>{"1,5", "a"});
+    CHECK(position_of_field(text, 0, dialect, 1).line == 2);
+    CHECK(end_of_whole_records(text, dialect) == text.rfind('#'));
+    for (const std::string bad : {"1.5;a", "1,5,5;a", "1,;a;b", "x1;a"}) {
+        bool is_refused = false;
+        try {
+            read_csv(bad, dialect, {0, "nt", {}, false}, never);
+        } catch (const ReadError& error) {
+            is_refused = error.position().line == 1;
+        }
+        CHECK(is_refused);
     }
 }

@@ -651,22 +651,29 @@ def proximal_slopes(stiffness: float, steps: Annotated[NDArray[numpy.float64], d
 def proximal_alpha(stiffness: float, cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], anchor: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], excess: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """The multipliers of the rows."""
 
-def read_csv_record(source: bytes | bytearray | memoryview, start: int, separator: str) -> tuple[list[bytes], int]:
+class CsvDialect:
+    """
+    How a text table is written: between fields, in numbers, before a comment (a line break: there are none), and what stands for missing values, None for the usual signs.
+    """
+
+    def __init__(self, separator: str, decimal: str = '.', comment: str = '\n', missing: Sequence[str] | None = None) -> None: ...
+
+def read_csv_record(source: bytes | bytearray | memoryview, start: int, dialect: CsvDialect) -> tuple[list[bytes], int]:
     """
     The fields of the record at start, and where the next one starts; no fields at the end.
     """
 
-def read_csv(source: bytes | bytearray | memoryview, start: int, separator: str, kinds: str, names: Sequence[str], skip_bad_records: bool, token: StopToken) -> tuple[NDArray[numpy.float64], NDArray[numpy.int64], list[tuple[NDArray[numpy.float64 | numpy.int32], list[bytes] | None]], NDArray[numpy.int64], int, list[tuple[str, int, int]]]:
+def read_csv(source: bytes | bytearray | memoryview, start: int, dialect: CsvDialect, kinds: str, names: Sequence[str], skip_bad_records: bool, token: StopToken) -> tuple[NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.int64], list[tuple[NDArray[numpy.float64 | numpy.int32], list[bytes] | None]], NDArray[numpy.int64], int, list[tuple[str, int, int]]]:
     """
-    The records from start on: numbers, how many texts are among them, the other columns, where records start, how many were left out and what is wrong with some of them. A letter says what each field is: - nothing, n a number, g a number unless many are text, t text, e numbers or text.
+    The records from start on: numbers, how many texts and numbers their columns have, the other columns, where records start, how many were left out and what is wrong with some of them. A letter says what each field is: - nothing, n a number, g a number unless many are text, t text, e numbers or text.
     """
 
-def end_of_whole_csv_records(source: bytes | bytearray | memoryview, separator: str) -> int:
+def end_of_whole_csv_records(source: bytes | bytearray | memoryview, dialect: CsvDialect) -> int:
     """
     Where the last record ends that cannot go on behind the end of the text.
     """
 
-def csv_field_position(source: bytes | bytearray | memoryview, start: int, separator: str, field: int) -> tuple[int, int]:
+def csv_field_position(source: bytes | bytearray | memoryview, start: int, dialect: CsvDialect, field: int) -> tuple[int, int]:
     """Line and column of a field of the record at start."""
 
 class ReadError(ValueError):

@@ -162,3 +162,75 @@ def test_options_are_named_as_parameters():
     assert set(OTHER_NAMES.values()) <= options
     for rule in UNKNOWN_RULES:
         ReadSettings(unknown=rule)
+
+
+# ---------------------------------------------------------------- text tables as others write them
+
+
+@pytest.fixture
+def abroad(folder):
+    """abroad.txt, written in a way of its own; plain.csv says the same."""
+    random = np.random.default_rng(2)
+    rows = [
+        (round(float(random.normal() + 2 * (k % 2)), 3), ("Köln", "Bonn")[k % 3 == 0], ("nein", "ja")[k % 2])
+        for k in range(60)
+    ]
+    plain = [f"{size},{town},{good}" for size, town, good in rows]
+    (folder / "plain.csv").write_text("\n".join(["größe,ort,gut", *plain, "NA,Köln,ja"]) + "\n")
+    lines = [f"{size}|{town}|{good}".replace(".", ",") for size, town, good in rows]
+    text = "\n".join(["% von Hand", "größe|ort|gut", *lines, "k. A.|Köln|ja % nachts"]) + "\n"
+    (folder / "abroad.txt").write_bytes(text.encode("latin-1"))
+    return folder
+
+
+WRITTEN = ("--separator", "|", "--decimal", ",", "--encoding", "latin-1", "--na", "k. A.", "--comment", "%")
+
+
+def test_a_table_from_abroad_makes_the_same_model(said, abroad):
+    assert said("train", "plain.csv", "plain.model", "--missing", "mean", "-q")[0] == 0
+    assert said("train", "abroad.txt", "abroad.model", "--missing", "mean", "-q", *WRITTEN)[0] == 0
+    plain, other = load_model("plain.model"), load_model("abroad.model")
+    np.testing.assert_array_equal(plain.coef, other.coef)
+    assert plain.encoding == other.encoding
+    expected = said("predict", "plain.csv", "plain.model", "-q")
+    assert expected[0] == 0
+    assert said("predict", "abroad.txt", "abroad.model", "-q", *WRITTEN) == expected
+    assert said("evaluate", "abroad.model", "abroad.txt", "-q", *WRITTEN)[0] == 0
+    assert said("certify", "abroad.model", "abroad.txt", "-q", *WRITTEN)[0] == 0
+
+
+def test_a_table_from_abroad_is_fitted_from_disk(said, abroad):
+    options = ("--missing", "mean", "-q", "--memory", "1GB")
+    assert said("train", "plain.csv", "plain.model", *options)[0] == 0
+    assert said("train", "abroad.txt", "abroad.model", *options, *WRITTEN)[0] == 0
+    np.testing.assert_array_equal(load_model("plain.model").coef, load_model("abroad.model").coef)
+
+
+def test_a_tab_may_be_called_by_its_name(said, folder):
+    (folder / "tabs.txt").write_text("a\ty\n1\t0\n2\t1\n")
+    for name in ("tab", "\\t", "\t"):
+        assert said("inspect", "tabs.txt", "--separator", name)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "line 1: expected fields separated by commas, semicolons or tabs; --separator names another"),
+        (("--separator", "||"), "--separator must be one ASCII character"),
+        (("--encoding", "latin-99"), "--encoding must be the name of an encoding"),
+        (("--format", "npy", "--comment", "#"), "--comment is for text tables"),
+        (("--format", "libsvm", "--na", "x"), "--na is for tables; abroad.csv is read as LIBSVM text"),
+        (("--separator", "|"), 'found "gr\\xf6\\xdfe"; --encoding latin-1 reads it if that is its encoding'),
+    ],
+)
+def test_errors_about_text_tables_name_options(said, abroad, options, message):
+    (abroad / "abroad.csv").write_bytes(b"\n".join((abroad / "abroad.txt").read_bytes().split(b"\n")[1:]))
+    code, _, err = said("inspect", "abroad.csv", *options)
+    assert code == 2
+    assert message in err
+
+
+def test_a_decimal_comma_is_explained(said, folder):
+    (folder / "comma.csv").write_text("a;y\n1,5;0\n2,5;1\n")
+    _, _, err = said("inspect", "comma.csv")
+    assert "or say --decimal , of a text table" in err

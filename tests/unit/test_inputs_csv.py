@@ -19,7 +19,7 @@ from scipy.sparse import issparse
 from maxmargin import SkippedLines, load_data, store_data
 from maxmargin.errors import FileFormatError, InvalidParameter
 from maxmargin.io.settings import ReadSettings
-from maxmargin.io.tables.csv import find_layout
+from maxmargin.io.tables.csv_text import find_layout
 
 
 def load(text, **settings):

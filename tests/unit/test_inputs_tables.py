@@ -96,7 +96,7 @@ def test_text_labels_are_sorted_into_classes(written):
     assert data.y.tolist() == ["b", "a", "é", "a"]
 
 
-ICONV = "convert the file, such as by iconv -f LATIN1 -t UTF-8"
+LATIN_1 = 'text_encoding="latin-1" reads it if that is its encoding'
 MISSING = 'the value is missing; missing="median" replaces it (or "mean", "most_frequent")'
 
 
@@ -123,15 +123,19 @@ MISSING = 'the value is missing; missing="median" replaces it (or "mean", "most_
         ('1,2,0\n1,2,"0\n', ", line 2, column 5: the quote that opens here is never closed"),
         ('1,2,0\n1,2,"0"0\n', ", line 2, column 8: expected the separator after a closing quote"),
         ('"a,1\n1,2\n', ", line 1, column 1: the quote that opens here is never closed"),
-        ("1\n2\n", ", line 1: expected fields separated by commas, semicolons or tabs"),
+        (
+            "1\n2\n",
+            ", line 1: expected fields separated by commas, semicolons or tabs; "
+            "separator=… names another character",
+        ),
         ("", ": the file has no rows"),
         ("a,b\n", ": the file has a header but no rows"),
-        ("\ufefflabel,b\n1,2\n".encode("utf-16"), ": the text is in UTF-16; save it as UTF-8"),
-        (b"\xe9t\xe9,b\n1,2\n", f', line 1, column 1: expected UTF-8 text, found "\\xe9t\\xe9"; {ICONV}'),
-        (b"1,\xe9\n", f', line 1, column 3: expected UTF-8 text in field 2, found "\\xe9"; {ICONV}'),
+        ("\ufefflabel,b\n1,2\n".encode("utf-16"), ': the text is in UTF-16; text_encoding="utf-16" reads it'),
+        (b"\xe9t\xe9,b\n1,2\n", f', line 1, column 1: expected UTF-8 text, found "\\xe9t\\xe9"; {LATIN_1}'),
+        (b"1,\xe9\n", f', line 1, column 3: expected UTF-8 text in field 2, found "\\xe9"; {LATIN_1}'),
         (
             b"a,y\nb,1\ncaf\xe9,0\n",
-            f', line 3, column 1: expected UTF-8 text in "a" (field 1), found "caf\\xe9"; {ICONV}',
+            f', line 3, column 1: expected UTF-8 text in "a" (field 1), found "caf\\xe9"; {LATIN_1}',
         ),
     ],
 )
@@ -243,7 +247,7 @@ def test_lines_that_are_no_utf8_are_skipped_like_others(written, read):
         data = read(path, skip_bad_lines=True)
     assert str(told[0].message) == (
         f"{path}: 4 lines were left out; the first is line 2, column 1: expected UTF-8 text in "
-        f'"a" (field 1), found "caf\\xe9"; {ICONV}'
+        '"a" (field 1), found "caf\\xe9"'
     )
     assert data.n_rows == 2
     assert data.feature_names == ("a=b", "a=c")

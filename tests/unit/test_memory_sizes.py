@@ -97,3 +97,11 @@ def test_small_and_unreadable_files_always_fit(tmp_path):
         with (tmp_path / name).open("wb") as file:
             file.truncate(20 << 20)
         assert memory_to_fit(tmp_path / name, ReadSettings()) == 0
+
+
+def test_a_table_takes_as_much_memory_whatever_its_separator(tmp_path, monkeypatch):
+    monkeypatch.setattr("maxmargin.io.memory.SMALL", 0)
+    usual, other = tmp_path / "usual.csv", tmp_path / "other.txt"
+    usual.write_text("1,2,3\n" * 1000)
+    other.write_text("1|2|3\n" * 1000)
+    assert memory_to_fit(other, ReadSettings(separator="|")) == memory_to_fit(usual, ReadSettings()) > 0

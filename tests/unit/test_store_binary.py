@@ -12,7 +12,7 @@ from covering import every_pair
 from reference.stored import check_same, check_same_error, dense_rows
 
 import maxmargin.io.numpy_batches as numpy_batches
-import maxmargin.io.tables.arrow_batches as arrow
+import maxmargin.io.tables.arrow_files as arrow
 from maxmargin import Data, load_data, save_data, store_data
 from maxmargin.errors import FileFormatError, InvalidInput
 

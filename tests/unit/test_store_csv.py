@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.stored import check_same, check_same_error, dense_rows
 
-import maxmargin.io.tables.csv_batches as module
-import maxmargin.io.tables.csv_batches as records
+import maxmargin.io.tables.csv as module
+import maxmargin.io.tables.csv_text as records
 from maxmargin import load_data, store_data, train
+from maxmargin._core import CsvDialect
 from maxmargin.errors import FileFormatError, MissingFile, SkippedLines
-from maxmargin.io.tables.csv_batches import whole_records
+from maxmargin.io.tables.csv_text import whole_records
 
 
 @pytest.fixture(autouse=True)
@@ -331,7 +332,7 @@ def test_a_wrong_target_is_refused_before_anything_is_read(tmp_path):
 
 
 def test_long_heads_and_long_records(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "HEAD_BYTES", 10)
+    monkeypatch.setattr(records, "HEAD_BYTES", 10)
     check_same(written(tmp_path, people(30)), tmp_path / "stored")
     text = "\n\n \n" + people(30).to_csv(index=False)
     path = tmp_path / "blank.csv"
@@ -343,7 +344,7 @@ def test_long_heads_and_long_records(tmp_path, monkeypatch):
 
 def test_memory_does_not_grow_with_the_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "BATCH_BYTES", 1 << 16)
-    monkeypatch.setattr(module, "HEAD_BYTES", 1 << 16)
+    monkeypatch.setattr(records, "HEAD_BYTES", 1 << 16)
     random = np.random.default_rng(1)
     frame = pd.DataFrame(random.normal(size=(20_000, 10)).round(6)).assign(y=np.arange(20_000) % 2)
     path = written(tmp_path, frame)
@@ -359,7 +360,7 @@ def test_pieces_are_the_text(tmp_path):
     import io
 
     text = b'1,"a\nb"\n' * 50 + b"2,c"
-    pieces = list(whole_records(io.BytesIO(text), tmp_path, ",", 13))
+    pieces = list(whole_records(io.BytesIO(text), tmp_path, CsvDialect(","), 13))
     assert b"".join(pieces) == text
     assert all(piece.endswith(b'"\n') for piece in pieces[:-1])
 
@@ -371,3 +372,12 @@ def test_a_model_of_the_stored_table_is_that_of_the_table(tmp_path):
     found, expected = train(store, **solver), train(data, **solver)
     np.testing.assert_array_equal(found.coef, expected.coef)
     assert (found.label, found.scheme, found.encoding) == (expected.label, expected.scheme, expected.encoding)
+
+
+def test_labels_of_too_many_digits_are_refused(tmp_path):
+    path = tmp_path / "t.csv"
+    rows = [f"{k},{2**53 + k % 2}\n" for k in range(100)]
+    path.write_text("a,y\n" + "".join(rows))
+    assert "cannot be told from its neighbours" in str(check_same_error(path, tmp_path / "stored"))
+    path.write_text("a,y\n" + "".join(rows) + "7,other\n")
+    check_same(path, tmp_path / "stored")

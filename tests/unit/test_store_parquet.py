@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import maxmargin.io.tables.arrow_batches as module
+import maxmargin.io.tables.arrow_files as module
 from maxmargin import load_data, open_store, store_data, train
 from maxmargin.errors import FileFormatError
 

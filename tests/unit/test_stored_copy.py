@@ -127,7 +127,7 @@ def test_permissions_are_those_of_the_file(path):
 STORE = """
     import sys
     from pathlib import Path
-    import maxmargin.io.tables.csv_batches as module
+    import maxmargin.io.tables.csv as module
     from maxmargin.io.settings import ReadSettings
     from maxmargin.io.stored_copy import stored_copy
     module.BATCH_BYTES = 100

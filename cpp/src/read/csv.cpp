@@ -1,6 +1,7 @@
 #include "maxmargin/read/csv.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -58,7 +59,7 @@ class TextNumbers {
 // until it is known which.
 class LooseReader {
   public:
-    explicit LooseReader(bool is_text) : is_text_(is_text) {}
+    LooseReader(const CsvDialect& dialect, bool is_text) : dialect_(&dialect), is_text_(is_text) {}
 
     void take(const Field& field) {
         if (is_text_)
@@ -70,32 +71,35 @@ class LooseReader {
     void cut(std::size_t n_rows) { is_text_ ? codes_.resize(n_rows) : fields_.resize(n_rows); }
 
     LooseColumn finish() {
-        if (!is_text_ && std::none_of(fields_.begin(), fields_.end(), is_text))
+        if (!is_text_ && std::none_of(fields_.begin(), fields_.end(),
+                                      [this](const Field& field) { return is_text(field); }))
             return {false, numbers(), {}, {}};
         for (const Field& field : fields_) codes_.push_back(code(field));
         return {true, {}, std::move(codes_), numbers_.texts()};
     }
 
   private:
+    const CsvDialect* dialect_;
     bool is_text_;
     std::vector<Field> fields_;
     std::vector<std::int32_t> codes_;
     TextNumbers numbers_;
 
-    std::int32_t code(const Field& field) { return field.is_missing() ? -1 : numbers_(field); }
+    std::int32_t code(const Field& field) { return field.is_missing(*dialect_) ? -1 : numbers_(field); }
 
     // Infinity, or a number too large, is no text: among numbers it is a mistake.
-    static bool is_text(const Field& field) noexcept {
-        return !field.is_missing() && field.number().kind == NumberKind::not_a_number;
+    bool is_text(const Field& field) const {
+        return !field.is_missing(*dialect_) && field.number(*dialect_).kind == NumberKind::not_a_number;
     }
 
     std::vector<double> numbers() const {
         std::vector<double> result;
         result.reserve(fields_.size());
         for (const Field& field : fields_) {
-            const Number number = field.number();
-            if (!field.is_missing() && number.kind != NumberKind::finite) throw UnusableNumber{field.content};
-            result.push_back(field.is_missing() ? kMissing : number.value);
+            const Number number = field.number(*dialect_);
+            const bool is_missing = field.is_missing(*dialect_);
+            if (!is_missing && number.kind != NumberKind::finite) throw UnusableNumber{field.content};
+            result.push_back(is_missing ? kMissing : number.value);
         }
         return result;
     }
@@ -103,15 +107,16 @@ class LooseReader {
 
 class CsvReader {
   public:
-    CsvReader(std::string_view text, const CsvLayout& layout, StopToken& stop)
-        : text_(text), layout_(layout), cursor_(text, layout.start, layout.separator), pace_(stop) {
+    CsvReader(std::string_view text, const CsvDialect& dialect, const CsvLayout& layout, StopToken& stop)
+        : text_(text), dialect_(dialect), layout_(layout), cursor_(text, layout.start, dialect), pace_(stop) {
         for (const char kind : layout.kinds) {
             const auto wanted = static_cast<FieldKind>(kind);
             if (wanted == FieldKind::number || wanted == FieldKind::guessed) ++table_.n_columns;
             if (wanted == FieldKind::text || wanted == FieldKind::either)
-                loose_.emplace_back(wanted == FieldKind::text);
+                loose_.emplace_back(dialect, wanted == FieldKind::text);
         }
         table_.n_texts.assign(table_.n_columns, 0);
+        table_.n_numbers.assign(table_.n_columns, 0);
         const auto n_lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1;
         // A field takes two bytes at least (its separator is one): a short text never reserves much.
         const std::size_t most_values = text.size() / 2 + 1;
@@ -126,6 +131,7 @@ class CsvReader {
                 read_record();
                 table_.starts.push_back(static_cast<std::int64_t>(start));
                 for (const std::size_t column : text_columns_) ++table_.n_texts[column];
+                for (const std::size_t column : gap_columns_) --table_.n_numbers[column];
             } catch (const BadField& error) {
                 if (!layout_.skip_bad_records) throw;
                 skip(start, error);
@@ -133,6 +139,7 @@ class CsvReader {
             if (pace_.stop_after(static_cast<std::int64_t>(16 * layout_.kinds.size()))) return {};
         }
         table_.n_rows = table_.starts.size();
+        for (std::int64_t& count : table_.n_numbers) count += static_cast<std::int64_t>(table_.n_rows);
         try {
             for (LooseReader& column : loose_) table_.loose.push_back(column.finish());
         } catch (const UnusableNumber& number) {
@@ -145,15 +152,18 @@ class CsvReader {
 
   private:
     std::string_view text_;
+    const CsvDialect& dialect_;
     const CsvLayout& layout_;
     CsvCursor cursor_;
     Pace pace_;
     CsvTable table_;
     std::vector<LooseReader> loose_;
     std::vector<std::size_t> text_columns_;  // guessed columns in which this record has text
+    std::vector<std::size_t> gap_columns_;   // … in which it has no number
 
     void read_record() {
         text_columns_.clear();
+        gap_columns_.clear();
         std::size_t loose = 0;
         const std::size_t n_fields = layout_.kinds.size();
         for (std::size_t field = 0; field < n_fields; ++field) {
@@ -193,20 +203,21 @@ class CsvReader {
         std::optional<double> value = cursor_.take_number();
         if (!value) {
             value = finite_or_missing(cursor_.take_field());
-            if (!value)
-                text_columns_.push_back(table_.values.size() - table_.starts.size() * table_.n_columns);
+            const std::size_t column = table_.values.size() - table_.starts.size() * table_.n_columns;
+            if (!value) text_columns_.push_back(column);
+            if (!value || std::isnan(*value)) gap_columns_.push_back(column);
         }
         table_.values.push_back(value.value_or(kMissing));
     }
 
-    static std::optional<double> finite_or_missing(const Field& field) noexcept {
-        if (field.is_missing()) return kMissing;
-        const Number number = field.number();
+    std::optional<double> finite_or_missing(const Field& field) const {
+        if (field.is_missing(dialect_)) return kMissing;
+        const Number number = field.number(dialect_);
         return number.kind == NumberKind::finite ? std::optional(number.value) : std::nullopt;
     }
 
     [[noreturn]] void refuse_number(const Field& found, std::size_t field) const {
-        const NumberKind kind = found.number().kind;
+        const NumberKind kind = found.number(dialect_).kind;
         const std::string wrong = " in " + name(field) + ", found " + quoted(found.content);
         const std::string expected = kind == NumberKind::too_large      ? "a number too large for a double"
                                      : kind == NumberKind::not_a_number ? "expected a number"
@@ -233,8 +244,8 @@ class CsvReader {
 
 }  // namespace
 
-CsvRecord read_csv_record(std::string_view text, std::size_t start, char separator) {
-    CsvCursor cursor(text, start, separator);
+CsvRecord read_csv_record(std::string_view text, std::size_t start, const CsvDialect& dialect) {
+    CsvCursor cursor(text, start, dialect);
     CsvRecord record{{}, text.size()};
     if (!cursor.find_record()) return record;
     try {
@@ -249,8 +260,8 @@ CsvRecord read_csv_record(std::string_view text, std::size_t start, char separat
     return record;
 }
 
-std::size_t end_of_whole_records(std::string_view text, char separator) {
-    CsvCursor cursor(text, 0, separator);
+std::size_t end_of_whole_records(std::string_view text, const CsvDialect& dialect) {
+    CsvCursor cursor(text, 0, dialect);
     std::size_t end = 0;
     while (cursor.find_record()) {
         if (!cursor.pass_whole_record()) return end;
@@ -259,16 +270,18 @@ std::size_t end_of_whole_records(std::string_view text, char separator) {
     return text.ends_with('\n') ? text.size() : end;
 }
 
-CsvTable read_csv(std::string_view text, const CsvLayout& layout, StopToken& stop) {
+CsvTable read_csv(std::string_view text, const CsvDialect& dialect, const CsvLayout& layout,
+                  StopToken& stop) {
     try {
-        return CsvReader(text, layout, stop).read();
+        return CsvReader(text, dialect, layout, stop).read();
     } catch (const BadField& error) {
         refuse(text, error.offset, error.message);
     }
 }
 
-Position position_of_field(std::string_view text, std::size_t start, char separator, std::size_t field) {
-    CsvCursor cursor(text, start, separator);
+Position position_of_field(std::string_view text, std::size_t start, const CsvDialect& dialect,
+                           std::size_t field) {
+    CsvCursor cursor(text, start, dialect);
     cursor.find_record();
     for (; field != 0; --field) {
         cursor.take_field();

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "maxmargin/read/csv.hpp"
 #include "maxmargin/read/number.hpp"
 #include "maxmargin/read/text.hpp"
 
@@ -29,6 +30,20 @@ inline bool equals_ignoring_case(std::string_view text, std::string_view small) 
     });
 }
 
+// The number at the start of the text, by the dialect's decimal mark. With another than the point the number
+// is copied; a point is then no part of it.
+inline Number parse_number_of(const CsvDialect& dialect, const char* start, const char* last) {
+    if (dialect.decimal == '.') return parse_number(start, last);
+    std::string copy;
+    const auto is_part = [](char c) {
+        return is_digit(c) || c == '+' || c == '-' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    };
+    for (const char* p = start; p != last && (is_part(*p) || *p == dialect.decimal) && *p != '.'; ++p)
+        copy.push_back(*p == dialect.decimal ? '.' : *p);
+    const Number found = parse_number(copy.data(), copy.data() + copy.size());
+    return {start + (found.end - copy.data()), found.value, found.kind};
+}
+
 struct Field {
     std::string_view content = {};  // without blanks and quotes around it
     bool is_quoted = false;
@@ -44,15 +59,18 @@ struct Field {
     }
 
     // The number that the whole field is; of the kind not_a_number where it is none.
-    Number number() const noexcept {
+    Number number(const CsvDialect& dialect) const {
         const char* const last = content.data() + content.size();
-        const Number found = parse_number(content.data(), last);
+        const Number found = parse_number_of(dialect, content.data(), last);
         return found.end == last ? found : Number{last, 0.0, NumberKind::not_a_number};
     }
 
-    bool is_missing() const noexcept {
+    bool is_missing(const CsvDialect& dialect) const noexcept {
         constexpr std::array<std::string_view, 7> signs{"na", "n/a", "#n/a", "<na>", "nan", "null", "?"};
         if (content.empty()) return true;
+        if (dialect.missing)
+            return std::find(dialect.missing->begin(), dialect.missing->end(), content) !=
+                   dialect.missing->end();
         if (is_quoted || content.size() > 4) return false;
         return std::any_of(signs.begin(), signs.end(),
                            [this](std::string_view sign) { return equals_ignoring_case(content, sign); });
@@ -63,9 +81,10 @@ struct Field {
 // or the end of the text.
 class CsvCursor {
   public:
-    CsvCursor(std::string_view text, std::size_t start, char separator)
+    CsvCursor(std::string_view text, std::size_t start, const CsvDialect& dialect)
         : text_(text), at_(text.data() + std::clamp(start, length_of_byte_order_mark(text), text.size())),
-          last_(text.data() + text.size()), separator_(separator) {}
+          last_(text.data() + text.size()), separator_(dialect.separator), comment_(dialect.comment),
+          is_plain_(dialect.decimal == '.' && !dialect.missing) {}
 
     const char* at() const noexcept { return at_; }
     std::size_t offset() const noexcept { return static_cast<std::size_t>(at_ - text_.data()); }
@@ -78,18 +97,25 @@ class CsvCursor {
         for (;;) {
             const char* p = behind_blanks(at_);
             if (p == last_) return false;
-            if (*p != '\n') return true;
-            at_ = p + 1;
+            if (*p == comment_)
+                p = std::find(p, last_, '\n');
+            else if (*p != '\n')
+                return true;
+            at_ = p == last_ ? p : p + 1;
         }
     }
 
     bool is_at_separator() const noexcept { return at_ != last_ && *at_ == separator_; }
+
+    // Over the separator, or over the end of the record: a comment, if there is one, and the line break.
     void pass() noexcept {
+        pass_comment();
         if (at_ != last_) ++at_;
     }
 
     // The quick way for what most fields are: a plain finite number.
     std::optional<double> take_number() noexcept {
+        if (!is_plain_) return std::nullopt;
         const Number number = parse_number(behind_blanks(at_), last_);
         const char* const end = behind_blanks(number.end);
         if (number.kind != NumberKind::finite || !ends_field(end)) return std::nullopt;
@@ -140,6 +166,7 @@ class CsvCursor {
         } catch (const BadField&) {
             at_ = std::find(start, last_, '\n');
         }
+        pass_comment();
         if (at_ == last_) return false;
         ++at_;
         return true;
@@ -150,9 +177,17 @@ class CsvCursor {
     const char* at_;
     const char* last_;
     char separator_;
+    char comment_;
+    bool is_plain_;  // numbers can be taken without a look at what else the dialect says
+
+    void pass_comment() noexcept {
+        if (at_ != last_ && *at_ == comment_) at_ = std::find(at_, last_, '\n');
+    }
 
     bool is_blank(char c) const noexcept { return (c == ' ' || c == '\t' || c == '\r') && c != separator_; }
-    bool ends_field(const char* p) const noexcept { return p == last_ || *p == separator_ || *p == '\n'; }
+    bool ends_field(const char* p) const noexcept {
+        return p == last_ || *p == separator_ || *p == '\n' || *p == comment_;
+    }
     const char* behind_blanks(const char* p) const noexcept {
         while (p != last_ && is_blank(*p)) ++p;
         return p;

@@ -34,6 +34,7 @@ __all__ = [
     "file_name",
     "number",
     "read_data",
+    "text_table_settings",
     "whole_number",
 ]
 
@@ -112,6 +113,7 @@ def add_reading(parser: Any) -> None:
         choices=("auto", "yes", "no"),
         help="whether the first line of a text table holds names (auto)",
     )
+    add_text_table(group)
     group.add_argument(
         "--zero-based", choices=("auto", "yes", "no"), help="whether LIBSVM text counts columns from 0 (auto)"
     )
@@ -132,6 +134,30 @@ def add_reading(parser: Any) -> None:
         help="keep a binary copy beside the file, and read it as long as it is up to date",
     )
     group.add_argument("--cache-folder", metavar="FOLDER", type=Path, help="keep it in this folder instead")
+
+
+def add_text_table(group: Any) -> None:
+    """Describe the options that say how a text table (CSV) is written."""
+    group.add_argument(
+        "--separator",
+        metavar="CHARACTER",
+        type=separator,
+        help="between the fields of a text table (tab, semicolon or comma, whichever it has)",
+    )
+    group.add_argument(
+        "--decimal", metavar="MARK", choices=(".", ","), help="in numbers of a text table: . or , (.)"
+    )
+    group.add_argument("--encoding", metavar="NAME", help="of a text table, such as latin-1 (utf-8)")
+    group.add_argument(
+        "--na",
+        metavar="TEXT",
+        action="append",
+        help="stands for a missing value in a text table, in place of NA, NaN, ? and the like; "
+        "may be given again",
+    )
+    group.add_argument(
+        "--comment", metavar="CHARACTER", help="begins a comment in a text table, up to the end of the line"
+    )
 
 
 def add_data(parser: Any) -> None:
@@ -161,6 +187,7 @@ def add_row_options(parser: Any) -> None:
         default="refuse",
         help="how categories that training did not see are treated (refuse)",
     )
+    add_text_table(parser)
 
 
 # ---------------------------------------------------------------- single options
@@ -183,6 +210,11 @@ def whole_number(text: str) -> int:
         return int(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f'expected a whole number, found "{text}"') from None
+
+
+def separator(text: str) -> str:
+    """Read what is between fields; a tab, which is hard to type, also by its name."""
+    return "\t" if text in ("tab", "\\t") else text
 
 
 def column(text: str) -> str | int:
@@ -243,6 +275,13 @@ def read_data(arguments: argparse.Namespace, source: Path, *, for_a_fit: bool = 
     return (load_rows if for_a_fit else load_data)(opened, **settings)
 
 
+def text_table_settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what the options of `add_text_table` say, by the names that `load_data` has for it."""
+    given = {name: getattr(arguments, name, None) for name in ("separator", "decimal", "na", "comment")}
+    given["text_encoding"] = getattr(arguments, "encoding", None)
+    return {name: value for name, value in given.items() if value is not None}
+
+
 def reading_settings(arguments: argparse.Namespace, but: Iterable[str] = ()) -> dict[str, Any]:
     """Return the options that were given as arguments of `load_data`."""
     given = {
@@ -252,6 +291,7 @@ def reading_settings(arguments: argparse.Namespace, but: Iterable[str] = ()) -> 
     for name in ("header", "zero_based"):
         answer = getattr(arguments, name, None)
         given[name] = None if answer in (None, "auto") else answer == "yes"
+    given |= text_table_settings(arguments)
     given["skip_bad_lines"] = getattr(arguments, "skip_bad_lines", False) or None
     folder = getattr(arguments, "cache_folder", None)
     given["cache"] = folder if folder is not None else getattr(arguments, "cache", False) or None

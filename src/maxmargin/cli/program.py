@@ -310,7 +310,7 @@ def ending_as_ctrl_c(*, ends_process: bool = False) -> Iterator[EndingSignals]:
 # Errors of the library, in which parameters become the options that set them.
 
 # Options whose names are not those of the library's parameters.
-OTHER_NAMES = {"n_jobs": "jobs", "cache": "cache_folder"}
+OTHER_NAMES = {"n_jobs": "jobs", "cache": "cache_folder", "text_encoding": "encoding"}
 
 
 def with_options(error: MaxMarginError, parser: argparse.ArgumentParser) -> str:

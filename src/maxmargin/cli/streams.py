@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from maxmargin.cli.options import STANDARD
+from maxmargin.cli.options import STANDARD, text_table_settings
 from maxmargin.presentation.wording import printable
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def read_rows(
     opened: Any = sys.stdin.buffer if file == STANDARD else file
     weight = getattr(arguments, "weight", None) if source is None else None
     how = (arguments.label, arguments.unknown, weight)
-    return read_rows_for(model, opened, *how, own_weights=own_weights)
+    return read_rows_for(model, opened, *how, own_weights=own_weights, **text_table_settings(arguments))
 
 
 def read_labelled_rows(

@@ -16,7 +16,8 @@ from maxmargin.io.cache import cached
 from maxmargin.io.libsvm import read_libsvm
 from maxmargin.io.open import OpenSource, open_source, plain_suffix
 from maxmargin.io.settings import FORMATS, ReadSettings, not_for
-from maxmargin.io.tables.csv import SEPARATORS, read_csv
+from maxmargin.io.tables.csv import read_csv
+from maxmargin.io.tables.csv_text import SEPARATORS
 
 __all__ = ["format_by_suffix", "load_data", "load_rows", "with_scipy"]
 
@@ -50,6 +51,11 @@ def load_data(
     encoding: Encoding | None = None,
     unknown: Literal["refuse", "zeros"] = "refuse",
     header: bool | Literal["auto"] = "auto",
+    separator: str | None = None,
+    decimal: Literal[".", ","] = ".",
+    text_encoding: str | None = None,
+    na: Sequence[str] | None = None,
+    comment: str | None = None,
     skip_bad_lines: bool = False,
     cache: bool | str | os.PathLike[str] = False,
     n_jobs: int | None = None,
@@ -81,7 +87,7 @@ def load_data(
         Tables only: what to do about missing values. ``"refuse"`` is an error that says where the first
         one is; otherwise they are replaced by the mean, median or most frequent value of their column,
         and categories always by the most frequent one. In text a field is missing if it is empty or one
-        of NA, N/A, #N/A, <NA>, NaN, null and ?, without quotes.
+        of NA, N/A, #N/A, <NA>, NaN, null and ?, without quotes; `na` names others.
     drop : list of str or int
         Tables only: columns to leave out.
     categories : list of str or int
@@ -97,6 +103,19 @@ def load_data(
         Text tables only: whether the first line has the names of the columns. ``"auto"`` says so if a
         column is asked for by name, if one has a usual name of labels, if there is text above numbers, or
         if everything is text and the first line is unlike all others.
+    separator : str, optional
+        Text tables only: the character between fields. By default the one of tab, semicolon and comma
+        that divides the first two lines alike.
+    decimal : {".", ","}
+        Text tables only: what numbers have before their decimals.
+    text_encoding : str, optional
+        Text tables only: the encoding of the text, such as ``"latin-1"``, ``"cp1252"`` or ``"utf-16"``.
+        By default it is UTF-8.
+    na : str or list of str, optional
+        Text tables only: what stands for a missing value, with or without quotes, in place of the usual
+        signs (see `missing`). An empty field is missing in any case.
+    comment : str, optional
+        Text tables only: a character, such as ``"#"``, from which on the rest of a line does not count.
     skip_bad_lines : bool
         Leave out lines of text that cannot be read; they are counted, and a warning tells.
     cache : bool or path-like
@@ -153,6 +172,11 @@ def load_data(
         encoding=encoding,
         unknown=unknown,
         header=header,
+        separator=separator,
+        decimal=decimal,
+        text_encoding=text_encoding,
+        na=na,
+        comment=comment,
         skip_bad_lines=skip_bad_lines,
         n_jobs=n_jobs,
     )
@@ -178,6 +202,7 @@ def read_data(source: Any, settings: ReadSettings) -> Data:
         from maxmargin.io.tables.arrow import read_stream
 
         check_is_table(settings, f"the {type(source).__name__}")
+        check_is_no_text(settings, f"the {type(source).__name__}", "arrow")
         return read_stream(source, settings)
     with open_source(source) as opened:
         return read_opened(opened, settings)
@@ -186,7 +211,7 @@ def read_data(source: Any, settings: ReadSettings) -> Data:
 def read_opened(source: OpenSource, settings: ReadSettings) -> Data:
     """Read a source that is open."""
     file = source.path
-    format = settings.format or find_format(source.head, file)
+    format = settings.format or find_format(source.head, file, settings)
     if format == "libsvm":
         check_is_libsvm(settings, file)
         zero_based = None if settings.zero_based == "auto" else bool(settings.zero_based)
@@ -199,9 +224,9 @@ def read_opened(source: OpenSource, settings: ReadSettings) -> Data:
         )
     check_is_table(settings, str(file))
     if format == "csv":
+        source.convert_text(settings.text_encoding)
         return read_csv(source.read_all(), file, settings)
-    if settings.header != "auto":
-        raise not_for("header", "text tables", f"{file} is read as {format}")
+    check_is_no_text(settings, str(file), format)
     return binary_reader(format)(source.read_all(), str(file), settings)
 
 
@@ -211,7 +236,7 @@ def binary_reader(format: str) -> Callable[[bytes, str, ReadSettings], Data]:
         from maxmargin.io.numpy_files import read_npy, read_npz
 
         return read_npz if format == "npz" else read_npy
-    from maxmargin.io.tables.arrow import read_arrow, read_parquet
+    from maxmargin.io.tables.arrow_files import read_arrow, read_parquet
 
     return read_parquet if format == "parquet" else read_arrow
 
@@ -220,6 +245,12 @@ def check_is_table(settings: ReadSettings, source: str) -> None:
     """Refuse settings that tables do not have."""
     if settings.zero_based != "auto":
         raise not_for("zero_based", "LIBSVM text", f"{source} is read as a table")
+
+
+def check_is_no_text(settings: ReadSettings, source: str, format: str) -> None:
+    """Refuse settings that only text tables have."""
+    for name in settings.for_text_tables:
+        raise not_for(name, "text tables", f"{source} is read as {format}")
 
 
 def check_is_libsvm(settings: ReadSettings, file: Path) -> None:
@@ -231,8 +262,8 @@ def check_is_libsvm(settings: ReadSettings, file: Path) -> None:
         ("missing", settings.missing != "refuse"),
         ("drop", bool(settings.drop)),
         ("categories", bool(settings.categories)),
-        ("header", settings.header != "auto"),
         ("encoding", settings.encoding is not None),
+        *((name, True) for name in settings.for_text_tables),
     ):
         if is_given:
             raise not_for(name, "tables", f"{file} is read as LIBSVM text")
@@ -244,14 +275,22 @@ def format_by_suffix(path: Path) -> str | None:
     return next((name for name, suffixes in FORMATS.items() if suffix in suffixes), None)
 
 
-def find_format(head: bytes, path: Path) -> str:
-    """Return the format by the file's name, else by its first bytes, unpacked."""
+def find_format(head: bytes, path: Path, settings: ReadSettings | None = None) -> str:
+    """Return the format by the file's name, else by its first bytes, unpacked.
+
+    Settings that only text tables have tell it where the name does not, and ``.txt`` may be anything.
+    """
+    is_text_table = settings is not None and bool(settings.for_text_tables)
     by_suffix = format_by_suffix(path)
+    if is_text_table and plain_suffix(path) == ".txt":
+        return "csv"
     if by_suffix is not None:
         return by_suffix
     for format, beginnings in MAGIC.items():
         if head.startswith(beginnings):
             return format
+    if is_text_table:
+        return "csv"
     lines = head.splitlines()[:20]
     if any(re.match(rb"\s*[-+.\deE]+\s+\d+:\S", line) for line in lines):
         return "libsvm"

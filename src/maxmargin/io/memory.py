@@ -11,7 +11,7 @@ from maxmargin.errors import InvalidParameter, MaxMarginError
 from maxmargin.io.load import find_format
 from maxmargin.io.open import OpenSource, open_source
 from maxmargin.io.settings import ReadSettings
-from maxmargin.io.tables.csv import SEPARATORS
+from maxmargin.io.tables.csv_text import SEPARATORS
 
 __all__ = ["available_memory", "held_memory", "is_too_large", "memory_text", "memory_to_fit", "parse_memory"]
 
@@ -37,19 +37,19 @@ def memory_to_fit(path: Path, settings: ReadSettings) -> int:
         if path.stat().st_size <= SMALL:
             return 0
         with open_source(path) as source:
-            format = settings.format or find_format(source.head, path)
-            return int(_estimates(format, path, source))
+            format = settings.format or find_format(source.head, path, settings)
+            return int(_estimates(format, path, source, settings.separator or SEPARATORS))
     except (OSError, ValueError, MaxMarginError, zipfile.BadZipFile):
         return 0
 
 
-def _estimates(format: str, path: Path, source: OpenSource) -> float:
+def _estimates(format: str, path: Path, source: OpenSource, separators: str) -> float:
     size = path.stat().st_size
     unpacked = size * PACKED_GROWTH if source.n_bytes is None else source.n_bytes
     if format == "libsvm":
         return unpacked * _per_byte_of_libsvm(source.head)
     if format == "csv":
-        return unpacked * _per_byte_of_csv(source.head)
+        return unpacked * _per_byte_of_csv(source.head, separators)
     if format == "parquet":
         return size + _of_parquet(path)
     if format == "npz":
@@ -63,10 +63,10 @@ def _per_byte_of_libsvm(head: bytes) -> float:
     return (1.2 * 12 * head.count(b":") + (16 + ROW) * head.count(b"\n")) / max(len(head), 1)
 
 
-def _per_byte_of_csv(head: bytes) -> float:
+def _per_byte_of_csv(head: bytes, separators: str) -> float:
     """The text itself, and eight bytes for each field, which may be copied once."""
     rows = head.count(b"\n")
-    fields = max(head.count(separator.encode()) for separator in SEPARATORS) + rows
+    fields = max(head.count(separator.encode()) for separator in separators) + rows
     return 1.0 + (16 * fields + ROW * rows) / max(len(head), 1)
 
 

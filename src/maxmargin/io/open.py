@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import difflib
 import importlib
 import io
@@ -9,7 +10,7 @@ import os
 import stat
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -98,16 +99,17 @@ class OpenSource:
         self._file = file
         self._failure: FileFormatError | None = None
         self._packing: Compression | None = None
-        self._stream = Rejoined(_read_at_most(file, HEAD_BYTES), file)
-        packing = next((each for each in COMPRESSIONS.values() if self._stream.begins_with(each.magic)), None)
+        stream = Rejoined(_read_at_most(file, HEAD_BYTES), file)
+        packing = next((each for each in COMPRESSIONS.values() if stream.begins_with(each.magic)), None)
         if packing is not None:
             self._packing = packing
             self.n_bytes = None
-            unpacking = _unpacking(packing, self._stream)
+            unpacking = _unpacking(packing, stream)
             with self._damages_told():
                 head = _read_at_most(unpacking, HEAD_BYTES)
-            self._stream = Rejoined(head, unpacking)
-        self.head = self._stream.begun
+            stream = Rejoined(head, unpacking)
+        self.head = stream.begun
+        self._stream: Rejoined | ConvertedText = stream
 
     @property
     def is_packed(self) -> bool:
@@ -162,6 +164,12 @@ class OpenSource:
             raise FileFormatError(f"the file {grown}; if that is meant, unpack it first", self.path)
         return b"".join(pieces)
 
+    def convert_text(self, encoding: str | None) -> None:
+        """Give the content, of which nothing has been read, as UTF-8 from now on; None: it is UTF-8."""
+        if encoding is not None:
+            self.n_bytes = None
+            self._stream = ConvertedText(self._stream, encoding, self.path)
+
     def look_for_damage(self) -> None:
         """Read a packed source to its end: damage explains a wrong line better than the line does."""
         buffer = memoryview(bytearray(DRAIN_BYTES if self.is_packed else 0))
@@ -176,6 +184,8 @@ class OpenSource:
         damages = _damages_of(self._packing)
         try:
             yield
+        except FileFormatError:
+            raise
         except damages as error:
             if getattr(error, "errno", None) is not None:  # the disk's, not the unpacker's
                 raise
@@ -209,6 +219,74 @@ class Rejoined:
             buffer[: len(piece)] = piece
             return len(piece)
         return self._rest.readinto(buffer) or 0
+
+
+class ConvertedText:
+    """Text of another encoding as UTF-8.
+
+    Parameters
+    ----------
+    stream : Rejoined or ConvertedText
+        The text.
+    encoding : str
+        In which it is.
+    path : Path
+        What error messages call it.
+    """
+
+    def __init__(self, stream: Rejoined | ConvertedText, encoding: str, path: Path) -> None:
+        self._stream = stream
+        self._encoding = encoding
+        self._path = path
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._ready = memoryview(b"")  # converted, and not yet taken
+        self._n_lines = 0
+        self._n_characters = 0  # of the line that has begun
+
+    def read(self, size: int) -> bytes:
+        """Return so many bytes at most; none at the end."""
+        while not self._ready:
+            piece = self._stream.read(size)
+            self._ready = memoryview(self._decoded(piece).encode(errors="replace"))
+            if not piece:
+                break
+        found, self._ready = self._ready[:size], self._ready[size:]
+        return bytes(found)
+
+    def readinto(self, buffer: memoryview, /) -> int:
+        """Put the next bytes into the buffer and return how many; 0 at the end."""
+        piece = self.read(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def _decoded(self, piece: bytes) -> str:
+        before = self._decoder.getstate()
+        try:
+            text = self._decoder.decode(piece, final=not piece)
+        except UnicodeError as error:
+            raise self._refusal(piece, before, error) from None
+        self._count(text)
+        return text
+
+    def _count(self, text: str) -> None:
+        """Move on, by the text that follows."""
+        n_lines = text.count("\n")
+        self._n_lines += n_lines
+        n_last = len(text) - text.rfind("\n") - 1
+        self._n_characters = n_last if n_lines else self._n_characters + n_last
+
+    def _refusal(self, piece: bytes, before: Any, error: UnicodeError) -> FileFormatError:
+        """Return an error about what cannot be decoded, with its place."""
+        found = "found no byte order mark"
+        if isinstance(error, UnicodeDecodeError):
+            n_kept = len(error.object) - len(piece)  # of a character that the piece before had begun
+            shown = " ".join(f"0x{byte:02x}" for byte in error.object[error.start : error.end][:4])
+            self._decoder.setstate(before)
+            with suppress(UnicodeError):  # the mark is missing as well
+                self._count(self._decoder.decode(piece[: max(error.start - n_kept, 0)]))
+                found = f"found {shown}" + (" at the end" if not piece else "")
+        told = f"expected text in {self._encoding}, {found}; is it in another encoding?"
+        return FileFormatError(told, self._path, self._n_lines + 1, self._n_characters + 1)
 
 
 def _read_at_most(file: Any, size: int) -> bytes:

@@ -98,7 +98,7 @@ def write(data: Data, format: str, file: IO[bytes], suffix: str) -> None:
 
         (write_npz if format == "npz" else write_npy)(data, file)
     else:
-        from maxmargin.io.tables.arrow import write_arrow, write_parquet
+        from maxmargin.io.tables.arrow_files import write_arrow, write_parquet
 
         if format == "parquet":
             write_parquet(data, file)

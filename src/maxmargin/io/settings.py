@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from maxmargin.encoding import Encoding
 from maxmargin.errors import InvalidParameter
 
-__all__ = ["FORMATS", "ReadSettings"]
+__all__ = ["FORMATS", "TEXT_TABLE_SETTINGS", "ReadSettings"]
 
 
 # Names of formats, and the suffixes that stand for them.
@@ -22,6 +23,8 @@ FORMATS = {
     "npy": (".npy",),
 }
 MISSING_RULES = ("refuse", "mean", "median", "most_frequent")
+# How a text table is written; nothing that other formats have.
+TEXT_TABLE_SETTINGS = ("header", "separator", "decimal", "text_encoding", "na", "comment")
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,11 @@ class ReadSettings:
     encoding: Encoding | None = None
     unknown: str = "refuse"
     header: bool | str = "auto"
+    separator: str | None = None
+    decimal: str = "."
+    text_encoding: str | None = None
+    na: Sequence[str] | None = None
+    comment: str | None = None
     skip_bad_lines: bool = False
     n_jobs: int | None = None
     # With an encoding: where the earlier table had its label. A table without it is read as well.
@@ -64,8 +72,21 @@ class ReadSettings:
                 raise InvalidParameter.must_be(name, 'True, False or "auto"', value)
         if not isinstance(self.skip_bad_lines, bool):
             raise InvalidParameter.must_be("skip_bad_lines", "True or False", self.skip_bad_lines)
+        check_choice("decimal", self.decimal, (".", ","))
+        check_mark("separator", self.separator)
+        check_mark("comment", self.comment)
+        if self.comment is not None and self.comment in (self.separator, self.decimal, " ", "\t", ",", ";"):
+            raise InvalidParameter.must_be("comment", "a character that means nothing else", self.comment)
+        object.__setattr__(self, "text_encoding", checked_text_encoding(self.text_encoding))
+        object.__setattr__(self, "na", checked_texts("na", self.na))
         if self.encoding is not None:
             self._check_encoding()
+
+    @property
+    def for_text_tables(self) -> tuple[str, ...]:
+        """The settings that were given and that only text tables have."""
+        usual = {setting.name: setting.default for setting in fields(self)}
+        return tuple(name for name in TEXT_TABLE_SETTINGS if getattr(self, name) != usual[name])
 
     def _check_encoding(self) -> None:
         if not isinstance(self.encoding, Encoding):
@@ -107,6 +128,38 @@ def checked_columns(name: str, columns: Any) -> tuple[str | int, ...]:
             raise InvalidParameter.must_be(name, "a list of columns", columns)
         check_column(name, column)
     return tuple(columns)
+
+
+def check_mark(name: str, mark: object) -> None:
+    """Refuse what is not one character, or one that numbers and quoted texts have."""
+    is_mark = isinstance(mark, str) and len(mark) == 1 and mark.isascii() and not mark.isalnum()
+    if mark is not None and not (is_mark and mark not in '"+-.\r\n\0'):  # type: ignore[operator]
+        rule = "one ASCII character that is no letter, digit, quote, sign, point or line break"
+        raise InvalidParameter.must_be(name, rule, mark)
+
+
+def checked_text_encoding(name: object) -> str | None:
+    """Return the usual name of an encoding of text; None for UTF-8, which needs no conversion."""
+    if name is None:
+        return None
+    try:
+        "".encode(name)  # type: ignore[arg-type]  # refuses what does not encode text, such as base64
+        found = codecs.lookup(name).name  # type: ignore[arg-type]
+    except (LookupError, TypeError, ValueError):
+        rule = "the name of an encoding, such as latin-1 or utf-16"
+        raise InvalidParameter.must_be("text_encoding", rule, name) from None
+    return None if found == "utf-8" else found
+
+
+def checked_texts(name: str, texts: Any) -> tuple[str, ...] | None:
+    """Return a list of texts without blanks around them; one alone need not be in a list."""
+    if texts is None:
+        return None
+    if isinstance(texts, str):
+        texts = (texts,)
+    if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
+        raise InvalidParameter.must_be(name, "a list of texts", texts)
+    return tuple(text.strip() for text in texts)
 
 
 def check_n_columns(n_columns: object) -> None:

@@ -21,11 +21,11 @@ from maxmargin.encoding import Encoding
 from maxmargin.errors import InvalidInput, InvalidParameter, MissingFile, UnreadableFile
 from maxmargin.io.cache import state_of
 from maxmargin.io.libsvm import ZERO_BASED_SCHEME, libsvm_batches, look_at_libsvm
-from maxmargin.io.load import check_is_libsvm, check_is_table, find_format
+from maxmargin.io.load import check_is_libsvm, check_is_no_text, check_is_table, find_format
 from maxmargin.io.open import open_source
-from maxmargin.io.settings import ReadSettings, not_for
+from maxmargin.io.settings import ReadSettings
 from maxmargin.io.tables.batches import Batches, table_batches
-from maxmargin.io.tables.csv_batches import CsvSource
+from maxmargin.io.tables.csv import CsvSource
 from maxmargin.rows.disk.archive import running_system
 from maxmargin.rows.disk.drafts import Draft, remove_dead_drafts, take_place
 from maxmargin.rows.disk.store import FORMAT, INDEX, VERSION, RowStore, is_row_store, open_store
@@ -112,7 +112,7 @@ def store_file(
         What is kept in the description besides.
     """
     with open_source(path) as opened:
-        format = settings.format or find_format(opened.head, path)
+        format = settings.format or find_format(opened.head, path, settings)
     check_folder(Path(folder))
     state = state_of(path)
     batches = _batches_of(path, format, settings, Path(folder).absolute().parent)
@@ -146,13 +146,12 @@ def _batches_of(path: Path, format: str, settings: ReadSettings, scratch: Path) 
     check_is_table(settings, str(path))
     if format == "csv":
         return table_batches(CsvSource(path, settings), scratch)
-    if settings.header != "auto":
-        raise not_for("header", "text tables", f"{path} is read as {format}")
+    check_is_no_text(settings, str(path), format)
     if format in ("npz", "npy"):
         from maxmargin.io.numpy_batches import numpy_batches
 
         return numpy_batches(path, settings, format, scratch)
-    from maxmargin.io.tables.arrow_batches import ArrowSource
+    from maxmargin.io.tables.arrow_files import ArrowSource
 
     return table_batches(ArrowSource(path, settings, format), scratch)
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from maxmargin.encoding import Encoding, SourceColumn
 from maxmargin.io.libsvm import ZERO_BASED_SCHEME
-from maxmargin.io.load import find_format, read_opened, with_scipy
+from maxmargin.io.load import check_is_libsvm, find_format, read_opened, with_scipy
 from maxmargin.io.open import open_source
 from maxmargin.io.settings import ReadSettings, not_for
 from maxmargin.model.model import LinearModel
@@ -32,16 +32,20 @@ def read_rows_for(
     weight: str | int | None = None,
     *,
     own_weights: bool = False,
+    **text_table: Any,
 ) -> RowsForModel:
     """Read a file, or an open one such as ``sys.stdin.buffer``, for a model.
 
     LIBSVM text counts its columns as the training file did and may leave the last ones unused. A table is
     read by the model's encoding: its columns may be in another order, if both have names, and there may be
-    more of them; it may lack the label. With ``own_weights`` the column that had the weights in training has
-    them here too, if it is there.
+    more of them; it may lack the label. How a text table is written (`separator`, `decimal`, `text_encoding`,
+    `na`, `comment`) is said as to `load_data`. With ``own_weights`` the column that had the weights in
+    training has them here too, if it is there.
     """
     with open_source(source) as opened:
-        if find_format(opened.head, opened.path) == "libsvm":
+        written = ReadSettings(**text_table)
+        if find_format(opened.head, opened.path, written) == "libsvm":
+            check_is_libsvm(written, opened.path)
             if label is not None or weight is not None:
                 what = "weight" if label is None else "label"
                 raise not_for(what, "tables", f"{opened.path} is read as LIBSVM text")
@@ -56,6 +60,7 @@ def read_rows_for(
                 earlier_label=model.label,
                 earlier_weight=model.weight if own_weights else None,
                 earlier_names=repeated_names(model),
+                **text_table,
             )
         data = with_scipy(read_opened(opened, settings))
     return RowsForModel(data.X, data.y, data.sample_weight)

@@ -473,7 +473,10 @@ def count_errors(model: LinearModel, store: RowStore) -> int:
 # ``maxmargin train --dask``: a fit to a Parquet data set on the workers of a running Dask cluster.
 
 # Settings of files that are read here; the workers read Parquet and nothing else.
-_NOT_HERE = ("missing", "header", "zero_based", "n_columns", "skip_bad_lines", "cache", "cache_folder")
+_NOT_HERE = (
+    *("missing", "header", "separator", "decimal", "encoding", "na", "comment", "zero_based", "n_columns"),
+    *("skip_bad_lines", "cache", "cache_folder"),
+)
 
 # What Dask sets levels for when it is imported.
 _LOGGERS = ("distributed", "distributed.client", "distributed.gc", "tornado.application")

@@ -1,4 +1,4 @@
-"""A pyarrow table as a data set. With ``arrow_files`` the only module that knows pyarrow."""
+"""A pyarrow table as a data set. With `arrow_files` and `parquet` the only module that knows pyarrow."""
 
 from __future__ import annotations
 
@@ -6,42 +6,21 @@ import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.data import Data
 from maxmargin.errors import FileFormatError, InvalidParameter
-from maxmargin.io.saved_columns import (
-    ABOUT,
-    About,
-    about_from,
-    about_to,
-    check_width,
-    column_names,
-    label_array,
-    remembered,
-)
+from maxmargin.io.saved_columns import ABOUT, About, about_from, remembered
 from maxmargin.io.settings import ReadSettings
 from maxmargin.io.tables.columns import FoundColumns, RowRefusal, TextColumn, category_text
 from maxmargin.io.tables.encode import encode_table
 from maxmargin.io.tables.roles import Feature, Header, Roles, assign_roles, ways_out
 from maxmargin.rows.disk.arrays import parsed_json
 
-__all__ = [
-    "END_OF_STREAM",
-    "FILE_MAGIC",
-    "ArrowColumns",
-    "damage_named",
-    "data_from_arrow",
-    "import_pyarrow",
-    "read_arrow",
-    "read_parquet",
-    "read_stream",
-    "write_arrow",
-    "write_parquet",
-]
+__all__ = ["ArrowColumns", "damage_named", "data_from_arrow", "import_pyarrow", "read_stream"]
 
 
 def import_pyarrow(part: str = "pyarrow.compute") -> Any:
@@ -307,42 +286,6 @@ def first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-# ------------------------------------------------------------------------------------------------
-# Parquet and Arrow files, whole or not at all.
-
-FILE_MAGIC = b"ARROW1"
-END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
-
-
-def read_parquet(content: bytes, source: str, settings: ReadSettings) -> Data:
-    """Return the data set in a Parquet file; its pages' checksums are compared where it has them."""
-    pyarrow = import_pyarrow("pyarrow.parquet")
-    with damage_named("Parquet", source):
-        file = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(content), page_checksum_verification=True)
-        table = file.read(use_threads=settings.n_jobs != 1)
-        table.validate(full=True)  # text that is none would end in the middle of its use
-        n_rows = file.metadata.num_rows
-    if table.num_rows != n_rows:
-        raise FileFormatError(f"the file promises {n_rows:,} rows and has {table.num_rows:,}", source)
-    return data_from_arrow(table, source, settings, "parquet")
-
-
-def read_arrow(content: bytes, source: str, settings: ReadSettings) -> Data:
-    """Return the data set in an Arrow file (Feather, version 2) or in an Arrow stream."""
-    pyarrow = import_pyarrow("pyarrow.ipc")
-    is_file = content.startswith(FILE_MAGIC)
-    if not is_file and not content.endswith(END_OF_STREAM):
-        # A reader takes a stream that breaks off between two batches for a shorter one.
-        raise FileFormatError(
-            "neither an Arrow file nor a whole Arrow stream: the mark at its end is missing", source
-        )
-    with damage_named("Arrow", source):
-        opened: Any = pyarrow.ipc.open_file if is_file else pyarrow.ipc.open_stream
-        table = opened(pyarrow.BufferReader(content)).read_all()
-        table.validate(full=True)  # offsets that a damaged file may have would be followed anywhere
-    return data_from_arrow(table, source, settings, "arrow")
-
-
 @contextmanager
 def damage_named(kind: str, source: str) -> Iterator[None]:
     """Turn pyarrow's errors into ours."""
@@ -355,58 +298,3 @@ def damage_named(kind: str, source: str) -> Iterator[None]:
         raise FileFormatError(
             f"not {kind} data, or damaged or cut short ({first_line(error)})", source
         ) from None
-
-
-# ------------------------------------------------------------------------------------------------
-# A data set as a Parquet or Arrow file.
-
-# Sparse rows as a table have a column for each of theirs, and readers of such files are slow with very many.
-MOST_SPARSE_COLUMNS = 10_000
-
-
-def write_parquet(data: Data, file: IO[bytes]) -> None:
-    """Write a Parquet file, with checksums of its pages."""
-    pyarrow = import_pyarrow("pyarrow.parquet")
-    pyarrow.parquet.write_table(table_of(data), file, write_page_checksum=True)
-
-
-def write_arrow(data: Data, file: IO[bytes], *, as_stream: bool) -> None:
-    """Write an Arrow file, or a stream."""
-    pyarrow = import_pyarrow("pyarrow.ipc")
-    table = table_of(data)
-    opened: Any = pyarrow.ipc.new_stream if as_stream else pyarrow.ipc.new_file
-    with opened(file, table.schema) as writer:
-        writer.write_table(table)
-
-
-def table_of(data: Data) -> Any:
-    """Return the data set as a pyarrow table: features, weight if there is one, label."""
-    check_width(data, MOST_SPARSE_COLUMNS)
-    pyarrow = import_pyarrow()
-    names, label, weight = column_names(data)
-    has_weight = data.sample_weight is not None
-    columns = [pyarrow.array(column) for column in columns_of(data)]
-    if has_weight:
-        columns.append(pyarrow.array(data.sample_weight))
-    columns.append(pyarrow.array(label_array(data)))
-    table = pyarrow.table(columns, [*names, *([weight] if has_weight else []), label])
-    about = about_to(data, label, weight if has_weight else None)
-    return table.replace_schema_metadata({ABOUT: about})
-
-
-def columns_of(data: Data) -> Iterator[NDArray[Any]]:
-    """Yield the features, column by column."""
-    if hasattr(data.X, "tocsc"):
-        by_columns = data.X.tocsc()
-        for column in range(data.n_columns):
-            yield as_written(by_columns[:, [column]].toarray()[:, 0])
-    else:
-        for column in range(data.n_columns):
-            yield as_written(np.ascontiguousarray(data.X[:, column]))
-
-
-def as_written(column: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers of a type that these files have."""
-    if column.dtype.kind == "f" and column.dtype.itemsize not in (4, 8):
-        return column.astype(np.float32 if column.dtype.itemsize == 2 else np.float64)
-    return column

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-import re
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,39 +16,31 @@ from numpy.typing import NDArray
 
 import maxmargin._core as _core
 from maxmargin.data import Data
-from maxmargin.encoding import LABEL_NAMES
 from maxmargin.errors import FileFormatError
 from maxmargin.io.lines import skipped_lines_text, warn_of_skipped_lines
-from maxmargin.io.open import located_errors
+from maxmargin.io.open import located_errors, open_source
 from maxmargin.io.settings import ReadSettings
 from maxmargin.io.tables.columns import FoundColumns, Refusal, TextColumn
+from maxmargin.io.tables.csv_text import (
+    OTHER_ENCODING,
+    Layout,
+    as_float,
+    find_layout,
+    head_of,
+    is_utf8,
+    not_utf8_text,
+    whole_records,
+)
 from maxmargin.io.tables.encode import encode_table
-from maxmargin.io.tables.roles import Header, Roles, assign_roles
+from maxmargin.io.tables.roles import Roles, assign_roles
 
-__all__ = [
-    "EITHER",
-    "GUESSED",
-    "NUMBER",
-    "SEPARATORS",
-    "TEXT",
-    "FieldCounts",
-    "LineRefusal",
-    "Parsed",
-    "counts_in_text",
-    "decided_kinds",
-    "find_layout",
-    "found_columns",
-    "is_missing",
-    "kinds_of",
-    "no_rows",
-    "parse",
-    "read_csv",
-]
+__all__ = ["CsvSource", "read_csv"]
 
 
 # What the core is told about a field.
 SKIPPED, NUMBER, GUESSED, TEXT, EITHER = "-ngte"
 KEPT_ERRORS = 5  # as many as the core keeps
+BATCH_BYTES = 2 << 20  # of text; its rows may take ten times as much
 EXACT = 2.0**53  # from here on not every whole number is a double
 
 
@@ -60,6 +51,7 @@ class Parsed:
     kinds: str
     numbers: NDArray[np.float64]
     n_texts: NDArray[np.int64]
+    n_numbers: NDArray[np.int64]
     loose: list[tuple[NDArray[Any], list[bytes] | None]]
     starts: NDArray[np.int64]
     n_skipped: int
@@ -67,7 +59,13 @@ class Parsed:
 
     def places(self, wanted: str) -> tuple[int, ...]:
         """Return the fields of these kinds."""
-        return tuple(place for place, kind in enumerate(self.kinds) if kind in wanted)
+        return places_of(self.kinds, wanted)
+
+
+@lru_cache(maxsize=16)  # a table of many columns asks for the same ones in each batch
+def places_of(kinds: str, wanted: str) -> tuple[int, ...]:
+    """Return the fields of these kinds."""
+    return tuple(place for place, kind in enumerate(kinds) if kind in wanted)
 
 
 @dataclass(frozen=True)
@@ -78,13 +76,14 @@ class LineRefusal:
     path: Path
     layout: Layout
     starts: NDArray[np.int64]
+    n_lines: int = 0  # before the content, in the file
 
     def __call__(self, message: str, row: int, place: int, **fields: Any) -> FileFormatError:
         start = int(self.starts[row])
-        line, column = _core.csv_field_position(self.content, start, self.layout.separator, place)
+        line, column = _core.csv_field_position(self.content, start, self.layout.dialect, place)
         header = self.layout.header
         name = f'"{header.name(place)}" (field {place + 1})' if header.names else f"field {place + 1}"
-        return FileFormatError(f"{name}: {message}", self.path, line, column, **fields)
+        return FileFormatError(f"{name}: {message}", self.path, line + self.n_lines, column, **fields)
 
 
 def read_csv(content: bytes, path: Path, settings: ReadSettings) -> Data:
@@ -99,48 +98,180 @@ def read_csv(content: bytes, path: Path, settings: ReadSettings) -> Data:
     settings : ReadSettings
         What the user said about it.
     """
-    layout = find_layout(content, path, settings)
-    roles = assign_roles(layout.header, settings)
-    parsed = parse_decided(content, path, layout, roles, settings)
-    first_error = None
-    if parsed.skipped:
-        message, line, column = parsed.skipped[0]
-        first_error = FileFormatError(message, path, line, column)
-    if len(parsed.starts) == 0:
-        raise no_rows(path, layout, parsed.n_skipped, first_error)
-    refuse = LineRefusal(content, path, layout, parsed.starts)
-    found = found_columns(parsed, roles, path)
-    refuse_merged_labels(found.label, roles, refuse)
-    data = encode_table(roles, found, settings, refuse, "csv")
-    if first_error is None:
-        return data
-    warn_of_skipped_lines(path, parsed.n_skipped, first_error)
-    told = tuple(f"line {line}, column {column}: {message}" for message, line, column in parsed.skipped)
-    return replace(data, n_skipped=parsed.n_skipped, skipped=told)
+    source = CsvSource(path, settings, content)
+    while not source.is_settled():
+        ((found, refuse),) = source.read()
+    return source.told(encode_table(source.roles, found, settings, refuse, source.scheme))
 
 
-def parse_decided(content: bytes, path: Path, layout: Layout, roles: Roles, settings: ReadSettings) -> Parsed:
-    """Read all records, each field as what its column is found to be by the lines that are not left out.
+class CsvSource:
+    """A text table, read batch by batch or, from memory, as one batch; a `TableSource`.
 
-    It ends: a column is taken for text once at most, and for numbers for good.
+    A reading ends with what its columns are by the lines that are not left out. If they were taken for
+    something else, the table is read again; it ends, since a column is taken for text once at most, and for
+    numbers for good.
+
+    Parameters
+    ----------
+    path : Path
+        The file, or what error messages call the text.
+    settings : ReadSettings
+    content : bytes, optional
+        The whole text.
     """
-    kinds = kinds_of(roles, layout)
-    while True:
-        unusable = None
+
+    scheme = "csv"
+
+    def __init__(self, path: Path, settings: ReadSettings, content: bytes | None = None) -> None:
+        self.settings = settings
+        self._path = path
+        self._content = content
+        if content is None:
+            with open_source(path) as opened:
+                opened.convert_text(settings.text_encoding)
+                content = head_of(opened)
+        self._layout = find_layout(content, path, settings)
+        self.roles = assign_roles(self._layout.header, settings)
+        self._kinds = kinds_of(self.roles, self._layout)
+        self._is_settled = False
+        self._tally = Tally(self._kinds, settings.decimal)
+
+    def is_settled(self) -> bool:
+        """Whether a whole reading found that all columns are what they were taken for."""
+        return self._is_settled
+
+    def remembered(self, data: Data) -> Data:
+        """Text remembers nothing."""
+        return data
+
+    def end(self) -> None:
+        """Tell of lines that were left out."""
+        if self._tally.skipped:
+            warn_of_skipped_lines(self._path, self._tally.n_skipped, self._tally.skipped[0])
+
+    def told(self, data: Data) -> Data:
+        """Return what was read with what is told of lines that were left out."""
+        self.end()
+        skipped = self._tally.skipped
+        told = tuple(f"line {error.line}, column {error.column}: {error.message}" for error in skipped)
+        return replace(data, n_skipped=self._tally.n_skipped, skipped=told) if told else data
+
+    def read(self) -> Iterator[tuple[FoundColumns, Refusal]]:
+        """Yield batches; a whole reading may find that columns are something else."""
+        self._tally = tally = Tally(self._kinds, self.settings.decimal)
+        start, n_lines, before = self._layout.start, 0, b""
+        with self._text() as (pieces, look_for_damage):
+            for content in pieces:
+                n_lines += before.count(b"\n")
+                layout = replace(self._layout, start=start)
+                try:
+                    parsed = self._parse(content, layout, n_lines)
+                except FileFormatError as error:
+                    look_for_damage()
+                    raise moved(error, n_lines) from None
+                tally.add(parsed, self._path, n_lines)
+                if len(parsed.starts):
+                    refuse = LineRefusal(content, self._path, layout, parsed.starts, n_lines)
+                    found = found_columns(parsed, self.roles)
+                    tally.merged = tally.merged or merged_labels(found.label, self.roles, refuse)
+                    yield found, refuse
+                start, before = 0, content
+        if tally.n_rows == 0:
+            raise no_rows(self._path, self._layout, tally)
+        if not self._is_settled:
+            self._settle(tally)
+
+    @contextmanager
+    def _text(self) -> Iterator[tuple[Iterable[bytes], Callable[[], None]]]:
+        """Open the text; yield its pieces and what looks for a better reason if one cannot be read."""
+        if self._content is not None:
+            yield [self._content], lambda: None
+            return
+        with open_source(self._path) as opened:
+            opened.convert_text(self.settings.text_encoding)
+            pieces = whole_records(
+                opened,
+                self._path,
+                self._layout.dialect,
+                BATCH_BYTES,
+                start=self._layout.start,
+                cut_lines=self.settings.skip_bad_lines,
+            )
+            yield pieces, opened.look_for_damage
+
+    def _parse(self, content: bytes, layout: Layout, n_lines: int) -> Parsed:
         try:
-            parsed = parse(content, path, layout, kinds, settings)
+            return parse(content, self._path, layout, self._kinds, self.settings)
         except FileFormatError as error:
-            if EITHER not in kinds:
+            if self._is_settled or EITHER not in self._kinds:
                 raise
-            # An infinite label is a mistake, unless its line is left out for something else.
-            unusable = error
-            parsed = parse(content, path, layout, kinds.replace(EITHER, TEXT), settings)
-        decided = decided_kinds(kinds, counts_of(parsed, roles), roles)
-        if decided == kinds and unusable is not None:
-            raise unusable
-        if decided == kinds:
+            # An infinite number among labels is a mistake, unless its line is left out for something else,
+            # or one text in another batch makes it a text.
+            parsed = parse(content, self._path, layout, self._kinds.replace(EITHER, TEXT), self.settings)
+            self._tally.unusable = self._tally.unusable or moved(error, n_lines)
             return parsed
-        kinds = decided
+
+    def _settle(self, tally: Tally) -> None:
+        """Take columns for what they turned out to be; a further reading tells what is wrong in them."""
+        decided = tally.decided(self.roles)
+        wrong = tally.unusable or tally.merged
+        if decided == self._kinds and wrong is not None:
+            raise wrong
+        self._is_settled = decided == self._kinds
+        self._kinds = decided
+
+
+class Tally:
+    """What is counted while a table is read: texts and numbers in each column, lines left out."""
+
+    def __init__(self, kinds: str, decimal: str) -> None:
+        self.n_rows = 0
+        self.n_skipped = 0
+        self.skipped: list[FileFormatError] = []  # the first of them
+        self.unusable: FileFormatError | None = None  # a label or weight that is no number, unless it is text
+        self.merged: FileFormatError | None = None  # labels of too many digits, unless they are text
+        self._kinds = kinds
+        self._decimal = decimal
+        self._in_numbers = np.zeros((2, len(places_of(kinds, NUMBER + GUESSED))), dtype=np.int64)
+        self._in_texts: dict[int, FieldCounts] = {}
+        self._seen: dict[int, set[bool]] = {}  # whether labels and weights are text, in some batch
+
+    def add(self, parsed: Parsed, path: Path, n_lines: int) -> None:
+        """Count a batch that begins behind so many lines."""
+        self.n_rows += len(parsed.starts)
+        self.n_skipped += parsed.n_skipped
+        for message, line, column in parsed.skipped[: KEPT_ERRORS - len(self.skipped)]:
+            self.skipped.append(FileFormatError(message, path, line + n_lines, column))
+        self._in_numbers += (parsed.n_texts, parsed.n_numbers)
+        for place, (codes, texts) in zip(parsed.places(TEXT + EITHER), parsed.loose, strict=True):
+            if self._kinds[place] == TEXT and texts is not None:
+                n_texts, n_numbers = counts_in_text(codes, texts, self._decimal)
+                old = self._in_texts.get(place, FieldCounts(0, 0))
+                self._in_texts[place] = FieldCounts(old.n_texts + n_texts, old.n_numbers + n_numbers)
+            elif parsed.kinds[place] == EITHER and len(parsed.starts):
+                self._seen.setdefault(place, set()).add(texts is not None)
+
+    def decided(self, roles: Roles) -> str:
+        """Return what the fields are, now that the whole is known; labels once all features are settled.
+
+        Until then it is not known which lines are left out, and these decide nothing.
+        """
+        places = places_of(self._kinds, NUMBER + GUESSED)
+        mixed = np.flatnonzero(self._in_numbers[0])
+        counts = {places[column]: FieldCounts(*self._in_numbers[:, column].tolist()) for column in mixed}
+        kinds = list(decided_kinds(self._kinds, counts | self._in_texts, roles))
+        if kinds != list(self._kinds):
+            return "".join(kinds)
+        for place, is_text in self._seen.items():
+            if is_text == {True, False} or (True in is_text and self.unusable is not None):
+                kinds[place] = TEXT
+        return "".join(kinds)
+
+
+def moved(error: FileFormatError, n_lines: int) -> FileFormatError:
+    """Return an error about a piece as one about the file."""
+    line = None if error.line is None else error.line + n_lines
+    return error.moved_to(error.path, line)
 
 
 def parse(content: bytes, path: Path, layout: Layout, kinds: str, settings: ReadSettings) -> Parsed:
@@ -149,12 +280,12 @@ def parse(content: bytes, path: Path, layout: Layout, kinds: str, settings: Read
     names = layout.header.names
     with located_errors(path):
         found = _core.read_csv(
-            content, layout.start, layout.separator, kinds, names, settings.skip_bad_lines, token
+            content, layout.start, layout.dialect, kinds, names, settings.skip_bad_lines, token
         )
-    return readable(Parsed(kinds, *found), content, path, layout, skip=settings.skip_bad_lines)
+    return readable(Parsed(kinds, *found), content, path, layout, settings)
 
 
-def readable(parsed: Parsed, content: bytes, path: Path, layout: Layout, *, skip: bool) -> Parsed:
+def readable(parsed: Parsed, content: bytes, path: Path, layout: Layout, settings: ReadSettings) -> Parsed:
     """Return the rows if all text is UTF-8; else refuse the first that is not, or leave such rows out."""
     places = parsed.places(TEXT + EITHER)
     bad = unreadable_fields(list(zip(places, parsed.loose, strict=True)))
@@ -169,18 +300,19 @@ def readable(parsed: Parsed, content: bytes, path: Path, layout: Layout, *, skip
         names = layout.header.names
         where = f' in "{names[place]}" (field {place + 1})' if names else f" in field {place + 1}"
         start = int(parsed.starts[row])
-        position = _core.csv_field_position(content, start, layout.separator, place)
+        position = _core.csv_field_position(content, start, layout.dialect, place)
         errors.append((not_utf8_text(text, where), *position))
-    if not skip:
-        raise FileFormatError(errors[0][0], path, *errors[0][1:])
+    if not settings.skip_bad_lines:
+        raise FileFormatError(errors[0][0], path, *errors[0][1:], **OTHER_ENCODING)
     is_kept = np.ones(len(parsed.starts), dtype=bool)
     is_kept[list(bad)] = False
     loose = [without_rows(column, is_kept) for column in parsed.loose]
     return replace(
         parsed,
         numbers=parsed.numbers[is_kept],
+        n_numbers=np.count_nonzero(~np.isnan(parsed.numbers[is_kept]), axis=0),
         loose=[
-            as_numbers(column) if parsed.kinds[place] == EITHER else column
+            as_numbers(column, settings.decimal) if parsed.kinds[place] == EITHER else column
             for place, column in zip(places, loose, strict=True)
         ],
         starts=parsed.starts[is_kept],
@@ -189,18 +321,18 @@ def readable(parsed: Parsed, content: bytes, path: Path, layout: Layout, *, skip
     )
 
 
-def as_numbers(column: Loose) -> Loose:
+def as_numbers(column: Loose, decimal: str) -> Loose:
     """Return labels or weights as numbers if all that is left are numbers."""
     codes, texts = column
-    if not texts or not all(is_number(text) for text in texts):
+    if not texts or not all(is_number(text, decimal) for text in texts):
         return column
-    return np.array([*(float(text) for text in texts), np.nan])[codes], None
+    return np.array([*(as_float(text.decode(), decimal) for text in texts), np.nan])[codes], None
 
 
-def no_rows(path: Path, layout: Layout, n_skipped: int, first: FileFormatError | None) -> FileFormatError:
+def no_rows(path: Path, layout: Layout, tally: Tally) -> FileFormatError:
     """Return the error about a table without rows, some of which may have been left out."""
     rest = "a header but no rows" if layout.header.names else "no rows"
-    left_out = "" if first is None else f"; {skipped_lines_text(n_skipped, first)}"
+    left_out = f"; {skipped_lines_text(tally.n_skipped, tally.skipped[0])}" if tally.skipped else ""
     return FileFormatError(f"the file has {rest}{left_out}", path)
 
 
@@ -226,23 +358,11 @@ class FieldCounts(NamedTuple):
     n_numbers: int
 
 
-def counts_of(parsed: Parsed, roles: Roles) -> dict[int, FieldCounts]:
-    """Return the counts, by place, of columns of which they may decide what they are."""
-    found = {}
-    for column, place in enumerate(parsed.places(NUMBER + GUESSED)):
-        n_texts = int(parsed.n_texts[column])
-        if n_texts > 0:
-            found[place] = FieldCounts(n_texts, int(np.count_nonzero(~np.isnan(parsed.numbers[:, column]))))
-    for place, (codes, texts) in zip(parsed.places(TEXT + EITHER), parsed.loose, strict=True):
-        if texts is not None:
-            found[place] = counts_in_text(codes, texts)
-    return found
-
-
-def counts_in_text(codes: NDArray[Any], texts: list[bytes]) -> FieldCounts:
+def counts_in_text(codes: NDArray[Any], texts: list[bytes], decimal: str) -> FieldCounts:
     """Return the counts of a column that was read as text."""
     counts = np.bincount(codes[codes >= 0], minlength=len(texts))
-    n_numbers = sum(int(count) for count, text in zip(counts, texts, strict=True) if is_number(text))
+    found = zip(counts.tolist(), texts, strict=True)
+    n_numbers = sum(count for count, text in found if is_number(text, decimal))
     return FieldCounts(int(counts.sum()) - n_numbers, n_numbers)
 
 
@@ -267,28 +387,31 @@ def decided_kinds(kinds: str, counts: Mapping[int, FieldCounts], roles: Roles) -
     return "".join(decided)
 
 
-def is_number(text: bytes) -> bool:
+def is_number(text: bytes, decimal: str) -> bool:
     """Tell whether the core would read a finite number."""
     try:
-        return b"_" not in text and math.isfinite(float(text))
+        return b"_" not in text and math.isfinite(as_float(text.decode(), decimal))
     except ValueError:
         return False
 
 
-def refuse_merged_labels(label: NDArray[Any] | TextColumn | None, roles: Roles, refuse: Refusal) -> None:
-    """Refuse labels of so many digits that two of them may have become one number."""
+def merged_labels(
+    label: NDArray[Any] | TextColumn | None, roles: Roles, refuse: Refusal
+) -> FileFormatError | None:
+    """Return the error about labels of so many digits that two of them may have become one number."""
     if roles.label is None or not isinstance(label, np.ndarray):
-        return
+        return None
     is_too_long = np.abs(label) >= EXACT
-    if is_too_long.any():
-        message = (
-            "the label has so many digits that, as a number, it cannot be told from its neighbours (from "
-            "9,007,199,254,740,992 on); put a letter before the labels, which makes them text"
-        )
-        raise refuse(message, int(np.argmax(is_too_long)), roles.label)
+    if not is_too_long.any():
+        return None
+    message = (
+        "the label has so many digits that, as a number, it cannot be told from its neighbours (from "
+        "9,007,199,254,740,992 on); put a letter before the labels, which makes them text"
+    )
+    return refuse(message, int(np.argmax(is_too_long)), roles.label)
 
 
-def found_columns(parsed: Parsed, roles: Roles, path: Path) -> FoundColumns:
+def found_columns(parsed: Parsed, roles: Roles) -> FoundColumns:
     """Return the columns in the order of the features."""
     loose = {
         place: values if texts is None else TextColumn(values, [text.decode() for text in texts])
@@ -310,187 +433,10 @@ def found_columns(parsed: Parsed, roles: Roles, path: Path) -> FoundColumns:
 
 
 # ------------------------------------------------------------------------------------------------
-# What the first lines of a text table tell: how fields are separated, and whether there are names.
-
-SEPARATORS = "\t;,"
-# Of the first records, to tell names from rows and text from numbers.
-LOOKED_AT = 100
-FIELDS_LOOKED_AT = 20_000
-MOST_FIELDS = 1 << 20
-MISSING = frozenset({"", "?", "na", "n/a", "#n/a", "<na>", "nan", "null"})
-UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How fields are separated, where in the text the rows start, and what the columns are called.
-
-    ``looks_like_text`` tells for each column whether most of the first rows have text there; it is a guess.
-    """
-
-    separator: str
-    start: int
-    header: Header
-    looks_like_text: tuple[bool, ...]
-
-
-def find_layout(content: bytes, path: Path, settings: ReadSettings) -> Layout:
-    """Find separator and header from the first records.
-
-    Parameters
-    ----------
-    content : bytes
-        The text.
-    path : Path
-        What error messages call it.
-    settings : ReadSettings
-        Whether there are names, if the user said so; a column that is named asks for names.
-    """
-    if content.startswith(UTF_16):
-        raise FileFormatError("the text is in UTF-16; save it as UTF-8", path)
-    refuse_too_wide(content, path)
-    separator = find_separator(content, path, settings)
-    with located_errors(path):
-        first, start = _core.read_csv_record(content, 0, separator)
-    names = tuple(field.decode(errors="backslashreplace") for field in first)
-    rows = following(content, start, separator)
-    columns = [
-        [row[place] for row in rows if place < len(row) and not is_missing(row[place])]
-        for place in range(len(first))
-    ]
-    has_header = settings.header
-    if has_header == "auto":
-        has_header = is_header(names, columns, settings)
-    if has_header:
-        refuse_unreadable_names(first, content, path, separator)
-    header = Header(str(path), len(names), names if has_header else ())
-    looks_like_text = tuple(2 * sum(map(is_text, column)) > len(column) for column in columns)
-    return Layout(separator, start if has_header else 0, header, looks_like_text)
-
-
-def refuse_too_wide(content: bytes, path: Path) -> None:
-    """Refuse first lines of so many fields that looking at each by itself would take minutes."""
-    for line in itertools.islice(re.finditer(rb"[^\n]*\S[^\n]*", content), 2):
-        n_fields = max(content.count(separator.encode(), *line.span()) for separator in SEPARATORS) + 1
-        if n_fields > MOST_FIELDS:
-            raise FileFormatError(
-                f"{n_fields:,} fields in a line; a text table may have {MOST_FIELDS:,}: so many columns are "
-                "for LIBSVM text, or for NumPy's files",
-                path,
-                content.count(b"\n", 0, line.start()) + 1,
-            )
-
-
-def find_separator(content: bytes, path: Path, settings: ReadSettings) -> str:
-    """Return what separates fields: the one of tab, semicolon, comma that splits two lines alike."""
-    n_fields = {separator: first_lengths(content, separator) for separator in SEPARATORS}
-    if n_fields[SEPARATORS[0]] == (0, 0):
-        raise FileFormatError("the file has no rows", path)
-    alike = [separator for separator, (first, second) in n_fields.items() if first == second > 1]
-    splitting = [separator for separator, (first, _) in n_fields.items() if first > 1]
-    if alike or splitting:
-        return (alike or splitting)[0]
-    with located_errors(path):
-        _core.read_csv_record(content, 0, SEPARATORS[-1])
-    if settings.encoding is not None and len(settings.encoding.columns) == 1:
-        return SEPARATORS[-1]  # one feature, and no label
-    raise FileFormatError("expected fields separated by commas, semicolons or tabs", path, 1)
-
-
-def first_lengths(content: bytes, separator: str) -> tuple[int, int]:
-    """Return how many fields the first two records have; 1 for one that the separator does not suit."""
-    lengths, start = [1, 1], 0
-    for number in range(2):
-        with suppress(_core.ReadError):
-            fields, start = _core.read_csv_record(content, start, separator)
-            lengths[number] = len(fields)
-    return lengths[0], lengths[1]
-
-
-def following(content: bytes, start: int, separator: str) -> list[list[str]]:
-    """Return the fields of some records, up to the first that is broken."""
-    records: list[list[str]] = []
-    with suppress(_core.ReadError):
-        while len(records) < LOOKED_AT and sum(map(len, records)) < FIELDS_LOOKED_AT:
-            fields, start = _core.read_csv_record(content, start, separator)
-            if not fields:
-                break
-            records.append([field.decode(errors="replace") for field in fields])
-    return records
-
-
-def is_header(first: tuple[str, ...], columns: list[list[str]], settings: ReadSettings) -> bool:
-    """Tell whether the first line holds names.
-
-    It does if somebody asks for a column by name, if it has one of the usual names of labels, or if it has
-    text where most rows have numbers. Where there is text everywhere, names are told from rows by being
-    different from each other and from everything below them.
-    """
-    asked = (settings.label, settings.weight, *settings.drop, *settings.categories)
-    if any(isinstance(column, str) for column in asked):
-        return True
-    if any(name.lower() in LABEL_NAMES for name in first):
-        return True
-    if settings.encoding is not None and settings.encoding.has_names:
-        known = {column.name for column in settings.encoding.columns}
-        if known & set(first):
-            return True
-    is_number = [2 * sum(not is_text(field) for field in column) > len(column) for column in columns]
-    if any(is_text(name) and number for name, number in zip(first, is_number, strict=True)):
-        return True
-    if not any(columns):
-        return all(is_text(name) for name in first)
-    if any(is_number):
-        return False
-    is_new = all(name not in column for name, column in zip(first, columns, strict=True))
-    return is_new and all(first) and len(set(first)) == len(first)
-
-
-def is_missing(field: str) -> bool:
-    """Tell whether a field is one of the usual signs of a missing value."""
-    return field.lower() in MISSING
-
-
-def is_text(field: str) -> bool:
-    """Tell whether a field is neither a number nor a sign of a missing one."""
-    if is_missing(field):
-        return False
-    try:
-        float(field)
-    except ValueError:
-        return True
-    return False
-
-
-def refuse_unreadable_names(names: list[bytes], content: bytes, path: Path, separator: str) -> None:
-    """Refuse names that are no UTF-8, with their place."""
-    for place, name in enumerate(names):
-        if not is_utf8(name):
-            line, column = _core.csv_field_position(content, 0, separator, place)
-            raise FileFormatError(not_utf8_text(name), path, line, column)
-
-
-# ------------------------------------------------------------------------------------------------
 # Fields of a text table that are no UTF-8: told with their place, or their rows are left out.
 
 # A column of text: each row's number, −1 where it is missing, and the texts; or numbers and None.
 Loose = tuple[NDArray[Any], list[bytes] | None]
-
-
-def is_utf8(text: bytes) -> bool:
-    """Tell whether a field can be decoded."""
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def not_utf8_text(text: bytes, where: str = "") -> str:
-    """Say what was found, and what to do."""
-    shown = text[:40].decode(errors="backslashreplace")
-    convert = "convert the file, such as by iconv -f LATIN1 -t UTF-8"
-    return f'expected UTF-8 text{where}, found "{shown}"; {convert}'
 
 
 def unreadable_fields(columns: list[tuple[int, Loose]]) -> dict[int, tuple[int, bytes]]:

@@ -9,7 +9,7 @@ import numpy as np
 from maxmargin.data import Data
 from maxmargin.errors import InvalidInput
 from maxmargin.io.saved_columns import check_width, column_names, label_array
-from maxmargin.io.tables.csv import SEPARATORS, is_missing
+from maxmargin.io.tables.csv_text import SEPARATORS, is_missing
 
 __all__ = ["table_lines"]
 

@@ -126,6 +126,10 @@ def check_width(width: int, settings: ReadSettings, roles: Roles) -> None:
 
 def encoding_of(roles: Roles, parts: list[Part]) -> Encoding | None:
     """Return how the columns became features, None where each is a column of numbers as it is."""
+    if len(parts) == len(roles.features) and all(
+        part.categories is None and part.fill is None for part in parts
+    ):
+        return None
     part_of = {part.feature.place: part for part in parts}
     columns = []
     for feature in roles.features:
@@ -136,8 +140,6 @@ def encoding_of(roles: Roles, parts: list[Part]) -> Encoding | None:
             columns.append(SourceColumn(feature.name, fill=part.fill))
         else:
             columns.append(SourceColumn(feature.name, "categories", part.categories, part.fill))
-    if all(column.kind == "number" and column.fill is None for column in columns):
-        return None
     names = [column.name for column in columns]
     repeated = [name for name in names if names.count(name) > 1] if len(set(names)) < len(names) else []
     if repeated:
@@ -319,10 +321,14 @@ def refuse_no_categories(
     """
     for pattern, what in (
         (DATE, "a date; make numbers of it, such as days since another date"),
-        (DECIMAL_COMMA, "a number with a decimal comma; write decimal points"),
+        (
+            DECIMAL_COMMA,
+            "a number with a decimal comma; write decimal points, or say {decimal} of a text table",
+        ),
     ):
         if all(pattern.fullmatch(text) for text in texts):
-            raise refuse_first(f'"{first}" looks like {what}.', **ways_out(feature.name, instead="Or "))
+            fields = ways_out(feature.name, instead="Or ") | {"decimal": Setting("decimal", ",", '","')}
+            raise refuse_first(f'"{first}" looks like {what}.', **fields)
     n_texts = len(texts)
     if n_texts > MOST_CATEGORIES or (n_texts > FEW_CATEGORIES and 2 * n_texts >= n_present):
         raise FileFormatError(

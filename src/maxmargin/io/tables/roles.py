@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from maxmargin.encoding import LABEL_NAMES, Encoding, SourceColumn
@@ -57,7 +58,7 @@ class Roles:
     label: int | None
     weight: int | None
 
-    @property
+    @cached_property
     def read(self) -> tuple[Feature, ...]:
         """The features that are not left out."""
         return tuple(feature for feature in self.features if feature.kind != "dropped")
