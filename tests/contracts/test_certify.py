@@ -9,7 +9,7 @@ import catalogue
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from covering import every_pair
+from covering import every_pair, every_value
 from hypothesis import given
 from hypothesis import strategies as st
 from reference.oracles import find_optimum
@@ -80,7 +80,7 @@ def assert_interval_holds(found, task, w, b, best, tol):
         assert width <= 2 * tol + 1e-9
 
 
-@every_pair(name=PROBLEMS, loss=LOSSES, offset=OFFSETS)
+@every_value(name=PROBLEMS, loss=LOSSES, offset=OFFSETS)
 def test_interval_holds_the_true_excess(name, loss, offset):
     data, tol = catalogue.problem_data(name), 1e-4
     task, best = catalogue.task(name, loss, offset), catalogue.optimum(name, loss, offset)
