@@ -189,7 +189,7 @@ TOLD = r".* tcp://.* for 0.5 s now; the fit waits until that has lasted 1 s"
 GIVEN_UP = r".* tcp://.* for 1 s, .* setting maxmargin.worker-timeout allows; the fit was given up"
 
 
-@pytest.mark.parametrize("straight", [True, False])
+@pytest.mark.parametrize("straight", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_worker_that_stays_frozen_is_told_and_given_up_in_time(
     client, straight, soon_given_up, impatient, monkeypatch
 ):
@@ -215,6 +215,7 @@ def frozen(client):
         yield
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_frozen_from_the_start_is_told_and_given_up_in_time(client, soon_given_up):
     with (
         frozen(client),
@@ -303,7 +304,9 @@ def errands_without_an_end(client):
     errands(Patience(client), time.sleep, [(3600,), (3600,)], StopToken())
 
 
-@pytest.mark.parametrize("wait_for_tasks", [blocks_that_do_not_come, errands_without_an_end])
+@pytest.mark.parametrize(
+    "wait_for_tasks", [pytest.param(blocks_that_do_not_come, marks=pytest.mark.slow), errands_without_an_end]
+)
 def test_when_the_scheduler_dies_while_tasks_are_waited_for_it_is_told(wait_for_tasks, tmp_path):
     with mortal_scheduler(tmp_path) as (client, kill_scheduler):
 
