@@ -110,8 +110,7 @@ def test_the_optimum_is_tiny_and_said_so(loss):
     assert "of its own objective" in str(found)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("offset", OFFSETS)
+@every_value(offset=OFFSETS, loss=LOSSES)
 def test_real_data_against_the_oracles(loss, offset):
     X, y = load_breast_cancer(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
