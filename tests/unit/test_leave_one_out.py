@@ -53,6 +53,12 @@ def test_one_far_example_says_nothing_about_the_others(n, far, loss):
     assert REASONS.index(Reason.TIE) not in left_out.codes
 
 
+def test_rows_on_the_hyperplane_are_training_errors():
+    with pytest.warns(LeaveOneOutWarning, match="leave-one-out says little here"):
+        left_out = leave_one_out(LinearSVM(), np.zeros((4, 1)), [0, 0, 1, 1])
+    assert left_out.training_errors == 4
+
+
 def test_products_that_a_far_row_swallows_decide_nothing():
     """About the mean of these rows, the products of all but the first are the same number to rounding."""
     rows = np.array([[1e9], [1.2], [-0.51], [-0.3], [-0.53], [0.57]])
