@@ -215,7 +215,6 @@ def frozen(client):
         yield
 
 
-@pytest.mark.slow
 def test_a_worker_that_is_frozen_from_the_start_is_told_and_given_up_in_time(client, soon_given_up):
     with (
         frozen(client),
@@ -304,9 +303,7 @@ def errands_without_an_end(client):
     errands(Patience(client), time.sleep, [(3600,), (3600,)], StopToken())
 
 
-@pytest.mark.parametrize(
-    "wait_for_tasks", [pytest.param(blocks_that_do_not_come, marks=pytest.mark.slow), errands_without_an_end]
-)
+@pytest.mark.parametrize("wait_for_tasks", [blocks_that_do_not_come, errands_without_an_end])
 def test_when_the_scheduler_dies_while_tasks_are_waited_for_it_is_told(wait_for_tasks, tmp_path):
     with mortal_scheduler(tmp_path) as (client, kill_scheduler):
 

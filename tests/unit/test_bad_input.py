@@ -393,7 +393,8 @@ LATER = {
 }
 
 
-@every_value(name=LATER, method=["predict", "decision_function"])
+@pytest.mark.parametrize("method", ["predict", "decision_function"])
+@pytest.mark.parametrize("name", LATER)
 def test_rows_to_predict(name, method):
     rows, message = LATER[name]
     with pytest.raises(ValueError, match=message):

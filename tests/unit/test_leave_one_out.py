@@ -38,7 +38,7 @@ def test_errors_are_those_of_fits_without_each_example():
         assert left_out.errors[i] == (model.predict(X[[i]])[0] != Y[i])
 
 
-@every_pair(n=[2, 20], far=[1e3, 1e6, 1e8], loss=["hinge", "squared_hinge", "logistic"])
+@every_pair(n=[20, 2], far=[1e8, 1e6, 1e3], loss=["logistic", "squared_hinge", "hinge"])
 def test_one_far_example_says_nothing_about_the_others(n, far, loss):
     random = np.random.default_rng(n)
     rows = np.concatenate([-1 - 0.3 * random.random(n), 1 + 0.3 * random.random(n), [0.05, far]])[:, None]
