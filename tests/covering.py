@@ -2,7 +2,8 @@
 
 What breaks usually needs one value, or two of different factors together, seldom three (Kuhn, Wallace and
 Gallo, "Software fault interactions and implications for software testing", IEEE TSE 30, 2004). So
-``make test`` runs a covering array of each large product, and ``make test-all`` the whole of it.
+``make test`` runs a covering array of each large product, and ``make test-all`` the whole of it. Where one
+test of a module holds the pairs of a product, the others of the same product run each value once.
 """
 
 from __future__ import annotations
@@ -16,10 +17,21 @@ import pytest
 
 
 def every_pair(where: Callable[..., bool] | None = None, **factors: Iterable[Any]) -> pytest.MarkDecorator:
-    """Parametrize a test over the product of the factors; cases beyond a covering array are slow.
+    """Parametrize a test over the product of the factors; cases beyond a covering array of pairs are slow.
 
     `where` takes the values of one case, in the order of the factors, and says whether there is such a case.
     """
+    return _covering(2, where, factors)
+
+
+def every_value(where: Callable[..., bool] | None = None, **factors: Iterable[Any]) -> pytest.MarkDecorator:
+    """Parametrize like `every_pair`, with each value of each factor once instead of each pair."""
+    return _covering(1, where, factors)
+
+
+def _covering(
+    strength: int, where: Callable[..., bool] | None, factors: dict[str, Iterable[Any]]
+) -> pytest.MarkDecorator:
     values = [list(factor) for factor in factors.values()]
     places = [
         place
@@ -27,7 +39,7 @@ def every_pair(where: Callable[..., bool] | None = None, **factors: Iterable[Any
         if where is None or where(*_at(values, place))
     ]
     assert places, f"no case is left of the product of {', '.join(factors)}"
-    chosen = covering_array(places)
+    chosen = covering_array(places, strength)
     params = [
         pytest.param(*_at(values, place), marks=() if number in chosen else pytest.mark.slow)
         for number, place in enumerate(places)
@@ -39,20 +51,20 @@ def _at(values: list[list[Any]], place: tuple[int, ...]) -> list[Any]:
     return [factor[i] for factor, i in zip(values, place, strict=True)]
 
 
-def covering_array(cases: Sequence[tuple[int, ...]]) -> set[int]:
-    """Return the numbers of a few cases that hold every pair of values found in any of them.
+def covering_array(cases: Sequence[tuple[int, ...]], strength: int = 2) -> set[int]:
+    """Return the numbers of a few cases that hold every `strength` values found together in any of them.
 
-    Greedy: always the first of those with most pairs that are still missing. With one factor, or with two,
-    that is all of them.
+    Greedy: always the first of those with most combinations that are still missing. With no more factors than
+    `strength`, that is all of them.
     """
-    missing = {pair for case in cases for pair in _pairs(case)}
+    missing = {values for case in cases for values in _together(case, strength)}
     chosen: set[int] = set()
     # What a case adds never grows, so one whose count is still right when it comes up is the best.
-    queue = [(-len(_pairs(case)), number) for number, case in enumerate(cases)]
+    queue = [(-len(_together(case, strength)), number) for number, case in enumerate(cases)]
     heapq.heapify(queue)
     while missing:
         _, number = heapq.heappop(queue)
-        adds = missing.intersection(_pairs(cases[number]))
+        adds = missing.intersection(_together(cases[number], strength))
         entry = (-len(adds), number)
         if queue and entry > queue[0]:
             if adds:
@@ -63,7 +75,6 @@ def covering_array(cases: Sequence[tuple[int, ...]]) -> set[int]:
     return chosen
 
 
-def _pairs(case: tuple[int, ...]) -> list[tuple[Any, ...]]:
-    """Return the pairs of a case; the value itself where there is only one factor."""
-    values = list(enumerate(case))
-    return list(combinations(values, 2)) if len(values) > 1 else [tuple(values)]
+def _together(case: tuple[int, ...], strength: int) -> list[tuple[Any, ...]]:
+    """Return the combinations of `strength` values of a case; all its values where there are fewer."""
+    return list(combinations(enumerate(case), min(strength, len(case))))

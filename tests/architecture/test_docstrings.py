@@ -9,8 +9,6 @@ import doctest
 import inspect
 from collections.abc import Iterator
 
-import pytest
-
 import maxmargin
 from maxmargin import datasets, errors, losses
 
@@ -68,20 +66,19 @@ def is_shown(public: type, method: str) -> bool:
     return bool(examples(texts[0])) or any(uses in examples(text) for text in texts[1:])
 
 
-@pytest.mark.parametrize("name", PUBLIC)
-def test_a_public_name_has_an_example(name: str) -> None:
-    text = PUBLIC[name].__doc__
-    assert text
-    assert examples(text), f"the docstring of {name} has no example"
+def test_public_names_have_examples() -> None:
+    assert [name for name, public in PUBLIC.items() if not examples(public.__doc__)] == []
 
 
-@pytest.mark.parametrize("name", CLASSES)
-def test_its_methods_are_explained_and_shown(name: str) -> None:
-    public = getattr(maxmargin, name)
-    methods = list(own_methods(public))
-    assert [method for method in methods if not inspect.getdoc(getattr(public, method))] == []
-    needed = [method for method in methods if method not in NEED_NO_EXAMPLE]
-    assert [method for method in needed if not is_shown(public, method)] == []
+def test_public_methods_are_explained_and_shown() -> None:
+    methods = [
+        (getattr(maxmargin, name), method)
+        for name in CLASSES
+        for method in own_methods(getattr(maxmargin, name))
+    ]
+    assert [found for found in methods if not inspect.getdoc(getattr(*found))] == []
+    needed = [found for found in methods if found[1] not in NEED_NO_EXAMPLE]
+    assert [found for found in needed if not is_shown(*found)] == []
 
 
 def test_methods_without_an_example_exist() -> None:

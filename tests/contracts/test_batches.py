@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from covering import every_pair
+from covering import every_pair, every_value
 from interrupts import interrupt_when
 from sklearn.base import clone
 
@@ -277,8 +277,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("bad", BAD)
-@pytest.mark.parametrize("learner", LEARNERS)
+@every_value(learner=LEARNERS, bad=BAD)
 def test_a_bad_batch_is_named_and_changes_nothing(bad, learner):
     batch, message = BAD[bad]
     good = cut(*rows())

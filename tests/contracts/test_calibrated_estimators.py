@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from covering import every_pair
+from covering import every_pair, every_value
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
@@ -76,8 +76,7 @@ def test_training_scores_would_be_too_sure_and_left_out_ones_are_not():
     assert np.abs(p - 0.5).mean() < 0.2
 
 
-@pytest.mark.parametrize("C", [1e-6, 1e-4, 1e-2, 1.0, 1e2, 1e4])
-@pytest.mark.parametrize("loss", LOSSES)
+@every_value(loss=LOSSES, C=[1e-6, 1e-4, 1e-2, 1.0, 1e2, 1e4])
 def test_no_cost_turns_probabilities_around(C, loss):
     """At a tiny C leaving one row out moves the offset across all others: the pathology of leave-one-out."""
     rng = np.random.default_rng(5)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from catalogue import LOSSES, OFFSETS, PROBLEMS, Example, example, optimum, problem_data, problem_of, task
-from covering import every_pair
+from covering import every_pair, every_value
 from reference.honesty import ROUNDING, check_honesty, rounding_of
 from reference.oracles import Optimum, find_optimum
 from reference.task import FORMULAS, Task
@@ -64,7 +64,7 @@ def test_honest_everywhere(name, loss, offset):
         np.testing.assert_array_equal(alpha, given, err_msg=f"{kind}: the caller's numbers were changed")
 
 
-@every_pair(name=PROBLEMS, loss=LOSSES, offset=OFFSETS)
+@every_value(name=PROBLEMS, loss=LOSSES, offset=OFFSETS)
 def test_tight_at_the_optimum(name, loss, offset):
     """With the oracle's weights and dual point hardly any gap is left: honesty is not bought by pessimism."""
     told, best = task(name, loss, offset), optimum(name, loss, offset)
@@ -136,8 +136,7 @@ def test_degenerate_problems_have_finite_certificates(name, loss, offset):
             check_honesty(told, point.w, point.b, point.certificate, best)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", [name for name in DEGENERATE if name != "no columns"])
+@every_value(name=[name for name in DEGENERATE if name != "no columns"], loss=LOSSES)
 def test_a_missing_class_costs_nothing_with_a_free_offset(name, loss):
     """At w = 0 with the best offset the objective is 0, and the certificate says that this is optimal."""
     data = DEGENERATE[name]()
@@ -146,7 +145,7 @@ def test_a_missing_class_costs_nothing_with_a_free_offset(name, loss):
     assert (point.certificate.objective, point.certificate.gap, point.certificate.relative_gap) == (0, 0, 0)
 
 
-@every_pair(name=PROBLEMS, loss=LOSSES, offset=OFFSETS)
+@every_value(name=PROBLEMS, loss=LOSSES, offset=OFFSETS)
 def test_value_at_zero(name, loss, offset):
     told = task(name, loss, offset)
     assert value_at_zero(problem_of(told)) == pytest.approx(float(told.value_at_zero()), rel=1e-12)
@@ -172,8 +171,7 @@ def test_a_certificate_can_be_pickled_and_read():
     assert "no bound above 0" in str(certificate)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", PROBLEMS)
+@every_value(name=PROBLEMS, loss=LOSSES)
 def test_imbalance_that_is_left_is_paid_for(name, loss, monkeypatch):
     """A dual point with Σ sα ≠ 0 proves less by |Σ sα| times the largest |b*| there can be."""
     told, best = task(name, loss, "free"), optimum(name, loss, "free")

@@ -9,7 +9,7 @@ import catalogue
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from covering import every_pair
+from covering import every_pair, every_value
 from hypothesis import given
 from hypothesis import strategies as st
 from reference.oracles import find_optimum
@@ -80,7 +80,7 @@ def assert_interval_holds(found, task, w, b, best, tol):
         assert width <= 2 * tol + 1e-9
 
 
-@every_pair(name=PROBLEMS, loss=LOSSES, offset=OFFSETS)
+@every_value(name=PROBLEMS, loss=LOSSES, offset=OFFSETS)
 def test_interval_holds_the_true_excess(name, loss, offset):
     data, tol = catalogue.problem_data(name), 1e-4
     task, best = catalogue.task(name, loss, offset), catalogue.optimum(name, loss, offset)
@@ -110,8 +110,7 @@ def test_the_optimum_is_tiny_and_said_so(loss):
     assert "of its own objective" in str(found)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("offset", OFFSETS)
+@every_value(offset=OFFSETS, loss=LOSSES)
 def test_real_data_against_the_oracles(loss, offset):
     X, y = load_breast_cancer(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from covering import every_pair
+from covering import every_pair, every_value
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import (
     LogisticRegression,
@@ -81,8 +81,7 @@ TIGHT = {
 CLASS_WEIGHTS = {"no weights": None, "a mapping": {"benign": 4.0}, "balanced": "balanced"}
 
 
-@pytest.mark.parametrize("class_weight", CLASS_WEIGHTS)
-@pytest.mark.parametrize("name", TIGHT)
+@every_value(name=TIGHT, class_weight=CLASS_WEIGHTS)
 def test_tight_fit_is_at_its_own_optimum(name, class_weight, cancer):
     model = TIGHT[name].__class__(**TIGHT[name].get_params())
     fitted(model.set_params(class_weight=CLASS_WEIGHTS[class_weight]), *cancer)
@@ -92,8 +91,10 @@ def test_tight_fit_is_at_its_own_optimum(name, class_weight, cancer):
     assert str(found).startswith(("within ", "at the optimum "))
 
 
-@pytest.mark.parametrize("class_weight", CLASS_WEIGHTS)
-@pytest.mark.parametrize("name", ["LinearSVC", "SVC", "LogisticRegression", "LogisticRegression, liblinear"])
+@every_value(
+    name=["LinearSVC", "SVC", "LogisticRegression", "LogisticRegression, liblinear"],
+    class_weight=CLASS_WEIGHTS,
+)
 def test_sample_weights(name, class_weight, cancer, weights):
     model = TIGHT[name].__class__(**TIGHT[name].get_params())
     fitted(model.set_params(class_weight=CLASS_WEIGHTS[class_weight]), *cancer, sample_weight=weights)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import sklearn.linear_model
+from covering import every_value
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.exceptions import NotFittedError
@@ -340,10 +341,7 @@ def test_rows_of_a_class_that_a_split_lacks_are_errors(flowers, chooses, peer, k
 
 
 @pytest.mark.filterwarnings("ignore::maxmargin.MissingClassWarning")
-@pytest.mark.parametrize(
-    "scoring", [*SCORINGS, lambda model, X, y: model.score(X, y)], ids=[*SCORINGS, "callable"]
-)
-@pytest.mark.parametrize("Cs", [CS, (0.1, ..., 1.0)], ids=["points", "range"])
+@every_value(Cs=[CS, (0.1, ..., 1.0)], scoring=[*SCORINGS, lambda model, X, y: model.score(X, y)])
 def test_every_scorer_judges_splits_that_lack_a_class(flowers, scoring, Cs):
     model = LogisticRegressionCV(Cs, cv=WITHOUT_A_CLASS["some splits"], scoring=scoring).fit(*flowers)
     assert np.isfinite(model.cv_results_["mean_test_score"]).all()

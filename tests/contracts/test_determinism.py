@@ -16,7 +16,7 @@ from catalogue import (
     solves,
     task,
 )
-from covering import every_pair
+from covering import every_pair, every_value
 
 from maxmargin._core import StopToken
 from maxmargin.core.certificate.duality import examine
@@ -90,7 +90,7 @@ def test_fits_that_share_their_rows_do_not_disturb_each_other():
         assert set(pool.map(lambda _: bits(solve(told, rows)), range(16))) == {alone}
 
 
-@every_pair(
+@every_value(
     lambda solver, name, loss: solves(solver, loss),
     solver=SOLVERS,
     name=[name for name in PROBLEMS if name != "nothing but zeros"],
@@ -116,8 +116,7 @@ def test_another_seed_takes_another_way_to_the_same_optimum(solver, loss):
     assert all(largest_bound <= end.certificate.objective * (1 + 1e-12) for end in ends)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("seed", [0, 1, 2**32, 2**63 - 1])
+@every_value(solver=SOLVERS, seed=[0, 1, 2**32, 2**63 - 1])
 def test_any_seed_will_do(solver, seed):
     told = task("one feature", a_loss_of(solver), "free")
     solve(told, MemoryRows(told.X, block_rows=7), solver, seed=seed, max_iter=3)

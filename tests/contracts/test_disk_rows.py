@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from catalogue import LOSSES, OFFSETS, ON_PASSES, opened, problem_of, task
-from covering import every_pair
+from covering import every_pair, every_value
 from reference.kernels import Total
 from reference.on_disk import on_disk
 from reference.task import Task
@@ -39,9 +39,9 @@ def solved(problem, solver, tol=1e-8, **settings):
 # ---------------------------------------------------------------- the same bits
 
 
-@pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize(("solver", "loss"), CASES)
-def test_a_fit_has_the_bits_of_one_in_memory(solver, loss, offset):
+@every_value(case=CASES, offset=OFFSETS)
+def test_a_fit_has_the_bits_of_one_in_memory(case, offset):
+    solver, loss = case
     for name in ("overlapping", "rows of cost 0", "far from the origin"):
         told = task(name, loss, offset)
         memory = problem_of(told, MemoryRows(told.X, block_rows=37))

@@ -6,6 +6,7 @@ import clarabel
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import every_pair
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
@@ -201,9 +202,11 @@ def test_optimality_of_logistic_regression():
     assert rough["features"] > 100 * residuals["features"]
 
 
-@pytest.mark.parametrize("shape", [(15, 30), (60, 4), (400, 30)], ids=str)
-@pytest.mark.parametrize("offset", [{}, {"fit_intercept": False}, {"penalize_intercept": True}], ids=str)
-@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+@every_pair(
+    loss=["logistic", "squared_hinge"],
+    offset=[{}, {"fit_intercept": False}, {"penalize_intercept": True}],
+    shape=[(15, 30), (60, 4), (400, 30)],
+)
 def test_small_smooth_problems_are_solved_to_all_digits(loss, offset, shape):
     """Whatever tol is: weights are then repetitions to the digits that people compare."""
     random = np.random.default_rng(7)

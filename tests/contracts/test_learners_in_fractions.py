@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import every_value
 
 from maxmargin import HardMarginSVM, LeastAbsoluteClassifier, LeastSquaresClassifier
 from maxmargin._core import StopToken
@@ -113,16 +114,14 @@ def without_fractions(monkeypatch):
     monkeypatch.setattr("maxmargin.core.certificate.lp_dual._MOST_WHOLE_COLUMNS", 0)
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("learner", ["least squares", "least absolute"])
+@every_value(learner=["least squares", "least absolute"], name=CASES)
 def test_claims_hold_in_floats(script, learner, name, monkeypatch):
     without_fractions(monkeypatch)
     _, found = script.attempt(task_of(script, name), script.LEARNERS[learner])
     assert [kind for kind, _ in found if kind != "no warning above tol"] == []
 
 
-@pytest.mark.parametrize("learner", ["least squares", "least absolute", "exponential", "logistic"])
-@pytest.mark.parametrize("decades", [0, 6])
+@every_value(learner=["least squares", "least absolute", "exponential", "logistic"], decades=[0, 6])
 def test_columns_that_are_sums_of_others_but_for_rounding(script, learner, decades, monkeypatch):
     """The optimum that rounding errors make possible is another one; it is not denied."""
     rng = np.random.default_rng(5)
@@ -219,7 +218,9 @@ def problem_of(task):
     return Problem(MemoryRows(task.X), task.y.astype(np.int8), cost, "hinge", offset, ridge=0.0)
 
 
-@pytest.mark.parametrize("number", range(25))
+@pytest.mark.parametrize(
+    "number", [*range(5), *(pytest.param(n, marks=pytest.mark.slow) for n in range(5, 25))]
+)
 def test_optima_without_rounding_errors(script, number):
     """Against other algorithms, from any corner."""
     task, _ = script.draw(11, number, 12)

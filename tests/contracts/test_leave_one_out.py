@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import every_value
 from reference.left_out import agreements_by_oracles, agreements_by_refits, same_decisions
 from reference.left_out_data import BUNDLED, FOLDER, FROM_FOLDER, MADE, load
 from reference.task import Task
@@ -76,8 +77,7 @@ def check_every_example(name, offset):
         check_against_refits(problem_of(X, sign, C, offset))
 
 
-@pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize("name", ["overlapping", "copies", "integer grid", "one-hot"])
+@every_value(name=["overlapping", "copies", "integer grid", "one-hot"], offset=OFFSETS)
 def test_equals_solvers_that_nobody_here_wrote(name, offset):
     X, sign = load(name)
     for C in (0.1, 10.0):
@@ -166,7 +166,9 @@ def tiny_problem(seed):
     return problem_of(X, sign, 10 ** random.uniform(-3, 3), random.choice(list(OFFSETS)), weights)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize(
+    "seed", [*range(15), *(pytest.param(n, marks=pytest.mark.slow) for n in range(15, 40))]
+)
 def test_tiny_problems_with_all_their_ties(seed):
     check_against_refits(tiny_problem(seed))
 
@@ -191,9 +193,8 @@ def test_offsets_that_slide_do_not_hide_an_error():
     assert left_out(problem).n_errors == 4
 
 
-@pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize(
-    "name", ["overlapping", "copies", "integer grid", "one-hot", "more columns than rows"]
+@every_value(
+    name=["overlapping", "copies", "integer grid", "one-hot", "more columns than rows"], offset=OFFSETS
 )
 def test_paths_and_certificates_agree(name, offset, monkeypatch):
     """Two ways that share no code beyond the full fit: small problems take one, large ones the other."""

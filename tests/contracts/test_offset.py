@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from catalogue import LOSSES, OFFSETS, PROBLEMS, SMOOTH, SOLVERS, optimum, problem_data, problem_of, task
-from covering import every_pair
+from covering import every_pair, every_value
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -153,7 +153,7 @@ def test_no_offset_is_better(loss, offset, size, shape):
     assert value(told, z, found) <= best * (1 + 1e-13) + rounding
 
 
-@every_pair(name=PROBLEMS, loss=SMOOTH, offset=["free", "penalized", "penalized, scale 5"])
+@every_value(name=PROBLEMS, loss=SMOOTH, offset=["free", "penalized", "penalized, scale 5"])
 def test_the_slope_vanishes_at_the_best_offset(name, loss, offset):
     told, best = task(name, loss, offset), optimum(name, loss, offset)
     problem = problem_of(told)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from catalogue import LOSSES, OFFSETS, ON_PASSES, PROBLEMS, SOLVERS, opened, problem_of, task
-from covering import every_pair
+from covering import every_pair, every_value
 from reference.opaque_rows import OpaqueRows
 from reference.task import Task
 
@@ -124,7 +124,7 @@ def test_condensed_rows_keep_their_numbers_in_the_same_place():
 # ---------------------------------------------------------------- certificates
 
 
-@every_pair(name=PROBLEMS, loss=LOSSES, offset=OFFSETS)
+@every_value(name=PROBLEMS, loss=LOSSES, offset=OFFSETS)
 def test_a_certificate_has_the_same_bits(name, loss, offset):
     told = task(name, loss, offset)
     random = np.random.default_rng(9)

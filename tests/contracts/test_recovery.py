@@ -28,7 +28,9 @@ SETTINGS = {
 }
 
 
-@pytest.fixture(params=[("hinge", 2), ("logistic", 2), ("logistic", 3)], ids=str)
+@pytest.fixture(
+    params=[("hinge", 2), pytest.param(("logistic", 2), marks=pytest.mark.slow), ("logistic", 3)], ids=str
+)
 def case(request, tmp_path):
     """Stored rows and the settings of a fit."""
     loss, n_classes = request.param
@@ -181,7 +183,10 @@ def test_a_damaged_journal_or_vector_means_that_the_fit_starts_afresh(case, dama
     assert not any((store.folder / "fits").iterdir())
 
 
-@pytest.mark.parametrize("share", [0.001, 0.1, 0.3, 0.5, 0.7, 0.9, 0.999])
+@pytest.mark.parametrize(
+    "share",
+    [0.001, 0.5, 0.999, *(pytest.param(share, marks=pytest.mark.slow) for share in (0.1, 0.3, 0.7, 0.9))],
+)
 def test_a_journal_that_is_cut_short_leads_to_the_same_bits(case, share):
     """Whether the vectors are those of the last pass that is left, or of a later one."""
     store, settings = case

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from catalogue import LOSSES, ROWS, SMALL_INTEGERS, STORAGES, opened, problem_data
-from covering import every_pair
+from covering import every_pair, every_value
 from reference.kernels import Total
 from reference.sweep import Sweep
 from reference.task import Task
@@ -40,10 +40,14 @@ def products(rows, w, a):
 # ---------------------------------------------------------------- reduce
 
 
-@every_pair(can_hold, storage=[*STORAGES, *SMALL_INTEGERS], name=HELD, cut=ROWS)
-def test_products_equal_numpy(storage, name, cut):
-    X = problem_data(name).X
-    rows = ROWS[cut](stored(storage, name))
+@every_pair(can_hold, storage=[*STORAGES, *SMALL_INTEGERS], name=HELD)
+def test_products_equal_numpy(storage, name):
+    X, held = problem_data(name).X, stored(storage, name)
+    for make in ROWS.values():
+        check_products(make(held), X)
+
+
+def check_products(rows, X):
     random = np.random.default_rng(1)
     w, a = random.normal(size=X.shape[1]), random.normal(size=X.shape[0])
     a[::4] = 0
@@ -65,11 +69,7 @@ SAME_BITS = ["Fortran order", "strided", "rows backwards", "columns backwards", 
 SAME_BITS_OF_INTEGERS = [name for name in SMALL_INTEGERS if not name.startswith("CSR")]
 
 
-@pytest.mark.parametrize(
-    ("storage", "name"),
-    [(storage, name) for storage in SAME_BITS for name in HELD]
-    + [(storage, "small integers") for storage in SAME_BITS_OF_INTEGERS],
-)
+@every_value(can_hold, storage=[*SAME_BITS, *SAME_BITS_OF_INTEGERS], name=HELD)
 def test_strides_and_integers_change_no_bit(storage, name):
     X = problem_data(name).X
     random = np.random.default_rng(2)
@@ -172,8 +172,7 @@ def test_passes_over_numbers_alone_equal_numpy(cut):
     assert len(rows.reduce(Smallest(100), vectors[0], rows.keep(cost))) == np.count_nonzero(cost)
 
 
-@pytest.mark.parametrize("wanted", [-1, 0, 1])
-@pytest.mark.parametrize("cut", ROWS)
+@every_value(cut=ROWS, wanted=[-1, 0, 1])
 def test_live_rows_are_found_by_rank(cut, wanted):
     random = np.random.default_rng(8)
     sign = np.where(random.random(90) < 0.4, 1, -1).astype(np.int8)
@@ -324,7 +323,7 @@ BAD_VALUES = {
 }
 
 
-@every_pair(message=BAD_VALUES, storage=[name for name in STORAGES if name != "read-only"], threads=[1, 8])
+@every_value(message=BAD_VALUES, storage=[name for name in STORAGES if name != "read-only"], threads=[1, 8])
 def test_the_first_bad_value_is_named(message, storage, threads):
     X = problem_data("small integers").X.copy()
     for place, value in BAD_VALUES[message].items():

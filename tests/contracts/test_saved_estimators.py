@@ -11,6 +11,7 @@ import numpy as np
 import onnxruntime
 import pytest
 import skops.io
+from covering import every_value
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.preprocessing import scale
 
@@ -146,8 +147,7 @@ def test_model_files(fitted, name, tmp_path):
     assert found.certificates == models[name].to_model().certificates
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", ESTIMATORS)
+@every_value(name=ESTIMATORS, dtype=["float32", "float64"])
 def test_onnx(fitted, name, dtype, tmp_path):
     X, models = fitted
     rows = X.astype(dtype)

@@ -19,7 +19,7 @@ from catalogue import (
     solves,
     task,
 )
-from covering import every_pair
+from covering import every_pair, every_value
 from reference.honesty import check_honesty, check_solution
 from reference.oracles import find_optimum
 from reference.task import Task
@@ -82,7 +82,7 @@ def test_reaches_the_tolerance(solver, name, loss, offset):
     check_solution(told, solution, best)
 
 
-@every_pair(is_not_reached, **PRODUCT)
+@every_value(is_not_reached, **PRODUCT)
 def test_honest_where_it_is_hard(solver, name, loss, offset):
     told, best = task(name, loss, offset), optimum(name, loss, offset)
     solution = solve(solver, told, max_iter=300 if solver in EXACT_SOLVERS else 50)
@@ -90,7 +90,7 @@ def test_honest_where_it_is_hard(solver, name, loss, offset):
     check_solution(told, solution, best)
 
 
-@every_pair(is_reached, **(PRODUCT | {"loss": ["hinge"]}))
+@every_value(is_reached, **(PRODUCT | {"loss": ["hinge"]}))
 def test_the_hinge_to_ten_digits(solver, name, loss, offset):
     told, best = task(name, loss, offset), optimum(name, loss, offset)
     solution = solve(solver, told, tol=1e-10)
@@ -152,7 +152,7 @@ def test_one_iteration_is_honest(solver, name, loss, offset):
     check_solution(told, solution, best)
 
 
-@every_pair(is_solved, **PRODUCT)
+@every_value(is_solved, **PRODUCT)
 def test_no_time_is_honest(solver, name, loss, offset):
     told, best = task(name, loss, offset), optimum(name, loss, offset)
     solution = solve(solver, told, tol=1e-12, token=StopToken(seconds=0.0))
@@ -171,7 +171,7 @@ def test_no_iteration_at_all(solver, loss):
     check_solution(told, solution, best)
 
 
-@every_pair(
+@every_value(
     lambda solver, name, loss, max_iter: solves(solver, loss),
     solver=SOLVERS,
     name=["overlapping", "far from the origin", "C = 1e3"],

@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import every_pair
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -134,26 +135,24 @@ def test_the_bound_of_two_columns_fourteen_decades_apart():
 
 
 @pytest.mark.filterwarnings("ignore::maxmargin.ConvergenceWarning")
-@pytest.mark.parametrize("decades_of_weights", [0, 20])
-@pytest.mark.parametrize("decades_of_columns", [0, 12, 16, 30])
-def test_no_units_of_columns_or_weights_prove_more_than_is_true(decades_of_columns, decades_of_weights):
-    rng = np.random.default_rng(decades_of_columns + decades_of_weights)
-    for trial in range(12):
-        has_offset = trial % 2 == 0
-        X = rng.integers(-3, 4, size=(7, 2)).astype(float)
-        X[:2] = np.eye(2)  # independent columns
-        X *= 10.0 ** (decades_of_columns * np.array([-0.5, 0.5]))
-        sign = rng.choice([-1, 1], size=7)
-        sign[:2] = 1, -1
-        cost = 10.0 ** (decades_of_weights * rng.uniform(-0.5, 0.5, size=7))
-        optimum = exactly_least_loss(X, sign, cost, has_offset)
-        fitted = train(X, sign, C=np.inf, sample_weight=cost, fit_intercept=has_offset)
-        assert Fraction(fitted.certificate.bound) <= optimum
-        offset = FreeOffset() if has_offset else NoOffset()
-        problem = Problem(MemoryRows(X), sign.astype(np.int8), cost, "hinge", offset, 0.0)
-        for guess in (cost * rng.uniform(size=7), cost * rng.choice([0.0, 0.5, 1.0], size=7)):
-            proof = examine(problem, np.zeros(2), 0.0, guess).certificate
-            assert Fraction(proof.bound) <= optimum
+@every_pair(columns=[0, 12, 16, 30], weights=[0, 20], has_offset=[True, False], seed=range(6))
+def test_no_units_of_columns_or_weights_prove_more_than_is_true(columns, weights, has_offset, seed):
+    """Columns and weights are so many decades apart."""
+    rng = np.random.default_rng([columns, weights, seed])
+    X = rng.integers(-3, 4, size=(7, 2)).astype(float)
+    X[:2] = np.eye(2)  # independent columns
+    X *= 10.0 ** (columns * np.array([-0.5, 0.5]))
+    sign = rng.choice([-1, 1], size=7)
+    sign[:2] = 1, -1
+    cost = 10.0 ** (weights * rng.uniform(-0.5, 0.5, size=7))
+    optimum = exactly_least_loss(X, sign, cost, has_offset)
+    fitted = train(X, sign, C=np.inf, sample_weight=cost, fit_intercept=has_offset)
+    assert Fraction(fitted.certificate.bound) <= optimum
+    offset = FreeOffset() if has_offset else NoOffset()
+    problem = Problem(MemoryRows(X), sign.astype(np.int8), cost, "hinge", offset, 0.0)
+    for guess in (cost * rng.uniform(size=7), cost * rng.choice([0.0, 0.5, 1.0], size=7)):
+        proof = examine(problem, np.zeros(2), 0.0, guess).certificate
+        assert Fraction(proof.bound) <= optimum
 
 
 def test_many_rows_in_very_different_units_have_the_bound_of_the_same_units():
@@ -254,7 +253,9 @@ def test_whether_the_minimiser_is_unique():
     assert apart.sufficient_C == pytest.approx(2.0)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize(
+    "seed", [*range(10), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(10, 30))]
+)
 def test_uniqueness_is_that_of_the_linear_program(seed):
     """The minimiser is unique exactly if no coordinate can change at the smallest loss: 2(d + 1) programs."""
     rng = np.random.default_rng(seed)

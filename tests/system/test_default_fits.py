@@ -3,7 +3,7 @@
 import warnings
 
 import numpy as np
-import pytest
+from covering import every_pair
 
 from maxmargin import LinearSVM, LogisticRegression
 
@@ -49,11 +49,11 @@ def collinear():
     return np.hstack([X, X[:, :3], X[:, 3:4] + X[:, 4:5], np.ones((len(X), 1))]), y, {"C": 1e5}
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
-@pytest.mark.parametrize(
-    "make", [unscaled, wildly_unscaled, large_cost, separable_with_large_cost, rare_class, collinear]
+@every_pair(
+    tol=[1e-4, 1e-6],
+    make=[unscaled, wildly_unscaled, large_cost, separable_with_large_cost, rare_class, collinear],
+    estimator=ESTIMATORS,
 )
-@pytest.mark.parametrize("tol", [1e-4, 1e-6])
 def test_no_warning_and_a_proof(estimator, make, tol):
     X, y, settings = make()
     model = type(estimator)(**{**estimator.get_params(), **settings, "tol": tol})

@@ -14,6 +14,7 @@ import polars
 import pytest
 import scipy.sparse as sp
 import sklearn
+from covering import every_value
 from joblib import Parallel, delayed
 from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
@@ -116,8 +117,7 @@ ENSEMBLES = {
 
 
 @pytest.mark.filterwarnings("ignore::maxmargin.MissingClassWarning", "ignore::maxmargin.CalibrationWarning")
-@pytest.mark.parametrize("base", WITH_WEIGHTS, ids=str)
-@pytest.mark.parametrize("ensemble", ENSEMBLES)
+@every_value(ensemble=ENSEMBLES, base=WITH_WEIGHTS)
 def test_ensembles_with_rare_classes(ensemble, base):
     flowers, kinds = load_iris(return_X_y=True)
     flowers, kinds = flowers[RARE], np.array(["common", "rare", "rarer"])[kinds[RARE]]
@@ -125,8 +125,7 @@ def test_ensembles_with_rare_classes(ensemble, base):
     assert model.score(flowers, kinds) >= 50 / 54
 
 
-@pytest.mark.parametrize("base", WITH_WEIGHTS, ids=str)
-@pytest.mark.parametrize("names", [["a", "b"], ["a", "b", "c"]], ids=len)
+@every_value(names=[["a", "b"], ["a", "b", "c"]], base=WITH_WEIGHTS)
 def test_weights_that_leave_one_class(base, names, tmp_path):
     """The model predicts that class, knows the others, and says why there is no certificate."""
     labels = np.array(names)[np.arange(12) % len(names)]
@@ -330,8 +329,7 @@ CONTAINERS = {
 }
 
 
-@pytest.mark.parametrize("name", CONTAINERS)
-@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+@every_value(loss=["hinge", "logistic"], name=CONTAINERS)
 def test_whatever_holds_the_rows(name, loss, tmp_path):
     rows = CONTAINERS[name](SMALL.astype(np.float64), tmp_path)
     plain = LinearClassifier(loss=loss, tol=1e-10).fit(SMALL.astype(np.float64), SIGNS)

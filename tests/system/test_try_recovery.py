@@ -19,6 +19,7 @@ def tried(**counts):
     return {name: (int(count.replace(",", "")), int(failed)) for name, count, failed in rows}
 
 
+@pytest.mark.slow
 def test_a_few_of_each_kind():
     few = {"kills": 3, "terminations": 2, "interrupts": 2, "stores": 3, "errors": 3, "levels": 2}
     table = tried(**few, files=8, forged=14)

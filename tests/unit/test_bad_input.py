@@ -8,6 +8,7 @@ import pandas
 import polars
 import pytest
 import scipy.sparse as sp
+from covering import every_pair, every_value
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
 from sklearn.svm import LinearSVC
@@ -154,8 +155,7 @@ DATA = {
 }
 
 
-@pytest.mark.parametrize("estimator", [LinearSVM(), LogisticRegression()], ids=str)
-@pytest.mark.parametrize("name", DATA)
+@every_value(name=DATA, estimator=[LinearSVM(), LogisticRegression()])
 def test_data(name, estimator):
     rows, labels, weights, message = DATA[name]
     with warnings.catch_warnings():
@@ -326,9 +326,7 @@ def test_an_offset_whose_penalty_leaves_floating_point(scale):
     LinearSVM(intercept_scaling=scale).fit(X, Y)  # where it means nothing
 
 
-@pytest.mark.parametrize("scale", [1e-50, 1e50])
-@pytest.mark.parametrize("C", [1e-100, 1.0, 1e100])
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+@every_pair(loss=["hinge", "squared_hinge", "logistic"], C=[1e-100, 1.0, 1e100], scale=[1e-50, 1e50])
 def test_the_ends_of_what_is_allowed_raise_nothing(scale, C, loss):
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
@@ -450,8 +448,7 @@ def test_class_weights_of_unknown_classes_are_refused(estimator):
         estimator.fit(X, Y)
 
 
-@pytest.mark.parametrize("zero", [0, 0.0, np.float64(0)])
-@pytest.mark.parametrize("estimator", WITH_CLASS_WEIGHTS, ids=str)
+@every_value(estimator=WITH_CLASS_WEIGHTS, zero=[0, 0.0, np.float64(0)])
 def test_class_weights_of_zero_are_refused(estimator, zero):
     estimator = clone(estimator).set_params(class_weight={0: zero, 1: 3.0})
     with pytest.raises(InvalidParameter, match="must be positive; class 0 has .* leave out its rows"):

@@ -3,7 +3,7 @@
 from itertools import combinations, product
 
 import pytest
-from covering import covering_array, every_pair
+from covering import covering_array, every_pair, every_value
 
 SHAPES = [(5,), (4, 3), (27, 4, 3), (5, 27, 3, 4), (2, 2, 2, 2, 2, 2), (7, 1, 3)]
 
@@ -33,6 +33,21 @@ def test_every_pair_of_values_meets(shape):
 def test_up_to_two_factors_it_is_the_product(shape):
     cases = list(product(*(range(size) for size in shape)))
     assert covering_array(cases) == set(range(len(cases)))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_value_once_takes_as_many_cases_as_the_largest_factor(shape):
+    cases = list(product(*(range(size) for size in shape)))
+    chosen = [cases[number] for number in covering_array(cases, strength=1)]
+    assert [len(set(values)) for values in zip(*chosen, strict=True)] == list(shape)
+    assert len(chosen) == max(shape)
+
+
+def test_beyond_every_value_it_is_slow():
+    quick, slow = params(every_value(lambda a, b, c: a != b, a="xyz", b="xyz", c=range(4)))
+    assert [set(values) for values in zip(*quick, strict=True)] == [set("xyz"), set("xyz"), set(range(4))]
+    assert len(quick) < 6
+    assert len(quick) + len(slow) == 24
 
 
 def test_cases_that_cannot_be_are_left_out_and_their_pairs_are_not_asked_for():

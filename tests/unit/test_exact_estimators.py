@@ -49,6 +49,7 @@ def three_classes(rng):
     return X, np.argmax(X + rng.normal(size=X.shape), axis=1)
 
 
+@pytest.mark.slow  # the exact learners themselves are checked in contracts/test_sklearn_checks.py
 @pytest.mark.parametrize(
     ("estimator", "check"),
     [

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from covering import every_pair
+from covering import every_pair, every_value
 from hypothesis import given
 from hypothesis import strategies as st
 from reference.boosting import adaboost
@@ -81,8 +81,7 @@ def signs(n=80, d=6, seed=0):
     return np.where(flip, -y[:, None], y[:, None]).astype(float), y
 
 
-@pytest.mark.parametrize("rounds", [1, 2, 5, 15])
-@pytest.mark.parametrize("seed", range(5))
+@every_value(seed=range(5), rounds=[1, 2, 5, 15])
 def test_rounds_on_signs_are_adaboosts(seed, rounds):
     X, y = signs(seed=seed)
     model = ExponentialLossClassifier(method="coordinate", fit_intercept=False, max_iter=rounds, tol=1e-15)

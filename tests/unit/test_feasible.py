@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from catalogue import LOSSES, OFFSETS, PROBLEMS, optimum, problem_of, task
+from covering import every_value
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -96,8 +97,7 @@ def test_one_class_alone_has_only_zero(loss):
     np.testing.assert_array_equal(make_feasible(problem([1, 1, 1], np.ones(3), loss), np.ones(3)), 0)
 
 
-@pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize("name", PROBLEMS)
+@every_value(name=PROBLEMS, offset=OFFSETS)
 def test_the_bound_on_the_squared_hinge_cuts_off_no_optimum(name, offset):
     told, best = task(name, "squared_hinge", offset), optimum(name, "squared_hinge", offset)
     feasible = make_feasible(problem_of(told), best.alpha)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from covering import every_value
 from damage import archive_of, changes, damaged, edits, entries_of, memory_bounded, with_changed_json
 from hypothesis import given
 from hypothesis import strategies as st
@@ -113,8 +114,7 @@ CLAIMS = {
 }
 
 
-@pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
-@pytest.mark.parametrize("place", ["coef", "classes", "support_indices"])
+@every_value(place=["coef", "classes", "support_indices"], claim=CLAIMS.values())
 def test_an_array_that_claims_what_it_has_not(file, place, claim):
     entries = entries_of(OURS["tumours-1"])
     assert try_to_load(file, archive_of({**entries, f"{place}.npy": claim})) is None

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from covering import every_pair
+from covering import every_pair, every_value
 
 import maxmargin.core.offset as module
 from maxmargin._core import hinge_offset
@@ -99,8 +99,7 @@ def test_a_sample_that_misleads_costs_time_only(side, monkeypatch):
     assert counts == [N]
 
 
-@pytest.mark.parametrize("costs", COSTS)
-@pytest.mark.parametrize("scores", SCORES)
+@every_value(scores=SCORES, costs=COSTS)
 def test_a_window_that_holds_too_many_is_halved(scores, costs, monkeypatch):
     """However few may be gathered, the answer is the same; many at one place are no reason to gather them."""
     random = np.random.default_rng(9)

@@ -7,6 +7,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from covering import every_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.lib import format as npy
@@ -35,8 +36,7 @@ def load(content, **settings):
     return load_data(io.BytesIO(content), **settings)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, np.uint8, ">f8", np.float16])
-@pytest.mark.parametrize("order", ["C", "F"])
+@every_value(order=["C", "F"], dtype=[np.float32, np.float64, np.int16, np.uint8, ">f8", np.float16])
 def test_a_table_whose_last_column_is_the_label(dtype, order):
     array = np.asarray(np.column_stack([X, np.abs(Y)]), dtype=dtype, order=order)
     data = load(as_npy(array))

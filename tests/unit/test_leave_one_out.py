@@ -4,6 +4,7 @@ import signal
 
 import numpy as np
 import pytest
+from covering import every_pair
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -37,9 +38,7 @@ def test_errors_are_those_of_fits_without_each_example():
         assert left_out.errors[i] == (model.predict(X[[i]])[0] != Y[i])
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
-@pytest.mark.parametrize("far", [1e3, 1e6, 1e8])
-@pytest.mark.parametrize("n", [2, 20])
+@every_pair(n=[20, 2], far=[1e8, 1e6, 1e3], loss=["logistic", "squared_hinge", "hinge"])
 def test_one_far_example_says_nothing_about_the_others(n, far, loss):
     random = np.random.default_rng(n)
     rows = np.concatenate([-1 - 0.3 * random.random(n), 1 + 0.3 * random.random(n), [0.05, far]])[:, None]
@@ -52,6 +51,12 @@ def test_one_far_example_says_nothing_about_the_others(n, far, loss):
         assert left_out.errors[i] == (model.agreements(rows[[i]], labels[[i]])[0] <= 0)
     assert left_out.status is Status.SOLVED
     assert REASONS.index(Reason.TIE) not in left_out.codes
+
+
+def test_rows_on_the_hyperplane_are_training_errors():
+    with pytest.warns(LeaveOneOutWarning, match="leave-one-out says little here"):
+        left_out = leave_one_out(LinearSVM(), np.zeros((4, 1)), [0, 0, 1, 1])
+    assert left_out.training_errors == 4
 
 
 def test_products_that_a_far_row_swallows_decide_nothing():

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from covering import every_pair
 
 from maxmargin import LinearModel, certify, load_model, save_model, train
 from maxmargin.encoding import Encoding, SourceColumn
@@ -46,19 +47,17 @@ def assert_same(found, expected):
             assert first == second, field.name
 
 
-@pytest.mark.parametrize("labels", [TWO, THREE, TWO == 1, np.array(list("aabbéé"))], ids=str)
-@pytest.mark.parametrize(
-    "settings",
-    [
+@every_pair(
+    encoding=[None, SIZES],
+    settings=[
         {"loss": "hinge"},
         {"loss": "logistic", "penalize_intercept": True, "class_weight": "balanced"},
         {"loss": "hinge", "calibrate": "sigmoid"},
         {"loss": "squared_hinge", "calibrate": "temperature"},
         {"loss": "hinge", "calibrate": "isotonic"},
     ],
-    ids=str,
+    labels=[TWO, THREE, TWO == 1, np.array(list("aabbéé"))],
 )
-@pytest.mark.parametrize("encoding", [None, SIZES], ids=str)
 def test_a_fitted_model_comes_back_bit_for_bit(tmp_path, labels, settings, encoding):
     model = replace(
         train(X, labels, intercept_scaling=3.0, **settings),

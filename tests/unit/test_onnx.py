@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from covering import every_pair
+from covering import every_pair, every_value
 
 from maxmargin import (
     LinearClassifier,
@@ -100,8 +100,7 @@ def test_probabilities_are_the_models(tmp_path, n_classes, kind, dtype):
         assert (found[:, 1] <= high * (1 + 1e-6)).all()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n_knots", [1, 2, 3, 4, 7, 8, 9, 1000])
+@every_value(n_knots=[1, 2, 3, 4, 7, 8, 9, 1000], dtype=DTYPES)
 def test_isotonic_curves_of_any_number_of_knots(tmp_path, n_knots, dtype):
     random = np.random.default_rng(n_knots)
     knots = np.unique(random.integers(-500, 500, size=n_knots)) / 64.0  # numbers that float32 has as well

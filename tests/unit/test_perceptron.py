@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import every_value
 from reference import online as reference
 
 from maxmargin import Perceptron
@@ -73,8 +74,7 @@ def test_golden_trace_of_normalised_updates(fit_intercept):
     assert_course(model.trace_, *course, tolerance=1e-12)
 
 
-@pytest.mark.parametrize("storage", storages(np.eye(2)))
-@pytest.mark.parametrize("shuffle", ORDERS)
+@every_value(shuffle=ORDERS, storage=storages(np.eye(2)))
 def test_every_storage_makes_the_same_steps(storage, shuffle):
     X, y = whole_numbers(n=300, flip=20)
     settings = {"max_passes": 3, "shuffle": shuffle, "random_state": 5, "averaged": True}

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from covering import every_pair
+from covering import every_pair, every_value
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
@@ -328,8 +328,7 @@ def test_wrong_states_are_refused_with_what_is_wrong(changes, words):
     assert re.search(words, answer("check", saved_state(**changes))["refused"])
 
 
-@pytest.mark.parametrize("request_", [None, [], "text", 3])
-@pytest.mark.parametrize("question", ["fit", "leave-one-out", "compare", "steps", "example"])
+@every_value(question=["fit", "leave-one-out", "compare", "steps", "example"], request_=[None, [], "text", 3])
 def test_requests_that_are_no_objects_are_refused(question, request_):
     with pytest.raises(InvalidInput, match="JSON object"):
         answer(question, request_)

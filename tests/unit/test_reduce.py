@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import every_value
 
 from maxmargin._core import Stopped, StopToken
 from maxmargin.rows.base import Tree, merge_in_tree
@@ -38,8 +39,7 @@ def level_by_level(records, kernel):
     return records[0]
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5])
-@pytest.mark.parametrize("n_blocks", [*range(1, 18), 100])
+@every_value(n_blocks=[*range(1, 18), 100], threads=[1, 2, 5])
 def test_one_tree_whatever_the_threads(n_blocks, threads):
     expected = level_by_level([str(k) for k in range(n_blocks)], Kernel())
     assert rows_of(n_blocks, threads).reduce(Kernel(), np.arange(n_blocks)) == expected
@@ -87,19 +87,18 @@ def test_the_calling_thread_works_too():
     assert 1 < len(seen) <= 3
 
 
-@pytest.mark.parametrize("threads", [1, 2, 8])
-@pytest.mark.parametrize("where", [0, 1, 30, 59])
-def test_an_error_in_any_block_is_raised_and_ends_the_pass(where, threads):
+@every_value(place=[0, 1, 30, 59], threads=[1, 2, 8])
+def test_an_error_in_any_block_is_raised_and_ends_the_pass(place, threads):
     done = []
 
     def fail(piece):
-        if piece[0] == where:
-            raise RuntimeError(f"block {where}")
+        if piece[0] == place:
+            raise RuntimeError(f"block {place}")
         time.sleep(1e-4)
         done.append(piece[0])
 
     rows = rows_of(60, threads)
-    with pytest.raises(RuntimeError, match=f"block {where}"):
+    with pytest.raises(RuntimeError, match=f"block {place}"):
         rows.reduce(Kernel(fail), np.arange(60))
     finished = len(done)
     time.sleep(0.01)
@@ -145,8 +144,7 @@ def test_passes_at_once_over_the_same_rows():
 # ---------------------------------------------------------------- the size of blocks
 
 
-@pytest.mark.parametrize("n_columns", [1, 50, 5_000])
-@pytest.mark.parametrize("n_rows", [1, 100, 8_192, 100_000, 200_000, 581_012, 10_000_000])
+@every_value(n_rows=[1, 100, 8_192, 100_000, 200_000, 581_012, 10_000_000], n_columns=[1, 50, 5_000])
 def test_blocks_are_many_but_not_small(n_rows, n_columns):
     size = block_size(n_rows, n_columns, n_rows * n_columns)
     assert SMALLEST_BLOCK <= size <= LARGEST_BLOCK

@@ -1,8 +1,8 @@
 """Rows of one table among those of another, against a set of tuples."""
 
 import numpy as np
-import pytest
 import scipy.sparse as sp
+from covering import every_value
 
 from maxmargin.selection.guarantees.guarantees import repeated_rows
 
@@ -20,8 +20,7 @@ def expected(X, others):
     return [tuple(row) in known for row in X.tolist()]
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("other_form", FORMS)
+@every_value(other_form=FORMS, form=FORMS)
 def test_found_in_every_form(form, other_form):
     rng = np.random.default_rng(0)
     X, others = (

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import every_value
 from reference.oracles import find_optimum
 from reference.task import Task
 from sklearn.datasets import load_breast_cancer
@@ -134,8 +135,7 @@ HARD = {
 HARD["rank 1"] = (HARD["rank 1"], 1.0)
 
 
-@pytest.mark.parametrize("offset", OFFSETS, ids=str)
-@pytest.mark.parametrize("name", HARD)
+@every_value(name=HARD, offset=OFFSETS)
 def test_nine_digits(name, offset):
     data, cost = HARD[name]
     solution = solve(problem_of(data, cost, offset))

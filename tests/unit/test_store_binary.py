@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from covering import every_pair
+from covering import every_pair, every_value
 from reference.stored import check_same, check_same_error, dense_rows
 
 import maxmargin.io.numpy_batches as numpy_batches
@@ -121,8 +121,7 @@ def test_arrow_without_rows_or_labels(tmp_path):
 # ---------------------------------------------------------------- .npy
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("dtype", ["<f8", ">f8", "<f4", "<f2", "<i4", "|u1", "|b1"])
+@every_value(dtype=["<f8", ">f8", "<f4", "<f2", "<i4", "|u1", "|b1"], order=["C", "F"])
 def test_npy_is_what_load_data_reads(tmp_path, dtype, order):
     table = np.array(np.column_stack([10 * X, X[:, 0] > 0]).clip(0), dtype=dtype, order=order)
     path = tmp_path / "table.npy"

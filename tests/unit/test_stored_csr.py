@@ -6,6 +6,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import every_value
 
 import maxmargin.rows.disk.rows as module
 from maxmargin import LinearClassifier, Perceptron
@@ -23,8 +24,7 @@ def store(tmp_path):
     return store_batches([(X, Y)], tmp_path / "rows")
 
 
-@pytest.mark.parametrize("at_once", [1, 10, 1 << 16])
-@pytest.mark.parametrize("chosen", [[], [7], [3, 3, 299, 0], range(300), range(299, -1, -7)])
+@every_value(chosen=[[], [7], [3, 3, 299, 0], range(300), range(299, -1, -7)], at_once=[1, 10, 1 << 16])
 def test_rows_are_those_that_scipy_would_choose(store, monkeypatch, chosen, at_once):
     monkeypatch.setattr(module, "VALUES_AT_ONCE", at_once)
     indices = np.array(chosen, dtype=np.intp)

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import every_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from interrupts import interrupt_when
@@ -85,8 +86,7 @@ def exact_errors(model, X, y, weight):
 
 
 @pytest.mark.filterwarnings("ignore::maxmargin.ConvergenceWarning")
-@pytest.mark.parametrize("units", [(1, 1, 1), (1e-12, 1, 1), (1, 1e6, 1e-6)])
-@pytest.mark.parametrize("seed", range(6))
+@every_value(seed=range(6), units=[(1, 1, 1), (1e-12, 1, 1), (1, 1e6, 1e-6)])
 def test_rows_that_rounding_puts_on_their_own_side_are_errors(seed, units):
     """Rows of whole numbers on a plane: rounded weights put some of them beside it."""
     rng = np.random.default_rng(seed)
