@@ -151,7 +151,7 @@ def settings_of(arguments: argparse.Namespace, classes: NDArray[Any]) -> dict[st
 def time_left(arguments: argparse.Namespace) -> float | None:
     """Return the seconds of --max-time that are left since the command began; None without a limit."""
     given: float | None = arguments.max_time
-    if given is None or not given > 0:  # refused by whoever gets it
+    if given is None or not given > 0:  # refused by the library
         return given
     return max(given - (time.perf_counter() - float(arguments.began)), LEAST_TIME)
 

@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None, *, ends_process: bool = False) 
 def prepare_streams() -> None:
     """Make the standard streams usable whatever they are."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # closed by whoever started the program
+        if getattr(sys, name) is None:  # closed by the parent process
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - until the end
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a minus sign or an umlaut must not end a fit.
@@ -198,7 +198,7 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
 
 
 def place(words: Sequence[str], chosen: argparse.Namespace) -> list[str]:
-    """Give words that are left over to the files that may be left out; return those nobody wants.
+    """Assign arguments that are left over to optional files; return those that fit nowhere.
 
     argparse decides on such a file when it sees the first option: in ``train DATA --C 2 MODEL`` it would
     not take MODEL.

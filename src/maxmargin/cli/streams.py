@@ -92,7 +92,7 @@ def is_model(path: Path) -> bool:
 
 
 def beginning(path: Path) -> bytes:
-    """Return the first bytes of a file; nothing where it cannot be read, which its reader will tell.
+    """Return the first bytes of a file; nothing where it cannot be read, which its reader will report.
 
     A pipe has no beginning that could be looked at twice: it is taken for data.
     """

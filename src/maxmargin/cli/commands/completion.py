@@ -72,7 +72,7 @@ def described(parser: argparse.ArgumentParser) -> list[Any]:
 
 
 def kind_of(action: argparse.Action) -> str:
-    """Return what follows an option: nothing, one of its choices, a file, or what nobody can guess."""
+    """Return what follows an option: nothing, one of its choices, a file, or a free value."""
     from pathlib import Path
 
     from maxmargin.cli.options import file_name

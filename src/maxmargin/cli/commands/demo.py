@@ -108,7 +108,7 @@ def remove_empty(folders: Sequence[Path]) -> None:
 
 
 def split_in_two(data: Data) -> Split:
-    """Set a quarter of each class aside and standardise both parts with what the other part alone tells."""
+    """Hold out a quarter of each class and standardise both parts by the statistics of the training part."""
     import numpy as np
 
     from maxmargin.data import Data

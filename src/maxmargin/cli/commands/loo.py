@@ -148,7 +148,7 @@ def count(arguments: argparse.Namespace, data: Data, console: Console) -> int:
 
 
 def problem_of(arguments: argparse.Namespace, data: Data) -> LinearModel:
-    """Return a model that names the problem; nobody asks for its weights."""
+    """Return a model that names the problem; its weights are not used."""
     import numpy as np
 
     from maxmargin.core.objective import Objective

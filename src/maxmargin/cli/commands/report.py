@@ -1,4 +1,4 @@
-"""``maxmargin report``: everything about a model on one page, for somebody who was not there."""
+"""``maxmargin report``: everything about a model on one page, for readers who did not train it."""
 
 from __future__ import annotations
 
