@@ -78,5 +78,5 @@ def test_dense_and_sparse_chunks_together_are_refused():
 def test_a_closed_client_is_refused():
     client = distributed.Client(client_here().scheduler.address, set_as_default=False)
     client.close()
-    with pytest.raises(InvalidParameter, match="the Dask client is closed; make another"):
+    with pytest.raises(InvalidParameter, match="the Dask client is closed; create another"):
         LinearSVM().fit(da.zeros((N, 2), chunks=(10, -1)), KINDS, client=client)

@@ -324,8 +324,8 @@ def test_fit_to_a_parquet_data_set(client, tmp_path):
         (lambda: da.zeros((10, 4), chunks=(5, 4)), None, "y is missing"),
         (lambda: da.zeros(10, chunks=5), np.zeros(10), "2 dimensions"),
         (lambda: dd.from_pandas(pd.DataFrame({"a": [1.0], "b": [1]}), npartitions=1), None, "Name it"),
-        (lambda: dd.from_pandas(pd.DataFrame({"a": [1.0], "b": [1]}), npartitions=1), "c", "no column"),
-        (lambda: dd.from_pandas(pd.DataFrame({"y": [1.0]}), npartitions=1), "y", "no column besides"),
+        (lambda: dd.from_pandas(pd.DataFrame({"a": [1.0], "b": [1]}), npartitions=1), "c", "not a column"),
+        (lambda: dd.from_pandas(pd.DataFrame({"y": [1.0]}), npartitions=1), "y", "no columns other than"),
     ],
 )
 def test_collections_that_cannot_be_used_are_refused(make, y, message):

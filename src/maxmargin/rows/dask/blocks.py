@@ -88,13 +88,13 @@ def _of_arrays(X: Any, y: Any, sample_weight: Any) -> DaskBlocks:
         raise InvalidInput("X has no columns; at least one feature is needed.")
     if len(X.chunks[1]) != 1:
         raise InvalidInput(
-            f"X is cut into {len(X.chunks[1])} chunks of columns, and whole rows are needed: fit to "
+            f"X has {len(X.chunks[1])} chunks of columns, but each block must hold whole rows: use "
             "X.rechunk({1: -1})"
         )
     if any(np.isnan(rows) for rows in X.chunks[0]):
         raise InvalidInput(
             "the chunks of X have unknown numbers of rows: call X.compute_chunk_sizes() first, or fit to the "
-            "data frame that X was made of"
+            "data frame that X was made from"
         )
     if y is None:
         raise InvalidInput("y is missing: fit needs one label for each row.")
@@ -128,7 +128,7 @@ def _aligned(X: Any, values: Any, name: str) -> Any:
                 f"the chunks of {name} have unknown numbers of rows, and there are {len(vector.chunks[0])} "
                 f"of them for {len(X.chunks[0])} of X: call {name}.compute_chunk_sizes() first"
             )
-        # Each block checks that it has as many of these as rows.
+        # Each block checks that it has one value for each row.
     elif vector.shape[0] != X.shape[0]:
         raise InvalidInput(f"X has {X.shape[0]} rows, {name} has {vector.shape[0]} values.")
     elif vector.chunks[0] != X.chunks[0]:
@@ -146,7 +146,7 @@ def _together(X: Any, labels: Any, weights: Any = None) -> tuple[Any, Any, Any]:
 def _of_frame(frame: Any, y: Any, sample_weight: Any) -> DaskBlocks:
     if not hasattr(frame, "to_delayed") or not hasattr(frame, "columns"):
         raise InvalidInput(
-            f"a dask {type(frame).__name__} is no table: fit to a dask array, or to a dask data frame"
+            f"a dask {type(frame).__name__} is not a table; use a dask array or a dask data frame"
         )
     names = [str(name) for name in frame.columns]
     if len(set(names)) < len(names):
@@ -155,13 +155,13 @@ def _of_frame(frame: Any, y: Any, sample_weight: Any) -> DaskBlocks:
     weight = None if sample_weight is None else _column("sample_weight", sample_weight, names)
     features = [name for name in names if name not in (label, weight)]
     if not features:
-        raise InvalidInput("the data frame has no column besides labels and weights.")
-    _refuse_what_is_no_number(frame.dtypes, features)
+        raise InvalidInput("the data frame has no columns other than labels and weights.")
+    _refuse_dates_and_text(frame.dtypes, features)
     parts = [Part(_split, (part,), (label, weight, features)) for part in frame.to_delayed()]
     return DaskBlocks(parts, feature_names=features, label=label, weight=weight)
 
 
-def _refuse_what_is_no_number(dtypes: Any, features: list[str]) -> None:
+def _refuse_dates_and_text(dtypes: Any, features: list[str]) -> None:
     """Refuse dates and text before anything is computed."""
     by_name = {str(name): dtype for name, dtype in zip(dtypes.index, dtypes, strict=True)}
     refuse_dates(SimpleNamespace(columns=features, dtypes=[by_name[name] for name in features]))
@@ -169,8 +169,9 @@ def _refuse_what_is_no_number(dtypes: Any, features: list[str]) -> None:
     if texts:
         raise InvalidInput(
             f"columns of the data frame hold text or categories: {', '.join(texts)}. Write it with "
-            "frame.to_parquet(folder) and fit to ParquetData(folder, label=…), which makes 0/1 columns of "
-            f"them; or do that here: dask.dataframe.get_dummies(frame.categorize({texts}), columns={texts})"
+            "frame.to_parquet(folder) and fit to ParquetData(folder, label=…), which turns them into 0/1 "
+            "columns; or convert them here: "
+            f"dask.dataframe.get_dummies(frame.categorize({texts}), columns={texts})"
         )
 
 
@@ -184,10 +185,12 @@ def _column(name: str, value: Any, names: list[str]) -> str:
     if not isinstance(value, str):
         raise InvalidParameter(
             f"with a dask data frame, {name} is the name of one of its columns, as in {name}={names[-1]!r}: "
-            f"two frames may be cut differently; got a {type(value).__name__}"
+            f"two frames may have different partitions; got a {type(value).__name__}"
         )
     if value not in names:
-        raise InvalidInput(f"{name}={value!r} is no column of the data frame; there are {', '.join(names)}.")
+        raise InvalidInput(
+            f"{name}={value!r} is not a column of the data frame; its columns are {', '.join(names)}."
+        )
     return value
 
 
@@ -196,7 +199,7 @@ def _label_among(names: list[str]) -> str:
     if len(found) != 1:
         raise InvalidInput(
             "which column of the data frame holds the labels? Name it, as in "
-            f"fit(frame, y={names[-1]!r}); there are {', '.join(names)}."
+            f"fit(frame, y={names[-1]!r}); its columns are {', '.join(names)}."
         )
     return found[0]
 

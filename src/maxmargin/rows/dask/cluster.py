@@ -34,9 +34,9 @@ def client_of(given: Any) -> Any:
         if not isinstance(given, distributed.Client):
             raise InvalidParameter(f"client must be a dask.distributed.Client; got {type(given).__name__}")
         if given.asynchronous:
-            raise InvalidParameter("client is asynchronous; a fit needs one made with asynchronous=False")
+            raise InvalidParameter("client is asynchronous; fits need one created with asynchronous=False")
         if given.status in ("closing", "closed"):
-            raise InvalidParameter("the Dask client is closed; make another, as in Client(address)")
+            raise InvalidParameter("the Dask client is closed; create another one, as in Client(address)")
         return given
     find: Any = distributed.default_client
     try:
