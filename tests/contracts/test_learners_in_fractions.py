@@ -100,7 +100,8 @@ LEARNERS = [
 ]
 
 
-@every_value(learner=LEARNERS, name=CASES)
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("learner", LEARNERS)
 def test_claims_hold(script, learner, name):
     _, found = script.attempt(task_of(script, name), script.LEARNERS[learner])
     assert found == []
