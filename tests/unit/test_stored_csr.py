@@ -118,10 +118,13 @@ def test_a_block_is_looked_at_once(store, monkeypatch):
     assert len(asked) == 3
 
 
-@pytest.mark.parametrize("kind", [LinearClassifier, Perceptron])
-@pytest.mark.parametrize(("name", "value"), [("values", 3.0), ("labels", 1), ("columns", 39), ("starts", 7)])
-def test_files_that_were_written_to_are_compared_with_their_checksums(store, kind, name, value):
+@every_value(
+    kind=[LinearClassifier, Perceptron],
+    written=[("values", 3.0), ("labels", 1), ("columns", 39), ("starts", 7)],
+)
+def test_files_that_were_written_to_are_compared_with_their_checksums(store, kind, written):
     """Also where the numbers are possible ones."""
+    name, value = written
     learner = kind()
     fine = learner.fit(store.folder).coef_
     os.utime(store.folder / f"{name}.npy")  # as after a copy
