@@ -274,13 +274,13 @@ def test_time_is_for_fit_and_calibration_together(tumours, monkeypatch):
     from maxmargin.selection import calibrated as module
 
     seen = []
-    real = module.StopToken
+    real = module.Deadline
 
-    def token(seconds, on_main_thread):
+    def deadline(seconds):
         seen.append(seconds)
-        return real(seconds, on_main_thread)
+        return real(seconds)
 
-    monkeypatch.setattr(module, "StopToken", token)
+    monkeypatch.setattr(module, "Deadline", deadline)
     LinearSVM(calibrate="sigmoid", max_time=100.0).fit(*tumours)
     (left,) = seen
     assert 0 < left < 100
