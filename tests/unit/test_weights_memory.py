@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import maxmargin.fit.train as weights_memory
 from maxmargin import LinearSVM, load_data, train
 from maxmargin.errors import InvalidInput
 
@@ -23,8 +22,8 @@ def test_a_large_index_is_refused_before_memory_is_asked_for(tmp_path):
 
 def test_what_fits_is_fitted(monkeypatch):
     X = sp.csr_array((np.array([1.0, -1.0]), (np.array([0, 1]), np.array([0, 11_000_000]))))
-    monkeypatch.setattr(weights_memory, "available_memory", lambda: 8 * 11_000_001 * 4)
+    monkeypatch.setattr("maxmargin.io.memory.available_memory", lambda: 8 * 11_000_001 * 4)
     assert train(X, [0, 1]).certificate.relative_gap <= 1e-4
-    monkeypatch.setattr(weights_memory, "available_memory", lambda: 8 * 11_000_001 * 4 - 1)
+    monkeypatch.setattr("maxmargin.io.memory.available_memory", lambda: 8 * 11_000_001 * 4 - 1)
     with pytest.raises(InvalidInput, match="number columns anew"):
         train(X, [0, 1])

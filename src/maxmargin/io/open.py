@@ -7,6 +7,7 @@ import difflib
 import importlib
 import io
 import os
+import select
 import stat
 import zlib
 from collections.abc import Iterator
@@ -347,7 +348,8 @@ def reading(path: Path, *, beside: tuple[str, ...] = ()) -> Iterator[BinaryIO]:
         # Before it is opened: with some devices that alone does something.
         refuse_devices(path)
         with path.open("rb") as file, unchanged(file, path):
-            yield file
+            is_pipe = stat.S_ISFIFO(os.fstat(file.fileno()).st_mode)
+            yield io.BufferedReader(_Pipe(file)) if is_pipe else file
     except UnreadableFile:
         raise
     except FileNotFoundError:
@@ -356,6 +358,29 @@ def reading(path: Path, *, beside: tuple[str, ...] = ()) -> Iterator[BinaryIO]:
         raise UnreadableFile(f"{path} is a folder; a file is expected") from None
     except OSError as error:
         raise UnreadableFile(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+class _Pipe(io.RawIOBase):
+    """A pipe that is asked ten times a second whether it holds something.
+
+    Python hears a signal that comes just before a read only when the read is over, which may be never.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._number = file.fileno()
+        self._poll = select.poll()
+        self._poll.register(self._number, select.POLLIN)
+
+    def readable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._number
+
+    def readinto(self, buffer: Any, /) -> int:
+        while not self._poll.poll(100):
+            pass
+        return os.readv(self._number, [buffer])
 
 
 def check_readable(path: Path) -> None:
