@@ -69,6 +69,7 @@ build: $(VENV)/.built ## compile and install the package into .venv
 .PHONY: demo
 demo: $(VENV)/.built ## train on a data set that ships with the package, draw it and save the model
 	@$(BIN)/maxmargin demo
+	@echo "       (in this folder the program is $(BIN)/maxmargin)"
 
 # ---------------------------------------------------------------- checks
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import struct
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -40,7 +39,7 @@ _MANY_ROWS = 100_000  # from so many on a sample pays for itself
 _Derivatives = Callable[[float], tuple[float, float]]  # from b to slope and curvature
 
 
-class Offset(ABC):
+class Offset:
     """What becomes of b: the `FreeOffset`, the `PenalizedOffset` or `NoOffset`.
 
     Attributes
@@ -107,7 +106,6 @@ class Offset(ABC):
             "intercept_scaling": self.scale,
         }
 
-    @abstractmethod
     def best(
         self,
         problem: Problem,
@@ -115,10 +113,12 @@ class Offset(ABC):
         near: float | None = None,
         largest_score: float | None = None,
     ) -> tuple[float, float]:
-        """Return all offsets that minimise the objective when the scores are z.
+        """Return all offsets that minimise the objective when the scores are z: where its slope vanishes.
 
         To begin `near` it, and to know the largest |z| of rows that cost anything, saves passes.
         """
+        point = _stationary_offset(problem, z, near, largest_score)
+        return point, point
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,7 @@ class FreeOffset(Offset):
             return _one_class(problem, z)
         if problem.loss == "hinge":
             return hinge_interval(problem, z)
-        point = _stationary_offset(problem, z, near, largest_score)
-        return point, point
+        return super().best(problem, z, near, largest_score)
 
     def __str__(self) -> str:
         return "unpenalised offset"
@@ -204,16 +203,6 @@ class PenalizedOffset(Offset):
 
     def augment_dual_weights(self, v: Array, balance: float) -> Array:
         return np.append(v, self.scale * balance)
-
-    def best(
-        self,
-        problem: Problem,
-        z: RowVector,
-        near: float | None = None,
-        largest_score: float | None = None,
-    ) -> tuple[float, float]:
-        point = _stationary_offset(problem, z, near, largest_score)
-        return point, point
 
     def __str__(self) -> str:
         return "penalised offset" + ("" if self.scale == 1 else f" of scale {short(self.scale)}")

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
+from maxmargin.core.offset import FreeOffset, NoOffset
+from maxmargin.core.problem import Problem
 from maxmargin.rows.base import Array
 from maxmargin.rows.kernels import Scores
 from maxmargin.rows.memory import MemoryRows
@@ -38,6 +40,11 @@ class TwoClasses:
     cost: Array
     has_offset: bool = True
     token: StopToken = field(default_factory=StopToken)
+
+    def problem(self, loss: str, *, ridge: float = 0.0) -> Problem:
+        """Return the problem of that loss, without a regulariser unless `ridge` gives it a weight."""
+        offset = FreeOffset() if self.has_offset else NoOffset()
+        return Problem(self.rows, self.sign, self.cost, loss, offset, ridge)
 
     @property
     def live(self) -> NDArray[np.intp]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +29,7 @@ __all__ = [
 ]
 
 
-class ClassesAndCosts:
+class ClassesAndCosts(ABC):
     """What the labels and C say about the problems to solve, wherever the rows are."""
 
     classes: NDArray[Any]
@@ -46,9 +47,9 @@ class ClassesAndCosts:
         """Which classes get a problem of their own: the second of two, else each."""
         return [1] if len(self.classes) == 2 else list(range(len(self.classes)))
 
+    @abstractmethod
     def sign(self, positive: int) -> RowVector:
         """Return +1 for the rows of one class and −1 for the rest."""
-        raise NotImplementedError
 
     def problem(self, rows: Rows, positive: int, objective: Objective) -> Problem:
         """Return the problem of one class against the rest."""

@@ -15,6 +15,7 @@ from maxmargin.core.objective import Objective
 from maxmargin.core.offset import FreeOffset, NoOffset, Offset, PenalizedOffset
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.losses.table import DUAL_LOSSES
+from maxmargin.model.settings import offset_from
 
 __all__ = [
     "HOW_TO_GIVE_COEFFICIENTS",
@@ -277,15 +278,13 @@ def _read_sgd_classifier(model: Any, params: Params) -> Claim:
     )
 
 
+_OF_THE_OFFSET = ("fit_intercept", "penalize_intercept", "intercept_scaling")
+
+
 def _read_ours(model: Any, params: Params) -> Claim:
     """Read an estimator of this package, which has the same settings as `train`."""
     by_lam = params["lam"] is not None
-    if not params["fit_intercept"]:
-        offset: Offset = NoOffset()
-    elif params["penalize_intercept"]:
-        offset = PenalizedOffset(float(params["intercept_scaling"]))
-    else:
-        offset = FreeOffset()
+    offset = offset_from(*(params[name] for name in _OF_THE_OFFSET))
     return Claim(
         *_fitted(model),
         Objective(

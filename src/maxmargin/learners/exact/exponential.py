@@ -21,7 +21,6 @@ from maxmargin._core import Factor, StopToken
 from maxmargin.core.certificate.exponential import Place, certify_exponential
 from maxmargin.core.certificate.newton_decrement import MOST_COLUMNS, curvature_matrix
 from maxmargin.core.certificate.record import Certificate
-from maxmargin.core.offset import FreeOffset, NoOffset
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan, Status
 from maxmargin.errors import InvalidParameter
@@ -246,8 +245,7 @@ def exponential_loss(
     NoFiniteOptimum
         Where some direction separates.
     """
-    offset = FreeOffset() if task.has_offset else NoOffset()
-    problem = Problem(task.rows, task.sign, task.cost, "exponential", offset, ridge=0.0)
+    problem = task.problem("exponential")
     refuse_vanishing_columns(task.rows)
     refuse_few_rows(problem, task)
     course = Course(Place.at(problem, np.zeros(problem.rows.n_columns), 0.0))

@@ -21,7 +21,6 @@ from maxmargin.core.certificate.lp_dual import total_loss
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.exact.programs import ExactMargin, exact_margin
 from maxmargin.core.exact.rows import rounded_point
-from maxmargin.core.offset import FreeOffset, NoOffset
 from maxmargin.core.problem import Problem
 from maxmargin.core.rounding import UNIT, above, below
 from maxmargin.core.solution import History, Plan, Solution, Status
@@ -57,9 +56,7 @@ _INSTEAD = (
 
 def hard_margin_problem(task: TwoClasses) -> Problem:
     """Return the hinge without a regulariser: its shortest minimiser is the hard margin, if there is one."""
-    return Problem(
-        task.rows, task.sign, task.cost, "hinge", FreeOffset() if task.has_offset else NoOffset(), 0.0
-    )
+    return task.problem("hinge")
 
 
 def hard_margin(task: TwoClasses, *, on_inseparable: str = "raise") -> ExactSolution:

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from maxmargin.core.certificate.lp_dual import certify_by_multipliers, optimum_of_few_rows, total_loss
 from maxmargin.core.exact.programs import ExactOptimum
-from maxmargin.core.offset import FreeOffset, NoOffset
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan, Status
 from maxmargin.errors import MaxMarginError
@@ -52,8 +51,7 @@ class _Point:
 
 def least_absolute(task: TwoClasses) -> ExactSolution:
     """Return the weights of least total absolute deviation, with the bound that proves it."""
-    offset = FreeOffset() if task.has_offset else NoOffset()
-    problem = Problem(task.rows, task.sign, task.cost, "absolute", offset, ridge=0.0)
+    problem = task.problem("absolute")
     program = _Program.of(task)
     result = solve_program(
         task.token,

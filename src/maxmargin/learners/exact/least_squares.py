@@ -31,7 +31,6 @@ from maxmargin.core.certificate.normal_equations import (
     weighted_gram,
 )
 from maxmargin.core.exact.orthogonal import Orthogonal
-from maxmargin.core.offset import FreeOffset, NoOffset
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan, Status
 from maxmargin.learners.columns import of_moderate_size, refuse_vanishing_columns
@@ -69,8 +68,7 @@ def least_squares(task: TwoClasses, max_iter: int | None = None) -> ExactSolutio
         The most steps of LSQR, which only large problems need; by default four times the smaller of rows and
         columns.
     """
-    offset = FreeOffset() if task.has_offset else NoOffset()
-    problem = Problem(task.rows, task.sign, task.cost, "squared", offset, ridge=0.0)
+    problem = task.problem("squared")
     refuse_vanishing_columns(task.rows)
     exact = exact_least_squares(problem, task.token)
     rows, powers = of_moderate_size(task.rows)

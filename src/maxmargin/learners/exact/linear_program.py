@@ -7,8 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from maxmargin.core.certificate.record import Certificate
-from maxmargin.core.offset import FreeOffset, NoOffset
-from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan, Status
 from maxmargin.learners.columns import of_common_size
 from maxmargin.learners.exact.record import ExactSolution
@@ -89,8 +87,7 @@ def _as_separator(task: TwoClasses, closest: ExactSolution, found: Separability)
 def least_violation(task: TwoClasses, found: Separability | None = None) -> ExactSolution:
     """Return the weights of least Σ max(0, 1 − agreement), the shortest of them."""
     rows, power = of_common_size(task.rows)
-    offset = FreeOffset() if task.has_offset else NoOffset()
-    problem = Problem(rows, task.sign, task.cost, "hinge", offset, ridge=0.0)
+    problem = replace(task.problem("hinge"), rows=rows)
     solver, plan = choose("auto", problem, _TOL)
     solution = run(problem, solver, plan, Limits(_TOL, None, None), token=task.token)
     return ExactSolution(

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from maxmargin._core import Stopped, StopToken
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.exact.arithmetic import as_integers
-from maxmargin.core.offset import FreeOffset, NoOffset, Offset
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan, Status
 from maxmargin.deadline import Deadline
@@ -200,7 +199,7 @@ def _minima(task: TwoClasses) -> list[tuple[Array, float]]:
     except NoFiniteOptimum as error:
         found.append((error.direction, error.offset))
     for loss in ("hinge", "logistic"):
-        problem = Problem(task.rows, task.sign, task.cost, loss, _offset(task))
+        problem = task.problem(loss, ridge=1.0)
         found.append(_solved(problem, 1e-4, task.token))
     return found
 
@@ -261,10 +260,6 @@ def _hand_on_interrupt(status: Status) -> None:
     """Raise what a learner has kept to itself, so that it could return what it had."""
     if status is Status.INTERRUPTED:
         raise KeyboardInterrupt
-
-
-def _offset(task: TwoClasses) -> Offset:
-    return FreeOffset() if task.has_offset else NoOffset()
 
 
 def _scores(A: Array, v: Array) -> Array:
