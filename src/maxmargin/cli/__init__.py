@@ -30,8 +30,22 @@ def run() -> int:
 
     Ctrl-C while Python tidies up ends it at once: it would be a traceback, and nothing is left to do.
     """
-    code = main(ends_process=True)
+    import atexit
+    import os
     import signal
+
+    ended: list[int] = []
+
+    def leave() -> None:
+        if ended:  # by a signal, of which more may follow: Python would take none of them from here on
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(ended[0])
+
+    atexit.register(leave)  # first, so that it is called last
+    code = main(ends_process=True)
+    if code in {128 + getattr(signal, name, 0) for name in ("SIGTERM", "SIGHUP")}:
+        ended.append(code)
 
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

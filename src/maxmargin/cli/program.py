@@ -301,11 +301,9 @@ def ending_as_ctrl_c(*, ends_process: bool = False) -> Iterator[EndingSignals]:
     try:
         yield signals
     finally:
-        is_over = ends_process and signals.came is not None
-        if is_over:  # one that came already is taken here, and none comes while they are set to be ignored
-            signal.pthread_sigmask(signal.SIG_BLOCK, before)
-        for number, handler in before.items():
-            signal.signal(number, signal.SIG_IGN if is_over else handler)
+        if not (ends_process and signals.came is not None):
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 # ------------------------------------------------------------------------------------------------
