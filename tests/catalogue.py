@@ -315,4 +315,4 @@ def problem_of(task: Task, rows: Rows | None = None) -> Problem:
     """Return the package's view of a task, over the same numbers."""
     place = MemoryRows(task.X) if rows is None else rows
     offset = offset_of(task.kind, task.scale)  # type: ignore[arg-type]
-    return Problem(place, place.keep(task.sign), place.keep(task.cost), task.loss, offset)
+    return Problem.binary(place, place.keep(task.sign), place.keep(task.cost), task.loss, offset)

@@ -232,7 +232,7 @@ def test_warm_starts_across_kinds_of_offset(script, loss, to):
 
 def test_a_proof_refuses_an_offset_where_there_is_none():
     rows = MemoryRows(LINE)
-    problem = Problem(rows, SIDES.astype(np.int8), rows.filled(1.0), "hinge", NoOffset())
+    problem = Problem.binary(rows, SIDES.astype(np.int8), rows.filled(1.0), "hinge", NoOffset())
     with pytest.raises(ValueError, match=r"without offset has the offset 0; got b=0\.5"):
         examine(problem, np.array([1.0]), 0.5, rows.zeros())
 

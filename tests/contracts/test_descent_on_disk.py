@@ -46,7 +46,7 @@ def test_blocks_in_turn_take_few_more_sweeps_than_all_rows(tmp_path, loss, C, so
 def test_rows_on_the_margin_are_copied_only_where_there_is_room(tmp_path, monkeypatch, room, copies):
     X, y = wide_rows()
     rows = MappedRows(store_batches([(X, y)], tmp_path / "rows"), condensed_bytes=room)
-    problem = Problem(rows, (2 * y - 1).astype(np.int8), np.full(len(y), 10.0), "hinge", FreeOffset())
+    problem = Problem.binary(rows, (2 * y - 1).astype(np.int8), np.full(len(y), 10.0), "hinge", FreeOffset())
     subset, taken = rows.subset, []
     monkeypatch.setattr(rows, "subset", lambda chosen: taken.append(len(chosen)) or subset(chosen))
     found = run(problem, DualDescent(), Plan("dual descent", ""), Limits(1e-3), token=StopToken())

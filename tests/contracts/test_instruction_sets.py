@@ -35,7 +35,7 @@ for data in (X, wide, np.asfortranarray(X), sp.csr_array(X), sp.csr_array(wide))
     v = rows.reduce(ScoresAndCombine(w), z, a)
     told["products"].append([*z, *v, *rows.norms()[0]])
 for loss in ("hinge", "squared_hinge", "logistic"):
-    problem = Problem(MemoryRows(X), sign, np.ones(100), loss, FreeOffset())
+    problem = Problem.binary(MemoryRows(X), sign, np.ones(100), loss, FreeOffset())
     solution = run(problem, DualDescent(), Plan("", ""), Limits(1e-6), token=_core.StopToken())
     certificate = solution.certificate
     told["fits"].append([certificate.objective, certificate.bound, certificate.relative_gap])

@@ -36,7 +36,7 @@ def large():
 
 def problem_of(large, loss, **rows):
     X, sign = large
-    return Problem(MemoryRows(X, **rows), sign, np.ones(N_ROWS), loss, FreeOffset())
+    return Problem.binary(MemoryRows(X, **rows), sign, np.ones(N_ROWS), loss, FreeOffset())
 
 
 def check_kept(problem, solution):
@@ -44,7 +44,7 @@ def check_kept(problem, solution):
     certificate = solution.certificate
     again = examine(problem, solution.coef, solution.intercept, solution.alpha).certificate
     nothing = examine(problem, np.zeros(N_COLUMNS), None, np.zeros(N_ROWS)).certificate
-    truth = Task(problem.rows.X, problem.sign, problem.cost, problem.loss)
+    truth = Task(problem.rows.X, problem.sign, problem.cost, problem.loss.name)
     assert certificate.is_finite
     assert again.objective == pytest.approx(certificate.objective, rel=1e-13)
     assert again.bound == pytest.approx(certificate.bound, rel=1e-9)
@@ -126,7 +126,7 @@ random = np.random.default_rng(0)
 sign = np.where(random.random(40_000) < 0.5, 1, -1).astype(np.int8)
 X = random.normal(size=(40_000, 60)) + 0.1 * sign[:, None]
 rows = MemoryRows(X, threads=threads, block_rows=9_000)
-problem = Problem(rows, sign, np.ones(40_000), loss, FreeOffset())
+problem = Problem.binary(rows, sign, np.ones(40_000), loss, FreeOffset())
 timer = threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT])
 
 def press_soon(progress):  # once it is under way, however long that took

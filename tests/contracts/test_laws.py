@@ -176,7 +176,7 @@ def test_a_useless_column_changes_nothing(told, data):
 
 def solved(told: Task, tol: float = 1e-6):
     kind = offset_of(told.kind, told.scale)  # type: ignore[arg-type]
-    problem = Problem(MemoryRows(told.X), told.sign, told.cost, told.loss, kind)
+    problem = Problem.binary(MemoryRows(told.X), told.sign, told.cost, told.loss, kind)
     return run(problem, SOLVERS["dual_descent"](), Plan("", ""), Limits(tol, 500), token=StopToken())
 
 

@@ -18,6 +18,7 @@ from maxmargin.core.certificate.normal_equations import exact_least_squares
 from maxmargin.core.exact.programs import exact_margin, exact_optimum
 from maxmargin.core.exact.rows import ExactRows
 from maxmargin.core.offset import FreeOffset, NoOffset
+from maxmargin.core.penalties import NoPenalty
 from maxmargin.core.problem import Problem
 from maxmargin.core.rounding import above, below, precise_scores
 from maxmargin.rows.memory import MemoryRows
@@ -215,7 +216,7 @@ def test_false_claims_are_seen(script, learner, change, kind):
 def problem_of(task):
     cost = np.ones(len(task.y)) if task.weights is None else task.weights
     offset = FreeOffset() if task.has_offset else NoOffset()
-    return Problem(MemoryRows(task.X), task.y.astype(np.int8), cost, "hinge", offset, ridge=0.0)
+    return Problem.binary(MemoryRows(task.X), task.y.astype(np.int8), cost, "hinge", offset, NoPenalty())
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ STRENGTHS = [1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3]
 
 def problem_of(X, sign, C, offset="free", weights=None):
     cost = np.full(len(sign), float(C)) if weights is None else C * weights
-    return Problem(MemoryRows(X), sign, cost, "hinge", OFFSETS[offset])
+    return Problem.binary(MemoryRows(X), sign, cost, "hinge", OFFSETS[offset])
 
 
 def left_out(problem, **settings):

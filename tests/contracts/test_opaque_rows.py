@@ -12,6 +12,7 @@ from reference.task import Task
 
 from maxmargin._core import StopToken
 from maxmargin.core.certificate.duality import examine, stationarity
+from maxmargin.core.penalties import NoPenalty
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan
 from maxmargin.errors import InvalidParameter
@@ -181,7 +182,7 @@ def test_others_are_refused_with_those_that_can(solver):
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_without_a_regulariser_rows_have_to_be_in_memory(loss):
     _, sealed = both(task("overlapping", loss, "free"))
-    problem = Problem(sealed.rows, sealed.sign, sealed.cost, loss, ridge=0.0)
+    problem = Problem.binary(sealed.rows, sealed.sign, sealed.cost, loss, penalty=NoPenalty())
     with pytest.raises(InvalidParameter, match=r"C=inf \(lam=0\) takes rows in memory only; give a finite C"):
         choose.choose("auto", problem, 1e-4)
 

@@ -184,7 +184,7 @@ def test_liblinear_solves_the_penalised_problem(name, loss, scale):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a9a(loss, offset):
     X, sign = from_folder("a9a")
-    problem = Problem(MemoryRows(X), sign, np.ones(len(sign)), loss, offset_of(offset))
+    problem = Problem.binary(MemoryRows(X), sign, np.ones(len(sign)), loss, offset_of(offset))
     solver, plan = SOLVERS["dual_descent"](), Plan("", "")
     rough = run(problem, solver, plan, Limits(1e-2), token=StopToken())
     fine = run(problem, solver, plan, Limits(1e-4), token=StopToken(), memory=rough.memory)

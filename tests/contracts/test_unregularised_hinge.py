@@ -19,6 +19,7 @@ from maxmargin._core import StopToken
 from maxmargin.cli.program import main
 from maxmargin.core.certificate.duality import examine
 from maxmargin.core.offset import FreeOffset, NoOffset
+from maxmargin.core.penalties import NoPenalty
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Status
 from maxmargin.errors import InvalidInput, InvalidParameter
@@ -115,7 +116,7 @@ def test_no_multipliers_prove_more_than_is_true(task, seed):
     rng = np.random.default_rng(seed)
     optimum = least_loss(X, sign, weights, has_offset)
     offset = FreeOffset() if has_offset else NoOffset()
-    problem = Problem(MemoryRows(X), sign.astype(np.int8), weights, "hinge", offset, 0.0)
+    problem = Problem.binary(MemoryRows(X), sign.astype(np.int8), weights, "hinge", offset, NoPenalty())
     C = 10.0 ** rng.integers(-2, 5)
     near = train(X, sign, C=C, sample_weight=weights, fit_intercept=has_offset, solver="interior_point")
     guesses = [weights * rng.choice([0.0, rng.random(), 1.0], len(weights)), near.memories[0]["alpha"] / C]
@@ -149,7 +150,7 @@ def test_no_units_of_columns_or_weights_prove_more_than_is_true(columns, weights
     fitted = train(X, sign, C=np.inf, sample_weight=cost, fit_intercept=has_offset)
     assert Fraction(fitted.certificate.bound) <= optimum
     offset = FreeOffset() if has_offset else NoOffset()
-    problem = Problem(MemoryRows(X), sign.astype(np.int8), cost, "hinge", offset, 0.0)
+    problem = Problem.binary(MemoryRows(X), sign.astype(np.int8), cost, "hinge", offset, NoPenalty())
     for guess in (cost * rng.uniform(size=7), cost * rng.choice([0.0, 0.5, 1.0], size=7)):
         proof = examine(problem, np.zeros(2), 0.0, guess).certificate
         assert Fraction(proof.bound) <= optimum
@@ -158,7 +159,9 @@ def test_no_units_of_columns_or_weights_prove_more_than_is_true(columns, weights
 def test_many_rows_in_very_different_units_have_the_bound_of_the_same_units():
     X, sign = overlapping(4, n=3_000, d=5)
     units = 2.0 ** np.array([-40, -20, 0, 20, 40])
-    problem = Problem(MemoryRows(X * units), sign.astype(np.int8), np.ones(3_000), "hinge", FreeOffset(), 0.0)
+    problem = Problem.binary(
+        MemoryRows(X * units), sign.astype(np.int8), np.ones(3_000), "hinge", FreeOffset(), NoPenalty()
+    )
     fitted = train(X, sign, C=np.inf)
     proof = examine(problem, fitted.coef[0] / units, None, fitted.memories[0]["alpha"]).certificate
     assert proof.bound == pytest.approx(fitted.certificate.objective, rel=1e-9)
@@ -362,7 +365,9 @@ def test_stopped_by_the_clock_within_a_soft_margin():
     from maxmargin.solvers.run import Limits, run
 
     X, sign = overlapping(13, n=2000, d=20, noise=0.1)
-    problem = Problem(MemoryRows(X), sign.astype(np.int8), np.ones(2000), "hinge", FreeOffset(), 0.0)
+    problem = Problem.binary(
+        MemoryRows(X), sign.astype(np.int8), np.ones(2000), "hinge", FreeOffset(), NoPenalty()
+    )
     solver, plan = choose("auto", problem, 1e-4)
     token = StopToken()
     token.stop()

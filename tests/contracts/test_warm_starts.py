@@ -52,7 +52,7 @@ def test_between_a_regulariser_and_none(loss, first, second):
 
 
 def problem_at(rows, sign, loss, C):
-    return Problem(rows, sign, np.full(len(sign), C), loss)
+    return Problem.binary(rows, sign, np.full(len(sign), C), loss)
 
 
 def fitted(problem, name, memory=None):

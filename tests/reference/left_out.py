@@ -43,7 +43,7 @@ def agreements_by_refits(problem: Problem, examples: Iterable[int], tol: float =
         if _has_one_class(problem.sign, cost, problem.offset.kind):
             found.append(-np.inf)
             continue
-        solution = _solved(replace(problem, rows=MemoryRows(X), cost=cost), tol)
+        solution = _solved(replace(problem.with_cost(cost), rows=MemoryRows(X)), tol)
         score = float(np.asarray(X[[i]] @ solution.coef)[0])
         found.append(problem.sign[i] * (score + solution.intercept))
     return np.array(found)

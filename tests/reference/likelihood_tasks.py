@@ -8,6 +8,7 @@ import numpy as np
 from reference.likelihood import Likelihood
 
 from maxmargin.core.offset import offset_of
+from maxmargin.core.penalties import NoPenalty
 from maxmargin.core.problem import Problem
 from maxmargin.rows.memory import MemoryRows
 
@@ -19,7 +20,9 @@ KINDS = ("free", "penalized", "none")
 def problem_of(task: Likelihood, X: Any = None, **settings: Any) -> Problem:
     """Return the package's view of a task, over the same numbers."""
     rows = MemoryRows(task.X if X is None else X, **settings)
-    return Problem(rows, task.sign, task.cost, "logistic", offset_of(task.kind, task.scale), 0.0)  # type: ignore[arg-type]
+    return Problem.binary(
+        rows, task.sign, task.cost, "logistic", offset_of(task.kind, task.scale), NoPenalty()
+    )  # type: ignore[arg-type]
 
 
 def grid_task(seed: int) -> Likelihood:

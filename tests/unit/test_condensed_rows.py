@@ -228,7 +228,7 @@ def test_the_original_rows_certify_what_condensed_rows_found(loss):
     y = np.where(X @ np.random.default_rng(5).normal(size=X.shape[1]) > 0, 1, -1).astype(np.int8)
     y[::9] *= -1
     cost = np.ones(len(y))
-    short_problem, problem = (Problem(kind, y, cost, loss, FreeOffset()) for kind in (short, rows))
+    short_problem, problem = (Problem.binary(kind, y, cost, loss, FreeOffset()) for kind in (short, rows))
     found = run(short_problem, DualDescent(), Plan("", ""), Limits(1e-6), token=StopToken())
     assert found.certificate.relative_gap <= 1e-6
     again = examine(problem, found.coef, found.intercept, found.alpha).certificate

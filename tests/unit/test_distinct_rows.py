@@ -16,7 +16,7 @@ def integer_problem(storage=np.asarray, seed=0):
     X = random.integers(-2, 3, (200, 3)).astype(float)
     sign = np.where(random.random(200) < 0.5, 1, -1).astype(np.int8)
     cost = random.integers(0, 4, 200) * 0.5
-    return Problem(MemoryRows(storage(X)), sign, cost, "hinge"), X
+    return Problem.binary(MemoryRows(storage(X)), sign, cost, "hinge"), X
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, lambda X: X.astype(np.float32)])
@@ -54,12 +54,12 @@ def test_what_is_left_over_is_exactly_nothing_without_a_copy():
 
 def test_rows_that_a_product_cannot_tell_apart_are_not_merged():
     X = np.array([[1e20, 1.0], [1e20, 2.0], [1e20, 1.0]])
-    problem = Problem(MemoryRows(X), np.ones(3, dtype=np.int8), np.ones(3), "hinge")
+    problem = Problem.binary(MemoryRows(X), np.ones(3, dtype=np.int8), np.ones(3), "hinge")
     assert merge_copies(problem, StopToken()).group.tolist() == [0, 1, 0]
 
 
 def test_a_problem_without_copies_is_not_copied():
-    problem = Problem(
+    problem = Problem.binary(
         MemoryRows(np.arange(4.0)[:, None]), np.array([1, -1, 1, -1], np.int8), np.ones(4), "hinge"
     )
     assert merge_copies(problem, StopToken()).problem is problem
@@ -67,7 +67,7 @@ def test_a_problem_without_copies_is_not_copied():
 
 def test_without_time_copies_are_overlooked():
     rows = MemoryRows(np.ones((40, 40_000)))
-    problem = Problem(rows, np.ones(40, dtype=np.int8), np.ones(40), "hinge")
+    problem = Problem.binary(rows, np.ones(40, dtype=np.int8), np.ones(40), "hinge")
     assert merge_copies(problem, StopToken()).problem.rows.n_rows == 1
     token = StopToken()
     token.stop()

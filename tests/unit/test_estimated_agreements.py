@@ -30,7 +30,7 @@ OFFSETS = [FreeOffset(), PenalizedOffset(3.0), NoOffset()]
 
 def problem_of(X, y, C=1.0, loss="hinge", offset=OFFSETS[0], weights=None):
     cost = C * (np.ones(len(y)) if weights is None else weights)
-    return Problem(MemoryRows(X), np.where(y > 0, 1, -1).astype(np.int8), cost, loss, offset)
+    return Problem.binary(MemoryRows(X), np.where(y > 0, 1, -1).astype(np.int8), cost, loss, offset)
 
 
 def solve(problem, tol=1e-9):
@@ -187,7 +187,7 @@ def test_a_fold_is_judged_by_a_fit_that_did_not_see_it(loss):
     assert (fold[[3, 50]] == -1).all()
     expected = m.copy()
     for k in range(5):
-        alone = solve(replace(problem, cost=np.where(fold == k, 0.0, problem.cost)))
+        alone = solve(problem.with_cost(np.where(fold == k, 0.0, problem.cost)))
         expected[fold == k] = (problem.sign * (X @ alone.coef + alone.intercept))[fold == k]
     away = np.abs(found.agreements - expected)
     assert away.mean() <= 0.02  # what the tolerance leaves open

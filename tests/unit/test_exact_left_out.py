@@ -22,7 +22,7 @@ SIGN = np.array([-1, -1, 1, 1], dtype=np.int8)
 
 def line(cost, storage=np.asarray, offset=FreeOffset()):  # noqa: B008 - a frozen record
     X = np.array([[0.0], [1.0], [3.0], [4.0]])
-    return Problem(MemoryRows(storage(X)), SIGN, np.array(cost, dtype=float), "hinge", offset)
+    return Problem.binary(MemoryRows(storage(X)), SIGN, np.array(cost, dtype=float), "hinge", offset)
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, lambda X: X.astype(np.float32)])
@@ -63,7 +63,7 @@ def test_without_an_offset_and_with_a_penalised_one():
 def test_it_is_what_rounding_leaves_of_it(name, kind):
     X, sign = load(name)
     cost = np.where(np.arange(len(sign)) == 7, 0.0, 3.0)
-    problem = Problem(MemoryRows(X), sign, cost, "hinge", offset_of(kind))
+    problem = Problem.binary(MemoryRows(X), sign, cost, "hinge", offset_of(kind))
     found = with_independent_free_rows(find_optimum(problem, StopToken()), StopToken(), 1)
     exact = exact_agreement(problem, found.alpha, 7, StopToken())
     assert float(exact) == pytest.approx(found.agreements[7], abs=1e-9)
@@ -71,7 +71,7 @@ def test_it_is_what_rounding_leaves_of_it(name, kind):
 
 def test_large_problems_are_left_alone():
     X = np.random.default_rng(0).standard_normal((200, 150))
-    problem = Problem(MemoryRows(X), np.ones(200, dtype=np.int8), np.ones(200), "hinge")
+    problem = Problem.binary(MemoryRows(X), np.ones(200, dtype=np.int8), np.ones(200), "hinge")
     assert exact_agreement(problem, np.full(200, 0.5), 0, StopToken()) is None
 
 
@@ -79,7 +79,7 @@ def test_a_refit_passes_over_methods_for_fewer_columns(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(12, 3))
     sign = np.where(np.arange(12) % 2, 1, -1).astype(np.int8)
-    problem = Problem(MemoryRows(X), sign, np.ones(12), "hinge")
+    problem = Problem.binary(MemoryRows(X), sign, np.ones(12), "hinge")
     token = StopToken()
     distinct = merge_copies(problem, token)
     cases = cases_of(find_optimum(distinct.problem, token), distinct)

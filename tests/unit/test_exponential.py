@@ -16,6 +16,7 @@ from sklearn.ensemble import AdaBoostClassifier
 from maxmargin import ExponentialLossClassifier, LogisticRegression, load_model, save_model
 from maxmargin.core.certificate.exponential import certify_exponential
 from maxmargin.core.offset import FreeOffset, NoOffset
+from maxmargin.core.penalties import NoPenalty
 from maxmargin.core.problem import Problem
 from maxmargin.errors import ConvergenceWarning, InvalidParameter, NoFiniteOptimum
 from maxmargin.learners.exact.exponential import lowest
@@ -208,7 +209,7 @@ def test_the_bound_holds_away_from_the_optimum(seed, exponent, fit_intercept):
     X, y = overlapping(40, 3, seed=5)
     cost = np.random.default_rng(5).uniform(0.5, 2, 40)
     offset = FreeOffset() if fit_intercept else NoOffset()
-    problem = Problem(MemoryRows(X), y.astype(np.int8), cost, "exponential", offset, ridge=0.0)
+    problem = Problem.binary(MemoryRows(X), y.astype(np.int8), cost, "exponential", offset, NoPenalty())
     best = ExponentialLossClassifier(fit_intercept=fit_intercept).fit(X, y, sample_weight=cost)
     least = best.certificate_.objective
     away = 10.0**exponent * np.random.default_rng(seed).normal(size=4)

@@ -15,7 +15,7 @@ from maxmargin.solvers.unregularised_hinge import in_few_coordinates
 def problem_of(X):
     n = X.shape[0]
     sign = np.where(np.arange(n) % 2, 1, -1).astype(np.int8)
-    return Problem(MemoryRows(X), sign, np.ones(n), "hinge", FreeOffset())
+    return Problem.binary(MemoryRows(X), sign, np.ones(n), "hinge", FreeOffset())
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, np.asfortranarray])

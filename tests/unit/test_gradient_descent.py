@@ -222,7 +222,7 @@ def test_the_solver_takes_the_same_steps_as_the_trace():
     X, y = clouds()
     for loss in ("hinge", "logistic"):
         trace = gradient_descent(X, y, loss=loss, lam=0.1, max_steps=7, step="1/t")
-        problem = Problem(MemoryRows(X), y.astype(np.int8), np.full(60, 1 / (0.1 * 60)), loss)
+        problem = Problem.binary(MemoryRows(X), y.astype(np.int8), np.full(60, 1 / (0.1 * 60)), loss)
         solver, token = GradientDescent("1/t"), StopToken()
         state = solver.start(problem, None, 0, 1e-4, token)
         for t in range(1, 8):
@@ -234,7 +234,7 @@ def test_the_solver_takes_the_same_steps_as_the_trace():
 @pytest.mark.parametrize("offset", ["free", "penalized", "none"])
 def test_the_mean_of_the_duals_belongs_to_the_weights(offset):
     X, y = clouds()
-    problem = Problem(MemoryRows(X), y.astype(np.int8), np.ones(60), "hinge", offset_of(offset, 2.0))
+    problem = Problem.binary(MemoryRows(X), y.astype(np.int8), np.ones(60), "hinge", offset_of(offset, 2.0))
     solver, token = GradientDescent(), StopToken()
     state = solver.start(problem, None, 0, 1e-4, token)
     for _ in range(20):
@@ -260,7 +260,7 @@ def test_it_says_how_far_it_got(loss, steps):
 
 def test_a_step_that_overflows_is_not_taken():
     X, y = clouds()
-    problem = Problem(MemoryRows(X * 1e3), y.astype(np.int8), np.ones(60), "squared_hinge")
+    problem = Problem.binary(MemoryRows(X * 1e3), y.astype(np.int8), np.ones(60), "squared_hinge")
     solver, token = GradientDescent(1e300), StopToken()
     state = solver.start(problem, None, 0, 1e-4, token)
     for _ in range(3):
@@ -272,6 +272,6 @@ def test_a_step_that_overflows_is_not_taken():
 def test_auto_never_chooses_a_baseline():
     assert set(SOLVERS) > BASELINES
     for loss in ("hinge", "squared_hinge", "logistic"):
-        problem = Problem(MemoryRows(clouds()[0]), clouds()[1].astype(np.int8), np.ones(60), loss)
+        problem = Problem.binary(MemoryRows(clouds()[0]), clouds()[1].astype(np.int8), np.ones(60), loss)
         assert choose("auto", problem, 1e-4)[0].name not in BASELINES
         assert choose("gradient_descent", problem, 1e-4)[0].name in BASELINES

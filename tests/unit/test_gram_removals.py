@@ -55,7 +55,7 @@ def problem_of(make, offset, C, *, n=70, has_copies=False, weighted=False, seed=
         X, sign = X[every], sign[every]
     random = np.random.default_rng(seed)
     cost = C * (random.choice([1.0, 1.0, 0.5, 3.0], len(sign)) if weighted else np.ones(len(sign)))
-    return Problem(MemoryRows(X), sign.astype(np.int8), cost, "hinge", OFFSETS[offset])
+    return Problem.binary(MemoryRows(X), sign.astype(np.int8), cost, "hinge", OFFSETS[offset])
 
 
 def support_of(problem):
@@ -150,7 +150,7 @@ def test_what_dependent_rows_leave_open_is_solved_by_others(monkeypatch):
     random = np.random.default_rng(0)
     X = np.outer(random.standard_normal(150), random.standard_normal(40))  # one direction only
     sign = np.where(X[:, 0] + random.standard_normal(150) > 0, 1, -1).astype(np.int8)
-    problem = Problem(MemoryRows(X), sign, np.ones(150), "hinge", NoOffset())
+    problem = Problem.binary(MemoryRows(X), sign, np.ones(150), "hinge", NoOffset())
     optimum, examples, groups, new_costs = support_of(problem)
     _, left = solved(optimum, groups, new_costs)
     assert left.size > 0
@@ -174,7 +174,9 @@ def test_number_types_that_are_not_read_in_place_are_converted():
         sp.csr_array(X),
         sp.csr_array(X.astype(np.int32)),
     ):
-        problem = Problem(MemoryRows(table), sign.astype(np.int8), np.full(80, 0.1), "hinge", FreeOffset())
+        problem = Problem.binary(
+            MemoryRows(table), sign.astype(np.int8), np.full(80, 0.1), "hinge", FreeOffset()
+        )
         optimum, _, groups, new_costs = support_of(problem)
         found, left = solved(optimum, groups, new_costs)
         assert left.size < 0.3 * groups.size

@@ -19,7 +19,7 @@ def problem_of(sign, cost, threads=1):
     n = len(sign)
     rows = MemoryRows(np.zeros((n, 0)), threads=threads, block_rows=1_000)
     cost = np.broadcast_to(np.asarray(cost, dtype=float), n).copy()
-    return Problem(rows, np.asarray(sign, dtype=np.int8), cost, "hinge", FreeOffset())
+    return Problem.binary(rows, np.asarray(sign, dtype=np.int8), cost, "hinge", FreeOffset())
 
 
 def random_signs(random, share=0.5):

@@ -54,7 +54,9 @@ def imbalanced(n=5000):
 
 def problem_of(data, cost=1.0, offset=OFFSETS[0]):
     X, sign = data
-    return Problem(MemoryRows(X), sign, np.broadcast_to(np.float64(cost), sign.shape).copy(), "hinge", offset)
+    return Problem.binary(
+        MemoryRows(X), sign, np.broadcast_to(np.float64(cost), sign.shape).copy(), "hinge", offset
+    )
 
 
 def solve(problem, tol=1e-6, **settings):
@@ -174,8 +176,8 @@ def test_rows_of_cost_0_change_nothing():
     wild = X.copy()
     wild[::3] *= 1e3
     counted = cost > 0
-    whole = solve(Problem(MemoryRows(wild), sign, cost, "hinge"), 1e-9)
-    alone = solve(Problem(MemoryRows(X[counted]), sign[counted], cost[counted], "hinge"), 1e-9)
+    whole = solve(Problem.binary(MemoryRows(wild), sign, cost, "hinge"), 1e-9)
+    alone = solve(Problem.binary(MemoryRows(X[counted]), sign[counted], cost[counted], "hinge"), 1e-9)
     assert whole.certificate.objective == pytest.approx(alone.certificate.objective, rel=1e-8)
     np.testing.assert_array_equal(whole.alpha[~counted], 0)
 

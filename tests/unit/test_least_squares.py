@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from maxmargin import ExponentialLossClassifier, LeastSquaresClassifier, load_model, save_model
 from maxmargin.core.certificate import normal_equations
 from maxmargin.core.offset import FreeOffset
+from maxmargin.core.penalties import NoPenalty
 from maxmargin.errors import ConvergenceWarning, InvalidInput, InvalidParameter
 
 KINDS = ("plain", "duplicate columns", "constant column", "scales", "one-hot", "duplicate rows")
@@ -97,7 +98,7 @@ def test_the_proof_is_exact_away_from_the_minimum():
     for kind in KINDS:
         X, y = table(kind, 40, 6)
         cost = np.random.default_rng(2).uniform(0.5, 2, 40)
-        problem = Problem(MemoryRows(X), y.astype(np.int8), cost, "squared", FreeOffset(), ridge=0.0)
+        problem = Problem.binary(MemoryRows(X), y.astype(np.int8), cost, "squared", FreeOffset(), NoPenalty())
         coef, intercept = by_pseudoinverse(X, y, cost, True)
         least = float((cost * (y - X @ coef - intercept) ** 2).sum())
         for size in (0.0, 1e-3, 10.0):

@@ -28,7 +28,7 @@ def problem_of(offset, *, sparse=False, wide=False, C=1.0, seed=0):
     sign = np.where(X[:, 0] + 0.8 * random.standard_normal(n) > 0, 1, -1).astype(np.int8)
     X[::7], sign[::7] = X[1::7][: len(X[::7])], sign[1::7][: len(X[::7])]
     cost = C * random.choice([1.0, 1.0, 0.5, 3.0], n)
-    return Problem(MemoryRows(sp.csr_array(X) if sparse else X), sign, cost, "hinge", OFFSETS[offset])
+    return Problem.binary(MemoryRows(sp.csr_array(X) if sparse else X), sign, cost, "hinge", OFFSETS[offset])
 
 
 def cases_of(problem, tol=1e-12):
@@ -44,7 +44,7 @@ def refitted(optimum, group, new_cost):
     cost = optimum.problem.cost.copy()
     cost[group] = new_cost
     problem = optimum.problem
-    left = Problem(problem.rows, problem.sign, cost, "hinge", problem.offset)
+    left = Problem.binary(problem.rows, problem.sign, cost, "hinge", problem.offset)
     return find_optimum(left, StopToken()).agreements[group]
 
 

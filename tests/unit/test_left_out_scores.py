@@ -22,7 +22,7 @@ def rows_of_two_classes(n_rows=60, seed=0):
 
 
 def left_out(X, sign, cost, loss, weights=None):
-    problem = Problem(MemoryRows(np.ascontiguousarray(X)), sign, cost, loss)
+    problem = Problem.binary(MemoryRows(np.ascontiguousarray(X)), sign, cost, loss)
     solver, plan = choose("auto", problem, 1e-13)
     solution = run(problem, solver, plan, Limits(1e-13), token=StopToken())
     return left_out_scores(problem, solution, StopToken(), weights=weights), solution

@@ -21,7 +21,7 @@ class Fit:
         X = rng.normal(size=(300, 12)) @ rng.normal(size=(12, 40)) + (1.0 if centred else 0.0)
         sign = np.where(X[:, 0] + 3 * rng.normal(size=300) > 0, 1, -1).astype(np.int8)
         self.X = X
-        self.problem = Problem(MemoryRows(X), sign, np.full(300, 0.3), "hinge", FreeOffset())
+        self.problem = Problem.binary(MemoryRows(X), sign, np.full(300, 0.3), "hinge", FreeOffset())
         self.mean = X.mean(axis=0) if centred else np.zeros(40)
         self.alpha, self.u = np.zeros(300), np.zeros(40)
         self.mean_norm2 = float(self.mean @ self.mean)

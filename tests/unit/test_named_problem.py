@@ -21,7 +21,7 @@ def test_an_estimator_need_not_be_fitted():
     named = named_problem(LinearSVM(C=2.0, tol=1e-7), X, Y)
     (problem,) = named.problems
     assert not named.is_fitted
-    assert problem.loss == "hinge"
+    assert problem.loss.name == "hinge"
     assert problem.offset.kind == "free"
     assert (problem.cost == 2.0).all()
     assert (problem.sign == np.where(Y == "yes", 1, -1)).all()

@@ -25,7 +25,7 @@ def clouds(n, d, distance=1.5, seed=0):
 
 def solve(X, sign, loss, cost=1.0, offset=OFFSETS[0], tol=1e-8, solver=None, **settings):
     costs = np.broadcast_to(np.float64(cost), sign.shape).copy()
-    problem = Problem(MemoryRows(X), sign, costs, loss, offset)
+    problem = Problem.binary(MemoryRows(X), sign, costs, loss, offset)
     return run(problem, solver or Newton(), Plan("", ""), Limits(tol), token=StopToken(), **settings)
 
 

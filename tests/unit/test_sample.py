@@ -21,7 +21,7 @@ def weighted(n=5000, rare=40):
     sign = np.where(np.arange(n) % (n // rare) == 0, 1, -1).astype(np.int8)
     cost = np.where(random.random(n) < 0.2, 0.0, random.random(n) + 0.1)
     rows = MemoryRows(random.normal(size=(n, 3)))
-    return Problem(rows, sign, cost, "hinge", PenalizedOffset(3.0))
+    return Problem.binary(rows, sign, cost, "hinge", PenalizedOffset(3.0))
 
 
 def indices_of(sample, problem):
@@ -68,7 +68,7 @@ def test_a_sample_is_decided_by_its_seed():
 def test_a_sample_larger_than_the_problem_is_the_problem(rows):
     random = np.random.default_rng(0)
     sign = np.where(random.random(100) < 0.3, 1, -1).astype(np.int8)
-    problem = Problem(MemoryRows(rows(random.normal(size=(100, 4)))), sign, np.full(100, 2.0), "hinge")
+    problem = Problem.binary(MemoryRows(rows(random.normal(size=(100, 4)))), sign, np.full(100, 2.0), "hinge")
     sample = sample_of(problem, 1000, 0)
     assert sample.rows.n_rows == 100
     np.testing.assert_allclose(sample.cost, problem.cost, rtol=1e-14)
@@ -86,7 +86,7 @@ def test_a_sample_is_small_beside_any_memory():
 def test_solvers_keep_to_the_largest_sample(monkeypatch):
     random = np.random.default_rng(6)
     sign = np.where(random.random(200_000) < 0.5, 1, -1).astype(np.int8)
-    problem = Problem(MemoryRows(random.normal(size=(200_000, 2))), sign, np.ones(200_000), "hinge")
+    problem = Problem.binary(MemoryRows(random.normal(size=(200_000, 2))), sign, np.ones(200_000), "hinge")
     assert SemismoothNewton()._sample_sizes(problem) == [4_000, 12_500]
     assert _sample_size(problem) == 12_500
     monkeypatch.setattr(module, "_MOST_VALUES", 20_000)

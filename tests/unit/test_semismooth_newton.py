@@ -56,7 +56,7 @@ def imbalanced(n=5000, distance=0.3):
 def problem_of(data, cost=1.0, offset=FREE, **rows):
     X, sign = data
     costs = np.broadcast_to(np.float64(cost), sign.shape).copy()
-    return Problem(MemoryRows(X, **rows), sign, costs, "hinge", offset)
+    return Problem.binary(MemoryRows(X, **rows), sign, costs, "hinge", offset)
 
 
 def solve(problem, tol=1e-9, solver=None, **settings):
@@ -153,8 +153,8 @@ def test_rows_of_cost_0_change_nothing():
     wild = X.copy()
     wild[::3] *= 1e3
     counted = cost > 0
-    whole = solve(Problem(MemoryRows(wild), sign, cost, "hinge"))
-    alone = solve(Problem(MemoryRows(X[counted]), sign[counted], cost[counted], "hinge"))
+    whole = solve(Problem.binary(MemoryRows(wild), sign, cost, "hinge"))
+    alone = solve(Problem.binary(MemoryRows(X[counted]), sign[counted], cost[counted], "hinge"))
     assert whole.certificate.objective == pytest.approx(alone.certificate.objective, rel=1e-8)
     np.testing.assert_array_equal(whole.alpha[~counted], 0)
 

@@ -34,7 +34,7 @@ THOROUGH = [*BUNDLED, *MADE, *(FROM_FOLDER if FOLDER else [])]
 
 def problem_of(X, sign, C, loss, kind="free", weights=None):
     cost = C * (np.ones(len(sign)) if weights is None else weights)
-    return Problem(MemoryRows(X), np.asarray(sign, dtype=np.int8), cost, loss, OFFSETS[kind])
+    return Problem.binary(MemoryRows(X), np.asarray(sign, dtype=np.int8), cost, loss, OFFSETS[kind])
 
 
 def check(X, sign, C, loss, kind="free", weights=None, most=30):
@@ -116,7 +116,7 @@ def test_threads_change_no_bit():
     sign = np.where(X[:, 0] + random.normal(size=20_000) > 0, 1, -1).astype(np.int8)
     found = []
     for threads in (1, 3):
-        problem = Problem(MemoryRows(X, threads=threads), sign, np.full(20_000, 1.0), "squared_hinge")
+        problem = Problem.binary(MemoryRows(X, threads=threads), sign, np.full(20_000, 1.0), "squared_hinge")
         found.append(smooth_left_out(problem, agreements="estimated", token=StopToken()))
     np.testing.assert_array_equal(found[0].codes, found[1].codes)
     assert found[0].agreements.tobytes() == found[1].agreements.tobytes()

@@ -149,7 +149,7 @@ class FreeOffset(Offset):
         costs = problem.class_costs
         if costs.positive == 0 or costs.negative == 0:
             return _one_class(problem, z)
-        if problem.loss == "hinge":
+        if problem.loss.name == "hinge":
             return hinge_interval(problem, z)
         return super().best(problem, z, near, largest_score)
 
@@ -309,7 +309,7 @@ def _stationary_offset(
         return (slope + b / square, curvature + 1.0 / square) if square > 0 else (slope, curvature)
 
     def of_all(b: float) -> tuple[float, float]:
-        kernel = _OffsetSlope(problem.loss, b)
+        kernel = _OffsetSlope(problem.loss.name, b)
         return with_penalty(*problem.rows.reduce(kernel, z, problem.sign, problem.cost), b)
 
     if largest_score is None:
@@ -317,10 +317,10 @@ def _stationary_offset(
     bracket = _bracket(problem, largest_score)
     start = min(max(near or 0.0, bracket[0]), bracket[1])
     if near is None and problem.rows.n_rows > _MANY_ROWS:
-        sample = draw_sample(problem, z)
+        sample, name = draw_sample(problem, z), problem.loss.name
 
         def of_sample(b: float) -> tuple[float, float]:
-            slope, curvature = _core.offset_derivatives(problem.loss, sample.z, sample.sign, sample.cost, b)
+            slope, curvature = _core.offset_derivatives(name, sample.z, sample.sign, sample.cost, b)
             return with_penalty(slope, curvature, b)
 
         if abs(int(sample.sign.sum())) < sample.sign.size:  # both classes are there

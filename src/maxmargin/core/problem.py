@@ -1,82 +1,103 @@
-"""What is minimised: ρ/2 ‖w‖² + Σᵢ cᵢ ℓ(mᵢ) with mᵢ = sᵢ(xᵢ·w + b); ρ is 1, or 0 for maximum likelihood."""
+"""What is minimised: penalty(W) + Σᵢ cᵢ ℓ(zᵢ, yᵢ) with zᵢ = W xᵢ + b, plus what the offset b is charged."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from numpy.typing import NDArray
 
-import maxmargin._core as _core
-from maxmargin._core import Block, StopToken
 from maxmargin.core.exact.null_space import NullSpace, find_null_space
 from maxmargin.core.offset import FreeOffset, Offset
-from maxmargin.losses.base import DualForm
-from maxmargin.losses.table import dual_form
-from maxmargin.rows.base import Inner, Rows, RowVector
+from maxmargin.core.penalties import Penalty, Ridge
+from maxmargin.core.targets import BinaryTargets, ClassCosts, Targets
+from maxmargin.losses.base import DualForm, Loss, MulticlassLoss
+from maxmargin.losses.table import dual_form, find_loss
+from maxmargin.rows.base import Array, Inner, Rows, RowVector
 
 __all__ = ["Problem"]
 
 
-@dataclass(frozen=True)
-class ClassCosts:
-    """Total cost of each sign, over rows that cost anything."""
-
-    positive: float
-    negative: float
-    n_live: int
-
-    @property
-    def total(self) -> float:
-        return self.positive + self.negative
-
-
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Rows, a sign and a cost for each, a loss of the agreement, and what becomes of the offset.
+    """Rows, their targets, a loss, a penalty of the weights, and what becomes of the offset.
 
-    Another class is another `sign`, another fold or weight another `cost`; the rows are shared.
+    With two classes there is one output, and the loss is one of the agreement m = s(x·w + b), s = ±1. Another
+    class is another sign, another fold or weight another cost; the rows are shared.
 
     Attributes
     ----------
     rows : Rows
-    sign : int8 row vector of ±1
-    cost : float64 row vector, >= 0; a row of cost 0 is as good as absent
-    loss : str
-        A loss with a dual form.
+    targets : Targets
+        A sign or class, and a cost, of each row.
+    loss : Loss or MulticlassLoss
+    penalty : Penalty
     offset : Offset
-    ridge : float
-        ρ, the weight of ½‖w‖²: 1, or 0 for the unregularised problem. The penalty of an offset does not
-        depend on it.
     """
 
     rows: Rows
-    sign: RowVector
-    cost: RowVector
-    loss: str
+    targets: Targets
+    loss: Loss | MulticlassLoss
+    penalty: Penalty = field(default_factory=Ridge)
     offset: Offset = field(default_factory=FreeOffset)
-    ridge: float = 1.0
+
+    @classmethod
+    def binary(
+        cls,
+        rows: Rows,
+        sign: RowVector,
+        cost: RowVector,
+        loss: str,
+        offset: Offset | None = None,
+        penalty: Penalty | None = None,
+    ) -> Problem:
+        """Return the problem of two classes, by the name of a loss."""
+        targets = BinaryTargets(sign, cost)
+        return cls(rows, targets, find_loss(loss), penalty or Ridge(), offset or FreeOffset())
+
+    def with_cost(self, cost: RowVector, penalty: Penalty | None = None) -> Problem:
+        """Return the problem with other costs of the rows, and another penalty if one is given."""
+        return replace(self, targets=self.targets.with_cost(cost), penalty=penalty or self.penalty)
+
+    def part(self, indices: NDArray[Any]) -> Problem:
+        """Return the problem of some rows, copied into memory; per-row arrays have to be there already."""
+        return replace(self, rows=self.rows.subset(indices), targets=self.targets.part(indices))
+
+    @property
+    def sign(self) -> RowVector:
+        """The signs of two classes, int8 and ±1."""
+        return cast(BinaryTargets, self.targets).values
+
+    @property
+    def cost(self) -> RowVector:
+        return self.targets.cost
 
     @property
     def is_regularised(self) -> bool:
-        """Whether ½‖w‖² is there, which makes w unique and the dual bound exist."""
-        return self.ridge > 0
+        """Whether the penalty makes w unique and the dual bound exist."""
+        return self.penalty.curvature > 0
+
+    @property
+    def agreement_loss(self) -> Loss:
+        """The loss, if there are two classes."""
+        assert isinstance(self.loss, Loss), "this is for two classes"
+        return self.loss
 
     @property
     def dual(self) -> DualForm:
-        """What the loss says about the dual problem."""
-        return dual_form(self.loss)
+        """What the loss of two classes says about the dual problem."""
+        return dual_form(self.agreement_loss.name)
 
     @property
     def n_unknowns(self) -> int:
-        """The weights, and the offset if it is free: what the rows alone hold in place."""
+        """The weights, and the offset if it is free, of one output: what the rows alone hold in place."""
         return self.rows.n_columns + self.offset.is_free
 
     @cached_property
     def class_costs(self) -> ClassCosts:
         """Total cost of each sign."""
-        return self.rows.reduce(_SumCosts(), self.sign, self.cost)
+        return cast(BinaryTargets, self.targets).class_costs(self.rows)
 
     @cached_property
     def pull(self) -> float:
@@ -88,17 +109,25 @@ class Problem:
         """Changes of (w, b) that change no agreement; found once, by one or two passes."""
         return find_null_space(self.rows, self.cost, has_offset=self.offset.is_free)
 
+    # The duality gap of a point (W, b) and a dual point, term by term. Solvers use it to guess when they are
+    # done; `core.certificate` computes the same terms with bounds of their rounding errors.
 
-@dataclass(frozen=True)
-class _SumCosts:
-    reads_rows = False
+    def gap(self, loss_gap: float, W: Array, V: Array, b: float, balance: float, reach: float) -> float:
+        """Return the duality gap.
 
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> ClassCosts:
-        sign, cost = pieces
-        sums = _core.class_costs(sign, cost)
-        return ClassCosts(sums.positive, sums.negative, sums.n_live)
+        Parameters
+        ----------
+        loss_gap : float
+            Σ of the rows' shares, cℓ(m) + cℓ*(−α/c) + αm.
+        W, V : arrays
+            The weights, and Σ sαx, which they are at the optimum.
+        b, balance : float
+            The offset, and Σ sα.
+        reach : float
+            A bound of |b| at the optimum, which a free offset needs.
+        """
+        return loss_gap + self.penalty.fenchel_gap(W, V) + self.offset.gap(b, balance, reach)
 
-    def merge(self, first: ClassCosts, second: ClassCosts) -> ClassCosts:
-        return ClassCosts(
-            first.positive + second.positive, first.negative + second.negative, first.n_live + second.n_live
-        )
+    def dual_value(self, loss_dual: float, V: Array, balance: float) -> float:
+        """Return the value of a dual point: `loss_dual` = −Σ c ℓ*(−α/c), V = Σ sαx, `balance` = Σ sα."""
+        return loss_dual - self.penalty.conjugate(V) - self.offset.dual_penalty(balance)

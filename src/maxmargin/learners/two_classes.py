@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
 from maxmargin.core.offset import FreeOffset, NoOffset
+from maxmargin.core.penalties import NoPenalty, Penalty
 from maxmargin.core.problem import Problem
 from maxmargin.rows.base import Array
 from maxmargin.rows.kernels import Scores
@@ -41,10 +42,10 @@ class TwoClasses:
     has_offset: bool = True
     token: StopToken = field(default_factory=StopToken)
 
-    def problem(self, loss: str, *, ridge: float = 0.0) -> Problem:
-        """Return the problem of that loss, without a regulariser unless `ridge` gives it a weight."""
+    def problem(self, loss: str, penalty: Penalty | None = None) -> Problem:
+        """Return the problem of that loss, without a penalty unless one is given."""
         offset = FreeOffset() if self.has_offset else NoOffset()
-        return Problem(self.rows, self.sign, self.cost, loss, offset, ridge)
+        return Problem.binary(self.rows, self.sign, self.cost, loss, offset, penalty or NoPenalty())
 
     @property
     def live(self) -> NDArray[np.intp]:

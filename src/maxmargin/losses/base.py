@@ -11,9 +11,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+import maxmargin._core as _core
 from maxmargin.errors import InvalidParameter
 
-__all__ = ["DualForm", "FloatArray", "Loss"]
+__all__ = ["DualForm", "FloatArray", "Loss", "MulticlassLoss"]
 
 
 FloatArray = NDArray[np.float64]
@@ -60,6 +61,7 @@ class Loss(ABC):
     formula: ClassVar[str]
     is_convex: ClassVar[bool]
     is_smooth: ClassVar[bool]
+    n_outputs = 1
     dominates_zero_one: ClassVar[bool]
     kinks: ClassVar[tuple[float, ...]] = ()
     dual: ClassVar[DualForm | None] = None
@@ -104,6 +106,23 @@ class Loss(ABC):
 
     @abstractmethod
     def _curvature(self, m: FloatArray) -> FloatArray: ...
+
+    def fenchel_gap(self, m: ArrayLike, alpha: ArrayLike, cost: ArrayLike) -> FloatArray:
+        """Return cℓ(m) + cℓ*(−α/c) + αm, a row's share of the duality gap, without cancellation.
+
+        It is 0 where −α/c is a slope of the loss at m, positive elsewhere, and infinite where α is not
+        feasible.
+
+        Examples
+        --------
+        >>> from maxmargin.losses import LOSSES
+        >>> LOSSES["hinge"].fenchel_gap([0.5, 2.0], alpha=[1.0, 0.5], cost=[1.0, 1.0])
+        array([0. , 0.5])
+        """
+        arguments = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in (m, alpha, cost)))
+        shape = arguments[0].shape
+        flat = (np.ascontiguousarray(argument).reshape(-1) for argument in arguments)
+        return np.asarray(_core.loss_fenchel_gap(self.name, *flat)).reshape(shape)
 
     def _conjugate(self, u: FloatArray) -> FloatArray:
         raise InvalidParameter(f"the {self.name} loss is not convex, so it has no convex conjugate")
@@ -173,3 +192,56 @@ class DualForm:
         if positive == 0 or negative == 0:
             return 0.0
         return self.least_cost(positive, negative)
+
+
+# ------------------------------------------------------------------------------------------------
+# Losses of several outputs.
+
+
+class MulticlassLoss(ABC):
+    """A convex loss of the K scores z of a row and of its class y, one output for each class.
+
+    Scores and duals have shape (n, K), labels and costs shape (n,). The duals r of a row are K numbers: at
+    the optimum −r/c is a slope of the loss, and Σ r xᵀ are the weights. With one output, r = sα.
+
+    Attributes
+    ----------
+    name : str
+    is_smooth : bool
+    n_outputs : int
+        K.
+    """
+
+    name: ClassVar[str]
+    is_smooth: ClassVar[bool]
+    n_outputs: int
+
+    @abstractmethod
+    def value(self, scores: FloatArray, label: NDArray[np.int32]) -> FloatArray:
+        """Return the loss of every row."""
+
+    @abstractmethod
+    def slope(self, scores: FloatArray, label: NDArray[np.int32]) -> FloatArray:
+        """Return the gradient of every row's loss, or a subgradient, of shape (n, K)."""
+
+    @abstractmethod
+    def feasible_duals(self, duals: FloatArray, label: NDArray[np.int32], cost: FloatArray) -> FloatArray:
+        """Return duals near the given ones for which −r/c is a slope of the loss somewhere."""
+
+    @abstractmethod
+    def dual_value(self, duals: FloatArray, label: NDArray[np.int32], cost: FloatArray) -> FloatArray:
+        """Return −c ℓ*(−r/c) of every row."""
+
+    @abstractmethod
+    def fenchel_gap(
+        self, scores: FloatArray, label: NDArray[np.int32], duals: FloatArray, cost: FloatArray
+    ) -> FloatArray:
+        """Return cℓ(z) + cℓ*(−r/c) + r·z of every row, without cancellation."""
+
+    @abstractmethod
+    def loss_change(self, loss: float, cost: float, error: float) -> float:
+        """Return the most by which a total loss at a total cost changes if no score changes by more."""
+
+    @abstractmethod
+    def offset_reach(self, costs: FloatArray, largest_score: float) -> float:
+        """Return a bound of the entries of some best free offset, by the classes' costs and max|W x|."""

@@ -19,7 +19,7 @@ from maxmargin.deadline import Deadline
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, NoFiniteOptimum
 from maxmargin.io.liblinear import LiblinearModel
 from maxmargin.labels import classes_of
-from maxmargin.losses.table import DUAL_LOSSES, LOSSES, find_loss
+from maxmargin.losses.table import DUAL_LOSSES
 from maxmargin.model.costs import Targets, check_class_weight
 from maxmargin.model.files import model_from, rows_from
 from maxmargin.model.foreign import (
@@ -328,7 +328,7 @@ def _at_point(problem: Problem, w: Array, b: float, alpha: Array, tol: float) ->
     with np.errstate(over="ignore", invalid="ignore"):
         found = examine(problem, w, b, alpha, enough=tol)
         proof = found.certificate
-        is_implied = problem.is_regularised and LOSSES[problem.loss].is_smooth
+        is_implied = problem.is_regularised and problem.loss.is_smooth
         if is_implied and proof.relative_gap > tol and math.isfinite(proof.objective):
             # A smooth loss turns good weights into a good dual point, perhaps better than our solver's.
             implied = examine(problem, w, b, _implied_dual(problem, found.scores, b), enough=tol).certificate
@@ -339,7 +339,7 @@ def _at_point(problem: Problem, w: Array, b: float, alpha: Array, tol: float) ->
 def _implied_dual(problem: Problem, scores: Array, b: float) -> Array:
     """Return α = −c ℓ′(m), which is the optimal dual point when the weights are optimal."""
     agreement = problem.sign * (scores + b)
-    return np.asarray(-problem.cost * find_loss(problem.loss).slope(agreement))
+    return np.asarray(-problem.cost * problem.agreement_loss.slope(agreement))
 
 
 # ------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.core.objective import BETWEEN, LEAST, MOST, Objective
+from maxmargin.core.penalties import NoPenalty, Penalty, Ridge
 from maxmargin.core.problem import Problem
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.labels import classes_of, codes_of
@@ -38,9 +39,9 @@ class ClassesAndCosts(ABC):
     is_weighted: bool  # whether some row counts other than once, by itself
 
     @property
-    def ridge(self) -> float:
-        """ρ, the weight of ½‖θ‖²: 0 where C is infinite."""
-        return 0.0 if math.isinf(self.C) else 1.0
+    def penalty(self) -> Penalty:
+        """½‖θ‖², or none where C is infinite."""
+        return NoPenalty() if math.isinf(self.C) else Ridge()
 
     @property
     def positives(self) -> list[int]:
@@ -54,7 +55,7 @@ class ClassesAndCosts(ABC):
     def problem(self, rows: Rows, positive: int, objective: Objective) -> Problem:
         """Return the problem of one class against the rest."""
         loss, offset = objective.loss, objective.offset
-        return Problem(rows, self.sign(positive), self.cost, loss, offset, self.ridge)
+        return Problem.binary(rows, self.sign(positive), self.cost, loss, offset, self.penalty)
 
 
 @dataclass(frozen=True, eq=False)

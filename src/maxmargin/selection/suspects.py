@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from maxmargin._core import Stopped, StopToken
 from maxmargin.core.problem import Problem
 from maxmargin.deadline import Deadline
-from maxmargin.losses.table import LOSSES
 from maxmargin.model.named_problem import Examined, NamedProblem, examine_model, named_problem
 from maxmargin.presentation.frames import frame_of
 from maxmargin.presentation.wording import Readable
@@ -137,7 +136,7 @@ def _predicted(examined: Examined) -> Any:
 
 def pulls_of(problem: Problem, agreements: Array) -> Array:
     """Return the dual variables −c ℓ′(m) that a smooth loss has at these agreements."""
-    return np.asarray(-problem.cost * LOSSES[problem.loss].slope(agreements))
+    return np.asarray(-problem.cost * problem.agreement_loss.slope(agreements))
 
 
 def left_out_lead(

@@ -105,7 +105,7 @@ def choose(name: str, problem: Problem, tol: float) -> tuple[Solver[Any], Plan]:
 def others(problem: Problem, solver: Solver[Any]) -> Iterator[Solver[Any]]:
     """Yield the solvers that may go on where the one that suits the problem ended above the tolerance."""
     for name in SOLVERS if problem.is_regularised else ():
-        if name == solver.name or name in BASELINES or problem.loss not in SOLVERS[name].needs.losses:
+        if name == solver.name or name in BASELINES or problem.loss.name not in SOLVERS[name].needs.losses:
             continue
         if problem.rows.vectors_at_hand or not SOLVERS[name].needs.vectors_at_hand:
             yield SOLVERS[name]
@@ -116,15 +116,15 @@ def _listed(solvers: Mapping[str, Solver[Any]]) -> str:
 
 
 def _refuse_other_losses(solver: Solver[Any], problem: Problem) -> None:
-    if problem.loss in solver.needs.losses:
+    if problem.loss.name in solver.needs.losses:
         return
-    able = {name: other for name, other in SOLVERS.items() if problem.loss in other.needs.losses}
+    able = {name: other for name, other in SOLVERS.items() if problem.loss.name in other.needs.losses}
     raise InvalidParameter(
         f"solver {solver.name!r} does not solve {{loss}}",
         parameter="solver",
         value=solver.name,
         remedy=f"solvers that do: {_listed(able)}",
-        loss=Setting("loss", problem.loss),
+        loss=Setting("loss", problem.loss.name),
     )
 
 
@@ -145,29 +145,29 @@ def _refuse_numbers_elsewhere(solver: Solver[Any], problem: Problem) -> None:
         parameter="solver",
         value=solver.name,
         remedy=f"solvers for {{loss}} that take these: {_listed(able)}",
-        loss=Setting("loss", problem.loss),
+        loss=Setting("loss", problem.loss.name),
     )
 
 
 def _runs_on_passes_alone(solver: Solver[Any], problem: Problem) -> bool:
-    return problem.loss in solver.needs.losses and not solver.needs.vectors_at_hand
+    return problem.loss.name in solver.needs.losses and not solver.needs.vectors_at_hand
 
 
 def _about(problem: Problem) -> str:
     rows = problem.rows
     size = f"{plural(rows.n_rows, 'row')}, {plural(rows.n_columns, 'column')}"
-    loss = problem.loss if problem.is_regularised else f"{problem.loss}, unregularised"
+    loss = problem.loss.name if problem.is_regularised else f"{problem.loss.name}, unregularised"
     return f"{size}, {loss}, {problem.offset}"
 
 
 def _without_regulariser(problem: Problem) -> dict[str, Solver[Any]]:
     known = WITHOUT_REGULARISER.items()
-    return {name: solver for name, solver in known if problem.loss in solver.needs.losses}
+    return {name: solver for name, solver in known if problem.loss.name in solver.needs.losses}
 
 
 def _only_one(problem: Problem) -> tuple[str, str]:
     """Return the method for a problem without a regulariser, and the reason."""
-    if problem.loss == "hinge":
+    if problem.loss.name == "hinge":
         return "soft_margins", "from some C on they are the shortest minimiser of the hinge itself"
     return "newton", "maximum likelihood has no dual to descend on"
 
@@ -217,15 +217,15 @@ def _size(problem: Problem, tol: float) -> _Size:
 
 def _suited(problem: Problem, tol: float) -> tuple[str, str]:
     """Return the method that should be quickest, and the reason."""
-    if problem.loss != "hinge" and is_small(problem.rows):
+    if problem.loss.name != "hinge" and is_small(problem.rows):
         return "newton", "so few values that all digits cost nothing"
     size = _size(problem, tol)
-    method = "semismooth_newton" if problem.loss == "hinge" else "newton"
-    sweeps = _sweeps(problem.loss, size)
-    of_row = {"hinge": 3.0, "logistic": 10.0}.get(problem.loss, 4.0) * _ROW
+    method = "semismooth_newton" if problem.loss.name == "hinge" else "newton"
+    sweeps = _sweeps(problem.loss.name, size)
+    of_row = {"hinge": 3.0, "logistic": 10.0}.get(problem.loss.name, 4.0) * _ROW
     descent = sweeps * (_VISIT * size.values + of_row * size.n + _STEP)
-    second_order = _semismooth_cost(size) if problem.loss == "hinge" else _newton_cost(size)
-    is_quick = descent <= second_order and not _is_slow_for_descent(problem.loss, size)
+    second_order = _semismooth_cost(size) if problem.loss.name == "hinge" else _newton_cost(size)
+    is_quick = descent <= second_order and not _is_slow_for_descent(problem.loss.name, size)
     if is_quick and problem.rows.vectors_at_hand:
         return "dual_descent", _why_descent(size)
     order = f"{size.d + 1:,.0f} × {size.d + 1:,.0f}"

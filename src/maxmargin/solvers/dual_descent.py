@@ -392,7 +392,7 @@ class DualDescent:
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
         """Sweep once; then move the offset, wake the rows that rest, or finish."""
         passes = self._push(problem, state, token)
-        kernel = _Sweep(problem.loss, state.sweeps, state.mean is not None)
+        kernel = _Sweep(problem.loss.name, state.sweeps, state.mean is not None)
         numbers = (problem.sign, problem.cost, state.norm2, state.mean_score)
         vectors = (*numbers, state.alpha, state.calm, state.rest)
         seen = problem.rows.sweep(kernel, state.seed, state.n_sweeps, *vectors, token=token)
@@ -445,7 +445,7 @@ class DualDescent:
         if state.bound > 0:
             return state.bound
         w = self._weights(state)
-        value = problem.rows.reduce(_DualValue(problem.loss), state.alpha, problem.cost)
+        value = problem.rows.reduce(_DualValue(problem.loss.name), state.alpha, problem.cost)
         return max(value - 0.5 * float(np.einsum("i,i->", w, w)), 1e-300)
 
     def _wake(self, state: _State) -> None:
@@ -569,7 +569,7 @@ def _dual_value(problem: Problem, alpha: Array, token: StopToken) -> float:
     """Return Σ of the rows' dual terms − ½‖Σ sαx‖² − ½ (scale Σ sα)² of a feasible α."""
     signed = problem.sign * alpha
     v = problem.rows.reduce(Combine(problem.rows.n_columns), signed, token=token)
-    terms = problem.rows.reduce(_DualValue(problem.loss), alpha, problem.cost, token=token)
+    terms = problem.rows.reduce(_DualValue(problem.loss.name), alpha, problem.cost, token=token)
     balance = float(signed.sum())
     return float(terms - 0.5 * np.einsum("i,i->", v, v) - 0.5 * problem.offset.square * balance * balance)
 

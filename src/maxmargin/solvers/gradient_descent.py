@@ -27,7 +27,6 @@ from maxmargin._core import Block, StopToken
 from maxmargin.core.certificate.point import Examination
 from maxmargin.core.problem import Problem
 from maxmargin.losses.base import Loss
-from maxmargin.losses.table import LOSSES
 from maxmargin.rows.base import Array, inner
 from maxmargin.separation.frame import Frame
 from maxmargin.solvers.base import Needs, Point, Step
@@ -125,7 +124,7 @@ class GradientDescent:
     def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> _State:
         rows, total = problem.rows, problem.class_costs.total
         lam = 1.0 / total if total > 0 else 1.0
-        rule = choose_rule(self.rule, LOSSES[problem.loss], lam)
+        rule = choose_rule(self.rule, problem.agreement_loss, lam)
         state = _State(rule, lam, np.zeros(rows.n_columns), 0.0, rows.zeros())
         sizes = (state.w.shape, state.mean.shape)
         if memory is not None and "mean" in memory and (memory["w"].shape, memory["mean"].shape) == sizes:
@@ -164,7 +163,7 @@ class GradientDescent:
         """Return the weights with the dual point that belongs to them."""
         here = state.here
         w, b = (state.w, state.b) if here is None else (here.w, here.b)
-        alpha = here.alpha if here is not None and LOSSES[problem.loss].is_smooth else state.mean
+        alpha = here.alpha if here is not None and problem.loss.is_smooth else state.mean
         return Point(w, problem.offset.to_certify(b), alpha)
 
     def learn(self, problem: Problem, state: _State, examination: Examination) -> None:
@@ -195,7 +194,7 @@ def _frame_of(problem: Problem) -> Frame:
 
 def _evaluate(problem: Problem, w: Array, b: float, token: StopToken) -> _Place:
     alpha, frame = problem.rows.zeros(), _frame_of(problem)
-    kernel = _Evaluate(LOSSES[problem.loss], w, b)
+    kernel = _Evaluate(problem.agreement_loss, w, b)
     sums = problem.rows.reduce(kernel, problem.sign, problem.cost, alpha, token=token)
     value = frame.own_cost(w, b) + sums.loss
     gradient = frame.gradient(w, b, -np.append(sums.pull, sums.balance))
@@ -204,7 +203,7 @@ def _evaluate(problem: Problem, w: Array, b: float, token: StopToken) -> _Place:
 
 def _guess(problem: Problem, state: _State, here: _Place) -> float:
     """Return about the relative gap that a certificate would find."""
-    if LOSSES[problem.loss].is_smooth:
+    if problem.loss.is_smooth:
         gap = _frame_of(problem).gap(here.gradient, here.curvature)
     else:
         gap = here.value + _frame_of(problem).own_cost(here.w, here.b) - float(np.sum(state.mean))

@@ -120,7 +120,7 @@ class MaximumLikelihood:
             return Point(state.w, state.b, problem.rows.zeros())
         w, b = problem.null_space.shortest(here.w, here.b)
         alpha = np.asarray(
-            _core.loss_best_alpha(problem.loss, problem.sign * (here.z + here.b), problem.cost)
+            _core.loss_best_alpha(problem.loss.name, problem.sign * (here.z + here.b), problem.cost)
         )
         return Point(w, problem.offset.to_certify(b), alpha)
 
@@ -161,7 +161,7 @@ def _first_place(problem: Problem, state: _State, token: StopToken) -> _Place:
 def _evaluate(problem: Problem, state: _State, w: Array, b: float, token: StopToken) -> _Place:
     rows, offset = problem.rows, problem.offset
     z, h = rows.zeros(), rows.zeros()
-    kernel = Evaluate(problem.loss, w, b, True, state.shift)
+    kernel = Evaluate(problem.loss.name, w, b, True, state.shift)
     sums = rows.reduce(kernel, problem.sign, problem.cost, z, h, token=token)
     assert sums.gram is not None
     gradient = np.append(sums.gradient, sums.slope)
@@ -186,7 +186,7 @@ def _best_share(problem: Problem, here: _Place, there: _Place, decrement: float,
     db = there.b - here.b
     low, high, share = 0.0, 1.0, 0.5
     for _ in range(60):
-        kernel = AlongLine(problem.loss, here.b, there.b, share)
+        kernel = AlongLine(problem.loss.name, here.b, there.b, share)
         vectors = (here.z, problem.sign, problem.cost, there.z)
         sums = problem.rows.reduce(kernel, *vectors, token=token)
         slope = sums.slope + stiffness * db * (here.b + share * db)

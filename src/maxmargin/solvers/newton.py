@@ -315,7 +315,7 @@ class Newton:
         if taken.direction.h is None:
             return gap
         origin, alpha = taken.origin, state.rows.zeros()
-        kernel = PredictDuals(problem.loss, origin.b, here.b)
+        kernel = PredictDuals(problem.loss.name, origin.b, here.b)
         vectors = (origin.z, problem.sign, problem.cost, taken.direction.h, here.z, alpha)
         promised = state.rows.reduce(kernel, *vectors, token=token)
         # The gradient is what was missed; clipping leaves its share of that between w and Σ sαx.
@@ -391,7 +391,7 @@ def _first_offset(problem: Problem) -> float:
     costs = problem.class_costs
     if not problem.offset.is_free or costs.total == 0:
         return 0.0
-    if problem.loss == "squared_hinge":
+    if problem.loss.name == "squared_hinge":
         return (costs.positive - costs.negative) / costs.total
     if costs.positive == 0 or costs.negative == 0:
         return 0.0
@@ -400,7 +400,7 @@ def _first_offset(problem: Problem) -> float:
 
 def _own_duals(problem: Problem, z: RowVector, b: float) -> RowVector:
     alpha = problem.rows.zeros()
-    problem.rows.reduce(OwnDuals(problem.loss, b), z, problem.sign, problem.cost, alpha)
+    problem.rows.reduce(OwnDuals(problem.loss.name, b), z, problem.sign, problem.cost, alpha)
     return alpha
 
 

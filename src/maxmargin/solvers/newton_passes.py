@@ -62,7 +62,7 @@ def evaluate(
     A rough one is made of products in single precision: seven digits of a Hessian that is of another point.
     """
     z, h = rows.zeros(), rows.zeros()
-    kernel = Evaluate(problem.loss, w, b, with_hessian, frame.shift, single=is_rough)
+    kernel = Evaluate(problem.loss.name, w, b, with_hessian, frame.shift, single=is_rough)
     sums = rows.reduce(kernel, problem.sign, problem.cost, z, h, token=token)
     value = frame.own_cost(w, b) + sums.loss
     gradient = frame.gradient(w, b, np.append(sums.gradient, sums.slope))
@@ -92,7 +92,7 @@ def best_share(
     tilt = inner(here.w, dw) + frame.offset.stiffness * here.b * db
     low, high, share = 0.0, 1.0, 0.5
     for _ in range(60):
-        kernel = AlongLine(problem.loss, here.b, there.b, share)
+        kernel = AlongLine(problem.loss.name, here.b, there.b, share)
         vectors = (here.z, problem.sign, problem.cost, there.z)
         sums = rows.reduce(kernel, *vectors, token=token)
         slope, curvature = sums.slope + tilt + share * bend, sums.curvature + bend

@@ -185,12 +185,12 @@ def run(
     the rows are lost there is no fresh pass: `RowsLost` has the solution as it was last certified, whose
     status tells whether time or Ctrl-C had ended the fit before.
     """
-    if problem.loss not in solver.needs.losses:
+    if problem.loss.name not in solver.needs.losses:
         names = ", ".join(sorted(solver.needs.losses))
         raise InvalidParameter(
             f"solver {solver.name!r} solves the losses {names}; got {{setting}}",
             parameter="loss",
-            value=problem.loss,
+            value=problem.loss.name,
         )
     if solver.needs.vectors_at_hand and not problem.rows.vectors_at_hand:
         raise InvalidParameter(
@@ -247,7 +247,7 @@ def _solve(
             state = loop.solver.start(problem, None, seed, limits.tol, loop.token)
             loop.iterations_before = loop.iterations
             status = _iterate(loop, state)
-        if plan.is_chosen and _may_go_on(loop, status) and problem.loss == "squared_hinge":
+        if plan.is_chosen and _may_go_on(loop, status) and problem.loss.name == "squared_hinge":
             _try_hinge(loop, seed)
     except Stopped:
         status = Status.MAX_TIME
@@ -298,7 +298,7 @@ def _try_hinge(loop: _Loop, seed: int) -> None:
 
     Slacks α/(2c) are below the resolution of agreements there, so that no score says what α is.
     """
-    problem, limits = replace(loop.problem, loss="hinge"), loop.limits
+    problem, limits = replace(loop.problem, loss=LOSSES["hinge"]), loop.limits
     solver, plan = choose("auto", problem, limits.tol)
     found = run(problem, solver, plan, limits, token=loop.token, seed=seed)
     given = examine(
@@ -386,7 +386,7 @@ def _with_whole_margins(problem: Problem, found: Examination, enough: float) -> 
 
 def _with_residuals(problem: Problem, final: Examination) -> Certificate:
     """Return the certificate with what is left of the gradient, where there is one."""
-    if not LOSSES[problem.loss].is_smooth:
+    if not problem.loss.is_smooth:
         return final.certificate
     return replace(final.certificate, residuals=stationarity(problem, final))
 
@@ -421,7 +421,7 @@ def _last_certified(loop: _Loop, plan: Plan) -> Solution | None:
 def _explain_no_bound(problem: Problem, final: Examination) -> None:
     """Raise NoFiniteOptimum if that is why nothing is proved about a point without a regulariser."""
     proof = final.certificate
-    may_run_away = not problem.is_regularised and LOSSES[problem.loss].is_smooth
+    may_run_away = not problem.is_regularised and problem.loss.is_smooth
     if may_run_away and 0 < proof.objective <= proof.gap:
         from maxmargin.separation.search import refuse_separable
 

@@ -8,10 +8,13 @@ weigh what they weigh in the whole.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.core.problem import Problem
+from maxmargin.core.targets import BinaryTargets
 from maxmargin.rows.active import PositiveCostRows
 from maxmargin.rows.base import Rows
 
@@ -41,7 +44,7 @@ def sample_of(problem: Problem, size: int, seed: int) -> Problem:
         of_class = sign == own
         if of_class.any():
             cost[of_class] *= total / float(cost[of_class].sum())
-    return Problem(rows.subset(chosen), sign, cost, problem.loss, problem.offset)
+    return replace(problem, rows=rows.subset(chosen), targets=BinaryTargets(sign, cost))
 
 
 def _one_of_each_stretch(problem: Problem, size: int, random: np.random.Generator) -> NDArray[np.intp]:

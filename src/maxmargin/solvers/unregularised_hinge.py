@@ -20,6 +20,7 @@ from maxmargin._core import Stopped, StopToken
 from maxmargin.core.certificate.duality import examine
 from maxmargin.core.certificate.newton_decrement import MOST_COLUMNS
 from maxmargin.core.certificate.point import Examination
+from maxmargin.core.penalties import Ridge
 from maxmargin.core.problem import Problem
 from maxmargin.core.rounding import Shortfalls
 from maxmargin.core.solution import Plan, Solution, Status
@@ -102,7 +103,7 @@ class UnregularisedHinge:
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
         """Solve the next soft margin, and ask the linear program about it."""
-        soft = replace(problem, cost=state.C * problem.cost, ridge=1.0)
+        soft = problem.with_cost(state.C * problem.cost, Ridge())
         found, passes = _solve(soft, state.seed, _TIGHT, token)
         state.tries += 1
         state.w, state.b = found.coef, found.intercept
@@ -140,7 +141,7 @@ class UnregularisedHinge:
         C, passes = _ROOM * inside * state.C, 0.0
         is_sharp = found.certificate.relative_gap <= _TIGHTEST and inside > _NEAR_ENOUGH
         if found.status not in _CUT_SHORT and not is_sharp:
-            soft = replace(problem, cost=C * problem.cost, ridge=1.0)
+            soft = problem.with_cost(C * problem.cost, Ridge())
             again, passes = _sharpen(soft, found, state.seed, token)
             found, state.C = (found, state.C) if again is None else (again, C)
         state.alpha = found.alpha
@@ -278,8 +279,7 @@ def _sharpen(soft: Problem, found: Solution, seed: int, token: StopToken) -> tup
         if len(fresh) == 0:
             break
         taken = np.union1d(taken, fresh)
-        rows = soft.rows.subset(taken)
-        near = replace(soft, rows=rows, sign=soft.sign[taken], cost=soft.cost[taken])
+        near = soft.part(taken)
         again, seen = _solve(near, seed, _TIGHTEST, token)
         passes += 1.0 + seen * len(taken) / soft.rows.n_rows
         w, b = again.coef, again.intercept

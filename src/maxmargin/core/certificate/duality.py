@@ -77,7 +77,7 @@ def examine(
     """
     if problem.offset.is_absent and b:
         raise ValueError(f"a problem without offset has the offset 0; got b={b!r}")
-    if not problem.is_regularised and problem.loss == "hinge":
+    if not problem.is_regularised and problem.loss.name == "hinge":
         return examine_by_multipliers(problem, w, b, alpha, in_whole_numbers=enough < math.inf, token=token)
     if not problem.is_regularised:
         return examine_by_decrement(problem, w, b, token=token)
@@ -94,14 +94,14 @@ def examine(
     if scale != 1.0:
         np.multiply(seen.v, scale, out=seen.v)
         rows.reduce(Scale(scale), feasible, feasible, token=token)
-    terms = rows.reduce(_SumTerms(problem.loss, offset), z, sign, cost, feasible, token=token)
+    terms = rows.reduce(_SumTerms(problem.loss.name, offset), z, sign, cost, feasible, token=token)
     certificate, is_hidden = _in_double_precision(problem, w, offset, seen, terms, seen.linear * scale)
     least_agreement = math.nan
     if rows.n_values <= _FEW_VALUES:
         enough = 0.0
     if is_hidden and not certificate.relative_gap <= enough:
         origin = _mean_row(problem, feasible, seen.linear, token)
-        kernel = _SumPreciseTerms(problem.loss, w, offset, origin)
+        kernel = _SumPreciseTerms(problem.loss.name, w, offset, origin)
         sums = rows.reduce(kernel, sign, cost, feasible, token=token)
         certificate, _ = _in_twice_the_precision(problem, w, offset, origin, sums)
         least_agreement = sums.least_agreement
@@ -460,9 +460,9 @@ def stationarity(problem: Problem, point: Examination, *, token: StopToken | Non
         ``"labels"``: |Σ s c (1 − P)| (less b/scale² when the offset is penalised; absent without offset);
         ``"features"``: the largest component of |Σ s c x (1 − P) − ρθ|.
     """
-    kernel = _SumPulls(problem.loss, point.b, problem.rows.n_columns)
+    kernel = _SumPulls(problem.loss.name, point.b, problem.rows.n_columns)
     pulls = problem.rows.reduce(kernel, point.scores, problem.sign, problem.cost, token=token)
-    residuals = {"features": float(np.abs(pulls.weights - problem.ridge * point.w).max(initial=0.0))}
+    residuals = {"features": float(np.abs(pulls.weights - problem.penalty.slope(point.w)).max(initial=0.0))}
     if not problem.offset.is_absent:
         penalty = problem.offset.slope(point.b)
         residuals["labels"] = abs(pulls.total - penalty)

@@ -177,14 +177,14 @@ def certify_by_decrement(
         length, error = math.sqrt(inner(w, w)) * (1.0 + len(w) * UNIT), rows.norms()[0]
     pull, h = rows.zeros(), rows.zeros()
     sums = rows.reduce(
-        _Derivatives(problem.loss, b, len(w), length),
+        _Derivatives(problem.loss.name, b, len(w), length),
         *(z, problem.sign, problem.cost, pull, h, error),
         token=token,
     )
     if isinstance(rows, MemoryRows) and is_worth_precision(problem, sums.doubt, sums.loss):
         score, error = precise_scores(rows.X, w, b)
         vectors = (score, problem.sign, problem.cost, pull, h, error)
-        sums = rows.reduce(_Derivatives(problem.loss, 0.0, len(w), None), *vectors, token=token)
+        sums = rows.reduce(_Derivatives(problem.loss.name, 0.0, len(w), None), *vectors, token=token)
     penalty = problem.offset.penalty(b)
     # Losses of rows far away underflow; they are not 0.
     objective = (sums.loss + sums.doubt + penalty) * (1.0 + 4.0 * UNIT) + sys.float_info.min

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.problem import Problem
-from maxmargin.losses.table import LOSSES
 from maxmargin.rows.base import Array, RowVector
 
 __all__ = ["Examination", "certificate_of", "value_at_zero"]
@@ -52,5 +51,5 @@ def value_at_zero(problem: Problem) -> float:
     """Return the objective at w = 0 with its best offset: what doing nothing costs."""
     costs = problem.class_costs
     if not problem.offset.is_free:
-        return costs.total * float(LOSSES[problem.loss].value(0.0))
+        return costs.total * float(problem.agreement_loss.value(0.0))
     return problem.dual.value_at_zero(costs.positive, costs.negative)

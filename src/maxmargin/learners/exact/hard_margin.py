@@ -21,6 +21,7 @@ from maxmargin.core.certificate.lp_dual import total_loss
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.exact.programs import ExactMargin, exact_margin
 from maxmargin.core.exact.rows import rounded_point
+from maxmargin.core.penalties import Ridge
 from maxmargin.core.problem import Problem
 from maxmargin.core.rounding import UNIT, above, below
 from maxmargin.core.solution import History, Plan, Solution, Status
@@ -280,7 +281,7 @@ def certify_hard_margin(problem: Problem, w: Array, b: float, alpha: Array) -> C
     """Return the proof by duality that (w, b), which keeps all constraints, is the shortest that does."""
     largest = float(alpha.max(initial=0.0))
     cost = np.where(problem.cost > 0, _ROOM * largest if largest > 0 else 1.0, 0.0)
-    soft = replace(problem, cost=cost, ridge=1.0)
+    soft = problem.with_cost(cost, Ridge())
     proof = examine(soft, w, b, alpha).certificate
     if total_loss(problem, w, b, 0)[0] == 0:
         half = 0.5 * math.fsum((w * w).tolist()) * (1.0 + 8.0 * UNIT)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from maxmargin._core import Stopped, StopToken
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.exact.arithmetic import as_integers
+from maxmargin.core.penalties import Ridge
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan, Status
 from maxmargin.deadline import Deadline
@@ -199,7 +200,7 @@ def _minima(task: TwoClasses) -> list[tuple[Array, float]]:
     except NoFiniteOptimum as error:
         found.append((error.direction, error.offset))
     for loss in ("hinge", "logistic"):
-        problem = task.problem(loss, ridge=1.0)
+        problem = task.problem(loss, Ridge())
         found.append(_solved(problem, 1e-4, task.token))
     return found
 

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxmargin._core import Stopped, StopToken
 from maxmargin.core.offset import NoOffset
+from maxmargin.core.penalties import NoPenalty
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Status
 from maxmargin.deadline import Deadline
@@ -219,14 +220,15 @@ def _best_margin(walk: _Walk, token: StopToken) -> _BestMargin:
     """Return the hard margin through the origin; where there is none, what proves it."""
     scale = walk.radius or 1.0
     rows = MemoryRows(walk.Z / scale)
-    best = _margin_found(Problem(rows, walk.sign, np.full(rows.n_rows, _COST), "hinge", _NONE), token)
+    best = _margin_found(Problem.binary(rows, walk.sign, np.full(rows.n_rows, _COST), "hinge", _NONE), token)
     witness = None
     if best.margin <= 0:
         witness = separability_of(walk.X, walk.sign, has_offset=walk.has_offset, token=token)
         if not witness.is_separable:
             return _BestMargin(best.weights, 0.0, 0.0, witness)
     if best.margin < (1.0 - _CLOSE) * best.upper and not (best.margin > 0 and token.poll()):
-        hard = _margin_found(Problem(rows, walk.sign, np.ones(rows.n_rows), "hinge", _NONE, ridge=0.0), token)
+        ones = np.ones(rows.n_rows)
+        hard = _margin_found(Problem.binary(rows, walk.sign, ones, "hinge", _NONE, NoPenalty()), token)
         best = hard if hard.margin > best.margin else best
     if best.margin <= 0 and token.poll():
         raise Stopped

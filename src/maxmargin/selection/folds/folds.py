@@ -235,7 +235,7 @@ class _Walkers:
         last = self._last[fold]
         solutions: list[Solution] = []
         for k, base in enumerate(self._folds[fold].problems):
-            problem = replace(base, cost=C * base.cost)
+            problem = base.with_cost(C * base.cost)
             solver, plan = choose(pace.solver, problem, limits.tol)
             memory = None if last is None else start_at_other_cost(last[1][k], C / last[0])
             solution = run(

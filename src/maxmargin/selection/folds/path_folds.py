@@ -186,7 +186,7 @@ class _Solve:
 
     def _fit(self, C: float, k: int, memory: Any, left: float | None) -> Solution:
         pace, base = self._walkers.pace, self._fold.problems[k]
-        problem = replace(base, cost=C * base.cost)
+        problem = base.with_cost(C * base.cost)
         limits = replace(pace.limits, tol=self._walkers.fit_tol, max_time=None)  # the token knows
         solver, plan = choose(pace.solver, problem, limits.tol)
         which = f", class {k + 1} of {len(self._numbers)}" if len(self._numbers) > 1 else ""
@@ -212,7 +212,7 @@ def _path_of(course: Course, fold: Fold, tol: float) -> Path:
         certificates=[stop.certificates for stop in stops],
         training_error=np.zeros(len(stops)),
         n_support=None,
-        loss=first.loss,
+        loss=first.loss.name,
         offset=first.offset.kind,
         classes=np.arange(max(len(fold.problems), 2)),
         tol=tol,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -481,7 +481,7 @@ def scores_of_refit(
     """
     rows = problem.rows
     assert isinstance(rows, MemoryRows)
-    few = replace(problem, rows=rows.subset(kept), sign=problem.sign[kept], cost=problem.cost[kept])
+    few = problem.part(kept)
     method, plan = choose(solver, few, tol)
     found = run(few, method, plan, Limits(tol=tol), token=token)
     if found.status is Status.INTERRUPTED:

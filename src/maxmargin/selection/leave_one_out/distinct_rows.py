@@ -7,13 +7,14 @@ copy could stand in for then hold by themselves.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import Stopped, StopToken
 from maxmargin.core.problem import Problem
+from maxmargin.core.targets import BinaryTargets
 from maxmargin.rows.base import Array
 from maxmargin.rows.kernels import Scores
 from maxmargin.rows.memory import MemoryRows
@@ -66,7 +67,7 @@ def merge_copies(problem: Problem, token: StopToken) -> DistinctRows:
     np.add.at(cost, number, problem.cost[live])
     rows = problem.rows.subset(chosen)
     rows.norms()
-    merged = Problem(rows, problem.sign[chosen], cost, problem.loss, problem.offset, problem.ridge)
+    merged = replace(problem, rows=rows, targets=BinaryTargets(problem.sign[chosen], cost))
     return DistinctRows(merged, group, problem.cost)
 
 

@@ -17,7 +17,7 @@ Nothing here is certain, and nothing certain is made of it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from maxmargin._core import Stopped, StopToken
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Status
-from maxmargin.losses.table import LOSSES
 from maxmargin.presentation.wording import Readable, plural
 from maxmargin.rows.base import Array
 from maxmargin.rows.kernels import Scores
@@ -77,7 +76,7 @@ def agreements_by_folds(
     passes = 0.0
     for k in range(count):
         held = fold == k
-        part = replace(problem, cost=np.where(held, 0.0, problem.cost))
+        part = problem.with_cost(np.where(held, 0.0, problem.cost))
         solver, plan = choose("auto", part, tol)
         memory = start_of(w, b, np.where(held, 0.0, alpha)) if problem.is_regularised else None
         fit = run(part, solver, plan, Limits(tol), token=token, memory=memory, seed=k)
@@ -197,7 +196,7 @@ def _by_leverages(
     leverages = metric.leverages(moving, token)
     share = np.divide(leaving, problem.cost, out=np.zeros_like(leaving), where=problem.cost > 0)
     room = np.maximum(1.0 - share * h * leverages, _LEAST_SHARE)
-    if LOSSES[problem.loss].is_smooth:
+    if problem.loss.is_smooth:
         gone = share * alpha
     else:  # what the remaining copies can take over does not leave
         gone = np.maximum(alpha - (problem.cost - leaving), 0.0)
@@ -206,8 +205,8 @@ def _by_leverages(
 
 def curvatures(problem: Problem, agreements: Array, alpha: Array) -> Array:
     """Return c ℓ″(m), with the corner of the hinge rounded."""
-    if LOSSES[problem.loss].is_smooth:
-        return np.asarray(problem.cost * LOSSES[problem.loss].curvature(agreements))
+    if problem.loss.is_smooth:
+        return np.asarray(problem.cost * problem.agreement_loss.curvature(agreements))
     width = _width(problem, agreements, alpha)
     u = (agreements - 1.0) / width
     return np.asarray(problem.cost * (0.75 / width) * np.maximum(1.0 - u * u, 0.0))

@@ -256,7 +256,7 @@ def _record(problem: Problem, cases: Cases, status: Status) -> LeaveOneOut:
         certificate=optimum.solution.certificate,
         has_free_support_vector=not problem.offset.is_free or bool(optimum.is_free.any()),
         status=status if cases.undecided.size or status is Status.INTERRUPTED else Status.SOLVED,
-        loss=problem.loss,
+        loss=problem.loss.name,
     )
 
 

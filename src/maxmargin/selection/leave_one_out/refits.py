@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -47,7 +47,7 @@ def refit(
     for case in which:
         cost = cases.optimum.problem.cost.copy()
         cost[cases.group[case]] = cases.new_cost[case]
-        problem = replace(cases.optimum.problem, cost=cost)
+        problem = cases.optimum.problem.with_cost(cost)
         for name in methods:
             try:
                 found = find_optimum(problem, token, solver=name, seed=seed)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from maxmargin._core import Block, NearRows, RemovalPath, Stopped, StopToken
 from maxmargin.core.problem import Problem
+from maxmargin.core.targets import BinaryTargets
 from maxmargin.rows.base import Array
 from maxmargin.rows.kernels import Combine
 from maxmargin.rows.memory import MemoryRows
@@ -238,7 +239,7 @@ def with_independent_free_rows(optimum: HingeOptimum, token: StopToken, threads:
     free = np.flatnonzero(optimum.is_free)
     if not 0 < free.size <= _MOST_FREE_ROWS:
         return optimum
-    few = replace(problem, rows=problem.rows.subset(free), sign=problem.sign[free], cost=problem.cost[free])
+    few = problem.part(free)
     start = np.ascontiguousarray(optimum.alpha[free])
     products = products_of(few, token, threads)
     path = RemovalPath(
@@ -331,7 +332,7 @@ def _open(optimum: HingeOptimum, token: StopToken, threads: int) -> _Paths:
     place = np.empty(order.size, dtype=np.int64)
     place[order] = np.arange(order.size)
     sign, cost = problem.sign[order], problem.cost[order]
-    near = replace(problem, rows=problem.rows.subset(order), sign=sign, cost=cost)
+    near = replace(problem, rows=problem.rows.subset(order), targets=BinaryTargets(sign, cost))
     products = products_of(near, token, threads)
     signed = problem.sign * optimum.alpha
     difference = optimum.w - problem.rows.reduce(Combine(problem.rows.n_columns), signed, token=token)

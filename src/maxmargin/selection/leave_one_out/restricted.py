@@ -9,7 +9,7 @@ the agreement of x is within √(2g)(‖x‖ + max‖x_j‖): a free offset is a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -200,7 +200,7 @@ def _verify(
     cost[row] = new_cost
     alpha[band.chosen] = dual[:-1]
     alpha[row] = dual[-1]
-    without = replace(problem, cost=cost)
+    without = problem.with_cost(cost)
     if problem.offset.square > 0:
         return examine(without, w[:-1].copy(), float(w[-1] * problem.offset.scale), alpha, token=token)
     return examine(without, w, None, alpha, token=token)
@@ -219,7 +219,7 @@ def solve_again(
     cost, alpha = optimum.problem.cost.copy(), optimum.alpha.copy()
     cost[row] = new_cost
     alpha[row] = min(alpha[row], new_cost)
-    problem = replace(optimum.problem, cost=cost)
+    problem = optimum.problem.with_cost(cost)
     memory = start_of(optimum.w, optimum.b, alpha)
     for tol in _TOLERANCES:
         solver, plan = choose("auto", problem, tol)

@@ -48,7 +48,7 @@ def leave_out(
             remedy="Give a finite C.",
             **UNREGULARISED,
         )
-    if problem.loss == "hinge":
+    if problem.loss.name == "hinge":
         return hinge_left_out(
             problem,
             agreements=agreements,

@@ -12,7 +12,7 @@ regulariser, where few rows can hold the weights between them and a step of Newt
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +64,7 @@ def left_out_scores(
         def gathered(values: Array) -> Array:
             return np.asarray(np.bincount(first, values, problem.rows.n_rows), dtype=np.float64)
 
-        merged, alpha = replace(problem, cost=gathered(problem.cost[live])), gathered(solution.alpha[live])
+        merged, alpha = problem.with_cost(gathered(problem.cost[live])), gathered(solution.alpha[live])
         count = gathered(copies)
         leaving = np.divide(merged.cost, count, out=np.zeros_like(count), where=count > 0)
     if not problem.is_regularised or _is_held_by_balance(merged, solution, alpha, token):

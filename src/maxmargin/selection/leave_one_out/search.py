@@ -111,7 +111,7 @@ class LeaveOneOutSearcher:
             self.counts[number], self.solutions[int(number)] = count, solutions
 
     def _problems(self, C: float) -> list[Problem]:
-        return [replace(problem, cost=C * problem.cost) for problem in self.problems]
+        return [problem.with_cost(C * problem.cost) for problem in self.problems]
 
     def _fit(
         self, problems: list[Problem], C: float, last: tuple[float, list[Solution]] | None
@@ -270,7 +270,7 @@ def count_bounds(
         estimated[:, k] = problem.sign * agreements
     codes = np.asarray(codes)[live]
     wrong = ~is_right(outer[live], codes)
-    is_hinge = problems[0].loss in ("hinge", "squared_hinge")
+    is_hinge = problems[0].loss.name in ("hinge", "squared_hinge")
     right = (inner[live] > 1).all(axis=1) if is_hinge else np.zeros_like(wrong)
     n_live = int(np.count_nonzero(live))
     return ErrorCount(

@@ -23,7 +23,6 @@ import maxmargin._core as _core
 from maxmargin._core import Block, Factor, Stopped, StopToken
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Progress, Solution, Status
-from maxmargin.losses.table import LOSSES
 from maxmargin.rows.base import Array
 from maxmargin.rows.kernels import Scores
 from maxmargin.selection.leave_one_out.cases import TIE, Verdicts, rounding_of_agreements
@@ -178,7 +177,7 @@ class _Work:
         problem, which = self.problem, np.array([row], dtype=np.intp)
         cost = problem.cost.copy()
         cost[row] = 0.0
-        rest = replace(problem, cost=cost)
+        rest = problem.with_cost(cost)
         alpha = np.where(cost > 0, self.solution.alpha, 0.0)
         start = start_of(self.solution.coef, self.solution.intercept, alpha)
         for tol in (TIGHT, _TIGHTEST):
@@ -238,7 +237,7 @@ def _record(work: _Work, agreements: Literal["estimated", "exact"] | None, statu
         full_agreements=np.where(is_live, work.agreements, np.nan),
         certificate=work.solution.certificate,
         status=Status.SOLVED if verdicts.undecided.size == 0 else status,
-        loss=problem.loss,
+        loss=problem.loss.name,
     )
     if agreements == "exact":
         return replace(
@@ -331,7 +330,7 @@ class _Batch:
         b = place.b + self._change[:, -1]
         if frame.shift is not None:
             b -= np.einsum("ij,j->i", self._change[:, :-1], frame.shift)
-        kernel = _Gradients(problem.loss, w, b, place.b, self.which.astype(np.int64))
+        kernel = _Gradients(problem.loss.name, w, b, place.b, self.which.astype(np.int64))
         numbers = np.arange(problem.rows.n_rows, dtype=np.int64)
         vectors = (numbers, problem.sign, problem.cost, place.z, optimum.bounds.size, optimum.bounds.core)
         found = optimum.bounds.metric.rows.reduce(kernel, *vectors, token=token)
@@ -454,8 +453,8 @@ def examine_optimum(
             break
         place, metric = there, other
     agreements = problem.sign * (place.z + place.b)
-    alpha = np.asarray(_core.loss_best_alpha(problem.loss, agreements, problem.cost))
-    bounds = _BOUNDS[problem.loss](problem, metric, place, also, token)
+    alpha = np.asarray(_core.loss_best_alpha(problem.loss.name, agreements, problem.cost))
+    bounds = _BOUNDS[problem.loss.name](problem, metric, place, also, token)
     return SmoothOptimum(problem, solution, place, agreements, alpha, bounds)
 
 
@@ -465,7 +464,7 @@ def _place(problem: Problem, w: Array, b: float, token: StopToken) -> tuple[Plac
     if rows.n_columns > MOST_COLUMNS:
         z = rows.zeros()
         rows.reduce(Scores(w), z, token=token)
-        curvature = LOSSES[problem.loss].curvature(problem.sign * (z + b))
+        curvature = problem.agreement_loss.curvature(problem.sign * (z + b))
         wide = WideMetric.of(problem, np.asarray(problem.cost * curvature), token)
         return evaluate(problem, rows, wide.frame, *at, False, token), wide
     frame = frame_of_rows(problem, token)

@@ -20,7 +20,6 @@ from maxmargin._core import Block, StopToken
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Solution, Status
-from maxmargin.losses.table import LOSSES
 from maxmargin.rows.base import AddsArrays, Array, inner
 from maxmargin.rows.kernels import ScoresAndCombine
 from maxmargin.selection.path.record import Mixtures
@@ -226,7 +225,7 @@ class _Path:
     # ------------------------------------------------------------------ steps
 
     def _march(self, place: _Place) -> None:
-        is_smooth = LOSSES[self._problems[0].loss].is_smooth
+        is_smooth = self._problems[0].loss.is_smooth
         step = _FIRST_SMOOTH_STEP if is_smooth else _FIRST_STEP
         while self._wanted.last > place.C:
             self._stop_if_over()
@@ -494,7 +493,7 @@ class Between:
         products = inner(low.w, low.w), inner(low.w, high.w), inner(high.w, high.w)
         penalty = 0.5 * _parabola(share, *products)
         penalty += [problem.offset.penalty(low.b + t * (high.b - low.b)) for t in share.tolist()]
-        kernel = _MixedLosses(problem.loss, (low.b, high.b), share)
+        kernel = _MixedLosses(problem.loss.name, (low.b, high.b), share)
         loss = problem.rows.reduce(kernel, low.z, high.z, problem.sign, problem.cost)
         return share, penalty, loss
 
@@ -507,7 +506,7 @@ class Between:
             square += offset.square * (low.balance + share * (high.balance - low.balance)) ** 2
         taus = (low.tau, high.tau, problem.cost)
         if problem.dual.quadratic is None:
-            some = problem.rows.reduce(_MixedGains(problem.loss, entropies), *taus)
+            some = problem.rows.reduce(_MixedGains(problem.loss.name, entropies), *taus)
             gain = np.interp(share, entropies, some)
         else:
             first, second = float(low.tau.sum()), float(high.tau.sum())

@@ -1,0 +1,122 @@
+"""The penalty of the weights: its value, its convex conjugate, and its share of the duality gap.
+
+Weights are an array of shape (n_columns,), or of shape (n_outputs, n_columns) for several outputs.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+import maxmargin._core as _core
+from maxmargin.rows.base import Array, inner
+
+__all__ = ["NoPenalty", "Penalty", "Ridge"]
+
+
+class Penalty(ABC):
+    """What the objective adds for the weights.
+
+    Attributes
+    ----------
+    curvature : float
+        ρ, if the penalty is ρ/2 ‖W‖² plus a convex function. Above 0 the optimal weights are unique, and a
+        point with a small gap is near them.
+    """
+
+    curvature: ClassVar[float]
+
+    @abstractmethod
+    def value(self, W: Array) -> float:
+        """Return the penalty of weights."""
+
+    @abstractmethod
+    def slope(self, W: Array) -> Array:
+        """Return the gradient of the penalty."""
+
+    @abstractmethod
+    def conjugate(self, V: Array) -> float:
+        """Return the supremum of W·V − value(W) over W: what the dual point with Σ sαx = V pays."""
+
+    @abstractmethod
+    def fenchel_gap(self, W: Array, V: Array) -> float:
+        """Return value(W) + conjugate(V) − W·V, without cancellation."""
+
+
+@dataclass(frozen=True)
+class Ridge(Penalty):
+    """½‖W‖².
+
+    Examples
+    --------
+    >>> W, V = np.array([3.0, 4.0]), np.array([3.0, 2.0])
+    >>> Ridge().value(W), Ridge().conjugate(V), Ridge().fenchel_gap(W, V)
+    (12.5, 6.5, 2.0)
+    """
+
+    curvature = 1.0
+
+    def value(self, W: Array) -> float:
+        return 0.5 * _square(W)
+
+    def slope(self, W: Array) -> Array:
+        return W
+
+    def conjugate(self, V: Array) -> float:
+        return 0.5 * _square(V)
+
+    def fenchel_gap(self, W: Array, V: Array) -> float:
+        return 0.5 * _square(W - V)
+
+    def conjugate_change(self, conjugate: float, distance: float) -> float:
+        """Return the most by which the conjugate changes when V moves by a distance."""
+        return math.sqrt(2.0 * conjugate) * distance + distance * distance
+
+    def precise_value(self, w: Array) -> Fraction | None:
+        """Return the value in twice the precision, for one output; None if it overflows."""
+        nothing = np.zeros_like(w)
+        return self.precise_conjugate((w, nothing), nothing, (0.0, 0.0))
+
+    def precise_conjugate(
+        self, v: tuple[Array, Array], origin: Array, balance: tuple[float, float]
+    ) -> Fraction | None:
+        """Return the conjugate of v − balance · origin; v and balance have a high and a low part."""
+        high, low = _core.precise_norm2(*v, origin, balance)
+        if not (math.isfinite(high) and math.isfinite(low)):
+            return None
+        return (Fraction(high) + Fraction(low)) / 2
+
+
+@dataclass(frozen=True)
+class NoPenalty(Penalty):
+    """No penalty at all: the loss alone is minimised, and Σ sαx = 0 in the dual.
+
+    Examples
+    --------
+    >>> NoPenalty().value(np.array([3.0])), NoPenalty().conjugate(np.array([3.0]))
+    (0.0, inf)
+    """
+
+    curvature = 0.0
+
+    def value(self, W: Array) -> float:
+        return 0.0
+
+    def slope(self, W: Array) -> Array:
+        return np.zeros_like(W)
+
+    def conjugate(self, V: Array) -> float:
+        return math.inf if V.any() else 0.0
+
+    def fenchel_gap(self, W: Array, V: Array) -> float:
+        return self.conjugate(V)
+
+
+def _square(W: Array) -> float:
+    flat = W.reshape(-1)
+    return inner(flat, flat)
