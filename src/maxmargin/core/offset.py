@@ -6,6 +6,7 @@ import math
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -66,6 +67,10 @@ class Offset:
         """Return what b adds to the objective."""
         return 0.0
 
+    def exact_penalty(self, b: float) -> Fraction:
+        """Return what b adds to the objective, without rounding."""
+        return Fraction(0)
+
     def slope(self, b: float) -> float:
         """Return the derivative of the penalty."""
         return 0.0
@@ -73,6 +78,10 @@ class Offset:
     def dual_penalty(self, balance: float) -> float:
         """Return what is taken off the dual value for Σ sα = `balance`."""
         return 0.0
+
+    def exact_dual_penalty(self, balance: Fraction) -> Fraction:
+        """Return the same, without rounding."""
+        return Fraction(0)
 
     def gap(self, b: float, balance: float, reach: float) -> float:
         """Return what the duality gap pays for b and Σ sα = `balance` that do not fit.
@@ -186,11 +195,17 @@ class PenalizedOffset(Offset):
     def penalty(self, b: float) -> float:
         return 0.5 * (b / self.scale) * (b / self.scale)
 
+    def exact_penalty(self, b: float) -> Fraction:
+        return (Fraction(b) / Fraction(self.scale)) ** 2 / 2
+
     def slope(self, b: float) -> float:
         return b / self.square
 
     def dual_penalty(self, balance: float) -> float:
         return 0.5 * (self.scale * balance) ** 2
+
+    def exact_dual_penalty(self, balance: Fraction) -> Fraction:
+        return (Fraction(self.scale) * balance) ** 2 / 2
 
     def gap(self, b: float, balance: float, reach: float) -> float:
         return 0.5 * (b / self.scale - self.scale * balance) ** 2

@@ -47,6 +47,24 @@ class Penalty(ABC):
     def fenchel_gap(self, W: Array, V: Array) -> float:
         """Return value(W) + conjugate(V) − W·V, without cancellation."""
 
+    # What a certificate needs to know about rounding errors.
+
+    @abstractmethod
+    def norm_bound(self, value: float) -> float:
+        """Return the largest ‖W‖ of weights with that value."""
+
+    @abstractmethod
+    def conjugate_change(self, conjugate: float, distance: float) -> float:
+        """Return the most by which the conjugate changes when V moves by a distance."""
+
+    @abstractmethod
+    def precise_value(self, w: Array) -> Fraction | None:
+        """Return the value in twice the precision, for one output; None if it overflows."""
+
+    @abstractmethod
+    def precise_conjugate(self, v: Array, origin: Array, balance: tuple[float, float]) -> Fraction | None:
+        """Return the conjugate of v − balance · origin; v and balance have a high and a low part."""
+
 
 @dataclass(frozen=True)
 class Ridge(Penalty):
@@ -73,20 +91,17 @@ class Ridge(Penalty):
     def fenchel_gap(self, W: Array, V: Array) -> float:
         return 0.5 * _square(W - V)
 
+    def norm_bound(self, value: float) -> float:
+        return math.sqrt(2.0 * value)
+
     def conjugate_change(self, conjugate: float, distance: float) -> float:
-        """Return the most by which the conjugate changes when V moves by a distance."""
         return math.sqrt(2.0 * conjugate) * distance + distance * distance
 
     def precise_value(self, w: Array) -> Fraction | None:
-        """Return the value in twice the precision, for one output; None if it overflows."""
-        nothing = np.zeros_like(w)
-        return self.precise_conjugate((w, nothing), nothing, (0.0, 0.0))
+        return self.precise_conjugate(np.stack([w, np.zeros_like(w)]), np.zeros_like(w), (0.0, 0.0))
 
-    def precise_conjugate(
-        self, v: tuple[Array, Array], origin: Array, balance: tuple[float, float]
-    ) -> Fraction | None:
-        """Return the conjugate of v − balance · origin; v and balance have a high and a low part."""
-        high, low = _core.precise_norm2(*v, origin, balance)
+    def precise_conjugate(self, v: Array, origin: Array, balance: tuple[float, float]) -> Fraction | None:
+        high, low = _core.precise_norm2(v[0], v[1], origin, balance)
         if not (math.isfinite(high) and math.isfinite(low)):
             return None
         return (Fraction(high) + Fraction(low)) / 2
@@ -115,6 +130,18 @@ class NoPenalty(Penalty):
 
     def fenchel_gap(self, W: Array, V: Array) -> float:
         return self.conjugate(V)
+
+    def norm_bound(self, value: float) -> float:
+        return math.inf
+
+    def conjugate_change(self, conjugate: float, distance: float) -> float:
+        return math.inf if distance > 0 else 0.0
+
+    def precise_value(self, w: Array) -> Fraction | None:
+        return Fraction(0)
+
+    def precise_conjugate(self, v: Array, origin: Array, balance: tuple[float, float]) -> Fraction | None:
+        return None if v.any() else Fraction(0)
 
 
 def _square(W: Array) -> float:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from maxmargin.core.exact.null_space import NullSpace, find_null_space
 from maxmargin.core.offset import FreeOffset, Offset
 from maxmargin.core.penalties import Penalty, Ridge
-from maxmargin.core.targets import BinaryTargets, ClassCosts, Targets
+from maxmargin.core.targets import BinaryTargets, ClassCosts, ClassTargets, Targets
 from maxmargin.losses.base import DualForm, Loss, MulticlassLoss
 from maxmargin.losses.table import dual_form, find_loss
 from maxmargin.rows.base import Array, Inner, Rows, RowVector
@@ -89,6 +89,12 @@ class Problem:
         """What the loss of two classes says about the dual problem."""
         return dual_form(self.agreement_loss.name)
 
+    def loss_change(self, loss: float, error: float) -> float:
+        """Return the most by which a total loss changes if no score changes by more than an error."""
+        if isinstance(self.loss, MulticlassLoss):
+            return self.loss.loss_change(loss, float(self.costs_by_class.sum()), error)
+        return self.dual.loss_change(loss, self.class_costs.total, error)
+
     @property
     def n_unknowns(self) -> int:
         """The weights, and the offset if it is free, of one output: what the rows alone hold in place."""
@@ -96,8 +102,13 @@ class Problem:
 
     @cached_property
     def class_costs(self) -> ClassCosts:
-        """Total cost of each sign."""
+        """Total cost of each sign, if there are two classes."""
         return cast(BinaryTargets, self.targets).class_costs(self.rows)
+
+    @cached_property
+    def costs_by_class(self) -> Array:
+        """Total cost of each class, if there are many."""
+        return cast(ClassTargets, self.targets).class_costs(self.rows)
 
     @cached_property
     def pull(self) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from maxmargin._core import StopToken
-from maxmargin.core.certificate.point import Examination
+from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.problem import Problem
 from maxmargin.rows.base import Array, Rows, RowVector
 
@@ -119,7 +119,7 @@ class Solver(Protocol[State]):
         """Return the candidate of this state."""
         ...
 
-    def learn(self, problem: Problem, state: State, examination: Examination) -> None:
+    def learn(self, problem: Problem, state: State, examination: CertifiedPoint) -> None:
         """Take note of a certificate that was not good enough."""
         ...
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 import maxmargin._core as _core
 from maxmargin._core import Block, StopToken, SweepState
 from maxmargin.core.certificate.feasible import make_feasible
-from maxmargin.core.certificate.point import Examination
+from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.offset import chosen_from
 from maxmargin.core.problem import Problem
 from maxmargin.losses.table import DUAL_LOSSES
@@ -512,7 +512,7 @@ class DualDescent:
             return Point(w, None, state.alpha)
         return Point(w, state.sweeps.gamma * state.sweeps.balance, state.alpha)
 
-    def learn(self, problem: Problem, state: _State, examination: Examination) -> None:
+    def learn(self, problem: Problem, state: _State, examination: CertifiedPoint) -> None:
         state.bound = max(state.bound, examination.certificate.bound)
 
     def remember(self, state: _State) -> dict[str, Any]:

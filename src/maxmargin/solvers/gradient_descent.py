@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
-from maxmargin.core.certificate.point import Examination
+from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.problem import Problem
 from maxmargin.losses.base import Loss
 from maxmargin.rows.base import Array, inner
@@ -166,7 +166,7 @@ class GradientDescent:
         alpha = here.alpha if here is not None and problem.loss.is_smooth else state.mean
         return Point(w, problem.offset.to_certify(b), alpha)
 
-    def learn(self, problem: Problem, state: _State, examination: Examination) -> None:
+    def learn(self, problem: Problem, state: _State, examination: CertifiedPoint) -> None:
         """Descent goes its way whatever the gap is."""
 
     def remember(self, state: _State) -> Any:

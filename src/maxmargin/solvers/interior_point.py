@@ -18,7 +18,7 @@ import numpy as np
 import maxmargin._core as _core
 from maxmargin._core import StopToken
 from maxmargin.core.certificate.duality import examine
-from maxmargin.core.certificate.point import Examination
+from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.problem import Problem
 from maxmargin.errors import InvalidParameter, Setting
 from maxmargin.rows.base import Array, Rows, RowVector, inner
@@ -150,7 +150,7 @@ class InteriorPoint:
         return _State(path, tol, self.first_mu, self.newton_steps)
 
     def _go_on(
-        self, problem: Problem, rows: Rows, frame: Frame, found: Examination, tol: float, token: StopToken
+        self, problem: Problem, rows: Rows, frame: Frame, found: CertifiedPoint, tol: float, token: StopToken
     ) -> _State:
         """Begin at a point that is nearly right, as far up the path as its gap asks for."""
         proof = found.certificate
@@ -255,7 +255,7 @@ class InteriorPoint:
         b = 0.0 if problem.offset.is_absent else problem.offset.to_certify(best.b)
         return Point(best.w, b, best.alpha)
 
-    def learn(self, problem: Problem, state: _State, examination: Examination) -> None:
+    def learn(self, problem: Problem, state: _State, examination: CertifiedPoint) -> None:
         """Nothing: the path knows where it stands."""
 
     def remember(self, state: _State) -> dict[str, Any]:

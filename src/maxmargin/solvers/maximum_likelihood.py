@@ -19,7 +19,7 @@ import numpy as np
 import maxmargin._core as _core
 from maxmargin._core import Factor, StopToken
 from maxmargin.core.certificate.newton_decrement import MOST_COLUMNS, curvature_matrix
-from maxmargin.core.certificate.point import Examination
+from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.problem import Problem
 from maxmargin.errors import UNREGULARISED, InvalidParameter
 from maxmargin.rows.base import Array, inner
@@ -124,7 +124,7 @@ class MaximumLikelihood:
         )
         return Point(w, problem.offset.to_certify(b), alpha)
 
-    def learn(self, problem: Problem, state: _State, examination: Examination) -> None:
+    def learn(self, problem: Problem, state: _State, examination: CertifiedPoint) -> None:
         """Nothing to learn: the next step is the same."""
 
     def remember(self, state: _State) -> Any:

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from maxmargin._core import Factor, StopToken
-from maxmargin.core.certificate.point import Examination, value_at_zero
+from maxmargin.core.certificate.point import CertifiedPoint, value_at_zero
 from maxmargin.core.problem import Problem
 from maxmargin.rows.base import Array, Rows, RowVector, inner
 from maxmargin.rows.kernels import Gram, HessianDiagonal, Scores
@@ -336,7 +336,7 @@ class Newton:
         alpha = state.alpha if state.alpha is not None else _own_duals(problem, z, b)
         return Point(w, problem.offset.to_certify(b), alpha, near=b)
 
-    def learn(self, problem: Problem, state: _State, examination: Examination) -> None:
+    def learn(self, problem: Problem, state: _State, examination: CertifiedPoint) -> None:
         """Aim lower if the certificate was worse than it should have been."""
         if state.guess <= state.tol:
             state.tol *= 0.3

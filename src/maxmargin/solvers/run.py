@@ -12,7 +12,7 @@ import numpy as np
 
 from maxmargin._core import NotFactorised, Stopped, StopToken
 from maxmargin.core.certificate.duality import examine, stationarity
-from maxmargin.core.certificate.point import Examination, value_at_zero
+from maxmargin.core.certificate.point import CertifiedPoint, value_at_zero
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import History, Plan, Progress, Solution, Status
@@ -66,10 +66,10 @@ class Limits:
 class _Best:
     """The best weights and the best dual point so far; they need not come from the same step."""
 
-    primal: Examination | None = None
-    dual: Examination | None = None
+    primal: CertifiedPoint | None = None
+    dual: CertifiedPoint | None = None
 
-    def keep(self, found: Examination) -> None:
+    def keep(self, found: CertifiedPoint) -> None:
         certificate = found.certificate
         is_better = certificate.objective < self.objective  # never true of weights that have run away
         is_tighter = self.dual is None or certificate.bound >= self.dual.certificate.bound
@@ -370,7 +370,7 @@ def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
     )
 
 
-def _with_whole_margins(problem: Problem, found: Examination, enough: float) -> Examination:
+def _with_whole_margins(problem: Problem, found: CertifiedPoint, enough: float) -> CertifiedPoint:
     """Return the point a little longer, if agreements just below 1 cost more than the length.
 
     With a tiny optimum and a large C the rounding of w and b itself is a loss on rows that should have none.
@@ -384,7 +384,7 @@ def _with_whole_margins(problem: Problem, found: Examination, enough: float) -> 
     return scaled if scaled.certificate.objective < found.certificate.objective else found
 
 
-def _with_residuals(problem: Problem, final: Examination) -> Certificate:
+def _with_residuals(problem: Problem, final: CertifiedPoint) -> Certificate:
     """Return the certificate with what is left of the gradient, where there is one."""
     if not problem.loss.is_smooth:
         return final.certificate
@@ -418,7 +418,7 @@ def _last_certified(loop: _Loop, plan: Plan) -> Solution | None:
     )
 
 
-def _explain_no_bound(problem: Problem, final: Examination) -> None:
+def _explain_no_bound(problem: Problem, final: CertifiedPoint) -> None:
     """Raise NoFiniteOptimum if that is why nothing is proved about a point without a regulariser."""
     proof = final.certificate
     may_run_away = not problem.is_regularised and problem.loss.is_smooth

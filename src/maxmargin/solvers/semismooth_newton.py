@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 import maxmargin._core as _core
 from maxmargin._core import Block, Factor, Stopped, StopToken
 from maxmargin.core.certificate.feasible import make_feasible
-from maxmargin.core.certificate.point import Examination
+from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.problem import Problem
 from maxmargin.errors import InvalidParameter, Setting
 from maxmargin.rows.active import PositiveCostRows
@@ -184,7 +184,7 @@ class SemismoothNewton:
         b = problem.offset.to_certify(level.b)
         return Point(level.w.copy(), b, level.multipliers())
 
-    def learn(self, problem: Problem, state: _State, examination: Examination) -> None:
+    def learn(self, problem: Problem, state: _State, examination: CertifiedPoint) -> None:
         if state.whole is not None:
             state.whole.refresh()
 

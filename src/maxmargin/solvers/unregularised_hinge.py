@@ -19,7 +19,7 @@ import numpy as np
 from maxmargin._core import Stopped, StopToken
 from maxmargin.core.certificate.duality import examine
 from maxmargin.core.certificate.newton_decrement import MOST_COLUMNS
-from maxmargin.core.certificate.point import Examination
+from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.penalties import Ridge
 from maxmargin.core.problem import Problem
 from maxmargin.core.rounding import Shortfalls
@@ -161,7 +161,7 @@ class UnregularisedHinge:
             return Point(state.w, state.b, state.alpha)
         return Point(state.w, None, state.alpha)
 
-    def learn(self, problem: Problem, state: _State, examination: Examination) -> None:
+    def learn(self, problem: Problem, state: _State, examination: CertifiedPoint) -> None:
         """Nothing: the next C is larger in any case."""
 
     def remember(self, state: _State) -> dict[str, Any]:

@@ -2,13 +2,14 @@
 
 For any w, b and any dual point α that obeys its bounds, with v = Σ sαx and r = Σ sα,
 
-    P(w*, b*) ≥ −Σ c ℓ*(−α/c) − ½‖v‖² − r b* ,
+    P(w*, b*) ≥ −Σ c ℓ*(−α/c) − Ω*(v) − r b* ,
 
-and the same holds about any other origin μ, where x, v and b* become x − μ, v − rμ and b* + μ·w*. A free
-offset wants r = 0; the point is made so to rounding first, and what remains is paid for. At the optimum both
-classes touch the margin, so that b* lies between the scores of the two (further out by |log of the ratio of
-class costs| for the logistic loss); and w*, whose scores these are, is within √(2·gap) of w. A penalised
-offset adds ½ scale² r² instead, and without offset b* = 0.
+where Ω* is the conjugate of the penalty: ½‖v‖² for the ridge. The same holds about any other origin μ, where
+x, v and b* become x − μ, v − rμ and b* + μ·w*. A free offset needs r = 0; the point is made so to rounding
+first, and what remains is paid for. At the optimum both classes touch the margin, so that b* lies between the
+scores of the two (further out by |log of the ratio of class costs| for the logistic loss); and w*, whose
+scores these are, is within √(2·gap) of w. A penalised offset adds ½ scale² r² instead, and without offset
+b* = 0. With K outputs, w, b and the duals of a row have K parts, and everything else is the same.
 
 Every number is computed with a bound of its rounding error. The objective is stated above it and the bound
 below it, so that both hold whatever the order of sums. Double precision comes first. Where its errors are
@@ -31,10 +32,11 @@ from maxmargin._core import Block, StopToken
 from maxmargin.core.certificate.feasible import make_feasible
 from maxmargin.core.certificate.lp_dual import examine_by_multipliers
 from maxmargin.core.certificate.newton_decrement import examine_by_decrement
-from maxmargin.core.certificate.point import Examination, certificate_of
+from maxmargin.core.certificate.point import CertifiedPoint, certificate_of
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.offset import chosen_from
 from maxmargin.core.problem import Problem
+from maxmargin.losses.base import MulticlassLoss
 from maxmargin.rows.base import Array, RowVector, Scale, inner
 from maxmargin.rows.kernels import Combine
 
@@ -59,7 +61,7 @@ def examine(
     near: float | None = None,
     enough: float = 0.0,
     token: StopToken | None = None,
-) -> Examination:
+) -> CertifiedPoint:
     """Certify the point (w, b) with the dual point α, in one pass over the rows, or two.
 
     Parameters
@@ -75,8 +77,10 @@ def examine(
     enough : float
         A relative gap that needs no further digits; infinite where nobody is to wait for them.
     """
-    if problem.offset.is_absent and b:
+    if problem.offset.is_absent and np.any(b):
         raise ValueError(f"a problem without offset has the offset 0; got b={b!r}")
+    if isinstance(problem.loss, MulticlassLoss):
+        return _examine_outputs(problem, problem.loss, w, b, alpha, token)
     if not problem.is_regularised and problem.loss.name == "hinge":
         return examine_by_multipliers(problem, w, b, alpha, in_whole_numbers=enough < math.inf, token=token)
     if not problem.is_regularised:
@@ -105,7 +109,7 @@ def examine(
         sums = rows.reduce(kernel, sign, cost, feasible, token=token)
         certificate, _ = _in_twice_the_precision(problem, w, offset, origin, sums)
         least_agreement = sums.least_agreement
-    return Examination(w, offset, interval, feasible, z, certificate, least_agreement)
+    return CertifiedPoint(w, offset, interval, feasible, z, certificate, least_agreement)
 
 
 # ---------------------------------------------------------------- double precision
@@ -195,25 +199,31 @@ def _in_double_precision(
         # A logistic term is a few operations, some of which magnify the errors of others.
         terms=_UNIT * (8.0 if problem.dual.quadratic is not None else 1024.0),
     )
-    numbers = np.array([inner(w, w), terms.loss, terms.dual, terms.balance, inner(seen.v, seen.v)])
-    if not np.isfinite(numbers).all():
+    penalty, conjugate = problem.penalty.value(w), problem.penalty.conjugate(seen.v)
+    if not np.isfinite([penalty, terms.loss, terms.dual, terms.balance, conjugate]).all():
         return certificate_of("duality", math.inf, 0.0), False
-    squares, loss, dual, balance, pull = (Fraction(number) for number in numbers.tolist())
-    values = _Values(squares / 2, loss, dual, balance, pull / 2, total)
-    return _conclude(problem, errors, values, b, _reach(problem, seen), _largest_norm(problem))
+    values = _Values(
+        Fraction(penalty),
+        Fraction(terms.loss),
+        Fraction(terms.dual),
+        [Fraction(terms.balance)],
+        Fraction(conjugate),
+        total,
+    )
+    reach = _Reach(_offset_reach(problem, seen.largest_score), _largest_norm(problem))
+    return _conclude(problem, errors, values, [b], reach)
 
 
 def _largest_norm(problem: Problem) -> float:
     return math.sqrt(problem.rows.norms()[1]) * (1.0 + 1e-9)
 
 
-def _reach(problem: Problem, seen: _Products) -> tuple[float, float]:
-    """Return between which numbers the best offset would be if the scores of w* were those of w."""
+def _offset_reach(problem: Problem, largest_score: float) -> float:
+    """Return a bound of the best offset's size if the scores of w* were those of w."""
     costs = problem.class_costs
     if costs.positive == 0 or costs.negative == 0:
-        return 0.0, 0.0
-    most = seen.largest_score + problem.dual.offset_reach(costs.positive, costs.negative)
-    return -most, most
+        return 0.0
+    return largest_score + problem.dual.offset_reach(costs.positive, costs.negative)
 
 
 # ---------------------------------------------------------------- twice the precision
@@ -303,44 +313,120 @@ def _in_twice_the_precision(
         sums=_UNIT_TWICE * (rows.largest_block + 64),
         terms=8.0 * _UNIT_TWICE if problem.dual.quadratic is not None else 16.0 * _UNIT,
     )
-    if not (np.isfinite(sums.numbers).all() and np.isfinite(sums.v).all()):
+    penalty = conjugate = None
+    if np.isfinite(sums.numbers).all() and np.isfinite(sums.v).all():
+        balance_high, balance_low = sums.numbers[:, 2].tolist()
+        penalty = problem.penalty.precise_value(w)
+        conjugate = problem.penalty.precise_conjugate(sums.v, origin, (balance_high, balance_low))
+    if penalty is None or conjugate is None:
         return certificate_of("duality", math.inf, 0.0), False
     loss, dual, balance = (Fraction(high) + Fraction(low) for high, low in sums.numbers.T.tolist())
-    nothing = np.zeros_like(w)
-    balance_high, balance_low = sums.numbers[:, 2].tolist()
-    squares = _core.precise_norm2(w, nothing, nothing, (0.0, 0.0))
-    pull = _core.precise_norm2(sums.v[0], sums.v[1], origin, (balance_high, balance_low))
-    if not np.isfinite([*squares, *pull]).all():
-        return certificate_of("duality", math.inf, 0.0), False
-    values = _Values(
-        (Fraction(squares[0]) + Fraction(squares[1])) / 2,
-        loss,
-        dual,
-        balance,
-        (Fraction(pull[0]) + Fraction(pull[1])) / 2,
-        sums.total,
-    )
-    reach = _precise_reach(problem, sums, inner(origin, w))
-    return _conclude(problem, errors, values, b, reach, math.sqrt(sums.furthest2) * (1.0 + 1e-9))
+    values = _Values(penalty, loss, dual, [balance], conjugate, sums.total)
+    reach = _Reach(_precise_reach(problem, sums, inner(origin, w)), math.sqrt(sums.furthest2) * (1.0 + 1e-9))
+    return _conclude(problem, errors, values, [b], reach)
 
 
-def _precise_reach(problem: Problem, sums: _PreciseSums, origin_score: float) -> tuple[float, float]:
-    """Return what `_reach` does, by the scores of each class and about another origin."""
+def _precise_reach(problem: Problem, sums: _PreciseSums, origin_score: float) -> float:
+    """Return what `_offset_reach` does, by the scores of each class and about another origin."""
     costs, form = problem.class_costs, problem.dual
     if costs.positive == 0 or costs.negative == 0:
-        return 0.0, 0.0
+        return 0.0
     # The scores and that of the origin may be large and cancel.
     size = abs(origin_score) + abs(sums.least_score) + abs(sums.most_score)
     doubt = 4.0 * _UNIT * (problem.rows.n_columns + 8) * size
     if math.isfinite(form.rests_at):
         low, high = -form.rests_at - sums.most_negative, form.rests_at - sums.least_positive
-        return low + origin_score - doubt, high + origin_score + doubt
+        return max(abs(low + origin_score - doubt), abs(high + origin_score + doubt))
     most = max(sums.most_score - origin_score, origin_score - sums.least_score)
-    most += form.offset_reach(costs.positive, costs.negative) + doubt
-    return -most, most
+    return most + form.offset_reach(costs.positive, costs.negative) + doubt
 
 
-# ---------------------------------------------------------------- both
+# ---------------------------------------------------------------- several outputs
+
+
+def _examine_outputs(
+    problem: Problem,
+    loss: MulticlassLoss,
+    W: Array,
+    b: Any,
+    duals: RowVector,
+    token: StopToken | None,
+) -> CertifiedPoint:
+    """Certify the point (W, b) of several outputs with any duals, a per-row array of shape (n_rows, K)."""
+    rows, targets = problem.rows, problem.targets
+    z, feasible = (rows.zeros(np.dtype((np.float64, (loss.n_outputs,)))) for _ in range(2))
+    kernel = _ReadOutputs(loss, np.ascontiguousarray(W), np.ascontiguousarray(b, dtype=np.float64))
+    sums = rows.reduce(kernel, targets.values, targets.cost, duals, z, feasible, token=token)
+    penalty, conjugate = problem.penalty.value(W), problem.penalty.conjugate(sums.V)
+    if np.isfinite([penalty, conjugate, *sums.numbers, *sums.balance]).all():
+        errors = _Errors(
+            score=2.0 * _UNIT * (rows.n_columns + 8),
+            sums=2.0 * _UNIT * (rows.largest_block + 64),
+            terms=1024.0 * _UNIT,
+        )
+        value, dual, size, total = sums.numbers.tolist()
+        balance = [Fraction(number) for number in sums.balance.tolist()]
+        values = _Values(
+            Fraction(penalty), Fraction(value), Fraction(dual), balance, Fraction(conjugate), total + size
+        )
+        costs = problem.costs_by_class
+        near, far = (loss.offset_reach(costs, sums.largest_score + more) for more in (0.0, 1.0))
+        reach = _Reach(near, (far - near) * _largest_norm(problem))
+        certificate, _ = _conclude(problem, errors, values, kernel.b.tolist(), reach)
+    else:
+        certificate = certificate_of("duality", math.inf, 0.0)
+    return CertifiedPoint(W, kernel.b, (kernel.b, kernel.b), feasible, z, certificate)
+
+
+@dataclass(frozen=True, eq=False)
+class _OutputSums:
+    """V = Σ r xᵀ and Σ r of the duals r; Σ cℓ, −Σ cℓ*(−r/c), the sum of its terms' sizes, Σ|r|; max |W x|."""
+
+    V: Array
+    balance: Array
+    numbers: Array
+    largest_score: float
+
+
+@dataclass(frozen=True)
+class _ReadOutputs:
+    """Fill z with the scores W x and make the duals feasible; add up what the certificate is made of."""
+
+    loss: MulticlassLoss
+    W: Array
+    b: Array
+
+    writes = (3, 4)
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _OutputSums:
+        values, cost, given, z, duals = pieces
+        _core.multiply_many(block, self.W.reshape(-1), len(self.W), z.reshape(-1), token)
+        duals[:] = self.loss.feasible_duals(np.nan_to_num(given), values, cost)
+        V = np.zeros_like(self.W)
+        for k, v in enumerate(V):
+            _core.multiply(block, None, None, np.ascontiguousarray(duals[:, k]), v, token)
+        of_rows = self.loss.dual_value(duals, values, cost)
+        numbers = np.array(
+            [
+                (cost * self.loss.value(z + self.b, values)).sum(),
+                of_rows.sum(),
+                np.abs(of_rows).sum(),
+                np.abs(duals).sum(),
+            ]
+        )
+        largest = float(np.abs(z[cost > 0]).max(initial=0.0))
+        return _OutputSums(V, duals.sum(axis=0), numbers, largest)
+
+    def merge(self, first: _OutputSums, second: _OutputSums) -> _OutputSums:
+        return _OutputSums(
+            first.V + second.V,
+            first.balance + second.balance,
+            first.numbers + second.numbers,
+            max(first.largest_score, second.largest_score),
+        )
+
+
+# ---------------------------------------------------------------- the formula
 
 
 @dataclass(frozen=True)
@@ -354,60 +440,62 @@ class _Errors:
 
 @dataclass(frozen=True)
 class _Values:
-    """½‖w‖², Σ c ℓ(m), −Σ c ℓ*(−α/c), Σ sα and ½‖v‖² as they were computed, and about Σ α."""
+    """The terms of primal and dual as they were computed: exact numbers, with errors from before.
 
-    squares: Fraction
+    The penalty of w, Σ c ℓ, −Σ c ℓ*(−α/c), Σ sα of each output, the penalty's conjugate of v, and about Σ α.
+    """
+
+    penalty: Fraction
     loss: Fraction
     dual: Fraction
-    balance: Fraction
-    pull: Fraction
+    balance: list[Fraction]
+    conjugate: Fraction
     total: float
 
 
-def _conclude(
-    problem: Problem,
-    errors: _Errors,
-    values: _Values,
-    b: float,
-    reach: tuple[float, float],
-    largest_distance: float,
-) -> tuple[Certificate, bool]:
-    """Return a certificate that holds whatever rounding did, and whether rounding is much of its gap.
+@dataclass(frozen=True)
+class _Reach:
+    """A bound of |b*|: `at_w` if the scores of w* are those of w, and `slope` times ‖w − w*‖ more."""
 
-    `reach` is the range of the best offset at the scores of w, `largest_distance` that of a row from the
-    origin.
-    """
-    offset, largest_norm = problem.offset, _largest_norm(problem)
-    is_penalized = offset.square > 0
-    penalty = (Fraction(b) / Fraction(offset.scale)) ** 2 / 2 if is_penalized else Fraction(0)
-    squares, loss, dual, pull = (float(x) for x in (values.squares, values.loss, values.dual, values.pull))
-    size = largest_norm * math.sqrt(2.0 * squares)
-    # The scores of w = 0 are exact, and so are agreements with an infinite offset.
-    agreement_error = errors.score * (size + abs(b)) if size > 0 and math.isfinite(b) else 0.0
-    objective_error = (
-        (errors.sums + errors.score) * (squares + float(penalty))
-        + (errors.sums + errors.terms) * loss
-        + problem.dual.loss_change(loss, problem.class_costs.total, agreement_error)
+    at_w: float
+    slope: float
+
+
+def _conclude(
+    problem: Problem, errors: _Errors, values: _Values, b: list[float], reach: _Reach
+) -> tuple[Certificate, bool]:
+    """Return a certificate that holds whatever rounding did, and whether rounding is much of its gap."""
+    penalty, offset, largest_norm = problem.penalty, problem.offset, _largest_norm(problem)
+    of_offset = sum((offset.exact_penalty(entry) for entry in b), Fraction(0))
+    of_weights, loss, dual, conjugate = (
+        float(x) for x in (values.penalty, values.loss, values.dual, values.conjugate)
     )
-    objective = values.squares + values.loss + penalty + Fraction(objective_error)
-    pull_error = errors.sums * largest_norm * values.total
+    size, largest_b = largest_norm * penalty.norm_bound(of_weights), max(abs(entry) for entry in b)
+    # The scores of w = 0 are exact, and so are agreements with an infinite offset.
+    score_error = errors.score * (size + largest_b) if size > 0 and math.isfinite(largest_b) else 0.0
+    objective_error = (
+        (errors.sums + errors.score) * (of_weights + float(of_offset))
+        + (errors.sums + errors.terms) * loss
+        + problem.loss_change(loss, score_error)
+    )
+    objective = values.penalty + values.loss + of_offset + Fraction(objective_error)
+    v_error = errors.sums * largest_norm * values.total
     balance_error = errors.sums * values.total
     dual_error = (
         (errors.sums + errors.terms) * (abs(dual) + 2.0 * values.total)
-        + errors.sums * pull
-        + math.sqrt(2.0 * pull) * pull_error
-        + pull_error * pull_error
+        + errors.sums * conjugate
+        + penalty.conjugate_change(conjugate, v_error)
     )
-    bound = values.dual - values.pull
-    if is_penalized:
-        bound -= (Fraction(offset.scale) * values.balance) ** 2 / 2
-        dual_error += offset.square * balance_error * (abs(float(values.balance)) + balance_error)
+    bound = values.dual - values.conjugate
+    for balance in values.balance:
+        bound -= offset.exact_dual_penalty(balance)
+        dual_error += offset.square * balance_error * (abs(float(balance)) + balance_error)
     bound -= Fraction(dual_error)
     price = 0.0
     if offset.is_free:
-        imbalance = abs(float(values.balance)) + balance_error
-        furthest = max(abs(end) for end in reach) + agreement_error
-        price = _price_of_imbalance(float(objective - bound), imbalance, furthest, largest_distance)
+        imbalance = sum(abs(float(balance)) for balance in values.balance) + balance_error
+        slope = reach.slope * math.sqrt(2.0 / penalty.curvature)
+        price = _price_of_imbalance(float(objective - bound), imbalance, reach.at_w + score_error, slope)
         bound -= Fraction(price)
     objective_up, bound_down = _rounded_up(objective), -_rounded_up(-bound)
     of_objective = objective_error + math.ulp(objective_up)
@@ -418,15 +506,15 @@ def _conclude(
     return certificate_of("duality", objective_up, bound_down, rounding), is_hidden
 
 
-def _price_of_imbalance(gap: float, imbalance: float, furthest: float, largest_distance: float) -> float:
+def _price_of_imbalance(gap: float, imbalance: float, furthest: float, slope: float) -> float:
     """Return the most that |Σ sα| · |b*| can be, where |b*| ≤ `furthest` if the scores of w* are those of w.
 
-    The range of b* grows with ‖w − w*‖ ≤ √(2·gap), and the gap with the price: with r = √gap this is
-    r² = gap₀ + ε(B + √2·max‖x‖·r), whose positive root is taken.
+    The range of b* grows with ‖w − w*‖ ≤ √(2·gap), by `slope` times √gap, and the gap with the price: with
+    r = √gap this is r² = gap₀ + ε(B + slope·r), whose positive root is taken.
     """
     if imbalance == 0:
         return 0.0
-    slope = imbalance * math.sqrt(2.0) * largest_distance
+    slope *= imbalance
     constant = max(gap, 0.0) + imbalance * furthest
     root = 0.5 * (slope + math.sqrt(slope * slope + 4.0 * constant))
     return imbalance * furthest + slope * root
@@ -445,7 +533,9 @@ def _rounded_up(number: Fraction) -> float:
 # How well the conditions of optimality hold, as numbers a reader of the lecture notes knows.
 
 
-def stationarity(problem: Problem, point: Examination, *, token: StopToken | None = None) -> dict[str, float]:
+def stationarity(
+    problem: Problem, point: CertifiedPoint, *, token: StopToken | None = None
+) -> dict[str, float]:
     """Return the residuals of the gradient of a smooth loss.
 
     At the optimum of the logistic loss the mistake probabilities 1 − P(yₜ|xₜ), weighted by cost, are

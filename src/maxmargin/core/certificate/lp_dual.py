@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import Block, Factor, StopToken
-from maxmargin.core.certificate.point import Examination, certificate_of
+from maxmargin.core.certificate.point import CertifiedPoint, certificate_of
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.exact.arithmetic import Integers, as_integers
 from maxmargin.core.exact.programs import ExactOptimum, exact_optimum
@@ -81,7 +81,7 @@ def examine_by_multipliers(
     *,
     in_whole_numbers: bool = True,
     token: StopToken | None = None,
-) -> Examination:
+) -> CertifiedPoint:
     """Certify the point (w, b) of the hinge without a regulariser; None takes the best offset.
 
     A point without any loss needs no multipliers: it is optimal, and α is handed back as it came.
@@ -97,7 +97,7 @@ def examine_by_multipliers(
     certificate, beta = certify_by_multipliers(
         problem, w, offset, given, 0, z=z, in_whole_numbers=in_whole_numbers, token=token
     )
-    return Examination(w, offset, interval, beta, z, certificate)
+    return CertifiedPoint(w, offset, interval, beta, z, certificate)
 
 
 def certify_by_multipliers(

@@ -43,7 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import Block, Factor, StopToken
-from maxmargin.core.certificate.point import Examination, certificate_of
+from maxmargin.core.certificate.point import CertifiedPoint, certificate_of
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.exact.spanning_columns import centred_sums, is_dense, leftovers
 from maxmargin.core.offset import chosen_from
@@ -150,7 +150,7 @@ class _LargestForm:
 
 def examine_by_decrement(
     problem: Problem, w: Array, b: float | None, *, token: StopToken | None = None
-) -> Examination:
+) -> CertifiedPoint:
     """Certify the point (w, b) of an unregularised problem; None takes the best offset for these weights."""
     rows = problem.rows
     z = rows.zeros()
@@ -161,7 +161,7 @@ def examine_by_decrement(
         interval = problem.offset.best(problem, z)
     offset = chosen_from(interval) if b is None else b
     certificate, pull = certify_by_decrement(problem, w, offset, z, token=token)
-    return Examination(w, offset, interval, np.abs(pull, out=pull), z, certificate)
+    return CertifiedPoint(w, offset, interval, np.abs(pull, out=pull), z, certificate)
 
 
 def certify_by_decrement(

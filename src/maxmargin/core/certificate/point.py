@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.problem import Problem
 from maxmargin.rows.base import Array, RowVector
 
-__all__ = ["Examination", "certificate_of", "value_at_zero"]
+__all__ = ["CertifiedPoint", "certificate_of", "value_at_zero"]
 
 
 @dataclass(frozen=True, eq=False)
-class Examination:
+class CertifiedPoint:
     """A certificate and the points it is about, ready to be kept.
 
     Attributes
     ----------
     w, b, interval : the weights, the offset, and all offsets that are best for these weights
+        With K outputs, arrays of shapes (K, n_columns) and (K,).
     alpha : the feasible dual point that gives the bound
         Where ρ = 0 there is none: cost times mistake probability.
     scores : z = x·w for each row
@@ -28,8 +30,8 @@ class Examination:
     """
 
     w: Array
-    b: float
-    interval: tuple[float, float]
+    b: Any
+    interval: tuple[Any, Any]
     alpha: RowVector
     scores: RowVector
     certificate: Certificate

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from maxmargin._core import Stopped, StopToken
 from maxmargin.core.certificate.duality import examine
-from maxmargin.core.certificate.point import Examination
+from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.solution import Status
 from maxmargin.rows.base import Array
 from maxmargin.rows.kernels import Scores
@@ -147,7 +147,7 @@ def _round(
     return again, missing
 
 
-def _violators(bands: Bands, band: RowsNearMargin, row: int, found: Examination) -> NDArray[np.intp]:
+def _violators(bands: Bands, band: RowsNearMargin, row: int, found: CertifiedPoint) -> NDArray[np.intp]:
     """Return the held rows that a left-out solution puts on the wrong side of the margin."""
     excess = bands.sign * (found.scores + found.b) - 1.0
     wrong = (bands.optimum.alpha > 0.0) & (excess > _VIOLATED)
@@ -193,7 +193,7 @@ def _solve_on(
 
 def _verify(
     bands: Bands, band: RowsNearMargin, row: int, new_cost: float, dual: Array, w: Array, token: StopToken
-) -> Examination:
+) -> CertifiedPoint:
     """Certify one solution on all rows of its left-out problem."""
     optimum, problem = bands.optimum, bands.optimum.problem
     cost, alpha = problem.cost.copy(), optimum.alpha.copy()
