@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from catalogue import ROWS, opened
 
 from maxmargin.core.certificate.duality import examine
 from maxmargin.core.offset import FreeOffset, NoOffset, PenalizedOffset
@@ -16,6 +17,7 @@ from maxmargin.core.penalties import Ridge
 from maxmargin.core.problem import Problem
 from maxmargin.core.targets import ClassTargets
 from maxmargin.losses.base import MulticlassLoss
+from maxmargin.rows.base import Scale
 from maxmargin.rows.memory import MemoryRows
 
 clarabel = pytest.importorskip("clarabel")
@@ -191,3 +193,31 @@ def test_an_offset_is_refused_where_there_is_none():
     problem, X = problem_of(5, "none")
     with pytest.raises(ValueError, match="without offset"):
         examine(problem, np.zeros((2, X.shape[1])), np.ones(2), np.zeros((len(X), 2)))
+
+
+# ---------------------------------------------------------------- wherever the rows are
+
+
+@pytest.mark.parametrize("cut", ROWS)
+def test_per_row_arrays_may_have_several_columns(cut):
+    rows, numbers = ROWS[cut](np.zeros((20, 1))), np.arange(60.0).reshape(20, 3)
+    kept = rows.keep(numbers.copy())
+    copy, more = rows.copied(kept), rows.zeros(np.dtype((np.float64, (3,))))
+    rows.reduce(Scale(2.0), kept, more)
+    rows.reduce(Scale(2.0), kept, kept)
+    np.testing.assert_array_equal(opened(rows, copy), numbers)
+    np.testing.assert_array_equal(opened(rows, more), 2 * numbers)
+    few = rows.take(np.array([7, 2]), more, kept)
+    np.testing.assert_array_equal(few, 2 * np.array([numbers[[7, 2]]] * 2))
+
+
+@pytest.mark.parametrize("cut", ROWS)
+def test_a_certificate_is_the_same_everywhere(cut):
+    problem, X = problem_of(11, "free")
+    W, b, duals, _ = optimum_of(problem, X)
+    rows = ROWS[cut](X)
+    targets = ClassTargets(rows.keep(problem.targets.values), rows.keep(problem.targets.cost), 2)
+    found = examine(replace(problem, rows=rows, targets=targets), W, b, rows.keep(duals)).certificate
+    # Blocks decide about the order of sums; where they are equal, so are the bits.
+    same = replace(problem, rows=MemoryRows(X, block_rows=rows.largest_block))
+    assert found == examine(same, W, b, duals).certificate

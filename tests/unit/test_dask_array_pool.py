@@ -19,19 +19,19 @@ def released(pool, n_rows, dtype):
 def test_a_released_array_is_reused_as_zeros():
     pool = ArrayPool()
     address = released(pool, 1000, np.float64)
-    array = pool.zeros(1000, "<f8")
+    array = pool.zeros((1000,), "<f8")
     assert array.ctypes.data == address
     assert not array.any()
-    assert pool.zeros(1000, "<f8").ctypes.data != address
+    assert pool.zeros((1000,), "<f8").ctypes.data != address
 
 
 def test_lengths_and_dtypes_are_not_mixed():
     pool = ArrayPool()
     released(pool, 1000, np.int8)
     released(pool, 999, np.float64)
-    array = pool.zeros(1000, "<f8")
+    array = pool.zeros((1000,), "<f8")
     assert (array.shape, array.dtype) == ((1000,), np.float64)
-    assert (pool.zeros(1000, "|i1").dtype, pool.zeros(999, "<f8").shape) == (np.int8, (999,))
+    assert (pool.zeros((1000,), "|i1").dtype, pool.zeros((999,), "<f8").shape) == (np.int8, (999,))
 
 
 def test_an_array_with_a_view_is_not_reused():
@@ -41,7 +41,7 @@ def test_an_array_with_a_view_is_not_reused():
     arrays = {1: array}
     del array
     pool.release(arrays)
-    pool.zeros(1000, "<f8")[:] = 7.0
+    pool.zeros((1000,), "<f8")[:] = 7.0
     np.testing.assert_array_equal(view, np.ones(10))
 
 

@@ -33,6 +33,7 @@ __all__ = [
     "Smallest",
     "SweepKernel",
     "Tree",
+    "dtype_of_row",
     "inner",
     "looks_at_rows",
     "merge_in_tree",
@@ -44,12 +45,17 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-# A per-row array, of shape (n_rows,), wherever the rows keep it: in memory, in a file, on other machines.
-# It is opaque: it can be passed to `reduce` and `sweep`, and read in no other way.
+# A per-row array, of shape (n_rows,) or (n_rows, n_outputs), wherever the rows keep it: in memory, in a file,
+# on other machines. It is opaque: it can be passed to `reduce` and `sweep`, and read in no other way.
 RowVector: TypeAlias = Any
 
 R = TypeVar("R")
 Record = TypeVar("Record", covariant=True)
+
+
+def dtype_of_row(numbers: NDArray[Any]) -> np.dtype[Any]:
+    """Return what `Rows.zeros` makes an array of the same type and shape from."""
+    return np.dtype((numbers.dtype, numbers.shape[1:]))
 
 
 class ReduceKernel(Protocol[R]):
@@ -141,7 +147,10 @@ class Rows(ABC):
 
     @abstractmethod
     def zeros(self, dtype: Any = np.float64) -> RowVector:
-        """Return a per-row array of zeros."""
+        """Return a per-row array of zeros.
+
+        A dtype with a shape, such as ``np.dtype((np.float64, (3,)))``, makes it one of shape (n_rows, 3).
+        """
 
     @abstractmethod
     def filled(self, value: float) -> RowVector:
@@ -149,7 +158,7 @@ class Rows(ABC):
 
     @abstractmethod
     def keep(self, numbers: NDArray[Any]) -> RowVector:
-        """Return a per-row array with these values, of shape (n_rows,); it may share their memory."""
+        """Return a per-row array with these values, one or more for each row; it may share their memory."""
 
     @abstractmethod
     def copied(self, vector: RowVector) -> RowVector:

@@ -33,11 +33,11 @@ class Share:
 
 @dataclass(frozen=True)
 class Pass:
-    """A pickled kernel, and the per-row arrays that it is given: their numbers and dtypes."""
+    """A pickled kernel, and the per-row arrays that it is given: number, dtype, shape of a row."""
 
     number: int
     kernel: bytes
-    arrays: tuple[tuple[int, str], ...]
+    arrays: tuple[tuple[int, tuple[str, tuple[int, ...]]], ...]
     condensed: bool = False
 
 

@@ -26,6 +26,7 @@ from maxmargin.rows.base import (
     RowVector,
     SweepKernel,
     Tree,
+    dtype_of_row,
     written_by,
 )
 from maxmargin.rows.dask.blocks import DaskBlocks
@@ -173,7 +174,7 @@ class DaskRows(Rows):
         return vector
 
     def keep(self, numbers: NDArray[Any]) -> RemoteArray:
-        vector = self.zeros(numbers.dtype)
+        vector = self.zeros(dtype_of_row(numbers))
         self.reduce(_Put(np.array(numbers), 0), vector)
         return vector
 
@@ -213,7 +214,7 @@ class DaskRows(Rows):
         step = Pass(
             next(self._numbers),
             b"" if has_parts else cloudpickle.dumps(kernel),
-            tuple((vector.number, vector.dtype.str) for vector in vectors),
+            tuple((vector.number, (vector.dtype.base.str, vector.dtype.shape)) for vector in vectors),
             self._condensed,
         )
         entry = (step, kernel if has_parts else None)

@@ -96,7 +96,7 @@ _OWN_REFERENCES = 2  # of an array that is not referenced elsewhere: the argumen
 
 
 class ArrayPool:
-    """Arrays that are no longer used, by length and dtype, for reuse; safe to use from several threads.
+    """Arrays that are no longer used, by shape and dtype, for reuse; safe to use from several threads.
 
     Filling newly allocated memory takes as long as the arithmetic on it, since the system maps each page at
     its first use. A fit needs a new per-row array every few passes while older ones are released, and the
@@ -104,16 +104,16 @@ class ArrayPool:
     """
 
     def __init__(self) -> None:
-        self._free: dict[tuple[int, str], list[NDArray[Any]]] = {}
+        self._free: dict[tuple[tuple[int, ...], str], list[NDArray[Any]]] = {}
         self._lock = threading.Lock()
 
-    def zeros(self, n_rows: int, dtype: str) -> NDArray[Any]:
-        """Return an array of zeros, of shape (n_rows,)."""
+    def zeros(self, shape: tuple[int, ...], dtype: str) -> NDArray[Any]:
+        """Return an array of zeros."""
         with self._lock:
-            matching = self._free.get((n_rows, np.dtype(dtype).str))
+            matching = self._free.get((shape, np.dtype(dtype).str))
             array = matching.pop() if matching else None
         if array is None:
-            return np.zeros(n_rows, dtype=dtype)
+            return np.zeros(shape, dtype=dtype)
         array.fill(0)
         return array
 
@@ -127,7 +127,7 @@ class ArrayPool:
         # `release` has a reference, too.
         if sys.getrefcount(array) <= _OWN_REFERENCES + 1:
             with self._lock:
-                self._free.setdefault((array.shape[0], array.dtype.str), []).append(array)
+                self._free.setdefault((array.shape, array.dtype.str), []).append(array)
 
     def clear(self) -> None:
         """Free all arrays."""
@@ -154,12 +154,13 @@ class HeldBlock:
         is_dense = isinstance(X, np.ndarray)
         self.block = Block(X) if is_dense else Block(X.data, X.indices, X.indptr, X.shape[1])
 
-    def array(self, number: int, dtype: str) -> NDArray[Any]:
-        """Return a per-row array, of shape (n_rows,)."""
+    def array(self, number: int, kind: tuple[str, tuple[int, ...]]) -> NDArray[Any]:
+        """Return a per-row array by its number; a new one has zeros of that dtype and shape of a row."""
         if number in self.given:
             return self.given[number]
         if number not in self.arrays:
-            self.arrays[number] = self.pool.zeros(self.X.shape[0], dtype)
+            dtype, of_row = kind
+            self.arrays[number] = self.pool.zeros((self.X.shape[0], *of_row), dtype)
         return self.arrays[number]
 
     def reset(self) -> None:
@@ -436,8 +437,8 @@ def _apply(kernel: Any, step: Pass, block: HeldBlock, span: BlockSpan, token: St
     written = {step.arrays[k][0] for k in written_by(part)}
     # An array that is passed twice is the same memory, as it is for rows in memory.
     arrays = {}
-    for number, dtype in step.arrays:
-        arrays[number] = block.array(number, dtype).view()
+    for number, kind in step.arrays:
+        arrays[number] = block.array(number, kind).view()
         arrays[number].flags.writeable = number in written
     rows = block.rows_for(part, step.condensed, token)
     if written:

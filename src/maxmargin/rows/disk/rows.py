@@ -21,6 +21,7 @@ from maxmargin.rows.base import (
     RowVector,
     SweepKernel,
     Tree,
+    dtype_of_row,
     looks_at_rows,
     will_visit,
     written_by,
@@ -277,7 +278,7 @@ class DiskRows(MappedRows):
         return other
 
     def keep(self, numbers: NDArray[Any]) -> VectorFile:
-        vector = self.zeros(numbers.dtype)
+        vector = self.zeros(dtype_of_row(numbers))
         if self._journal is not None and self._journal.is_replaying:
             vector.expect(slice(0, self.n_rows), numbers)  # later passes have written to the files since
         else:

@@ -71,7 +71,7 @@ class VectorFile:
         if self._valid is None:
             return np.zeros(piece.stop - piece.start, dtype=self.dtype)
         numbers = np.empty(piece.stop - piece.start, dtype=self.dtype)
-        rest = numbers.view(np.uint8).data
+        rest = _bytes_of(numbers).data
         place = piece.start * self.dtype.itemsize
         while rest:
             count = os.preadv(self._descriptors[self.version], [rest], place)
@@ -87,7 +87,7 @@ class VectorFile:
         """Write a range of blocks of the other copy."""
         plain = np.ascontiguousarray(numbers)
         self.expect(piece, plain)
-        rest = plain.view(np.uint8).data
+        rest = _bytes_of(plain).data
         place = piece.start * self.dtype.itemsize
         while rest:
             count = os.pwrite(self._descriptors[1 - self.version], rest, place)
@@ -133,7 +133,11 @@ class StoredVector:
 
 
 def _checksum(block: NDArray[Any]) -> int:
-    return _core.crc32(block.view(np.uint8))
+    return _core.crc32(_bytes_of(block))
+
+
+def _bytes_of(numbers: NDArray[Any]) -> NDArray[np.uint8]:
+    return numbers.reshape(-1).view(np.uint8)
 
 
 def _remove(folder: OwnFolder, attempt: int, names: list[str], descriptors: list[int]) -> None:
