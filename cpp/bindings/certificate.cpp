@@ -12,6 +12,7 @@
 #include "maxmargin/kernel/precise_terms.hpp"
 #include "maxmargin/kernel/products.hpp"
 #include "maxmargin/kernel/row_terms.hpp"
+#include "records.hpp"
 #include "stop_token.hpp"
 
 namespace maxmargin::bindings {
@@ -47,7 +48,7 @@ CertificateTerms terms(std::string_view loss, In<double> z, Signs sign, In<doubl
     return sums;
 }
 
-nb::tuple offset_slope(std::string_view loss, In<double> z, Signs sign, In<double> cost, double b) {
+OffsetDerivatives offset_slope(std::string_view loss, In<double> z, Signs sign, In<double> cost, double b) {
     const ScoredRows rows = scored(z, sign, cost);
     OffsetDerivatives sums;
     bool known;
@@ -56,7 +57,7 @@ nb::tuple offset_slope(std::string_view loss, In<double> z, Signs sign, In<doubl
         known = offset_derivatives(loss, rows, b, sums);
     }
     expect_loss(known, loss);
-    return nb::make_tuple(sums.slope, sums.curvature);
+    return sums;
 }
 
 void mixtures(std::string_view loss, In<double> first, In<double> second, Signs sign, In<double> cost,
@@ -187,15 +188,12 @@ PreciseTerms precise(std::string_view loss, const OwnedBlock& rows, In<double> w
     return sums;
 }
 
-std::tuple<double, double> norm2(In<double> high, In<double> low, In<double> shift,
-                                 std::tuple<double, double> factor) {
+Twofold norm2(In<double> high, In<double> low, In<double> shift, Twofold factor) {
     const auto n = static_cast<std::int64_t>(high.shape(0));
     expect_length(low, n, "low");
     expect_length(shift, n, "shift");
     nb::gil_scoped_release nogil;
-    const Twofold total =
-        precise_norm2(high.data(), low.data(), shift.data(), {std::get<0>(factor), std::get<1>(factor)}, n);
-    return {total.high, total.low};
+    return precise_norm2(high.data(), low.data(), shift.data(), factor, n);
 }
 
 double pull(std::string_view loss, const OwnedBlock& rows, In<double> z, Signs sign, In<double> cost,
@@ -221,11 +219,9 @@ void bind_certificate(nanobind::module_& m) {
     using namespace maxmargin;
     using namespace maxmargin::bindings;
 
-    nb::class_<CertificateTerms>(m, "CertificateTerms", "Sums of certificate_terms.")
-        .def_ro("loss", &CertificateTerms::loss)
-        .def_ro("gap", &CertificateTerms::gap)
-        .def_ro("dual", &CertificateTerms::dual)
-        .def_ro("balance", &CertificateTerms::balance);
+    bind_record(m, "CertificateTerms", "Sums of certificate_terms.", field("loss", &CertificateTerms::loss),
+                field("gap", &CertificateTerms::gap), field("dual", &CertificateTerms::dual),
+                field("balance", &CertificateTerms::balance));
     m.def("certificate_terms", &terms, nb::arg("loss"), nb::arg("z").noconvert(), nb::arg("sign").noconvert(),
           nb::arg("cost").noconvert(), nb::arg("b"), nb::arg("alpha").noconvert(),
           "Losses, duality gap, dual value and balance of scored rows.");
@@ -234,6 +230,8 @@ void bind_certificate(nanobind::module_& m) {
           nb::arg("second").noconvert(), nb::arg("sign").noconvert(), nb::arg("cost").noconvert(),
           nb::arg("offsets"), nb::arg("shares").noconvert(), nb::arg("totals").noconvert(),
           "totals += total losses of the mixtures of two points, given the scores of both.");
+    bind_record(m, "OffsetDerivatives", "Slope and curvature of the total loss in the offset.",
+                field("slope", &OffsetDerivatives::slope), field("curvature", &OffsetDerivatives::curvature));
     m.def("offset_derivatives", &offset_slope, nb::arg("loss"), nb::arg("z").noconvert(),
           nb::arg("sign").noconvert(), nb::arg("cost").noconvert(), nb::arg("b"),
           "Slope and curvature of the total loss in the offset.");
@@ -248,17 +246,16 @@ void bind_certificate(nanobind::module_& m) {
           nb::arg("target"), nb::arg("tie"),
           "The interval that begins where the running cost reaches the target; rearranges the points.");
 
-    nb::class_<ClassCosts>(m, "ClassCosts", "Total cost of each sign, and the rows that cost anything.")
-        .def_ro("positive", &ClassCosts::positive)
-        .def_ro("negative", &ClassCosts::negative)
-        .def_ro("n_live", &ClassCosts::n_live);
+    bind_record(m, "ClassCosts", "Total cost of each sign, and the rows that cost anything.",
+                field("positive", &ClassCosts::positive), field("negative", &ClassCosts::negative),
+                field("n_live", &ClassCosts::n_live))
+        .def_prop_ro("total", &ClassCosts::total, "The cost of all rows.");
     m.def("class_costs", &costs_of_classes, nb::arg("sign").noconvert(), nb::arg("cost").noconvert(),
           "Total cost of each sign.");
 
-    nb::class_<DualBalance>(m, "DualBalance", "Sums of the duals of each sign, and the room for a change.")
-        .def_ro("positive", &DualBalance::positive)
-        .def_ro("negative", &DualBalance::negative)
-        .def_ro("room", &DualBalance::room);
+    bind_record(m, "DualBalance", "Sums of the duals of each sign, and the room for a change.",
+                field("positive", &DualBalance::positive), field("negative", &DualBalance::negative),
+                field("room", &DualBalance::room));
     m.def("clamp_dual", &clamp, nb::arg("alpha").noconvert(), nb::arg("sign").noconvert(),
           nb::arg("cost").noconvert(), nb::arg("bounded"), nb::arg("reach"), nb::arg("feasible").noconvert(),
           "Move duals into their interval: [0, c] if bounded, else [0, reach √c].");
@@ -266,30 +263,19 @@ void bind_certificate(nanobind::module_& m) {
           nb::arg("cost").noconvert(), nb::arg("bounded"), nb::arg("share"), nb::arg("factors"),
           "Change duals in place: rows inside their bounds by a share, or each sign by its factor.");
 
-    nb::class_<DualSums>(m, "DualSums", "Σ α, Σ s α and Σ α²/c.")
-        .def_ro("linear", &DualSums::linear)
-        .def_ro("balance", &DualSums::balance)
-        .def_ro("square", &DualSums::square);
+    bind_record(m, "DualSums", "Σ α, Σ s α and Σ α²/c.", field("linear", &DualSums::linear),
+                field("balance", &DualSums::balance), field("square", &DualSums::square));
     m.def("score_and_pull", &products, nb::arg("block"), nb::arg("w").noconvert(), nb::arg("z").noconvert(),
           nb::arg("sign").noconvert(), nb::arg("cost").noconvert(), nb::arg("alpha").noconvert(),
           nb::arg("v").noconvert(), nb::arg("token"), "z = X w and v += X'(s α) in one reading, with sums.");
-    const auto pair = [](Twofold PreciseTerms::* member) {
-        return [member](const PreciseTerms& terms) {
-            const Twofold& number = terms.*member;
-            return std::tuple(number.high, number.low);
-        };
-    };
-    nb::class_<PreciseTerms>(m, "PreciseTerms", "Sums of precise_terms; pairs are a high and a low part.")
-        .def_prop_ro("loss", pair(&PreciseTerms::loss))
-        .def_prop_ro("dual", pair(&PreciseTerms::dual))
-        .def_prop_ro("balance", pair(&PreciseTerms::balance))
-        .def_ro("total", &PreciseTerms::total)
-        .def_ro("least_agreement", &PreciseTerms::least_agreement)
-        .def_ro("least_score", &PreciseTerms::least_score)
-        .def_ro("most_score", &PreciseTerms::most_score)
-        .def_ro("least_positive", &PreciseTerms::least_positive)
-        .def_ro("most_negative", &PreciseTerms::most_negative)
-        .def_ro("furthest2", &PreciseTerms::furthest2);
+    bind_record(
+        m, "PreciseTerms", "Sums of precise_terms; pairs are a high and a low part.",
+        field("loss", &PreciseTerms::loss), field("dual", &PreciseTerms::dual),
+        field("balance", &PreciseTerms::balance), field("total", &PreciseTerms::total),
+        field("least_agreement", &PreciseTerms::least_agreement),
+        field("least_score", &PreciseTerms::least_score), field("most_score", &PreciseTerms::most_score),
+        field("least_positive", &PreciseTerms::least_positive),
+        field("most_negative", &PreciseTerms::most_negative), field("furthest2", &PreciseTerms::furthest2));
     m.def("precise_terms", &precise, nb::arg("loss"), nb::arg("block"), nb::arg("w").noconvert(),
           nb::arg("b"), nb::arg("origin").noconvert(), nb::arg("sign").noconvert(),
           nb::arg("cost").noconvert(), nb::arg("alpha").noconvert(), nb::arg("v_high").noconvert(),

@@ -8,6 +8,7 @@
 
 #include "arrays.hpp"
 #include "maxmargin/kernel/interior_passes.hpp"
+#include "records.hpp"
 #include "stop_token.hpp"
 
 namespace maxmargin::bindings {
@@ -164,16 +165,13 @@ void bind_interior(nanobind::module_& m) {
     using namespace maxmargin;
     using namespace maxmargin::bindings;
 
-    nb::class_<PointSums>(m, "PointSums", "What interior_move added up at the new point.")
-        .def_ro("loss", &PointSums::loss)
-        .def_ro("gap", &PointSums::gap)
-        .def_ro("dual", &PointSums::dual)
-        .def_ro("balance", &PointSums::balance)
-        .def_ro("complementarity", &PointSums::complementarity);
-    nb::class_<StepSums>(m, "StepSums", "How long a step may be, and what it does to the complementarity.")
-        .def_ro("largest_ratio", &StepSums::largest_ratio)
-        .def_ro("first", &StepSums::first)
-        .def_ro("second", &StepSums::second);
+    bind_record(m, "PointSums", "What interior_move added up at the new point.",
+                field("loss", &PointSums::loss), field("gap", &PointSums::gap),
+                field("dual", &PointSums::dual), field("balance", &PointSums::balance),
+                field("complementarity", &PointSums::complementarity));
+    bind_record(m, "StepSums", "How long a step may be, and what it does to the complementarity.",
+                field("largest_ratio", &StepSums::largest_ratio), field("first", &StepSums::first),
+                field("second", &StepSums::second));
 
     m.def("interior_centre", &centred, nb::arg("e"), nb::arg("cost"), nb::arg("mu"),
           "(alpha, beta, t, xi) of the central path for a given margin.");

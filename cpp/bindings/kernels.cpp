@@ -12,6 +12,7 @@
 #include "maxmargin/kernel/face_solve.hpp"
 #include "maxmargin/kernel/momentum.hpp"
 #include "maxmargin/kernel/products.hpp"
+#include "records.hpp"
 #include "stop_token.hpp"
 
 namespace maxmargin::bindings {
@@ -150,22 +151,18 @@ void bind_kernels(nanobind::module_& m) {
           nb::arg("n_outputs"), nb::arg("z").noconvert(), nb::arg("token"),
           "z = X W', one reading of the block for all outputs; W and z are given row after row.");
 
-    nb::class_<Inspection>(m, "Inspection", "What inspect found.")
-        .def_ro("bad_row", &Inspection::bad_row)
-        .def_ro("bad_column", &Inspection::bad_column)
-        .def_ro("bad_value", &Inspection::bad_value)
-        .def_ro("overflow_row", &Inspection::overflow_row)
-        .def_ro("largest_norm2", &Inspection::largest_norm2);
+    bind_record(m, "Inspection", "What inspect found; rows that there are none of are -1.",
+                field("n_rows", &Inspection::n_rows), field("bad_row", &Inspection::bad_row),
+                field("bad_column", &Inspection::bad_column), field("bad_value", &Inspection::bad_value),
+                field("overflow_row", &Inspection::overflow_row),
+                field("largest_norm2", &Inspection::largest_norm2));
     m.def("inspect", &inspect_block, nb::arg("block"), nb::arg("norm2").noconvert(), nb::arg("token"),
           "Squared norms of the rows, and the first value that is not finite.");
 
-    nb::class_<DualSweepRecord>(m, "DualSweepRecord", "What one sweep over a block saw.")
-        .def_ro("lowest", &DualSweepRecord::lowest)
-        .def_ro("highest", &DualSweepRecord::highest)
-        .def_ro("gap", &DualSweepRecord::gap)
-        .def_ro("visited", &DualSweepRecord::visited)
-        .def_ro("moved", &DualSweepRecord::moved)
-        .def_ro("complete", &DualSweepRecord::complete);
+    bind_record(m, "DualSweepRecord", "What one sweep over a block saw.",
+                field("lowest", &DualSweepRecord::lowest), field("highest", &DualSweepRecord::highest),
+                field("gap", &DualSweepRecord::gap), field("visited", &DualSweepRecord::visited),
+                field("moved", &DualSweepRecord::moved), field("complete", &DualSweepRecord::complete));
     nb::class_<SweepState>(m, "SweepState",
                            "What the sweeps of one fit share: u, κ and the offset's settings.")
         .def(

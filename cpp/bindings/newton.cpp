@@ -9,6 +9,7 @@
 
 #include "arrays.hpp"
 #include "maxmargin/kernel/newton_passes.hpp"
+#include "records.hpp"
 #include "stop_token.hpp"
 
 namespace maxmargin::bindings {
@@ -27,10 +28,10 @@ ScoredRows scored(const In<double>& z, const In<std::int8_t>& sign, const In<dou
     return {z.data(), sign.data(), cost.data(), n};
 }
 
-nb::tuple evaluate(const OwnedBlock& rows, std::string_view loss, In<double> w, double b,
-                   In<std::int8_t> sign, In<double> cost, Out<double> z, std::optional<Out<double>> h,
-                   Out<double> gradient, std::optional<Matrix> gram, std::optional<In<double>> shift,
-                   bool single, PythonStopToken& token) {
+NewtonSums evaluate(const OwnedBlock& rows, std::string_view loss, In<double> w, double b,
+                    In<std::int8_t> sign, In<double> cost, Out<double> z, std::optional<Out<double>> h,
+                    Out<double> gradient, std::optional<Matrix> gram, std::optional<In<double>> shift,
+                    bool single, PythonStopToken& token) {
     const std::int64_t n = rows.block.n_rows, d = rows.block.n_columns;
     expect_length(w, d, "w");
     expect_length(sign, n, "sign");
@@ -54,7 +55,7 @@ nb::tuple evaluate(const OwnedBlock& rows, std::string_view loss, In<double> w, 
         return sums.complete;
     });
     expect_smooth(known, loss);
-    return nb::make_tuple(sums.loss, sums.slope, sums.curvature);
+    return sums;
 }
 
 double multiply_by_hessian(const OwnedBlock& rows, In<double> h, In<double> d, double e, Out<double> product,
@@ -78,8 +79,8 @@ void sum_diagonal(const OwnedBlock& rows, In<double> h, Out<double> squares, Out
         token, [&] { return hessian_diagonal(rows.block, h.data(), squares.data(), sums.data(), token); });
 }
 
-nb::tuple along_line(std::string_view loss, In<double> z, In<std::int8_t> sign, In<double> cost, double b,
-                     In<double> to, double to_b, double t) {
+LineSums along_line(std::string_view loss, In<double> z, In<std::int8_t> sign, In<double> cost, double b,
+                    In<double> to, double to_b, double t) {
     const ScoredRows rows = scored(z, sign, cost);
     expect_length(to, rows.n, "to");
     LineSums sums;
@@ -89,11 +90,11 @@ nb::tuple along_line(std::string_view loss, In<double> z, In<std::int8_t> sign, 
         known = line_sums(loss, rows, b, {to.data(), to_b}, t, sums);
     }
     expect_smooth(known, loss);
-    return nb::make_tuple(sums.loss, sums.slope, sums.curvature);
+    return sums;
 }
 
-nb::tuple promised_duals(std::string_view loss, In<double> z, In<std::int8_t> sign, In<double> cost, double b,
-                         In<double> h, In<double> to, double to_b, Out<double> alpha) {
+PromisedSums promised_duals(std::string_view loss, In<double> z, In<std::int8_t> sign, In<double> cost,
+                            double b, In<double> h, In<double> to, double to_b, Out<double> alpha) {
     const ScoredRows rows = scored(z, sign, cost);
     expect_length(h, rows.n, "h");
     expect_length(to, rows.n, "to");
@@ -105,7 +106,7 @@ nb::tuple promised_duals(std::string_view loss, In<double> z, In<std::int8_t> si
         known = predicted_duals(loss, rows, b, h.data(), {to.data(), to_b}, alpha.data(), sums);
     }
     expect_smooth(known, loss);
-    return nb::make_tuple(sums.gap, sums.missed, sums.clipped);
+    return sums;
 }
 
 }  // namespace
@@ -115,6 +116,8 @@ void bind_newton(nanobind::module_& m) {
     using namespace maxmargin;
     using namespace maxmargin::bindings;
 
+    bind_record(m, "NewtonSums", "Sums of newton_evaluate.", field("loss", &NewtonSums::loss),
+                field("slope", &NewtonSums::slope), field("curvature", &NewtonSums::curvature));
     m.def("newton_evaluate", &evaluate, nb::arg("block"), nb::arg("loss"), nb::arg("w").noconvert(),
           nb::arg("b"), nb::arg("sign").noconvert(), nb::arg("cost").noconvert(), nb::arg("z").noconvert(),
           nb::arg("h").noconvert().none(), nb::arg("gradient").noconvert(),
@@ -128,10 +131,18 @@ void bind_newton(nanobind::module_& m) {
     m.def("hessian_diagonal", &sum_diagonal, nb::arg("block"), nb::arg("h").noconvert(),
           nb::arg("squares").noconvert(), nb::arg("sums").noconvert(), nb::arg("token"),
           "squares += sum of h x^2 and sums += sum of h x, column by column.");
+    bind_record(m, "LineSums", "Losses at one point of a line, with slope and curvature along it.",
+                field("loss", &LineSums::loss), field("slope", &LineSums::slope),
+                field("curvature", &LineSums::curvature));
     m.def("line_sums", &along_line, nb::arg("loss"), nb::arg("z").noconvert(), nb::arg("sign").noconvert(),
           nb::arg("cost").noconvert(), nb::arg("b"), nb::arg("to").noconvert(), nb::arg("to_b"), nb::arg("t"),
           "The sum of losses, its slope and its curvature in t, at the share t of the way from the scores z "
           "to others.");
+    bind_record(
+        m, "PromisedSums",
+        "The rows' share of the gap, by how much the promise missed, and by how much clipping changed it.",
+        field("gap", &PromisedSums::gap), field("missed", &PromisedSums::missed),
+        field("clipped", &PromisedSums::clipped));
     m.def("predicted_duals", &promised_duals, nb::arg("loss"), nb::arg("z").noconvert(),
           nb::arg("sign").noconvert(), nb::arg("cost").noconvert(), nb::arg("b"), nb::arg("h").noconvert(),
           nb::arg("to").noconvert(), nb::arg("to_b"), nb::arg("alpha").noconvert(),

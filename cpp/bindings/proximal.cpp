@@ -5,6 +5,7 @@
 
 #include "arrays.hpp"
 #include "maxmargin/kernel/proximal_passes.hpp"
+#include "records.hpp"
 #include "stop_token.hpp"
 
 namespace maxmargin::bindings {
@@ -98,13 +99,10 @@ void bind_proximal(nanobind::module_& m) {
     using namespace maxmargin;
     using namespace maxmargin::bindings;
 
-    nb::class_<ProximalSums>(m, "ProximalSums", "Sums of proximal_move.")
-        .def_ro("loss", &ProximalSums::loss)
-        .def_ro("alpha", &ProximalSums::alpha)
-        .def_ro("balance", &ProximalSums::balance)
-        .def_ro("gap", &ProximalSums::gap)
-        .def_ro("moved", &ProximalSums::moved)
-        .def_ro("free", &ProximalSums::free);
+    bind_record(m, "ProximalSums", "Sums of proximal_move.", field("loss", &ProximalSums::loss),
+                field("alpha", &ProximalSums::alpha), field("balance", &ProximalSums::balance),
+                field("gap", &ProximalSums::gap), field("moved", &ProximalSums::moved),
+                field("free", &ProximalSums::free));
     m.def("proximal_excess", &excess_pass, nb::arg("block"), nb::arg("w").noconvert(), nb::arg("b"),
           nb::arg("sign").noconvert(), nb::arg("excess").noconvert(), nb::arg("token"),
           "excess = s(x·w + b) - 1.");

@@ -130,6 +130,7 @@ void find_bad_value(const Rows& rows, std::int64_t i, std::int64_t first, Inspec
 
 Inspection inspect(const Block& block, double* norm2, StopToken& token) {
     Inspection found;
+    found.n_rows = block.n_rows;
     Chunks chunks(block);
     Pace pace(token);
     for (std::int64_t chunk = 0; chunk < chunks.count() && found.complete && found.bad_row < 0; ++chunk) {

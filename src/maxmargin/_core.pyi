@@ -126,7 +126,12 @@ def multiply_many(block: Block, w: Annotated[NDArray[numpy.float64], dict(shape=
     """
 
 class Inspection:
-    """What inspect found."""
+    """What inspect found; rows that there are none of are -1."""
+
+    def __init__(self, n_rows: int = 0, bad_row: int = -1, bad_column: int = -1, bad_value: float = 0.0, overflow_row: int = -1, largest_norm2: float = 0.0) -> None: ...
+
+    @property
+    def n_rows(self) -> int: ...
 
     @property
     def bad_row(self) -> int: ...
@@ -143,11 +148,17 @@ class Inspection:
     @property
     def largest_norm2(self) -> float: ...
 
+    def __add__(self, arg: Inspection, /) -> Inspection: ...
+
+    def __reduce__(self) -> tuple: ...
+
 def inspect(block: Block, norm2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> Inspection:
     """Squared norms of the rows, and the first value that is not finite."""
 
 class DualSweepRecord:
     """What one sweep over a block saw."""
+
+    def __init__(self, lowest: float = 0.0, highest: float = 0.0, gap: float = 0.0, visited: int = 0, moved: int = 0, complete: bool = True) -> None: ...
 
     @property
     def lowest(self) -> float: ...
@@ -166,6 +177,10 @@ class DualSweepRecord:
 
     @property
     def complete(self) -> bool: ...
+
+    def __add__(self, arg: DualSweepRecord, /) -> DualSweepRecord: ...
+
+    def __reduce__(self) -> tuple: ...
 
 class SweepState:
     """What the sweeps of one fit share: u, κ and the offset's settings."""
@@ -238,6 +253,8 @@ def solve_on_face(block: Block, signed_scale: Annotated[NDArray[numpy.float64], 
 class CertificateTerms:
     """Sums of certificate_terms."""
 
+    def __init__(self, loss: float = 0.0, gap: float = 0.0, dual: float = 0.0, balance: float = 0.0) -> None: ...
+
     @property
     def loss(self) -> float: ...
 
@@ -250,6 +267,10 @@ class CertificateTerms:
     @property
     def balance(self) -> float: ...
 
+    def __add__(self, arg: CertificateTerms, /) -> CertificateTerms: ...
+
+    def __reduce__(self) -> tuple: ...
+
 def certificate_terms(loss: str, z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> CertificateTerms:
     """Losses, duality gap, dual value and balance of scored rows."""
 
@@ -258,7 +279,22 @@ def mixed_losses(loss: str, first: Annotated[NDArray[numpy.float64], dict(shape=
     totals += total losses of the mixtures of two points, given the scores of both.
     """
 
-def offset_derivatives(loss: str, z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float) -> tuple:
+class OffsetDerivatives:
+    """Slope and curvature of the total loss in the offset."""
+
+    def __init__(self, slope: float = 0.0, curvature: float = 0.0) -> None: ...
+
+    @property
+    def slope(self) -> float: ...
+
+    @property
+    def curvature(self) -> float: ...
+
+    def __add__(self, arg: OffsetDerivatives, /) -> OffsetDerivatives: ...
+
+    def __reduce__(self) -> tuple: ...
+
+def offset_derivatives(loss: str, z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float) -> OffsetDerivatives:
     """Slope and curvature of the total loss in the offset."""
 
 def largest_score(z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> float:
@@ -280,6 +316,8 @@ def select_offset(points: Annotated[NDArray[numpy.float64], dict(shape=(None, 2)
 class ClassCosts:
     """Total cost of each sign, and the rows that cost anything."""
 
+    def __init__(self, positive: float = 0.0, negative: float = 0.0, n_live: int = 0) -> None: ...
+
     @property
     def positive(self) -> float: ...
 
@@ -289,11 +327,21 @@ class ClassCosts:
     @property
     def n_live(self) -> int: ...
 
+    def __add__(self, arg: ClassCosts, /) -> ClassCosts: ...
+
+    def __reduce__(self) -> tuple: ...
+
+    @property
+    def total(self) -> float:
+        """The cost of all rows."""
+
 def class_costs(sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> ClassCosts:
     """Total cost of each sign."""
 
 class DualBalance:
     """Sums of the duals of each sign, and the room for a change."""
+
+    def __init__(self, positive: float = 0.0, negative: float = 0.0, room: float = 0.0) -> None: ...
 
     @property
     def positive(self) -> float: ...
@@ -303,6 +351,10 @@ class DualBalance:
 
     @property
     def room(self) -> float: ...
+
+    def __add__(self, arg: DualBalance, /) -> DualBalance: ...
+
+    def __reduce__(self) -> tuple: ...
 
 def clamp_dual(alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], bounded: bool, reach: float, feasible: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> DualBalance:
     """Move duals into their interval: [0, c] if bounded, else [0, reach √c]."""
@@ -315,6 +367,8 @@ def correct_dual(alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), or
 class DualSums:
     """Σ α, Σ s α and Σ α²/c."""
 
+    def __init__(self, linear: float = 0.0, balance: float = 0.0, square: float = 0.0) -> None: ...
+
     @property
     def linear(self) -> float: ...
 
@@ -324,11 +378,17 @@ class DualSums:
     @property
     def square(self) -> float: ...
 
+    def __add__(self, arg: DualSums, /) -> DualSums: ...
+
+    def __reduce__(self) -> tuple: ...
+
 def score_and_pull(block: Block, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> DualSums:
     """z = X w and v += X'(s α) in one reading, with sums."""
 
 class PreciseTerms:
     """Sums of precise_terms; pairs are a high and a low part."""
+
+    def __init__(self, loss: tuple[float, float] = (0.0, 0.0), dual: tuple[float, float] = (0.0, 0.0), balance: tuple[float, float] = (0.0, 0.0), total: float = 0.0, least_agreement: float = float('inf'), least_score: float = float('inf'), most_score: float = float('-inf'), least_positive: float = float('inf'), most_negative: float = float('-inf'), furthest2: float = 0.0) -> None: ...
 
     @property
     def loss(self) -> tuple[float, float]: ...
@@ -359,6 +419,10 @@ class PreciseTerms:
 
     @property
     def furthest2(self) -> float: ...
+
+    def __add__(self, arg: PreciseTerms, /) -> PreciseTerms: ...
+
+    def __reduce__(self) -> tuple: ...
 
 def precise_terms(loss: str, block: Block, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, origin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], v_high: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], v_low: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> PreciseTerms:
     """Losses, dual value and balance in twice the precision; v += X'(s α)."""
@@ -447,7 +511,25 @@ class NearRows:
         Write of each such point: agreement of its row, gap, change of the balance, squared length of the change of w, error of the offset, and the cost below and above the offset.
         """
 
-def newton_evaluate(block: Block, loss: str, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], gram: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None, shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, single: bool, token: StopToken) -> tuple:
+class NewtonSums:
+    """Sums of newton_evaluate."""
+
+    def __init__(self, loss: float = 0.0, slope: float = 0.0, curvature: float = 0.0) -> None: ...
+
+    @property
+    def loss(self) -> float: ...
+
+    @property
+    def slope(self) -> float: ...
+
+    @property
+    def curvature(self) -> float: ...
+
+    def __add__(self, arg: NewtonSums, /) -> NewtonSums: ...
+
+    def __reduce__(self) -> tuple: ...
+
+def newton_evaluate(block: Block, loss: str, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], gram: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None, shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, single: bool, token: StopToken) -> NewtonSums:
     """
     Scores, the sum of losses with its slope and curvature in the offset, the gradient (added) and, unless gram is None, the Hessian's Gram matrix (added), in one reading of the block.
     """
@@ -458,12 +540,50 @@ def hessian_product(block: Block, h: Annotated[NDArray[numpy.float64], dict(shap
 def hessian_diagonal(block: Block, h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], squares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> None:
     """squares += sum of h x^2 and sums += sum of h x, column by column."""
 
-def line_sums(loss: str, z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, to: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], to_b: float, t: float) -> tuple:
+class LineSums:
+    """Losses at one point of a line, with slope and curvature along it."""
+
+    def __init__(self, loss: float = 0.0, slope: float = 0.0, curvature: float = 0.0) -> None: ...
+
+    @property
+    def loss(self) -> float: ...
+
+    @property
+    def slope(self) -> float: ...
+
+    @property
+    def curvature(self) -> float: ...
+
+    def __add__(self, arg: LineSums, /) -> LineSums: ...
+
+    def __reduce__(self) -> tuple: ...
+
+def line_sums(loss: str, z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, to: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], to_b: float, t: float) -> LineSums:
     """
     The sum of losses, its slope and its curvature in t, at the share t of the way from the scores z to others.
     """
 
-def predicted_duals(loss: str, z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], to: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], to_b: float, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> tuple:
+class PromisedSums:
+    """
+    The rows' share of the gap, by how much the promise missed, and by how much clipping changed it.
+    """
+
+    def __init__(self, gap: float = 0.0, missed: float = 0.0, clipped: float = 0.0) -> None: ...
+
+    @property
+    def gap(self) -> float: ...
+
+    @property
+    def missed(self) -> float: ...
+
+    @property
+    def clipped(self) -> float: ...
+
+    def __add__(self, arg: PromisedSums, /) -> PromisedSums: ...
+
+    def __reduce__(self) -> tuple: ...
+
+def predicted_duals(loss: str, z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], to: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], to_b: float, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> PromisedSums:
     """
     Fill alpha with the duals that the quadratic model at the scores z promises at others; returns the rows' share of the duality gap there, by how much it missed the duals of those scores, and by how much clipping changed it.
     """
@@ -475,6 +595,8 @@ def left_out_gradients(block: Block, loss: str, sign: Annotated[NDArray[numpy.in
 
 class PointSums:
     """What interior_move added up at the new point."""
+
+    def __init__(self, loss: float = 0.0, gap: float = 0.0, dual: float = 0.0, balance: float = 0.0, complementarity: float = 0.0) -> None: ...
 
     @property
     def loss(self) -> float: ...
@@ -491,8 +613,14 @@ class PointSums:
     @property
     def complementarity(self) -> float: ...
 
+    def __add__(self, arg: PointSums, /) -> PointSums: ...
+
+    def __reduce__(self) -> tuple: ...
+
 class StepSums:
     """How long a step may be, and what it does to the complementarity."""
+
+    def __init__(self, largest_ratio: float = 0.0, first: float = 0.0, second: float = 0.0) -> None: ...
 
     @property
     def largest_ratio(self) -> float: ...
@@ -502,6 +630,10 @@ class StepSums:
 
     @property
     def second(self) -> float: ...
+
+    def __add__(self, arg: StepSums, /) -> StepSums: ...
+
+    def __reduce__(self) -> tuple: ...
 
 def interior_centre(e: float, cost: float, mu: float) -> tuple:
     """(alpha, beta, t, xi) of the central path for a given margin."""
@@ -614,6 +746,8 @@ def online_sweep(block: Block, rule: str, settings: OnlineSettings, state: Onlin
 class ProximalSums:
     """Sums of proximal_move."""
 
+    def __init__(self, loss: float = 0.0, alpha: float = 0.0, balance: float = 0.0, gap: float = 0.0, moved: float = 0.0, free: int = 0) -> None: ...
+
     @property
     def loss(self) -> float: ...
 
@@ -631,6 +765,10 @@ class ProximalSums:
 
     @property
     def free(self) -> int: ...
+
+    def __add__(self, arg: ProximalSums, /) -> ProximalSums: ...
+
+    def __reduce__(self) -> tuple: ...
 
 def proximal_excess(block: Block, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], excess: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> None:
     """excess = s(x·w + b) - 1."""

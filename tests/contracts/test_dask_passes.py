@@ -5,7 +5,7 @@ import pytest
 from catalogue import opened
 from reference.kernels import Total
 
-from maxmargin.rows.base import AddsNumbers, Scale, Tree
+from maxmargin.rows.base import Scale, Tree
 from maxmargin.rows.kernels import Combine
 
 da = pytest.importorskip("dask.array")
@@ -62,13 +62,13 @@ def test_passes_that_only_write_are_sent_with_the_next_one(client, on_dask, monk
 def test_branches_that_others_have_joined_give_the_bits_of_one_tree(count):
     random = np.random.default_rng(count)
     records = list(random.normal(size=(count, 3)))
-    whole = Tree(count, Combine(3))
+    whole = Tree(count)
     for number, record in enumerate(records):
         whole.put(number, record.copy())
-    joined = Tree(count, Combine(3))
+    joined = Tree(count)
     worker_of = random.integers(0, 3, count)
     for worker in range(3):
-        part = Tree(count, Combine(3))
+        part = Tree(count)
         for number in random.permutation(np.flatnonzero(worker_of == worker)):
             part.put(int(number), records[number].copy())
         for number, level, record in part.branches():
@@ -119,10 +119,10 @@ def test_a_pass_whose_answer_was_lost_is_run_again(client, on_dask, monkeypatch)
     np.testing.assert_array_equal(opened(rows, numbers), 2 * np.arange(90.0))
 
 
-class _Doubled(AddsNumbers):
+class _Doubled:
     writes = (0,)
     reads_rows = False
 
-    def __call__(self, block, token, *pieces):
+    def __call__(self, block, token, *pieces) -> float:
         pieces[0][:] *= 2
         return 1.0

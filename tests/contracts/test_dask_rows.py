@@ -98,7 +98,7 @@ def test_passes_have_the_bits_of_rows_in_memory(on_dask, storage):
                 [opened(rows, vector).tobytes() for vector in (kept, z, copy, norm2, rows.filled(1.5))],
                 rows.reduce(Combine(X.shape[1]), kept).tobytes(),
                 (rows.reduce(Total(), kept), rows.reduce(Inner(), kept, z)),
-                np.sort(rows.reduce(Smallest(9), kept, norm2)).tobytes(),
+                np.sort(rows.reduce(Smallest(9), kept, norm2).sizes).tobytes(),
                 rows.take(few, kept)[0].tobytes(),
                 (chosen.X if storage is np.asarray else chosen.X.toarray()).tobytes(),
                 (rows.holds(copy), rows.holds(None)),

@@ -219,9 +219,6 @@ class Meddling:
     def __call__(self, block, token, *pieces):
         pieces[0][:] = 1.0
 
-    def merge(self, first, second):
-        return None
-
 
 class Reading(Combine):
     """Reads the rows after saying that it would not."""

@@ -16,6 +16,7 @@ from maxmargin import train
 from maxmargin.errors import UnreadableFile
 from maxmargin.fit.stored import Checkpoints
 from maxmargin.io.store import store_batches
+from maxmargin.rows.disk.journal import TITLE
 from maxmargin.rows.disk.records import LENGTHS, pack
 from maxmargin.rows.disk.rows import DiskRows
 
@@ -141,6 +142,12 @@ def flipped(path, share):
     path.write_bytes(bytes(content))
 
 
+def of_an_earlier_release(folder):
+    content = (folder / "passes").read_bytes()
+    assert content.startswith(TITLE)
+    (folder / "passes").write_bytes(content.replace(TITLE, b"maxmargin passes 1\n", 1))
+
+
 def without_vectors(folder):
     for path in folder.iterdir():
         if path.name != "passes":
@@ -165,6 +172,7 @@ DAMAGE = {
     "a bit of the journal": lambda folder: flipped(folder / "passes", 0.4),
     "the first bit of the journal": lambda folder: flipped(folder / "passes", 0.0),
     "another journal": lambda folder: (folder / "passes").write_bytes(b"something else"),
+    "an earlier release's journal": of_an_earlier_release,
     "no vectors": without_vectors,
     "bits of the vectors": flipped_vectors,
 }

@@ -1,6 +1,6 @@
 """Rows: the same passes give the same numbers however the data are stored, cut, or read by threads."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -16,7 +16,7 @@ from maxmargin import _core
 from maxmargin._core import Block, StopToken, SweepState
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.rows.active import PositiveCostRows
-from maxmargin.rows.base import Inner, Scale, Smallest, merge_in_tree
+from maxmargin.rows.base import Inner, Scale, Smallest
 from maxmargin.rows.kernels import Combine, Scores, ScoresAndCombine
 from maxmargin.rows.memory import MemoryRows
 
@@ -101,16 +101,19 @@ def test_a_sum_in_another_order_would_show():
     assert any((first != other).any() for other in others)
 
 
-@dataclass(frozen=True)
 class NamesOfRows:
     """A kernel that says which rows it saw, in which tree."""
 
     def __call__(self, block, token, *pieces):
         (numbers,) = pieces
-        return str(numbers.tolist()).replace(" ", "")
+        return Joined(str(numbers.tolist()).replace(" ", ""))
 
-    def merge(self, first, second):
-        return f"({first}{second})"
+
+class Joined(str):
+    """A text that shows how it was joined."""
+
+    def __add__(self, other):
+        return Joined(f"({self}{other})")
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])
@@ -120,10 +123,6 @@ def test_records_are_joined_in_one_binary_tree(threads):
     assert tree == "((([0,1][2,3])([4,5][6,7]))[8,9])"
 
 
-def test_one_record_is_not_merged():
-    assert merge_in_tree(["a"], NamesOfRows()) == "a"
-
-
 @pytest.mark.parametrize("cut", ROWS)
 def test_a_kernel_may_rewrite_its_piece(cut):
     class Double:
@@ -131,9 +130,6 @@ def test_a_kernel_may_rewrite_its_piece(cut):
 
         def __call__(self, block, token, *pieces) -> None:
             pieces[0][:] *= 2
-
-        def merge(self, first, second):
-            return None
 
     rows = ROWS[cut](np.zeros((10, 1)))
     numbers = rows.keep(np.arange(10.0))
@@ -168,8 +164,8 @@ def test_passes_over_numbers_alone_equal_numpy(cut):
     assert rows.reduce(Total(), vectors[0]) == pytest.approx(a.sum(), rel=1e-13)
     assert rows.reduce(Inner(), *vectors) == pytest.approx(float((a * b).sum()), rel=1e-12)
     least = rows.reduce(Smallest(20), vectors[0], rows.keep(cost))
-    np.testing.assert_array_equal(np.sort(least), np.sort(np.abs(a[cost > 0]))[:20])
-    assert len(rows.reduce(Smallest(100), vectors[0], rows.keep(cost))) == np.count_nonzero(cost)
+    np.testing.assert_array_equal(np.sort(least.sizes), np.sort(np.abs(a[cost > 0]))[:20])
+    assert len(rows.reduce(Smallest(100), vectors[0], rows.keep(cost)).sizes) == np.count_nonzero(cost)
 
 
 @every_value(cut=ROWS, wanted=[-1, 0, 1])
@@ -198,9 +194,6 @@ class DualSweep:
 
     def __call__(self, block, token, order, *pieces):
         return [_core.dual_sweep(block, self.loss, self.state, *pieces, order, token)]
-
-    def merge(self, first, second):
-        return first + second
 
 
 def start_of(data, alpha, center, gamma, mean):

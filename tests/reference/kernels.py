@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from maxmargin._core import Block, StopToken
-from maxmargin.rows.base import AddsNumbers
 
 
 @dataclass(frozen=True)
-class Total(AddsNumbers):
+class Total:
     """Add up a vector."""
 
     reads_rows = False

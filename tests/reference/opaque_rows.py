@@ -56,9 +56,6 @@ class _Guarded:
             handed.append(view)
         return self.kernel(block if looks_at_rows(self.kernel) else self.nothing, token, *handed)
 
-    def merge(self, first: Any, second: Any) -> Any:
-        return self.kernel.merge(first, second)
-
 
 class OpaqueRows(Rows):
     """The rows of a `MemoryRows`, with sealed vectors beside them."""

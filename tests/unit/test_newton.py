@@ -123,10 +123,10 @@ def test_wrong_lengths_are_refused():
     z, h, gradient, gram = np.zeros(20), np.zeros(20), np.zeros(3), np.zeros((4, 4))
     w = np.zeros(3)
     good = [block, "logistic", w, 0.0, sign, cost, z, h, gradient, gram, w, False, token]
-    loss, slope, curvature = _core.newton_evaluate(*good)
-    assert loss == pytest.approx(20 * np.log(2))
-    assert slope == pytest.approx(-0.5 * sign.sum())
-    assert curvature == pytest.approx(5.0)
+    sums = _core.newton_evaluate(*good)
+    assert sums.loss == pytest.approx(20 * np.log(2))
+    assert sums.slope == pytest.approx(-0.5 * sign.sum())
+    assert sums.curvature == pytest.approx(5.0)
     for place in (2, 4, 5, 6, 7, 8, 10):
         with pytest.raises(ValueError, match="has length"):
             _core.newton_evaluate(*good[:place], good[place][:-1].copy(), *good[place + 1 :])

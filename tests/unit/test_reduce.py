@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from covering import every_value
 
 from maxmargin._core import Stopped, StopToken
-from maxmargin.rows.base import Tree, merge_in_tree
+from maxmargin.rows.base import Tree
 from maxmargin.rows.memory import LARGEST_BLOCK, SMALLEST_BLOCK, MemoryRows, block_size
 
 
@@ -21,53 +21,56 @@ class Kernel:
 
     def __call__(self, block, token, *pieces):
         self.function(pieces[0])
-        return str(pieces[0][0])
+        return Joined(pieces[0][0])
 
-    def merge(self, first, second):
-        return f"({first} {second})"
+
+class Joined(str):
+    """A text that shows how it was joined."""
+
+    def __add__(self, other):
+        return Joined(f"({self} {other})")
 
 
 def rows_of(n_blocks, threads):
     return MemoryRows(np.zeros((n_blocks, 1)), block_rows=1, threads=threads)
 
 
-def level_by_level(records, kernel):
+def level_by_level(count):
     """The definition of the tree: neighbours are joined, an odd one out moves up as it is."""
+    records = [Joined(k) for k in range(count)]
     while len(records) > 1:
-        pairs = [kernel.merge(*records[k : k + 2]) for k in range(0, len(records) - 1, 2)]
+        pairs = [records[k] + records[k + 1] for k in range(0, len(records) - 1, 2)]
         records = pairs + records[2 * len(pairs) :]
     return records[0]
 
 
 @every_value(n_blocks=[*range(1, 18), 100], threads=[1, 2, 5])
 def test_one_tree_whatever_the_threads(n_blocks, threads):
-    expected = level_by_level([str(k) for k in range(n_blocks)], Kernel())
+    expected = level_by_level(n_blocks)
     assert rows_of(n_blocks, threads).reduce(Kernel(), np.arange(n_blocks)) == expected
 
 
 @pytest.mark.parametrize("n_blocks", [1, 2, 3, 7, 16, 33])
 def test_one_tree_in_whatever_order_records_come(n_blocks):
-    records = [str(k) for k in range(n_blocks)]
-    expected = merge_in_tree(records, Kernel())
     random = np.random.default_rng(0)
     for _ in range(20):
-        tree = Tree(n_blocks, Kernel())
+        tree = Tree(n_blocks)
         for k in random.permutation(n_blocks):
-            tree.put(int(k), records[k])
-        assert tree.root() == expected
+            tree.put(int(k), Joined(k))
+        assert tree.root() == level_by_level(n_blocks)
 
 
 def test_few_records_are_alive_at_a_time():
-    tree = Tree(1024, Kernel())
+    tree = Tree(1024)
     most = 0
     for k in range(1024):
-        tree.put(k, str(k))
+        tree.put(k, Joined(k))
         most = max(most, len(tree._waiting))
     assert most <= 11
 
 
 def test_records_may_be_none():
-    tree = Tree(5, type("Nothing", (), {"merge": lambda self, first, second: None})())
+    tree = Tree(5)
     for k in range(5):
         tree.put(k, None)
     assert tree.root() is None
@@ -127,7 +130,7 @@ def test_ctrl_c_stops_the_others_and_waits_for_them():
 def test_passes_at_once_over_the_same_rows():
     """More passes than helpers: whoever finds them busy does its own work."""
     rows = rows_of(20, 2)
-    expected = merge_in_tree([str(k) for k in range(20)], Kernel())
+    expected = level_by_level(20)
     found = []
 
     def read():

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from maxmargin.rows.base import AddsNumbers, Tree
+from maxmargin.rows.base import Tree
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,7 +34,7 @@ def test_tables_are_those_of_the_measured_figures(model):
 def test_records_are_counted_as_the_tree_joins_them(model, blocks, workers):
     sent = 0
     for worker in range(workers):
-        tree = Tree(blocks, AddsNumbers())
+        tree = Tree(blocks)
         for block in range(worker * blocks // workers, (worker + 1) * blocks // workers):
             tree.put(block, 1.0)
         found = tree.branches()

@@ -280,9 +280,6 @@ class Interruption:
             raise Stopped  # as a block does that is long enough to ask its token
         return self.kernel(block, token, *pieces)
 
-    def merge(self, first, second):
-        return self.kernel.merge(first, second)
-
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 18, 25, 33, 42])
 @pytest.mark.parametrize("data", [EASY, clouds(20_000, 5)], ids=["easy", "with a sample"])

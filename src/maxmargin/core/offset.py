@@ -7,16 +7,16 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 import maxmargin._core as _core
-from maxmargin._core import Block, StopToken
+from maxmargin._core import Block, OffsetDerivatives, StopToken
 from maxmargin.errors import InvalidParameter
 from maxmargin.presentation.wording import short
-from maxmargin.rows.base import Array, RowVector
+from maxmargin.rows.base import Array, Largest, Record, RowVector
 
 if TYPE_CHECKING:
     from maxmargin.core.problem import Problem
@@ -267,8 +267,16 @@ def _one_class(problem: Problem, z: RowVector) -> tuple[float, float]:
     if costs.total == 0:
         return -math.inf, math.inf
     rest = problem.dual.rests_at  # infinite where the loss falls for ever: then so is the best offset
-    least, most = problem.rows.reduce(_Range(), z, problem.cost)
-    return (rest - least, math.inf) if costs.positive > 0 else (-math.inf, -rest - most)
+    scores = problem.rows.reduce(_Range(), z, problem.cost)
+    return (rest - scores.least, math.inf) if costs.positive > 0 else (-math.inf, -rest - scores.most)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scores(Record):
+    """The smallest and the largest of some scores."""
+
+    least: Annotated[float, min]
+    most: Annotated[float, max]
 
 
 @dataclass(frozen=True)
@@ -277,13 +285,12 @@ class _Range:
 
     reads_rows = False
 
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> tuple[float, float]:
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Scores:
         z, cost = pieces
         live = cost > 0
-        return float(z.min(initial=math.inf, where=live)), float(z.max(initial=-math.inf, where=live))
-
-    def merge(self, first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
-        return min(first[0], second[0]), max(first[1], second[1])
+        return _Scores(
+            float(z.min(initial=math.inf, where=live)), float(z.max(initial=-math.inf, where=live))
+        )
 
 
 @dataclass(frozen=True)
@@ -293,25 +300,18 @@ class _OffsetSlope:
 
     reads_rows = False
 
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> tuple[float, float]:
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> OffsetDerivatives:
         z, sign, cost = pieces
-        slope, curvature = _core.offset_derivatives(self.loss, z, sign, cost, self.b)
-        return slope, curvature
-
-    def merge(self, first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
-        return first[0] + second[0], first[1] + second[1]
+        return _core.offset_derivatives(self.loss, z, sign, cost, self.b)
 
 
 @dataclass(frozen=True)
 class _LargestScore:
     reads_rows = False
 
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> float:
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Largest:
         z, cost = pieces
-        return _core.largest_score(z, cost)
-
-    def merge(self, first: float, second: float) -> float:
-        return max(first, second)
+        return Largest(_core.largest_score(z, cost))
 
 
 def _stationary_offset(
@@ -320,23 +320,24 @@ def _stationary_offset(
     """Return the root of the objective's slope in b; a sample says where to begin when rows are many."""
     square = problem.offset.square
 
-    def with_penalty(slope: float, curvature: float, b: float) -> tuple[float, float]:
-        return (slope + b / square, curvature + 1.0 / square) if square > 0 else (slope, curvature)
+    def with_penalty(sums: OffsetDerivatives, b: float) -> tuple[float, float]:
+        if square > 0:
+            return sums.slope + b / square, sums.curvature + 1.0 / square
+        return sums.slope, sums.curvature
 
     def of_all(b: float) -> tuple[float, float]:
         kernel = _OffsetSlope(problem.loss.name, b)
-        return with_penalty(*problem.rows.reduce(kernel, z, problem.sign, problem.cost), b)
+        return with_penalty(problem.rows.reduce(kernel, z, problem.sign, problem.cost), b)
 
     if largest_score is None:
-        largest_score = problem.rows.reduce(_LargestScore(), z, problem.cost)
+        largest_score = problem.rows.reduce(_LargestScore(), z, problem.cost).value
     bracket = _bracket(problem, largest_score)
     start = min(max(near or 0.0, bracket[0]), bracket[1])
     if near is None and problem.rows.n_rows > _MANY_ROWS:
         sample, name = draw_sample(problem, z), problem.loss.name
 
         def of_sample(b: float) -> tuple[float, float]:
-            slope, curvature = _core.offset_derivatives(name, sample.z, sample.sign, sample.cost, b)
-            return with_penalty(slope, curvature, b)
+            return with_penalty(_core.offset_derivatives(name, sample.z, sample.sign, sample.cost, b), b)
 
         if abs(int(sample.sign.sum())) < sample.sign.size:  # both classes are there
             start = _root(of_sample, bracket, start, 1e-3)
@@ -497,19 +498,16 @@ class _CountInside:
         breakpoint = sign - z
         return int(np.count_nonzero((cost > 0) & (breakpoint > self.low) & (breakpoint < self.high)))
 
-    def merge(self, first: int, second: int) -> int:
-        return first + second
-
 
 @dataclass(frozen=True, eq=False)
-class _Window:
+class _Window(Record):
     """Costs below, at the ends of and inside a window, the next breakpoint above it, and those inside."""
 
     below: float
     at_low: float
     at_high: float
     inside: float
-    next: float
+    next: Annotated[float, min]
     points: list[Array]
 
     @property
@@ -530,16 +528,6 @@ class _Gather:
             z, sign, cost, self.low, self.high
         )
         return _Window(below, at_low, at_high, inside, following, [points])
-
-    def merge(self, first: _Window, second: _Window) -> _Window:
-        return _Window(
-            first.below + second.below,
-            first.at_low + second.at_low,
-            first.at_high + second.at_high,
-            first.inside + second.inside,
-            min(first.next, second.next),
-            first.points + second.points,
-        )
 
 
 # ------------------------------------------------------------------------------------------------

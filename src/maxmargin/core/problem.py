@@ -8,10 +8,11 @@ from typing import Any, cast
 
 from numpy.typing import NDArray
 
+from maxmargin._core import ClassCosts
 from maxmargin.core.exact.null_space import NullSpace, find_null_space
 from maxmargin.core.offset import FreeOffset, Offset
 from maxmargin.core.penalties import Penalty, Ridge
-from maxmargin.core.targets import BinaryTargets, ClassCosts, ClassTargets, Targets
+from maxmargin.core.targets import BinaryTargets, ClassTargets, Targets
 from maxmargin.losses.base import DualForm, Loss, MulticlassLoss
 from maxmargin.losses.table import dual_form, find_loss
 from maxmargin.rows.base import Array, Inner, Rows, RowVector

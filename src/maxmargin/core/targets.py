@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import maxmargin._core as _core
-from maxmargin._core import Block, StopToken
-from maxmargin.rows.base import AddsArrays, Array, Rows, RowVector
+from maxmargin._core import Block, ClassCosts, StopToken
+from maxmargin.rows.base import Array, Rows, RowVector
 
-__all__ = ["BinaryTargets", "ClassCosts", "ClassTargets", "Targets"]
+__all__ = ["BinaryTargets", "ClassTargets", "Targets"]
 
 T = TypeVar("T", bound="Targets")
 
@@ -41,19 +41,6 @@ class Targets:
         return replace(self, values=self.values[indices], cost=self.cost[indices])
 
 
-@dataclass(frozen=True)
-class ClassCosts:
-    """Total cost of each sign, over rows that cost anything."""
-
-    positive: float
-    negative: float
-    n_live: int
-
-    @property
-    def total(self) -> float:
-        return self.positive + self.negative
-
-
 class BinaryTargets(Targets):
     """Two classes: `values` are the signs, int8 and ±1, and there is one output."""
 
@@ -79,17 +66,11 @@ class _SumCosts:
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> ClassCosts:
         sign, cost = pieces
-        sums = _core.class_costs(sign, cost)
-        return ClassCosts(sums.positive, sums.negative, sums.n_live)
-
-    def merge(self, first: ClassCosts, second: ClassCosts) -> ClassCosts:
-        return ClassCosts(
-            first.positive + second.positive, first.negative + second.negative, first.n_live + second.n_live
-        )
+        return _core.class_costs(sign, cost)
 
 
 @dataclass(frozen=True)
-class _SumByClass(AddsArrays):
+class _SumByClass:
     n_classes: int
 
     reads_rows = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from maxmargin.model.costs import (
     class_weights_of,
     stated_class_weight,
 )
-from maxmargin.rows.base import JoinsNothing, Rows, RowVector
+from maxmargin.rows.base import Array, Record, Rows, RowVector
 
 __all__ = ["StoredTargets", "stored_targets"]
 
@@ -56,7 +56,8 @@ def stored_targets(rows: Any, classes: NDArray[Any], objective: Objective) -> St
     """Find the classes that any weight is on, and every row's cost."""
     class_weight = objective.class_weight
     beside = [rows.labels] if rows.weights is None else [rows.labels, rows.weights]
-    totals, heaviest = rows.reduce(_Weigh(len(classes)), *beside)
+    weights = rows.reduce(_Weigh(len(classes)), *beside)
+    totals, heaviest = weights.totals, weights.heaviest
     total = float(totals.sum())
     if rows.n_rows > 0 and total == 0:
         raise InvalidInput("all sample weights are zero: there is no row to learn from.")
@@ -82,7 +83,12 @@ def stored_targets(rows: Any, classes: NDArray[Any], objective: Objective) -> St
     return StoredTargets(rows, *known)
 
 
-_Weights = tuple[NDArray[np.float64], NDArray[np.float64]]
+@dataclass(frozen=True, eq=False)
+class _Weights(Record):
+    """The total weight of each class, and its heaviest row."""
+
+    totals: Array
+    heaviest: Annotated[Array, np.maximum]
 
 
 @dataclass(frozen=True)
@@ -107,17 +113,14 @@ class _Weigh:
         counted = np.bincount(labels, weights=weights[0] if weights else None, minlength=self.n_classes)
         totals = counted.astype(np.float64)
         if not weights:
-            return totals, np.ones(self.n_classes)
+            return _Weights(totals, np.ones(self.n_classes))
         heaviest = np.zeros(self.n_classes)
         np.maximum.at(heaviest, labels, weights[0])
-        return totals, heaviest
-
-    def merge(self, first: _Weights, second: _Weights) -> _Weights:
-        return first[0] + second[0], np.maximum(first[1], second[1])
+        return _Weights(totals, heaviest)
 
 
 @dataclass(frozen=True)
-class _Sign(JoinsNothing):
+class _Sign:
     """Fill the second vector with +1 for the labels of one class and −1 for others."""
 
     place: int
@@ -133,7 +136,7 @@ class _Sign(JoinsNothing):
 
 
 @dataclass(frozen=True)
-class _Cost(JoinsNothing):
+class _Cost:
     """Fill the first vector with the cost of each row's class, times its weight if weights come last."""
 
     costs: NDArray[np.float64]

@@ -38,9 +38,6 @@ class _Mark:
             marked &= sign == self.wanted
         return [_Marks(len(marked), int(np.count_nonzero(marked)), np.packbits(marked))]
 
-    def merge(self, first: list[_Marks], second: list[_Marks]) -> list[_Marks]:
-        return first + second
-
 
 class PositiveCostRows:
     """The rows with positive cost, or those of one class among them, in order.

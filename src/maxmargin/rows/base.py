@@ -6,8 +6,9 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, Self, TypeAlias, TypeVar, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +19,13 @@ if TYPE_CHECKING:
     from maxmargin.rows.memory import MemoryRows
 
 __all__ = [
-    "AddsArrays",
-    "AddsNumbers",
     "Array",
     "Copy",
     "Fill",
     "Helpers",
     "Inner",
-    "JoinsNothing",
+    "Largest",
+    "Record",
     "ReduceKernel",
     "RowVector",
     "Rows",
@@ -36,7 +36,7 @@ __all__ = [
     "dtype_of_row",
     "inner",
     "looks_at_rows",
-    "merge_in_tree",
+    "record_type",
     "results_of",
     "will_visit",
     "written_by",
@@ -50,7 +50,7 @@ Array = NDArray[np.float64]
 RowVector: TypeAlias = Any
 
 R = TypeVar("R")
-Record = TypeVar("Record", covariant=True)
+R_co = TypeVar("R_co", covariant=True)
 
 
 def dtype_of_row(numbers: NDArray[Any]) -> np.dtype[Any]:
@@ -58,8 +58,11 @@ def dtype_of_row(numbers: NDArray[Any]) -> np.dtype[Any]:
     return np.dtype((numbers.dtype, numbers.shape[1:]))
 
 
-class ReduceKernel(Protocol[R]):
+class ReduceKernel(Protocol[R_co]):
     """What a pass does to one block, where the order of blocks does not matter.
+
+    The records of neighbouring ranges of blocks are joined by ``+=``, which may overwrite the first: numbers,
+    arrays, lists, a `Record`, or a record of the compiled core. A kernel that only writes returns None.
 
     A kernel may have two more attributes, which save work for rows that are not in memory:
 
@@ -71,17 +74,15 @@ class ReduceKernel(Protocol[R]):
     An array may be given twice, to be read and to be written.
     """
 
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> R:
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> R_co:
         """Read a block and its pieces of the per-row arrays; write to those pieces that `writes` names."""
         ...
 
-    def merge(self, first: R, second: R) -> R:
-        """Join the records of two neighbouring ranges of blocks."""
-        ...
 
-
-class SweepKernel(Protocol[R]):
+class SweepKernel(Protocol[R_co]):
     """What a pass does to one block, where rows are visited one by one and each visit changes a state.
+
+    Its records are joined by ``+=`` as well, in the order of the visits.
 
     A kernel may have a method ``will_visit(*pieces)``: False means that it skips all rows of the block, so
     that they need not be read.
@@ -89,12 +90,8 @@ class SweepKernel(Protocol[R]):
 
     def __call__(
         self, block: Block, token: StopToken, order: tuple[int, int, int], *pieces: NDArray[Any]
-    ) -> R:
+    ) -> R_co:
         """Visit the block's rows in the order named by (seed, pass, block)."""
-        ...
-
-    def merge(self, first: R, second: R) -> R:
-        """Join the records of two blocks, in the order of their visits."""
         ...
 
 
@@ -112,6 +109,12 @@ def will_visit(kernel: SweepKernel[Any], pieces: Sequence[NDArray[Any]]) -> bool
     """Whether a kernel may read any row of the block with these pieces."""
     asked = getattr(kernel, "will_visit", None)
     return asked is None or bool(asked(*pieces))
+
+
+@cache
+def record_type(kernel_type: type) -> Any:
+    """Return what a kernel says that it returns."""
+    return get_type_hints(kernel_type.__call__)["return"]
 
 
 class Rows(ABC):
@@ -211,9 +214,8 @@ class Tree(Generic[R]):
     that few records are in memory at a time.
     """
 
-    def __init__(self, count: int, kernel: ReduceKernel[R] | SweepKernel[R]) -> None:
+    def __init__(self, count: int) -> None:
         self._count = count
-        self._kernel = kernel
         self._waiting: dict[tuple[int, int], R] = {}
         self._lock = threading.Lock()
 
@@ -228,8 +230,7 @@ class Tree(Generic[R]):
                         self._waiting[level, number] = record
                         return
                     other = self._waiting.pop((level, partner))
-                merge = self._kernel.merge
-                record = merge(record, other) if number < partner else merge(other, record)
+                record = _join(record, other) if number < partner else _join(other, record)
             level, number, size = level + 1, number // 2, (size + 1) // 2
         self._waiting[level, 0] = record
 
@@ -243,38 +244,39 @@ class Tree(Generic[R]):
         return record
 
 
-def merge_in_tree(records: Sequence[R], kernel: ReduceKernel[R] | SweepKernel[R]) -> R:
-    """Join a list of records."""
-    tree = Tree(len(records), kernel)
-    for number, record in enumerate(records):
-        tree.put(number, record)
-    return tree.root()
-
-
-# ------------------------------------------------------------------------------------------------
-# The usual ways to join the records of two neighbouring ranges of blocks.
-
-
-class JoinsNothing:
-    """A kernel that only writes to its per-row arrays."""
-
-    def merge(self, first: None, second: None) -> None:
-        return None
-
-
-class AddsNumbers:
-    """A kernel whose record is a sum."""
-
-    def merge(self, first: float, second: float) -> float:
-        return first + second
-
-
-class AddsArrays:
-    """A kernel whose record is an array of sums."""
-
-    def merge(self, first: Array, second: Array) -> Array:
+def _join(first: Any, second: Any) -> Any:
+    """Return first + second, in place where the first is an array; None if there is nothing to join."""
+    if first is not None:
         first += second
-        return first
+    return first
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """A record of several parts, each of which is joined on its own.
+
+    ``x: float`` is added, arrays in place; ``x: Annotated[float, max]`` is joined by the function that is
+    named. Numbers that the compiled core adds up are one part, a record of the core.
+    """
+
+    def __iadd__(self, other: Self) -> Self:
+        kind: Any = type(self)
+        parts = (joined(getattr(self, name), getattr(other, name)) for name, joined in _joins(kind))
+        return kind(*parts)  # type: ignore[no-any-return]
+
+
+@cache
+def _joins(kind: type[Record]) -> list[tuple[str, Callable[[Any, Any], Any]]]:
+    """Return the names of a record's parts in their order, each with the function that joins two."""
+    hints = get_type_hints(kind, include_extras=True)
+    return [(part.name, getattr(hints[part.name], "__metadata__", [_join])[0]) for part in fields(kind)]
+
+
+@dataclass(frozen=True, eq=False)
+class Largest(Record):
+    """The largest of the blocks' numbers."""
+
+    value: Annotated[float, max]
 
 
 # ------------------------------------------------------------------------------------------------
@@ -282,7 +284,7 @@ class AddsArrays:
 
 
 @dataclass(frozen=True)
-class Inner(AddsNumbers):
+class Inner:
     """Inner product of two per-row arrays."""
 
     reads_rows = False
@@ -293,7 +295,7 @@ class Inner(AddsNumbers):
 
 
 @dataclass(frozen=True)
-class Scale(JoinsNothing):
+class Scale:
     """Write the first per-row array, times a factor, to the second; they may be the same."""
 
     factor: float
@@ -306,6 +308,21 @@ class Scale(JoinsNothing):
         np.multiply(a, self.factor, out=scaled)
 
 
+@dataclass(frozen=True, eq=False)
+class SmallestSizes:
+    """The `count` smallest of some sizes, in no order."""
+
+    count: int
+    sizes: Array
+
+    def __add__(self, other: SmallestSizes) -> SmallestSizes:
+        return SmallestSizes.among(np.concatenate([self.sizes, other.sizes]), self.count)
+
+    @classmethod
+    def among(cls, sizes: Array, count: int) -> SmallestSizes:
+        return cls(count, sizes if len(sizes) <= count else np.partition(sizes, count - 1)[:count])
+
+
 @dataclass(frozen=True)
 class Smallest:
     """Return the `count` smallest |a| of rows with c > 0, in no order; per-row arrays a and c."""
@@ -314,19 +331,13 @@ class Smallest:
 
     reads_rows = False
 
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> SmallestSizes:
         a, c = pieces
-        return self._least(np.abs(a[c > 0]))
-
-    def merge(self, first: Array, second: Array) -> Array:
-        return self._least(np.concatenate([first, second]))
-
-    def _least(self, sizes: Array) -> Array:
-        return sizes if len(sizes) <= self.count else np.partition(sizes, self.count - 1)[: self.count]
+        return SmallestSizes.among(np.abs(a[c > 0]), self.count)
 
 
 @dataclass(frozen=True)
-class Fill(JoinsNothing):
+class Fill:
     """Fill a per-row array with one value."""
 
     value: float
@@ -340,7 +351,7 @@ class Fill(JoinsNothing):
 
 
 @dataclass(frozen=True)
-class Copy(JoinsNothing):
+class Copy:
     """Copy the first per-row array to the second."""
 
     writes = (1,)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import maxmargin._core as _core
-from maxmargin._core import Block, StopToken
-from maxmargin.rows.base import AddsArrays, Array, JoinsNothing
+from maxmargin._core import Block, Inspection, StopToken
+from maxmargin.rows.base import Array
 
 __all__ = [
     "Combine",
@@ -21,7 +21,6 @@ __all__ = [
     "Gram",
     "HessianDiagonal",
     "Inspect",
-    "Inspected",
     "ManyScores",
     "Scores",
     "ScoresAndCombine",
@@ -29,7 +28,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Scores(JoinsNothing):
+class Scores:
     """Write the scores x·w + offset to z; `w` has shape (n_columns,)."""
 
     w: Array
@@ -45,7 +44,7 @@ class Scores(JoinsNothing):
 
 
 @dataclass(frozen=True)
-class ManyScores(JoinsNothing):
+class ManyScores:
     """Fill z, of shape (n_rows, n_outputs), with the scores W x + b; every row is read once.
 
     Attributes
@@ -66,7 +65,7 @@ class ManyScores(JoinsNothing):
 
 
 @dataclass(frozen=True)
-class Combine(AddsArrays):
+class Combine:
     """Return v = Xᵀa, of shape (n_columns,)."""
 
     n_columns: int
@@ -79,7 +78,7 @@ class Combine(AddsArrays):
 
 
 @dataclass(frozen=True)
-class ScoresAndCombine(AddsArrays):
+class ScoresAndCombine:
     """Both products in one read of the rows: write x·w to z, return v = Xᵀa."""
 
     w: Array
@@ -94,7 +93,7 @@ class ScoresAndCombine(AddsArrays):
 
 
 @dataclass(frozen=True)
-class HessianDiagonal(AddsArrays):
+class HessianDiagonal:
     """Return Σ h x² and Σ h x by column, as an array of shape (2, n_columns)."""
 
     n_columns: int
@@ -107,7 +106,7 @@ class HessianDiagonal(AddsArrays):
 
 
 @dataclass(frozen=True)
-class Gram(AddsArrays):
+class Gram:
     """Return Σ h (x − shift, 1)(x − shift, 1)ᵀ, of shape (n_columns + 1, n_columns + 1).
 
     Rows with h = 0 are not read. `single` allows products of dense rows in single precision, with totals in
@@ -132,21 +131,6 @@ class Condense:
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> list[Block]:
         return [block.condensed(token) or block]
 
-    def merge(self, first: list[Block], second: list[Block]) -> list[Block]:
-        return first + second
-
-
-@dataclass(frozen=True)
-class Inspected:
-    """The first invalid value in a range of blocks; rows are counted from the first of the range."""
-
-    bad_row: int | None
-    bad_column: int | None
-    bad_value: float | None
-    overflow_row: int | None
-    largest: float
-    n_rows: int
-
 
 @dataclass(frozen=True)
 class Inspect:
@@ -154,31 +138,6 @@ class Inspect:
 
     writes = (0,)
 
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Inspected:
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Inspection:
         (norm2,) = pieces
-        found = _core.inspect(block, norm2, token)
-        bad = found.bad_row >= 0
-        return Inspected(
-            bad_row=found.bad_row if bad else None,
-            bad_column=found.bad_column if bad else None,
-            bad_value=found.bad_value if bad else None,
-            overflow_row=found.overflow_row if found.overflow_row >= 0 else None,
-            largest=found.largest_norm2,
-            n_rows=block.n_rows,
-        )
-
-    def merge(self, first: Inspected, second: Inspected) -> Inspected:
-        def shifted(row: int | None) -> int | None:
-            return None if row is None else row + first.n_rows
-
-        earlier = first.bad_value is not None
-        return Inspected(
-            bad_row=first.bad_row if earlier else shifted(second.bad_row),
-            bad_column=first.bad_column if earlier else second.bad_column,
-            bad_value=first.bad_value if earlier else second.bad_value,
-            overflow_row=first.overflow_row
-            if first.overflow_row is not None
-            else shifted(second.overflow_row),
-            largest=max(first.largest, second.largest),
-            n_rows=first.n_rows + second.n_rows,
-        )
+        return _core.inspect(block, norm2, token)

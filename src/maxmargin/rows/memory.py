@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin._core import Block, StopToken
+from maxmargin._core import Block, Inspection, StopToken
 from maxmargin.errors import InvalidInput
 from maxmargin.rows.base import Helpers, ReduceKernel, Rows, RowVector, SweepKernel, Tree, results_of
-from maxmargin.rows.kernels import Condense, Inspect, Inspected
+from maxmargin.rows.kernels import Condense, Inspect
 
 __all__ = ["MemoryRows", "RowsWithArrays", "block_size", "refuse_bad_values"]
 
@@ -73,7 +73,7 @@ class BlockedRows(Rows):
 
     def reduce(self, kernel: ReduceKernel[R], *vectors: RowVector, token: StopToken | None = None) -> R:
         stop = token if token is not None else StopToken()
-        tree = Tree(len(self._ranges), kernel)
+        tree = Tree[R](len(self._ranges))
         waiting = deque(range(len(self._ranges)))
 
         def work() -> None:
@@ -121,24 +121,24 @@ class BlockedRows(Rows):
         norm2 = self.zeros()
         found = self.reduce(Inspect(), norm2, token=StopToken())
         refuse_bad_values(found)
-        return norm2, found.largest
+        return norm2, found.largest_norm2
 
 
-def refuse_bad_values(found: Inspected, whereabouts: Callable[[int], str] = lambda row: "") -> None:
+def refuse_bad_values(found: Inspection, whereabouts: Callable[[int], str] = lambda row: "") -> None:
     """Refuse values that are not finite, or too large to square.
 
     Parameters
     ----------
-    found : Inspected
+    found : Inspection
     whereabouts : callable
         Returns a remark on the position of a row, for the message.
     """
-    if found.bad_row is not None and found.bad_value is not None:
+    if found.bad_row >= 0:
         raise InvalidInput(
             f"X contains {_name(found.bad_value)}: row {found.bad_row}, column {found.bad_column} "
             f"(counted from 0{whereabouts(found.bad_row)}). Remove or impute such values."
         )
-    if found.overflow_row is not None:
+    if found.overflow_row >= 0:
         raise InvalidInput(
             f"row {found.overflow_row} of X (counted from 0{whereabouts(found.overflow_row)}) is so large "
             "that its square is infinite in double precision. Scale the columns, for example to the range "

@@ -186,14 +186,14 @@ class _Likelihood:
     def __call__(self, point: Array) -> tuple[float, Array, Array]:
         kernel = Evaluate("logistic", point[:1].copy(), float(point[1]))
         sums = kernel(self.block, self.token, self.sign, self.weight, self.z, self.h)
-        gradient = np.array([sums.gradient[0], sums.slope]) + self.linear
+        gradient = np.array([sums.gradient[0], sums.losses.slope]) + self.linear
         hx = self.h * self.x
         corner = float(hx.sum())
         square = float(np.einsum("i,i->", hx, self.x))
-        hessian = np.array([[square, corner], [corner, sums.curvature]])
+        hessian = np.array([[square, corner], [corner, sums.losses.curvature]])
         if not self.has_offset:
             gradient[1], hessian = 0.0, np.array([[square, 0.0], [0.0, 1.0]])
-        return sums.loss + float(self.linear @ point), gradient, hessian
+        return sums.losses.loss + float(self.linear @ point), gradient, hessian
 
 
 class _Smooth(Protocol):

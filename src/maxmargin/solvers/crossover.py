@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from maxmargin._core import Block, Factor, StopToken
 from maxmargin.core.certificate.feasible import make_feasible
 from maxmargin.core.offset import chosen_from
 from maxmargin.core.problem import Problem
-from maxmargin.rows.base import AddsArrays, AddsNumbers, Array, JoinsNothing, Rows, RowVector, Scale, inner
+from maxmargin.rows.base import Array, Largest, Record, Rows, RowVector, Scale, inner
 from maxmargin.rows.kernels import Gram, Scores
 from maxmargin.separation.frame import Frame, mean_of_table
 from maxmargin.solvers.interior_path import find_root
@@ -111,7 +111,7 @@ class _Work:
     ) -> None:
         self.problem, self.rows, self.frame, self.token = problem, rows, frame, token
         self.start = start
-        total, squares = rows.reduce(Sizes(), start, token=token)
+        total, squares = rows.reduce(Sizes(), start, token=token).tolist()
         self.unit = squares / total if total > 0 else 1.0
         self.alpha, self.z, self.h = rows.zeros(), rows.zeros(), rows.zeros()
         self.change = rows.zeros()
@@ -161,7 +161,7 @@ class _Work:
         kernel = SplitRows(self.frame.split(self.x)[1], self.unit)
         vectors = (problem.sign, problem.cost, self.z, self.start, self.h)
         farthest = self.rows.reduce(kernel, *vectors, token=self.token)
-        stiffness = float(np.clip(_FREE_SHARE / max(farthest, 1e-300), *_SIGMA))
+        stiffness = float(np.clip(_FREE_SHARE / max(farthest.value, 1e-300), *_SIGMA))
         self.rows.reduce(Scale(stiffness), self.h, self.h, token=self.token)
         return stiffness
 
@@ -204,7 +204,7 @@ class _Work:
     def _factors_are_of_h(self) -> bool:
         if self.factored is None:
             return False
-        return self.rows.reduce(Same(), self.h, self.factored, token=self.token)
+        return self.rows.reduce(CountDifferent(), self.h, self.factored, token=self.token) == 0
 
     def _newton(self, stiffness: float, change: Array, side: Array) -> float:
         """Take the best step along a direction; return how long it was."""
@@ -305,12 +305,9 @@ class Sizes:
 
     reads_rows = False
 
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> tuple[float, float]:
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
         (alpha,) = pieces
-        return float(alpha.sum()), float((alpha * alpha).sum())
-
-    def merge(self, first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
-        return first[0] + second[0], first[1] + second[1]
+        return np.array([alpha.sum(), (alpha * alpha).sum()])
 
 
 @dataclass(frozen=True)
@@ -328,21 +325,18 @@ class SplitRows:
     writes = (3, 4)
     reads_rows = False
 
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> float:
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Largest:
         sign, cost, z, alpha, h = pieces
         unit = np.minimum(np.where(cost > 0, cost, 1.0), self.unit)
         e = np.abs(sign * (z + self.offset) - 1.0)
         free = np.minimum(alpha, cost - alpha) > e * unit
         alpha[:] = np.where(free, alpha, np.where(alpha > 0.5 * cost, cost, 0.0))
         h[:] = np.where(free, unit, 0.0)
-        return float(e.max(initial=0.0, where=free))
-
-    def merge(self, first: float, second: float) -> float:
-        return max(first, second)
+        return Largest(float(e.max(initial=0.0, where=free)))
 
 
 @dataclass(frozen=True)
-class Clip(JoinsNothing):
+class Clip:
     """Clip the duals at scores z; row vectors: sign, cost, z, α₀, then α and h, which are written."""
 
     offset: float
@@ -361,7 +355,7 @@ class Clip(JoinsNothing):
 
 
 @dataclass(frozen=True)
-class ClipSlope(AddsNumbers):
+class ClipSlope:
     """The slope of the rounded loss along a change of the scores; row vectors: sign, cost, z, α₀, change."""
 
     offset: float
@@ -378,8 +372,8 @@ class ClipSlope(AddsNumbers):
         return -float((np.clip(start - sigma * e, 0.0, cost) * (sign * change)).sum())
 
 
-@dataclass(frozen=True)
-class JudgeSums:
+@dataclass(frozen=True, eq=False)
+class JudgeSums(Record):
     """Of the rows: their shares of the duality gap, Σ α and Σ sα."""
 
     gap: float
@@ -401,9 +395,6 @@ class Judge:
         gap = np.maximum(e, 0.0) * alpha + np.maximum(-e, 0.0) * (cost - alpha)
         return JudgeSums(float(gap.sum()), float(alpha.sum()), float((sign * alpha).sum()))
 
-    def merge(self, first: JudgeSums, second: JudgeSums) -> JudgeSums:
-        return JudgeSums(first.gap + second.gap, first.dual + second.dual, first.balance + second.balance)
-
 
 def _combined(block: Block, coefficients: Array, token: StopToken) -> Array:
     """Return Σ f (x, 1) of a block's rows."""
@@ -414,7 +405,7 @@ def _combined(block: Block, coefficients: Array, token: StopToken) -> Array:
 
 
 @dataclass(frozen=True)
-class PullOfDuals(AddsArrays):
+class PullOfDuals:
     """Return Σ sα (x, 1); row vectors: sign, α."""
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
@@ -423,7 +414,7 @@ class PullOfDuals(AddsArrays):
 
 
 @dataclass(frozen=True)
-class PullOfStep(AddsArrays):
+class PullOfStep:
     """Return Σ s(α − he)(x, 1): the pull if every free row were to come to the margin.
 
     Row vectors: sign, z, α, h.
@@ -447,26 +438,20 @@ class CountFree:
         (h,) = pieces
         return int(np.count_nonzero(h))
 
-    def merge(self, first: int, second: int) -> int:
-        return first + second
-
 
 @dataclass(frozen=True)
-class Same:
-    """Whether two vectors are equal."""
+class CountDifferent:
+    """Count the rows in which two vectors differ."""
 
     reads_rows = False
 
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> bool:
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> int:
         first, second = pieces
-        return np.array_equal(first, second)
-
-    def merge(self, first: bool, second: bool) -> bool:
-        return first and second
+        return int(np.count_nonzero(first != second))
 
 
 @dataclass(frozen=True)
-class Settle(JoinsNothing):
+class Settle:
     """Move free duals and all scores by a change of the scores, of which `beyond` is the offset's.
 
     Row vectors: sign, cost, h, change, then α and z, which are written.
@@ -485,12 +470,12 @@ class Settle(JoinsNothing):
         z += self.beyond
 
 
-@dataclass(frozen=True)
-class Stakes:
+@dataclass(frozen=True, eq=False)
+class Stakes(Record):
     """The largest |z|, how far rows below their cost fall short, and what free rows could still cost."""
 
-    largest: float
-    below: float
+    largest: Annotated[float, max]
+    below: Annotated[float, max]
     room: float
 
 
@@ -509,9 +494,4 @@ class AtStake:
             float(np.abs(z).max(initial=0.0)),
             max(-float(e.min(initial=0.0, where=alpha < cost)), 0.0),
             float((cost - alpha).sum(where=h > 0)),
-        )
-
-    def merge(self, first: Stakes, second: Stakes) -> Stakes:
-        return Stakes(
-            max(first.largest, second.largest), max(first.below, second.below), first.room + second.room
         )

@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import maxmargin._core as _core
-from maxmargin._core import Block, StopToken, SweepState
+from maxmargin._core import Block, DualSweepRecord, StopToken, SweepState
 from maxmargin.core.certificate.feasible import make_feasible
 from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.offset import chosen_from
 from maxmargin.core.problem import Problem
 from maxmargin.losses.table import DUAL_LOSSES
-from maxmargin.rows.base import AddsNumbers, Array
+from maxmargin.rows.base import Array
 from maxmargin.rows.kernels import Combine, Scores
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.base import Needs, Point, Step
@@ -234,42 +234,21 @@ class _Sweep:
 
     def __call__(
         self, block: Block, token: StopToken, order: tuple[int, int, int], *pieces: NDArray[Any]
-    ) -> _Seen:
+    ) -> DualSweepRecord:
         sign, cost, norm2, mean_score, alpha, calm, rest = pieces
         p = mean_score if self.centred else None
-        seen = _core.dual_sweep(
+        return _core.dual_sweep(
             block, self.loss, self.state, sign, cost, norm2, p, alpha, calm, rest, order, token
         )
-        return _Seen(seen.lowest, seen.highest, seen.gap, seen.visited)
 
     def will_visit(self, *pieces: NDArray[Any]) -> bool:
         """Whether any row that costs something does not rest."""
         _, cost, _, _, _, _, rest = pieces
         return bool(((rest == 0) & (cost > 0)).any())
 
-    def merge(self, first: _Seen, second: _Seen) -> _Seen:
-        return _Seen(
-            min(first.lowest, second.lowest),
-            max(first.highest, second.highest),
-            first.gap + second.gap,
-            first.visited + second.visited,
-        )
-
 
 @dataclass(frozen=True)
-class _Seen:
-    lowest: float
-    highest: float
-    gap: float
-    visited: int
-
-    @property
-    def span(self) -> float:
-        return self.highest - self.lowest
-
-
-@dataclass(frozen=True)
-class _DualValue(AddsNumbers):
+class _DualValue:
     """Sum of the rows' dual terms."""
 
     loss: str
@@ -402,9 +381,10 @@ class DualDescent:
         if self._may_finish(problem, state):
             return self._finish(problem, state, passes, token)
         guess = self._gap_guess(problem, state, seen)
-        if seen.span <= state.precision:
+        span = seen.highest - seen.lowest
+        if span <= state.precision:
             self._move_offset(problem, state)
-        if seen.span > _STILL:
+        if span > _STILL:
             return Step(passes, guess)
         # Nothing moves any more: only a certificate can tell whether this is the optimum.
         saw_all = seen.visited == problem.class_costs.n_live
@@ -425,7 +405,7 @@ class DualDescent:
             return 0.0
         return state.momentum.improve(token)
 
-    def _gap_guess(self, problem: Problem, state: _State, seen: _Seen) -> float:
+    def _gap_guess(self, problem: Problem, state: _State, seen: DualSweepRecord) -> float:
         """Return the relative gap as the sweep saw it: rows were judged by weights that kept moving."""
         gap = seen.gap
         if problem.offset.is_free:

@@ -27,7 +27,7 @@ from maxmargin._core import Block, StopToken
 from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.problem import Problem
 from maxmargin.losses.base import Loss
-from maxmargin.rows.base import Array, inner
+from maxmargin.rows.base import Array, Record, inner
 from maxmargin.separation.frame import Frame
 from maxmargin.solvers.base import Needs, Point, Step
 from maxmargin.solvers.step_rules import StepRule, choose_rule
@@ -38,7 +38,7 @@ _HALVINGS = 60  # then the step is lost in the rounding errors of the weights
 
 
 @dataclass(frozen=True, eq=False)
-class _Sums:
+class _Sums(Record):
     """Losses, Σ sαx, Σ sα and the curvature in the offset of some rows."""
 
     loss: float
@@ -67,15 +67,6 @@ class _Evaluate:
             balance = np.sum(signed)
         _core.multiply(block, None, None, signed, pull, token)
         return _Sums(float(losses), pull, float(balance), float(bends))
-
-    def merge(self, first: _Sums, second: _Sums) -> _Sums:
-        np.add(first.pull, second.pull, out=first.pull)
-        return _Sums(
-            first.loss + second.loss,
-            first.pull,
-            first.balance + second.balance,
-            first.curvature + second.curvature,
-        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import maxmargin._core as _core
-from maxmargin._core import Block, Factor, StopToken
+from maxmargin._core import Block, Factor, PointSums, StepSums, StopToken
 from maxmargin.core.problem import Problem
-from maxmargin.rows.base import AddsNumbers, Array, Rows, RowVector, inner
+from maxmargin.rows.base import Array, Record, Rows, RowVector, inner
 from maxmargin.rows.kernels import Scores
 from maxmargin.separation.frame import Frame
 
@@ -71,7 +71,7 @@ class PathState:
 def resume_path(rows: Rows, frame: Frame, x: Array, numbers: Numbers) -> PathState:
     """Return a point that was left, from x and its own α, β, t and ξ."""
     others = [rows.zeros() for _ in range(6)]
-    nothing = PointRecord(0.0, 0.0, 0.0, 0.0, 0.0, np.zeros(0), np.zeros(0), None)
+    nothing = PointRecord(PointSums(), np.zeros(0), np.zeros(0), None)
     along, better = (others[0], others[1], others[2]), (others[3], others[4], others[5])
     return PathState(rows, frame, x, *numbers, along, better, nothing)
 
@@ -108,7 +108,7 @@ def follow_path(problem: Problem, path: PathState, correctors: int, enough: floa
     frame, seen = path.frame, path.seen
     fixed = (problem.sign, problem.cost)
     total = 2.0 * problem.class_costs.total
-    mu = seen.complementarity / total
+    mu = seen.sums.complementarity / total
     assert seen.matrix is not None
     factor = frame.factor(seen.matrix)
     side = frame.centred(seen.pull + seen.push) - frame.penalty * path.x
@@ -116,7 +116,7 @@ def follow_path(problem: Problem, path: PathState, correctors: int, enough: floa
     predict = Predict(*frame.split(change))
     found = path.rows.reduce(predict, *fixed, *path.numbers, path.along[0], token=token)
     length = min(_longest(found), 1.0)
-    target = mu * (max(_after(seen, found, length), 0.0) / seen.complementarity) ** 3
+    target = mu * (max(_after(seen, found, length), 0.0) / seen.sums.complementarity) ** 3
     trial = min(1.0, length + _TRIAL_GROWTH)
     side = side + frame.centred(target * found.sides[0] + found.sides[1])
     change = factor.solve(side)
@@ -127,7 +127,7 @@ def follow_path(problem: Problem, path: PathState, correctors: int, enough: floa
     length = min(1.0, min(max(0.995, 1.0 - mu), 0.9999) * direction.longest)
     length = _keep_near(problem, path, direction.found, length, token)
     x = path.x + length * direction.change
-    with_matrix = _after(seen, direction.found, length) > enough * seen.complementarity
+    with_matrix = _after(seen, direction.found, length) > enough * seen.sums.complementarity
     move = Move(*frame.split(x), length, shift=frame.shift, with_matrix=with_matrix)
     _move(problem, path, x, move, token)
     return passes + 3.0
@@ -180,8 +180,8 @@ def _keep_near(
     for _ in range(6):
         steps = length * _SHORTER
         means = np.array([_after(path.seen, found, float(step)) / total for step in steps])
-        least = path.rows.reduce(LeastProducts(steps, means), *vectors, token=token)
-        near = np.flatnonzero(least >= _LEAST_SHARE)
+        products = path.rows.reduce(LeastProducts(steps, means), *vectors, token=token)
+        near = np.flatnonzero(products.least >= _LEAST_SHARE)
         if near.size > 0:
             return float(steps[near[0]])
         length = float(steps[-1]) * 0.9
@@ -190,12 +190,12 @@ def _keep_near(
 
 def _longest(found: StepRecord) -> float:
     """Return the longest step that keeps everything positive; no more than anybody asks for."""
-    return 1.0 / max(found.largest_ratio, 1e-3)
+    return 1.0 / max(found.sums.largest_ratio, 1e-3)
 
 
 def _after(seen: PointRecord, found: StepRecord, step: float) -> float:
     """Return Σ αt + βξ after a step."""
-    return seen.complementarity + step * (found.first + step * found.second)
+    return seen.sums.complementarity + step * (found.sums.first + step * found.sums.second)
 
 
 def centre_by_newton(
@@ -276,15 +276,11 @@ def _four(pieces: list[NDArray[Any]]) -> tuple[Array, Array, Array, Array]:
     return alpha, beta, t, xi
 
 
-@dataclass(eq=False)
-class PointRecord:
-    """Sums at a point: the five numbers of the core's PointSums, right-hand sides, and the matrix."""
+@dataclass(frozen=True, eq=False)
+class PointRecord(Record):
+    """Sums at a point, right-hand sides, and the matrix."""
 
-    loss: float
-    gap: float
-    dual: float
-    balance: float
-    complementarity: float
+    sums: PointSums
     pull: Array
     push: Array
     matrix: Array | None
@@ -314,7 +310,7 @@ class Move:
         matrix = np.zeros((size, size)) if self.with_matrix else None
         along = _three(numbers[4:]) if self.mu is None else None
         after = (new_alpha, *_three(numbers[1:4]))
-        found = _core.interior_move(
+        sums = _core.interior_move(
             block,
             sign,
             cost,
@@ -331,39 +327,15 @@ class Move:
             self.shift,
             token,
         )
-        return PointRecord(
-            found.loss, found.gap, found.dual, found.balance, found.complementarity, pull, push, matrix
-        )
-
-    def merge(self, first: PointRecord, second: PointRecord) -> PointRecord:
-        first.loss += second.loss
-        first.gap += second.gap
-        first.dual += second.dual
-        first.balance += second.balance
-        first.complementarity += second.complementarity
-        first.pull += second.pull
-        first.push += second.push
-        if first.matrix is not None and second.matrix is not None:
-            first.matrix += second.matrix
-        return first
+        return PointRecord(sums, pull, push, matrix)
 
 
-@dataclass(eq=False)
-class StepRecord:
-    """How long a step may be, what it does to Σ αt + βξ, and the next right-hand sides."""
+@dataclass(frozen=True, eq=False)
+class StepRecord(Record):
+    """How long a step may be, what it does to Σ αt + βξ, and the next right-hand sides, one a row."""
 
-    largest_ratio: float
-    first: float
-    second: float
-    sides: tuple[Array, ...]
-
-    def merged(self, other: StepRecord) -> StepRecord:
-        for mine, theirs in zip(self.sides, other.sides, strict=True):
-            mine += theirs
-        self.largest_ratio = max(self.largest_ratio, other.largest_ratio)
-        self.first += other.first
-        self.second += other.second
-        return self
+    sums: StepSums
+    sides: Array
 
 
 @dataclass(frozen=True)
@@ -377,8 +349,8 @@ class Predict:
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> StepRecord:
         sign, cost, *numbers = pieces
-        centring, second_order = np.zeros(self.dw.shape[0] + 1), np.zeros(self.dw.shape[0] + 1)
-        found = _core.interior_predict(
+        sides = np.zeros((2, self.dw.shape[0] + 1))
+        sums = _core.interior_predict(
             block,
             sign,
             cost,
@@ -386,14 +358,11 @@ class Predict:
             self.dw,
             self.offset,
             numbers[4],
-            centring,
-            second_order,
+            sides[0],
+            sides[1],
             token,
         )
-        return StepRecord(found.largest_ratio, found.first, found.second, (centring, second_order))
-
-    def merge(self, first: StepRecord, second: StepRecord) -> StepRecord:
-        return first.merged(second)
+        return StepRecord(sums, sides)
 
 
 @dataclass(frozen=True)
@@ -412,8 +381,8 @@ class Correct:
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> StepRecord:
         sign, cost, *numbers = pieces
-        pull_back = np.zeros(self.dw.shape[0] + 1)
-        found = _core.interior_correct(
+        sides = np.zeros((1, self.dw.shape[0] + 1))
+        sums = _core.interior_correct(
             block,
             sign,
             cost,
@@ -423,13 +392,10 @@ class Correct:
             _three(numbers[4:]),
             self.target,
             self.trial,
-            pull_back,
+            sides[0],
             token,
         )
-        return StepRecord(found.largest_ratio, found.first, found.second, (pull_back,))
-
-    def merge(self, first: StepRecord, second: StepRecord) -> StepRecord:
-        return first.merged(second)
+        return StepRecord(sums, sides)
 
 
 @dataclass(frozen=True)
@@ -446,8 +412,8 @@ class Refine:
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> StepRecord:
         sign, cost, *numbers = pieces
-        pull_back = np.zeros(self.dw.shape[0] + 1)
-        found = _core.interior_refine(
+        sides = np.zeros((1, self.dw.shape[0] + 1))
+        sums = _core.interior_refine(
             block,
             sign,
             cost,
@@ -459,13 +425,17 @@ class Refine:
             self.target,
             self.trial,
             self.next_trial,
-            pull_back,
+            sides[0],
             token,
         )
-        return StepRecord(found.largest_ratio, found.first, found.second, (pull_back,))
+        return StepRecord(sums, sides)
 
-    def merge(self, first: StepRecord, second: StepRecord) -> StepRecord:
-        return first.merged(second)
+
+@dataclass(frozen=True, eq=False)
+class Products(Record):
+    """The smallest product after each of some steps."""
+
+    least: Annotated[Array, np.minimum]
 
 
 @dataclass(frozen=True)
@@ -480,19 +450,16 @@ class LeastProducts:
 
     reads_rows = False
 
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Products:
         sign, cost, *numbers = pieces
         least = np.full(self.steps.shape, np.inf)
         state, along = _four(numbers[:4]), _three(numbers[4:])
         _core.interior_least_products(sign, cost, state, along, self.steps, self.means, least)
-        return least
-
-    def merge(self, first: Array, second: Array) -> Array:
-        return np.minimum(first, second)
+        return Products(least)
 
 
 @dataclass(frozen=True)
-class SmoothSlope(AddsNumbers):
+class SmoothSlope:
     """The slope of the smoothed loss at a step. Row vectors: sign, cost, the state's four, scores' change."""
 
     step: float

@@ -286,10 +286,10 @@ def _relative_gap(problem: Problem, path: PathState) -> float:
     seen = path.seen
     w, b = path.frame.split(path.x)
     v = seen.pull[:-1]
-    gap = seen.gap + 0.5 * inner(w - v, w - v)
-    dual = seen.dual - 0.5 * inner(v, v)
-    gap += problem.offset.gap(b, seen.balance, max(1.0, abs(b)))
-    dual -= problem.offset.dual_penalty(seen.balance)
+    gap = seen.sums.gap + 0.5 * inner(w - v, w - v)
+    dual = seen.sums.dual - 0.5 * inner(v, v)
+    gap += problem.offset.gap(b, seen.sums.balance, max(1.0, abs(b)))
+    dual -= problem.offset.dual_penalty(seen.sums.balance)
     return gap / dual if dual > 0 else np.inf
 
 

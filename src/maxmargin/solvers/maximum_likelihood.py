@@ -164,11 +164,11 @@ def _evaluate(problem: Problem, state: _State, w: Array, b: float, token: StopTo
     kernel = Evaluate(problem.loss.name, w, b, True, state.shift)
     sums = rows.reduce(kernel, problem.sign, problem.cost, z, h, token=token)
     assert sums.gram is not None
-    gradient = np.append(sums.gradient, sums.slope)
+    gradient = np.append(sums.gradient, sums.losses.slope)
     if state.shift is not None:
-        gradient[:-1] -= sums.slope * state.shift
+        gradient[:-1] -= sums.losses.slope * state.shift
     gradient[-1] = 0.0 if offset.is_absent else gradient[-1] + offset.slope(b)
-    return _Place(w, b, z, sums.loss + offset.penalty(b), gradient, sums.gram)
+    return _Place(w, b, z, sums.losses.loss + offset.penalty(b), gradient, sums.gram)
 
 
 def _decrement(factor: Factor, place: _Place) -> float:

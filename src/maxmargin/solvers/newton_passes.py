@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import maxmargin._core as _core
-from maxmargin._core import Block, StopToken
+from maxmargin._core import Block, LineSums, NewtonSums, PromisedSums, StopToken
 from maxmargin.core.problem import Problem
-from maxmargin.rows.base import AddsArrays, Array, JoinsNothing, Rows, RowVector, inner
+from maxmargin.rows.base import Array, Record, Rows, RowVector, inner
 from maxmargin.separation.frame import Frame
 
 __all__ = [
@@ -64,10 +64,10 @@ def evaluate(
     z, h = rows.zeros(), rows.zeros()
     kernel = Evaluate(problem.loss.name, w, b, with_hessian, frame.shift, single=is_rough)
     sums = rows.reduce(kernel, problem.sign, problem.cost, z, h, token=token)
-    value = frame.own_cost(w, b) + sums.loss
-    gradient = frame.gradient(w, b, np.append(sums.gradient, sums.slope))
+    value = frame.own_cost(w, b) + sums.losses.loss
+    gradient = frame.gradient(w, b, np.append(sums.gradient, sums.losses.slope))
     hessian = None if sums.gram is None else frame.matrix(sums.gram)
-    return Place(w, b, z, h, value, gradient, sums.curvature, hessian)
+    return Place(w, b, z, h, value, gradient, sums.losses.curvature, hessian)
 
 
 def has_fallen(here: float, there: float, decrement: float, after: float) -> bool:
@@ -112,12 +112,10 @@ def best_share(
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
-    """Losses, slope and curvature in the offset, gradient and, if asked for, Gram matrix of some rows."""
+class Sums(Record):
+    """Losses with slope and curvature in the offset, gradient and, if asked for, Gram matrix of some rows."""
 
-    loss: float
-    slope: float
-    curvature: float
+    losses: NewtonSums
     gradient: Array
     gram: Array | None
 
@@ -143,26 +141,14 @@ class Evaluate:
         size = self.w.shape[0]
         gradient = np.zeros(size)
         gram = np.zeros((size + 1, size + 1)) if self.gram else None
-        loss, slope, curvature = _core.newton_evaluate(
+        losses = _core.newton_evaluate(
             block, self.loss, self.w, self.b, sign, cost, z, h, gradient, gram, self.shift, self.single, token
         )
-        return Sums(loss, slope, curvature, gradient, gram)
-
-    def merge(self, first: Sums, second: Sums) -> Sums:
-        np.add(first.gradient, second.gradient, out=first.gradient)
-        if first.gram is not None and second.gram is not None:
-            np.add(first.gram, second.gram, out=first.gram)
-        return Sums(
-            first.loss + second.loss,
-            first.slope + second.slope,
-            first.curvature + second.curvature,
-            first.gradient,
-            first.gram,
-        )
+        return Sums(losses, gradient, gram)
 
 
 @dataclass(frozen=True, eq=False)
-class HessianProduct(AddsArrays):
+class HessianProduct:
     """Return Σ h (x·d + e)(x, 1): the Hessian of the losses times (d, e)."""
 
     d: Array
@@ -173,15 +159,6 @@ class HessianProduct(AddsArrays):
         product = np.zeros(self.d.shape[0] + 1)
         product[-1] = _core.hessian_product(block, h, self.d, self.e, product[:-1], token)
         return product
-
-
-@dataclass(frozen=True)
-class LineSums:
-    """Losses at one point of a line, with slope and curvature along it."""
-
-    loss: float
-    slope: float
-    curvature: float
 
 
 @dataclass(frozen=True)
@@ -197,21 +174,7 @@ class AlongLine:
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> LineSums:
         z, sign, cost, to = pieces
-        return LineSums(*_core.line_sums(self.loss, z, sign, cost, self.b, to, self.to_b, self.t))
-
-    def merge(self, first: LineSums, second: LineSums) -> LineSums:
-        return LineSums(
-            first.loss + second.loss, first.slope + second.slope, first.curvature + second.curvature
-        )
-
-
-@dataclass(frozen=True)
-class Promised:
-    """The rows' share of the gap, by how much the promise missed, and by how much clipping changed it."""
-
-    gap: float
-    missed: float
-    clipped: float
+        return _core.line_sums(self.loss, z, sign, cost, self.b, to, self.to_b, self.t)
 
 
 @dataclass(frozen=True)
@@ -225,16 +188,13 @@ class PredictDuals:
     writes = (5,)
     reads_rows = False
 
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Promised:
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> PromisedSums:
         z, sign, cost, h, to, alpha = pieces
-        return Promised(*_core.predicted_duals(self.loss, z, sign, cost, self.b, h, to, self.to_b, alpha))
-
-    def merge(self, first: Promised, second: Promised) -> Promised:
-        return Promised(first.gap + second.gap, first.missed + second.missed, first.clipped + second.clipped)
+        return _core.predicted_duals(self.loss, z, sign, cost, self.b, h, to, self.to_b, alpha)
 
 
 @dataclass(frozen=True)
-class OwnDuals(JoinsNothing):
+class OwnDuals:
     """Fill α with the duals −c ℓ′(m) of a point's own; row vectors: scores, sign, cost, α."""
 
     loss: str

@@ -24,13 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import maxmargin._core as _core
-from maxmargin._core import Block, Factor, Stopped, StopToken
+from maxmargin._core import Block, Factor, ProximalSums, Stopped, StopToken
 from maxmargin.core.certificate.feasible import make_feasible
 from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.problem import Problem
 from maxmargin.errors import InvalidParameter, Setting
 from maxmargin.rows.active import PositiveCostRows
-from maxmargin.rows.base import AddsArrays, Array, JoinsNothing, RowVector, Scale, Smallest, inner
+from maxmargin.rows.base import Array, Record, RowVector, Scale, Smallest, inner
 from maxmargin.separation.frame import mean_of_table
 from maxmargin.solvers.base import Needs, Point, Step
 from maxmargin.solvers.sample import largest_sample, sample_of
@@ -271,23 +271,23 @@ class RoundedHinge:
 
     @property
     def objective(self) -> float:
-        return 0.5 * inner(self.w, self.w) + self._found.loss + self._problem.offset.penalty(self.b)
+        return 0.5 * inner(self.w, self.w) + self._found.sums.loss + self._problem.offset.penalty(self.b)
 
     def _residual(self) -> Array:
         """Return w − Σ sα(x − shift): the gradient in w, for rounded corners as for the dual's weights."""
-        implied = self._v if self._shift is None else self._v - self._found.balance * self._shift
+        implied = self._v if self._shift is None else self._v - self._found.sums.balance * self._shift
         return np.asarray(self.w - implied)
 
     def _apart(self) -> float:
         """What the gap pays for w ≠ Σ sαx, and for Σ sα ≠ 0 or, where it is penalised, b ≠ scale² Σ sα."""
         residual = self._residual()
         apart = 0.5 * inner(residual, residual)
-        offset, balance = self._problem.offset, self._found.balance
+        offset, balance = self._problem.offset, self._found.sums.balance
         return apart + offset.gap(self.b, balance, abs(self._beta()) + 1.0)
 
     def relative_gap(self) -> float:
         """Return the duality gap as the stored numbers have it."""
-        gap = self._found.gap + self._apart()
+        gap = self._found.sums.gap + self._apart()
         bound = self.objective - gap
         return gap / bound if bound > 0 else math.inf
 
@@ -297,7 +297,7 @@ class RoundedHinge:
 
     def spread(self, count: int) -> float:
         """Return within how much of its corner the hinge has `count` rows."""
-        nearest = self._rows.reduce(Smallest(count + 1), self._excess, self._problem.cost)
+        nearest = self._rows.reduce(Smallest(count + 1), self._excess, self._problem.cost).sizes
         return min(max(float(nearest.max()), 0.02), 2.0)
 
     def n_short(self) -> int:
@@ -331,9 +331,9 @@ class RoundedHinge:
         found: Moved = self._rows.reduce(move, *self._numbers, token=token)
         self._v += found.v
         self._found = found
-        self.grams += found.free / max(self._rows.n_rows, 1)
+        self.grams += found.sums.free / max(self._rows.n_rows, 1)
         self.stiffness = move.after
-        return 0.5 * (found.free / max(self._rows.n_rows, 1)) + 0.1
+        return 0.5 * (found.sums.free / max(self._rows.n_rows, 1)) + 0.1
 
     # ------------------------------------------------------------------ Newton
 
@@ -348,18 +348,18 @@ class RoundedHinge:
         if offset.is_free:
             # A little inertia of the offset, for when no row is free. Next to none with free rows: where
             # columns are far from zero, w does most of what b does, and little is left of its own curvature.
-            if self._found.free:
+            if self._found.sums.free:
                 self._pull = 1e-12 * matrix[d, d]
             else:
                 self._pull = 1e-6 * self.stiffness * self._problem.class_costs.total
-            gradient[d] = self._pull * (self._beta() - self._center) - self._found.balance
+            gradient[d] = self._pull * (self._beta() - self._center) - self._found.sums.balance
             matrix[d, d] += self._pull
         elif offset.is_absent:
             matrix[d, :] = matrix[:, d] = 0.0
             gradient[d] = 0.0
         else:
             self._pull = offset.stiffness
-            gradient[d] = self._pull * self.b - self._found.balance
+            gradient[d] = self._pull * self.b - self._found.sums.balance
             matrix[d, d] += self._pull
         direction = -Factor(matrix).solve(gradient)
         return direction[:d].copy(), float(direction[d]), -inner(gradient, direction)
@@ -414,23 +414,23 @@ class RoundedHinge:
     def _inner_is_solved(self, decrement: float, tol: float) -> bool:
         if self._inner_steps >= _LONGEST_INNER or decrement <= _NOTHING * self.objective:
             return True
-        if decrement > _INNER * self._found.moved:
+        if decrement > _INNER * self._found.sums.moved:
             return False
         # If the corners are sharp enough already, only this inner problem, solved exactly, is wanted.
         return not self._is_sharp(tol) or self._apart() <= 0.3 * tol * self._scale()
 
     def _scale(self) -> float:
-        return max(self.objective - self._found.gap, 0.5 * self.objective)
+        return max(self.objective - self._found.sums.gap, 0.5 * self.objective)
 
     def _is_sharp(self, tol: float) -> bool:
         """Whether rounding the corners costs less than half of the tolerance."""
-        return self._found.gap <= 0.5 * tol * self._scale()
+        return self._found.sums.gap <= 0.5 * tol * self._scale()
 
     def _renew_anchors(self, room: float, tol: float, token: StopToken) -> float:
         """Make the multipliers the anchors; sharpen the corners as far as enough rows stay free."""
-        free = self._found.free / (room * (self._rows.n_columns + 1))
+        free = self._found.sums.free / (room * (self._rows.n_columns + 1))
         steps = self._inner_steps
-        is_settled = self.stiffness >= 1.0 and self._found.moved <= _SETTLED * tol * self._scale()
+        is_settled = self.stiffness >= 1.0 and self._found.sums.moved <= _SETTLED * tol * self._scale()
         if self._is_sharp(tol) or is_settled or steps >= 8:
             growth = 1.0
         elif free > 1.0:
@@ -517,7 +517,7 @@ def _balanced_offset(problem: Problem, kappa: float, positive: float, negative: 
 
 
 @dataclass(frozen=True)
-class Excess(JoinsNothing):
+class Excess:
     """Fill excess with s(x·w + b) − 1."""
 
     w: Array
@@ -531,15 +531,10 @@ class Excess(JoinsNothing):
 
 
 @dataclass(frozen=True, eq=False)
-class Moved:
-    """What a move found: see `ProximalSums` of the core; v holds changes, gram the free rows."""
+class Moved(Record):
+    """What a move found; v holds changes, gram the free rows."""
 
-    loss: float
-    alpha: float
-    balance: float
-    gap: float
-    moved: float
-    free: int
+    sums: ProximalSums
     v: Array
     gram: Array
 
@@ -564,25 +559,11 @@ class Move:
         sign, cost, anchor, excess, change = pieces
         settings = self.step, self.before, self.after, anchor if self.anchor else None, self.shift
         sums = _core.proximal_move(block, *settings, sign, cost, anchor, excess, change, v, gram, token)
-        return Moved(sums.loss, sums.alpha, sums.balance, sums.gap, sums.moved, sums.free, v, gram)
-
-    def merge(self, first: Moved, second: Moved) -> Moved:
-        first.v.__iadd__(second.v)
-        first.gram.__iadd__(second.gram)
-        return Moved(
-            first.loss + second.loss,
-            first.alpha + second.alpha,
-            first.balance + second.balance,
-            first.gap + second.gap,
-            first.moved + second.moved,
-            first.free + second.free,
-            first.v,
-            first.gram,
-        )
+        return Moved(sums, v, gram)
 
 
 @dataclass(frozen=True, eq=False)
-class Direction(AddsArrays):
+class Direction:
     """Fill change with s(x·dw + db); return the slopes of the rows' terms at some steps along it."""
 
     dw: Array
@@ -613,7 +594,7 @@ class Direction(AddsArrays):
 
 
 @dataclass(frozen=True, eq=False)
-class Slopes(AddsArrays):
+class Slopes:
     """The slopes alone: no row is read."""
 
     stiffness: float
@@ -629,7 +610,7 @@ class Slopes(AddsArrays):
 
 
 @dataclass(frozen=True)
-class Multipliers(JoinsNothing):
+class Multipliers:
     """Fill alpha with the multipliers of the rows."""
 
     stiffness: float
@@ -654,12 +635,9 @@ class CountShort:
         (excess,) = pieces
         return int(np.count_nonzero(excess < self.below))
 
-    def merge(self, first: int, second: int) -> int:
-        return first + second
-
 
 @dataclass(frozen=True)
-class FirstAnchors(JoinsNothing):
+class FirstAnchors:
     """Fill anchor with one share of the cost for each class; row vectors: sign, cost, anchor."""
 
     positive: float
@@ -674,7 +652,7 @@ class FirstAnchors(JoinsNothing):
 
 
 @dataclass(frozen=True)
-class WithinCosts(JoinsNothing):
+class WithinCosts:
     """Fill anchor with numbers given, cut off at the costs; row vectors: given, cost, anchor."""
 
     writes = (2,)

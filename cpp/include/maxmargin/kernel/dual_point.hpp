@@ -15,6 +15,11 @@ struct SignedCosts {
 struct ClassCosts {
     double positive = 0, negative = 0;  // Σ c of each sign
     std::int64_t n_live = 0;            // rows that cost anything
+
+    double total() const noexcept { return positive + negative; }
+    ClassCosts operator+(const ClassCosts& other) const noexcept {
+        return {positive + other.positive, negative + other.negative, n_live + other.n_live};
+    }
 };
 
 void class_costs(const SignedCosts& rows, ClassCosts& sums);
@@ -28,6 +33,10 @@ struct LargestDual {
 struct DualBalance {
     double positive = 0, negative = 0;  // Σ α of each sign
     double room = 0;                    // Σ min(α, c − α), where α is bounded
+
+    DualBalance operator+(const DualBalance& other) const noexcept {
+        return {positive + other.positive, negative + other.negative, room + other.room};
+    }
 };
 
 // feasible = α moved into its interval; numbers that are not finite become 0. `feasible` may be `alpha`.

@@ -15,6 +15,7 @@
 // visited in every sweep.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -54,6 +55,15 @@ struct DualSweepRecord {
     double gap = 0;                  // sum of the rows' gaps as each was visited
     std::int64_t visited = 0, moved = 0;
     bool complete = true;
+
+    DualSweepRecord operator+(const DualSweepRecord& other) const noexcept {
+        return {std::min(lowest, other.lowest),
+                std::max(highest, other.highest),
+                gap + other.gap,
+                visited + other.visited,
+                moved + other.moved,
+                complete && other.complete};
+    }
 };
 
 // Returns false when no dual loss has that name. α and the state agree after every row, so a sweep that was

@@ -13,6 +13,7 @@
 // side of the next. Rows of cost 0 take no part.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "maxmargin/block.hpp"
@@ -59,6 +60,11 @@ struct PointSums {
     double dual = 0;             // Σ α
     double balance = 0;          // Σ sα
     double complementarity = 0;  // Σ αt + βξ
+
+    PointSums operator+(const PointSums& other) const noexcept {
+        return {complete && other.complete, loss + other.loss,       gap + other.gap,
+                dual + other.dual,          balance + other.balance, complementarity + other.complementarity};
+    }
 };
 
 // How a row gets to the point (w, b) that the pass is told.
@@ -85,6 +91,11 @@ struct StepSums {
     double largest_ratio = 0;  // 1 / the longest step that keeps everything positive
     double first = 0;          // Σ αt + βξ changes by first·step + second·step²
     double second = 0;
+
+    StepSums operator+(const StepSums& other) const noexcept {
+        return {complete && other.complete, std::max(largest_ratio, other.largest_ratio), first + other.first,
+                second + other.second};
+    }
 };
 
 // The predictor. Its δα goes to `alpha`; the corrector's right-hand side is

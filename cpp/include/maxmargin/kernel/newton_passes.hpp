@@ -30,6 +30,11 @@ struct NewtonSums {
     double loss = 0;       // Σ c ℓ(m)
     double slope = 0;      // Σ s c ℓ′(m), the gradient's entry for b
     double curvature = 0;  // Σ c ℓ″(m)
+
+    NewtonSums operator+(const NewtonSums& other) const noexcept {
+        return {complete && other.complete, loss + other.loss, slope + other.slope,
+                curvature + other.curvature};
+    }
 };
 
 // Adds Σ s c ℓ′(m) x to `gradient` and, unless it is null, every row to `gram`. Returns false when no smooth
@@ -52,6 +57,10 @@ struct OtherScores {
 
 struct LineSums {
     double loss = 0, slope = 0, curvature = 0;  // of Σ c ℓ(s(p + t(q − p))) in t
+
+    LineSums operator+(const LineSums& other) const noexcept {
+        return {loss + other.loss, slope + other.slope, curvature + other.curvature};
+    }
 };
 
 // On the line from the scores p = rows.z + b to the scores q = to.z + to.b.
@@ -62,6 +71,10 @@ struct PromisedSums {
     double gap = 0;      // the rows' share of the duality gap at the scores q
     double missed = 0;   // Σ |−c ℓ′(s q) − α|, before clipping
     double clipped = 0;  // Σ |what clipping changed|
+
+    PromisedSums operator+(const PromisedSums& other) const noexcept {
+        return {gap + other.gap, missed + other.missed, clipped + other.clipped};
+    }
 };
 
 // The duals that a quadratic model with curvatures h at the scores p promises at the scores q (as above),

@@ -2,6 +2,7 @@
 // double precision cannot make, because scores of tiny objectives or of shifted columns cancel.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string_view>
@@ -30,6 +31,19 @@ struct PreciseTerms {
     double furthest2 = 0;  // the largest ‖x − origin‖²; at least that for sparse rows
 
     static constexpr double kNoRow = std::numeric_limits<double>::infinity();
+
+    PreciseTerms operator+(const PreciseTerms& other) const noexcept {
+        return {loss + other.loss,
+                dual + other.dual,
+                balance + other.balance,
+                total + other.total,
+                std::min(least_agreement, other.least_agreement),
+                std::min(least_score, other.least_score),
+                std::max(most_score, other.most_score),
+                std::min(least_positive, other.least_positive),
+                std::max(most_negative, other.most_negative),
+                std::max(furthest2, other.furthest2)};
+    }
 };
 
 struct PrecisePoint {

@@ -2,6 +2,7 @@
 // rows before a fit: z = X w, v = Xᵀa, squared norms and the first value that is not finite.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string_view>
@@ -29,6 +30,10 @@ struct CertificateRows {
 struct DualSums {
     double linear = 0, balance = 0;  // Σ α, Σ s α
     double square = 0;               // Σ α²/c
+
+    DualSums operator+(const DualSums& other) const noexcept {
+        return {linear + other.linear, balance + other.balance, square + other.square};
+    }
 };
 
 bool score_and_pull(const Block& block, const double* w, double* z, const CertificateRows& rows, double* v,
@@ -48,10 +53,26 @@ bool implied_pull(std::string_view loss, const Block& block, const ImpliedPull& 
 
 struct Inspection {
     bool complete = true;
+    std::int64_t n_rows = 0;
     std::int64_t bad_row = -1, bad_column = -1;  // the first value that is not finite
     double bad_value = 0;
     std::int64_t overflow_row = -1;  // the first row whose squared norm is not finite
     double largest_norm2 = 0;
+
+    // Of these rows and the ones after them; rows are counted from the first of both.
+    Inspection operator+(const Inspection& next) const noexcept {
+        Inspection both = *this;
+        both.complete = complete && next.complete;
+        both.n_rows += next.n_rows;
+        if (bad_row < 0 && next.bad_row >= 0) {
+            both.bad_row = n_rows + next.bad_row;
+            both.bad_column = next.bad_column;
+            both.bad_value = next.bad_value;
+        }
+        if (overflow_row < 0 && next.overflow_row >= 0) both.overflow_row = n_rows + next.overflow_row;
+        both.largest_norm2 = std::max(largest_norm2, next.largest_norm2);
+        return both;
+    }
 };
 
 // norm2_i = ‖x_i‖².

@@ -33,6 +33,11 @@ struct ProximalSums {
     double gap = 0;         // Σ (c − α) max(0, −e) + α max(0, e): what separates the primal from the dual
     double moved = 0;       // Σ (α − α₀)² / (2κc): how far the multipliers are from their anchor
     std::int64_t free = 0;  // rows with 0 < α < c
+
+    ProximalSums operator+(const ProximalSums& other) const noexcept {
+        return {loss + other.loss, alpha + other.alpha, balance + other.balance,
+                gap + other.gap,   moved + other.moved, free + other.free};
+    }
 };
 
 // e = s(x·w + b) − 1 from the rows themselves.

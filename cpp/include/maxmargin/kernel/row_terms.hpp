@@ -19,6 +19,10 @@ struct CertificateTerms {
     double gap = 0;      // Σ c ℓ(m) + c ℓ*(−α/c) + α m, without cancellation
     double dual = 0;     // −Σ c ℓ*(−α/c)
     double balance = 0;  // Σ s α
+
+    CertificateTerms operator+(const CertificateTerms& other) const noexcept {
+        return {loss + other.loss, gap + other.gap, dual + other.dual, balance + other.balance};
+    }
 };
 
 // Returns false when no dual loss has that name.
@@ -27,6 +31,10 @@ bool certificate_terms(std::string_view loss, const ScoredRows& rows, double b, 
 
 struct OffsetDerivatives {
     double slope = 0, curvature = 0;  // of Σ c ℓ(s(z + b)) in b
+
+    OffsetDerivatives operator+(const OffsetDerivatives& other) const noexcept {
+        return {slope + other.slope, curvature + other.curvature};
+    }
 };
 
 bool offset_derivatives(std::string_view loss, const ScoredRows& rows, double b,

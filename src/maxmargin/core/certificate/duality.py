@@ -22,13 +22,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import maxmargin._core as _core
-from maxmargin._core import Block, StopToken
+from maxmargin._core import Block, CertificateTerms, DualSums, PreciseTerms, StopToken
 from maxmargin.core.certificate.feasible import make_feasible
 from maxmargin.core.certificate.lp_dual import examine_by_multipliers
 from maxmargin.core.certificate.newton_decrement import examine_by_decrement
@@ -37,7 +37,7 @@ from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.offset import chosen_from
 from maxmargin.core.problem import Problem
 from maxmargin.losses.base import MulticlassLoss
-from maxmargin.rows.base import Array, RowVector, Scale, inner
+from maxmargin.rows.base import Array, Record, RowVector, Scale, inner
 from maxmargin.rows.kernels import Combine
 
 __all__ = ["examine", "stationarity"]
@@ -99,16 +99,16 @@ def examine(
         np.multiply(seen.v, scale, out=seen.v)
         rows.reduce(Scale(scale), feasible, feasible, token=token)
     terms = rows.reduce(_SumTerms(problem.loss.name, offset), z, sign, cost, feasible, token=token)
-    certificate, is_hidden = _in_double_precision(problem, w, offset, seen, terms, seen.linear * scale)
+    certificate, is_hidden = _in_double_precision(problem, w, offset, seen, terms, seen.sums.linear * scale)
     least_agreement = math.nan
     if rows.n_values <= _FEW_VALUES:
         enough = 0.0
     if is_hidden and not certificate.relative_gap <= enough:
-        origin = _mean_row(problem, feasible, seen.linear, token)
+        origin = _mean_row(problem, feasible, seen.sums.linear, token)
         kernel = _SumPreciseTerms(problem.loss.name, w, offset, origin)
         sums = rows.reduce(kernel, sign, cost, feasible, token=token)
         certificate, _ = _in_twice_the_precision(problem, w, offset, origin, sums)
-        least_agreement = sums.least_agreement
+        least_agreement = sums.terms.least_agreement
     return CertifiedPoint(w, offset, interval, feasible, z, certificate, least_agreement)
 
 
@@ -116,14 +116,12 @@ def examine(
 
 
 @dataclass(frozen=True, eq=False)
-class _Products:
+class _Products(Record):
     """What the rows themselves contribute: v = Σ sαx; on the way Σ α, Σ sα, Σ α²/c and the largest |x·w|."""
 
     v: Array
-    linear: float
-    balance: float
-    square: float
-    largest_score: float
+    sums: DualSums
+    largest_score: Annotated[float, max]
 
 
 @dataclass(frozen=True)
@@ -138,23 +136,7 @@ class _Read:
         z, sign, cost, alpha = pieces
         v = np.zeros(self.w.shape[0])
         sums = _core.score_and_pull(block, self.w, z, sign, cost, alpha, v, token)
-        return _Products(v, sums.linear, sums.balance, sums.square, _core.largest_score(z, cost))
-
-    def merge(self, first: _Products, second: _Products) -> _Products:
-        return _Products(
-            np.add(first.v, second.v, out=first.v),
-            first.linear + second.linear,
-            first.balance + second.balance,
-            first.square + second.square,
-            max(first.largest_score, second.largest_score),
-        )
-
-
-@dataclass(frozen=True)
-class _Terms:
-    loss: float
-    dual: float
-    balance: float
+        return _Products(v, sums, _core.largest_score(z, cost))
 
 
 @dataclass(frozen=True)
@@ -164,13 +146,9 @@ class _SumTerms:
 
     reads_rows = False
 
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Terms:
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> CertificateTerms:
         z, sign, cost, alpha = pieces
-        terms = _core.certificate_terms(self.loss, z, sign, cost, self.b, alpha)
-        return _Terms(terms.loss, terms.dual, terms.balance)
-
-    def merge(self, first: _Terms, second: _Terms) -> _Terms:
-        return _Terms(first.loss + second.loss, first.dual + second.dual, first.balance + second.balance)
+        return _core.certificate_terms(self.loss, z, sign, cost, self.b, alpha)
 
 
 def _best_scale(problem: Problem, seen: _Products) -> float:
@@ -178,19 +156,19 @@ def _best_scale(problem: Problem, seen: _Products) -> float:
     form = problem.dual
     if form.quadratic is None:
         return 1.0
-    quadratic = inner(seen.v, seen.v) + problem.offset.square * seen.balance * seen.balance
+    quadratic = inner(seen.v, seen.v) + problem.offset.square * seen.sums.balance * seen.sums.balance
     if form.quadratic > 0:
-        quadratic += form.quadratic * seen.square
+        quadratic += form.quadratic * seen.sums.square
     if not (quadratic > 0 and math.isfinite(quadratic)):
         return 1.0
-    best = seen.linear / quadratic
+    best = seen.sums.linear / quadratic
     if form.bounded:
         best = min(best, 1.0)
     return best if math.isfinite(best) and abs(best - 1.0) > _WORTH_SCALING else 1.0
 
 
 def _in_double_precision(
-    problem: Problem, w: Array, b: float, seen: _Products, terms: _Terms, total: float
+    problem: Problem, w: Array, b: float, seen: _Products, terms: CertificateTerms, total: float
 ) -> tuple[Certificate, bool]:
     rows = problem.rows
     errors = _Errors(
@@ -229,22 +207,21 @@ def _offset_reach(problem: Problem, largest_score: float) -> float:
 # ---------------------------------------------------------------- twice the precision
 
 
+def _add_twofold(first: Array, second: Array) -> Array:
+    """Add numbers of twice the precision; the high parts are in row 0, the low ones in row 1."""
+    high = first[0] + second[0]
+    part = high - first[0]
+    low = (first[0] - (high - part)) + (second[0] - part) + (first[1] + second[1])
+    rounded = high + low
+    return np.stack([rounded, low - (rounded - high)])
+
+
 @dataclass(frozen=True, eq=False)
-class _PreciseSums:
-    """Sums in twice the precision, high parts before low ones: (loss, dual, Σ sα), and v = Σ sαx.
+class _PreciseSums(Record):
+    """The terms in twice the precision, and v = Σ sαx: its high parts, and its low ones."""
 
-    Besides, in double precision, Σ α, extreme agreements and scores, and the largest ‖x − origin‖².
-    """
-
-    numbers: Array
-    v: Array
-    total: float
-    least_agreement: float
-    least_score: float
-    most_score: float
-    least_positive: float
-    most_negative: float
-    furthest2: float
+    terms: PreciseTerms
+    v: Annotated[Array, _add_twofold]
 
 
 @dataclass(frozen=True)
@@ -257,42 +234,10 @@ class _SumPreciseTerms:
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _PreciseSums:
         sign, cost, alpha = pieces
         v = np.zeros((2, self.w.shape[0]))
-        sums = _core.precise_terms(
+        terms = _core.precise_terms(
             self.loss, block, self.w, self.b, self.origin, sign, cost, alpha, v[0], v[1], token
         )
-        return _PreciseSums(
-            np.array([sums.loss, sums.dual, sums.balance]).T.copy(),
-            v,
-            sums.total,
-            sums.least_agreement,
-            sums.least_score,
-            sums.most_score,
-            sums.least_positive,
-            sums.most_negative,
-            sums.furthest2,
-        )
-
-    def merge(self, first: _PreciseSums, second: _PreciseSums) -> _PreciseSums:
-        return _PreciseSums(
-            _add_twofold(first.numbers, second.numbers),
-            _add_twofold(first.v, second.v),
-            first.total + second.total,
-            min(first.least_agreement, second.least_agreement),
-            min(first.least_score, second.least_score),
-            max(first.most_score, second.most_score),
-            min(first.least_positive, second.least_positive),
-            max(first.most_negative, second.most_negative),
-            max(first.furthest2, second.furthest2),
-        )
-
-
-def _add_twofold(first: Array, second: Array) -> Array:
-    """Add numbers of twice the precision; the high parts are in row 0, the low ones in row 1."""
-    high = first[0] + second[0]
-    part = high - first[0]
-    low = (first[0] - (high - part)) + (second[0] - part) + (first[1] + second[1])
-    rounded = high + low
-    return np.stack([rounded, low - (rounded - high)])
+        return _PreciseSums(terms, v)
 
 
 def _mean_row(problem: Problem, alpha: RowVector, total: float, token: StopToken | None) -> Array:
@@ -313,31 +258,32 @@ def _in_twice_the_precision(
         sums=_UNIT_TWICE * (rows.largest_block + 64),
         terms=8.0 * _UNIT_TWICE if problem.dual.quadratic is not None else 16.0 * _UNIT,
     )
-    penalty = conjugate = None
-    if np.isfinite(sums.numbers).all() and np.isfinite(sums.v).all():
-        balance_high, balance_low = sums.numbers[:, 2].tolist()
+    terms, penalty, conjugate = sums.terms, None, None
+    pairs = (terms.loss, terms.dual, terms.balance)
+    if np.isfinite(pairs).all() and np.isfinite(sums.v).all():
         penalty = problem.penalty.precise_value(w)
-        conjugate = problem.penalty.precise_conjugate(sums.v, origin, (balance_high, balance_low))
+        conjugate = problem.penalty.precise_conjugate(sums.v, origin, terms.balance)
     if penalty is None or conjugate is None:
         return certificate_of("duality", math.inf, 0.0), False
-    loss, dual, balance = (Fraction(high) + Fraction(low) for high, low in sums.numbers.T.tolist())
-    values = _Values(penalty, loss, dual, [balance], conjugate, sums.total)
-    reach = _Reach(_precise_reach(problem, sums, inner(origin, w)), math.sqrt(sums.furthest2) * (1.0 + 1e-9))
+    loss, dual, balance = (Fraction(high) + Fraction(low) for high, low in pairs)
+    values = _Values(penalty, loss, dual, [balance], conjugate, terms.total)
+    distance = math.sqrt(terms.furthest2) * (1.0 + 1e-9)
+    reach = _Reach(_precise_reach(problem, terms, inner(origin, w)), distance)
     return _conclude(problem, errors, values, [b], reach)
 
 
-def _precise_reach(problem: Problem, sums: _PreciseSums, origin_score: float) -> float:
+def _precise_reach(problem: Problem, terms: PreciseTerms, origin_score: float) -> float:
     """Return what `_offset_reach` does, by the scores of each class and about another origin."""
     costs, form = problem.class_costs, problem.dual
     if costs.positive == 0 or costs.negative == 0:
         return 0.0
     # The scores and that of the origin may be large and cancel.
-    size = abs(origin_score) + abs(sums.least_score) + abs(sums.most_score)
+    size = abs(origin_score) + abs(terms.least_score) + abs(terms.most_score)
     doubt = 4.0 * _UNIT * (problem.rows.n_columns + 8) * size
     if math.isfinite(form.rests_at):
-        low, high = -form.rests_at - sums.most_negative, form.rests_at - sums.least_positive
+        low, high = -form.rests_at - terms.most_negative, form.rests_at - terms.least_positive
         return max(abs(low + origin_score - doubt), abs(high + origin_score + doubt))
-    most = max(sums.most_score - origin_score, origin_score - sums.least_score)
+    most = max(terms.most_score - origin_score, origin_score - terms.least_score)
     return most + form.offset_reach(costs.positive, costs.negative) + doubt
 
 
@@ -379,13 +325,13 @@ def _examine_outputs(
 
 
 @dataclass(frozen=True, eq=False)
-class _OutputSums:
+class _OutputSums(Record):
     """V = Σ r xᵀ and Σ r of the duals r; Σ cℓ, −Σ cℓ*(−r/c), the sum of its terms' sizes, Σ|r|; max |W x|."""
 
     V: Array
     balance: Array
     numbers: Array
-    largest_score: float
+    largest_score: Annotated[float, max]
 
 
 @dataclass(frozen=True)
@@ -416,14 +362,6 @@ class _ReadOutputs:
         )
         largest = float(np.abs(z[cost > 0]).max(initial=0.0))
         return _OutputSums(V, duals.sum(axis=0), numbers, largest)
-
-    def merge(self, first: _OutputSums, second: _OutputSums) -> _OutputSums:
-        return _OutputSums(
-            first.V + second.V,
-            first.balance + second.balance,
-            first.numbers + second.numbers,
-            max(first.largest_score, second.largest_score),
-        )
 
 
 # ---------------------------------------------------------------- the formula
@@ -560,7 +498,7 @@ def stationarity(
 
 
 @dataclass(frozen=True, eq=False)
-class _Pulls:
+class _Pulls(Record):
     """Σ p x and Σ p for the pulls p = s c (1 − P)."""
 
     weights: Array
@@ -578,7 +516,3 @@ class _SumPulls:
         weights = np.zeros(self.n_columns)
         total = _core.implied_pull(self.loss, block, z, sign, cost, self.b, weights, token)
         return _Pulls(weights, total)
-
-    def merge(self, first: _Pulls, second: _Pulls) -> _Pulls:
-        np.add(first.weights, second.weights, out=first.weights)
-        return _Pulls(first.weights, first.total + second.total)

@@ -34,24 +34,6 @@ def make_feasible(problem: Problem, alpha: RowVector) -> RowVector:
 
 
 @dataclass(frozen=True)
-class _Balance:
-    """Sums over a range of blocks: of the duals of each sign, and how far inside their bounds they are."""
-
-    positive: float
-    negative: float
-    room: float
-
-    @classmethod
-    def of(cls, sums: DualBalance) -> _Balance:
-        return cls(sums.positive, sums.negative, sums.room)
-
-    def joined(self, other: _Balance) -> _Balance:
-        return _Balance(
-            self.positive + other.positive, self.negative + other.negative, self.room + other.room
-        )
-
-
-@dataclass(frozen=True)
 class _Clamp:
     bounded: bool
     reach: float
@@ -59,13 +41,10 @@ class _Clamp:
     writes = (3,)
     reads_rows = False
 
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Balance:
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> DualBalance:
         given, sign, cost, feasible = pieces
         alpha = np.ascontiguousarray(given, dtype=np.float64)  # anybody's numbers may be asked about
-        return _Balance.of(_core.clamp_dual(alpha, sign, cost, self.bounded, self.reach, feasible))
-
-    def merge(self, first: _Balance, second: _Balance) -> _Balance:
-        return first.joined(second)
+        return _core.clamp_dual(alpha, sign, cost, self.bounded, self.reach, feasible)
 
 
 def _clamp_of(problem: Problem) -> _Clamp:
@@ -87,15 +66,12 @@ class _Correct:
     writes = (0,)
     reads_rows = False
 
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Balance:
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> DualBalance:
         alpha, sign, cost = pieces
-        return _Balance.of(_core.correct_dual(alpha, sign, cost, self.bounded, self.share, self.factors))
-
-    def merge(self, first: _Balance, second: _Balance) -> _Balance:
-        return first.joined(second)
+        return _core.correct_dual(alpha, sign, cost, self.bounded, self.share, self.factors)
 
 
-def _correction_of(problem: Problem, sums: _Balance) -> _Correct:
+def _correction_of(problem: Problem, sums: DualBalance) -> _Correct:
     """Return what removes Σ sα: rows between their bounds share it, or else the heavier class shrinks."""
     bounded = problem.dual.bounded
     excess = sums.positive - sums.negative

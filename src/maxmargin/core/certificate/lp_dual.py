@@ -54,7 +54,7 @@ from maxmargin.core.rounding import (
     least_eigenvalue,
     total,
 )
-from maxmargin.rows.base import Array, inner
+from maxmargin.rows.base import Array, Largest, inner
 from maxmargin.rows.kernels import Combine, Gram, HessianDiagonal, Scores
 from maxmargin.rows.memory import MemoryRows
 
@@ -357,7 +357,8 @@ class _Balancing:
         length += math.sqrt(inner(error, error) / least)
         with_room = (pull.room > 0).astype(np.float64)
         form = _LargestForm(factor, pull.shift)
-        reach = math.sqrt(1.25 * max(self._problem.rows.reduce(form, with_room, token=self._token), 0.0))
+        largest = self._problem.rows.reduce(form, with_room, token=self._token)
+        reach = math.sqrt(1.25 * max(largest.value, 0.0))
         return 1.01 * length * math.sqrt(float(pull.room.sum())) if length * reach <= 0.99 else math.inf
 
 
@@ -368,12 +369,9 @@ class _LargestForm:
     factor: Factor
     shift: Array
 
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> float:
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Largest:
         (chosen,) = pieces
-        return self.factor.quadratic_form_max(block, self.shift, token, cost=chosen)
-
-    def merge(self, first: float, second: float) -> float:
-        return max(first, second)
+        return Largest(self.factor.quadratic_form_max(block, self.shift, token, cost=chosen))
 
 
 def _in_whole_numbers(

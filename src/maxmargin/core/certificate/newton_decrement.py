@@ -37,7 +37,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +50,7 @@ from maxmargin.core.offset import chosen_from
 from maxmargin.core.problem import Problem
 from maxmargin.core.rounding import UNIT, is_worth_precision, least_eigenvalue, precise_scores, score_sizes
 from maxmargin.losses.table import LOSSES
-from maxmargin.rows.base import Array, inner
+from maxmargin.rows.base import Array, Largest, Record, inner
 from maxmargin.rows.kernels import Combine, Gram, HessianDiagonal, Scores
 from maxmargin.rows.memory import MemoryRows
 
@@ -64,8 +64,8 @@ _MOST_DENSE = 20_000_000  # numbers of rows that are written down once more
 MOST_COLUMNS = 4096  # the matrix of more columns than that would fill memory and take minutes
 
 
-@dataclass(frozen=True)
-class _Sums:
+@dataclass(frozen=True, eq=False)
+class _Sums(Record):
     """Totals over rows.
 
     Attributes
@@ -82,7 +82,7 @@ class _Sums:
     slope: float
     reach2: float
     error2: float
-    worst: float
+    worst: Annotated[float, max]
 
 
 @dataclass(frozen=True)
@@ -122,16 +122,6 @@ class _Derivatives:
             float(share.max(initial=0.0)),
         )
 
-    def merge(self, first: _Sums, second: _Sums) -> _Sums:
-        return _Sums(
-            first.loss + second.loss,
-            first.doubt + second.doubt,
-            first.slope + second.slope,
-            first.reach2 + second.reach2,
-            first.error2 + second.error2,
-            max(first.worst, second.worst),
-        )
-
 
 @dataclass(frozen=True, eq=False)
 class _LargestForm:
@@ -140,12 +130,9 @@ class _LargestForm:
     factor: Factor
     shift: Array | None
 
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> float:
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Largest:
         (cost,) = pieces
-        return self.factor.quadratic_form_max(block, self.shift, token, cost=cost)
-
-    def merge(self, first: float, second: float) -> float:
-        return max(first, second)
+        return Largest(self.factor.quadratic_form_max(block, self.shift, token, cost=cost))
 
 
 def examine_by_decrement(
@@ -228,7 +215,7 @@ def _most_to_gain(
     factor = Factor(matrix)
     of_penalty = abs(problem.offset.slope(b)) / float(spread[-1])
     off = math.sqrt(size) * ratio * unit * (math.sqrt(sums.reach2) + of_penalty)
-    reach = rows.reduce(_LargestForm(factor, shift), problem.cost, token=token)
+    reach = rows.reduce(_LargestForm(factor, shift), problem.cost, token=token).value
     return _gain(factor, gradient, reach, least, off, sums)
 
 

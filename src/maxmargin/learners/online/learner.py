@@ -20,7 +20,7 @@ from maxmargin._core import Block, StopToken
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.learners.online.method import OnlineMethod
 from maxmargin.learners.trace import Trace
-from maxmargin.rows.base import Array, JoinsNothing, Rows
+from maxmargin.rows.base import Array, Rows
 from maxmargin.rows.kernels import Scores
 from maxmargin.rows.memory import MemoryRows
 
@@ -90,7 +90,7 @@ class Steps(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _Visits(JoinsNothing):
+class _Visits:
     """One piece of a pass as `rows.sweep` takes it."""
 
     method: OnlineMethod

@@ -7,6 +7,7 @@ import weakref
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
+from types import NoneType
 from typing import Any, TypeVar, cast
 
 import cloudpickle
@@ -20,13 +21,13 @@ from maxmargin.labels import codes_of
 from maxmargin.rows.base import (
     Copy,
     Fill,
-    JoinsNothing,
     ReduceKernel,
     Rows,
     RowVector,
     SweepKernel,
     Tree,
     dtype_of_row,
+    record_type,
     written_by,
 )
 from maxmargin.rows.dask.blocks import DaskBlocks
@@ -199,7 +200,7 @@ class DaskRows(Rows):
             norm2 = self.zeros()
             found = self.reduce(Inspect(), norm2)
             refuse_bad_values(found, self._whereabouts)
-            self._known_norms.append((norm2, found.largest))
+            self._known_norms.append((norm2, found.largest_norm2))
         return self._known_norms[0]
 
     def _whereabouts(self, row: int) -> str:
@@ -231,7 +232,7 @@ class DaskRows(Rows):
         return record
 
     def _run(self, entry: tuple[Pass, Any], kernel: ReduceKernel[R], token: StopToken) -> R:
-        tree: Tree[R] = Tree(len(self._blocks), kernel)
+        tree = Tree[R](len(self._blocks))
         request = partial(self._request, entry, self._log.n_done)
         todo = self._blocks
         while todo:
@@ -292,8 +293,8 @@ class DaskRows(Rows):
         return other
 
 
-def _only_writes(kernel: Any) -> bool:
-    return bool(written_by(kernel)) and isinstance(kernel, JoinsNothing)
+def _only_writes(kernel: ReduceKernel[Any]) -> bool:
+    return bool(written_by(kernel)) and record_type(type(kernel)) is NoneType
 
 
 def _cut(entry: tuple[Pass, Any], first: int, end: int) -> Pass:
@@ -308,7 +309,7 @@ def _cut(entry: tuple[Pass, Any], first: int, end: int) -> Pass:
 
 
 @dataclass(frozen=True, eq=False)
-class _Encode(JoinsNothing):
+class _Encode:
     """Write the index of each label (first array) among the classes to the second array."""
 
     classes: NDArray[Any]
@@ -322,7 +323,7 @@ class _Encode(JoinsNothing):
 
 
 @dataclass(frozen=True, eq=False)
-class _Put(JoinsNothing):
+class _Put:
     """Fill a per-row array with values; `values[0]` is that of row `first`."""
 
     values: NDArray[Any]
@@ -353,9 +354,6 @@ class _Pick:
 
     def __call__(self, block: Any, token: StopToken, *pieces: NDArray[Any]) -> list[Any]:
         return [[piece[self.indices - self.first] for piece in pieces]]
-
-    def merge(self, first: list[Any], second: list[Any]) -> list[Any]:
-        return first + second
 
 
 @dataclass(frozen=True, eq=False)

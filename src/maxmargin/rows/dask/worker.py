@@ -397,7 +397,7 @@ class _BlockQueue:
     ) -> None:
         self._todo = iter(list(held.items()))
         self._steps = [(step, cloudpickle.loads(step.kernel)) for step in steps]
-        self._tree: Tree[Any] = Tree(n_blocks, self._steps[-1][1])
+        self._tree = Tree[Any](n_blocks)
         self._after, self._alive, self._token = after, alive, token
         self._lock = threading.Lock()
         self._failed: Failed | None = None

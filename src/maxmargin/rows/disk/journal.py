@@ -28,17 +28,18 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
+import maxmargin._core as _core
 from maxmargin.errors import warn_caller
 from maxmargin.rows.base import RowVector
 from maxmargin.rows.disk.drafts import remove_dead_drafts
 from maxmargin.rows.disk.folders import SCRATCH, NotOwn, OwnFolder
 from maxmargin.rows.disk.records import HEADER_BYTES, DamagedFile, pack, packed_length, unpack
 
-__all__ = ["OtherFit", "PassJournal", "open_journal", "record_type"]
+__all__ = ["OtherFit", "PassJournal", "open_journal"]
 
 
 NAME = "passes"
-TITLE = b"maxmargin passes 1\n"
+TITLE = b"maxmargin passes 2\n"
 
 Checksums = list[NDArray[np.uint32]]
 
@@ -261,19 +262,10 @@ NUMBERS = {bool: bool | np.bool_, int: int | np.integer, float: float | int | np
 
 
 @cache
-def record_type(kernel_type: type) -> Any:
-    """Return what a kernel says that it returns."""
-    return get_type_hints(kernel_type.__call__)["return"]
-
-
-def _is_record(kind: Any) -> bool:
-    return is_dataclass(kind)
-
-
-@cache
-def _parts(record: Any) -> dict[str, Any]:
-    hints = get_type_hints(record)
-    return {field.name: hints[field.name] for field in fields(record)}
+def _parts(kind: Any) -> dict[str, Any]:
+    """Return names and types of the parts of a dataclass or of a record of the compiled core; else none."""
+    is_record = is_dataclass(kind) or getattr(kind, "__module__", "") == _core.__name__
+    return get_type_hints(kind) if is_record else {}
 
 
 def to_tree(kind: Any, value: Any) -> Any:
@@ -288,7 +280,7 @@ def to_tree(kind: Any, value: Any) -> Any:
         return value if value.flags.forc else np.ascontiguousarray(value)
     if get_origin(kind) in (tuple, list) and isinstance(value, get_origin(kind)):
         return [to_tree(part, inner) for part, inner in _paired(kind, value)]
-    if _is_record(kind) and isinstance(value, kind):
+    if _parts(kind) and isinstance(value, kind):
         return [to_tree(part, getattr(value, name)) for name, part in _parts(kind).items()]
     raise TypeError(f"{value!r} is no record of type {kind}")
 
@@ -305,8 +297,7 @@ def from_tree(kind: Any, tree: Any) -> Any:
         return tree
     if get_origin(kind) in (tuple, list) and isinstance(tree, list):
         return get_origin(kind)(from_tree(part, inner) for part, inner in _paired(kind, tree))
-    if _is_record(kind) and isinstance(tree, list):
-        parts = _parts(kind)
+    if (parts := _parts(kind)) and isinstance(tree, list):
         inner = [from_tree(part, value) for part, value in zip(parts.values(), tree, strict=True)]
         return kind(**dict(zip(parts, inner, strict=True)))
     raise TypeError(f"no record of type {kind}")

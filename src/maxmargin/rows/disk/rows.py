@@ -23,11 +23,12 @@ from maxmargin.rows.base import (
     Tree,
     dtype_of_row,
     looks_at_rows,
+    record_type,
     will_visit,
     written_by,
 )
 from maxmargin.rows.disk.folders import ScratchFolder
-from maxmargin.rows.disk.journal import PassJournal, record_type
+from maxmargin.rows.disk.journal import PassJournal
 from maxmargin.rows.disk.records import DamagedFile
 from maxmargin.rows.disk.store import RowStore
 from maxmargin.rows.disk.vectors import StoredVector, VectorFile
@@ -116,7 +117,7 @@ class MappedRows(RowsWithArrays):
     ) -> R:
         self._store.check_sizes()
         order = np.random.default_rng((seed, number)).permutation(len(self._ranges))
-        tree: Tree[R] = Tree(len(order), kernel)
+        tree = Tree[R](len(order))
         pieces = self._pieces_to_sweep(order[0], vectors)
         for place, k in enumerate(order):
             following = order[place + 1] if place + 1 < len(order) else None

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from maxmargin._core import Block, Factor, StopToken
 from maxmargin.core.problem import Problem
-from maxmargin.rows.base import Array, JoinsNothing, Rows, inner
+from maxmargin.rows.base import Array, Rows, inner
 from maxmargin.rows.kernels import Combine, Gram, Scores
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.separation.frame import Frame, mean_of_table
@@ -121,7 +121,7 @@ def lifted_rows(problem: Problem, frame: Frame, which: NDArray[np.intp]) -> Arra
 
 
 @dataclass(frozen=True)
-class _Forms(JoinsNothing):
+class _Forms:
     factor: Factor
     shift: Array | None
 

@@ -14,7 +14,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ import maxmargin._core as _core
 from maxmargin._core import Block, Factor, Stopped, StopToken
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Progress, Solution, Status
-from maxmargin.rows.base import Array
+from maxmargin.rows.base import Array, Record
 from maxmargin.rows.kernels import Scores
 from maxmargin.selection.leave_one_out.cases import TIE, Verdicts, rounding_of_agreements
 from maxmargin.selection.leave_one_out.estimates import (
@@ -343,9 +343,9 @@ class _Batch:
 
 
 @dataclass(frozen=True, eq=False)
-class _Sums:
+class _Sums(Record):
     gradient: Array
-    least: Array
+    least: Annotated[Array, np.minimum]
 
 
 @dataclass(frozen=True, eq=False)
@@ -368,10 +368,6 @@ class _Gradients:
             self.w, self.b, within, sums.gradient, sums.least, token,
         )  # fmt: skip
         return sums
-
-    def merge(self, first: _Sums, second: _Sums) -> _Sums:
-        first.gradient.__iadd__(second.gradient)
-        return _Sums(first.gradient, np.minimum(first.least, second.least))
 
 
 # ------------------------------------------------------------------------------------------------

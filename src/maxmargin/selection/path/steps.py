@@ -20,7 +20,7 @@ from maxmargin._core import Block, StopToken
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Solution, Status
-from maxmargin.rows.base import AddsArrays, Array, inner
+from maxmargin.rows.base import Array, inner
 from maxmargin.rows.kernels import ScoresAndCombine
 from maxmargin.selection.path.record import Mixtures
 from maxmargin.selection.warm_start import start_at_other_cost, start_of
@@ -407,7 +407,7 @@ def _reach(problem: Problem, solution: Solution) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class _MixedLosses(AddsArrays):
+class _MixedLosses:
     """Σ u ℓ(m) of mixtures of two points with the given shares."""
 
     loss: str
@@ -422,7 +422,7 @@ class _MixedLosses(AddsArrays):
 
 
 @dataclass(frozen=True, eq=False)
-class _MixedGains(AddsArrays):
+class _MixedGains:
     """G of mixtures of two dual points with the given shares."""
 
     loss: str
@@ -438,7 +438,7 @@ class _MixedGains(AddsArrays):
 
 
 @dataclass(frozen=True)
-class _SquareSums(AddsArrays):
+class _SquareSums:
     """Σ τ²/u, for the first point, both together, and the second."""
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
