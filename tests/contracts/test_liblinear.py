@@ -28,7 +28,7 @@ from maxmargin.interop.liblinear import (
     smallest_C,
 )
 from maxmargin.io.liblinear import CLASSIFIERS, read_liblinear_model, write_liblinear_model
-from maxmargin.model.liblinear import LOSSES, claim_of_liblinear, from_liblinear, to_liblinear
+from maxmargin.model.liblinear import LOSSES, from_liblinear, problem_of_liblinear, to_liblinear
 
 SOLVERS = {CLASSIFIERS[name]: name for name in CLASSIFIERS}
 # LIBLINEAR's -e, with which little is left; C is small below, for its dual solvers end after 300 sweeps.
@@ -121,8 +121,8 @@ def test_files_agree_to_the_letter(tmp_path):
 
 def judged(model, data, wanted):
     """Return how far a LIBLINEAR model of either origin is above the optimum, as a share of it."""
-    claim = claim_of_liblinear(model, wanted.C, wanted.class_weight, free_bias=wanted.free_bias)
-    return certify(claim, data.X, data.y, tol=1e-7).relative_gap
+    stated = problem_of_liblinear(model, wanted.C, wanted.class_weight, free_bias=wanted.free_bias)
+    return certify(stated, data.X, data.y, tol=1e-7).relative_gap
 
 
 @every_pair(s=[0, 1, 2, 3, 7], bias=[-1.0, 2.0], n_classes=[2, 3])
@@ -171,7 +171,7 @@ def test_other_penalties_are_not_certified(tmp_path, s):
     save_theirs(str(tmp_path / "theirs.model"), theirs(DATA[3], f"-s {s}"))
     found = read_liblinear_model(tmp_path / "theirs.model")
     with pytest.raises(InvalidParameter, match="not certified here"):
-        claim_of_liblinear(found, 1.0)
+        problem_of_liblinear(found, 1.0)
 
 
 # ---------------------------------------------------------------- folds and the search for C
@@ -227,7 +227,7 @@ def on_disk(tmp_path):
 def test_certify_reads_files(on_disk):
     model, rows = on_disk
     data = DATA[3]
-    wanted = claim_of_liblinear(read_liblinear_model(model), 0.5, {4: 2.0})
+    wanted = problem_of_liblinear(read_liblinear_model(model), 0.5, {4: 2.0})
     by_claim = certify(wanted, data.X, data.y)
     settings = {"C": 0.5, "class_weight": {4: 2.0}}
     for given in ((str(model), data), (model, rows), (model, data.X, data.y)):

@@ -226,7 +226,7 @@ def test_several_classes_have_a_table(said, folder):
         ("evaluate - -", "the standard input (-) can be read once only"),
         ("certify a.model a.svm --C 1", "a.model contains what it minimises; leave --C out"),
         ("certify a.model a.svm --within 0", "--within must be a positive number; got --within 0"),
-        ("certify a.model one.svm", "certify needs rows of two classes or more; y has 1"),
+        ("certify a.model one.svm", "y holds only one class, 1.0; certify needs two"),
     ],
 )
 def test_what_cannot_be_is_refused_on_one_line(said, folder, words, message):

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-import maxmargin.model.costs as module
+import maxmargin.model.prepare as module
 from maxmargin.core.objective import Objective
 from maxmargin.data import label_text
 from maxmargin.errors import InvalidInput
-from maxmargin.model.costs import make_targets
+from maxmargin.model.prepare import make_targets
 
 N = 30_000  # more than are simply sorted
 

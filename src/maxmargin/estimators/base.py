@@ -24,7 +24,7 @@ from maxmargin.learners.exact.record import HingeMinimum
 from maxmargin.losses.table import find_loss
 from maxmargin.model.calibration import Calibration
 from maxmargin.model.model import LinearModel, model_card
-from maxmargin.rows.memory import MemoryRows
+from maxmargin.model.prepare import check_data
 from maxmargin.validation import check_labels, check_matrix, check_weights, refuse_masked
 
 __all__ = ["ConvergenceWarning", "LinearEstimator", "checked_labels"]
@@ -109,15 +109,14 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
         Ensembles that draw rows by weights, such as bagging, come to this. The other classes of the labels
         stay known, with scores below 0, so that whatever works with a classifier works with this one.
         """
-        if sample_weight is None:
-            return False
-        checked = check_matrix(X, allow_no_rows=True)
-        labels = check_labels(labels, checked.shape[0])
-        weights = check_weights(sample_weight, checked.shape[0])
+        if np.shape(sample_weight) != labels.shape:
+            return False  # without weights, or with some that the fit will refuse
+        weights = check_weights(sample_weight, len(labels))
         present, named = classes_of(labels[np.asarray(weights) > 0]), classes_of(labels)
         if len(present) != 1 or len(named) < 2:
             return False
-        MemoryRows(checked).norms()  # finds values that are not finite
+        data = check_data(X, labels, weights, allow_no_rows=True)
+        data.rows.norms()  # finds values that are not finite
         # Losses that fall for ever have no best offset: at 37 a probability is 1 to rounding.
         size = 37.0 if loss in ("logistic", "exponential") else 1.0
         scores = size * np.where(named == present[0], 1.0, -1.0)
@@ -125,7 +124,7 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
         why = f"weights of 0 leave rows of one class only, {present[0]!s}, and the model always predicts it"
         self._keep(
             LinearModel(
-                coef=np.zeros((len(intercept), checked.shape[1])),
+                coef=np.zeros((len(intercept), data.rows.n_columns)),
                 intercept=intercept,
                 classes=named,
                 loss=loss,

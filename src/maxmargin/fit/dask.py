@@ -17,9 +17,9 @@ from maxmargin.io.tables.parquet import ParquetData
 from maxmargin.losses.table import LOSSES
 from maxmargin.model.model import LinearModel
 from maxmargin.model.one_vs_rest import solve_all
+from maxmargin.model.prepare import StoredTargets, stored_targets
 from maxmargin.model.settings import Settings
 from maxmargin.model.solved import model_of
-from maxmargin.model.targets import StoredTargets, stored_targets
 from maxmargin.rows.dask.blocks import DaskBlocks
 
 if TYPE_CHECKING:

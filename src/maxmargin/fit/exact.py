@@ -12,15 +12,14 @@ from maxmargin._core import Stopped, StopToken
 from maxmargin.core.objective import Objective
 from maxmargin.core.solution import Status
 from maxmargin.deadline import Deadline
-from maxmargin.errors import InvalidInput, NoFiniteOptimum, NotSeparable
+from maxmargin.errors import NoFiniteOptimum, NotSeparable
 from maxmargin.learners.exact.record import ExactSolution
 from maxmargin.learners.two_classes import TwoClasses
-from maxmargin.model.costs import Targets, make_targets
 from maxmargin.model.model import LinearModel, Support, with_counts
+from maxmargin.model.prepare import MemoryTargets, prepare
 from maxmargin.model.settings import offset_from
 from maxmargin.rows.cores import resolve_jobs
 from maxmargin.rows.memory import MemoryRows
-from maxmargin.validation import check_labels, check_matrix, check_weights
 
 __all__ = ["learn_exactly"]
 
@@ -61,24 +60,19 @@ def learn_exactly(
     solutions : list of ExactSolution
         One per problem, with what the learner found besides.
     """
-    checked = check_matrix(X)
-    labels = check_labels(y, checked.shape[0])
-    weights = check_weights(sample_weight, checked.shape[0])
     offset = offset_from(fit_intercept, False, 1.0)
     # The strength of a regulariser is no part of the costs here: C = 1 leaves the weights as they are.
-    targets = make_targets(labels, weights, Objective("hinge", offset, class_weight=class_weight))
-    if len(targets.classes) < 2:
-        raise InvalidInput(f"y holds only one class, {targets.classes[0]!s}; a classifier needs two.")
-    rows = MemoryRows(checked, threads=resolve_jobs(None))
-    rows.norms()  # finds values that are not finite before anything else is done
+    objective = Objective("hinge", offset, class_weight=class_weight)
+    data = prepare(X, y, sample_weight, objective, threads=resolve_jobs(None))
+    rows, targets = data.rows, data.targets
     token = Deadline(max_time).token()
     solutions = _learn_all(learn, rows, targets, offset.is_free, token)
     model = _model_of(solutions, targets, loss=loss, offset=offset.kind, tol=tol, C=C)
-    return with_counts(model, checked, targets.codes, targets.cost > 0), solutions
+    return with_counts(model, rows.X, targets.codes, targets.cost > 0), solutions
 
 
 def _learn_all(
-    learn: Learner, rows: MemoryRows, targets: Targets, has_offset: bool, token: StopToken
+    learn: Learner, rows: MemoryRows, targets: MemoryTargets, has_offset: bool, token: StopToken
 ) -> list[ExactSolution]:
     solutions: list[ExactSolution] = []
     for positive in targets.positives:
@@ -96,7 +90,7 @@ def _learn_all(
 
 
 def _model_of(
-    solutions: list[ExactSolution], targets: Targets, *, loss: str, offset: str, tol: float, C: float
+    solutions: list[ExactSolution], targets: MemoryTargets, *, loss: str, offset: str, tol: float, C: float
 ) -> LinearModel:
     return LinearModel(
         coef=np.array([solution.coef for solution in solutions]),
@@ -119,7 +113,7 @@ def _model_of(
     )
 
 
-def _support_of(solutions: list[ExactSolution], targets: Targets) -> Support | None:
+def _support_of(solutions: list[ExactSolution], targets: MemoryTargets) -> Support | None:
     """Collect the rows with a positive dual variable over all classes, if the learner tells any."""
     alphas = [solution.alpha for solution in solutions if solution.alpha is not None]
     if len(alphas) < len(solutions):

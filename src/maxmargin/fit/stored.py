@@ -28,9 +28,9 @@ from maxmargin.fit.memory_plan import MemoryPlan, plan_memory
 from maxmargin.io.memory import held_memory
 from maxmargin.model.model import LinearModel
 from maxmargin.model.one_vs_rest import settle, solve_all
+from maxmargin.model.prepare import StoredTargets, stored_targets
 from maxmargin.model.settings import Settings
 from maxmargin.model.solved import model_of
-from maxmargin.model.targets import StoredTargets, stored_targets
 from maxmargin.rows.disk.folders import OwnFolder
 from maxmargin.rows.disk.journal import OtherFit, PassJournal, open_journal
 from maxmargin.rows.disk.records import DamagedFile, pack, unpack

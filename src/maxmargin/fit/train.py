@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from maxmargin.core.certificate.record import Certificate
-from maxmargin.core.objective import Objective
 from maxmargin.core.offset import Offset
 from maxmargin.core.solution import History, Plan, Progress, Status
 from maxmargin.deadline import Deadline
@@ -18,22 +18,19 @@ from maxmargin.errors import (
     CalibrationWarning,
     ConvergenceWarning,
     Interrupted,
-    InvalidInput,
     InvalidParameter,
     NoFiniteOptimum,
 )
 from maxmargin.fit.sources import Given, given, is_row_store, with_provenance
-from maxmargin.losses.table import DUAL_LOSSES, dual_form
+from maxmargin.losses.table import dual_form
 from maxmargin.model.calibration import CALIBRATIONS
-from maxmargin.model.costs import Targets, make_targets
 from maxmargin.model.model import LinearModel, with_counts
 from maxmargin.model.one_vs_rest import solve_all
+from maxmargin.model.prepare import MemoryTargets, prepare
 from maxmargin.model.progress import Ticker, tell, watching
-from maxmargin.model.settings import Settings, limits_from, offset_from, seed_from
+from maxmargin.model.settings import Settings, objective_from, settings_from
 from maxmargin.model.solved import model_of
-from maxmargin.rows.cores import resolve_jobs
-from maxmargin.rows.memory import MemoryRows
-from maxmargin.validation import check_choice, check_labels, check_matrix, check_weights
+from maxmargin.validation import check_choice
 
 __all__ = ["fit_linear", "train"]
 
@@ -147,23 +144,30 @@ def fit_linear(
         What the fit may hold in memory, such as "500MB": rows of a file are stored beside it, once, and read
         from disk. Without it that is done for a file only that does not fit into memory.
     """
-    loss = check_choice("loss", loss, DUAL_LOSSES)
-    offset = offset_from(fit_intercept, penalize_intercept, intercept_scaling)
-    limits = limits_from(tol, max_iter, max_time)
-    if watch is not None and not callable(watch):
-        raise InvalidParameter.must_be("watch", "a function of the progress", watch, or_none=True)
+    objective = objective_from(
+        loss=loss,
+        C=C,
+        lam=lam,
+        fit_intercept=fit_intercept,
+        penalize_intercept=penalize_intercept,
+        intercept_scaling=intercept_scaling,
+        class_weight=class_weight,
+    )
+    settings = settings_from(
+        objective,
+        tol=tol,
+        max_iter=max_iter,
+        max_time=max_time,
+        solver=solver,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        watch=watch,
+        announce=announce,
+    )
     if calibrate is not None:
         check_choice("calibrate", calibrate, CALIBRATIONS)
-    ticker = Ticker(limits.tol) if verbose else None
-    settings = Settings(
-        Objective(loss, offset, C=C, lam=lam, class_weight=class_weight),
-        limits,
-        solver,
-        resolve_jobs(n_jobs),
-        seed_from(random_state),
-        watching(watch, ticker),
-        announce,
-    )
+    ticker = Ticker(settings.limits.tol) if verbose else None
+    settings = replace(settings, watch=watching(watch, ticker))
     limit = None
     if memory is not None:
         from maxmargin.io.memory import parse_memory
@@ -205,30 +209,28 @@ def _fit_in_memory(
     calibrate: str | None,
 ) -> LinearModel:
     deadline = Deadline(settings.limits.max_time)
-    checked = check_matrix(source.X, allow_no_rows=True)
-    labels = check_labels(source.y, checked.shape[0])
-    weights = check_weights(source.sample_weight, checked.shape[0])
-    targets = make_targets(labels, weights, settings.objective)
-    check_weights_fit(checked.shape[1], len(targets.classes))
-    # Several classes are fitted side by side; two share the threads within each pass.
-    rows = MemoryRows(checked, threads=1 if len(targets.classes) > 2 else settings.threads)
-    rows.norms()  # finds values that are not finite before anything else is done
-    limits = settings.limits
-    if is_undetermined(targets, settings.objective.offset):
-        return undetermined_model(targets, checked.shape[1], settings.objective.loss, limits.tol)
-    solutions = solve_all(rows, targets, settings, memories)
-    model = with_counts(
-        model_of(solutions, targets, settings, rows, deadline.token()),
-        checked,
-        targets.codes,
-        targets.cost > 0,
+    data = prepare(
+        source.X,
+        source.y,
+        source.sample_weight,
+        settings.objective,
+        threads=settings.threads,
+        may_be_undetermined=True,
     )
+    rows, targets = data.rows, data.targets
+    if is_undetermined(targets, settings.objective.offset):
+        return undetermined_model(targets, rows.n_columns, settings.objective.loss, settings.limits.tol)
+    if len(targets.classes) > 2:  # fitted side by side; two share the threads within each pass
+        rows = rows.on_threads(1)
+    solutions = solve_all(rows, targets, settings, memories)
+    model = model_of(solutions, targets, settings, rows, deadline.token())
+    model = with_counts(model, rows.X, targets.codes, targets.cost > 0)
     if calibrate is None or len(targets.classes) < 2:
         return model
     from maxmargin.selection.calibrated import calibrated
 
     return calibrated(
-        model, calibrate, solutions, (rows, targets, weights), settings, seconds_left=deadline.left()
+        model, calibrate, solutions, (rows, targets, data.weights), settings, seconds_left=deadline.left()
     )
 
 
@@ -236,7 +238,7 @@ def _fit_in_memory(
 # No rows, or one class and a free offset: what the problem still determines.
 
 
-def is_undetermined(targets: Targets, offset: Offset) -> bool:
+def is_undetermined(targets: MemoryTargets, offset: Offset) -> bool:
     """Whether nothing pins the offset down.
 
     Without offset, or with a penalised one, a single class makes a problem like any other.
@@ -244,7 +246,7 @@ def is_undetermined(targets: Targets, offset: Offset) -> bool:
     return len(targets.classes) == 0 or (len(targets.classes) == 1 and offset.is_free)
 
 
-def undetermined_model(targets: Targets, n_columns: int, loss: str, tol: float) -> LinearModel:
+def undetermined_model(targets: MemoryTargets, n_columns: int, loss: str, tol: float) -> LinearModel:
     """Return θ = 0 with the interval of offsets that are all best; a lone class counts as positive."""
     one = len(targets.classes) == 1
     if one and math.isinf(dual_form(loss).rests_at):
@@ -273,34 +275,3 @@ def undetermined_model(targets: Targets, n_columns: int, loss: str, tol: float) 
         histories=[History(empty, empty, empty, empty, empty)],
         n_iter=[0],
     )
-
-
-# ------------------------------------------------------------------------------------------------
-# Whether the weights of so many columns fit into memory at all.
-#
-# A file of a few bytes may name column 2,000,000,000. Without a look beforehand a system that promises
-# more memory than it has would end the process in the middle of the fit.
-
-FEW = 10_000_000  # columns that nobody need ask about
-VECTORS = 4  # of the weights' length that every solver has at least
-
-
-def check_weights_fit(n_columns: int, n_classes: int) -> None:
-    """Refuse rows of so many columns that the weights of all classes cannot be held.
-
-    Parameters
-    ----------
-    n_columns, n_classes : int
-        Of the rows; two classes have one vector of weights.
-    """
-    if n_columns <= FEW:
-        return
-    from maxmargin.io.memory import available_memory, memory_text
-
-    needed = 8 * n_columns * (VECTORS + (n_classes if n_classes > 2 else 0))
-    available = available_memory()
-    if needed > available:
-        raise InvalidInput(
-            f"X has {n_columns:,} columns: their weights take {memory_text(needed)} or more, and "
-            f"{memory_text(available)} of memory are there. If one index is too large, number columns anew"
-        )

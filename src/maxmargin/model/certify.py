@@ -20,11 +20,11 @@ from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, NoFini
 from maxmargin.io.liblinear import LiblinearModel
 from maxmargin.labels import classes_of
 from maxmargin.losses.table import DUAL_LOSSES
-from maxmargin.model.costs import Targets, check_class_weight
+from maxmargin.model.estimator_problem import refuse_missing_weights
 from maxmargin.model.files import model_from, rows_from
 from maxmargin.model.foreign import (
     HOW_TO_GIVE_COEFFICIENTS,
-    Claim,
+    StatedProblem,
     is_fitted_by_us,
     is_model,
     is_ours,
@@ -32,17 +32,16 @@ from maxmargin.model.foreign import (
     refuse_other_losses,
     unwrap,
 )
-from maxmargin.model.liblinear import claim_of_liblinear
+from maxmargin.model.liblinear import problem_of_liblinear
 from maxmargin.model.model import LinearModel
-from maxmargin.model.named_problem import names_of, problems_of, refuse_untold_weights, targets_of
-from maxmargin.model.settings import limits_from, offset_from
+from maxmargin.model.prepare import PreparedData, check_class_weight, prepare
+from maxmargin.model.settings import limits_from, objective_from
 from maxmargin.presentation.wording import Readable, magnitude, percent, short
 from maxmargin.rows.base import Array
 from maxmargin.rows.cores import resolve_jobs
-from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import Limits, run
-from maxmargin.validation import check_choice, check_labels, check_matrix, check_weights, refuse_masked
+from maxmargin.validation import check_choice, refuse_masked
 
 __all__ = ["Assessment", "certify"]
 
@@ -51,7 +50,7 @@ _NO_LIMIT = 2**62  # iterations; whoever sets a time wants it used
 
 
 @dataclass(frozen=True, eq=False)
-class _Named:
+class _CallerSettings:
     """What the caller says about the problem; for a fitted model it has to be nothing."""
 
     intercept: Any = 0
@@ -65,7 +64,7 @@ class _Named:
 
     def refuse_all(self, model: Any, *, but: tuple[str, ...] = ()) -> None:
         """Refuse every setting that differs from its default."""
-        for name, default in vars(_Named()).items():
+        for name, default in vars(_CallerSettings()).items():
             value = getattr(self, name)
             same = value is default or (np.ndim(value) == 0 and bool(value == default))
             if name not in but and not same:
@@ -143,29 +142,30 @@ def certify(
     >>> certify([1.0], X, y, intercept=-2, loss="hinge", C=10).relative_gap <= 1e-4
     True
     """
-    named = _Named(
+    settings = _CallerSettings(
         intercept, loss, C, lam, penalize_intercept, intercept_scaling, class_weight, fit_intercept
     )
     model = model_from(model_or_coef)
     X, y, sample_weight = rows_from(model, X, y, sample_weight)
-    claim, X = _claim(model, X, named, sample_weight)
-    checked = check_matrix(X)
-    labels = check_labels(y, checked.shape[0])
-    weights = check_weights(sample_weight, checked.shape[0])
+    stated, X = _stated_problem(model, X, settings, sample_weight)
     limits = limits_from(tol, None if max_time is None else _NO_LIMIT, max_time)
-    rows = MemoryRows(checked, threads=resolve_jobs(n_jobs))
-    rows.norms()  # finds values that are not finite before anything else is done
-    check_choice("loss", claim.objective.loss, DUAL_LOSSES)
+    check_choice("loss", stated.objective.loss, DUAL_LOSSES)
+    data = prepare(
+        X,
+        y,
+        sample_weight,
+        stated.objective,
+        threads=resolve_jobs(n_jobs),
+        model_classes=stated.classes,
+        asking="certify",
+    )
     if isinstance(class_weight, Mapping):
-        check_class_weight(class_weight, classes_of(labels))
-    targets = targets_of(claim, labels, weights, asking="certify")
-    points = _points(claim, targets, checked.shape[1])
-    about = _in_words(claim.objective, weights is not None)
+        check_class_weight(class_weight, classes_of(data.labels))
+    points = _points(stated, data)
+    about = _in_words(stated.objective, data.weights is not None)
     deadline = Deadline(limits.max_time)
     found: list[Assessment] = []
-    for problem, label, (w, b) in zip(
-        problems_of(rows, claim, targets, weights), names_of(targets), points, strict=True
-    ):
+    for problem, label, (w, b) in zip(data.problems, data.targets.names, points, strict=True):
         share = deadline.left(1.0 / (len(points) - len(found)), at_least=1e-3)
         try:
             solution = _solve(problem, replace(limits, max_time=share))
@@ -178,60 +178,69 @@ def certify(
     return replace(worst, per_class=tuple(found))
 
 
-# ---------------------------------------------------------------- what is claimed
+# ---------------------------------------------------------------- the problem that is stated
 
 
-def _claim(given: Any, X: Any, named: _Named, sample_weight: Any) -> tuple[Claim, Any]:
+def _stated_problem(
+    given: Any, X: Any, settings: _CallerSettings, sample_weight: Any
+) -> tuple[StatedProblem, Any]:
     """Return the coefficients with their problem, and X as they see it."""
-    if isinstance(given, Claim):
+    if isinstance(given, StatedProblem):
         return given, X  # somebody else's file, read with what it does not say
     if isinstance(given, LiblinearModel):
-        return _claim_of_liblinear(given, named), X
+        return _problem_of_liblinear(given, settings), X
     model, X = unwrap(given, X)
-    refuse_untold_weights(model, sample_weight)
+    refuse_missing_weights(model, sample_weight)
     if is_fitted_by_us(model) and (not is_ours(model) or model.to_model().C is None):
         model = model.to_model()  # exact learners' say what they minimise; given ones' settings are nobody's
     if isinstance(model, LinearModel) and model.C is not None:
-        is_untold = model.class_weight in (None, named.class_weight)  # as in files of old versions
-        named.refuse_all(model, but=("class_weight",) if is_untold else ())
+        may_be_given = model.class_weight in (None, settings.class_weight)  # as in files of old versions
+        settings.refuse_all(model, but=("class_weight",) if may_be_given else ())
         refuse_other_losses(model.loss, model.certificate)
         offset = offset_of(model.offset, model.intercept_scaling)
-        class_weight = model.class_weight or named.class_weight
+        class_weight = model.class_weight or settings.class_weight
         objective = Objective(model.loss, offset, C=model.C, class_weight=class_weight)
-        return Claim(model.coef, model.intercept, model.classes, objective), X
+        return StatedProblem(model.coef, model.intercept, model.classes, objective), X
     if isinstance(model, LinearModel):
-        alone = replace(named, intercept=model.intercept)
-        return replace(_claim_of_coefficients(model.coef, alone), classes=model.classes), X
+        alone = replace(settings, intercept=model.intercept)
+        return replace(_problem_of_coefficients(model.coef, alone), classes=model.classes), X
     if is_model(model):
-        claim = read_model(model)
-        named.refuse_all(model)
+        stated = read_model(model)
+        settings.refuse_all(model)
         _check_names(model, X)
-        return claim, X
-    return _claim_of_coefficients(model, named), X
+        return stated, X
+    return _problem_of_coefficients(model, settings), X
 
 
-def _claim_of_liblinear(found: LiblinearModel, named: _Named) -> Claim:
-    if named.C is None:
+def _problem_of_liblinear(found: LiblinearModel, settings: _CallerSettings) -> StatedProblem:
+    if settings.C is None:
         raise InvalidParameter(
             "a LIBLINEAR model file does not say its C: give C=…, its -c (1 if it was left out), and its -wi "
             "as class_weight={label: weight}"
         )
-    # One trained with -R is judged as load_model(file), whose problem is named like that of coefficients.
-    named.refuse_all(found, but=("C", "class_weight"))
-    return claim_of_liblinear(found, named.C, named.class_weight)
+    # One trained with -R is judged as load_model(file), whose problem is stated like that of coefficients.
+    settings.refuse_all(found, but=("C", "class_weight"))
+    return problem_of_liblinear(found, settings.C, settings.class_weight)
 
 
-def _claim_of_coefficients(coef: Any, named: _Named) -> Claim:
-    if named.loss is None or (named.C is None and named.lam is None):
+def _problem_of_coefficients(coef: Any, settings: _CallerSettings) -> StatedProblem:
+    if settings.loss is None or (settings.C is None and settings.lam is None):
         raise InvalidParameter(
             "coefficients alone do not say what they were meant to minimise: give loss='hinge', "
             "'squared_hinge' or 'logistic', and C (½‖θ‖² + C Σ loss) or lam (lam/2 ‖θ‖² + mean loss)"
         )
-    if named.C is not None and named.lam is not None:
-        raise both_given(named.C, named.lam)
-    offset = offset_from(named.fit_intercept, named.penalize_intercept, named.intercept_scaling)
-    objective = Objective(named.loss, offset, C=named.C, lam=named.lam, class_weight=named.class_weight)
-    return Claim(coef, named.intercept, None, objective)
+    if settings.C is not None and settings.lam is not None:
+        raise both_given(settings.C, settings.lam)
+    objective = objective_from(
+        loss=settings.loss,
+        C=settings.C,
+        lam=settings.lam,
+        fit_intercept=settings.fit_intercept,
+        penalize_intercept=settings.penalize_intercept,
+        intercept_scaling=settings.intercept_scaling,
+        class_weight=settings.class_weight,
+    )
+    return StatedProblem(coef, settings.intercept, None, objective)
 
 
 def _check_names(model: Any, X: Any) -> None:
@@ -257,21 +266,22 @@ def _in_words(objective: Objective, is_weighted: bool) -> str:
 # ---------------------------------------------------------------- the points
 
 
-def _points(claim: Claim, targets: Targets, n_columns: int) -> list[tuple[Array, float]]:
+def _points(stated: StatedProblem, data: PreparedData) -> list[tuple[Array, float]]:
     """Return weights and offset of each problem."""
-    coef = claim.coef.toarray() if hasattr(claim.coef, "toarray") else claim.coef
+    n_columns, n_classes = data.rows.n_columns, len(data.targets.classes)
+    coef = stated.coef.toarray() if hasattr(stated.coef, "toarray") else stated.coef
     coef = np.atleast_2d(_numbers("coef", coef))
-    wanted = 1 if len(targets.classes) == 2 else len(targets.classes)
+    wanted = len(data.targets.positives)
     if coef.shape != (wanted, n_columns):
         raise InvalidInput(
-            f"{len(targets.classes)} classes and {n_columns} columns need coefficients of shape "
+            f"{n_classes} classes and {n_columns} columns need coefficients of shape "
             f"{f'({n_columns},) or ' if wanted == 1 else ''}({wanted}, {n_columns}); got {coef.shape}."
         )
-    intercept = _numbers("intercept", claim.intercept).ravel()
+    intercept = _numbers("intercept", stated.intercept).ravel()
     if intercept.shape[0] not in (1, wanted):
         raise InvalidInput(f"intercept must hold {wanted} number(s); got {intercept.shape[0]}.")
     intercept = np.broadcast_to(intercept, wanted)
-    if claim.objective.offset.is_absent and intercept.any():
+    if stated.objective.offset.is_absent and intercept.any():
         raise InvalidParameter(
             f"fit_intercept=False is a problem without offset, but intercept={intercept[intercept != 0][0]:g}"
         )

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from maxmargin.data import label_text
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.losses.table import find_loss
-from maxmargin.model.costs import class_weights
 from maxmargin.model.error_rates import clopper_pearson
 from maxmargin.model.model import LinearModel
+from maxmargin.model.prepare import class_weights
 from maxmargin.model.reliability import Reliability, WithInterval, reliability
 from maxmargin.presentation.wording import Readable, chosen_percent, percent, plural
 from maxmargin.validation import check_labels
@@ -59,12 +59,15 @@ def evaluate(model: LinearModel, X: Any, y: Any, *, confidence: float = 0.95) ->
         )
     others = np.unique(actual[~known])
     labels = np.concatenate([model.classes, others]) if others.size else model.classes
-    predicted = model.predict(X)
+    predicted = model.labels_at(scores)
     counts = np.zeros((len(labels), len(model.classes)), dtype=np.intp)
     np.add.at(counts, (_places(actual, model.classes, others), np.searchsorted(model.classes, predicted)), 1)
     errors = int(np.count_nonzero(predicted != actual))
     is_training = not others.size and _are_training_rows(model, scores, actual)
     low, high = (np.nan, np.nan) if is_training else clopper_pearson(errors, len(actual), confidence)
+    judged = None
+    if model.has_probabilities and not others.size:
+        judged = reliability(model.probabilities_at(scores), actual, classes=model.classes)
     return Evaluation(
         labels,
         counts,
@@ -72,7 +75,7 @@ def evaluate(model: LinearModel, X: Any, y: Any, *, confidence: float = 0.95) ->
         WithInterval(errors / len(actual), low, high),
         confidence,
         _area(scores[:, 0], actual == model.classes[-1]) if len(labels) == 2 else None,
-        reliability(model, X, actual) if model.has_probabilities and not others.size else None,
+        judged,
         is_training,
     )
 

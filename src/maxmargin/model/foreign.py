@@ -19,7 +19,7 @@ from maxmargin.model.settings import offset_from
 
 __all__ = [
     "HOW_TO_GIVE_COEFFICIENTS",
-    "Claim",
+    "StatedProblem",
     "is_fitted_by_us",
     "is_model",
     "is_ours",
@@ -39,7 +39,7 @@ HOW_TO_GIVE_COEFFICIENTS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Claim:
+class StatedProblem:
     """Coefficients and the problem they are meant to solve.
 
     Attributes
@@ -114,7 +114,7 @@ def _transformed(name: str, step: Any, X: Any) -> Any:
     return step.transform(X)
 
 
-def read_model(model: Any) -> Claim:
+def read_model(model: Any) -> StatedProblem:
     """Return what a fitted model minimised, or refuse it by name."""
     name, reader = _reader(model)
     if not hasattr(model, "classes_"):
@@ -122,7 +122,7 @@ def read_model(model: Any) -> Claim:
     return reader(model, model.get_params(deep=False))
 
 
-def read_settings(model: Any, asking: str) -> Claim:
+def read_settings(model: Any, asking: str) -> StatedProblem:
     """Return the problem that an estimator names, fitted or not; its coefficients if it has any."""
     try:
         name, reader = _reader(model)
@@ -137,7 +137,7 @@ def read_settings(model: Any, asking: str) -> Claim:
     return reader(model, model.get_params(deep=False))
 
 
-def _reader(model: Any) -> tuple[str, Callable[[Any, Params], Claim]]:
+def _reader(model: Any) -> tuple[str, Callable[[Any, Params], StatedProblem]]:
     own = type(model).__name__
     if not hasattr(model, "get_params"):
         raise InvalidInput(_cannot_read(own))
@@ -177,12 +177,12 @@ def _penalised(params: Params) -> Offset:
     return PenalizedOffset(float(params["intercept_scaling"]))
 
 
-def _read_linear_svc(model: Any, params: Params) -> Claim:
+def _read_linear_svc(model: Any, params: Params) -> StatedProblem:
     if params["penalty"] != "l2":
         raise _refuse(model, f"penalty={params['penalty']!r}", "has no L2 penalty")
     if params["multi_class"] != "ovr":
         raise _refuse(model, f"multi_class={params['multi_class']!r}", "is one joint problem of all classes")
-    return Claim(
+    return StatedProblem(
         model.coef_,
         model.intercept_,
         model.classes_,
@@ -196,14 +196,14 @@ def _read_linear_svc(model: Any, params: Params) -> Claim:
     )
 
 
-def _read_svc(model: Any, params: Params) -> Claim:
+def _read_svc(model: Any, params: Params) -> StatedProblem:
     if params["kernel"] != "linear":
         raise _refuse(model, f"kernel={params['kernel']!r}", "has no linear coefficients")
     if len(model.classes_) > 2:
         raise _refuse(
             model, "kernel='linear'", f"with {len(model.classes_)} classes is one classifier for each pair"
         )
-    return Claim(
+    return StatedProblem(
         model.coef_,
         model.intercept_,
         model.classes_,
@@ -211,7 +211,7 @@ def _read_svc(model: Any, params: Params) -> Claim:
     )
 
 
-def _read_logistic_regression(model: Any, params: Params) -> Claim:
+def _read_logistic_regression(model: Any, params: Params) -> StatedProblem:
     _check_no_l1(model, params)
     one_vs_rest = params["solver"] == "liblinear" or params.get("multi_class") == "ovr"
     if len(model.classes_) > 2 and not one_vs_rest:
@@ -223,7 +223,7 @@ def _read_logistic_regression(model: Any, params: Params) -> Claim:
         )
     by_liblinear = params["solver"] == "liblinear"
     free = FreeOffset() if params["fit_intercept"] else NoOffset()
-    return Claim(
+    return StatedProblem(
         model.coef_,
         model.intercept_,
         model.classes_,
@@ -251,7 +251,7 @@ def _check_no_l1(model: Any, params: Params) -> None:
 _SGD_LOSSES = {"hinge": "hinge", "squared_hinge": "squared_hinge", "log_loss": "logistic"}
 
 
-def _read_sgd_classifier(model: Any, params: Params) -> Claim:
+def _read_sgd_classifier(model: Any, params: Params) -> StatedProblem:
     if params["loss"] not in _SGD_LOSSES:
         raise _refuse(model, f"loss={params['loss']!r}", "minimises a loss that has no certificate here")
     has_penalty = params["penalty"] is not None and params["alpha"] != 0
@@ -263,7 +263,7 @@ def _read_sgd_classifier(model: Any, params: Params) -> Claim:
         raise _refuse(model, f"penalty={params['penalty']!r}", "has an L1 penalty")
     if params["early_stopping"]:
         raise _refuse(model, "early_stopping=True", "learns from some of the rows and does not say which")
-    return Claim(
+    return StatedProblem(
         model.coef_,
         model.intercept_,
         model.classes_,
@@ -281,11 +281,11 @@ def _read_sgd_classifier(model: Any, params: Params) -> Claim:
 _OF_THE_OFFSET = ("fit_intercept", "penalize_intercept", "intercept_scaling")
 
 
-def _read_ours(model: Any, params: Params) -> Claim:
+def _read_ours(model: Any, params: Params) -> StatedProblem:
     """Read an estimator of this package, which has the same settings as `train`."""
     by_lam = params["lam"] is not None
     offset = offset_from(*(params[name] for name in _OF_THE_OFFSET))
-    return Claim(
+    return StatedProblem(
         *_fitted(model),
         Objective(
             params.get("loss", "logistic"),
@@ -303,25 +303,25 @@ def _fitted(model: Any) -> tuple[Any, Any, Any]:
     return coef, intercept, classes
 
 
-def _read_pegasos(model: Any, params: Params) -> Claim:
+def _read_pegasos(model: Any, params: Params) -> StatedProblem:
     return _read_online(model, "hinge", lam=params["lam"])
 
 
-def _read_hinge_sgd(model: Any, params: Params) -> Claim:
+def _read_hinge_sgd(model: Any, params: Params) -> StatedProblem:
     return _read_online(model, "hinge", C=math.inf)
 
 
-def _read_logistic_sgd(model: Any, params: Params) -> Claim:
+def _read_logistic_sgd(model: Any, params: Params) -> StatedProblem:
     return _read_online(model, "logistic", C=math.inf)
 
 
-def _read_online(model: Any, loss: str, **strength: Any) -> Claim:
+def _read_online(model: Any, loss: str, **strength: Any) -> StatedProblem:
     """Read an online learner of this package: what it approaches is fixed by its class."""
     offset = FreeOffset() if model.fit_intercept else NoOffset()
-    return Claim(*_fitted(model), Objective(loss, offset, **strength))
+    return StatedProblem(*_fitted(model), Objective(loss, offset, **strength))
 
 
-def _read_perceptron(model: Any, params: Params) -> Claim:
+def _read_perceptron(model: Any, params: Params) -> StatedProblem:
     raise InvalidInput(
         "a perceptron minimises no objective, so there is no optimum to compare it with. Its certificate_, "
         "and its own certify(X, y), say whether it separates the rows; to judge its coefficients by a loss, "
@@ -329,14 +329,14 @@ def _read_perceptron(model: Any, params: Params) -> Claim:
     )
 
 
-_ONLINE: dict[str, Callable[[Any, Params], Claim]] = {
+_ONLINE: dict[str, Callable[[Any, Params], StatedProblem]] = {
     "Pegasos": _read_pegasos,
     "HingeSGD": _read_hinge_sgd,
     "LogisticSGD": _read_logistic_sgd,
     "Perceptron": _read_perceptron,
 }
 
-_READERS: dict[str, Callable[[Any, Params], Claim]] = {
+_READERS: dict[str, Callable[[Any, Params], StatedProblem]] = {
     "LinearSVC": _read_linear_svc,
     "SVC": _read_svc,
     "LogisticRegression": _read_logistic_regression,

@@ -16,10 +16,10 @@ from maxmargin.core.objective import Objective
 from maxmargin.core.offset import FreeOffset, NoOffset, Offset, PenalizedOffset
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.io.liblinear import LARGEST_LABEL, LiblinearModel
-from maxmargin.model.foreign import Claim
+from maxmargin.model.foreign import StatedProblem
 from maxmargin.model.model import LinearModel
 
-__all__ = ["LOSSES", "claim_of_liblinear", "from_liblinear", "labels_in_order", "to_liblinear"]
+__all__ = ["LOSSES", "from_liblinear", "labels_in_order", "problem_of_liblinear", "to_liblinear"]
 
 
 # What each of LIBLINEAR's solvers with a squared-norm penalty minimises.
@@ -154,13 +154,13 @@ def labels_in_order(y: NDArray[Any]) -> tuple[int, ...]:
     return (1, -1) if labels == (-1, 1) else labels
 
 
-def claim_of_liblinear(
+def problem_of_liblinear(
     found: LiblinearModel,
     C: float,
     class_weight: Mapping[Any, float] | str | None = None,
     *,
     free_bias: bool = False,
-) -> Claim:
+) -> StatedProblem:
     """Return the coefficients with the problem that LIBLINEAR solved for them, for `certify`.
 
     Parameters
@@ -184,7 +184,7 @@ def claim_of_liblinear(
     offset = _offset_of(found, free_bias=free_bias)
     loss = LOSSES[found.solver_type]
     objective = Objective(loss, offset, C=C, class_weight=class_weight, rest_weighs_one=True)
-    return Claim(model.coef, model.intercept, model.classes, objective)
+    return StatedProblem(model.coef, model.intercept, model.classes, objective)
 
 
 def _offset_of(found: LiblinearModel, *, free_bias: bool) -> Offset:

@@ -192,12 +192,11 @@ class LinearModel:
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         """Return θ·x + θ₀ for every row and class, shape (n_rows, 1 or n_classes)."""
-        checked = check_matrix(X, allow_no_rows=True)
-        if checked.shape[1] != self.coef.shape[1]:
+        rows = X if isinstance(X, MemoryRows) else MemoryRows(check_matrix(X, allow_no_rows=True))
+        if rows.n_columns != self.coef.shape[1]:
             raise InvalidInput(
-                f"X has {checked.shape[1]} features, but the model expects {self.coef.shape[1]}."
+                f"X has {rows.n_columns} features, but the model expects {self.coef.shape[1]}."
             )
-        rows = MemoryRows(checked)
         result = np.empty((rows.n_rows, self.coef.shape[0]))
         rows.reduce(ManyScores(np.ascontiguousarray(self.coef), self.intercept), result)
         if not np.isfinite(result).all():
@@ -212,7 +211,10 @@ class LinearModel:
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted labels; a score of exactly 0 counts as positive."""
-        scores = self.scores(X)
+        return self.labels_at(self.scores(X))
+
+    def labels_at(self, scores: NDArray[np.float64]) -> NDArray[Any]:
+        """Return the labels that rows of these scores are predicted to have."""
         if len(self.classes) == 1:
             return np.repeat(self.classes, scores.shape[0])
         chosen = (scores[:, 0] >= 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
@@ -230,16 +232,23 @@ class LinearModel:
         several classes are one-vs-rest shares scaled to add up to 1. The logistic model's most probable class
         is always the predicted one.
         """
+        if not self.has_probabilities:
+            raise self._no_probabilities()
+        return self.probabilities_at(self.scores(X))
+
+    def probabilities_at(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the probabilities that rows of these scores have, where `has_probabilities`."""
         if self.calibration is not None:
-            return self.calibration.probabilities(self.scores(X))
-        scores = self._scores_of_probabilities(X)
+            return self.calibration.probabilities(scores)
         return most_probable_first(np.exp(_logistic_logs(scores)), predicted(scores))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Return their logarithms, finite even where the probabilities underflow."""
+        if not self.has_probabilities:
+            raise self._no_probabilities()
+        scores = self.scores(X)
         if self.calibration is not None:
-            return self.calibration.log_probabilities(self.scores(X))
-        scores = self._scores_of_probabilities(X)
+            return self.calibration.log_probabilities(scores)
         return most_probable_first(_logistic_logs(scores), predicted(scores))
 
     def reliability(self, X: Any, y: Any, **settings: Any) -> Reliability:
@@ -266,11 +275,6 @@ class LinearModel:
         from maxmargin.model.reliability import reliability
 
         return reliability(self, X, y, **settings)
-
-    def _scores_of_probabilities(self, X: Any) -> NDArray[np.float64]:
-        if not self.has_probabilities:
-            raise self._no_probabilities()
-        return self.scores(X)
 
     def why_no_probabilities(self) -> str:
         """Return what to do where `has_probabilities` is false."""

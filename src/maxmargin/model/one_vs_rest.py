@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,20 +16,17 @@ from maxmargin._core import StopToken
 from maxmargin.core.solution import Solution, Status
 from maxmargin.deadline import Deadline
 from maxmargin.errors import NoFiniteOptimum, RowsLost
-from maxmargin.model.costs import Targets
+from maxmargin.model.prepare import ClassTargets
 from maxmargin.model.settings import Settings
 from maxmargin.rows.base import Helpers, Rows, RowVector, results_of
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import run
 
-if TYPE_CHECKING:
-    from maxmargin.model.targets import StoredTargets
-
 __all__ = ["settle", "solve_all"]
 
 
 def solve_all(
-    rows: Rows, targets: Targets | StoredTargets, settings: Settings, memories: list[Any] | None = None
+    rows: Rows, targets: ClassTargets, settings: Settings, memories: list[Any] | None = None
 ) -> list[Solution]:
     """Solve for every class against the rest; two classes make one problem, with the second positive.
 

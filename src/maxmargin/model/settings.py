@@ -12,10 +12,20 @@ from maxmargin.core.objective import Objective
 from maxmargin.core.offset import FreeOffset, NoOffset, Offset, PenalizedOffset
 from maxmargin.core.solution import Plan, Progress
 from maxmargin.errors import InvalidParameter
+from maxmargin.losses.table import DUAL_LOSSES
+from maxmargin.rows.cores import resolve_jobs
 from maxmargin.solvers.run import Limits
-from maxmargin.validation import check_positive
+from maxmargin.validation import check_choice, check_positive
 
-__all__ = ["Settings", "limits_from", "offset_from", "seed_from"]
+__all__ = [
+    "Settings",
+    "check_watch",
+    "limits_from",
+    "objective_from",
+    "offset_from",
+    "seed_from",
+    "settings_from",
+]
 
 
 @dataclass(frozen=True)
@@ -30,6 +40,46 @@ class Settings:
     watch: Callable[[Progress], Any] | None = None
     announce: Callable[[Plan], Any] | None = None
     checkpoint: Callable[[int, Any], None] | None = None  # of the class, what its fit remembers
+
+
+def settings_from(
+    objective: Objective,
+    *,
+    tol: Any,
+    max_iter: Any = None,
+    max_time: Any = None,
+    solver: str = "auto",
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    watch: Callable[[Progress], Any] | None = None,
+    announce: Callable[[Plan], Any] | None = None,
+) -> Settings:
+    """Check the settings of a fit as users give them."""
+    limits = limits_from(tol, max_iter, max_time)
+    check_watch(watch)
+    return Settings(objective, limits, solver, resolve_jobs(n_jobs), seed_from(random_state), watch, announce)
+
+
+def objective_from(
+    *,
+    loss: str,
+    C: Any = None,
+    lam: Any = None,
+    fit_intercept: bool = True,
+    penalize_intercept: bool = False,
+    intercept_scaling: float = 1.0,
+    class_weight: Any = None,
+) -> Objective:
+    """Check what is to be minimised as users give it; the strength is checked where the rows are known."""
+    loss = check_choice("loss", loss, DUAL_LOSSES)
+    offset = offset_from(fit_intercept, penalize_intercept, intercept_scaling)
+    return Objective(loss, offset, C=C, lam=lam, class_weight=class_weight)
+
+
+def check_watch(watch: Any) -> None:
+    """Refuse a `watch` that cannot be called."""
+    if watch is not None and not callable(watch):
+        raise InvalidParameter.must_be("watch", "a function of the progress", watch, or_none=True)
 
 
 def offset_from(fit_intercept: bool, penalize_intercept: bool, intercept_scaling: float) -> Offset:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,20 +12,17 @@ from maxmargin.core.solution import Solution, Status
 from maxmargin.deadline import Deadline
 from maxmargin.learners.exact.record import HingeMinimum
 from maxmargin.losses.table import dual_form
-from maxmargin.model.costs import Targets
 from maxmargin.model.model import LinearModel, Support, support_of
+from maxmargin.model.prepare import ClassTargets, MemoryTargets
 from maxmargin.model.settings import Settings
 from maxmargin.rows.base import Rows
-
-if TYPE_CHECKING:
-    from maxmargin.model.targets import StoredTargets
 
 __all__ = ["model_of"]
 
 
 def model_of(
     solutions: list[Solution],
-    targets: Targets | StoredTargets,
+    targets: ClassTargets,
     settings: Settings,
     rows: Rows,
     token: StopToken | None = None,
@@ -67,18 +63,16 @@ def model_of(
     )
 
 
-def _support(
-    solutions: list[Solution], targets: Targets | StoredTargets, settings: Settings
-) -> Support | None:
+def _support(solutions: list[Solution], targets: ClassTargets, settings: Settings) -> Support | None:
     """Return the support vectors where duals can be zero and are in memory."""
-    if dual_form(settings.objective.loss).has_barrier or not isinstance(targets, Targets):
+    if dual_form(settings.objective.loss).has_barrier or not isinstance(targets, MemoryTargets):
         return None
     return support_of(solutions, [targets.sign(positive) for positive in targets.positives], targets.cost)
 
 
 def _minima(
     solutions: list[Solution],
-    targets: Targets | StoredTargets,
+    targets: ClassTargets,
     settings: Settings,
     rows: Rows,
     token: StopToken,

@@ -18,8 +18,13 @@ from maxmargin.deadline import Deadline
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, LeaveOneOutWarning, MaxMarginError
 from maxmargin.estimators.convex import LinearClassifier
 from maxmargin.model.certify import Assessment, certify
+from maxmargin.model.estimator_problem import (
+    EstimatorProblem,
+    ScoredExamples,
+    problem_of_estimator,
+    score_examples,
+)
 from maxmargin.model.model import LinearModel
-from maxmargin.model.named_problem import Examined, NamedProblem, examine_model, named_problem
 from maxmargin.model.reliability import Reliability, reliability
 from maxmargin.presentation.wording import plural
 from maxmargin.reporting.subject import Subject
@@ -69,7 +74,7 @@ class Evidence:
     Attributes
     ----------
     subject : Subject
-    held_out : Examined or None
+    held_out : ScoredExamples or None
         The test rows.
     confidence : float
     certificate : Answer[Assessment]
@@ -86,7 +91,7 @@ class Evidence:
     """
 
     subject: Subject
-    held_out: Examined | None
+    held_out: ScoredExamples | None
     confidence: float
     certificate: Answer[Assessment]
     left_out: Answer[LeaveOneOut]
@@ -103,7 +108,7 @@ def gather(subject: Subject, request: Request) -> Evidence:
     stages = Stages(request.max_time, request.verbose)
     held_out = _held_out(subject, request.test)
     examined, effort = subject.examined, {"n_jobs": request.n_jobs, "watch": request.watch}
-    data = (examined.estimator, examined.X, examined.labels)
+    data = (examined.estimator, examined.rows, examined.labels)
     certificate = stages.run(
         "how far from the optimum", lambda s: _certify(subject, s, request.n_jobs), SHARES["certificate"]
     )
@@ -149,12 +154,12 @@ def gather(subject: Subject, request: Request) -> Evidence:
     )
 
 
-def _held_out(subject: Subject, test: Any) -> Examined | None:
+def _held_out(subject: Subject, test: Any) -> ScoredExamples | None:
     if test is None:
         return None
     if not isinstance(test, tuple | list) or len(test) != 2:
         raise InvalidParameter("test must be a pair (X, y) of rows that had no part in training.")
-    return examine_model(subject.given, *test)
+    return score_examples(subject.given, *test)
 
 
 def _certify(subject: Subject, seconds: float | None, n_jobs: int | None) -> Assessment:
@@ -167,7 +172,7 @@ def _certify(subject: Subject, seconds: float | None, n_jobs: int | None) -> Ass
     further = {} if subject.class_weight is None else {"class_weight": subject.class_weight}
     return certify(
         examined.estimator,
-        examined.X,
+        examined.rows,
         examined.labels,
         sample_weight=examined.weights,
         max_time=seconds,
@@ -186,19 +191,19 @@ def _leave_out(subject: Subject, seconds: float | None, effort: dict[str, Any]) 
     named = _named(subject, effort["n_jobs"])
     if not math.isfinite(named.targets.C):
         raise InvalidInput("leaving a row out takes the optimum of a problem with a finite C to begin with.")
-    data = (examined.estimator, examined.X, examined.labels)
+    data = (examined.estimator, examined.rows, examined.labels)
     return leave_one_out(*data, sample_weight=subject.weights, max_time=seconds, **effort)
 
 
-def _named(subject: Subject, n_jobs: int | None) -> NamedProblem:
+def _named(subject: Subject, n_jobs: int | None) -> EstimatorProblem:
     examined = subject.examined
-    data = (examined.estimator, examined.X, examined.labels, subject.weights)
-    return named_problem(*data, n_jobs, asking="the report")
+    data = (examined.estimator, examined.rows, examined.labels, subject.weights)
+    return problem_of_estimator(*data, n_jobs, asking="the report")
 
 
 def _guarantee(
     subject: Subject,
-    held_out: Examined | None,
+    held_out: ScoredExamples | None,
     left_out: LeaveOneOut | None,
     request: Request,
     seconds: float | None,
@@ -208,7 +213,7 @@ def _guarantee(
     chosen_from = len(results["params"]) if isinstance(results, dict) and "params" in results else None
     return guarantees(
         examined.estimator,
-        examined.X,
+        examined.rows,
         examined.labels,
         test=None if held_out is None else (held_out.X, held_out.labels),
         confidence=request.confidence,
@@ -222,21 +227,21 @@ def _guarantee(
 
 def _path(subject: Subject, seconds: float | None, effort: dict[str, Any]) -> Path:
     named = _named(subject, effort["n_jobs"])
-    claim, C = named.claim, named.targets.C
+    stated, C = named.stated, named.targets.C
     if not math.isfinite(C):
         raise InvalidInput("the model has no regulariser, so that there is no C to vary.")
-    objective = claim.objective
+    objective = stated.objective
     weighs_otherwise = objective.rest_weighs_one or not objective.balances_weights
     if objective.class_weight is not None and weighs_otherwise:
         raise InvalidInput(f"{subject.kind} weighs classes in a way that a path over C does not follow.")
     class_weight = objective.class_weight if subject.class_weight is None else subject.class_weight
     return regularization_path(
-        subject.examined.X,
+        subject.examined.rows,
         subject.examined.labels,
-        loss=claim.objective.loss,
+        loss=stated.objective.loss,
         C_min=C / 10**DECADES,
         C_max=C * 10**DECADES,
-        **claim.objective.offset.parameters,
+        **stated.objective.offset.parameters,
         class_weight=class_weight,
         sample_weight=subject.examined.weights,
         max_time=seconds,
@@ -284,7 +289,7 @@ def values_of_C(C: float, path: Path) -> NDArray[np.float64]:  # noqa: N802 - C 
 
 
 def left_out_along(
-    named: NamedProblem, subject: Subject, path: Path | None, stages: Stages, effort: dict[str, Any]
+    named: EstimatorProblem, subject: Subject, path: Path | None, stages: Stages, effort: dict[str, Any]
 ) -> list[LeftOutAt]:
     """Return what was found in the time that is left, in increasing order of C.
 
@@ -315,21 +320,21 @@ def _in_order(found: list[LeftOutAt]) -> list[LeftOutAt]:
 
 
 def _left_out_at(
-    C: float, named: NamedProblem, subject: Subject, seconds: float | None, effort: dict[str, Any]
+    C: float, named: EstimatorProblem, subject: Subject, seconds: float | None, effort: dict[str, Any]
 ) -> LeaveOneOut:
-    claim, examined = named.claim, subject.examined
+    stated, examined = named.stated, subject.examined
     problem = LinearClassifier(
         C=C,
-        loss=claim.objective.loss,
-        **claim.objective.offset.parameters,
-        class_weight=claim.objective.class_weight,
+        loss=stated.objective.loss,
+        **stated.objective.offset.parameters,
+        class_weight=stated.objective.class_weight,
         tol=named.settings.limits.tol,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LeaveOneOutWarning)  # each point tells whether it says anything
         return leave_one_out(
             problem,
-            examined.X,
+            examined.rows,
             examined.labels,
             sample_weight=subject.weights,
             agreements=None,
@@ -347,7 +352,7 @@ LEAST_ROWS = 30  # fewer make no curve
 
 
 def judged_probabilities(
-    subject: Subject, held_out: Examined | None, left_out: LeaveOneOut | None
+    subject: Subject, held_out: ScoredExamples | None, left_out: LeaveOneOut | None
 ) -> tuple[Reliability, str]:
     """Return the curve, and which rows it is about: test rows, else training rows when they are left out."""
     model = subject.model
@@ -372,7 +377,7 @@ def judged_probabilities(
     return reliability(shares, labels, classes=model.classes), which
 
 
-def _of_a_stranger(subject: Subject, held_out: Examined | None) -> tuple[Reliability, str]:
+def _of_a_stranger(subject: Subject, held_out: ScoredExamples | None) -> tuple[Reliability, str]:
     """Judge a classifier of another library that gives probabilities itself."""
     estimator = subject.examined.estimator
     if isinstance(estimator, LinearModel) or not hasattr(estimator, "predict_proba"):

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from maxmargin.data import label_text
 from maxmargin.errors import InvalidInput
 from maxmargin.estimators.convex import given_model
-from maxmargin.model.costs import class_weights
+from maxmargin.model.estimator_problem import ScoredExamples, refuse_missing_weights, score_examples
 from maxmargin.model.model import LinearModel
-from maxmargin.model.named_problem import Examined, examine_model, refuse_untold_weights
+from maxmargin.model.prepare import class_weights
 
 __all__ = ["Subject", "subject_of"]
 
@@ -27,7 +27,7 @@ class Subject:
     ----------
     given : object
         What the caller gave.
-    examined : Examined
+    examined : ScoredExamples
         The classifier without its pipeline, the rows as it sees them, scores and signs.
     class_weight : as the caller gave it, for a LinearModel that does not tell it
     names : list of str
@@ -41,7 +41,7 @@ class Subject:
     """
 
     given: Any
-    examined: Examined
+    examined: ScoredExamples
     class_weight: Any
     names: list[str]
     has_names: bool
@@ -87,12 +87,12 @@ class Subject:
         names = self.class_names
         return names[1:] if len(names) == 2 else names
 
-    def predicted(self, examined: Examined | None = None) -> NDArray[np.intp]:
+    def predicted(self, examined: ScoredExamples | None = None) -> NDArray[np.intp]:
         """Return the place of each row's predicted class."""
         scores = (examined or self.examined).scores
         return (scores[:, 0] >= 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
 
-    def codes(self, examined: Examined | None = None) -> NDArray[np.intp]:
+    def codes(self, examined: ScoredExamples | None = None) -> NDArray[np.intp]:
         """Return the place of each row's own class."""
         signs = (examined or self.examined).signs
         return (signs[:, 0] > 0).astype(np.intp) if signs.shape[1] == 1 else signs.argmax(axis=1)
@@ -122,9 +122,9 @@ def subject_of(
     texts = None if texts is None else [str(text) for text in texts]
     if isinstance(model, tuple) and len(model) == 2:
         model = given_model(*model, np.unique(np.asarray(y)), None, "hinge")
-    examined = examine_model(model, X, y, sample_weight)
+    examined = score_examples(model, X, y, sample_weight)
     examined.check_support()
-    refuse_untold_weights(examined.estimator, sample_weight)
+    refuse_missing_weights(examined.estimator, sample_weight)
     if class_weight is not None:
         class_weight = _untold(class_weight, examined.estimator)
     n_rows, n_columns = examined.X.shape
@@ -170,7 +170,7 @@ def unwrapped(model: Any) -> Any:
     return model
 
 
-def _names(model: Any, examined: Examined, X: Any, given: Sequence[Any] | None) -> list[str] | None:
+def _names(model: Any, examined: ScoredExamples, X: Any, given: Sequence[Any] | None) -> list[str] | None:
     """Return the names of the columns, from whoever knows them first."""
     if given is not None:
         return [str(name) for name in given]
@@ -186,5 +186,5 @@ def _names(model: Any, examined: Examined, X: Any, given: Sequence[Any] | None) 
     return examined.model.feature_names
 
 
-def _named(examined: Examined, names: list[str] | None) -> Examined:
+def _named(examined: ScoredExamples, names: list[str] | None) -> ScoredExamples:
     return replace(examined, model=replace(examined.model, feature_names=names))

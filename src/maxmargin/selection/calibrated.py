@@ -12,8 +12,8 @@ from maxmargin.core.solution import Solution, Status
 from maxmargin.deadline import Deadline
 from maxmargin.errors import CalibrationWarning, InvalidInput, NoFiniteOptimum, warn_caller
 from maxmargin.model.calibration import Calibration
-from maxmargin.model.costs import Targets
 from maxmargin.model.model import LinearModel
+from maxmargin.model.prepare import MemoryTargets
 from maxmargin.model.settings import Settings
 from maxmargin.rows.base import Array, Helpers, Rows, results_of
 from maxmargin.selection.calibration import fit_calibration
@@ -37,7 +37,7 @@ def calibrated(
     model: LinearModel,
     kind: str,
     solutions: list[Solution],
-    data: tuple[Rows, Targets, Array | None],
+    data: tuple[Rows, MemoryTargets, Array | None],
     settings: Settings,
     *,
     seconds_left: float | None,
@@ -109,7 +109,7 @@ def with_calibration(
 
 def _left_out(
     solutions: list[Solution],
-    data: tuple[Rows, Targets, Array | None],
+    data: tuple[Rows, MemoryTargets, Array | None],
     settings: Settings,
     token: StopToken,
 ) -> list[LeftOutScores]:
@@ -134,14 +134,14 @@ def _left_out(
 
 
 def _fit(
-    kind: str, found: list[LeftOutScores], data: tuple[Rows, Targets, Array | None], token: StopToken
+    kind: str, found: list[LeftOutScores], data: tuple[Rows, MemoryTargets, Array | None], token: StopToken
 ) -> Calibration:
     scores, present = _scores_and_weights(found, data)
     return fit_calibration(kind, scores, data[1].codes, present, source=found[-1].source, token=token)
 
 
 def _scores_and_weights(
-    found: list[LeftOutScores], data: tuple[Rows, Targets, Array | None]
+    found: list[LeftOutScores], data: tuple[Rows, MemoryTargets, Array | None]
 ) -> tuple[Array, Array]:
     """Return the left-out scores, a column a problem, and the rows' weights without those of classes."""
     _, targets, weights = data

@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 from maxmargin._core import Stopped, StopToken
 from maxmargin.core.problem import Problem
 from maxmargin.deadline import Deadline
-from maxmargin.model.named_problem import Examined, NamedProblem, examine_model, named_problem
+from maxmargin.model.estimator_problem import (
+    EstimatorProblem,
+    ScoredExamples,
+    problem_of_estimator,
+    score_examples,
+)
 from maxmargin.presentation.frames import frame_of
 from maxmargin.presentation.wording import Readable
 from maxmargin.rows.base import Array
@@ -69,7 +74,7 @@ def suspects(
     about 2 of 20 examples are at odds with the classifier that is fitted without them, first of all row 4
     (labelled right, predicted left: agreement −1.67, −2.33 when left out)
     """
-    examined = examine_model(model, X, y, sample_weight)
+    examined = score_examples(model, X, y, sample_weight)
     examined.check_support()
     count = check_positive("n", n, or_none=True, integer=True)
     seconds = check_positive("max_time", max_time, or_none=True)
@@ -77,8 +82,8 @@ def suspects(
     if examined.solves_a_problem and (
         examined.model.loss == "logistic" or examined.model.support is not None
     ):
-        named = named_problem(
-            examined.estimator, examined.X, examined.labels, examined.weights, n_jobs, asking="suspects"
+        named = problem_of_estimator(
+            examined.estimator, examined.rows, examined.labels, examined.weights, n_jobs, asking="suspects"
         )
         alphas = _alphas(examined, named)
         token = Deadline(seconds).token()
@@ -104,7 +109,7 @@ def suspects(
     )
 
 
-def _alphas(examined: Examined, named: NamedProblem) -> list[Array]:
+def _alphas(examined: ScoredExamples, named: EstimatorProblem) -> list[Array]:
     """Return the dual variables of every class's problem."""
     support = examined.model.support
     alphas = []
@@ -118,7 +123,7 @@ def _alphas(examined: Examined, named: NamedProblem) -> list[Array]:
     return alphas
 
 
-def _predicted(examined: Examined) -> Any:
+def _predicted(examined: ScoredExamples) -> Any:
     scores = examined.scores
     chosen = (scores[:, 0] >= 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
     return examined.model.classes[chosen]

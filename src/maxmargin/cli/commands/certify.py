@@ -88,30 +88,30 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     found = read_either_model(arguments.model, arguments.data)
     model = found if isinstance(found, LinearModel) else from_liblinear(found)
     class_weight = class_weight_of(arguments.class_weight, model.classes)
-    claim: Any = model
+    stated: Any = model
     weights: dict[str, Any] = {}
     if not isinstance(found, LinearModel):
-        claim = liblinear_claim(found, class_weight, arguments)
+        stated = stated_by_liblinear(found, class_weight, arguments)
     elif model.C is None:
-        claim = given_claim(model, class_weight, arguments)
+        stated = stated_by_options(model, class_weight, arguments)
     else:
         refuse_what_is_known(arguments)
         weights["class_weight"] = class_weight
     X, y, weights["sample_weight"] = read_weighted_rows(model, arguments, console)
     effort = {"tol": arguments.tol, "max_time": time_left(arguments), "n_jobs": arguments.jobs}
-    assessment = certify(claim, X, y, **weights, **effort)
+    assessment = certify(stated, X, y, **weights, **effort)
     for line in lines_of(assessment):
         console.print(line)
     console.add_fields({"certificate": assessment_fields(assessment)})
     return verdict(assessment, arguments, console)
 
 
-def liblinear_claim(found: LiblinearModel, class_weight: Any, arguments: argparse.Namespace) -> Any:
+def stated_by_liblinear(found: LiblinearModel, class_weight: Any, arguments: argparse.Namespace) -> Any:
     """Return a LIBLINEAR model with the problem that it was meant to solve."""
     from dataclasses import replace
 
     from maxmargin.errors import InvalidParameter
-    from maxmargin.model.liblinear import claim_of_liblinear
+    from maxmargin.model.liblinear import problem_of_liblinear
 
     if arguments.C is None and arguments.lam is None:
         raise InvalidParameter(
@@ -119,17 +119,17 @@ def liblinear_claim(found: LiblinearModel, class_weight: Any, arguments: argpars
         )
     if arguments.loss is not None:
         raise InvalidParameter(f"{arguments.model} is LIBLINEAR's and contains its loss; leave --loss out")
-    claim = claim_of_liblinear(found, 1.0, class_weight, free_bias=arguments.free_bias)
-    check_strength(arguments.C, arguments.lam, claim.objective.loss)
-    return replace(claim, objective=replace(claim.objective, C=arguments.C, lam=arguments.lam))
+    stated = problem_of_liblinear(found, 1.0, class_weight, free_bias=arguments.free_bias)
+    check_strength(arguments.C, arguments.lam, stated.objective.loss)
+    return replace(stated, objective=replace(stated.objective, C=arguments.C, lam=arguments.lam))
 
 
-def given_claim(model: LinearModel, class_weight: Any, arguments: argparse.Namespace) -> Any:
+def stated_by_options(model: LinearModel, class_weight: Any, arguments: argparse.Namespace) -> Any:
     """Return a model that was given, such as LIBLINEAR's as one of ours, with the problem that is named."""
     from maxmargin.core.objective import Objective
     from maxmargin.core.offset import FreeOffset, offset_of
     from maxmargin.errors import InvalidParameter
-    from maxmargin.model.foreign import Claim
+    from maxmargin.model.foreign import StatedProblem
 
     loss = arguments.loss or model.loss
     if arguments.C is None and arguments.lam is None:
@@ -147,7 +147,7 @@ def given_claim(model: LinearModel, class_weight: Any, arguments: argparse.Names
     offset = FreeOffset() if is_free else offset_of(model.offset, model.intercept_scaling)
     check_strength(arguments.C, arguments.lam, loss)
     objective = Objective(loss, offset, C=arguments.C, lam=arguments.lam, class_weight=class_weight)
-    return Claim(model.coef, model.intercept, model.classes, objective)
+    return StatedProblem(model.coef, model.intercept, model.classes, objective)
 
 
 def refuse_what_is_known(arguments: argparse.Namespace) -> None:

@@ -30,8 +30,8 @@ from maxmargin.cli.reading import read_classes
 
 if TYPE_CHECKING:
     from maxmargin.cli.console import Console
+    from maxmargin.core.objective import Objective
     from maxmargin.data import Data
-    from maxmargin.model.model import LinearModel
     from maxmargin.selection.leave_one_out.record import LeaveOneOut
 
 
@@ -119,7 +119,7 @@ def count(arguments: argparse.Namespace, data: Data, console: Console) -> int:
     is_interrupted = False
     try:
         found = leave_one_out(
-            problem_of(arguments, data),
+            objective_of(arguments, data),
             data.X,
             data.y,
             sample_weight=data.sample_weight,
@@ -147,34 +147,14 @@ def count(arguments: argparse.Namespace, data: Data, console: Console) -> int:
     return MISSED if found.n_undecided else DONE
 
 
-def problem_of(arguments: argparse.Namespace, data: Data) -> LinearModel:
-    """Return a model that names the problem; its weights are not used."""
-    import numpy as np
-
-    from maxmargin.core.objective import Objective
-    from maxmargin.model.costs import make_targets
-    from maxmargin.model.model import LinearModel
-    from maxmargin.model.settings import offset_from
+def objective_of(arguments: argparse.Namespace, data: Data) -> Objective:
+    """Return what is minimised."""
+    from maxmargin.model.settings import objective_from
 
     settings = settings_of(arguments, data.classes)
-    names = ("fit_intercept", "penalize_intercept", "intercept_scaling")
-    offset = offset_from(*(settings[name] for name in names))
-    objective = Objective(
-        arguments.loss, offset, C=arguments.C, lam=arguments.lam, class_weight=settings["class_weight"]
-    )
-    targets = make_targets(data.y, data.sample_weight, objective)
-    n_problems = len(targets.positives)
-    return LinearModel(
-        coef=np.zeros((n_problems, data.n_columns)),
-        intercept=np.zeros(n_problems),
-        classes=targets.classes,
-        loss=arguments.loss,
-        C=targets.C,
-        offset=offset.kind,
-        intercept_scaling=offset.scale,
-        tol=arguments.tol,
-        class_weight=targets.class_weight,
-    )
+    names = ("fit_intercept", "penalize_intercept", "intercept_scaling", "class_weight")
+    stated = {name: settings[name] for name in names}
+    return objective_from(loss=arguments.loss, C=arguments.C, lam=arguments.lam, **stated)
 
 
 def lines_of(found: LeaveOneOut) -> list[str]:

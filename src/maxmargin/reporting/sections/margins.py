@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.model.named_problem import Examined
+from maxmargin.model.estimator_problem import ScoredExamples
 from maxmargin.presentation.wording import percent, plural
 from maxmargin.reporting.evidence import Evidence
 from maxmargin.reporting.section import Chart, Column, Section, Table, digits, numbers
@@ -45,7 +45,7 @@ def margins(evidence: Evidence) -> Section:
     return Section("margins", "How clearly they are told apart", "Margins", lead, [chart])
 
 
-def _parts(evidence: Evidence) -> list[tuple[str, Examined]]:
+def _parts(evidence: Evidence) -> list[tuple[str, ScoredExamples]]:
     parts = [("training rows", evidence.subject.examined)]
     return parts if evidence.held_out is None else [("held-out rows", evidence.held_out), *parts]
 
@@ -69,7 +69,7 @@ def bin_edges(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.arange(first, last + 1) * step)
 
 
-def _series(subject: Subject, examined: Examined, edges: NDArray[np.float64]) -> list[dict[str, Any]]:
+def _series(subject: Subject, examined: ScoredExamples, edges: NDArray[np.float64]) -> list[dict[str, Any]]:
     lead = np.clip(examined.lead, edges[0], np.nextafter(edges[-1], -np.inf))
     names = subject.class_names
     if len(names) > 2:

@@ -18,12 +18,12 @@ from maxmargin.deadline import Deadline
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.learners.theory.mistake_bound import mistake_bound_within
 from maxmargin.learners.theory.shattering import vc_dimension
-from maxmargin.model.named_problem import (
-    Examined,
-    NamedProblem,
-    examine_model,
-    named_problem,
-    refuse_untold_weights,
+from maxmargin.model.estimator_problem import (
+    EstimatorProblem,
+    ScoredExamples,
+    problem_of_estimator,
+    refuse_missing_weights,
+    score_examples,
 )
 from maxmargin.presentation.wording import plural
 from maxmargin.rows.kernels import Scores
@@ -120,9 +120,9 @@ def guarantees(
     False
     """
     deadline = Deadline(check_positive("max_time", max_time, or_none=True))
-    examined = examine_model(model, X, y, sample_weight)
+    examined = score_examples(model, X, y, sample_weight)
     examined.check_support()
-    refuse_untold_weights(examined.estimator, sample_weight)
+    refuse_missing_weights(examined.estimator, sample_weight)
     examined = _without_absent(examined)
     about = Circumstances(
         n=len(examined.labels),
@@ -181,7 +181,7 @@ class _Found:
 # ---------------------------------------------------------------- what is given
 
 
-def _without_absent(examined: Examined) -> Examined:
+def _without_absent(examined: ScoredExamples) -> ScoredExamples:
     """Return the examples that weigh anything."""
     if examined.weights is None or (examined.weights > 0).all():
         return examined
@@ -194,7 +194,7 @@ def _without_absent(examined: Examined) -> Examined:
     return replace(
         examined,
         model=model,
-        X=examined.X[kept],
+        rows=examined.rows.subset(kept),
         labels=examined.labels[kept],
         weights=examined.weights[kept],
         scores=examined.scores[kept],
@@ -202,7 +202,7 @@ def _without_absent(examined: Examined) -> Examined:
     )
 
 
-def _guessing(examined: Examined) -> float:
+def _guessing(examined: ScoredExamples) -> float:
     _, counts = np.unique(examined.labels, return_counts=True)
     return 1.0 - float(counts.max()) / len(examined.labels)
 
@@ -238,10 +238,10 @@ def _price(about: Circumstances) -> str:
 # ---------------------------------------------------------------- measured and estimated
 
 
-def _hold_out(model: Any, examined: Examined, test: Any, about: Circumstances, found: _Found) -> None:
+def _hold_out(model: Any, examined: ScoredExamples, test: Any, about: Circumstances, found: _Found) -> None:
     if not isinstance(test, tuple | list) or len(test) != 2:
         raise InvalidParameter("test must be a pair (X, y) of test examples")
-    held = examine_model(model, *test)
+    held = score_examples(model, *test)
     wrong = held.lead <= 0
     copied = repeated_rows(held.X, examined.X)
     if copied.all():
@@ -251,7 +251,7 @@ def _hold_out(model: Any, examined: Examined, test: Any, about: Circumstances, f
     found.add(lines.held_out_line(int(wrong.sum()), len(wrong), repeated, about))
 
 
-def _leave_out(examined: Examined, found: _Found, limits: dict[str, Any]) -> LeaveOneOut | bool:
+def _leave_out(examined: ScoredExamples, found: _Found, limits: dict[str, Any]) -> LeaveOneOut | bool:
     """Return what leave-one-out finds; False where there is no problem to solve without an example."""
     if not examined.solves_a_problem:
         found.leave("leave-one-out error", "it takes the optimum of a problem with a finite C")
@@ -259,12 +259,12 @@ def _leave_out(examined: Examined, found: _Found, limits: dict[str, Any]) -> Lea
     known = getattr(examined.estimator, "leave_one_out_", None)
     if isinstance(known, LeaveOneOut) and known.n_examples == len(examined.labels):
         return known  # a search by leave-one-out has counted already
-    data = (examined.X, examined.labels)
+    data = (examined.rows, examined.labels)
     return leave_one_out(examined.estimator, *data, sample_weight=examined.weights, **limits)
 
 
 def _count_left_out(
-    examined: Examined, left_out: LeaveOneOut | bool, about: Circumstances, found: _Found
+    examined: ScoredExamples, left_out: LeaveOneOut | bool, about: Circumstances, found: _Found
 ) -> None:
     result = left_out if isinstance(left_out, LeaveOneOut) else None
     if result is not None:
@@ -276,7 +276,7 @@ def _count_left_out(
 
 
 def _count_support(
-    examined: Examined, result: LeaveOneOut | None, about: Circumstances, found: _Found
+    examined: ScoredExamples, result: LeaveOneOut | None, about: Circumstances, found: _Found
 ) -> None:
     model = examined.model
     is_hard_margin = math.inf == model.C and model.loss == "hinge" and bool((examined.agreements > 0).all())
@@ -298,7 +298,7 @@ def _count_support(
 
 
 def _compress(
-    examined: Examined, about: Circumstances, found: _Found, n_jobs: int | None, deadline: Deadline
+    examined: ScoredExamples, about: Circumstances, found: _Found, n_jobs: int | None, deadline: Deadline
 ) -> None:
     model = examined.model
     if model.loss not in ("hinge", "squared_hinge") or model.support is None:
@@ -308,8 +308,8 @@ def _compress(
     if len(kept) in (0, about.n):
         found.leave("compression", "every example is a support vector" if len(kept) else "no example pulls")
         return
-    named = named_problem(
-        examined.estimator, examined.X, examined.labels, examined.weights, n_jobs, asking="guarantees"
+    named = problem_of_estimator(
+        examined.estimator, examined.rows, examined.labels, examined.weights, n_jobs, asking="guarantees"
     )
     rest = np.ones(about.n, dtype=bool)
     rest[kept] = False
@@ -329,7 +329,7 @@ def _compress(
     found.add(lines.compression_line(value, len(kept), errors, differing, about))
 
 
-def _refit(named: NamedProblem, kept: Any, token: StopToken) -> Any:
+def _refit(named: EstimatorProblem, kept: Any, token: StopToken) -> Any:
     settings = named.settings
     scores = [
         scores_of_refit(problem, kept, settings.limits.tol, settings.solver, token)
@@ -338,7 +338,9 @@ def _refit(named: NamedProblem, kept: Any, token: StopToken) -> Any:
     return np.column_stack(scores)
 
 
-def _bound_mistakes(examined: Examined, about: Circumstances, found: _Found, deadline: Deadline) -> None:
+def _bound_mistakes(
+    examined: ScoredExamples, about: Circumstances, found: _Found, deadline: Deadline
+) -> None:
     if not (examined.agreements > 0).all():
         found.leave(
             "mistake bound", "the model does not separate the examples; mistake_bound tells if any does"
@@ -361,7 +363,7 @@ def _bound_mistakes(examined: Examined, about: Circumstances, found: _Found, dea
     found.add(lines.mistakes_line(value, bounds, about))
 
 
-def _bound_all(examined: Examined, about: Circumstances, found: _Found) -> None:
+def _bound_all(examined: ScoredExamples, about: Circumstances, found: _Found) -> None:
     """Add the bounds that hold for all linear classifiers at once."""
     model, has_offset = examined.model, examined.has_offset
     squares = float(MemoryRows(examined.X).norms()[0].sum()) + (about.n if has_offset else 0)

@@ -13,7 +13,7 @@ from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Progress, Status
 from maxmargin.deadline import Deadline
 from maxmargin.errors import Interrupted, InvalidParameter, LeaveOneOutWarning
-from maxmargin.model.named_problem import NamedProblem, named_problem
+from maxmargin.model.estimator_problem import EstimatorProblem, problem_of_estimator
 from maxmargin.model.progress import Ticker, watching
 from maxmargin.rows.base import Array
 from maxmargin.selection.leave_one_out.cases import sides
@@ -82,7 +82,7 @@ def leave_one_out(
     if watch is not None and not callable(watch):
         raise InvalidParameter.must_be("watch", "a function of the progress", watch, or_none=True)
     seconds = check_positive("max_time", max_time, or_none=True)
-    named = named_problem(estimator_or_model, X, y, sample_weight, n_jobs, asking="leave_one_out")
+    named = problem_of_estimator(estimator_or_model, X, y, sample_weight, n_jobs, asking="leave_one_out")
     ticker = Ticker(named.settings.limits.tol) if verbose else None
     try:
         found = _of_each_class(named, agreements, seconds, watching(watch, ticker))
@@ -99,7 +99,7 @@ def leave_one_out(
 
 
 def _of_each_class(
-    named: NamedProblem,
+    named: EstimatorProblem,
     agreements: Literal["estimated", "exact"] | None,
     max_time: float | None,
     watch: Callable[[Progress], Any] | None,
@@ -108,7 +108,7 @@ def _of_each_class(
     wanted = agreements if len(named.problems) == 1 else "exact"
     deadline = Deadline(max_time)
     found: list[LeaveOneOut] = []
-    for problem, name in zip(named.problems, named.names, strict=True):
+    for problem, name in zip(named.problems, named.targets.names, strict=True):
         token = deadline.token(1.0 / (len(named.problems) - len(found)), at_least=1e-3)
         if found and found[-1].status is Status.INTERRUPTED:
             token = Deadline(1e-3).token()  # what doing next to nothing shows

@@ -12,20 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.core.objective import Objective, check_range
+from maxmargin.core.objective import check_range
 from maxmargin.core.solution import Progress, Solution, Status
-from maxmargin.errors import ConvergenceWarning, Interrupted, InvalidInput, InvalidParameter, Setting
-from maxmargin.losses.table import DUAL_LOSSES, dual_form
-from maxmargin.model.costs import Targets, make_targets
+from maxmargin.errors import ConvergenceWarning, Interrupted, InvalidParameter, Setting
+from maxmargin.losses.table import dual_form
 from maxmargin.model.one_vs_rest import solve_all
+from maxmargin.model.prepare import MemoryTargets, PreparedData, prepare
 from maxmargin.model.progress import Ticker, watching
-from maxmargin.model.settings import Settings, limits_from, offset_from, seed_from
+from maxmargin.model.settings import Settings, objective_from, settings_from
 from maxmargin.presentation.wording import chosen_percent, short
-from maxmargin.rows.cores import resolve_jobs
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.selection.path.record import Path
 from maxmargin.selection.path.steps import FIT_SHARE, Course, follow_path, visit_values
-from maxmargin.validation import check_choice, check_labels, check_matrix, check_positive, check_weights
+from maxmargin.validation import check_positive
 
 __all__ = ["regularization_path"]
 
@@ -114,33 +113,34 @@ def regularization_path(
     >>> print(path.at(2.0).certificate.relative_gap <= 0.01, path.is_certified)
     True True
     """
-    checked = check_matrix(X)
-    labels = check_labels(y, checked.shape[0])
-    weights = check_weights(sample_weight, checked.shape[0])
-    loss = check_choice("loss", loss, DUAL_LOSSES)
     values = _values(C_min, C_max, Cs)
     tol = _tolerance(tol)
-    offset = offset_from(fit_intercept, penalize_intercept, intercept_scaling)
-    # C = 1: the costs of the rows themselves, which every C multiplies.
-    objective = Objective(loss, offset, C=1.0, class_weight=class_weight)
-    limits = limits_from(FIT_SHARE * tol, None, max_time)
-    if watch is not None and not callable(watch):
-        raise InvalidParameter.must_be("watch", "a function of the progress", watch, or_none=True)
-    targets = make_targets(labels, weights, objective)
-    if len(targets.classes) < 2:
-        raise InvalidInput(f"y holds only one class, {targets.classes[0]!s}; a path needs two.")
-    threads = resolve_jobs(n_jobs)
-    rows = MemoryRows(checked, threads=1 if len(targets.classes) > 2 else threads)
-    rows.norms()  # finds values that are not finite before anything else is done
-    ticker = Ticker(limits.tol) if verbose else None
-    settings = Settings(objective, limits, solver, threads, seed_from(random_state))
+    objective = objective_from(
+        loss=loss,
+        C=1.0,  # the costs of the rows themselves, which every C multiplies
+        fit_intercept=fit_intercept,
+        penalize_intercept=penalize_intercept,
+        intercept_scaling=intercept_scaling,
+        class_weight=class_weight,
+    )
+    settings = settings_from(
+        objective,
+        tol=FIT_SHARE * tol,
+        max_time=max_time,
+        solver=solver,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        watch=watch,
+    )
+    data = prepare(X, y, sample_weight, objective, threads=settings.threads, asking="a path")
+    ticker = Ticker(settings.limits.tol) if verbose else None
     settings = replace(settings, watch=watching(watch, ticker))
     try:
-        course = _course(rows, targets, settings, weights, values, tol, Cs is not None)
+        course = _course(data, settings, values, tol, Cs is not None)
     finally:
         if ticker is not None:
             ticker.close()
-    path = _path_of(course, targets, settings, tol, is_grid=Cs is not None)
+    path = _path_of(course, data.targets, settings, tol, is_grid=Cs is not None)
     if course.ended is Status.INTERRUPTED:
         raise Interrupted("the path was interrupted; the exception's `model` is the path so far", path)
     if not path.is_certified:
@@ -210,7 +210,7 @@ class _Fits:
     """Fits every class at one C after the other, within the time that there is for all of them."""
 
     rows: MemoryRows
-    targets: Targets
+    targets: MemoryTargets
     settings: Settings
     began: float = field(default_factory=time.perf_counter)
     has_begun: bool = False
@@ -224,8 +224,8 @@ class _Fits:
         self.has_begun = True
         watch = self.settings.watch
         watch = None if watch is None else _labelled(watch, C, spent)
-        targets = replace(self.targets, cost=C * self.targets.cost, C=C)
-        return solve_all(self.rows, targets, replace(self.settings, limits=limits, watch=watch), memories)
+        settings = replace(self.settings, limits=limits, watch=watch)
+        return solve_all(self.rows, self.targets.at(C), settings, memories)
 
 
 def _labelled(watch: Callable[[Progress], Any], C: float, before: float) -> Callable[[Progress], Any]:
@@ -238,17 +238,12 @@ def _labelled(watch: Callable[[Progress], Any], C: float, before: float) -> Call
     return told
 
 
-def _course(
-    rows: MemoryRows,
-    targets: Targets,
-    settings: Settings,
-    weights: NDArray[np.float64] | None,
-    values: list[float],
-    tol: float,
-    is_grid: bool,
-) -> Course:
-    problems = [targets.problem(rows, positive, settings.objective) for positive in targets.positives]
-    fits, errors = _Fits(rows, targets, settings), _Errors.of(targets, weights)
+def _course(data: PreparedData, settings: Settings, values: list[float], tol: float, is_grid: bool) -> Course:
+    rows, targets = data.rows, data.targets
+    if len(targets.classes) > 2:  # fitted side by side; two share the threads within each pass
+        rows = rows.on_threads(1)
+    problems = targets.problems(rows, settings.objective)
+    fits, errors = _Fits(rows, targets, settings), _Errors.of(targets, data.weights)
     if is_grid:
         return visit_values(problems, fits, values, tol, errors)
     return follow_path(problems, fits, values[0], values[1], tol, errors)
@@ -262,7 +257,7 @@ class _Errors:
     share: NDArray[np.float64]
 
     @classmethod
-    def of(cls, targets: Targets, weights: NDArray[np.float64] | None) -> _Errors:
+    def of(cls, targets: MemoryTargets, weights: NDArray[np.float64] | None) -> _Errors:
         present = (targets.cost > 0).astype(np.float64)
         if weights is not None:
             present *= weights
@@ -281,7 +276,9 @@ class _Errors:
 # ---------------------------------------------------------------------- the record
 
 
-def _path_of(course: Course, targets: Targets, settings: Settings, tol: float, *, is_grid: bool) -> Path:
+def _path_of(
+    course: Course, targets: MemoryTargets, settings: Settings, tol: float, *, is_grid: bool
+) -> Path:
     stops = course.stops
     support = np.array([stop.n_support for stop in stops], dtype=np.intp)
     return Path(

@@ -114,11 +114,11 @@ def select_by_folds(
 
 def _fit_all(task: ValidationTask, C: float, walk: Walk, index: int, left: float | None) -> LinearModel:
     """Fit all rows from the mean of the splits' solutions; that is the model where somebody asked to stop."""
-    targets = task.targets_at(C)
+    targets = task.targets.at(C)
     rows = task.rows.on_threads(task.settings.threads if len(targets.classes) == 2 else 1)
     settings = replace(task.settings, limits=replace(task.settings.limits, max_time=left))
     starts = walk.starts.get(index) or None
-    problems = task.problems(rows, C)
+    problems = targets.problems(rows, task.objective)
     if walk.status in (Status.INTERRUPTED, Status.STOPPED):
         nothing = {"w": np.zeros(rows.n_columns), "alpha": rows.zeros()}
         means = starts or [nothing] * len(problems)
@@ -142,15 +142,15 @@ def _with_path(
     own = task.settings
     try:
         path = regularization_path(
-            task.rows.X,
+            task.rows,
             task.labels,
-            sample_weight=task.sample_weight,
-            class_weight=task.class_weight,
-            loss=own.objective.loss,
+            sample_weight=task.weights,
+            class_weight=task.objective.class_weight,
+            loss=task.objective.loss,
             C_min=float(Cs[0]),
             C_max=float(Cs[-1]),
             tol=tol,
-            **own.objective.offset.parameters,
+            **task.objective.offset.parameters,
             solver=own.solver,
             max_time=left,
             n_jobs=own.threads,

@@ -57,7 +57,7 @@ def select_by_leave_one_out(
     own = task.settings
     rows = task.rows.on_threads(own.threads)
     searcher = LeaveOneOutSearcher(
-        task.problems(rows, 1.0),
+        task.targets.problems(rows, task.objective),
         task.targets.codes,
         Cs,
         Counting(own.solver, max_time=own.limits.max_time, seed=own.seed, watch=own.watch),
@@ -162,7 +162,7 @@ def _selected(
 
 def _model(task: ValidationTask, C: float, searcher: LeaveOneOutSearcher, index: int) -> LinearModel:
     """Return the fit of all rows that the search has made; where there was no time, what none is worth."""
-    targets, settings = task.targets_at(C), task.settings
+    targets, settings = task.targets.at(C), task.settings
     rows = task.rows.on_threads(settings.threads if len(targets.classes) == 2 else 1)
     solutions = searcher.solutions.get(index)
     if solutions is None:

@@ -10,20 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.core.objective import Objective, check_range
-from maxmargin.core.problem import Problem
+from maxmargin.core.objective import check_range
 from maxmargin.core.solution import Progress
 from maxmargin.errors import InvalidInput, InvalidParameter
-from maxmargin.losses.table import DUAL_LOSSES
-from maxmargin.model.costs import Targets, make_targets
-from maxmargin.model.settings import Settings, limits_from, offset_from, seed_from
+from maxmargin.model.prepare import PreparedData, make_targets, prepare
+from maxmargin.model.settings import Settings, objective_from, settings_from
 from maxmargin.presentation.wording import plural
-from maxmargin.rows.base import Array
-from maxmargin.rows.cores import resolve_jobs
-from maxmargin.rows.memory import MemoryRows
 from maxmargin.selection.folds.cross_validation import Labels
 from maxmargin.selection.folds.folds import Fold, Pace
-from maxmargin.validation import check_choice, check_labels, check_matrix, check_weights
 
 __all__ = ["ValidationTask", "check_Cs", "validation_task"]
 
@@ -34,40 +28,20 @@ _PER_DECADE = 10  # values of C at which a range is judged
 
 
 @dataclass(frozen=True, eq=False)
-class ValidationTask:
-    """What is to be learnt, but for C.
+class ValidationTask(PreparedData):
+    """Data prepared at C = 1, and the settings of all fits.
 
     Attributes
     ----------
-    rows : MemoryRows
-    labels : array
-    sample_weight : array or None
-    class_weight : as the user gave it
-    targets : Targets
-        Classes and costs of all rows, at C = 1.
     settings : Settings
     """
 
-    rows: MemoryRows
-    labels: NDArray[Any]
-    sample_weight: Array | None
-    class_weight: Any
-    targets: Targets
     settings: Settings
-
-    def targets_at(self, C: float) -> Targets:
-        """Return classes and costs of all rows at some C."""
-        return replace(self.targets, cost=C * self.targets.cost, C=C)
-
-    def problems(self, rows: MemoryRows, C: float) -> list[Problem]:
-        """Return the problems of all rows at some C, one per class."""
-        targets, own = self.targets_at(C), self.settings
-        return [targets.problem(rows, positive, own.objective) for positive in targets.positives]
 
     @property
     def judged(self) -> Labels:
         """Return the rows' classes and weights, as judges of scores want them."""
-        weights = np.ones(self.rows.n_rows) if self.sample_weight is None else self.sample_weight
+        weights = np.ones(self.rows.n_rows) if self.weights is None else self.weights
         return Labels(self.targets.codes, weights, len(self.targets.classes))
 
     def pace(self, *, keep_weights: bool, max_time: float | None) -> Pace:
@@ -84,20 +58,17 @@ class ValidationTask:
         times = np.bincount(_indices("train", split, train, self.rows.n_rows), minlength=self.rows.n_rows)
         held_out = _indices("test", split, test, self.rows.n_rows)
         weights = times.astype(np.float64)
-        if self.sample_weight is not None:
-            weights *= self.sample_weight
+        if self.weights is not None:
+            weights *= self.weights
         if not self.judged.weights[held_out].any():
             raise InvalidInput(f"split {split} (counted from 0) holds out no row that has any weight.")
-        targets = make_targets(self.labels, weights, self.settings.objective)
+        targets = make_targets(self.labels, weights, self.objective)
         if len(targets.classes) < 2:
             raise InvalidInput(
                 f"split {split} (counted from 0) trains on one class only, {targets.classes[0]!s}: use "
                 "StratifiedKFold, which has rows of every class in every split, or fewer splits."
             )
-        rows = self.rows.on_threads(threads)
-        problems = [
-            targets.problem(rows, positive, self.settings.objective) for positive in targets.positives
-        ]
+        problems = targets.problems(self.rows.on_threads(threads), self.objective)
         return Fold(problems, held_out, np.searchsorted(self.targets.classes, targets.classes))
 
     def missing_classes(self, folds: Sequence[Fold]) -> str:
@@ -154,22 +125,26 @@ def validation_task(
     watch: Callable[[Progress], Any] | None = None,
 ) -> ValidationTask:
     """Check everything that the fits of a search for C share; see `fit_linear` for the parameters."""
-    checked = check_matrix(X)
-    labels = check_labels(y, checked.shape[0])
-    weights = check_weights(sample_weight, checked.shape[0])
-    loss = check_choice("loss", loss, DUAL_LOSSES)
-    offset = offset_from(fit_intercept, penalize_intercept, intercept_scaling)
-    objective = Objective(loss, offset, C=1.0, class_weight=class_weight)
-    limits = limits_from(tol, max_iter, max_time)
-    if watch is not None and not callable(watch):
-        raise InvalidParameter.must_be("watch", "a function of the progress", watch, or_none=True)
-    targets = make_targets(labels, weights, objective)
-    if len(targets.classes) < 2:
-        raise InvalidInput(f"y holds only one class, {targets.classes[0]!s}; a classifier needs two.")
-    rows = MemoryRows(checked)
-    rows.norms()  # finds values that are not finite before anything else is done
-    settings = Settings(objective, limits, solver, resolve_jobs(n_jobs), seed_from(random_state), watch)
-    return ValidationTask(rows, labels, weights, class_weight, targets, settings)
+    objective = objective_from(
+        loss=loss,
+        C=1.0,
+        fit_intercept=fit_intercept,
+        penalize_intercept=penalize_intercept,
+        intercept_scaling=intercept_scaling,
+        class_weight=class_weight,
+    )
+    settings = settings_from(
+        objective,
+        tol=tol,
+        max_iter=max_iter,
+        max_time=max_time,
+        solver=solver,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        watch=watch,
+    )
+    data = prepare(X, y, sample_weight, objective)
+    return ValidationTask(data.rows, data.labels, data.weights, data.targets, objective, settings)
 
 
 def check_Cs(Cs: Any) -> tuple[NDArray[np.float64], bool]:  # noqa: N802 - C is the letter's name
