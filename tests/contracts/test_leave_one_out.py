@@ -13,8 +13,8 @@ from maxmargin.core.offset import FreeOffset, NoOffset, PenalizedOffset
 from maxmargin.core.problem import Problem
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.selection.leave_one_out import hinge as hinge_left_out
+from maxmargin.selection.leave_one_out.leave_one_out import leave_out
 from maxmargin.selection.leave_one_out.record import Reason
-from maxmargin.selection.leave_one_out.rows import leave_out
 
 OFFSETS = {"free": FreeOffset(), "penalized": PenalizedOffset(2.0), "none": NoOffset()}
 STRENGTHS = [1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3]

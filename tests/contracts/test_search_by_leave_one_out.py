@@ -144,6 +144,21 @@ def test_most_of_the_work_is_saved():
     np.testing.assert_array_equal(table["training_errors"][:3], table["least_errors"][:3])
 
 
+def test_what_is_counted_is_fitted_once():
+    X, y = noisy()
+    fits = []
+
+    def watch(progress):
+        if progress.passes > 0 and (not fits or progress.passes <= fits[-1][1]):
+            fits.append([progress.label, 0])  # passes are counted anew
+        if progress.passes > 0:
+            fits[-1][1] = progress.passes
+
+    model = LinearSVMCV(CS, cv="loo", watch=watch).fit(X, y)
+    assert len({label for label, _ in fits}) == len(fits) == len(CS)
+    assert model.cv_results_["errors_are_exact"].any()
+
+
 def test_the_model_is_that_of_all_rows():
     X, y = noisy()
     model = LinearSVMCV(CS, cv="loo").fit(X, y)

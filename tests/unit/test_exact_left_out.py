@@ -40,6 +40,13 @@ def test_a_wrong_split_is_noticed():
         assert exact_agreement(problem, np.array(alpha, dtype=float), 2, StopToken()) is None
 
 
+def test_free_rows_that_would_need_more_than_they_cost_are_noticed():
+    # The margin from 1 to 4 takes duals of 2/9 and meets every condition on agreements.
+    alpha = np.array([0.0, 0.05, 0.0, 0.05])
+    assert exact_agreement(line([0.1, 0.1, 0, 0.1]), alpha, 2, StopToken()) is None
+    assert exact_agreement(line([0.25, 0.25, 0, 0.25]), alpha, 2, StopToken()) == Fraction(1, 3)
+
+
 def test_the_middle_of_an_interval_of_offsets():
     # Costs so small that both rows of each class carry them whole: θ = C·6, every offset between is best.
     problem = line([2**-10] * 4)

@@ -106,6 +106,54 @@ def test_a_model_an_estimator_and_a_pipeline_name_the_same_problem():
     assert (leave_one_out(pipe, X, Y).errors == scaled.errors).all()
 
 
+def passes_of_fits(estimator, rows, labels):
+    """Return the record, and how many passes over the rows fits were seen to take."""
+    seen = []
+    found = leave_one_out(estimator, rows, labels, watch=lambda progress: seen.append(progress.passes))
+    return found, max(seen, default=0)
+
+
+@pytest.mark.parametrize("labels", [Y, 2 * (X[:, 1] > 0) + (X[:, 2] > 0)], ids=["two", "four"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+def test_a_fitted_model_is_where_it_begins(loss, labels):
+    settings = {"loss": loss, "C": 0.5, "tol": 1e-12}
+    cold, passes = passes_of_fits(LinearClassifier(**settings), X, labels)
+    fitted = LinearClassifier(**settings).fit(X, labels)
+    for model in (fitted, fitted.to_model()):
+        warm, passes_of_warm = passes_of_fits(model, X, labels)
+        assert (passes_of_warm, warm.n_undecided) == (0, 0)
+        assert (warm.errors == cold.errors).all()
+        np.testing.assert_allclose(warm.full_agreements, cold.full_agreements, atol=1e-6)
+    assert passes > 0
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+def test_a_model_of_another_problem_changes_no_answer(loss):
+    wanted = leave_one_out(LinearClassifier(loss=loss), X, Y)
+    order = RANDOM.permutation(200)
+    for model in (
+        LinearClassifier(loss=loss).fit(X[order], Y[order]),  # support vectors are other rows here
+        LinearClassifier(loss=loss, C=100.0).fit(X, Y).set_params(C=1.0),
+        LinearClassifier(loss=loss).fit(np.vstack([X, X]), np.append(Y, Y)),
+        LinearClassifier(loss=loss).fit(X[:, :4], Y),
+        LinearClassifier(loss=loss, max_iter=1)
+        .set_params(tol=1e9)
+        .fit(-X, Y)
+        .set_params(max_iter=None, tol=1e-4),
+    ):
+        found = leave_one_out(model, X, Y)
+        assert (found.errors == wanted.errors).all()
+        assert found.n_undecided == 0
+
+
+def test_copies_share_the_duals_of_a_fitted_model():
+    rows, labels = np.vstack([X, X[:50]]), np.append(Y, Y[:50])
+    fitted = LinearSVM(C=0.5, tol=1e-12).fit(rows, labels)
+    found, passes = passes_of_fits(fitted, rows, labels)
+    assert passes == 0
+    assert (found.errors == leave_one_out(LinearSVM(C=0.5), rows, labels).errors).all()
+
+
 def test_several_classes_need_the_largest_score():
     rows, labels = load_iris(return_X_y=True)
     left_out = leave_one_out(LinearSVM(C=1.0), rows, labels, agreements="exact")

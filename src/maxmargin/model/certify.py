@@ -20,7 +20,7 @@ from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, NoFini
 from maxmargin.io.liblinear import LiblinearModel
 from maxmargin.labels import classes_of
 from maxmargin.losses.table import DUAL_LOSSES
-from maxmargin.model.estimator_problem import refuse_missing_weights
+from maxmargin.model.estimator_problem import implied_duals, refuse_missing_weights
 from maxmargin.model.files import model_from, rows_from
 from maxmargin.model.foreign import (
     HOW_TO_GIVE_COEFFICIENTS,
@@ -341,15 +341,10 @@ def _at_point(problem: Problem, w: Array, b: float, alpha: Array, tol: float) ->
         is_implied = problem.is_regularised and problem.loss.is_smooth
         if is_implied and proof.relative_gap > tol and math.isfinite(proof.objective):
             # A smooth loss turns good weights into a good dual point, perhaps better than our solver's.
-            implied = examine(problem, w, b, _implied_dual(problem, found.scores, b), enough=tol).certificate
+            duals = implied_duals(problem, problem.sign * (found.scores + b))
+            implied = examine(problem, w, b, duals, enough=tol).certificate
             proof = max(proof, implied, key=lambda each: each.bound)
     return proof
-
-
-def _implied_dual(problem: Problem, scores: Array, b: float) -> Array:
-    """Return α = −c ℓ′(m), which is the optimal dual point when the weights are optimal."""
-    agreement = problem.sign * (scores + b)
-    return np.asarray(-problem.cost * problem.agreement_loss.slope(agreement))
 
 
 # ------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import numpy as np
 
 from maxmargin.core.objective import Objective
 from maxmargin.core.offset import offset_of
+from maxmargin.core.problem import Problem
 from maxmargin.errors import InvalidInput
 from maxmargin.losses.table import DUAL_LOSSES
 from maxmargin.model.foreign import (
@@ -24,19 +25,21 @@ from maxmargin.model.foreign import (
     refuse_other_losses,
     unwrap,
 )
-from maxmargin.model.model import LinearModel
+from maxmargin.model.model import LinearModel, Support
 from maxmargin.model.parameters import attribute_of
 from maxmargin.model.prepare import CheckedData, PreparedData, check_data, prepare
 from maxmargin.model.settings import Settings, seed_from
 from maxmargin.presentation.wording import plural
 from maxmargin.rows.base import Array
 from maxmargin.rows.cores import resolve_jobs
+from maxmargin.rows.kernels import ManyScores
 from maxmargin.solvers.run import Limits
 from maxmargin.validation import check_choice, check_positive
 
 __all__ = [
     "EstimatorProblem",
     "ScoredExamples",
+    "implied_duals",
     "problem_of_estimator",
     "refuse_missing_weights",
     "score_examples",
@@ -57,6 +60,40 @@ class EstimatorProblem(PreparedData):
 
     settings: Settings
     stated: StatedProblem
+
+    def fitted_coefficients(self) -> tuple[Array, Array] | None:
+        """Return weights and offsets, one a problem, of an estimator that is fitted to such rows."""
+        if self.stated.coef is None:
+            return None
+        given = self.stated.coef
+        dense = given.toarray() if hasattr(given, "toarray") else given  # a sparsified scikit-learn model
+        coef = np.atleast_2d(np.asarray(dense, dtype=np.float64))
+        if coef.shape != (len(self.problems), self.rows.n_columns) or not np.isfinite(coef).all():
+            return None
+        return coef, np.broadcast_to(np.ravel(self.stated.intercept), len(coef)).astype(np.float64)
+
+    def fitted_duals(self, coef: Array, intercept: Array) -> list[Array | None]:
+        """Return the dual variables of every problem, as support vectors or a smooth loss tell them."""
+        support = self.stated.support
+        if support is not None and support.indices.max(initial=-1) < self.rows.n_rows:
+            return [self._duals_of_support(support, k) for k in range(len(self.problems))]
+        if not self.problems[0].loss.is_smooth:
+            return [None] * len(self.problems)
+        scores = np.empty((self.rows.n_rows, len(coef)))
+        self.rows.reduce(ManyScores(np.ascontiguousarray(coef), intercept), scores)
+        return [
+            implied_duals(problem, problem.sign * scores[:, k]) for k, problem in enumerate(self.problems)
+        ]
+
+    def _duals_of_support(self, support: Support, k: int) -> Array:
+        alpha = np.zeros(self.rows.n_rows)
+        alpha[support.indices] = np.abs(support.dual_coef[k])
+        return alpha
+
+
+def implied_duals(problem: Problem, agreements: Array) -> Array:
+    """Return −c ℓ′(m): at the optimum of a smooth loss, the dual variables."""
+    return np.asarray(-problem.cost * problem.agreement_loss.slope(agreements))
 
 
 def problem_of_estimator(
@@ -123,7 +160,7 @@ def _read(given: Any, X: Any, asking: str) -> tuple[StatedProblem, Any, Any]:
     refuse_other_losses(model.loss, model.certificate)
     offset = offset_of(model.offset, model.intercept_scaling)
     objective = Objective(model.loss, offset, C=model.C, class_weight=model.class_weight)
-    return StatedProblem(model.coef, model.intercept, model.classes, objective), model, X
+    return StatedProblem(model.coef, model.intercept, model.classes, objective, model.support), model, X
 
 
 # ------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from maxmargin.core.objective import Objective
 from maxmargin.core.offset import FreeOffset, NoOffset, Offset, PenalizedOffset
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.losses.table import DUAL_LOSSES
+from maxmargin.model.model import Support
 from maxmargin.model.settings import offset_from
 
 __all__ = [
@@ -49,12 +50,15 @@ class StatedProblem:
         The model's classes in its own order; None if only the data know them.
     objective : Objective
         What they are meant to minimise.
+    support : Support or None
+        The rows with a dual variable above 0, where the model tells them.
     """
 
     coef: Any
     intercept: Any
     classes: Any
     objective: Objective
+    support: Support | None = None
 
 
 def is_model(candidate: Any) -> bool:
@@ -294,6 +298,7 @@ def _read_ours(model: Any, params: Params) -> StatedProblem:
             lam=params["lam"],
             class_weight=params["class_weight"],
         ),
+        model.to_model().support if is_fitted_by_us(model) else None,
     )
 
 

@@ -13,7 +13,6 @@ from maxmargin._core import Stopped, StopToken
 from maxmargin.core.problem import Problem
 from maxmargin.deadline import Deadline
 from maxmargin.model.estimator_problem import (
-    EstimatorProblem,
     ScoredExamples,
     problem_of_estimator,
     score_examples,
@@ -82,15 +81,15 @@ def suspects(
     if examined.solves_a_problem and (
         examined.model.loss == "logistic" or examined.model.support is not None
     ):
-        named = problem_of_estimator(
+        task = problem_of_estimator(
             examined.estimator, examined.rows, examined.labels, examined.weights, n_jobs, asking="suspects"
         )
-        alphas = _alphas(examined, named)
-        token = Deadline(seconds).token()
         coef, intercept = examined.model.coef, examined.model.intercept
+        alphas = [alpha for alpha in task.fitted_duals(coef, intercept) if alpha is not None]
+        token = Deadline(seconds).token()
         influence = np.max(alphas, axis=0)
         with suppress(Stopped):
-            left_out, by = left_out_lead(named.problems, coef, intercept, alphas, token)
+            left_out, by = left_out_lead(task.problems, coef, intercept, alphas, token)
     elif examined.weights is not None:
         lead = np.where(examined.weights > 0, lead, np.nan)
     order = ranked(lead, left_out, count)
@@ -109,20 +108,6 @@ def suspects(
     )
 
 
-def _alphas(examined: ScoredExamples, named: EstimatorProblem) -> list[Array]:
-    """Return the dual variables of every class's problem."""
-    support = examined.model.support
-    alphas = []
-    for k, problem in enumerate(named.problems):
-        if support is None:
-            alphas.append(pulls_of(problem, examined.agreements[:, k]))
-            continue
-        alpha = np.zeros(len(examined.labels))
-        alpha[support.indices] = np.abs(support.dual_coef[k])
-        alphas.append(alpha)
-    return alphas
-
-
 def _predicted(examined: ScoredExamples) -> Any:
     scores = examined.scores
     chosen = (scores[:, 0] >= 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
@@ -137,11 +122,6 @@ def _predicted(examined: ScoredExamples) -> Any:
 # left out. But the left-out agreement of a row far from all others goes far in either direction, label
 # right or wrong. So the mean of the two agreements ranks: on real data with flipped labels it finds nearly
 # as many as the better of the two, whichever that is (`benchmarks/suspects.py`).
-
-
-def pulls_of(problem: Problem, agreements: Array) -> Array:
-    """Return the dual variables −c ℓ′(m) that a smooth loss has at these agreements."""
-    return np.asarray(-problem.cost * problem.agreement_loss.slope(agreements))
 
 
 def left_out_lead(

@@ -11,17 +11,64 @@ The memory that is made here suits every solver, whichever found the solution.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
-from maxmargin.core.solution import Solution
+from maxmargin._core import Stopped, StopToken
+from maxmargin.core.certificate.duality import examine
+from maxmargin.core.problem import Problem
+from maxmargin.core.solution import History, Plan, Solution, Status
 from maxmargin.rows.base import Array, inner
 
-__all__ = ["start_at_other_cost", "start_of"]
+__all__ = ["StartingPoint", "certified_start", "start_at_other_cost", "start_of", "warm_start_of"]
+
+
+class StartingPoint(NamedTuple):
+    """Weights, offset and dual variables that are known of a problem before it is solved."""
+
+    w: Array
+    b: float
+    alpha: Array
+
+
+def certified_start(problem: Problem, point: StartingPoint, tol: float, token: StopToken) -> Solution | None:
+    """Return the point as a solution, with a certificate that is made now; None where there is no time.
+
+    A free offset is the best one for the weights.
+    """
+    try:
+        found = examine(
+            problem,
+            point.w,
+            None if problem.offset.is_free else point.b,
+            point.alpha,
+            enough=tol,
+            token=token,
+        )
+    except Stopped:
+        return None
+    is_solved = found.certificate.relative_gap <= tol
+    return Solution(
+        coef=found.w,
+        intercept=found.b,
+        intercept_interval=found.interval,
+        alpha=found.alpha,
+        certificate=found.certificate,
+        status=Status.SOLVED if is_solved else Status.STALLED,
+        n_iter=0,
+        history=History.of([]),
+        plan=Plan("none", "known before"),
+    )
 
 
 def start_of(w: Array, offset: float, alpha: Array, relative_gap: float = math.inf) -> dict[str, Any]:
     """Return weights, offset, duals and what their gap will be, if known, as the memory that `run` takes."""
     return {"w": w, "offset": offset, "alpha": alpha, "relative_gap": relative_gap}
+
+
+def warm_start_of(solution: Solution) -> dict[str, Any]:
+    """Return a solution as the memory that `run` takes."""
+    proof = solution.certificate
+    return start_of(solution.coef, solution.intercept, solution.alpha, proof.relative_gap)
 
 
 def start_at_other_cost(solution: Solution, ratio: float) -> dict[str, Any]:

@@ -43,6 +43,12 @@ class DistinctRows:
     group: NDArray[np.intp]
     cost: Array
 
+    def gathered(self, values: Array) -> Array:
+        """Return the sums of numbers over the copies of each distinct row."""
+        live = self.group >= 0
+        sums = np.bincount(self.group[live], values[live], self.problem.rows.n_rows)
+        return np.asarray(sums, dtype=np.float64)
+
     def left_over(self, examples: NDArray[np.intp]) -> Array:
         """Return what the distinct row of each example costs once that example is left out.
 

@@ -35,6 +35,7 @@ from maxmargin.selection.leave_one_out.removals import follow_out, is_path_short
 from maxmargin.selection.leave_one_out.restricted import solve_left_out
 from maxmargin.selection.leave_one_out.row_products import MOST_COLUMNS
 from maxmargin.selection.leave_one_out.sign_certificates import decide_by_certificates
+from maxmargin.selection.warm_start import StartingPoint
 
 __all__ = ["hinge_left_out"]
 
@@ -54,7 +55,7 @@ def hinge_left_out(
     threads: int = 1,
     seed: int = 0,
     watch: Watch | None = None,
-    memory: Any = None,
+    start: StartingPoint | None = None,
     label: str = "",
 ) -> LeaveOneOut:
     """Decide for every example whether it is wrong when it is left out.
@@ -62,8 +63,10 @@ def hinge_left_out(
     A stop, by the token or by `watch`, leaves the rest undecided.
     """
     distinct = merge_copies(problem, token)
+    if start is not None:
+        start = start._replace(alpha=distinct.gathered(start.alpha))
     optimum = find_optimum(
-        distinct.problem, token, solver=solver, seed=seed, watch=watch, memory=memory, label=label
+        distinct.problem, token, solver=solver, seed=seed, watch=watch, start=start, label=label
     )
     cases = cases_of(optimum, distinct)
     status = optimum.solution.status

@@ -15,6 +15,7 @@ from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Progress, Solution, Status
 from maxmargin.rows.base import Array, inner
 from maxmargin.rows.kernels import Combine, Scores
+from maxmargin.selection.warm_start import StartingPoint, certified_start, warm_start_of
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.dual_descent import DualDescent
 from maxmargin.solvers.interior_point import InteriorPoint
@@ -84,12 +85,15 @@ def find_optimum(
     solver: str = "auto",
     seed: int = 0,
     watch: Callable[[Progress], Any] | None = None,
-    memory: Any = None,
+    start: StartingPoint | None = None,
     label: str = "",
 ) -> HingeOptimum:
-    """Solve a hinge problem on distinct rows as tightly as rounding allows."""
+    """Solve a hinge problem on distinct rows as tightly as rounding allows.
 
-    def solved(name: str, start: Any) -> Solution:
+    A start that is certified to the tolerance is the optimum, and a fit begins at any other.
+    """
+
+    def solved(name: str, memory: Any) -> Solution:
         method, plan = choose(name, problem, tol)
         return run(
             problem,
@@ -98,13 +102,17 @@ def find_optimum(
             Limits(tol),
             token=token,
             watch=watch,
-            memory=start,
+            memory=memory,
             seed=seed,
             label=label,
         )
 
+    known = None if start is None else certified_start(problem, start, tol, token)
+    memory = None if known is None else warm_start_of(known)
     is_narrow = problem.rows.n_columns <= _FEW_COLUMNS
-    if solver == "auto" and is_narrow:  # one that ends at exact bounds; and where it fails, others
+    if known is not None and known.status is Status.SOLVED:
+        solution = known
+    elif solver == "auto" and is_narrow:  # one that ends at exact bounds; and where it fails, others
         solution = solved(SemismoothNewton.name, memory)
         for name, enough in ((InteriorPoint.name, tol), (DualDescent.name, _POOR)):
             is_poor = solution.certificate.relative_gap > enough

@@ -9,19 +9,23 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin._core import StopToken
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Progress, Status
 from maxmargin.deadline import Deadline
-from maxmargin.errors import Interrupted, InvalidParameter, LeaveOneOutWarning
+from maxmargin.errors import UNREGULARISED, Interrupted, InvalidParameter, LeaveOneOutWarning
 from maxmargin.model.estimator_problem import EstimatorProblem, problem_of_estimator
 from maxmargin.model.progress import Ticker, watching
+from maxmargin.model.settings import check_watch
 from maxmargin.rows.base import Array
 from maxmargin.selection.leave_one_out.cases import sides
+from maxmargin.selection.leave_one_out.hinge import hinge_left_out
 from maxmargin.selection.leave_one_out.record import REASONS, LeaveOneOut, Reason
-from maxmargin.selection.leave_one_out.rows import leave_out
+from maxmargin.selection.leave_one_out.smooth import smooth_left_out
+from maxmargin.selection.warm_start import StartingPoint
 from maxmargin.validation import check_positive
 
-__all__ = ["compare_classes", "leave_one_out"]
+__all__ = ["compare_classes", "leave_one_out", "leave_out"]
 
 
 def leave_one_out(
@@ -49,7 +53,8 @@ def leave_one_out(
     Parameters
     ----------
     estimator_or_model : estimator or LinearModel
-        Whose settings name the problem; it need not be fitted. In a fitted pipeline the other steps
+        Whose settings state the problem; it need not be fitted. A model that is fitted to these data is where
+        the work begins, so that there is little or nothing to fit. In a fitted pipeline the other steps
         transform X as they are, with the example that is left out among what they were fitted to.
     X, y, sample_weight : the data
     agreements : "estimated", "exact" or None
@@ -79,17 +84,16 @@ def leave_one_out(
     """
     if agreements not in ("estimated", "exact", None):
         raise InvalidParameter.must_be("agreements", "'estimated', 'exact'", agreements, or_none=True)
-    if watch is not None and not callable(watch):
-        raise InvalidParameter.must_be("watch", "a function of the progress", watch, or_none=True)
+    check_watch(watch)
     seconds = check_positive("max_time", max_time, or_none=True)
-    named = problem_of_estimator(estimator_or_model, X, y, sample_weight, n_jobs, asking="leave_one_out")
-    ticker = Ticker(named.settings.limits.tol) if verbose else None
+    task = problem_of_estimator(estimator_or_model, X, y, sample_weight, n_jobs, asking="leave_one_out")
+    ticker = Ticker(task.settings.limits.tol) if verbose else None
     try:
-        found = _of_each_class(named, agreements, seconds, watching(watch, ticker))
+        found = _of_each_class(task, agreements, seconds, watching(watch, ticker))
     finally:
         if ticker is not None:
             ticker.close()
-    record = found[0] if len(found) == 1 else compare_classes(named.problems, found, agreements)
+    record = found[0] if len(found) == 1 else compare_classes(task.problems, found, agreements)
     if record.status is Status.INTERRUPTED:
         raise Interrupted("leave-one-out was interrupted; the exception's `model` is what is known", record)
     message = record.warning()
@@ -99,31 +103,106 @@ def leave_one_out(
 
 
 def _of_each_class(
-    named: EstimatorProblem,
+    task: EstimatorProblem,
     agreements: Literal["estimated", "exact"] | None,
     max_time: float | None,
     watch: Callable[[Progress], Any] | None,
 ) -> list[LeaveOneOut]:
     """Return one record a class; scores can only be compared if all are exact."""
-    wanted = agreements if len(named.problems) == 1 else "exact"
+    wanted = agreements if len(task.problems) == 1 else "exact"
     deadline = Deadline(max_time)
     found: list[LeaveOneOut] = []
-    for problem, name in zip(named.problems, named.targets.names, strict=True):
-        token = deadline.token(1.0 / (len(named.problems) - len(found)), at_least=1e-3)
+    for problem, name, start in zip(task.problems, task.targets.names, _starts(task), strict=True):
+        token = deadline.token(1.0 / (len(task.problems) - len(found)), at_least=1e-3)
         if found and found[-1].status is Status.INTERRUPTED:
             token = Deadline(1e-3).token()  # what doing next to nothing shows
         record = leave_out(
             problem,
             agreements=wanted,
-            solver=named.settings.solver,
+            solver=task.settings.solver,
             token=token,
-            threads=named.settings.threads,
-            seed=named.settings.seed,
+            threads=task.settings.threads,
+            seed=task.settings.seed,
             watch=watch,
+            start=start,
             label=name,
         )
         found.append(record)
     return found
+
+
+def _starts(task: EstimatorProblem) -> list[StartingPoint | None]:
+    """Return the point of a fitted model for each problem, where it tells weights and dual variables."""
+    fitted = task.fitted_coefficients()
+    if fitted is None:
+        return [None] * len(task.problems)
+    starts: list[StartingPoint | None] = []
+    for problem, w, b, alpha in zip(task.problems, *fitted, task.fitted_duals(*fitted), strict=True):
+        offset = 0.0 if problem.offset.is_absent else float(b)
+        starts.append(None if alpha is None else StartingPoint(np.ascontiguousarray(w), offset, alpha))
+    return starts
+
+
+# ------------------------------------------------------------------------------------------------
+# Leave-one-out of one two-class problem, whatever its loss.
+
+
+def leave_out(
+    problem: Problem,
+    *,
+    agreements: Literal["estimated", "exact"] | None = None,
+    solver: str = "auto",
+    token: StopToken,
+    threads: int = 1,
+    seed: int = 0,
+    watch: Callable[[Progress], Any] | None = None,
+    start: StartingPoint | None = None,
+    label: str = "",
+) -> LeaveOneOut:
+    """Decide for every example whether it is wrong when it is left out, all costs staying as they are.
+
+    Parameters
+    ----------
+    agreements : "estimated", "exact" or None
+        Which left-out agreements to return beside the decisions, which are exact in any case.
+    solver : "auto" or the name of a solver
+        For the full fit.
+    token : StopToken
+        A stop leaves what is not decided yet undecided, and says so.
+    threads, seed, watch, label
+        As for a fit. `watch` sees the full fit, then the number of examples to go.
+    start : StartingPoint, optional
+        What is known of the full fit. It is the full fit if its certificate, made anew, is good enough.
+    """
+    if not problem.is_regularised:
+        raise InvalidParameter(
+            "leave-one-out needs a regulariser: {C} ({lam}) has none, and without some example there may be "
+            "no optimum at all.",
+            remedy="Give a finite C.",
+            **UNREGULARISED,
+        )
+    if problem.loss.name == "hinge":
+        return hinge_left_out(
+            problem,
+            agreements=agreements,
+            solver=solver,
+            token=token,
+            threads=threads,
+            seed=seed,
+            watch=watch,
+            start=start,
+            label=label,
+        )
+    return smooth_left_out(
+        problem,
+        agreements=agreements,
+        solver=solver,
+        token=token,
+        seed=seed,
+        watch=watch,
+        start=start,
+        label=label,
+    )
 
 
 # ------------------------------------------------------------------------------------------------

@@ -35,8 +35,9 @@ __all__ = ["Counting", "LeaveOneOutSearcher"]
 
 CUT_SHORT = (Status.MAX_TIME, Status.STOPPED, Status.INTERRUPTED)
 
-# The exact errors of some problems, one per class; the token ends it, and the label is for `watch`.
-Finish = Callable[[list[Problem], StopToken, str], LeaveOneOut]
+# The exact errors of some problems, one per class, from their solutions; the token ends it, and the label is
+# for `watch`.
+Finish = Callable[[list[Problem], list[Solution], StopToken, str], LeaveOneOut]
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,8 @@ class LeaveOneOutSearcher:
         if known.record is not None or self.status is not Status.SOLVED:
             return known
         began, C = time.perf_counter(), float(self.Cs[number])
-        record = self.finish(self._problems(C), self._deadline.token(), f"C = {short(C)}")
+        known_fits = self.solutions[number]
+        record = self.finish(self._problems(C), known_fits, self._deadline.token(), f"C = {short(C)}")
         if record.status in CUT_SHORT:
             self.status = record.status
         most = record.n_errors + record.n_undecided

@@ -24,7 +24,7 @@ from maxmargin._core import Block, Factor, Stopped, StopToken
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Progress, Solution, Status
 from maxmargin.rows.base import Array, Record
-from maxmargin.rows.kernels import Scores
+from maxmargin.rows.kernels import Combine, Scores
 from maxmargin.selection.leave_one_out.cases import TIE, Verdicts, rounding_of_agreements
 from maxmargin.selection.leave_one_out.estimates import (
     MOST_COLUMNS,
@@ -41,7 +41,7 @@ from maxmargin.selection.leave_one_out.metric import (
 )
 from maxmargin.selection.leave_one_out.record import REASONS, LeaveOneOut, Reason
 from maxmargin.selection.leave_one_out.smooth_bounds import LogisticBounds, SquaredHingeBounds
-from maxmargin.selection.warm_start import start_of
+from maxmargin.selection.warm_start import StartingPoint, certified_start, warm_start_of
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.newton_passes import Place, evaluate
 from maxmargin.solvers.run import Limits, run
@@ -65,7 +65,7 @@ def smooth_left_out(
     token: StopToken,
     seed: int = 0,
     watch: Watch | None = None,
-    memory: Any = None,
+    start: StartingPoint | None = None,
     label: str = "",
 ) -> LeaveOneOut:
     """Decide for every example whether it is wrong when it is left out.
@@ -76,8 +76,10 @@ def smooth_left_out(
     rows no Hessian is made; then what bounds leave open is fitted, one by one.
     """
     narrow = in_few_columns(problem, MOST_COLUMNS, token) or problem
-    start = memory if narrow is problem else None
-    solution = solve_tightly(narrow, token, solver=solver, seed=seed, watch=watch, memory=start, label=label)
+    if start is not None and narrow is not problem:  # whose weights are combinations of its own rows
+        w = narrow.rows.reduce(Combine(narrow.rows.n_columns), narrow.sign * start.alpha)
+        start = start._replace(w=w)
+    solution = solve_tightly(narrow, token, solver=solver, seed=seed, watch=watch, start=start, label=label)
     z = narrow.rows.zeros()
     narrow.rows.reduce(Scores(solution.coef), z)
     work = _Work(narrow, solution, narrow.sign * (z + solution.intercept), token, watch, label)
@@ -179,9 +181,9 @@ class _Work:
         cost[row] = 0.0
         rest = problem.with_cost(cost)
         alpha = np.where(cost > 0, self.solution.alpha, 0.0)
-        start = start_of(self.solution.coef, self.solution.intercept, alpha)
+        start = StartingPoint(self.solution.coef, self.solution.intercept, alpha)
         for tol in (TIGHT, _TIGHTEST):
-            found = solve_tightly(rest, self._token, tol=tol, memory=start)
+            found = solve_tightly(rest, self._token, tol=tol, start=start)
             raise_if_stopped(found)
             at_fit = examine_optimum(rest, found, self._token, also=which)
             self._settle_refit(which, at_fit, reach_of_gap(rest, found)[which])
@@ -191,7 +193,7 @@ class _Work:
             self._settle_refit(which, polished, np.array([np.inf]))
             if row not in self._unsettled():
                 break
-            start = start_of(found.coef, found.intercept, found.alpha)
+            start = StartingPoint(found.coef, found.intercept, found.alpha)
         self._tell()
 
     def _settle_refit(self, which: NDArray[np.intp], optimum: SmoothOptimum, reach: Array) -> None:
@@ -414,10 +416,17 @@ def solve_tightly(
     solver: str = "auto",
     seed: int = 0,
     watch: Callable[[Progress], Any] | None = None,
-    memory: Any = None,
+    start: StartingPoint | None = None,
     label: str = "",
 ) -> Solution:
-    """Solve a problem to nearly all digits, by Newton's method unless it has too many columns."""
+    """Solve a problem to nearly all digits, by Newton's method unless it has too many columns.
+
+    A start that is certified to the tolerance is the solution, and a fit begins at any other.
+    """
+    known = None if start is None else certified_start(problem, start, tol, token)
+    if known is not None and known.status is Status.SOLVED:
+        return known
+    memory = None if known is None else warm_start_of(known)
     name = "newton" if solver == "auto" and problem.rows.n_columns <= MOST_COLUMNS else solver
     method, plan = choose(name, problem, tol)
     return run(

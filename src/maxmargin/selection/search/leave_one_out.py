@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
 from maxmargin.core.problem import Problem
-from maxmargin.core.solution import Status
+from maxmargin.core.solution import Solution, Status
 from maxmargin.model.model import LinearModel
 from maxmargin.model.one_vs_rest import solve_all
 from maxmargin.model.solved import model_of
@@ -18,13 +19,13 @@ from maxmargin.selection.calibrated import with_calibration
 from maxmargin.selection.calibration import fit_calibration
 from maxmargin.selection.folds.cross_validation import Labels, calibrated_probabilities
 from maxmargin.selection.folds.held_out import log_probabilities, own_log_probabilities
-from maxmargin.selection.leave_one_out.leave_one_out import compare_classes
+from maxmargin.selection.leave_one_out.leave_one_out import compare_classes, leave_out
 from maxmargin.selection.leave_one_out.record import LeaveOneOut
-from maxmargin.selection.leave_one_out.rows import leave_out
 from maxmargin.selection.leave_one_out.search import Counting, LeaveOneOutSearcher
 from maxmargin.selection.leave_one_out.search_record import ErrorCount, LeaveOneOutSearch
 from maxmargin.selection.search.selected import Selected
 from maxmargin.selection.search.task import ValidationTask
+from maxmargin.selection.warm_start import StartingPoint
 
 __all__ = ["select_by_leave_one_out"]
 
@@ -61,7 +62,7 @@ def select_by_leave_one_out(
         task.targets.codes,
         Cs,
         Counting(own.solver, max_time=own.limits.max_time, seed=own.seed, watch=own.watch),
-        lambda problems, token, label: _finish(task, problems, token, label),
+        partial(_finish, task),
     )
     searcher.look()
     live = task.targets.cost > 0
@@ -82,7 +83,13 @@ def select_by_leave_one_out(
     return _selected(task, searcher, table, labels, refit=refit, calibrate=calibrate)
 
 
-def _finish(task: ValidationTask, problems: list[Problem], token: StopToken, label: str) -> LeaveOneOut:
+def _finish(
+    task: ValidationTask,
+    problems: list[Problem],
+    solutions: list[Solution],
+    token: StopToken,
+    label: str,
+) -> LeaveOneOut:
     own = task.settings
     found = [
         leave_out(
@@ -93,9 +100,10 @@ def _finish(task: ValidationTask, problems: list[Problem], token: StopToken, lab
             threads=own.threads,
             seed=own.seed,
             watch=own.watch,
+            start=StartingPoint(solution.coef, solution.intercept, solution.alpha),
             label=label,
         )
-        for problem in problems
+        for problem, solution in zip(problems, solutions, strict=True)
     ]
     return found[0] if len(found) == 1 else compare_classes(problems, found, None)
 
