@@ -20,6 +20,7 @@ from maxmargin import (
 )
 from maxmargin.core.solution import Status
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter
+from maxmargin.selection.leave_one_out.cases import Cases
 from maxmargin.selection.leave_one_out.record import REASONS, Reason
 
 RANDOM = np.random.default_rng(0)
@@ -51,6 +52,19 @@ def test_one_far_example_says_nothing_about_the_others(n, far, loss):
         assert left_out.errors[i] == (model.agreements(rows[[i]], labels[[i]])[0] <= 0)
     assert left_out.status is Status.SOLVED
     assert REASONS.index(Reason.TIE) not in left_out.codes
+
+
+def test_nothing_is_decided_within_the_rounding_error_of_an_agreement():
+    rounding = np.array([0.0, 1e-3, 1e-3, 1e-3, 0.0])
+    agreement = np.array([1e-4, 1e-4, 2e-3, 0.0, 1e-8])
+    every = np.arange(5)
+    right, wrong, settled = (Cases(rounding) for _ in range(3))
+    right.decide_right(every, agreement, Reason.BOUND)
+    wrong.decide_wrong(every, -agreement, Reason.WRONG_ALREADY)
+    settled.settle(every, agreement, np.zeros(5), Reason.REFITTED)
+    assert right.outcome.tolist() == [1, 0, 1, 0, 0]
+    assert wrong.outcome.tolist() == [-1, 0, -1, 0, 0]
+    assert settled.outcome.tolist() == [1, 0, 1, 0, -1]  # the last is a tie
 
 
 def test_rows_on_the_hyperplane_are_training_errors():

@@ -1,4 +1,4 @@
-"""The different ways in which one example can be left out, and what is known about each."""
+"""Examples that are left out one by one, and what is known about each of them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from maxmargin.selection.leave_one_out.distinct_rows import DistinctRows
 from maxmargin.selection.leave_one_out.hinge_optimum import HingeOptimum
 from maxmargin.selection.leave_one_out.record import REASONS, Reason
 
-__all__ = ["TIE", "Cases", "LeftOutAgreements", "Verdicts", "cases_of", "rounding_of_agreements", "sides"]
+__all__ = ["TIE", "Cases", "HingeCases", "LeftOutAgreements", "cases_of", "rounding_of_agreements", "sides"]
 
 
 # ------------------------------------------------------------------------------------------------
 # What is known about examples that are left out one by one, while it is being found out.
 #
-# An agreement is known up to a bound of its error. Beyond that bound its sign is certain; agreements so
-# near to 0 that nobody would call them right, and certain to be so, are ties. Both are about the example
-# alone: how large the agreements of others are does not matter.
+# An agreement is known up to a bound of its error, in which the rounding error of its own computation is
+# always included. Beyond that bound its sign is certain; agreements so near to 0 that nobody would call them
+# right, and certain to be so, are ties. Both are about the example alone: how large the agreements of others
+# are does not matter.
 
 TIE = 1e-7  # agreements up to this size are ties, which count as wrong
 
@@ -44,8 +45,10 @@ def rounding_of_agreements(problem: Problem, w: Array, b: float) -> Array:
     return np.asarray(n_terms * 2.0**-52 * sizes)
 
 
-class Verdicts:
-    """One verdict a case, each final, with its reason.
+class Cases:
+    """What becomes of examples that are left out, each decision final and with its reason.
+
+    A case is an example; with the hinge, copies of an example that weigh the same are one case.
 
     Attributes
     ----------
@@ -78,6 +81,14 @@ class Verdicts:
         self.outcome[new] = outcome
         self.code[new] = REASONS.index(reason)
 
+    def decide_right(self, which: NDArray[np.intp], lowest: Array, reason: Reason) -> None:
+        """Decide the cases whose left-out agreement, of which `lowest` is a lower bound, is above 0."""
+        self.decide(which[sides(lowest, self.rounding[which]) == 1], +1, reason)
+
+    def decide_wrong(self, which: NDArray[np.intp], highest: Array, reason: Reason) -> None:
+        """Decide the cases whose left-out agreement, of which `highest` is an upper bound, is below 0."""
+        self.decide(which[sides(highest, self.rounding[which]) == -1], -1, reason)
+
     def settle(self, which: NDArray[np.intp], agreement: Array, bound: Array, reason: Reason) -> None:
         """Note left-out agreements with their bounds, and decide what they decide."""
         bound = np.where(np.isfinite(agreement) & (bound >= 0), bound + self.rounding[which], np.inf)
@@ -95,8 +106,8 @@ class Verdicts:
 _KNOWN = 1e-2  # of an agreement, or of 1 if that is more: a bound of its error that makes it known
 
 
-class Cases(Verdicts):
-    """Copies of an example that weigh the same are one case: the cost of their row falls by as much.
+class HingeCases(Cases):
+    """Cases of the hinge: leaving an example out lowers the cost of the distinct row that it is a copy of.
 
     Attributes
     ----------
@@ -155,7 +166,7 @@ def _offset_radius(at: HingeOptimum, norms: Array, step: float) -> float:
     return float(longest[may_leave[-1] + 1] if may_leave.size else longest[0])
 
 
-def cases_of(optimum: HingeOptimum, distinct: DistinctRows) -> Cases:
+def cases_of(optimum: HingeOptimum, distinct: DistinctRows) -> HingeCases:
     """Return the cases of a problem whose distinct rows have been solved."""
     live = np.flatnonzero(distinct.group >= 0)
     group, rest = distinct.group[live], distinct.left_over(live)
@@ -165,7 +176,7 @@ def cases_of(optimum: HingeOptimum, distinct: DistinctRows) -> Cases:
     of_example = np.full(distinct.group.size, -1, dtype=np.intp)
     of_example[live[order]] = np.cumsum(is_first) - 1
     chosen = order[is_first]
-    return Cases(optimum, group[chosen], rest[chosen], of_example)
+    return HingeCases(optimum, group[chosen], rest[chosen], of_example)
 
 
 def spread_of(optimum: HingeOptimum) -> tuple[Array, float]:

@@ -25,7 +25,7 @@ from maxmargin.core.offset import chosen_from
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Progress, Status
 from maxmargin.rows.base import Array
-from maxmargin.selection.leave_one_out.cases import TIE, Cases, LeftOutAgreements, cases_of
+from maxmargin.selection.leave_one_out.cases import HingeCases, LeftOutAgreements, cases_of
 from maxmargin.selection.leave_one_out.distinct_rows import DistinctRows, merge_copies
 from maxmargin.selection.leave_one_out.estimates import Estimated, estimate_agreements
 from maxmargin.selection.leave_one_out.hinge_optimum import find_optimum
@@ -86,7 +86,7 @@ class _StoppedByWatch(Exception):
 class _Telling:
     """Tells `watch` how many cases are done; any of several threads may call."""
 
-    def __init__(self, cases: Cases, watch: Watch | None, label: str) -> None:
+    def __init__(self, cases: HingeCases, watch: Watch | None, label: str) -> None:
         self._cases, self._watch, self._label = cases, watch, label
         self._began = time.perf_counter()
         self._done = 0
@@ -112,7 +112,7 @@ class _Telling:
 
 @dataclass(eq=False)
 class _Work:
-    cases: Cases
+    cases: HingeCases
     distinct: DistinctRows
     token: StopToken
     threads: int
@@ -188,12 +188,12 @@ class _Work:
         )
 
 
-def _with_remainder(cases: Cases, which: NDArray[np.intp]) -> NDArray[np.intp]:
+def _with_remainder(cases: HingeCases, which: NDArray[np.intp]) -> NDArray[np.intp]:
     """Leave out the cases after which one class is gone and a free offset has no value."""
     return np.asarray(which[cases.code[which] != REASONS.index(Reason.ALONE)])
 
 
-def _decide_single_class(cases: Cases) -> None:
+def _decide_single_class(cases: HingeCases) -> None:
     """An example without which its class is gone counts as wrong: the offset goes to the other class."""
     problem = cases.optimum.problem
     if not problem.offset.is_free:
@@ -205,7 +205,7 @@ def _decide_single_class(cases: Cases) -> None:
             cases.decide(which, -1, Reason.ALONE)
 
 
-def _decide_wrong_already(cases: Cases) -> None:
+def _decide_wrong_already(cases: HingeCases) -> None:
     """Decide by rule M, which any best offset of the full fit may serve.
 
     But where the example's own cost does not count in the sum of all, its leaving changes no offset either.
@@ -217,12 +217,13 @@ def _decide_wrong_already(cases: Cases) -> None:
     counts = lost > _COUNTS * problem.rows.n_rows * problem.class_costs.total
     for end in (optimum.b, *(optimum.interval if problem.offset.is_free else ())):
         if np.isfinite(end):
-            least = agreements + problem.sign[cases.group] * (end - optimum.b)
-            wrong = least < -(TIE + cases.reach(every, optimum.gap))
-            cases.decide(every[wrong & (counts | (end == optimum.b))], -1, Reason.WRONG_ALREADY)
+            at_end = agreements + problem.sign[cases.group] * (end - optimum.b)
+            which = every[counts | (end == optimum.b)]
+            highest = at_end[which] + cases.reach(which, optimum.gap)
+            cases.decide_wrong(which, highest, Reason.WRONG_ALREADY)
 
 
-def _decide_by_bound(cases: Cases) -> None:
+def _decide_by_bound(cases: HingeCases) -> None:
     """Decide where the example's own dual moves the weights too little to change its sign.
 
     The left-out weights lie in the ball around the middle of w and w − αsx whose radius is √(gap′ − ¼‖αx‖²),
@@ -236,11 +237,11 @@ def _decide_by_bound(cases: Cases) -> None:
     norm = cases.reach(which, 0.5)  # √(2·½) times the row's own norm
     gap = optimum.gap + 1e-12 * optimum.objective
     shift = 0.5 * removed * norm + np.sqrt(0.25 * (removed * norm) ** 2 + gap) + np.sqrt(2.0 * gap)
-    least = optimum.agreements[cases.group[which]] - norm * shift
-    cases.decide(which[least > TIE], +1, Reason.BOUND)
+    lowest = optimum.agreements[cases.group[which]] - norm * shift
+    cases.decide_right(which, lowest, Reason.BOUND)
 
 
-def _over_examples(cases: Cases, values: NDArray[Any], absent: Any) -> NDArray[Any]:
+def _over_examples(cases: HingeCases, values: NDArray[Any], absent: Any) -> NDArray[Any]:
     """Return what is known of the cases for every example."""
     is_live = cases.of_example >= 0
     found = np.full(is_live.size, absent, dtype=values.dtype)
@@ -248,7 +249,7 @@ def _over_examples(cases: Cases, values: NDArray[Any], absent: Any) -> NDArray[A
     return found
 
 
-def _record(problem: Problem, cases: Cases, status: Status) -> LeaveOneOut:
+def _record(problem: Problem, cases: HingeCases, status: Status) -> LeaveOneOut:
     optimum = cases.optimum
     in_fit = _over_examples(cases, optimum.agreements[cases.group], np.nan)
     return LeaveOneOut(
@@ -263,7 +264,7 @@ def _record(problem: Problem, cases: Cases, status: Status) -> LeaveOneOut:
     )
 
 
-def _with_exact(record: LeaveOneOut, cases: Cases) -> LeaveOneOut:
+def _with_exact(record: LeaveOneOut, cases: HingeCases) -> LeaveOneOut:
     known = np.where(cases.bound < np.inf, cases.agreement, np.nan)
     return replace(
         record,
@@ -290,7 +291,7 @@ def _with_estimates(record: LeaveOneOut, estimated: Estimated) -> LeaveOneOut:
 _SAME = 1e-9  # relative: breakpoints nearer to an end of the interval than this may be that end
 
 
-def decide_without_support(cases: Cases, token: StopToken) -> None:
+def decide_without_support(cases: HingeCases, token: StopToken) -> None:
     """Decide the cases whose dual fits into what their copies may carry: 0, if there are none."""
     optimum = cases.optimum
     which = np.flatnonzero(optimum.alpha[cases.group] <= cases.new_cost)
@@ -308,7 +309,7 @@ def decide_without_support(cases: Cases, token: StopToken) -> None:
     _settle(cases, which[touches], _with_new_offsets(cases, which[touches], scores, token))
 
 
-def _with_new_offsets(cases: Cases, which: NDArray[np.intp], scores: Array, token: StopToken) -> Array:
+def _with_new_offsets(cases: HingeCases, which: NDArray[np.intp], scores: Array, token: StopToken) -> Array:
     problem = cases.optimum.problem
     cost = problem.cost.copy()
     found = np.empty(which.size)
@@ -322,7 +323,7 @@ def _with_new_offsets(cases: Cases, which: NDArray[np.intp], scores: Array, toke
     return found
 
 
-def _settle(cases: Cases, which: NDArray[np.intp], agreements: Array) -> None:
+def _settle(cases: HingeCases, which: NDArray[np.intp], agreements: Array) -> None:
     cases.settle(which, agreements, cases.reach(which, cases.optimum.gap), Reason.NO_SUPPORT_VECTOR)
 
 
@@ -330,7 +331,7 @@ def _settle(cases: Cases, which: NDArray[np.intp], agreements: Array) -> None:
 # What becomes of left-out examples where rows are too many to follow each of them out.
 
 
-def certify_signs(cases: Cases, which: NDArray[np.intp], token: StopToken, threads: int) -> None:
+def certify_signs(cases: HingeCases, which: NDArray[np.intp], token: StopToken, threads: int) -> None:
     """Decide cases that are right for certain without any fit, unless columns are too many for bands."""
     if cases.optimum.problem.rows.n_columns > MOST_COLUMNS:
         return
@@ -346,7 +347,7 @@ def certify_signs(cases: Cases, which: NDArray[np.intp], token: StopToken, threa
 
 
 def solve_cases(
-    cases: Cases,
+    cases: HingeCases,
     which: NDArray[np.intp],
     token: StopToken,
     threads: int,

@@ -19,7 +19,7 @@ from maxmargin.core.solution import Solution, Status
 from maxmargin.errors import InvalidParameter
 from maxmargin.rows.base import Array
 from maxmargin.rows.memory import MemoryRows
-from maxmargin.selection.leave_one_out.cases import Cases
+from maxmargin.selection.leave_one_out.cases import HingeCases
 from maxmargin.selection.leave_one_out.hinge_optimum import HingeOptimum, find_optimum
 from maxmargin.selection.leave_one_out.record import Reason
 from maxmargin.selection.leave_one_out.removals import with_independent_free_rows
@@ -29,7 +29,7 @@ __all__ = ["exact_agreement", "refit"]
 
 
 def refit(
-    cases: Cases,
+    cases: HingeCases,
     which: NDArray[np.intp],
     token: StopToken,
     *,
@@ -69,13 +69,13 @@ def _raise_if_stopped(solution: Solution) -> None:
         raise Stopped
 
 
-def _settle(cases: Cases, case: np.intp, found: HingeOptimum) -> None:
+def _settle(cases: HingeCases, case: np.intp, found: HingeOptimum) -> None:
     which = np.array([case])
     agreement = found.agreements[cases.group[which]]
     cases.settle(which, agreement, cases.reach(which, found.gap, found), Reason.REFITTED)
 
 
-def _settle_exactly(cases: Cases, case: np.intp, found: HingeOptimum, token: StopToken) -> None:
+def _settle_exactly(cases: HingeCases, case: np.intp, found: HingeOptimum, token: StopToken) -> None:
     exact = exact_agreement(found.problem, found.alpha, int(cases.group[case]), token)
     if exact is not None:
         agreement, bound = np.array([float(exact)]), np.zeros(1)

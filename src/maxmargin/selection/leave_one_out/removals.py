@@ -20,7 +20,13 @@ from maxmargin.core.targets import BinaryTargets
 from maxmargin.rows.base import Array
 from maxmargin.rows.kernels import Combine
 from maxmargin.rows.memory import MemoryRows
-from maxmargin.selection.leave_one_out.cases import TIE, Cases, LeftOutAgreements, rounding_of_agreements
+from maxmargin.selection.leave_one_out.cases import (
+    TIE,
+    HingeCases,
+    LeftOutAgreements,
+    rounding_of_agreements,
+    sides,
+)
 from maxmargin.selection.leave_one_out.hinge_optimum import HingeOptimum, gap_of
 from maxmargin.selection.leave_one_out.record import Reason
 from maxmargin.selection.leave_one_out.row_products import Bands, products_of, side_by_side
@@ -268,7 +274,7 @@ def with_independent_free_rows(optimum: HingeOptimum, token: StopToken, threads:
 
 
 def follow_out(
-    cases: Cases,
+    cases: HingeCases,
     which: NDArray[np.intp],
     token: StopToken,
     threads: int,
@@ -294,14 +300,14 @@ def follow_out(
     def follow(number: int) -> None:
         piece = pieces[number]
         agreement, bound, is_out = paths.follow(cases, order[piece], stop_below[piece], token)
-        unsure = ~is_out & (agreement >= -np.maximum(bound, TIE))
+        unsure = ~is_out & (sides(agreement + bound, cases.rounding[order[piece]]) != -1)
         if unsure.any():  # all the way, then
             again = order[piece][unsure]
             to_the_end = np.full(again.size, -np.inf)
             agreement[unsure], bound[unsure], is_out[unsure] = paths.follow(cases, again, to_the_end, token)
-        cases.decide(order[piece][~is_out & ~unsure], -1, Reason.FOLLOWED)
-        known = is_out
-        cases.settle(order[piece][known], agreement[known], bound[known], Reason.FOLLOWED)
+        surely = ~is_out & ~unsure
+        cases.decide_wrong(order[piece][surely], agreement[surely] + bound[surely], Reason.FOLLOWED)
+        cases.settle(order[piece][is_out], agreement[is_out], bound[is_out], Reason.FOLLOWED)
         tell(len(order[piece]))
 
     side_by_side(follow, len(pieces), threads)
@@ -315,7 +321,7 @@ class _Paths:
     place: NDArray[np.int64]  # of each row in that order
 
     def follow(
-        self, cases: Cases, which: NDArray[np.intp], stop_below: Array, token: StopToken
+        self, cases: HingeCases, which: NDArray[np.intp], stop_below: Array, token: StopToken
     ) -> tuple[Array, Array, NDArray[np.bool_]]:
         """Return agreements, bounds of their errors, and which rows are out."""
         agreement, bound = np.empty(which.size), np.empty(which.size)

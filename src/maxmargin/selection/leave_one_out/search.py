@@ -23,6 +23,7 @@ from maxmargin.presentation.wording import short
 from maxmargin.rows.base import Array, Rows
 from maxmargin.rows.kernels import Combine, Scores
 from maxmargin.selection.folds.held_out import is_right
+from maxmargin.selection.leave_one_out.cases import rounding_of_agreements
 from maxmargin.selection.leave_one_out.estimates import estimate_agreements
 from maxmargin.selection.leave_one_out.record import LeaveOneOut
 from maxmargin.selection.leave_one_out.search_record import ErrorCount
@@ -264,6 +265,7 @@ def count_bounds(
         problem.rows.reduce(Scores(found.coef), z, token=token)
         scores[:, k] = z + found.intercept
         room = reach(found.certificate.gap)
+        room += rounding_of_agreements(problem, found.coef, found.intercept)
         low, high = (_finite(end, found.intercept) for end in found.intercept_interval)
         # The agreements' ends over all best offsets: the smallest, and at least how far it is from there.
         least = problem.sign * z + np.where(problem.sign > 0, low, -high)

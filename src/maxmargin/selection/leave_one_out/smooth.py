@@ -25,7 +25,7 @@ from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Progress, Solution, Status
 from maxmargin.rows.base import Array, Record
 from maxmargin.rows.kernels import Combine, Scores
-from maxmargin.selection.leave_one_out.cases import TIE, Verdicts, rounding_of_agreements
+from maxmargin.selection.leave_one_out.cases import TIE, Cases, rounding_of_agreements
 from maxmargin.selection.leave_one_out.estimates import (
     MOST_COLUMNS,
     WITHOUT_ITS_CLASS,
@@ -104,15 +104,15 @@ class _Work:
         label: str,
     ) -> None:
         self.problem, self.solution, self.agreements = problem, solution, agreements
-        self.verdicts = Verdicts(rounding_of_agreements(problem, solution.coef, solution.intercept))
+        self.cases = Cases(rounding_of_agreements(problem, solution.coef, solution.intercept))
         self.estimates: Array | None = None
         self._token, self._watch = token, watch
         self._label = f"{label}: leaving out" if label else "leaving out"
         self._began = time.perf_counter()
         self._exact = 0.0
         is_absent = problem.cost <= 0
-        self.verdicts.outcome[is_absent] = 1
-        self.verdicts.code[is_absent] = REASONS.index(Reason.ABSENT)
+        self.cases.outcome[is_absent] = 1
+        self.cases.code[is_absent] = REASONS.index(Reason.ABSENT)
 
     def run(self, *, is_exact: bool) -> Status:
         """Decide as many examples as the token allows; return what ended it."""
@@ -133,19 +133,19 @@ class _Work:
             return Status.STOPPED
         except KeyboardInterrupt:
             return Status.INTERRUPTED
-        return Status.SOLVED if self.verdicts.undecided.size == 0 else Status.STALLED
+        return Status.SOLVED if self.cases.undecided.size == 0 else Status.STALLED
 
     def _unsettled(self) -> NDArray[np.intp]:
         """Return the examples that need more work: undecided, or not known exactly where that is wanted."""
-        verdicts = self.verdicts
+        cases = self.cases
         if not self._exact:
-            return verdicts.undecided
-        is_left = ~np.isin(verdicts.code, [REASONS.index(Reason.ABSENT), REASONS.index(Reason.ALONE)])
-        return np.flatnonzero(is_left & ~(verdicts.bound <= self._exact))
+            return cases.undecided
+        is_left = ~np.isin(cases.code, [REASONS.index(Reason.ABSENT), REASONS.index(Reason.ALONE)])
+        return np.flatnonzero(is_left & ~(cases.bound <= self._exact))
 
     def _decide_alone(self) -> None:
         """An example without which its class is gone counts as wrong: a free offset goes to the other."""
-        self.verdicts.decide(alone_in_class(self.problem), -1, Reason.ALONE)
+        self.cases.decide(alone_in_class(self.problem), -1, Reason.ALONE)
 
     def _resting(self) -> NDArray[np.intp]:
         """Decide the examples whose loss is 0: they leave everything as it is, and their agreement is ≥ 1.
@@ -154,25 +154,27 @@ class _Work:
         """
         m, rests_at = self.agreements, self.problem.dual.rests_at
         is_resting = (self.problem.cost > 0) & (m >= rests_at)
-        is_safe = m - reach_of_gap(self.problem, self.solution) > _SAFE
-        self.verdicts.decide(np.flatnonzero(is_resting & is_safe), +1, Reason.NO_SUPPORT_VECTOR)
+        lowest = m - reach_of_gap(self.problem, self.solution)
+        is_safe = lowest > _SAFE
+        which = np.flatnonzero(is_resting & is_safe)
+        self.cases.decide_right(which, lowest[which], Reason.NO_SUPPORT_VECTOR)
         return np.flatnonzero(is_resting if self._exact else is_resting & ~is_safe)
 
     def _use_bounds(self, optimum: SmoothOptimum, resting: NDArray[np.intp]) -> None:
-        verdicts, bounds, alpha, m = self.verdicts, optimum.bounds, optimum.alpha, self.agreements
+        cases, bounds, alpha, m = self.cases, optimum.bounds, optimum.alpha, self.agreements
         moving = np.flatnonzero((alpha > 0) & (self.problem.cost > 0))
-        verdicts.decide(moving[m[moving] + bounds.near(moving) < -TIE], -1, Reason.WRONG_ALREADY)
+        cases.decide_wrong(moving, m[moving] + bounds.near(moving), Reason.WRONG_ALREADY)
         for which, reason in ((moving, Reason.BOUND), (resting, Reason.NO_SUPPORT_VECTOR)):
             for fallen, bound in bounds.without(which, alpha):
-                verdicts.settle(which, m[which] - fallen, bound, reason)
+                cases.settle(which, m[which] - fallen, bound, reason)
         self._tell()
 
     def _settle_newton(self, which: NDArray[np.intp], agreement: Array, bound: Array) -> NDArray[np.bool_]:
-        verdicts = self.verdicts
-        verdicts.settle(which, agreement, bound, Reason.CERTIFICATE)
+        cases = self.cases
+        cases.settle(which, agreement, bound, Reason.CERTIFICATE)
         self._tell()
-        is_decided = verdicts.outcome[which] != 0
-        return np.asarray(is_decided & (verdicts.bound[which] <= self._exact) if self._exact else is_decided)
+        is_decided = cases.outcome[which] != 0
+        return np.asarray(is_decided & (cases.bound[which] <= self._exact) if self._exact else is_decided)
 
     def _refit(self, row: int) -> None:
         """Fit without the example, from where the full fit ended; its own Hessian bounds what is left."""
@@ -198,12 +200,12 @@ class _Work:
 
     def _settle_refit(self, which: NDArray[np.intp], optimum: SmoothOptimum, reach: Array) -> None:
         bound = np.minimum(optimum.bounds.near(which), reach)
-        self.verdicts.settle(which, optimum.agreements[which], bound, Reason.REFITTED)
+        self.cases.settle(which, optimum.agreements[which], bound, Reason.REFITTED)
 
     def _tell(self) -> None:
         if self._watch is None:
             return
-        proof, left = self.solution.certificate, self.verdicts.undecided.size
+        proof, left = self.solution.certificate, self.cases.undecided.size
         progress = Progress(
             seconds=time.perf_counter() - self._began,
             passes=0.0,
@@ -230,22 +232,22 @@ def _one_step(optimum: SmoothOptimum) -> Array | None:
 
 
 def _record(work: _Work, agreements: Literal["estimated", "exact"] | None, status: Status) -> LeaveOneOut:
-    verdicts, problem = work.verdicts, work.problem
+    cases, problem = work.cases, work.problem
     is_live = problem.cost > 0
     record = LeaveOneOut(
-        errors=verdicts.outcome < 0,
-        codes=verdicts.code,
+        errors=cases.outcome < 0,
+        codes=cases.code,
         training_errors=int(np.count_nonzero(is_live & (work.agreements <= 0))),
         full_agreements=np.where(is_live, work.agreements, np.nan),
         certificate=work.solution.certificate,
-        status=Status.SOLVED if verdicts.undecided.size == 0 else status,
+        status=Status.SOLVED if cases.undecided.size == 0 else status,
         loss=problem.loss.name,
     )
     if agreements == "exact":
         return replace(
             record,
-            agreements=np.where(verdicts.bound < np.inf, verdicts.agreement, np.nan),
-            agreement_bounds=np.where(is_live, verdicts.bound, np.inf),
+            agreements=np.where(cases.bound < np.inf, cases.agreement, np.nan),
+            agreement_bounds=np.where(is_live, cases.bound, np.inf),
             agreements_are="exact",
             agreements_by="by Newton's method without each of the examples, or a fit without it",
         )
