@@ -14,7 +14,7 @@ from typing import Any
 from unittest.mock import patch
 
 import maxmargin.selection.leave_one_out.hinge as hinge_left_out
-import maxmargin.selection.leave_one_out.restricted as restricted_solve
+import maxmargin.selection.leave_one_out.refits as refits_of_hinge
 from maxmargin.selection.leave_one_out.removals import NearSystem
 
 __all__ = ["Stages", "watched_stages"]
@@ -83,7 +83,7 @@ def watched_stages() -> Iterator[Stages]:
         while (found := step()) is not None:
             yield found
 
-    solve_again = restricted_solve.solve_again
+    solve_again = refits_of_hinge.solve_again
     steps = (
         (hinge_left_out, "find_optimum", "fit to the optimum", process, lambda *given: 1),
         (hinge_left_out._Work, "_use_rules", "rules", process, lambda work: len(work.cases.group)),
@@ -97,5 +97,5 @@ def watched_stages() -> Iterator[Stages]:
     with ExitStack() as stack:
         for owner, name, stage, clock, count in steps:
             stack.enter_context(patch.object(owner, name, watch(stage, getattr(owner, name), clock, count)))
-        stack.enter_context(patch.object(restricted_solve, "solve_again", refits))
+        stack.enter_context(patch.object(refits_of_hinge, "solve_again", refits))
         yield stages

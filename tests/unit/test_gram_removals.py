@@ -8,11 +8,11 @@ from interrupts import interrupt_when
 from reference.left_out import agreements_by_oracles, agreements_by_refits
 from reference.task import Task
 
+import maxmargin.selection.leave_one_out.bands as bands
 import maxmargin.selection.leave_one_out.hinge as hinge_left_out
 import maxmargin.selection.leave_one_out.hinge as many_rows
+import maxmargin.selection.leave_one_out.refits as refits_of_hinge
 import maxmargin.selection.leave_one_out.removals as gram_removals
-import maxmargin.selection.leave_one_out.restricted as restricted_solve
-import maxmargin.selection.leave_one_out.row_products as bands
 from maxmargin._core import StopToken
 from maxmargin.core.offset import FreeOffset, NoOffset, PenalizedOffset
 from maxmargin.core.problem import Problem
@@ -124,7 +124,7 @@ def test_leave_one_out_decides_the_same_by_products_and_by_paths(offset, monkeyp
     problem = problem_of(text_like, offset, 1.0, n=120, has_copies=True)
     by_paths = hinge_left_out.hinge_left_out(problem, agreements="exact", token=StopToken())
     monkeypatch.setattr(hinge_left_out, "is_path_short", lambda problem: False)
-    for module in (bands, many_rows, restricted_solve):
+    for module in (bands, many_rows, refits_of_hinge):
         monkeypatch.setattr(module, "MOST_COLUMNS", 0)
     for agreements in (None, "exact"):
         by_products = hinge_left_out.hinge_left_out(problem, agreements=agreements, token=StopToken())
@@ -154,9 +154,9 @@ def test_what_dependent_rows_leave_open_is_solved_by_others(monkeypatch):
     optimum, examples, groups, new_costs = support_of(problem)
     _, left = solved(optimum, groups, new_costs)
     assert left.size > 0
-    monkeypatch.setattr(restricted_solve, "MOST_COLUMNS", 0)
+    monkeypatch.setattr(refits_of_hinge, "MOST_COLUMNS", 0)
     some = left[::10]
-    agreements, bounds = restricted_solve.solve_left_out(
+    agreements, bounds = refits_of_hinge.solve_left_out(
         optimum, groups[some], new_costs[some], StopToken(), 1
     )
     truth = agreements_by_refits(problem, examples[some])

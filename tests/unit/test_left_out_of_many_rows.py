@@ -7,15 +7,15 @@ from interrupts import interrupt_when
 from reference.oracles import find_optimum as optimum_of_others
 from reference.task import Task
 
-import maxmargin.selection.leave_one_out.restricted as restricted_solve
+import maxmargin.selection.leave_one_out.refits as refits_of_hinge
 from maxmargin._core import StopToken
 from maxmargin.core.offset import FreeOffset, NoOffset, PenalizedOffset
 from maxmargin.core.problem import Problem
 from maxmargin.rows.memory import MemoryRows
+from maxmargin.selection.leave_one_out.bands import decide_by_certificates
 from maxmargin.selection.leave_one_out.distinct_rows import merge_copies
 from maxmargin.selection.leave_one_out.hinge_optimum import find_optimum
-from maxmargin.selection.leave_one_out.restricted import solve_left_out
-from maxmargin.selection.leave_one_out.sign_certificates import decide_by_certificates
+from maxmargin.selection.leave_one_out.refits import solve_left_out
 
 OFFSETS = {"free": FreeOffset(), "penalised": PenalizedOffset(2.0), "none": NoOffset()}
 
@@ -52,7 +52,7 @@ def refitted(optimum, group, new_cost):
 def engine(request, monkeypatch):
     """Both ways to solve: by matrices of columns, and by products of rows."""
     if request.param == "near rows":
-        monkeypatch.setattr(restricted_solve, "MOST_COLUMNS", 0)
+        monkeypatch.setattr(refits_of_hinge, "MOST_COLUMNS", 0)
     return request.param
 
 

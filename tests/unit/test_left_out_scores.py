@@ -8,7 +8,7 @@ from sklearn.svm import SVC, LinearSVC
 from maxmargin._core import StopToken
 from maxmargin.core.problem import Problem
 from maxmargin.rows.memory import MemoryRows
-from maxmargin.selection.leave_one_out.scores import left_out_scores
+from maxmargin.selection.calibrated import left_out_scores
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import Limits, run
 

@@ -214,7 +214,16 @@ class LinearModel:
         return self.labels_at(self.scores(X))
 
     def labels_at(self, scores: NDArray[np.float64]) -> NDArray[Any]:
-        """Return the labels that rows of these scores are predicted to have."""
+        """Return the labels that rows of these scores are predicted to have.
+
+        Examples
+        --------
+        >>> from maxmargin import train
+        >>> model = train([[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1], loss="logistic")
+        >>> scores = model.scores([[0.5], [3.5]])
+        >>> model.labels_at(scores).tolist(), (model.probabilities_at(scores)[:, 1] > 0.5).tolist()
+        ([-1, 1], [False, True])
+        """
         if len(self.classes) == 1:
             return np.repeat(self.classes, scores.shape[0])
         chosen = (scores[:, 0] >= 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
@@ -237,7 +246,15 @@ class LinearModel:
         return self.probabilities_at(self.scores(X))
 
     def probabilities_at(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the probabilities that rows of these scores have, where `has_probabilities`."""
+        """Return the probabilities of the classes for rows of these scores, where `has_probabilities`.
+
+        Examples
+        --------
+        >>> from maxmargin import train
+        >>> model = train([[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1], loss="logistic")
+        >>> model.probabilities_at(model.scores([[2.0]])).round(3).tolist()
+        [[0.5, 0.5]]
+        """
         if self.calibration is not None:
             return self.calibration.probabilities(scores)
         return most_probable_first(np.exp(_logistic_logs(scores)), predicted(scores))

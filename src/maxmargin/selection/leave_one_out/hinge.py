@@ -25,16 +25,14 @@ from maxmargin.core.offset import chosen_from
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Progress, Status
 from maxmargin.rows.base import Array
+from maxmargin.selection.leave_one_out.bands import MOST_COLUMNS, decide_by_certificates
 from maxmargin.selection.leave_one_out.cases import HingeCases, LeftOutAgreements, cases_of
 from maxmargin.selection.leave_one_out.distinct_rows import DistinctRows, merge_copies
 from maxmargin.selection.leave_one_out.estimates import Estimated, estimate_agreements
 from maxmargin.selection.leave_one_out.hinge_optimum import find_optimum
 from maxmargin.selection.leave_one_out.record import REASONS, LeaveOneOut, Reason
-from maxmargin.selection.leave_one_out.refits import refit
+from maxmargin.selection.leave_one_out.refits import refit, solve_left_out
 from maxmargin.selection.leave_one_out.removals import follow_out, is_path_short, with_independent_free_rows
-from maxmargin.selection.leave_one_out.restricted import solve_left_out
-from maxmargin.selection.leave_one_out.row_products import MOST_COLUMNS
-from maxmargin.selection.leave_one_out.sign_certificates import decide_by_certificates
 from maxmargin.selection.warm_start import StartingPoint
 
 __all__ = ["hinge_left_out"]

@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import maxmargin._core as _core
 from maxmargin._core import Block, NearRows, RemovalPath, Stopped, StopToken
 from maxmargin.core.problem import Problem
 from maxmargin.core.targets import BinaryTargets
 from maxmargin.rows.base import Array
 from maxmargin.rows.kernels import Combine
 from maxmargin.rows.memory import MemoryRows
+from maxmargin.selection.leave_one_out.bands import Bands, side_by_side
 from maxmargin.selection.leave_one_out.cases import (
     TIE,
     HingeCases,
@@ -29,7 +31,6 @@ from maxmargin.selection.leave_one_out.cases import (
 )
 from maxmargin.selection.leave_one_out.hinge_optimum import HingeOptimum, gap_of
 from maxmargin.selection.leave_one_out.record import Reason
-from maxmargin.selection.leave_one_out.row_products import Bands, products_of, side_by_side
 
 __all__ = ["NearSystem", "follow_out", "is_path_short", "solve_near", "with_independent_free_rows"]
 
@@ -361,3 +362,57 @@ def _open(optimum: HingeOptimum, token: StopToken, threads: int) -> _Paths:
         n_watched=int(np.count_nonzero(distance <= _NEAR)),
     )
     return _Paths(kernel, place)
+
+
+# ------------------------------------------------------------------------------------------------
+# Products of all rows with each other, for problems so small that this is the cheapest way to know them.
+
+
+@dataclass(frozen=True, eq=False)
+class RowProducts:
+    """x·x′ + constant for all pairs of rows, as the offset of the problem needs them.
+
+    Attributes
+    ----------
+    matrix : array of shape (n_rows, n_rows)
+    constant : float
+        What a free offset lets us add to every entry: the duals' balance makes it drop out, and with it as
+        many rows as columns and one more are independent. 0 for the other offsets; a penalised one is part
+        of the rows themselves.
+    error : float
+        How far a product may be off by rounding before the constant is added, in units of its rows' norms.
+    """
+
+    matrix: Array
+    constant: float
+    error: float
+
+
+def products_of(problem: Problem, token: StopToken, threads: int = 1) -> RowProducts:
+    """Return the products of all pairs of rows; with a free offset, of dense rows about their mean."""
+    assert isinstance(problem.rows, MemoryRows)
+    X, n = problem.rows.X, problem.rows.n_rows
+    if isinstance(X, np.ndarray):
+        X = np.ascontiguousarray(X, dtype=np.float64)
+        if problem.offset.is_free:
+            X = X - X.mean(axis=0)
+        block, n_terms = Block(X), X.shape[1]
+    else:
+        n_terms = int(np.diff(X.indptr).max(initial=0))
+        block = Block(X.data.astype(np.float64), X.indices, X.indptr, problem.rows.n_columns)
+    matrix = np.empty((n, n))
+    # Each piece of the triangle is about as large.
+    cuts = np.sqrt(np.linspace(0.0, 1.0, 4 * threads + 1)) * n
+    ends = np.unique(cuts.astype(int))
+
+    def fill(piece: int) -> None:
+        _core.row_gram(block, int(ends[piece]), int(ends[piece + 1]), matrix, token)
+
+    side_by_side(fill, len(ends) - 1, threads)
+    constant = 0.0
+    if problem.offset.is_free:
+        constant = max(float(matrix.trace()) / max(n, 1), 1e-300)
+        matrix += constant
+    else:
+        matrix += problem.offset.square
+    return RowProducts(matrix, constant, (n_terms + 3) * 2.0**-53)
