@@ -132,8 +132,8 @@ def test_a_missed_goal_is_a_sentence_and_the_model_is_kept(said):
     assert "after 1 iteration\n" in out
     assert err.startswith("maxmargin: warning: the model is within ")
     assert err.endswith(
-        " % of the optimum, not within the 0.01 % asked for by --tol: the limit of iterations was reached. "
-        "Scale the columns to similar ranges, lower --C, or allow more by --max-iter.\n"
+        " % of the optimum, not within the 0.01 % asked for by --tol: the iteration limit was reached. "
+        "Scale the columns to similar ranges, lower --C, or raise --max-iter.\n"
     )
     assert err.count("\n") == 1
     assert load_model("cells.model").n_iter == [1]
@@ -161,7 +161,7 @@ def test_losses_are_those_of_the_library():
         ("train", "the following arguments are required: DATA (see maxmargin train --help)"),
         ("train none.svm", "none.svm: no such file"),
         ("train empt.svm", "empt.svm: no such file; did you mean empty.svm?"),
-        ("train .", ". is a folder; a file is expected"),
+        ("train .", ". is a folder and holds no stored rows: name a file in it, or fit a folder of Parquet"),
         ("train a.svm --C -1", "--C must be a positive number; got --C -1"),
         ("train a.svm --C x", 'argument -c/--C: expected a number or auto, found "x" (see maxmargin train'),
         (

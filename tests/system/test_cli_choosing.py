@@ -154,7 +154,7 @@ def test_what_there_was_no_time_for_is_said(said):
     code, out, err = said("loo", CELLS, "--max-time", "1e-3")
     assert code == 1
     assert "wrong when left out" in out
-    assert "rows are not decided: the time reached --max-time. Raise --max-time.\n" in err
+    assert "rows are not decided: the time limit was reached. Raise --max-time.\n" in err
 
 
 def test_more_time_is_advised_only_where_it_would_help(said, small, monkeypatch):

@@ -75,8 +75,11 @@ def test_tables_with_text_and_a_folder_for_the_rows(said, folder):
     assert "stored before" in said("train", "people.csv", *settings)[1]
     assert not list(Path().glob("people.csv*.maxmargin-rows"))
     (rows,) = Path("copies").iterdir()
-    assert said("train", rows, "--memory", "20GB", "-o", "again.model")[0] == 0
-    assert Path("again.model").read_bytes() == Path("people.model").read_bytes()
+    for limit in (("--memory", "20GB"), ()):  # stored rows need no limit
+        assert said("train", rows, *limit, "-o", "again.model")[0] == 0
+        assert Path("again.model").read_bytes() == Path("people.model").read_bytes()
+    code, _, err = said("train", rows, "--C", "auto", "-o", "again.model")
+    assert (code, "stored rows do not go with --C auto" in err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +122,7 @@ def test_a_missed_goal_and_one_class(said, cells, folder):
     effort = ("--max-iter", "1", "--solver", "interior_point")
     code, _, err = said("train", "cells.csv", "--memory", "20GB", *effort)
     assert code == 1
-    assert "allow more by --max-iter" in " ".join(err.split())
+    assert "or raise --max-iter" in " ".join(err.split())
     Path("one.csv").write_text("a,y\n1,0\n2,0\n")
     code, _, err = said("train", "one.csv", "--memory", "20GB")
     assert code == 2

@@ -108,14 +108,10 @@ def print_if_at_the_end(selected: Selected, Cs: NDArray[Any], console: Console) 
 
 def warn_of_search(selected: Selected, console: Console) -> bool:
     """Warn of fits within the search that were not finished; the final fit has its own warning."""
-    message = selected.warning(float("inf"))
-    if message is None or (selected.model is not None and selected.model.interrupted):
+    warning = selected.warning(float("inf"))
+    if warning is None or (selected.model is not None and selected.model.interrupted):
         return False
-    for name in ("max_time", "max_iter"):
-        message = message.replace(name, f"--{name.replace('_', '-')}")
-    console.warn(
-        message.replace("asked for by tol", "asked for by --tol").replace("raise tol", "raise --tol")
-    )
+    console.warn(warning)
     return True
 
 

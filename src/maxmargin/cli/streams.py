@@ -79,7 +79,7 @@ def read_through(source: Path, read: Callable[[Path], Read]) -> Read:
         try:
             return read(copy)
         except ModelFileError as error:
-            raise ModelFileError(str(error).replace(str(copy), "standard input")) from None
+            raise error.moved_to("standard input", error.line) from None
 
 
 def is_model(path: Path) -> bool:

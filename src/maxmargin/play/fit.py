@@ -40,7 +40,7 @@ def fit(task: Task) -> dict[str, Any]:
         "gap": proof.gap,
         "relative_gap": "0 %, to rounding" if proof.is_rounding else percent(proof.relative_gap, "up"),
         "certificate": str(proof),
-        "warning": model.warning() or "",
+        "warning": str(model.warning() or ""),
         "solver": model.plans[0].solver,
         "agreements": agreement.tolist(),
         "training_errors": int(np.count_nonzero(agreement <= 0)),

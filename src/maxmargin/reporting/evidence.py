@@ -415,7 +415,7 @@ T = TypeVar("T")
 
 AFTER_INTERRUPT = "not done: the report was interrupted before"
 AT_LEAST = 1e-3  # seconds
-OUT_OF_TIME = "not done: max_time was over before"
+OUT_OF_TIME = "not done: the time limit was reached before"
 
 
 @dataclass(frozen=True)

@@ -141,9 +141,8 @@ def count(arguments: argparse.Namespace, data: Data, console: Console) -> int:
     if found.n_undecided:
         from maxmargin.core.solution import Status
 
-        status = found.status.value.replace("max_", "--max-")
         advice = ". Raise --max-time." if found.status is Status.MAX_TIME else ""
-        console.warn(f"{found.n_undecided:,} rows are not decided: {status}{advice}")
+        console.warn(f"{found.n_undecided:,} rows are not decided: {found.status.value}{advice}")
     return MISSED if found.n_undecided else DONE
 
 

@@ -17,7 +17,6 @@ from maxmargin.io.tables.columns import FoundColumns, Part, Refusal, TextColumn,
 from maxmargin.io.tables.roles import Feature, Roles, ways_out
 
 __all__ = [
-    "MISSING",
     "TRUTHS",
     "are_truths",
     "check_infinite",
@@ -343,7 +342,6 @@ def refuse_no_categories(
 # Missing values: found, refused with their place, or replaced by a usual value of their column.
 
 ROWS_AT_ONCE = 16384
-MISSING = "the value is missing"
 
 
 class Strange(NamedTuple):
@@ -380,15 +378,19 @@ def refuse_missing(parts: list[Part], refuse: Refusal) -> None:
             found.append((int(np.argmax(is_missing)), number))
     if not found:
         return
+    message = "the value is missing"
     row, number = min(found)
     feature = parts[number].feature
     if feature.known is not None:
         why = "; the training table had none there and was not read with {missing}, so nothing stands for it"
-        raise refuse(f"{MISSING}{why}", row, feature.place, missing=Setting("missing", ...))
+        raise refuse(
+            f"{message}{why}", row, feature.place, parameter="missing", missing=Setting("missing", ...)
+        )
     raise refuse(
-        MISSING,
+        message,
         row,
         feature.place,
+        parameter="missing",
         remedy='{missing} replaces it (or "mean", "most_frequent")',
         missing=Setting("missing", "median", '"median"'),
     )

@@ -12,7 +12,6 @@ from maxmargin.encoding import Encoding
 from maxmargin.errors import FileFormatError, InvalidInput, InvalidParameter, MissingFile, UnreadableFile
 from maxmargin.io.settings import ReadSettings
 from maxmargin.io.tables.arrow import damage_named, data_from_arrow, first_line, import_pyarrow, is_view
-from maxmargin.io.tables.encode import MISSING
 
 __all__ = [
     "FileLook",
@@ -71,10 +70,7 @@ class ReadBlock:
         try:
             data = data_from_arrow(table, self.path, self.settings, "parquet", self.first_row)
         except FileFormatError as error:
-            where, is_missing, _ = error.message.partition(MISSING)
-            if not is_missing:
-                raise
-            raise FileFormatError(f"{where}{MISSING}; {ABOUT_GAPS}", error.path) from None
+            raise error.with_remedy(ABOUT_GAPS) if error.parameter == "missing" else error from None
         return data.X, data.y, data.sample_weight
 
 
