@@ -51,12 +51,14 @@ __all__ = [
     "LeaveOneOutWarning",
     "MaxMarginError",
     "MaxMarginWarning",
+    "Message",
     "MissingClassWarning",
     "MissingFile",
     "ModelFileError",
     "NoFiniteOptimum",
     "NotSeparable",
     "RowsLost",
+    "Setting",
     "SkippedLines",
     "UnreadableFile",
 ]
@@ -661,7 +663,7 @@ class MissingClassWarning(MaxMarginWarning):
 
 
 class SkippedLines(MaxMarginWarning):
-    r"""Lines of a file could not be read and were left out, as `skip_bad_lines` asks for.
+    r"""Lines of a file could not be read and were skipped, as `skip_bad_lines` asks for.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ def test_rows_are_stored_once_and_the_model_is_that_of_the_file(said, cells):
         "rows of cells.csv stored in cells.csv.maxmargin-rows: 569 rows, 30 columns on disk; "
         "classes benign, malignant",
         'label guessed: column "diagnosis", the last one; --label names another',
-        "memory: at most 20 GB, with the numbers beside the rows on disk",
+        "memory: at most 20 GB, with the per-row arrays on disk",
         "plan: semismooth Newton (far more rows than columns, so one 31 × 31 system per step; rows read from "
         "disk), hinge loss, C = 1, to 0.01 % of the optimum",
         *said("train", "cells.csv", "whole.model")[1].splitlines()[3:4],

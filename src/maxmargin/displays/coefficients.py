@@ -124,7 +124,7 @@ class CoefficientsDisplay:
             Rows: each coefficient is multiplied by the standard deviation of its column, so that columns
             measured in different units can be compared.
         top : int
-            How many in a panel: those that are largest in absolute value. What is left out is told.
+            How many in a panel: those that are largest in absolute value. A note says how many are left out.
         classes : sequence of labels, optional
             Which panels to draw with more than two classes; by default all, twelve at most.
         ax : matplotlib Axes, optional

@@ -85,13 +85,13 @@ def _parts(batch: Any, number: int) -> tuple[Any, Any, Any]:
     is_pair = isinstance(batch, tuple | list) and len(batch) in (2, 3)
     if not is_pair or isinstance(batch[0], numbers.Number | str):
         raise InvalidInput(
-            f"batch {number} (counted from 0) must be (X, y) or (X, y, sample_weight); got {_told(batch)}. "
-            "For one table of rows call fit(X, y)."
+            f"batch {number} (counted from 0) must be (X, y) or (X, y, sample_weight); got "
+            f"{_description(batch)}. For one table of rows call fit(X, y)."
         )
     return batch[0], batch[1], batch[2] if len(batch) == 3 else None
 
 
-def _told(batch: Any) -> str:
+def _description(batch: Any) -> str:
     name = type(batch).__name__
     if isinstance(batch, tuple | list):
         return f"a {name} of {len(batch)}"

@@ -82,11 +82,11 @@ def cached(
     try:
         if settled is None or state_of(file) != settled:
             raise InvalidInput("the source is being changed, or was a moment ago")
-        # Whoever may not read the source may not read the copy either.
+        # The copy must not be readable for users who may not read the source.
         keep(path, {**key, "source": settled}, data, file.stat().st_mode & 0o666)
     except (InvalidInput, OSError) as error:
-        told = f"{file} was read, but its copy for the next time could not be kept: {error}"
-        warn_caller(CacheWarning(told))
+        message = f"{file} was read, but its binary copy could not be kept: {error}"
+        warn_caller(CacheWarning(message))
     return data
 
 

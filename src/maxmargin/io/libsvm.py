@@ -167,7 +167,7 @@ class Parsing:
 
     The calling thread reads the text and gives parsed pieces their places in the order of the text; parsing
     and writing it shares with the helpers, and does both itself while they have enough to do. So it alone
-    waits for the disk or a pipe, and Ctrl-C is heard; and the first error in the text is the first to be
+    waits for the disk or a pipe, and Ctrl-C works; and the first error in the text is the first to be
     seen, whatever the number of threads.
     """
 
@@ -199,7 +199,7 @@ class Parsing:
         try:
             return lines.take(piece.buffer)
         except FileFormatError:
-            self._place_all()  # what is wrong before this place is told first
+            self._place_all()  # errors before this place come first
             raise
 
     def _share(self, piece: Piece, work: Callable[..., None], *arguments: object) -> None:

@@ -92,7 +92,7 @@ def load_data(
         Tables only: columns to leave out.
     categories : list of str or int
         Tables only: columns to take as categories although they hold numbers, dates or very many texts.
-        Other columns of text are categories by themselves, and truth values are the numbers 0 and 1.
+        Other columns of text are categories automatically, and booleans are the numbers 0 and 1.
     encoding : Encoding, optional
         Read a table as an earlier one was read: ``data.encoding`` of the training data. Columns are found
         by their names, in any order, and others are ignored. There need be no labels; then ``y`` is None.

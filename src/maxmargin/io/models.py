@@ -63,9 +63,9 @@ def write_model(
     path : path-like
         Where to write.
     header : mapping
-        Everything but arrays: text, numbers, truth values, None, lists and mappings of them.
+        Everything but arrays: text, numbers, booleans, None, lists and mappings of them.
     arrays : mapping of name to array
-        Names are lower-case identifiers; the arrays hold truth values, numbers or text.
+        Names are lower-case identifiers; the arrays hold booleans, numbers or text.
     version : int
         The oldest version of the format that has everything in the header.
     """

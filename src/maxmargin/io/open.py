@@ -106,7 +106,7 @@ class OpenSource:
             self._packing = packing
             self.n_bytes = None
             unpacking = _unpacking(packing, stream)
-            with self._damages_told():
+            with self._reporting_damage():
                 head = _read_at_most(unpacking, HEAD_BYTES)
             stream = Rejoined(head, unpacking)
         self.head = stream.begun
@@ -127,7 +127,7 @@ class OpenSource:
         """
         if self._failure is not None:
             raise self._failure
-        with self._damages_told():
+        with self._reporting_damage():
             return self._stream.readinto(buffer)
 
     def read(self, size: int, /) -> bytes:
@@ -154,7 +154,7 @@ class OpenSource:
             return content
         pieces: list[bytes] = []
         n_read = 0
-        with self._damages_told():
+        with self._reporting_damage():
             while piece := self._stream.read(PIECE_BYTES):
                 pieces.append(piece)
                 n_read += len(piece)
@@ -178,7 +178,7 @@ class OpenSource:
             pass
 
     @contextmanager
-    def _damages_told(self) -> Iterator[None]:
+    def _reporting_damage(self) -> Iterator[None]:
         if self._packing is None:
             yield
             return
@@ -286,8 +286,8 @@ class ConvertedText:
             with suppress(UnicodeError):  # the mark is missing as well
                 self._count(self._decoder.decode(piece[: max(error.start - n_kept, 0)]))
                 found = f"found {shown}" + (" at the end" if not piece else "")
-        told = f"expected text in {self._encoding}, {found}; is it in another encoding?"
-        return FileFormatError(told, self._path, self._n_lines + 1, self._n_characters + 1)
+        message = f"expected text in {self._encoding}, {found}; is it in another encoding?"
+        return FileFormatError(message, self._path, self._n_lines + 1, self._n_characters + 1)
 
 
 def _read_at_most(file: Any, size: int) -> bytes:

@@ -110,11 +110,11 @@ def check_width(data: Data, most_columns: int) -> None:
 def check_text(y: NDArray[Any]) -> None:
     """Refuse labels that are neither numbers nor text, or some of both."""
     if not all(isinstance(label, str) for label in y):
-        raise InvalidInput("labels must be numbers, truth values or text to be written, not a mixture")
+        raise InvalidInput("labels must be numbers, booleans or text to be written, not a mixture")
 
 
 def label_array(data: Data) -> NDArray[Any]:
-    """Return the labels as numbers, truth values or text."""
+    """Return the labels as numbers, booleans or text."""
     y = data.y
     if y is None:
         raise InvalidInput("there are no labels to write; data.y is None")
@@ -125,5 +125,5 @@ def label_array(data: Data) -> NDArray[Any]:
             raise InvalidInput("a label that ends in a zero byte cannot be written")
         return np.asarray(text)
     if y.dtype.kind not in "biufU":
-        raise InvalidInput(f"labels must be numbers, truth values or text to be written; got {y.dtype}")
+        raise InvalidInput(f"labels must be numbers, booleans or text to be written; got {y.dtype}")
     return np.asarray(y)

@@ -171,7 +171,7 @@ def _store_whole(data: Data, folder: str | os.PathLike[str]) -> RowStore:
 # Writing rows to disk in batches, in memory that does not grow with their number.
 
 ROWS_AT_ONCE = 1 << 20  # labels that are renumbered at once
-_LABEL_KINDS = {"b": "truth values", "i": "numbers", "u": "numbers", "f": "numbers"}
+_LABEL_KINDS = {"b": "booleans", "i": "numbers", "u": "numbers", "f": "numbers"}
 
 
 class StoreWriter:

@@ -66,7 +66,7 @@ def stored_copy(
     place : True or path-like
         Where rows are stored: beside the file, or in this folder.
     say : callable
-        Is told before something takes long.
+        Called with a line of text before something that takes long.
     elsewhere : str
         What to do where nothing can be written beside the file.
     """

@@ -1,4 +1,4 @@
-"""The report on a model: one HTML file for a colleague who was not there."""
+"""The report on a model: one HTML file to share with colleagues."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def report(
     verbose: int = 0,
     watch: Callable[[Progress], Any] | None = None,
 ) -> pathlib.Path:
-    """Write one HTML file that says everything about a model, for somebody who was not there.
+    """Write one HTML file about a model, to share with colleagues.
 
     It opens from disk in any browser and asks the network for nothing. The verdict comes first: how often the
     model is right, with an interval if there are held-out rows; how far it is from the optimum, certified
@@ -169,7 +169,7 @@ def sections_of(evidence: Evidence, fingerprint: Fingerprint, command: str, n_su
 
 
 def default_title(subject: Subject) -> str:
-    """Return a title that says what is told apart."""
+    """Return a title that names the classes."""
     names = subject.class_names
     if len(names) == 2:
         return f"{names[1]} or {names[0]}?"

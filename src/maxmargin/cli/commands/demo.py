@@ -218,7 +218,7 @@ def write_files(folder: Path, model: LinearModel, split: Split) -> list[str]:
 
 
 def draw(path: Path, model: LinearModel, split: Split) -> None:
-    """Draw the agreements of the held-out part beside the course of the fit."""
+    """Draw the agreements of the held-out rows next to the convergence of the fit."""
     from maxmargin.displays.convergence import ConvergenceDisplay
     from maxmargin.displays.margin_histogram import MarginHistogramDisplay
     from maxmargin.displays.panels import save_png, side_by_side
@@ -233,7 +233,7 @@ def draw(path: Path, model: LinearModel, split: Split) -> None:
     course = ConvergenceDisplay(history=model.histories[0], tol=model.tol)
     figure = side_by_side(
         {
-            "How clearly the held-out tumours are told apart": agreements,
+            "How clearly the held-out tumours are separated": agreements,
             "How the fit closed in on the optimum": course,
         }
     )

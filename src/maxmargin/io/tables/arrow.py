@@ -258,7 +258,7 @@ def without_dictionary(column: Any) -> Any:
 
 
 def single_column(table: Any, roles: Roles, place: int) -> NDArray[Any] | TextColumn:
-    """Return labels or weights: numbers and truth values as they are where none is missing, or text."""
+    """Return labels or weights: numbers and booleans as they are where none is missing, or text."""
     pyarrow = import_pyarrow()
     types, column = pyarrow.types, table.column(place)
     kind = column.type
@@ -272,7 +272,7 @@ def single_column(table: Any, roles: Roles, place: int) -> NDArray[Any] | TextCo
         role = "label" if place == roles.label else "weight"
         raise FileFormatError(
             f'the {role} "{roles.header.name(place)}" is of type {kind}; expected numbers'
-            + (", truth values or text" if role == "label" else ""),
+            + (", booleans or text" if role == "label" else ""),
             roles.header.source,
         )
     if is_whole and column.null_count == 0:

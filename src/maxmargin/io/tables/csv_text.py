@@ -167,7 +167,7 @@ def is_header(first: tuple[str, ...], columns: list[list[str]], settings: ReadSe
     """Tell whether the first line holds names.
 
     It does if somebody asks for a column by name, if it has one of the usual names of labels, or if it has
-    text where most rows have numbers. Where there is text everywhere, names are told from rows by being
+    text where most rows have numbers. If there is text everywhere, a line of names is one whose fields are
     different from each other and from everything below them.
     """
     asked = (settings.label, settings.weight, *settings.drop, *settings.categories)

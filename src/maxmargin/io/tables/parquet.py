@@ -282,7 +282,7 @@ def example_table(schema: Any, columns: dict[str, Any]) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------
-# A Parquet data set, by name: what a fit on a cluster is told of it.
+# A Parquet data set, by name: the description that a fit on a cluster is given.
 
 
 @dataclass(frozen=True, eq=False)
@@ -364,7 +364,7 @@ class ParquetData:
         return os.path.abspath(path) if is_local else path
 
     def settings(self) -> ReadSettings:
-        """Return what readers of tables are told.
+        """Return the settings for the readers of tables.
 
         Examples
         --------

@@ -275,7 +275,7 @@ class Shattering(Readable):
     n_points, n_columns : int
     fit_intercept : bool
     obstacle : RadonPartition or None
-        If not shattered, two groups that cannot be told apart.
+        If not shattered, two groups that no hyperplane separates.
     labellings : array of shape (2ⁿ, n), or None
         All labellings, if shattered and there are at most 12 points.
     coefs, intercepts : array of shape (2ⁿ, d) and (2ⁿ,), or None
