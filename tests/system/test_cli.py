@@ -290,11 +290,13 @@ def test_the_demo_tells_shows_and_saves(said, folder):
     lines = out.splitlines()
     assert len(lines) <= 25
     assert max(len(line) for line in lines) <= 105
-    assert "to learn from    427 tumours, classes benign (63 %), malignant (37 %)" in lines
+    assert "training data    427 tumours, classes benign (63 %), malignant (37 %)" in lines
     assert "columns standardised with the means and deviations of the first part" in out
     assert re.search(r"certificate      (within .* % of|at) the optimum.*, by duality\n", out)
     assert re.search(r"margin width     0\.\d+ = 1/‖θ‖", out)
-    assert re.search(r"support vectors  \d+ of 427 tumours hold the boundary, \d+ of them on the margin", out)
+    assert re.search(
+        r"support vectors  \d+ of 427 tumours determine the boundary, \d+ of them on the margin", out
+    )
     assert re.search(r"held out         accuracy 9\d\.\d %: 1\d\d of 142 right", out)
     assert re.search(r"\d+ benign right, \d+ called malignant; \d+ malignant right, \d+ called benign", out)
     made = folder / "maxmargin-demo"

@@ -166,12 +166,12 @@ def test_what_is_no_address_is_one_line(rows, tmp_path, address):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("-", "-o", "a.model"), "the standard input (-) is none"),
+        (("-", "-o", "a.model"), "not the standard input (-)"),
         (("rows", "--format", "csv"), "reads Parquet only"),
-        (("rows", "--missing", "mean"), "--missing is for files that are read here"),
+        (("rows", "--missing", "mean"), "--missing is for files that are read on this machine"),
         (("rows", "--C", "auto"), "--C auto leaves rows out"),
         (("rows", "--calibrate", "sigmoid"), "--calibrate leaves rows out"),
-        (("rows", "--class-weight", "1=2"), "--class-weight takes balanced"),
+        (("rows", "--class-weight", "1=2"), "--class-weight must be balanced"),
     ],
 )
 def test_what_a_cluster_cannot_do_is_refused_before_it_is_asked(words, message, capsys):

@@ -148,7 +148,7 @@ def test_rows_from_the_standard_input(said, folder, standard_input):
 
 def test_streams_that_cannot_be(said):
     for words, message in {
-        "train -": "say where the model goes, -o MODEL",
+        "train -": "name the model file with -o MODEL",
         "train a.svm - --json": "cannot both go to the standard output",
         "train a.svm a.onnx": "then maxmargin convert MODEL a.onnx",
         "predict - -": "the standard input (-) can be read once only",

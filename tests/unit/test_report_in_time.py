@@ -49,11 +49,11 @@ def test_an_interrupt_writes_what_is_known(tmp_path):
         raise KeyboardInterrupt
 
     target = tmp_path / "r.html"
-    with pytest.raises(Interrupted, match="holds what was known by then") as raised:
+    with pytest.raises(Interrupted, match="holds the results so far") as raised:
         mm.report(mm.LinearSVM().fit(X, y), X, y, path=target, watch=watch)
     assert raised.value.model == target
     said = plain_text(target.read_text(encoding="utf-8"))
-    assert "cut short by Ctrl-C" in said[: said.index("How often it is right")]  # before anything else
+    assert "interrupted by Ctrl-C" in said[: said.index("How often it is right")]  # before anything else
     assert "the optimum" in said
 
 

@@ -30,7 +30,7 @@ from maxmargin.validation import check_positive
 
 __all__ = ["report"]
 
-CUT_SHORT = "The report was cut short by Ctrl-C; what was not found out by then says so."
+CUT_SHORT = "This report was interrupted by Ctrl-C; sections that are incomplete say so."
 
 
 def report(
@@ -104,7 +104,7 @@ def report(
     Returns
     -------
     pathlib.Path
-        Of the file. Ctrl-C writes the file with what is known by then and raises `Interrupted`, whose `model`
+        Of the file. Ctrl-C writes the file with the results so far and raises `Interrupted`, whose `model`
         is this path.
 
     Examples
@@ -148,7 +148,7 @@ def report(
     with replacing(target) as file:
         file.write(page.encode())
     if evidence.interrupted:
-        raise Interrupted(f"the report was cut short; {target} holds what was known by then", target)
+        raise Interrupted(f"the report was interrupted; {target} holds the results so far", target)
     return target
 
 

@@ -220,7 +220,9 @@ def data_lines(data: Data, columns: ColumnSummary, n_rows: int) -> list[str]:
         lines.append(f"({len(rows) - n_rows:,} further classes)")
     lines += column_lines(data, columns, n_rows)
     if columns.n_constant:
-        lines.append(f"{plural(columns.n_constant, 'column')} with one value only, which tell nothing apart")
+        lines.append(
+            f"{plural(columns.n_constant, 'column')} with only one value, which carry no information"
+        )
     if columns.spread > FAR_APART:
         factor = f"{columns.spread:,.0f}" if columns.spread < 1e9 else f"{columns.spread:.0e}"
         lines.append(

@@ -155,7 +155,7 @@ def target_of(arguments: argparse.Namespace, console: Console) -> Path:
     if arguments.model is None:
         if arguments.data == STANDARD:
             raise InvalidParameter(
-                "rows from the standard input have no name: say where the model goes after them"
+                "rows from the standard input have no name: name the model file after them"
             )
         return Path(arguments.data.name + ".model")
     if arguments.model == STANDARD:

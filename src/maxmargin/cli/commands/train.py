@@ -99,7 +99,7 @@ def add_train(commands: Any) -> None:
         "--memory",
         metavar="SIZE",
         type=memory_size,
-        help="use at most this much memory, such as 500MB: rows are stored beside DATA and read from disk",
+        help="use at most this much memory, such as 500MB: rows are stored next to DATA and read from disk",
     )
     effort.add_argument("--max-iter", type=whole_number, help="stop after this many iterations of the solver")
     add_dask(effort)
@@ -207,7 +207,7 @@ def target_of(arguments: argparse.Namespace, console: Console) -> Path:
     if target is None:
         if arguments.data == STANDARD:
             raise InvalidParameter(
-                "rows from the standard input have no name: say where the model goes, -o MODEL"
+                "rows from the standard input have no name: name the model file with -o MODEL"
             )
         return default_target(arguments.data)
     if target == STANDARD:
@@ -367,7 +367,7 @@ def check_stored(arguments: argparse.Namespace) -> None:
         (without_regulariser, "a fit without a regulariser", "give a finite C"),
     ):
         if is_asked:
-            raise InvalidParameter(f"{name} not go with {what}, which takes rows in memory: {instead}")
+            raise InvalidParameter(f"{name} not work with {what}, which needs the rows in memory: {instead}")
 
 
 def train_stored(arguments: argparse.Namespace, console: Console) -> Trained:
@@ -395,7 +395,7 @@ def stored_rows(arguments: argparse.Namespace, console: Console) -> RowStore:
         console.print(f"read {source}: {store}")
     else:
         store, is_old = stored_file(arguments, console)
-        done = "are in {}, stored before" if is_old else "stored in {}"
+        done = "are already stored in {}" if is_old else "stored in {}"
         console.print(f"rows of {source} {done.format(store.folder)}: {store}")
     print_columns(store, arguments, console)
     where = {"folder": store.folder, "bytes": store.n_bytes, "reused": is_old}
@@ -412,7 +412,7 @@ def stored_file(arguments: argparse.Namespace, console: Console) -> tuple[RowSto
     settings = ReadSettings(**reading_settings(arguments, but=("cache",)), n_jobs=arguments.jobs)
     place: Any = True if arguments.cache_folder is None else arguments.cache_folder
     check_storing(arguments.data, place, settings, arguments.memory)
-    elsewhere = "--cache-folder says where else"
+    elsewhere = "--cache-folder names another place"
     return stored_copy(arguments.data, settings, place, console.print, elsewhere)
 
 
@@ -468,7 +468,7 @@ def print_memory(arguments: argparse.Namespace, store: RowStore, console: Consol
 
     threads = resolve_jobs(arguments.jobs)
     plan = memory_plan(store, arguments.memory, solver=arguments.solver, threads=threads)
-    fewer = "" if plan.threads == threads else f"; {plan.threads} of {threads} threads, to hold it"
+    fewer = "" if plan.threads == threads else f"; {plan.threads} of {threads} threads, to keep the limit"
     console.print(f"memory: {plan}{fewer}")
     console.add_fields({"memory": {"limit": plan.limit, "needed": plan.needed, "threads": plan.threads}})
 
@@ -535,18 +535,22 @@ def source_of(arguments: argparse.Namespace) -> ParquetData:
     from maxmargin.io.tables.parquet import ParquetData
 
     if arguments.data == STANDARD:
-        raise InvalidParameter("--dask reads files that all workers see; the standard input (-) is none")
+        raise InvalidParameter("--dask reads files that all workers can see, not the standard input (-)")
     if arguments.format not in (None, "parquet"):
         raise InvalidParameter(f"--dask reads Parquet only; got --format {arguments.format}")
     for name in _NOT_HERE:
         if getattr(arguments, name, None):
             option = name.replace("_", "-")
-            raise InvalidParameter(f"--{option} is for files that are read here, not by --dask")
+            raise InvalidParameter(f"--{option} is for files that are read on this machine, not by --dask")
     if arguments.C == "auto" or arguments.calibrate is not None:
         asked = "--C auto" if arguments.C == "auto" else "--calibrate"
-        raise InvalidParameter(f"{asked} leaves rows out one by one and takes rows in memory, not --dask")
+        raise InvalidParameter(
+            f"{asked} leaves rows out one by one and needs them in memory, so it does not work with --dask"
+        )
     if arguments.class_weight not in (None, "balanced"):
-        raise InvalidParameter("with --dask, --class-weight takes balanced; --weight names weights of rows")
+        raise InvalidParameter(
+            "with --dask, --class-weight must be balanced; --weight names a column of sample weights"
+        )
     return ParquetData(
         url_of(arguments.data),
         label=arguments.label,
