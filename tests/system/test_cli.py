@@ -291,7 +291,7 @@ def test_the_demo_tells_shows_and_saves(said, folder):
     assert len(lines) <= 25
     assert max(len(line) for line in lines) <= 105
     assert "training data    427 tumours, classes benign (63 %), malignant (37 %)" in lines
-    assert "columns standardised with the means and deviations of the first part" in out
+    assert "columns standardised with the means and deviations of the training data" in out
     assert re.search(r"certificate      (within .* % of|at) the optimum.*, by duality\n", out)
     assert re.search(r"margin width     0\.\d+ = 1/‖θ‖", out)
     assert re.search(

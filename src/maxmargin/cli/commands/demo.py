@@ -203,7 +203,7 @@ def write_files(folder: Path, model: LinearModel, split: Split) -> list[str]:
     from maxmargin.model.files import save_model
 
     picture, file, rows = folder / "demo.png", folder / "demo.model", folder / "held_out.csv"
-    written = {file: "the model", rows: "the held-out part, standardised"}
+    written = {file: "the model", rows: "the held-out rows, standardised"}
     lines = []
     try:
         draw(picture, model, split)
