@@ -270,7 +270,7 @@ def test_a_model_stays_the_same_model(said, trained):
         ("inspect none.csv", "none.csv: no such file"),
         ("inspect .", ". is a folder; a file is expected"),
         ("inspect a.svm --rows 0", "--rows must be a positive whole number; got --rows 0"),
-        ("inspect strange", "strange: neither its name nor its first bytes tell the format"),
+        ("inspect strange", "strange: neither its name nor its first bytes determine the format"),
         ("convert t.csv t.svm", 'labels such as "tall" are text, which LIBSVM text cannot hold: --number-'),
         ("convert t.csv t.csv", "t.csv is read by this command and cannot be written by it as well"),
         (

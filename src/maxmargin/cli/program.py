@@ -136,13 +136,13 @@ def run_command(chosen: argparse.Namespace, console: Console, signals: EndingSig
 
 
 def what_is_there(console: Console) -> str:
-    """Say which files were written before the output failed."""
+    """Return which files were written before the output failed."""
     names = " and ".join(console.written)
     return f"; {names} {'was' if len(console.written) == 1 else 'were'} written before" if names else ""
 
 
 def in_words(error: OSError) -> str:
-    """Say what is wrong with a file, or with the output, which has no name."""
+    """Return what is wrong with a file, or with the output, which has no name."""
     if error.filename:
         return f"{error.filename}: {error.strerror}"
     if error.errno in (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG):

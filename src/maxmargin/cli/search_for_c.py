@@ -140,7 +140,7 @@ def error_lines(selected: Selected) -> list[str]:
 
 
 def search_fields(selected: Selected, way: Way) -> dict[str, Any]:
-    """Return what a search found, for machines: one entry a C."""
+    """Return what a search found, for machines: one entry per C."""
     table = selected.table.results()
     kept = ("mean_test_score", "least_errors", "most_errors", "training_errors", "max_relative_gap")
     columns = {name: table[name].tolist() for name in kept if name in table}

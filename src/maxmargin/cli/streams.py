@@ -189,7 +189,7 @@ def read_labelled_rows(
 
 
 def write_text(pieces: Iterable[str], target: Path) -> None:
-    """Write text to a file, which appears whole or not at all, or to the standard output.
+    """Write text to a file, which is written completely or not at all, or to the standard output.
 
     A terminal is shown control characters in the text; the next program gets the text as it is.
     """

@@ -62,7 +62,7 @@ class LargestCoefficients:
 
 
 class CoefficientsDisplay:
-    """Bars for the coefficients that are largest in absolute value, with names; a panel a class.
+    """Bars for the coefficients that are largest in absolute value, with names; one panel per class.
 
     Make one with `from_estimator`.
 
@@ -203,7 +203,7 @@ class CoefficientsDisplay:
         self.shown_.append(shown)
 
     def _write_legend(self, panels: list[Any], ax: Axes | None) -> None:
-        """Say how many coefficients are left out, if any are."""
+        """Return how many coefficients are left out, if any are."""
         if self._n_left_out == 0:
             return
         if len(panels) == 1:

@@ -247,7 +247,7 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
         return "" if model is None else model_card(model, type(self).__name__, self._course())
 
     def _course(self) -> str:
-        """Say how it was learned, where there is no certificate."""
+        """Return how it was learned, where there is no certificate."""
         return "parameters that were given; certify(X, y) judges them"
 
     # ------------------------------------------------------------ scikit-learn's methods

@@ -56,7 +56,7 @@ def write_model(
     *,
     version: int = 1,
 ) -> None:
-    """Write a model file; it appears whole or not at all.
+    """Write a model file; it is written completely or not at all.
 
     Parameters
     ----------

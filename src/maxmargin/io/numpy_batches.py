@@ -214,7 +214,7 @@ def pieces_of(array: StreamedArray) -> Iterator[NDArray[Any]]:
 
 
 def by_columns(what: str) -> str:
-    """Say what cannot be read row by row."""
+    """Return what cannot be read row by row."""
     return (
         f"{what} is stored column after column (Fortran order), of which only a plain .npy file can be read "
         "row by row. Save it by np.ascontiguousarray, or read it whole with load_data"

@@ -97,7 +97,7 @@ def _unfitted(task: Task) -> LinearModel:
 
 
 def _why_undetermined(task: Task) -> str:
-    """Say what the library says of points of one class, or of none."""
+    """Return what the library says of points of one class, or of none."""
     if task.n_points == 0:
         return "Place points of both classes to see a boundary."
     try:

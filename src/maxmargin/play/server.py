@@ -123,7 +123,7 @@ class Playground(ThreadingHTTPServer):
         return pages()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing about browsers that hang up, which they do whenever a page is closed."""
+        """Ignore closed connections: a browser closes them with the page."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 

@@ -72,7 +72,7 @@ def report(
     test : (X, y), optional
         Rows that had no part in training. Without them the accuracy is that of leave-one-out, an estimate.
     path : path-like, default "report.html"
-        Where to write; the file appears whole or not at all.
+        Where to write; the file is written completely or not at all.
     title : str, optional
     feature_names : sequence of str, optional
         By default those of a data frame, of the model, or of the pipeline.

@@ -166,7 +166,7 @@ def refuse_what_is_known(arguments: argparse.Namespace) -> None:
 
 
 def lines_of(found: Assessment) -> list[str]:
-    """Say what is proved, and for several classes of each of them."""
+    """Return what is proved, and for several classes of each of them."""
     from maxmargin.cli.console import aligned
     from maxmargin.presentation.wording import percent, short
 

@@ -138,7 +138,7 @@ def check_files(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def read_texts(path: Path) -> list[str]:
-    """Read one text a line."""
+    """Read one text per line."""
     from maxmargin.errors import FileFormatError
     from maxmargin.io.open import read_source
 

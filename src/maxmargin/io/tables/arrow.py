@@ -189,12 +189,12 @@ def refuse_type(kind: Any, feature: Feature, source: str) -> str:
 
 
 def is_view(kind: Any) -> bool:
-    """Tell whether a column is of the newer kind of text, which older releases of pyarrow do not know."""
+    """Return whether a column is of the newer kind of text, which older releases of pyarrow do not know."""
     return str(kind) == "string_view"
 
 
 def is_binary(kind: Any) -> bool:
-    """Tell whether a column holds bytes."""
+    """Return whether a column holds bytes."""
     return "binary" in str(kind)
 
 

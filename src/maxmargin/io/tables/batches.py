@@ -161,7 +161,7 @@ def scheme_of(source: TableSource, scratch: Path) -> Scheme:
 
 
 def has_texts(source: TableSource) -> bool:
-    """Tell by the first rows whether any feature is text: then only the whole tells which texts there are."""
+    """Return whether any feature is text in the first rows: its categories need the whole table."""
     for found, _ in source.read():
         return bool(found.texts)
     return False
@@ -316,7 +316,7 @@ class TableLook:
         return [self._part(feature, number_fill) for feature in self._roles.read]
 
     def check_rest(self) -> None:
-        """Tell of mistakes in labels and weights."""
+        """Report mistakes in labels and weights."""
         for what in ("labels", "weights"):
             if what in self._later:
                 raise self._later[what]

@@ -388,7 +388,7 @@ def decided_kinds(kinds: str, counts: Mapping[int, FieldCounts], roles: Roles) -
 
 
 def is_number(text: bytes, decimal: str) -> bool:
-    """Tell whether the core would read a finite number."""
+    """Return whether the core would read a finite number."""
     try:
         return b"_" not in text and math.isfinite(as_float(text.decode(), decimal))
     except ValueError:

@@ -197,7 +197,7 @@ def weights_of(roles: Roles, found: FoundColumns, refuse: Refusal) -> NDArray[np
 
 
 def refuse_no_weight(roles: Roles) -> NoReturn:
-    """Say that there is no row to learn from."""
+    """Refuse data in which every weight is 0."""
     raise InvalidInput(f"{roles.header.source}: all weights are 0")
 
 
@@ -260,7 +260,7 @@ def part_of_text(
 
 
 def are_booleans(texts: Collection[str]) -> bool:
-    """Tell whether there are no other texts than true and false."""
+    """Return whether there are no other texts than true and false."""
     return len(texts) <= MOST_BOOLEANS and {text.lower() for text in texts} <= BOOLEANS.keys()
 
 

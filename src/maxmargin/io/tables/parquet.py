@@ -233,7 +233,7 @@ def batches_of(
 
 
 def is_text(kind: Any) -> bool:
-    """Tell whether a column holds text, or says that it holds categories."""
+    """Return whether a column holds text, or says that it holds categories."""
     types = import_pyarrow().types
     return bool(
         types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind) or is_view(kind)

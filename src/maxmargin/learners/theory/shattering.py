@@ -56,7 +56,7 @@ def vc_dimension(d: int, fit_intercept: bool = True) -> int:
 
 
 def shatters(points: Any, fit_intercept: bool = True) -> Shattering:
-    """Say whether linear classifiers give these points every labelling, with the proof.
+    """Return whether linear classifiers give these points every labelling, with the proof.
 
     Decided without rounding: they are shattered exactly if the lifted points are linearly independent.
 

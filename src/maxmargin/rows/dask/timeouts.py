@@ -263,7 +263,7 @@ class WorkerTimeouts:
         return RowsLost(f"{what}, the limit set by the Dask setting {SETTING}; the fit was stopped. {remedy}")
 
     def _describe(self, blocking: dict[str, bool]) -> str:
-        """Say which workers do not respond and which are paused."""
+        """Return which workers do not respond and which are paused."""
         names: dict[str, Any] = {}
         if SCHEDULER not in blocking:
             with suppress(Exception):  # addresses will do

@@ -220,7 +220,7 @@ def open_journal(path: Path, shape: tuple[int, int]) -> PassJournal | None:
     except NotOwn as error:
         warn_caller(
             UserWarning(
-                f"{error}: it is left alone, and if this fit is killed it begins anew. Delete it if you do "
+                f"{error}: it is left alone, and if this fit is killed it starts again. Delete it if you do "
                 "not know what it is"
             )
         )

@@ -8,7 +8,7 @@
     labels.npy      each row's class by its place among the classes
     weights.npy     how much each row counts, where the source says so
 
-A folder appears whole or not at all: it is written under another name and renamed at the end.
+A folder is written completely or not at all: it is written under another name and renamed at the end.
 """
 
 from __future__ import annotations
