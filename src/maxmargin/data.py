@@ -29,7 +29,7 @@ class Data:
     X : array or sparse array of shape (n_rows, n_columns)
         The features.
     y : array of shape (n_rows,)
-        The labels: numbers, truth values or text. None for a table without labels, which is read only by
+        The labels: numbers, booleans or text. None for a table without labels, which is read only by
         an encoding.
     sample_weight : array of shape (n_rows,), optional
         How much each row counts; None counts every row once.
@@ -51,7 +51,7 @@ class Data:
     skipped : tuple of str
         What was wrong with the first of the lines that were left out (``skip_bad_lines``).
     n_skipped : int
-        How many lines were left out.
+        How many lines were skipped.
 
     Examples
     --------

@@ -12,18 +12,18 @@
         ├── InvalidParameter (ValueError)  a setting outside its range, or two that exclude each other
         ├── NoFiniteOptimum (ValueError)   the objective has no minimum; carries the direction
         ├── NotSeparable (ValueError)      no hyperplane separates the classes; carries the proof
-        └── RowsLost                       rows on a cluster that is out of reach; carries the best model
+        └── RowsLost                       rows on a cluster that no longer responds; carries the best model
     KeyboardInterrupt
     └── Interrupted                        Ctrl-C during `train`; carries the best model so far
-    Warning
-    └── UserWarning
+    UserWarning
+    └── MaxMarginWarning                   anything this package warns about
         ├── CacheWarning                   a binary copy of a file could not be used or kept
         ├── CalibrationWarning             probabilities were asked for and could not be fitted
         ├── ClusterWarning                 little memory, different processors, a slow or silent worker
         ├── ConvergenceWarning             the certified gap is above the tolerance asked for
         ├── LeaveOneOutWarning             leave-one-out says little about new examples here
         ├── MissingClassWarning            weights of 0, or a split, took all rows of some class
-        └── SkippedLines                   lines of a file were left out, as was asked for
+        └── SkippedLines                   lines of a file that could not be read were skipped
 
 The built-in class in brackets is a second base, so that code which knows nothing of maxmargin
 (``except ValueError``, ``except FileNotFoundError``) still catches the error.
@@ -37,7 +37,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from copy import copy
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 __all__ = [
     "CacheWarning",
@@ -50,12 +50,15 @@ __all__ = [
     "InvalidParameter",
     "LeaveOneOutWarning",
     "MaxMarginError",
+    "MaxMarginWarning",
+    "Message",
     "MissingClassWarning",
     "MissingFile",
     "ModelFileError",
     "NoFiniteOptimum",
     "NotSeparable",
     "RowsLost",
+    "Setting",
     "SkippedLines",
     "UnreadableFile",
 ]
@@ -85,22 +88,25 @@ class Setting(NamedTuple):
 UNREGULARISED: Mapping[str, Any] = {"C": Setting("C", float("inf")), "lam": Setting("lam", 0)}
 
 
-class MaxMarginError(Exception):
-    """Anything this package refuses to do; the message says what to change.
+class Message:
+    """What errors and warnings have in common: a message, and the parameters that it is about as fields.
+
+    Each front end writes the parameters as its users do: ``max_time=5`` in Python, ``--max-time 5`` on the
+    command line.
 
     Parameters
     ----------
     *args
         The message, and for some errors more. In the message, and in the remedy, ``{parameter}`` stands for
         the parameter's name, ``{setting}`` for the parameter with its value, ``{or_none}`` for the remark
-        that None would do as well, and the name of a further setting for that one; each front end spells
-        them.
+        that None would do as well, and the name of a further setting for that one.
     parameter : str, optional
-        The parameter that is refused.
+        The parameter whose value is the cause.
     value : object, optional
         Its value.
-    remedy : str, optional
-        What to do instead; the message ends with it.
+    remedy : str or tuple of str, optional
+        What to do instead; the message ends with it. Of several sentences, a front end leaves out those that
+        name a setting it does not have.
     **settings : Setting
         Further parameters that the message and the remedy name.
 
@@ -112,21 +118,21 @@ class MaxMarginError(Exception):
 
     Examples
     --------
-    >>> from maxmargin import LinearSVM, errors
-    >>> try:
-    ...     LinearSVM(C=-1).fit([[0.0], [1.0]], [0, 1])
-    ... except errors.MaxMarginError as error:
-    ...     print(type(error).__name__, isinstance(error, ValueError))
-    ...     print(error.parameter, error.value)
-    InvalidParameter True
-    C -1
+    >>> error = InvalidParameter("{setting} is too short", parameter="max_time", value=0.1, remedy="raise it")
+    >>> str(error), error.remedy, error.render_remedy()
+    ('max_time=0.1 is too short; raise it', 'raise it', 'raise it')
+    >>> error.render(lambda setting: f"--{setting.name} {setting.value}")
+    '--max_time 0.1 is too short; raise it'
+    >>> print(error.with_remedy("leave it out"))
+    max_time=0.1 is too short; leave it out
     """
 
     # Defaults of the class: pickle makes an error of its `args` alone and adds the rest afterwards.
+    args: tuple[Any, ...]
     parameter: str | None = None
     value: Any = None
     _template: str | None = None
-    _remedy: str | None = None
+    _remedies: tuple[str, ...] = ()
     _settings: Mapping[str, Setting] = MappingProxyType({})
 
     def __init__(
@@ -134,7 +140,7 @@ class MaxMarginError(Exception):
         *args: Any,
         parameter: str | None = None,
         value: Any = NotImplemented,
-        remedy: str | None = None,
+        remedy: str | tuple[str, ...] = (),
         **settings: Setting,
     ) -> None:
         super().__init__(*args)
@@ -144,18 +150,18 @@ class MaxMarginError(Exception):
             settings.setdefault("setting", Setting(parameter, value))
         if value is not NotImplemented:
             self.value = value
-        if remedy is not None:
-            self._remedy = remedy
+        if remedy:
+            self._remedies = (remedy,) if isinstance(remedy, str) else remedy
         if settings:
             self._settings = settings
-        if settings or remedy is not None:
+        if settings or remedy:
             self._template = str(args[0])
-            self.args = (MaxMarginError.render(self), *args[1:])  # as others print it
+            self.args = (Message.render(self), *args[1:])  # as others print it
 
     @property
     def remedy(self) -> str | None:
-        """What to do instead, where the error says it."""
-        return None if self._remedy is None else self._fill(self._remedy, str)
+        """What to do instead, if the message says so."""
+        return self.render_remedy()
 
     def __str__(self) -> str:
         return self.render()
@@ -180,13 +186,28 @@ class MaxMarginError(Exception):
         if self._template is None:
             return self._text()
         message = self._fill(self._template, spell).replace("{or_none}", or_none)
-        remedy = self._remedy
-        if remedy is None or not all(has(setting) for setting in self._named_in(remedy).values()):
-            return message
-        return f"{message}{' ' if message[-1:] in '.?' else '; '}{self._fill(remedy, spell)}"
+        remedy = self.render_remedy(spell, has)
+        return message if remedy is None else f"{message}{' ' if message[-1:] in '.?' else '; '}{remedy}"
+
+    def render_remedy(
+        self,
+        spell: Callable[[Setting], str] = str,
+        has: Callable[[Setting], bool] = lambda setting: True,
+    ) -> str | None:
+        """Return the remedy in the words of a front end, None if there is none; parameters as in `render`."""
+        given = [remedy for remedy in self._remedies if all(map(has, self._named_in(remedy).values()))]
+        return " ".join(self._fill(remedy, spell) for remedy in given) or None
+
+    def with_remedy(self, remedy: str, **settings: Setting) -> Self:
+        """Return the same error or warning with another remedy, and the settings that it names."""
+        changed = copy(self)
+        changed._template = self.args[0] if self._template is None else self._template
+        changed._remedies, changed._settings = (remedy,), {**self._settings, **settings}
+        changed.args = (Message.render(changed), *self.args[1:])
+        return changed
 
     def _text(self) -> str:
-        """Return the message of an error that names no setting."""
+        """Return a message that names no setting."""
         return super().__str__()
 
     def _named_in(self, template: str) -> dict[str, Setting]:
@@ -198,6 +219,24 @@ class MaxMarginError(Exception):
         for name, setting in self._named_in(template).items():
             template = template.replace(f"{{{name}}}", spell(setting))
         return template
+
+
+class MaxMarginError(Message, Exception):
+    """Anything this package refuses to do; the message says what to change.
+
+    Parameters and attributes are those of `Message`.
+
+    Examples
+    --------
+    >>> from maxmargin import LinearSVM, errors
+    >>> try:
+    ...     LinearSVM(C=-1).fit([[0.0], [1.0]], [0, 1])
+    ... except errors.MaxMarginError as error:
+    ...     print(type(error).__name__, isinstance(error, ValueError))
+    ...     print(error.parameter, error.value)
+    InvalidParameter True
+    C -1
+    """
 
 
 class InvalidInput(MaxMarginError, ValueError):
@@ -261,7 +300,7 @@ class FileFormatError(InvalidInput):
     line, column : int, optional
         Where, both counted from 1; the column counts characters.
     **fields
-        As `MaxMarginError` has them.
+        As `Message` has them.
 
     Examples
     --------
@@ -360,7 +399,7 @@ class InvalidParameter(MaxMarginError, ValueError):
         max_time must be a positive number or None; got max_time=-1
         """
         template = f"{{parameter}} must be {rule}{'{or_none}' if or_none else ''}; got {{setting}}"
-        return cls(template, parameter=parameter, value=value, remedy=remedy)
+        return cls(template, parameter=parameter, value=value, remedy=remedy or ())
 
 
 class NoFiniteOptimum(MaxMarginError, ValueError):
@@ -464,6 +503,8 @@ class RowsLost(MaxMarginError):
     model : LinearModel, optional
         The best so far. Its certificates are those of the last complete certificate passes: an objective and
         a bound that were proved while the rows were there. None if the fit had not begun.
+    **fields
+        As `Message` has them.
 
     Examples
     --------
@@ -474,9 +515,9 @@ class RowsLost(MaxMarginError):
     no Dask worker is left None
     """
 
-    def __init__(self, message: str, model: Any = None) -> None:
+    def __init__(self, message: str, model: Any = None, **fields: Any) -> None:
         # Both are kept in `args`, which is what pickle hands back to this constructor.
-        super().__init__(message, model)
+        super().__init__(message, model, **fields)
         self.model = model
 
     def _text(self) -> str:
@@ -510,7 +551,25 @@ class Interrupted(KeyboardInterrupt):
 # Everything maxmargin warns about; users import it from `maxmargin.errors`, where the tree is drawn.
 
 
-class CacheWarning(UserWarning):
+class MaxMarginWarning(Message, UserWarning):
+    """Anything this package warns about; the message says what to do about it.
+
+    Parameters and attributes are those of `Message`.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from maxmargin import LinearSVM, errors
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     model = LinearSVM(max_iter=1).fit([[0.0], [1.0], [2.0], [3.0]], [-1, 1, -1, 1])
+    >>> warning = caught[0].message
+    >>> isinstance(warning, errors.MaxMarginWarning), warning.parameter, warning.value
+    (True, 'tol', 0.0001)
+    """
+
+
+class CacheWarning(MaxMarginWarning):
     r"""A binary copy of a file is damaged or could not be kept; the file itself was read instead.
 
     Examples
@@ -530,7 +589,7 @@ class CacheWarning(UserWarning):
     """
 
 
-class CalibrationWarning(UserWarning):
+class CalibrationWarning(MaxMarginWarning):
     """Probabilities were asked for and could not be fitted; the model predicts without them.
 
     Examples
@@ -545,7 +604,7 @@ class CalibrationWarning(UserWarning):
     """
 
 
-class ClusterWarning(UserWarning):
+class ClusterWarning(MaxMarginWarning):
     """Something about the workers of a cluster: little memory, different processors, a slow or silent one.
 
     Examples
@@ -556,7 +615,7 @@ class ClusterWarning(UserWarning):
     """
 
 
-class ConvergenceWarning(UserWarning):
+class ConvergenceWarning(MaxMarginWarning):
     """The certified gap is above the tolerance asked for; the message says by how much.
 
     Examples
@@ -571,7 +630,7 @@ class ConvergenceWarning(UserWarning):
     """
 
 
-class LeaveOneOutWarning(UserWarning):
+class LeaveOneOutWarning(MaxMarginWarning):
     """Leave-one-out errors say little about new examples; the message says why.
 
     Examples
@@ -586,7 +645,7 @@ class LeaveOneOutWarning(UserWarning):
     """
 
 
-class MissingClassWarning(UserWarning):
+class MissingClassWarning(MaxMarginWarning):
     """There was no row of some class to learn from: weights of 0, or a split, took them all.
 
     Examples
@@ -603,8 +662,8 @@ class MissingClassWarning(UserWarning):
     """
 
 
-class SkippedLines(UserWarning):
-    r"""Lines of a file could not be read and were left out, as `skip_bad_lines` asks for.
+class SkippedLines(MaxMarginWarning):
+    r"""Lines of a file could not be read and were skipped, as `skip_bad_lines` asks for.
 
     Parameters
     ----------
@@ -633,7 +692,7 @@ class SkippedLines(UserWarning):
         super().__init__(message, n_lines)
         self.n_lines = n_lines
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return str(self.args[0])
 
 

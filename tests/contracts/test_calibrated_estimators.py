@@ -258,7 +258,7 @@ def test_a_fit_without_time_to_calibrate_keeps_the_model_and_says_so(tumours):
     assert {warning.category for warning in seen} >= {CalibrationWarning}
     (told,) = [str(warning.message) for warning in seen if warning.category is CalibrationWarning]
     assert (
-        "predicts, but not probabilities; the scores were not calibrated: the time reached max_time" in told
+        "predicts, but not probabilities; the scores were not calibrated: the time limit was reached" in told
     )
     assert seen[-1].filename == __file__
     assert model.predict(X).shape == y.shape

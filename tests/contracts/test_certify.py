@@ -236,11 +236,11 @@ def test_too_little_time_is_said_honestly():
     w = 1.5 * best.w
     found = certify(w, data.X, data.sign, intercept=best.b, loss="hinge", C=1e6, max_time=1e-9, tol=1e-12)
     value = float(catalogue.task("C = 1e6", "hinge", "free").primal(w, best.b))
-    assert found.shortfall == "the time reached max_time"
+    assert found.shortfall == "the time limit was reached"
     assert found.bound <= best.high
     assert found.excess <= value - best.low
     assert found.gap >= value - best.high
-    assert str(found).endswith(": the time reached max_time")
+    assert str(found).endswith(": the time limit was reached")
 
 
 @pytest.mark.parametrize("offset", OFFSETS)
@@ -284,10 +284,10 @@ def test_sentence(found, sentence):
 
 
 def test_sentence_says_why_the_interval_is_wide():
-    found = assessment(129.95, 100, 119.85, shortfall="the time reached max_time")
+    found = assessment(129.95, 100, 119.85, shortfall="the time limit was reached")
     assert str(found) == (
         "between 8.4 % and 30.0 % above the optimum of its own objective (hinge, C = 1, no offset), "
-        "by duality; our own solution is within 19.9 %: the time reached max_time"
+        "by duality; our own solution is within 19.9 %: the time limit was reached"
     )
 
 

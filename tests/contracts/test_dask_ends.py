@@ -144,7 +144,7 @@ def test_time_is_kept_when_a_worker_hangs(client, short_grace):
         hanging(client) as (watch, seen),
         pytest.warns(
             ClusterWarning,
-            match=r"max_time was reached, and worker .* at tcp://.* has not responded for 0.7 s",
+            match=r"the time limit was reached, and worker .* at tcp://.* has not responded for 0.7 s",
         ),
         pytest.warns(ConvergenceWarning, match="max_time"),
     ):
@@ -200,9 +200,9 @@ def test_a_worker_that_stays_frozen_is_warned_of_and_times_out(client, short_tim
         pytest.raises(RowsLost, match=FROZEN + TIMED_OUT) as caught,
     ):
         train(X, y, tol=1e-15, solver="interior_point", watch=watch, client=client)
-    assert "Restart what does not respond, then fit again. The exception's `model` is the best" in str(
-        caught.value
-    )
+    message = str(caught.value)
+    assert "Restart what does not respond, then fit again. The best model so far is within " in message
+    assert message.endswith("It is the `model` of this exception.")
     model = caught.value.model
     assert model.statuses == [Status.LOST]
     assert (model.certificate.objective, model.certificate.bound) == (seen[-1].objective, seen[-1].bound)
@@ -288,7 +288,7 @@ def test_when_the_scheduler_dies_the_best_model_is_attached(tmp_path):
             kill_scheduler()
 
         with pytest.raises(
-            RowsLost, match=LOST + ".*then fit again. The exception's `model` is the best"
+            RowsLost, match=LOST + ".*then fit again. The best model so far is within "
         ) as caught:
             train(X, y, tol=1e-15, solver="interior_point", watch=watch, client=client)
     (progress,) = seen

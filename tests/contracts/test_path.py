@@ -304,9 +304,9 @@ def hard_rows():
 def test_max_time_keeps_the_stretch_that_is_certified():
     X, y = hard_rows()
     settings = {"C_min": 1e-4, "C_max": 1e4, "tol": 1e-7, "solver": "dual_descent"}
-    with pytest.warns(ConvergenceWarning, match=r"for C in .* only \(max_time was reached\)"):
+    with pytest.warns(ConvergenceWarning, match=r"for C in .* only \(the time limit was reached\)"):
         path = regularization_path(X, y, max_time=0.5, **settings)
-    assert path.reason == "max_time was reached"
+    assert path.reason == "the time limit was reached"
     assert not path.is_certified
     assert path.C[0] == 1e-4
     assert np.isfinite(path.coef).all()
@@ -316,7 +316,7 @@ def test_max_time_keeps_the_stretch_that_is_certified():
         assert point.certificate.is_finite
         inside = any(low <= C <= high for low, high in stretches)
         assert inside == (point.certificate.relative_gap <= 1e-7)
-    with pytest.raises(InvalidParameter, match="it ended early: max_time was reached"):
+    with pytest.raises(InvalidParameter, match="it ended early: the time limit was reached"):
         path.at(1e5)
 
 

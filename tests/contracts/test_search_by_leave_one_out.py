@@ -246,7 +246,9 @@ def test_a_warning_where_the_count_says_little():
 
 def test_no_time():
     X, y = noisy()
-    with pytest.warns(maxmargin.ConvergenceWarning, match="reached max_time: C = .* could not be counted"):
+    with pytest.warns(
+        maxmargin.ConvergenceWarning, match="time limit was reached: C = .* could not be counted"
+    ):
         model = LinearSVMCV(CS, cv="loo", max_time=1e-6).fit(X, y)
     assert np.isfinite(model.coef_).all()
     assert np.isnan(model.best_score_)

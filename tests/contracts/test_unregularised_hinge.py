@@ -307,7 +307,7 @@ def test_advice_when_watch_ends_it():
     model = train(X, y, C=np.inf)
     proof = replace(model.certificates[0], bound=0.5 * model.certificates[0].bound)
     ended = replace(model, statuses=[Status.STOPPED], certificates=[proof])
-    assert ended.warning().endswith("watch asked to stop. Fit again, and let it go on.")
+    assert str(ended.warning()).endswith("watch asked to stop. Fit again, and let it go on.")
 
 
 def test_multipliers_are_support_vectors():
@@ -350,7 +350,7 @@ def test_several_classes_are_each_against_the_rest():
 
 def test_limits_leave_an_honest_model():
     X, sign = overlapping(12, n=500, d=5, noise=0.02)
-    with pytest.warns(UserWarning, match="limit of iterations was reached"):
+    with pytest.warns(UserWarning, match="iteration limit was reached"):
         model = train(X, sign, C=np.inf, max_iter=1)
     optimum = least_loss(X, sign, np.ones(500))
     assert model.certificate.bound <= optimum <= model.certificate.objective

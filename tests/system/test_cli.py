@@ -132,8 +132,8 @@ def test_a_missed_goal_is_a_sentence_and_the_model_is_kept(said):
     assert "after 1 iteration\n" in out
     assert err.startswith("maxmargin: warning: the model is within ")
     assert err.endswith(
-        " % of the optimum, not within the 0.01 % asked for by --tol: the limit of iterations was reached. "
-        "Scale the columns to similar ranges, lower --C, or allow more by --max-iter.\n"
+        " % of the optimum, not within the 0.01 % asked for by --tol: the iteration limit was reached. "
+        "Scale the columns to similar ranges, lower --C, or raise --max-iter.\n"
     )
     assert err.count("\n") == 1
     assert load_model("cells.model").n_iter == [1]
@@ -161,7 +161,7 @@ def test_losses_are_those_of_the_library():
         ("train", "the following arguments are required: DATA (see maxmargin train --help)"),
         ("train none.svm", "none.svm: no such file"),
         ("train empt.svm", "empt.svm: no such file; did you mean empty.svm?"),
-        ("train .", ". is a folder; a file is expected"),
+        ("train .", ". is a folder and holds no stored rows: name a file in it, or fit a folder of Parquet"),
         ("train a.svm --C -1", "--C must be a positive number; got --C -1"),
         ("train a.svm --C x", 'argument -c/--C: expected a number or auto, found "x" (see maxmargin train'),
         (
@@ -290,11 +290,13 @@ def test_the_demo_tells_shows_and_saves(said, folder):
     lines = out.splitlines()
     assert len(lines) <= 25
     assert max(len(line) for line in lines) <= 105
-    assert "to learn from    427 tumours, classes benign (63 %), malignant (37 %)" in lines
-    assert "columns standardised with the means and deviations of the first part" in out
+    assert "training data    427 tumours, classes benign (63 %), malignant (37 %)" in lines
+    assert "columns standardised with the means and deviations of the training data" in out
     assert re.search(r"certificate      (within .* % of|at) the optimum.*, by duality\n", out)
     assert re.search(r"margin width     0\.\d+ = 1/‖θ‖", out)
-    assert re.search(r"support vectors  \d+ of 427 tumours hold the boundary, \d+ of them on the margin", out)
+    assert re.search(
+        r"support vectors  \d+ of 427 tumours determine the boundary, \d+ of them on the margin", out
+    )
     assert re.search(r"held out         accuracy 9\d\.\d %: 1\d\d of 142 right", out)
     assert re.search(r"\d+ benign right, \d+ called malignant; \d+ malignant right, \d+ called benign", out)
     made = folder / "maxmargin-demo"

@@ -101,7 +101,7 @@ def test_ctrl_c_keeps_the_path_so_far(said, small, monkeypatch):
     monkeypatch.setattr("maxmargin.selection.path.path.regularization_path", interrupted)
     code, out, err = said("path", "small.csv", "-o", "p.tsv", "--cv", 3)
     assert code == 130
-    assert err == "interrupted: this is what was known by then\n"
+    assert err == "interrupted: these are the results so far\n"
     assert out.endswith("wrote p.tsv\n")
     assert len(rows_of("p.tsv", "\t")) == len(done)
 
@@ -154,7 +154,7 @@ def test_what_there_was_no_time_for_is_said(said):
     code, out, err = said("loo", CELLS, "--max-time", "1e-3")
     assert code == 1
     assert "wrong when left out" in out
-    assert "rows are not decided: the time reached --max-time. Raise --max-time.\n" in err
+    assert "rows are not decided: the time limit was reached. Raise --max-time.\n" in err
 
 
 def test_more_time_is_advised_only_where_it_would_help(said, small, monkeypatch):
@@ -181,7 +181,7 @@ def test_ctrl_c_tells_what_is_known(said, small, monkeypatch):
     monkeypatch.setattr("maxmargin.selection.leave_one_out.leave_one_out.leave_one_out", interrupted)
     code, out, err = said("loo", "small.csv")
     assert code == 130
-    assert err == "interrupted: this is what was known by then\n"
+    assert err == "interrupted: these are the results so far\n"
     assert "wrong when left out" in out
 
 

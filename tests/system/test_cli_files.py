@@ -97,7 +97,7 @@ def test_columns_that_hold_nothing_take_no_memory(folder, words):
     )
     assert done.returncode == 0, done.stderr
     out = done.stderr if words == "--json" else done.stdout
-    assert "1,999,999,998 columns with one value only" in out
+    assert "1,999,999,998 columns with only one value" in out
     if words == "--json":
         assert json.loads(done.stdout)["features"]["zeros"] == [1, *[2] * 19]
 
@@ -116,7 +116,7 @@ def test_a_line_break_in_a_name_stays_on_its_line(said, folder):
 def test_inspect_says_what_tells_nothing(said, folder):
     (folder / "c.csv").write_text("a,b,y\n1,3,0\n1,4,1\n")
     _, out, _ = said("inspect", "c.csv")
-    assert "1 column with one value only, which tell nothing apart" in out
+    assert "1 column with only one value, which carry no information" in out
 
 
 def test_inspect_a_model(said, trained):
@@ -270,13 +270,19 @@ def test_a_model_stays_the_same_model(said, trained):
         ("inspect none.csv", "none.csv: no such file"),
         ("inspect .", ". is a folder; a file is expected"),
         ("inspect a.svm --rows 0", "--rows must be a positive whole number; got --rows 0"),
-        ("inspect strange", "strange: neither its name nor its first bytes tell the format"),
+        ("inspect strange", "strange: neither its name nor its first bytes determine the format"),
         ("convert t.csv t.svm", 'labels such as "tall" are text, which LIBSVM text cannot hold: --number-'),
         ("convert t.csv t.csv", "t.csv is read by this command and cannot be written by it as well"),
-        ("convert t.csv x.foo", "the name x.foo tells no format; give --to libsvm, csv, parquet"),
-        ("convert t.csv x.model", "t.csv holds data, not a model; maxmargin train makes one of it"),
+        (
+            "convert t.csv x.foo",
+            "the name x.foo does not determine the format; give --to libsvm, csv, parquet",
+        ),
+        ("convert t.csv x.model", "t.csv holds data, not a model; maxmargin train fits one"),
         ("convert t.csv x --to onnx", "t.csv holds data, not a model"),
-        ("convert t.model x.csv", "t.model holds a model, and the name x.csv tells no format; give --to"),
+        (
+            "convert t.model x.csv",
+            "t.model holds a model, and the name x.csv does not determine the format; give --to",
+        ),
         ("convert t.model x --to csv", "t.model holds a model, and csv is for data; give --to model, onnx"),
         ("convert t.model x.liblinear", 'LIBLINEAR has whole numbers as labels; got "small"'),
         ("convert none.model x.onnx", "none.model: no such file"),

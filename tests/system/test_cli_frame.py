@@ -97,6 +97,19 @@ def test_a_bad_line_is_a_place_for_machines(told, folder):
     assert (found["error"]["path"], found["error"]["line"], found["error"]["column"]) == ("bad.svm", 2, 4)
 
 
+def test_a_refused_parameter_is_fields_for_machines(told, folder):
+    _, found = told("train", "a.svm", "--max-time", "-1")
+    error = found["error"]
+    assert (error["parameter"], error["value"], error["remedy"]) == ("max_time", -1, None)
+    (folder / "gap.csv").write_text("a,label\n1,x\n,y\n")
+    error = told("train", "gap.csv")[1]["error"]
+    assert (error["parameter"], error["value"], error["line"]) == ("missing", None, 3)
+    assert error["remedy"].startswith("--missing median replaces it")
+    assert error["message"].endswith(error["remedy"])
+    error = told("train", "a.svm", "--los", "hinge")[1]["error"]
+    assert (error["parameter"], error["value"], error["remedy"]) == (None, None, None)
+
+
 def test_labels_within_json_or_in_a_file(told, said):
     said("train", "t.csv")
     _, found = told("predict", "t.csv", "t.model", "--scores")
@@ -135,7 +148,7 @@ def test_rows_from_the_standard_input(said, folder, standard_input):
 
 def test_streams_that_cannot_be(said):
     for words, message in {
-        "train -": "say where the model goes, -o MODEL",
+        "train -": "name the model file with -o MODEL",
         "train a.svm - --json": "cannot both go to the standard output",
         "train a.svm a.onnx": "then maxmargin convert MODEL a.onnx",
         "predict - -": "the standard input (-) can be read once only",

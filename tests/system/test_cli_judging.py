@@ -44,7 +44,7 @@ def test_evaluate_tells_the_error_and_what_is_taken_for_what(said, folder):
         f"training error 3.7 %: {wrong} of 569 rows wrong; these are the rows that the model was fitted to, "
         "which say little about new ones"
     )
-    assert lines[1].split() == ["said", "benign", "said", "malignant", "right"]
+    assert lines[1].split() == ["predicted", "benign", "predicted", "malignant", "recall"]
     assert sum(int(line.split()[k]) for line, k in ((lines[2], 3), (lines[3], 2))) == wrong
     assert lines[-1].startswith("no probabilities: ")
 
@@ -90,7 +90,7 @@ def test_many_classes_are_told_by_their_confusions(said, folder):
     said("train", "many.svm")
     (folder / "mixed.svm").write_text("3 5:1\n3 5:1\n" + "".join(rows))
     _, out, _ = said("evaluate", "many.model", "mixed.svm")
-    assert "1 kind of error among 12 labels; most often:\n  3 taken for 4: 2 rows\n" in out
+    assert "1 kind of error among 12 labels; most often:\n  3 predicted as 4: 2 rows\n" in out
 
 
 def test_unknown_labels_count_as_wrong(said, folder):

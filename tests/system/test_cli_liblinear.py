@@ -229,7 +229,7 @@ def test_the_search_for_c(said, told, files):
         ("one", "one has one class only (1): there is nothing to tell apart"),
         ("two two", "two is read by this command"),
         ("two none/my.model", "there is no folder none"),
-        ("-", "say where the model goes"),
+        ("-", "name the model file"),
         ("two - --json", "cannot both go to the standard output"),
     ],
 )

@@ -33,7 +33,7 @@ def test_rows_are_stored_once_and_the_model_is_that_of_the_file(said, cells):
         "rows of cells.csv stored in cells.csv.maxmargin-rows: 569 rows, 30 columns on disk; "
         "classes benign, malignant",
         'label guessed: column "diagnosis", the last one; --label names another',
-        "memory: at most 20 GB, with the numbers beside the rows on disk",
+        "memory: at most 20 GB, with the per-row arrays on disk",
         "plan: semismooth Newton (far more rows than columns, so one 31 × 31 system per step; rows read from "
         "disk), hinge loss, C = 1, to 0.01 % of the optimum",
         *said("train", "cells.csv", "whole.model")[1].splitlines()[3:4],
@@ -45,7 +45,7 @@ def test_rows_are_stored_once_and_the_model_is_that_of_the_file(said, cells):
     for name in ("feature_names", "label", "scheme", "encoding", "loss", "C"):
         assert getattr(ours, name) == getattr(theirs, name)
     _, out, _ = said("train", "cells.csv", "--memory", "20GB", "-o", "again.model")
-    assert out.startswith("rows of cells.csv are in cells.csv.maxmargin-rows, stored before: 569 rows")
+    assert out.startswith("rows of cells.csv are already stored in cells.csv.maxmargin-rows: 569 rows")
     assert Path("again.model").read_bytes() == Path("cells.model").read_bytes()
     assert said("evaluate", "cells.model", "cells.csv")[0] == 0
 
@@ -72,11 +72,14 @@ def test_tables_with_text_and_a_folder_for_the_rows(said, folder):
     assert code == 0
     assert "columns: 0 columns of numbers, 2 of categories (63 features)\n" in out
     assert load_model("people.model").encoding == load_data("people.csv", categories=["age"]).encoding
-    assert "stored before" in said("train", "people.csv", *settings)[1]
+    assert "already stored" in said("train", "people.csv", *settings)[1]
     assert not list(Path().glob("people.csv*.maxmargin-rows"))
     (rows,) = Path("copies").iterdir()
-    assert said("train", rows, "--memory", "20GB", "-o", "again.model")[0] == 0
-    assert Path("again.model").read_bytes() == Path("people.model").read_bytes()
+    for limit in (("--memory", "20GB"), ()):  # stored rows need no limit
+        assert said("train", rows, *limit, "-o", "again.model")[0] == 0
+        assert Path("again.model").read_bytes() == Path("people.model").read_bytes()
+    code, _, err = said("train", rows, "--C", "auto", "-o", "again.model")
+    assert (code, "stored rows do not work with --C auto" in err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +87,7 @@ def test_tables_with_text_and_a_folder_for_the_rows(said, folder):
     [
         (["--memory", "much"], 'an amount with its unit, such as 500MB, 1.5GiB or 64M; found "much"'),
         (["--memory", "500"], 'such as 500MB, 1.5GiB or 64M; found "500"'),
-        (["--memory", "20GB", "--C", "auto"], "--memory does not go with --C auto"),
+        (["--memory", "20GB", "--C", "auto"], "--memory does not work with --C auto"),
         (["--memory", "20GB", "--calibrate", "sigmoid"], "--loss logistic has probabilities of its own"),
         (["--memory", "20GB", "--C", "inf"], "a fit without a regulariser"),
         (["--memory", "20GB", "--lam", "0"], "a fit without a regulariser"),
@@ -112,14 +115,14 @@ def test_too_little_for_the_fit_says_the_figure(said, cells):
 def test_the_standard_input_is_refused(said, folder):
     code, _, err = said("train", "-", "x.model", "--memory", "20GB")
     assert code == 2
-    assert "does not go with the standard input" in " ".join(err.split())
+    assert "does not work with the standard input" in " ".join(err.split())
 
 
 def test_a_missed_goal_and_one_class(said, cells, folder):
     effort = ("--max-iter", "1", "--solver", "interior_point")
     code, _, err = said("train", "cells.csv", "--memory", "20GB", *effort)
     assert code == 1
-    assert "allow more by --max-iter" in " ".join(err.split())
+    assert "or raise --max-iter" in " ".join(err.split())
     Path("one.csv").write_text("a,y\n1,0\n2,0\n")
     code, _, err = said("train", "one.csv", "--memory", "20GB")
     assert code == 2

@@ -61,7 +61,7 @@ def test_probabilities_of_a_calibrated_model(said, folder):
     assert all((label == "high") == (float(high) >= 0.5) for label, high, _ in table)
     code, _, err = said("train", "noisy.csv", "--calibrate", "sigmoid", "--max-time", "1e-9")
     assert code == 1
-    assert "the scores were not calibrated: the time reached --max-time" in err
+    assert "the scores were not calibrated: the time limit was reached" in err
 
 
 def test_scores_of_several_classes(said, folder):

@@ -96,8 +96,8 @@ def test_an_interrupt_leaves_a_page(said, noisy, monkeypatch):
     monkeypatch.setattr("maxmargin.reporting.evidence.leave_one_out", interrupted)
     code, out, err = said("report", "noisy.model", "noisy.csv")
     assert (code, out) == (130, "")
-    assert err.endswith("interrupted: report.html holds what was known by then\n")
-    assert "cut short by Ctrl-C" in (noisy / "report.html").read_text(encoding="utf-8")
+    assert err.endswith("interrupted: report.html holds the results so far\n")
+    assert "interrupted by Ctrl-C" in (noisy / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])

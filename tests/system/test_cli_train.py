@@ -100,7 +100,7 @@ def test_auto_with_probabilities(said):
 def test_a_search_without_time_says_so(said):
     code, out, err = said("train", CELLS, "m.model", "--C", "auto", "--max-time", "1e-3")
     assert code == 1
-    assert "maxmargin: warning: the time reached --max-time: C = " in err
+    assert "maxmargin: warning: the time limit was reached: C = " in err
     assert "can go further" not in out
     assert load_model("m.model").C == 1e-3
 
@@ -219,4 +219,4 @@ def test_reading_is_a_part_of_max_time(said, monkeypatch):
     monkeypatch.setattr(load, "load_rows", slowly)
     code, _, err = said("train", "a.svm", "--max-time", "0.1", "--tol", "1e-300")
     assert code == 1
-    assert "the time reached --max-time. Raise --max-time." in err
+    assert "the time limit was reached. Raise --max-time." in err

@@ -160,7 +160,7 @@ def noise():
 def test_a_cover_that_does_not_end():
     random = np.random.default_rng(0)
     X, y = random.normal(size=(200, 6)), np.where(random.random(200) < 0.5, -1, 1)
-    with pytest.warns(ConvergenceWarning, match="the time reached max_time"):
+    with pytest.warns(ConvergenceWarning, match="the time limit was reached"):
         model = ZeroOneClassifier(max_time=1.0, node_limit=10**9).fit(X, y)
     low, high = model.bounds_[0]
     assert 0 <= low < high == round(len(y) * model.training_error(X, y))

@@ -53,10 +53,10 @@ def test_ctrl_c_at_every_stage(noisy, stage):
     finally:
         child.kill()
     assert (child.returncode, output) == (130, ""), errors
-    assert errors == "interrupted: page.html holds what was known by then\n"  # and no further stage began
+    assert errors == "interrupted: page.html holds the results so far\n"  # and no further stage began
     page = (noisy / "page.html").read_text(encoding="utf-8")
     assert page.rstrip().endswith("</html>")
-    assert "cut short by Ctrl-C" in plain_text(page)
+    assert "interrupted by Ctrl-C" in plain_text(page)
     assert {path.name for path in noisy.iterdir()} == before | {"page.html"}
 
 

@@ -57,7 +57,7 @@ def test_max_time_tells_which_c_were_not_finished(hard, n_jobs):
     with pytest.warns(maxmargin.ConvergenceWarning) as seen:
         model.fit(*hard)
     message = str(seen[0].message)
-    assert "reached max_time: C = " in message
+    assert "time limit was reached: C = " in message
     assert "100 could not be judged on all splits" in message
     check_usable(model, *hard)
     unfinished = np.isnan(model.cv_results_["mean_test_score"])

@@ -21,7 +21,7 @@ from maxmargin.errors import UnreadableFile
 from maxmargin.rows.disk.archive import MappedArchive, write_archive
 
 LIBSVM = b"1 1:0.5 3:4e-300\n-1 2:5\n1\n"
-NOT_KEPT = "{} was read, but its copy for the next time could not be kept: "
+NOT_KEPT = "{} was read, but its binary copy could not be kept: "
 ROWS = [[0.5, 0.0, 4e-300], [0.0, 5.0, 0.0], [0.0, 0.0, 0.0]]
 
 
@@ -63,7 +63,7 @@ def test_a_copy_cut_short_anywhere_is_made_anew(source, copy):
     for length in range(0, len(content), 41):
         copy.write_bytes(content[:length])
         (message,) = warnings_of_loading(source)
-        assert message.startswith(f"{copy} is damaged and is made anew: ")
+        assert message.startswith(f"{copy} is damaged and is made again: ")
         assert warnings_of_loading(source) == []
 
 
@@ -76,14 +76,14 @@ def test_a_flipped_byte_anywhere_never_changes_the_data(source, copy):
         copy.write_bytes(changed)
         found += warnings_of_loading(source)
     assert len(found) > len(content) / 23 / 2  # padding and dates of the archive may be anything
-    assert all(message.startswith(f"{copy} is damaged and is made anew: ") for message in found)
+    assert all(message.startswith(f"{copy} is damaged and is made again: ") for message in found)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"\0" * 5000, b"PK\x05\x06" + b"\0" * 18])
 def test_something_else_is_made_anew(source, copy, content):
     copy.write_bytes(content)
     (message,) = warnings_of_loading(source)
-    assert "is damaged and is made anew" in message
+    assert "is damaged and is made again" in message
     assert warnings_of_loading(source) == []
 
 
@@ -154,7 +154,7 @@ def test_a_forged_copy_is_made_anew(source, copy, change):
     forged(copy, change)
     assert MappedArchive(copy).is_untouched  # even so: nothing that could crash is believed
     (message,) = warnings_of_loading(source)
-    assert message.startswith(f"{copy} is damaged and is made anew: ")
+    assert message.startswith(f"{copy} is damaged and is made again: ")
     assert warnings_of_loading(source) == []
 
 
@@ -181,7 +181,7 @@ def test_nothing_in_a_copy_is_executed(source, copy, place):
             else:
                 archive.writestr(name, content)
     (message,) = warnings_of_loading(source)
-    assert message.startswith(f"{copy} is damaged and is made anew: ")
+    assert message.startswith(f"{copy} is damaged and is made again: ")
     assert not trap.exists()
 
 

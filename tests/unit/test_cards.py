@@ -194,7 +194,7 @@ def test_a_goal_that_was_missed_is_marked():
         model = mm.train(X, Y, solver="dual_descent", tol=1e-12, max_iter=1)
     words = "".join(parsed(model._repr_html_()).words)
     assert "✓" not in words
-    assert "the limit of iterations was reached" in words
+    assert "the iteration limit was reached" in words
 
 
 def test_an_estimator_adds_a_card_to_scikit_learns_diagram():

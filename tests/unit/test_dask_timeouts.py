@@ -148,7 +148,9 @@ def test_the_time_for_which_this_process_was_stopped_does_not_count(clock):
 def test_when_the_time_is_over_four_seconds_are_enough(clock):
     timeouts = WorkerTimeouts(Cluster(answer=None), deadline=Deadline(10.0))
     check_for(timeouts, clock, 13)
-    with pytest.raises(RowsLost, match="max_time was reached, and worker .* has not responded for 4 s$"):
+    with pytest.raises(
+        RowsLost, match="the time limit was reached, and worker .* has not responded for 4 s$"
+    ):
         check_for(timeouts, clock, 2)
 
 

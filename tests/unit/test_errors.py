@@ -1,4 +1,4 @@
-"""Errors carry the parameter, its value and the remedy, and each front end spells them."""
+"""Errors and warnings carry the parameter, its value and the remedy, and each front end spells them."""
 
 import copy
 import pickle
@@ -19,11 +19,21 @@ BOTH = {
         missing=Setting("missing", "median"),
     ),
     "file": errors.MissingFile("{setting}: no such file", parameter="model", value="a.model"),
+    "warning": errors.ConvergenceWarning(
+        "not within {setting}.",
+        parameter="tol",
+        value=0.5,
+        remedy=("Raise {parameter}.", "Or fit again with {warm_start}."),
+        warm_start=Setting("warm_start", True),
+    ),
+    "lines": errors.SkippedLines("t.csv: 2 lines were skipped", 2),
 }
 TEXTS = {
     "must be": "max_time must be a positive number or None; got max_time=-1.0",
     "place": "t.csv, line 3, column 1: the value of \"{x}\" is missing; missing='median' replaces it",
     "file": "model='a.model': no such file",
+    "warning": "not within tol=0.5. Raise tol. Or fit again with warm_start=True.",
+    "lines": "t.csv: 2 lines were skipped",
 }
 
 
@@ -75,3 +85,24 @@ def test_an_error_moves_with_its_remedy():
         str(moved) == "u.csv, line 7, column 1: the value of \"{x}\" is missing; missing='median' replaces it"
     )
     assert moved.remedy == "missing='median' replaces it"
+
+
+def test_of_several_remedies_a_front_end_gives_those_that_it_has():
+    warning = BOTH["warning"]
+    assert warning.remedy == "Raise tol. Or fit again with warm_start=True."
+    has = {"has": lambda setting: setting.name != "warm_start"}
+    assert warning.render(**has) == "not within tol=0.5. Raise tol."
+    assert warning.render_remedy(**has) == "Raise tol."
+    assert warning.render_remedy(has=lambda setting: False) is None
+
+
+@pytest.mark.parametrize("name", ["place", "warning"])
+def test_another_remedy(name):
+    changed = BOTH[name].with_remedy("ask {whom}", whom=Setting("whom", ...))
+    assert type(changed) is type(BOTH[name])
+    assert changed.remedy == "ask whom=…"
+    assert str(changed) == BOTH[name].render(has=lambda setting: False) + (
+        "; ask whom=…" if name == "place" else " ask whom=…"
+    )
+    assert str(BOTH[name]) == TEXTS[name]
+    assert str(pickle.loads(pickle.dumps(changed))) == str(changed)

@@ -108,7 +108,7 @@ def test_one_class_is_refused():
 
 def test_an_early_end_is_told():
     X, y = three_classes(np.random.default_rng(4))
-    with pytest.warns(ConvergenceWarning, match=r"the time reached max_time\. Raise max_time, or"):
+    with pytest.warns(ConvergenceWarning, match=r"the time limit was reached\. Raise max_time, or"):
         PlainLeastSquares(ending="MAX_TIME", excess=0.5).fit(X, y)
     stopped = PlainLeastSquares(ending="INTERRUPTED", excess=0.5)
     with pytest.raises(Interrupted, match="keeps the best model found, within 50"):

@@ -115,7 +115,7 @@ def test_rounds_on_signs_are_scikit_learns():
     for weak, weight in zip(peer.estimators_, peer.estimator_weights_, strict=True):
         coef[weak.column_] += 0.5 * weak.way_ * weight
     model = ExponentialLossClassifier(method="coordinate", fit_intercept=False, max_iter=12, tol=1e-15)
-    with pytest.warns(ConvergenceWarning, match="limit of iterations was reached"):
+    with pytest.warns(ConvergenceWarning, match="iteration limit was reached"):
         model.fit(X, y)
     np.testing.assert_allclose(model.coef_[0], coef, atol=1e-12)
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from maxmargin import HardMarginSVM, LinearSVM, guarantees
 
-OVER = "max_time was over before it was found"
+OVER = "the time limit was reached before it was found"
 
 
 def rows(noise):

@@ -231,7 +231,7 @@ def test_a_file_that_is_changed_while_it_is_read(tmp_path, source, change, monke
 
     state_of = open_file.state_of
     monkeypatch.setattr(open_file, "state_of", state_then_change)
-    expected = f"{path} was changed while it was being read; read it again once nobody writes to it"
+    expected = f"{path} was changed while it was being read; read it again when it is complete"
     assert refusal(read, path) == expected
 
 

@@ -136,7 +136,7 @@ def test_labels_keep_their_type(label):
 
 def test_labels_that_are_no_labels():
     frame = pd.DataFrame({"x": [1.0, 2.0], "y": pd.to_datetime(["2024-01-01", "2024-01-02"])})
-    with pytest.raises(FileFormatError, match='label "y" is of type timestamp.*expected numbers, truth'):
+    with pytest.raises(FileFormatError, match='label "y" is of type timestamp.*expected numbers, booleans'):
         load_data(frame)
     with pytest.raises(FileFormatError, match="expected a finite number as label, found inf"):
         load_data(frame.assign(y=[1, np.inf]))

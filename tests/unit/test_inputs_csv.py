@@ -1,4 +1,4 @@
-"""Text tables: headers, quotes, truth values, bad lines; against pandas, pyarrow and Python's own reader."""
+"""Text tables: headers, quotes, booleans, bad lines; against pandas, pyarrow and Python's own reader."""
 
 import csv
 import io
@@ -174,7 +174,7 @@ def test_bad_lines_are_left_out_and_counted(tmp_path):
         "line 7, column 6: expected 3 fields, found 4",
     )
     assert str(caught[0].message) == (
-        f"{path}: 4 lines were left out; the first is line 3, column 4: expected 3 fields, found 2"
+        f"{path}: 4 lines were skipped; the first is line 3, column 4: expected 3 fields, found 2"
     )
     assert Path(caught[0].filename) == Path(__file__)
 
@@ -186,7 +186,7 @@ def test_without_bad_lines_nobody_warns():
 
 
 def test_a_file_of_bad_lines_only():
-    with pytest.raises(FileFormatError, match="no rows; 2 lines were left out; the first is line 2"):
+    with pytest.raises(FileFormatError, match="no rows; 2 lines were skipped; the first is line 2"):
         load("a,b,y\n1\n2\n", skip_bad_lines=True)
 
 

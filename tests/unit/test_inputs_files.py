@@ -68,7 +68,7 @@ def test_unknown_format_is_an_error(tmp_path):
     with pytest.raises(FileFormatError) as caught:
         load_data(path)
     assert str(caught.value) == (
-        f"{path}: neither its name nor its first bytes tell the format; "
+        f"{path}: neither its name nor its first bytes determine the format; "
         "give format=…, one of libsvm, csv, parquet, arrow, npz, npy"
     )
 

@@ -97,7 +97,7 @@ def test_wide_indices_only_where_needed(written):
         (b"1 \xff\x00:1", 'line 1, column 3: expected index:value, found "\\xff\\x00:1"'),
         ("", "the file has no rows"),
         ("# nothing\n\n", "the file has no rows"),
-        ("1\n2\n", "no row has an index:value pair; give n_columns=… if that is meant"),
+        ("1\n2\n", "no row has an index:value pair; give n_columns=… if that is intended"),
     ],
 )
 def test_errors_name_file_line_and_column(written, text, message):

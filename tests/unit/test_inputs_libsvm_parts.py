@@ -173,7 +173,7 @@ def test_bad_lines_are_left_out_counted_and_told(tmp_path, small_pieces, n_jobs)
     assert caught[0].message.n_lines == n_bad
     assert caught[0].filename == __file__
     assert str(caught[0].message) == (
-        f"{tmp_path / 'rows.svm'}: {n_bad} lines were left out; the first is line {first}, column 1: "
+        f"{tmp_path / 'rows.svm'}: {n_bad} lines were skipped; the first is line {first}, column 1: "
         'expected a number as label, found "x"'
     )
 
@@ -198,7 +198,7 @@ def test_without_a_good_line_nothing_is_read(tmp_path):
     with pytest.raises(FileFormatError) as caught:
         load_data(path, skip_bad_lines=True)
     assert str(caught.value) == (
-        f"{path}: the file has no rows; 2 lines were left out; the first is line 1, column 1: "
+        f"{path}: the file has no rows; 2 lines were skipped; the first is line 1, column 1: "
         'expected a number as label, found "a"'
     )
 
@@ -208,5 +208,5 @@ def test_no_warning_without_a_bad_line(tmp_path):
 
 
 def test_the_warning_survives_pickling():
-    copy = pickle.loads(pickle.dumps(SkippedLines("2 lines were left out", 2)))
-    assert (str(copy), copy.n_lines) == ("2 lines were left out", 2)
+    copy = pickle.loads(pickle.dumps(SkippedLines("2 lines were skipped", 2)))
+    assert (str(copy), copy.n_lines) == ("2 lines were skipped", 2)

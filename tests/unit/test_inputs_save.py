@@ -197,10 +197,15 @@ HUGE = sparse.csr_array((3, 2**40))
         ((Data(X, Y, np.ones(3)), None), "t.npy", InvalidInput, "no place for sample weights; write an .npz"),
         ((Data(X, Y, np.ones(3)), None), "t.svm", InvalidInput, "no place for sample weights; write an .npz"),
         ((X, ["a", "b", "a"]), "t.npy", InvalidInput, 'holds numbers, and "a" is none; write an .npz file'),
-        ((X, np.array([1, "b", 2.5], dtype=object)), "t.npz", InvalidInput, "labels must be numbers, truth"),
+        (
+            (X, np.array([1, "b", 2.5], dtype=object)),
+            "t.npz",
+            InvalidInput,
+            "labels must be numbers, booleans",
+        ),
         ((X, np.array(["a", "b\0", "c"], dtype=object)), "t.npz", InvalidInput, "ends in a zero byte"),
         ((X, ["a", "", "c"]), "t.csv", InvalidInput, "an empty label, in a text table, would be"),
-        ((X, Y.astype(complex)), "t.npz", InvalidInput, "labels must be numbers, truth values or text"),
+        ((X, Y.astype(complex)), "t.npz", InvalidInput, "labels must be numbers, booleans or text"),
         ((Data(X, None), None), "t.npz", InvalidInput, "there are no labels to write"),
         ((WIDE, Y), "t.parquet", InvalidInput, "a table of 20,000 columns, most of them zero; write sparse"),
         *(

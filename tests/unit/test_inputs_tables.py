@@ -246,7 +246,7 @@ def test_lines_that_are_no_utf8_are_skipped_like_others(written, read):
     with pytest.warns(SkippedLines) as told:
         data = read(path, skip_bad_lines=True)
     assert str(told[0].message) == (
-        f"{path}: 4 lines were left out; the first is line 2, column 1: expected UTF-8 text in "
+        f"{path}: 4 lines were skipped; the first is line 2, column 1: expected UTF-8 text in "
         '"a" (field 1), found "caf\\xe9"'
     )
     assert data.n_rows == 2

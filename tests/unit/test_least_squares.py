@@ -84,7 +84,7 @@ def test_lsqr_that_ends_early_says_so(monkeypatch):
     X, y = table("scales", 60, 8)
     by_other_ways_only(monkeypatch)
     model = LeastSquaresClassifier(max_iter=2)
-    with pytest.warns(ConvergenceWarning, match="limit of iterations was reached"):
+    with pytest.warns(ConvergenceWarning, match="iteration limit was reached"):
         model.fit(X, y)
     assert model.n_iter_ == 2
     assert model.certificate_.relative_gap > 1e-3

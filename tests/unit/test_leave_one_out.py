@@ -206,7 +206,7 @@ def test_its_sentence_counts_the_reasons():
     errors = np.array([reason in (Reason.WRONG_ALREADY, Reason.TIE, Reason.ALONE) for reason in REASONS])
     record = LeaveOneOut(errors, codes, 1, status=Status.MAX_TIME)
     assert str(record) == (
-        "at least 3 and at most 4 of 9 wrong when left out (the time reached max_time); 1 are no support "
+        "at least 3 and at most 4 of 9 wrong when left out (the time limit was reached); 1 are no support "
         "vectors, 1 are wrong already, 1 decided by bounds, 1 decided by certificates, 1 followed until they "
         "were out, 1 refitted without them, 1 tied, which counts as wrong, 1 alone in their class, which "
         "counts as wrong, 1 weigh nothing, 1 undecided"

@@ -63,7 +63,7 @@ FIGURES = [
     ("B, D fig. 1", "LossDisplay"),
     ("D fig. 2", 'kind="probability"'),
     ('C, E: "what θ produces minimum cost?', "DescentDisplay"),
-    ("E: the way of the perceptron", "TraceDisplay"),
+    ("E: the path of the perceptron", "TraceDisplay"),
 ]
 
 

@@ -328,7 +328,7 @@ def test_ctrl_c_ends_it_well():
 def test_a_port_that_is_taken_is_told(playground, capsys):
     port = playground.access.port
     assert main(["play", "--no-browser", "--port", str(port)]) == 2
-    assert f"maxmargin: error: --port {port} cannot be had: " in capsys.readouterr().err
+    assert f"maxmargin: error: --port {port} cannot be used: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("port", ["-1", "70000"])

@@ -15,7 +15,7 @@ def test_no_time_means_less_and_says_so(tmp_path):
     X, y = two_classes()
     model = mm.LinearSVM().fit(X, y)
     said = plain_text(report_of(model, X, y, tmp_path, max_time=1e-9))
-    assert "max_time was over before" in said
+    assert "the time limit was reached before" in said
     assert "This is the training error turned around" in said
     model = mm.LinearSVM().fit(X[:150], y[:150])
     said = plain_text(report_of(model, X[:150], y[:150], tmp_path, test=(X[150:], y[150:]), max_time=1e-9))
@@ -30,7 +30,7 @@ def test_guarantees_keep_to_the_time_and_say_what_costs_none(tmp_path, monkeypat
     )
     monkeypatch.setattr("maxmargin.reporting.evidence.AT_LEAST", 1e-9)
     said = plain_text(report_of(model, X, y, tmp_path, max_time=1e-9))
-    assert "compression (max_time was over before it was found)" in said
+    assert "compression (the time limit was reached before it was found)" in said
     assert "VC dimension" in said
 
 
@@ -49,11 +49,11 @@ def test_an_interrupt_writes_what_is_known(tmp_path):
         raise KeyboardInterrupt
 
     target = tmp_path / "r.html"
-    with pytest.raises(Interrupted, match="holds what was known by then") as raised:
+    with pytest.raises(Interrupted, match="holds the results so far") as raised:
         mm.report(mm.LinearSVM().fit(X, y), X, y, path=target, watch=watch)
     assert raised.value.model == target
     said = plain_text(target.read_text(encoding="utf-8"))
-    assert "cut short by Ctrl-C" in said[: said.index("How often it is right")]  # before anything else
+    assert "interrupted by Ctrl-C" in said[: said.index("How often it is right")]  # before anything else
     assert "the optimum" in said
 
 

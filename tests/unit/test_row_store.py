@@ -261,11 +261,11 @@ def test_batches_that_differ_are_refused(tmp_path, second, message):
         (
             [True, False],
             [1, 0],
-            "begins at row 2 .* labelled by numbers, and those before it by truth values",
+            "begins at row 2 .* labelled by numbers, and those before it by booleans",
         ),
-        ([1.0, 0.0], [True, False], "labelled by truth values, and those before it by numbers"),
+        ([1.0, 0.0], [True, False], "labelled by booleans, and those before it by numbers"),
         ([1, 0], ["1", "0"], "labelled by text, and those before it by numbers: this mixes labels"),
-        (np.array(["a", "b"], dtype=object), [True, False], "truth values, and those before it by text"),
+        (np.array(["a", "b"], dtype=object), [True, False], "booleans, and those before it by text"),
     ],
 )
 def test_labels_of_another_kind_are_refused(tmp_path, first, second, message):
@@ -324,7 +324,7 @@ def test_a_folder_without_rows_is_named(tmp_path):
 
 def test_a_shortened_file_is_named(folder):
     os.truncate(folder / "X.npy", 200)
-    with pytest.raises(FileFormatError, match=r"X\.npy: the file has another size"):
+    with pytest.raises(FileFormatError, match=r"X\.npy: the size of the file has changed"):
         open_store(folder)
 
 
@@ -339,7 +339,7 @@ def test_a_changed_byte_is_found_by_check(folder):
     content[-3] ^= 1
     (folder / "X.npy").write_bytes(bytes(content))
     store = open_store(folder)
-    with pytest.raises(FileFormatError, match="does not have its checksum"):
+    with pytest.raises(FileFormatError, match="checksum of the file is wrong"):
         store.check()
 
 
@@ -502,9 +502,9 @@ def test_rows_cut_short_while_they_are_in_use_are_an_error(tmp_path, solver):
     def cut(progress):
         os.truncate(tmp_path / "rows" / "X.npy", 4096)
 
-    with pytest.raises(FileFormatError, match=r"X\.npy: the file was cut short while it was in use; store"):
+    with pytest.raises(FileFormatError, match=r"X\.npy: the file was truncated while it was in use; store"):
         train(store, loss="logistic", solver=solver, tol=1e-12, watch=cut)
-    with pytest.raises(FileFormatError, match="cut short"):
+    with pytest.raises(FileFormatError, match="truncated"):
         next(stored_batches(store))
 
 

@@ -116,7 +116,7 @@ def test_the_frame_has_a_line_for_every_separator():
 @pytest.mark.parametrize(
     ("kind", "lines", "settings", "message"),
     [
-        (InvalidInput, {}, {}, "1 to 6 separators can be told apart; got 0"),
+        (InvalidInput, {}, {}, "1 to 6 separators can be drawn; got 0"),
         (InvalidInput, {str(k): LINES["A"] for k in range(7)}, {}, "got 7"),
         (InvalidInput, {"A": ([1.0, 2.0, 3.0], 0.0)}, {}, "the display draws two columns; the model has 3"),
         (InvalidInput, {"A": ([0.0, 0.0], 1.0)}, {}, "θ = 0 has no boundary to draw"),

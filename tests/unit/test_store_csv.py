@@ -301,7 +301,7 @@ def test_a_quote_that_never_closes_does_not_fill_the_memory(tmp_path, monkeypatc
     path = table(tmp_path, lines)
     with pytest.raises(FileFormatError, match="line 102, column 1: a record is longer than"):
         store_data(path, tmp_path / "stored")
-    with pytest.warns(SkippedLines, match="1 line was left out: line 102, column 1"):
+    with pytest.warns(SkippedLines, match="1 line was skipped: line 102, column 1"):
         store = store_data(path, tmp_path / "stored", skip_bad_lines=True)
     assert store.n_rows == 5100
 

@@ -172,7 +172,7 @@ def test_a_file_larger_than_memory_is_fitted_from_disk(path, monkeypatch, capsys
     assert "and 3.0 kB are there" in told
     assert f"storing the rows of {path} in {path}.maxmargin-rows" in told
     second = LinearSVM(C=0.3, tol=1e-8, verbose=1).fit(path)
-    assert f"the rows of {path} are in {path}.maxmargin-rows, stored before" in capsys.readouterr().err
+    assert f"the rows of {path} are already stored in {path}.maxmargin-rows" in capsys.readouterr().err
     for model in (first, second):
         np.testing.assert_array_equal(model.coef_, expected.coef)
         assert model.plan_.reason.endswith("; rows read from disk")

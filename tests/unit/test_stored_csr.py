@@ -132,5 +132,5 @@ def test_files_that_were_written_to_are_compared_with_their_checksums(store, kin
     place = 1 if name == "starts" else int(np.argmax(np.asarray(store.arrays[name]) != value))
     damaged = damage(store, name, place, value, in_secret=False)
     for source in (store.folder, damaged):
-        with pytest.raises(FileFormatError, match=rf"{name}\.npy: the file does not have its checksum"):
+        with pytest.raises(FileFormatError, match=rf"{name}\.npy: the checksum of the file is wrong"):
             learner.fit(source)

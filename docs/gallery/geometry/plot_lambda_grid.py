@@ -1,9 +1,9 @@
 """
-The same rows at a small and a large λ
+The same data at a small and a large λ
 ======================================
 
-λ is the weight of ½‖θ‖², which a wide margin makes small. At a small λ a few examples near the boundary
-decide; a large one widens the margin until many are inside it. Examples on the margin or inside are circled.
+λ is the weight of ½‖θ‖², which is small if the margin is wide. At a small λ a few examples near the boundary
+decide; a large λ widens the margin until many are inside it. Examples on the margin or inside are circled.
 """
 
 import numpy as np

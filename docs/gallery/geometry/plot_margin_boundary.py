@@ -2,7 +2,7 @@
 Boundary, margin and slacks
 ===========================
 
-Two features can be drawn as they are. The solid line is θ·x + θ₀ = 0; the dashed lines, where θ·x + θ₀ = ±1,
+Two features can be drawn directly. The solid line is θ·x + θ₀ = 0; the dashed lines, where θ·x + θ₀ = ±1,
 are exactly 1/‖θ‖ away. Examples with a hinge loss, inside the margin or on the wrong side, are circled.
 """
 
@@ -18,14 +18,14 @@ svm = mm.LinearSVM(C=1.0).fit(X, y)
 mm.MarginBoundaryDisplay.from_estimator(svm, X, y)
 
 # %%
-# Each of them pays a slack: its distance to the margin boundary of its own class, in units of 1/‖θ‖. The
+# Each of them has a slack: its distance to the margin boundary of its own class, in units of 1/‖θ‖. The
 # arrow is θ, which points to the positive side.
 
 mm.MarginBoundaryDisplay.from_estimator(svm, X, y, slacks=True, arrow=True)
 
 # %%
-# A smaller C widens the margin: more examples are inside it, and all of them pull. Circled are now all
-# support vectors, those exactly on the margin included.
+# A smaller C widens the margin: more examples are inside it, and all of them have an influence. All support
+# vectors are circled now, including those exactly on the margin.
 
 wide = mm.LinearSVM(C=0.02).fit(X, y)
 mm.MarginBoundaryDisplay.from_estimator(wide, X, y, circled="support")

@@ -2,9 +2,9 @@
 Any number of columns, seen edge-on
 ===================================
 
-Thirty columns cannot be drawn, but a linear classifier sees only one direction of them. The horizontal axis
-is the signed distance to the boundary, and exact; the vertical axis is the direction in which the rows spread
-most without getting nearer or farther.
+Thirty columns cannot be drawn, but a linear classifier uses only one direction. The horizontal axis is the
+signed distance to the boundary, and it is exact; the vertical axis is the direction parallel to the boundary in
+which the rows spread most.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ svm = mm.LinearSVM(C=0.1).fit(X, data.y)
 mm.MarginProjectionDisplay.from_estimator(svm, X, data.y)
 
 # %%
-# Beyond a few thousand rows marks would hide each other; then the picture shows how many rows are where.
+# Beyond a few thousand rows markers would hide each other; then the plot shows a density.
 
 rng = np.random.default_rng(0)
 y = rng.choice([-1, 1], size=100_000)

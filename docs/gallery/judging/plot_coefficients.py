@@ -1,9 +1,9 @@
 """
-What the decision rests on
-==========================
+What decides
+============
 
-The largest coefficients with their names. A coefficient has the unit of 1 over its column, so that columns on
-different scales cannot be compared; times the column's standard deviation they can.
+The largest coefficients with their names. A coefficient has the inverse unit of its column, so coefficients of
+columns on different scales cannot be compared; multiplied by the column's standard deviation they can.
 """
 
 import maxmargin as mm

@@ -2,8 +2,8 @@
 The gap closes
 ==============
 
-A fit keeps two numbers: the objective it has reached, and a bound that no classifier whatever can go below.
-Their distance is the certificate. The fit ends when the relative gap is what was asked for.
+A fit keeps two numbers: the objective that it has reached, and a lower bound for all classifiers. Their
+difference is the certificate. The fit ends when the relative gap is small enough.
 """
 
 import maxmargin as mm
@@ -17,8 +17,8 @@ print(svm.certificate_)
 mm.ConvergenceDisplay.from_estimator(svm, against="passes")
 
 # %%
-# Several methods on the same problem, by their readings of all the data. All of them are stopped by the same
-# certificate, which none of them computes itself.
+# Several methods on the same problem, by passes over the data. All of them are stopped by the same certificate,
+# which none of them computes itself.
 
 solvers = {
     name: mm.LinearSVM(C=1.0, tol=1e-6, solver=name).fit(X, data.y)

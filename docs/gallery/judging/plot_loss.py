@@ -2,7 +2,7 @@
 What an agreement costs
 =======================
 
-Errors are what one would like to count, but the count has no slope to follow. Methods minimise something else
+What we care about is the number of errors, but it has no gradient to follow. Learners minimise something else
 instead: a loss of the agreement y(θ·x + θ₀). Kinks, where the slope jumps, are marked.
 """
 

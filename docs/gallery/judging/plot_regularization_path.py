@@ -2,8 +2,8 @@
 Every C at once
 ===============
 
-A few fits certify **every** C in between: as C grows the margin narrows, fewer examples hold it and training
-errors fall. What counts is the error on examples that were left out, which is exact; the best C is marked.
+A few fits certify **every** C in between: as C grows, the margin narrows, and there are fewer support vectors and
+training errors. What counts is the leave-one-out error, which is exact; the best C is marked.
 """
 
 import numpy as np
@@ -20,6 +20,6 @@ best = min(records, key=lambda C: records[C].n_errors)
 mm.RegularizationPathDisplay.from_path(path, left_out=records, chosen=best)
 
 # %%
-# The coefficients along the way; those that become the largest have names.
+# The coefficients along the path; those that become the largest are named.
 
 mm.RegularizationPathDisplay.from_path(path, kind="coefficients", names=data.feature_names, chosen=best)

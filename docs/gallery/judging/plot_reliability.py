@@ -2,9 +2,9 @@
 Do the probabilities hold?
 ==========================
 
-Of the examples that are called positive with 80 %, about 80 % should be. Bars are 95 % intervals, and the
-counts below say how many examples each point stands for. One fit is enough for probabilities: the scores that
-the training examples would have if they were left out are estimated.
+Of the examples with a predicted probability of 80 %, about 80 % should be positive. Bars are 95 % intervals, and
+the counts below say how many examples each point stands for. One fit is enough for probabilities: the scores
+that the training examples would have if they were left out are estimated.
 """
 
 import numpy as np
@@ -20,6 +20,6 @@ svm = mm.LinearSVM(C=0.1, calibrate="sigmoid").fit(X[train], y[train])
 mm.ReliabilityDisplay.from_estimator(svm, X[test], y[test])
 
 # %%
-# The record behind the picture, in words:
+# The record behind the plot, in words:
 
 print(mm.reliability(svm, X[test], y[test]))

@@ -1,9 +1,9 @@
 """
-The perceptron's way
-====================
+The path of the perceptron
+==========================
 
-The perceptron adds y·x to its weights whenever an example is wrong. Each corner of its way is such an update,
-with the mark of the example's class; all weights in the shaded cone make no error, and once there it stays.
+The perceptron adds y·x to its weights whenever an example is misclassified. Each corner of its path is such an
+update, with the marker of the example's class; all weights in the shaded cone make no error, so it stays there.
 """
 
 import numpy as np
@@ -27,14 +27,14 @@ print(perceptron.trace_.explain(1))
 mm.TraceDisplay.from_estimator(perceptron, kind="boundary", t=1)
 
 # %%
-# On examples that nothing separates the perceptron never comes to rest, while stochastic descent on the hinge
-# loss with steps that get smaller settles.
+# On examples that are not separable the perceptron never converges, while stochastic gradient descent on the hinge
+# loss with decreasing steps settles.
 
 X_mixed, y_mixed = np.vstack([X, [[0.5, 0.0], [2.0, 2.0]]]), np.append(y, [1, -1])
 sgd = mm.HingeSGD(max_updates=300, shuffle=False, trace=True).fit(X_mixed, y_mixed)
 mm.TraceDisplay.from_estimator(sgd)
 
 # %%
-# Moving pictures, here and in a notebook; ``save("way.gif")`` and ``save("way.html")`` make files of them.
+# Animations, here and in a notebook; ``save("way.gif")`` and ``save("way.html")`` write them to files.
 
 display.animate(seconds_per_step=0.8)

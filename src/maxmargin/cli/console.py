@@ -9,11 +9,12 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import PurePath
 from typing import Any, TextIO
 
+from maxmargin.errors import Message, Setting
 from maxmargin.presentation.wording import printable
 
 __all__ = ["Console", "aligned", "discard", "plain", "separated"]
@@ -35,6 +36,11 @@ class Console:
         End with one JSON object on the standard output, also where the command fails.
     command : str
         The name that the object carries.
+
+    Attributes
+    ----------
+    spell, has : callable
+        How a parameter of the library is written as an option, and whether the command has that option.
     """
 
     def __init__(self, quiet: bool = False, json: bool = False, command: str = "") -> None:
@@ -43,6 +49,8 @@ class Console:
         self.command = command
         self.warnings: list[str] = []
         self.written: list[str] = []
+        self.spell: Callable[[Setting], str] = str
+        self.has: Callable[[Setting], bool] = lambda setting: True
         self._stdout_is_reserved = json
         self._is_finished = False
         self._fields: dict[str, Any] = {}
@@ -80,17 +88,26 @@ class Console:
         except OSError:
             discard(sys.stderr)
 
-    def warn(self, message: str) -> None:
+    def warn(self, warning: str | Warning | Message) -> None:
         """Print a warning, and keep it for the JSON object."""
-        text = " ".join(message.split())
+        text = self._one_line(warning)
         self.warnings.append(text)
         self.print_stderr(f"maxmargin: warning: {text}")
 
-    def error(self, message: str, error: BaseException | None = None) -> None:
+    def error(self, message: str | Message, error: BaseException | None = None) -> None:
         """Print on one line why the command failed."""
-        text = " ".join(message.split())
+        text = self._one_line(message)
         self.print_stderr(f"maxmargin: error: {text}")
         self._fields = {"error": error_fields(text, error)}
+        remedy: Callable[..., str | None] | None = getattr(error, "render_remedy", None)
+        if remedy is not None:
+            self._fields["error"]["remedy"] = remedy(self.spell, self.has)
+
+    def _one_line(self, message: object) -> str:
+        """Return a message on one line; parameters that it names become options."""
+        if isinstance(message, Message):
+            message = message.render(self.spell, self.has, or_none="")
+        return " ".join(str(message).split())
 
     def interrupted(self, message: str, error: BaseException) -> None:
         """Print, below the ^C that a terminal shows, that the command was interrupted."""
@@ -116,10 +133,14 @@ def discard(stream: TextIO) -> None:
 
 
 def error_fields(message: str, error: BaseException | None) -> dict[str, Any]:
-    """Return an error as fields of the JSON object: kind, message and, for a file, the place."""
-    place = {name: getattr(error, name, None) for name in ("path", "line", "column")}
+    """Return an error as fields of the JSON object.
+
+    They are its kind and message; for a file, the place; and the parameter of the library that was refused,
+    its value and the remedy. What an error does not have is null.
+    """
+    names = ("path", "line", "column", "parameter", "value", "remedy")
     kind = "Usage" if error is None else type(error).__name__
-    return {"kind": kind, "message": message, **place}
+    return {"kind": kind, "message": message, **{name: getattr(error, name, None) for name in names}}
 
 
 def plain(value: Any) -> Any:
@@ -142,7 +163,7 @@ def plain(value: Any) -> Any:
         return value.name.lower()
     if isinstance(value, PurePath):
         return str(value)
-    return [plain(item) for item in value]
+    return [plain(item) for item in value] if isinstance(value, Iterable) else repr(value)
 
 
 # ------------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ __all__ = [
     "whole_number",
 ]
 
-# As in inputs.settings, which cannot be imported before a command runs; tests compare them.
+# As in io.settings, which cannot be imported before a command runs; tests compare them.
 FORMATS = ("libsvm", "csv", "parquet", "arrow", "npz", "npy")
 MISSING_RULES = ("refuse", "mean", "median", "most_frequent")
 UNKNOWN_RULES = ("refuse", "zeros")
@@ -187,7 +187,16 @@ def add_row_options(parser: Any) -> None:
         default="refuse",
         help="how categories that training did not see are treated (refuse)",
     )
-    add_text_table(parser)
+    add_text_table(
+        parser.add_argument_group(
+            "how a text table is written",
+            textwrap.fill(
+                "A model does not remember these options: if training needed them, a file that is written "
+                "the same way needs them again.",
+                WIDTH - 2,
+            ),
+        )
+    )
 
 
 # ---------------------------------------------------------------- single options

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import functools
 import importlib
 import io
 import os
@@ -104,7 +105,8 @@ def run_command(chosen: argparse.Namespace, console: Console, signals: EndingSig
         with warnings.catch_warnings():
             warnings.simplefilter("always")
             warnings.simplefilter("ignore", ResourceWarning)  # of files that Ctrl-C left to Python to close
-            warnings.showwarning = lambda message, *_, **__: console.warn(str(message))
+            warnings.showwarning = lambda message, *_, **__: console.warn(message)
+            console.spell, console.has = option_spelling(chosen.parser)
             chosen.began = time.perf_counter()
             code: int = chosen.run(chosen, console)
             return code
@@ -114,7 +116,7 @@ def run_command(chosen: argparse.Namespace, console: Console, signals: EndingSig
         console.interrupted("interrupted; nothing was written", error)
         return INTERRUPTED
     except MaxMarginError as error:
-        console.error(with_options(error, chosen.parser), error)
+        console.error(error, error)
     except MemoryError as error:
         has_memory = getattr(chosen, "memory", "") is None  # the option, which was not given
         instead = "; --memory SIZE reads them from disk" if has_memory else ""
@@ -134,13 +136,13 @@ def run_command(chosen: argparse.Namespace, console: Console, signals: EndingSig
 
 
 def what_is_there(console: Console) -> str:
-    """Say which files were written before the output failed."""
+    """Return which files were written before the output failed."""
     names = " and ".join(console.written)
     return f"; {names} {'was' if len(console.written) == 1 else 'were'} written before" if names else ""
 
 
 def in_words(error: OSError) -> str:
-    """Say what is wrong with a file, or with the output, which has no name."""
+    """Return what is wrong with a file, or with the output, which has no name."""
     if error.filename:
         return f"{error.filename}: {error.strerror}"
     if error.errno in (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG):
@@ -307,42 +309,49 @@ def ending_as_ctrl_c(*, ends_process: bool = False) -> Iterator[EndingSignals]:
 
 
 # ------------------------------------------------------------------------------------------------
-# Errors of the library, in which parameters become the options that set them.
+# Errors and warnings of the library, in which parameters become the options that set them.
 
 # Options whose names are not those of the library's parameters.
 OTHER_NAMES = {"n_jobs": "jobs", "cache": "cache_folder", "text_encoding": "encoding"}
 
 
-def with_options(error: MaxMarginError, parser: argparse.ArgumentParser) -> str:
-    """Return the message of an error with the parameters that it names as options.
+def option_spelling(
+    parser: argparse.ArgumentParser,
+) -> tuple[Callable[[Setting], str], Callable[[Setting], bool]]:
+    """Return how a parameter is written as an option, and whether the command has that option.
 
     Options that the command does not have are those of ``train``, which made the model or could have.
 
     Examples
     --------
-    >>> from maxmargin.errors import InvalidParameter
+    >>> from maxmargin.errors import InvalidParameter, MaxMarginError
     >>> parser = argparse.ArgumentParser()
     >>> _ = parser.add_argument("--max-time"), parser.add_argument("--category", dest="categories")
-    >>> with_options(InvalidParameter.must_be("max_time", "a positive number", -1.0, or_none=True), parser)
+    >>> spelling = option_spelling(parser)
+    >>> error = InvalidParameter.must_be("max_time", "a positive number", -1.0, or_none=True)
+    >>> error.render(*spelling, or_none="")
     '--max-time must be a positive number; got --max-time -1'
     >>> columns = Setting("categories", ["sex of dog"]), Setting("drop", ["name"])
-    >>> with_options(MaxMarginError("use {category}", category=columns[0]), parser)
+    >>> MaxMarginError("use {category}", category=columns[0]).render(*spelling)
     "use --category 'sex of dog'"
-    >>> with_options(MaxMarginError("no number", remedy="use {drop}", drop=columns[1]), parser)
+    >>> MaxMarginError("no number", remedy="use {drop}", drop=columns[1]).render(*spelling)
     'no number'
     """
     own = options_by_parameter(parser)
-    train: Any = build_parser(("train",))._subparsers
-    known = {**options_by_parameter(train._group_actions[0].choices["train"]), **own}
+
+    @functools.cache
+    def known() -> dict[str, str]:
+        train: Any = build_parser(("train",))._subparsers
+        return {**options_by_parameter(train._group_actions[0].choices["train"]), **own}
 
     def spell(setting: Setting) -> str:
-        option = known.get(setting.name)
+        option = known().get(setting.name)
         if option is None:
             return str(setting)
         has_value = setting.value is not NotImplemented and setting.value is not ...
         return f"{option} {option_value(setting)}" if has_value else option
 
-    return error.render(spell, lambda setting: setting.name in own, or_none="")
+    return spell, lambda setting: setting.name in own
 
 
 def options_by_parameter(parser: argparse.ArgumentParser) -> dict[str, str]:

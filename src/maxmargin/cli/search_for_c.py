@@ -108,14 +108,10 @@ def print_if_at_the_end(selected: Selected, Cs: NDArray[Any], console: Console) 
 
 def warn_of_search(selected: Selected, console: Console) -> bool:
     """Warn of fits within the search that were not finished; the final fit has its own warning."""
-    message = selected.warning(float("inf"))
-    if message is None or (selected.model is not None and selected.model.interrupted):
+    warning = selected.warning(float("inf"))
+    if warning is None or (selected.model is not None and selected.model.interrupted):
         return False
-    for name in ("max_time", "max_iter"):
-        message = message.replace(name, f"--{name.replace('_', '-')}")
-    console.warn(
-        message.replace("asked for by tol", "asked for by --tol").replace("raise tol", "raise --tol")
-    )
+    console.warn(warning)
     return True
 
 
@@ -144,7 +140,7 @@ def error_lines(selected: Selected) -> list[str]:
 
 
 def search_fields(selected: Selected, way: Way) -> dict[str, Any]:
-    """Return what a search found, for machines: one entry a C."""
+    """Return what a search found, for machines: one entry per C."""
     table = selected.table.results()
     kept = ("mean_test_score", "least_errors", "most_errors", "training_errors", "max_relative_gap")
     columns = {name: table[name].tolist() for name in kept if name in table}

@@ -79,7 +79,7 @@ def read_through(source: Path, read: Callable[[Path], Read]) -> Read:
         try:
             return read(copy)
         except ModelFileError as error:
-            raise ModelFileError(str(error).replace(str(copy), "standard input")) from None
+            raise error.moved_to("standard input", error.line) from None
 
 
 def is_model(path: Path) -> bool:
@@ -189,7 +189,7 @@ def read_labelled_rows(
 
 
 def write_text(pieces: Iterable[str], target: Path) -> None:
-    """Write text to a file, which appears whole or not at all, or to the standard output.
+    """Write text to a file, which is written completely or not at all, or to the standard output.
 
     A terminal is shown control characters in the text; the next program gets the text as it is.
     """

@@ -19,11 +19,11 @@ class Status(Enum):
     """Why a solver stopped; the value is the sentence shown to the user."""
 
     SOLVED = "the certified gap reached the tolerance"
-    MAX_ITER = "the limit of iterations was reached"
-    MAX_TIME = "the time reached max_time"
+    MAX_ITER = "the iteration limit was reached"
+    MAX_TIME = "the time limit was reached"
     STOPPED = "watch asked to stop"
     INTERRUPTED = "it was interrupted"
-    NODE_LIMIT = "the number of nodes reached node_limit"
+    NODE_LIMIT = "the node limit was reached"
     STALLED = "rounding errors leave nothing to gain"
     LOST = "the rows could not be reached any more"
 

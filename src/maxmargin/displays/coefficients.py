@@ -62,7 +62,7 @@ class LargestCoefficients:
 
 
 class CoefficientsDisplay:
-    """Bars for the coefficients that are largest in absolute value, with names; a panel a class.
+    """Bars for the coefficients that are largest in absolute value, with names; one panel per class.
 
     Make one with `from_estimator`.
 
@@ -124,7 +124,7 @@ class CoefficientsDisplay:
             Rows: each coefficient is multiplied by the standard deviation of its column, so that columns
             measured in different units can be compared.
         top : int
-            How many in a panel: those that are largest in absolute value. What is left out is told.
+            How many in a panel: those that are largest in absolute value. A note says how many are left out.
         classes : sequence of labels, optional
             Which panels to draw with more than two classes; by default all, twelve at most.
         ax : matplotlib Axes, optional
@@ -203,7 +203,7 @@ class CoefficientsDisplay:
         self.shown_.append(shown)
 
     def _write_legend(self, panels: list[Any], ax: Axes | None) -> None:
-        """Say how many coefficients are left out, if any are."""
+        """Return how many coefficients are left out, if any are."""
         if self._n_left_out == 0:
             return
         if len(panels) == 1:

@@ -136,7 +136,7 @@ class LambdaGridDisplay:
         return self
 
     def frame(self) -> Any:
-        """Return λ, C, width of the margin, training errors, and rows that are circled, one panel a row."""
+        """Return λ, C, width of the margin, training errors, and rows that are circled, one panel per row."""
         return frame_of(
             {
                 "lam": self.lams,

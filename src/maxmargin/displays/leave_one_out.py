@@ -121,7 +121,7 @@ class LeaveOneOutDisplay:
         return self
 
     def frame(self) -> Any:
-        """Return a line an example: whether it is wrong, why that is known, and both agreements.
+        """Return one line per example: whether it is wrong, why that is known, and both agreements.
 
         A pandas data frame, or its columns by name where pandas is missing.
         """

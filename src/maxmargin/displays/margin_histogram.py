@@ -153,7 +153,7 @@ class MarginHistogramDisplay:
         return 1.0 / self.norm
 
     def frame(self) -> Any:
-        """Return the counts that are drawn, one bin a row."""
+        """Return the counts that are drawn, one bin per row."""
         columns = {"from": self.edges_[:-1], "to": self.edges_[1:]}
         counts = {name: self.counts_[sign] for sign, name in zip((-1, 1), self.sides.names, strict=True)}
         return frame_of({**columns, **counts})

@@ -79,7 +79,7 @@ def make_room(ax: Axes) -> None:
 
 
 # ------------------------------------------------------------------------------------------------
-# How several series are told apart on one axis: by colour, by marker and by dash, never by colour alone.
+# Several series on one axis differ by colour, by marker and by dash, never by colour alone.
 
 # Two more colours than the pages have; they stand out against white as well as black, three to one at least.
 ON_ANY_PAPER = {"purple": "#CC79A7", "grey": "#808080"}

@@ -160,9 +160,9 @@ def plane_rows(X: Any, parameters: Parameters) -> NDArray[np.float64]:
     if not parameters.norm:
         raise InvalidInput("θ = 0 has no boundary to draw.")
     rows = np.asarray(rows_of(given, 2), dtype=np.float64)
-    strange = ~np.isfinite(rows).all(axis=1)
-    if strange.any():
-        raise InvalidInput(f"X must be finite; row {int(np.flatnonzero(strange)[0])} holds NaN or infinity")
+    nonfinite = ~np.isfinite(rows).all(axis=1)
+    if nonfinite.any():
+        raise InvalidInput(f"X must be finite; row {int(np.flatnonzero(nonfinite)[0])} holds NaN or infinity")
     return rows
 
 

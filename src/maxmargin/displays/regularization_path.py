@@ -400,12 +400,12 @@ class CoefficientLines:
 def _row_of(path: Path, label: Any) -> int:
     if path.coef.shape[1] == 1:
         return 0
-    told = ", ".join(str(each) for each in path.classes)
+    classes = ", ".join(str(each) for each in path.classes)
     if label is None:
-        raise InvalidInput(f"each class has coefficients of its own: name one of {told} with label=.")
+        raise InvalidInput(f"each class has its own coefficients: choose one of {classes} with label=.")
     places = np.flatnonzero(np.asarray(path.classes) == label)
     if len(places) == 0:
-        raise InvalidParameter.must_be("label", f"one of {told}", label)
+        raise InvalidParameter.must_be("label", f"one of {classes}", label)
     return int(places[0])
 
 

@@ -141,7 +141,7 @@ class SeparatorsDisplay:
         SeparatorsDisplay
         """
         if not 1 <= len(separators) <= len(DASHES):
-            raise InvalidInput(f"1 to {len(DASHES)} separators can be told apart; got {len(separators)}.")
+            raise InvalidInput(f"1 to {len(DASHES)} separators can be drawn; got {len(separators)}.")
         models = {str(name): last_step(model, None)[0] for name, model in separators.items()}
         lines = {name: parameters_of(model, positive) for name, model in models.items()}
         for line in lines.values():

@@ -29,9 +29,9 @@ def scores_of(rows: Any, parameters: Parameters) -> Vector:
     """Return θ·x + θ₀ for every row; refuse rows that are not finite."""
     with np.errstate(invalid="ignore", over="ignore"):
         scores = times(rows, parameters.coef) + parameters.intercept
-    strange = ~np.isfinite(scores)
-    if strange.any():
-        raise InvalidInput(f"X must be finite; row {int(np.flatnonzero(strange)[0])} holds NaN or infinity")
+    nonfinite = ~np.isfinite(scores)
+    if nonfinite.any():
+        raise InvalidInput(f"X must be finite; row {int(np.flatnonzero(nonfinite)[0])} holds NaN or infinity")
     return scores
 
 

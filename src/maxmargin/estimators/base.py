@@ -174,11 +174,11 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
             raise errors.Interrupted(
                 f"the fit was interrupted; it keeps the best model found, {model.certificate}", model
             )
-        message = model.warning()
-        if message is not None:
-            warnings.warn(message, ConvergenceWarning, stacklevel=3)  # where fit was called
+        warning = model.warning(ConvergenceWarning)
+        if warning is not None:
+            warnings.warn(warning, stacklevel=3)  # where fit was called
         if model.uncalibrated:
-            warnings.warn(model.calibration_warning(), errors.CalibrationWarning, stacklevel=3)
+            warnings.warn(model.calibration_warning(), stacklevel=3)
 
     def _model_for(self, X: Any) -> LinearModel:
         """Return the model once X has been found to have its columns."""
@@ -246,7 +246,7 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
         return "" if model is None else model_card(model, type(self).__name__, self._course())
 
     def _course(self) -> str:
-        """Say how it was learned, where there is no certificate."""
+        """Return how it was learned, where there is no certificate."""
         return "parameters that were given; certify(X, y) judges them"
 
     # ------------------------------------------------------------ scikit-learn's methods

@@ -320,20 +320,20 @@ class ConvexEstimatorCV(LossEstimator):
             self._keep(selected.model)
 
     def _tell_how_the_search_ended(self, selected: Selected) -> None:
-        message = selected.warning(float(self.tol))
+        warning = selected.warning(float(self.tol), ConvergenceWarning)
         model = selected.model
         if selected.status is Status.INTERRUPTED or (model is not None and model.interrupted):
             said = "the search was interrupted; it keeps the best found so far"
-            raise errors.Interrupted(said if message is None else f"{said}. {message}", model)
-        if message is not None:
-            warnings.warn(message, ConvergenceWarning, stacklevel=3)  # where fit was called
+            raise errors.Interrupted(said if warning is None else f"{said}. {warning}", model)
+        if warning is not None:
+            warnings.warn(warning, stacklevel=3)  # where fit was called
         record = selected.leave_one_out
         if record is not None and not record.is_meaningful:
             warnings.warn(str(record.warning()), errors.LeaveOneOutWarning, stacklevel=3)
         if selected.missing:
             warnings.warn(selected.missing, errors.MissingClassWarning, stacklevel=3)
         if model is not None and model.uncalibrated:
-            warnings.warn(model.calibration_warning(), errors.CalibrationWarning, stacklevel=3)
+            warnings.warn(model.calibration_warning(), stacklevel=3)
 
     def _require_model(self) -> None:
         super()._require_model()

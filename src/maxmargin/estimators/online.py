@@ -315,7 +315,7 @@ class OnlineEstimator(LinearEstimator, ABC):
 
 
 class OnlineMinimizer(OnlineEstimator):
-    """An online learner that approaches the minimum of an objective, and can be told how far it came."""
+    """An online learner that approaches the minimum of an objective; `certify` says how far it is from it."""
 
     evaluate_every: int | None
 
@@ -445,7 +445,7 @@ def walk_batches(
     Parameters
     ----------
     estimator : OnlineEstimator
-        Told of the columns by scikit-learn, so it is a copy of the user's.
+        A copy of the user's estimator, which scikit-learn gave the columns.
     source : BatchSource
     method, limits
         How it steps, and when it ends.

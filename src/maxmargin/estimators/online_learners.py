@@ -234,7 +234,7 @@ class Pegasos(OnlineMinimizer):
     Attributes
     ----------
     converged_ : bool
-        Always False: it ends when it was told to. ``certify(X, y)`` tells how far it came.
+        Always False: it ends after a given number of steps. ``certify(X, y)`` says how far it came.
     {attributes}
 
     Notes
@@ -436,7 +436,7 @@ class LogisticSGD(OnlineMinimizer):
     Attributes
     ----------
     converged_ : bool
-        Always False: it ends when it was told to. ``certify(X, y)`` tells how far it came.
+        Always False: it ends after a given number of steps. ``certify(X, y)`` says how far it came.
     {attributes}
 
     Notes

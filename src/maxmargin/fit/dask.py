@@ -72,8 +72,12 @@ def fit_on_dask(
         if error.model is None:
             raise
         best = _named(error.model, blocks)
-        told = f"{str(error).rstrip(chr(46))}. The exception's `model` is the best so far, {best.certificate}"
-        raise RowsLost(told, best) from error
+        raise RowsLost(
+            f"{str(error).rstrip('.')}. The best model so far is {best.certificate}.",
+            best,
+            remedy="It is the `{attribute}` of this exception.",
+            attribute=Setting("model"),
+        ) from error
     finally:
         rows.close()
     return _named(model, blocks)

@@ -51,7 +51,7 @@ class MemoryPlan:
 
     def __str__(self) -> str:
         where = "in memory" if self.by_descent else "on disk"
-        return f"at most {memory_text(self.limit)}, with the numbers beside the rows {where}"
+        return f"at most {memory_text(self.limit)}, with the per-row arrays {where}"
 
 
 def plan_memory(

@@ -136,7 +136,7 @@ def _from_file(path: Path, memory: int | None, say: Callable[[str], Any]) -> Giv
         say(f"{path} would take about {needed} of memory, and {memory_text(available)} are there")
     store, is_old = stored_copy(path, ReadSettings(), say=say)
     if is_old:
-        say(f"the rows of {path} are in {store.folder}, stored before")
+        say(f"the rows of {path} are already stored in {store.folder}")
     return store
 
 

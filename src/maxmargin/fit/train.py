@@ -15,8 +15,6 @@ from maxmargin.core.offset import Offset
 from maxmargin.core.solution import History, Plan, Progress, Status
 from maxmargin.deadline import Deadline
 from maxmargin.errors import (
-    CalibrationWarning,
-    ConvergenceWarning,
     Interrupted,
     InvalidParameter,
     NoFiniteOptimum,
@@ -70,11 +68,11 @@ def train(X: Any, y: Any = None, **settings: Any) -> LinearModel:
     model = fit_linear(X, y, **settings)
     if model.interrupted:
         raise Interrupted("the fit was interrupted; the exception's `model` is the best so far", model)
-    message = model.warning()
-    if message is not None:
-        warnings.warn(message, ConvergenceWarning, stacklevel=2)
+    warning = model.warning()
+    if warning is not None:
+        warnings.warn(warning, stacklevel=2)
     if model.uncalibrated:
-        warnings.warn(model.calibration_warning(), CalibrationWarning, stacklevel=2)
+        warnings.warn(model.calibration_warning(), stacklevel=2)
     return model
 
 

@@ -189,7 +189,7 @@ def classifier_graph(
     Parameters
     ----------
     coef, intercept, classes
-        As `LinearModel` has them; classes are truth values, int64, float64 or text.
+        As `LinearModel` has them; classes are booleans, int64, float64 or text.
     dtype : float32 or float64
     curves : Calibration, "logistic" or None
         Where probabilities come from.

@@ -1,4 +1,4 @@
-"""Batches of rows as users hand them in: a generator, a list, a function that begins anew, rows on disk."""
+"""Batches of rows from users: a generator, a list, a function that returns an iterator, rows on disk."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ class BatchSource:
 
 
 def is_batches(X: Any) -> bool:
-    """Whether X, handed in without y, can only be batches: no table, but something to go through."""
+    """Whether X, passed without y, can only be batches: an iterable that is not a table."""
     is_table = any(hasattr(X, name) for name in ("shape", "__array__", "__dataframe__", "__arrow_c_stream__"))
     return not is_table and (isinstance(X, Iterable) or callable(X))
 
 
 def batch_source(X: Any) -> BatchSource:
-    """Return rows on disk, or whatever can be gone through, as batches."""
+    """Return rows on disk, or any iterable, as batches."""
     if isinstance(X, RowStore):
         return BatchSource(lambda: stored_batches(X), True, X.classes, X.feature_names, X.encoding)
     if callable(X):
@@ -75,7 +75,7 @@ def batch_source(X: Any) -> BatchSource:
 def _begun(made: Any) -> Iterator[Any]:
     if not isinstance(made, Iterable):
         raise InvalidInput(
-            "a function that makes batches must return something to go through, say a generator; "
+            "a function that makes batches must return an iterable, such as a generator; "
             f"got {type(made).__name__}"
         )
     return iter(made)
@@ -85,13 +85,13 @@ def _parts(batch: Any, number: int) -> tuple[Any, Any, Any]:
     is_pair = isinstance(batch, tuple | list) and len(batch) in (2, 3)
     if not is_pair or isinstance(batch[0], numbers.Number | str):
         raise InvalidInput(
-            f"batch {number} (counted from 0) must be (X, y) or (X, y, sample_weight); got {_told(batch)}. "
-            "For one table of rows call fit(X, y)."
+            f"batch {number} (counted from 0) must be (X, y) or (X, y, sample_weight); got "
+            f"{_description(batch)}. For one table of rows call fit(X, y)."
         )
     return batch[0], batch[1], batch[2] if len(batch) == 3 else None
 
 
-def _told(batch: Any) -> str:
+def _description(batch: Any) -> str:
     name = type(batch).__name__
     if isinstance(batch, tuple | list):
         return f"a {name} of {len(batch)}"
@@ -110,7 +110,7 @@ def in_batch(number: int) -> Iterator[None]:
 
 
 # ------------------------------------------------------------------------------------------------
-# Rows on disk as batches, one after the other, for whoever learns from a stream.
+# Rows on disk as batches, for online learners.
 
 VALUES_AT_ONCE = 1 << 22  # of a batch: some 30 megabytes
 MOST_ROWS = 1 << 16

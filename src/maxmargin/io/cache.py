@@ -1,11 +1,10 @@
-"""A binary copy of what was read, kept for the next time.
+"""A binary copy of a data file, which is read instead of it the next time.
 
-The copy is one file (``mapped_archive``), ``NAME.maxmargin-cache`` next to the source or in a folder. It says
-which file it was made of (size, times and number of the file), by which settings and by which version of this
-package; only a copy that fits all of them is used, and only if nobody can have touched it or its checksums
-are right. The arrays are then read-only views of the file. Copies appear whole or not at all, so that
-processes may use and make the same copy at the same time. A copy that cannot be used or kept costs a warning,
-never the data.
+The copy is one file (`rows.disk.archive`), ``NAME.maxmargin-cache`` next to the source or in a folder. It
+records the source (size, times and inode), the settings and the version of this package; a copy is used only
+if all of them match, and only if it cannot have changed or its checksums are right. The arrays are then
+read-only views of the file. Copies are written completely or not at all, so that several processes may use
+and write the same copy. If a copy cannot be used or kept, there is a warning, and the source is read.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ FORMAT = "maxmargin-cache"
 VERSION = 2
 SUFFIX = ".maxmargin-cache"
 
-# Times of files have a grain. A source that was changed so lately could be changed again without a
-# difference in its times, and a copy of it might then be taken for that of the new content.
+# File times have a limited resolution. A source that was changed recently could be changed again without a
+# difference in its times, and its copy might then be used for the new content.
 GRAIN = 20_000_000  # nanoseconds; Linux keeps times to 4 or 10 ms
-COARSE_GRAIN = 2_000_000_000  # … on file systems that know whole seconds only
+COARSE_GRAIN = 2_000_000_000  # … on file systems that store whole seconds only
 
 Fields = Mapping[str, Any]
 
@@ -49,7 +48,7 @@ Fields = Mapping[str, Any]
 def cached(
     source: Any, place: bool | str | os.PathLike[str], settings: ReadSettings, read: Callable[[], Data]
 ) -> Data:
-    """Return what an earlier call kept, else read the source and keep it.
+    """Return the binary copy of an earlier call, else read the source and keep a copy.
 
     Parameters
     ----------
@@ -82,11 +81,11 @@ def cached(
     try:
         if settled is None or state_of(file) != settled:
             raise InvalidInput("the source is being changed, or was a moment ago")
-        # Whoever may not read the source may not read the copy either.
+        # The copy must not be readable for users who may not read the source.
         keep(path, {**key, "source": settled}, data, file.stat().st_mode & 0o666)
     except (InvalidInput, OSError) as error:
-        told = f"{file} was read, but its copy for the next time could not be kept: {error}"
-        warn_caller(CacheWarning(told))
+        message = f"{file} was read, but its binary copy could not be kept: {error}"
+        warn_caller(CacheWarning(message))
     return data
 
 
@@ -111,7 +110,7 @@ def cache_path(source: Path, place: bool | str | os.PathLike[str]) -> Path:
 
 
 def settings_to(settings: ReadSettings) -> dict[str, Any]:
-    """Return all that decides what is read from a source, as JSON gives it back."""
+    """Return all settings that affect what is read from a source, as JSON returns them."""
     found = {field.name: getattr(settings, field.name) for field in fields(settings)}
     del found["n_jobs"]
     encoding = settings.encoding
@@ -123,7 +122,7 @@ def settings_to(settings: ReadSettings) -> dict[str, Any]:
 
 
 def state_of(source: Path) -> dict[str, int] | None:
-    """Return what changes when the file does, None if there is no ordinary file.
+    """Return the size, times and inode of a file; None if there is no regular file.
 
     The time of the last change (``ctime``) cannot be set by a program, other than that of the last
     writing, which copying and unpacking programs set to an older one.
@@ -143,7 +142,7 @@ def state_of(source: Path) -> dict[str, int] | None:
 
 
 def settled_state(source: Path) -> dict[str, int] | None:
-    """Return the state once any further change would be seen in it; None if that is not soon."""
+    """Return the state once it is old enough for any further change to show; None if that takes too long."""
     state = state_of(source)
     if state is not None and time.time_ns() - state["ctime_ns"] <= GRAIN:
         time.sleep(2 * GRAIN / 1e9)
@@ -159,7 +158,7 @@ def settled_state(source: Path) -> dict[str, int] | None:
 
 
 def look_up(path: Path, key: Fields, threads: int) -> Data | None:
-    """Return the kept data, None where there are none or they are of another source or other settings."""
+    """Return the data of the copy; None if there is none, or it is of another source or other settings."""
     try:
         archive = MappedArchive(path)
         description = archive.description
@@ -171,9 +170,11 @@ def look_up(path: Path, key: Fields, threads: int) -> Data | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        warn_caller(CacheWarning(f"{path} cannot be read, so the source is: {error.strerror or error}"))
+        warn_caller(
+            CacheWarning(f"{path} cannot be read, so the source is read instead: {error.strerror or error}")
+        )
     except (DamagedArchive, LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        warn_caller(CacheWarning(f"{path} is damaged and is made anew: {error!s:.200}"))
+        warn_caller(CacheWarning(f"{path} is damaged and is made again: {error!s:.200}"))
     return None
 
 
@@ -181,13 +182,13 @@ def keep(path: Path, key: Fields, data: Data, mode: int) -> None:
     """Write the copy, with these permissions."""
     header, arrays = data_to(data)
     description = {"format": FORMAT, "version": VERSION, "key": key, "data": header}
-    # No waiting for the disk: a copy that a power failure spoils does not have its checksums.
+    # No fsync: after a power failure a damaged copy is detected by its checksums.
     with replacing(path, follow_link=False, wait_for_disk=False, mode=mode) as file:
         write_archive(file, description, arrays)
 
 
 def plain(value: Any) -> Any:
-    """Return the value as JSON gives it back."""
+    """Return the value as JSON returns it."""
     if isinstance(value, Mapping):
         return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -199,7 +200,7 @@ def plain(value: Any) -> Any:
 
 
 def data_to(data: Data) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the record as what JSON can hold, and arrays."""
+    """Return the record as a JSON-compatible value and arrays."""
     arrays: dict[str, NDArray[Any]] = {}
     objects = []
     for name in ("y", "classes", "sample_weight"):

@@ -8,7 +8,7 @@
     nr_feature 13
     bias 1              below 0: no bias; else its weights come last, to be multiplied by this value
     w
-    0.57575401821489669 one line a column of the data; one number a class, or one alone for two classes
+    0.57575401821489669 one line per column of the data; one number per class, or one alone for two classes
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class LiblinearModel:
 
     @property
     def coef(self) -> NDArray[np.float64]:
-        """The weights of the features, one row a score."""
+        """The weights of the features, one row per score."""
         return np.ascontiguousarray(self.weights[: self.n_columns].T)
 
     @property
@@ -140,7 +140,7 @@ def n_scores_of(solver_type: str, n_classes: int) -> int:
 
 
 def write_liblinear_model(path: str | os.PathLike[str], model: LiblinearModel) -> None:
-    r"""Write a model file for LIBLINEAR; it appears whole or not at all.
+    r"""Write a model file for LIBLINEAR; it is written completely or not at all.
 
     Numbers have all their digits, so that the same ones are read back.
 

@@ -1,4 +1,4 @@
-"""LIBSVM text: ``label index:value index:value …``, one row a line."""
+"""LIBSVM text: ``label index:value index:value …``, one row per line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def no_pairs(path: Path) -> FileFormatError:
     return FileFormatError(
         "no row has an index:value pair",
         path,
-        remedy="give {n_columns} if that is meant",
+        remedy="give {n_columns} if that is intended",
         n_columns=Setting("n_columns", ...),
     )
 
@@ -134,7 +134,7 @@ def shortest(number: float) -> str:
 
 
 # ------------------------------------------------------------------------------------------------
-# LIBSVM text parsed by several threads, a piece of some lines each.
+# Parallel parsing of LIBSVM text in chunks of whole lines.
 
 LARGEST_PIECE = 2**20  # bytes: some milliseconds of work, beside which handing it out costs nothing
 SMALLEST_PIECE = 2**16
@@ -142,7 +142,7 @@ AHEAD = 2  # pieces that a helper may have at once: it need not wait for the nex
 
 
 class Piece:
-    """Memory for some lines and for what they hold, used again and again."""
+    """Reusable buffers for some lines of text and the rows parsed from them."""
 
     def __init__(self) -> None:
         self.parsed = LibsvmPart()
@@ -152,11 +152,11 @@ class Piece:
 
     @property
     def is_busy(self) -> bool:
-        """Whether some helper is, or will be, at it."""
+        """Whether a thread is using it, or will."""
         return self.future is not None and not self.future.done()
 
     def wait(self) -> None:
-        """Return when no helper is at it any more, or raise what went wrong."""
+        """Wait until no thread is using it, and raise what went wrong."""
         if self.future is not None:
             results_of([self.future])
             self.future = None
@@ -167,7 +167,7 @@ class Parsing:
 
     The calling thread reads the text and gives parsed pieces their places in the order of the text; parsing
     and writing it shares with the helpers, and does both itself while they have enough to do. So it alone
-    waits for the disk or a pipe, and Ctrl-C is heard; and the first error in the text is the first to be
+    waits for the disk or a pipe, and Ctrl-C works; and the first error in the text is the first to be
     seen, whatever the number of threads.
     """
 
@@ -199,11 +199,11 @@ class Parsing:
         try:
             return lines.take(piece.buffer)
         except FileFormatError:
-            self._place_all()  # what is wrong before this place is told first
+            self._place_all()  # errors before this place come first
             raise
 
     def _share(self, piece: Piece, work: Callable[..., None], *arguments: object) -> None:
-        """Hand the work to a helper, or do it if they have enough to do."""
+        """Hand the work to another thread, or do it here if they are all busy."""
         n_busy = sum(each.is_busy for each in (*self._begun, *self._placed))
         if self._helpers is not None and n_busy < self._most_busy:
             piece.future = self._helpers.submit(work, *arguments)
@@ -290,7 +290,7 @@ BATCH_BYTES = 4 << 20  # of text; its rows take about as much memory
 
 @dataclass(frozen=True)
 class LibsvmLayout:
-    """What only the whole text can tell."""
+    """What can be known only from the whole text."""
 
     n_columns: int
     zero_based: bool
@@ -315,7 +315,7 @@ def look_at_libsvm(path: Path, settings: ReadSettings) -> LibsvmLayout:
 
 
 def libsvm_batches(path: Path, settings: ReadSettings, layout: LibsvmLayout) -> Iterator[tuple[Any, Any]]:
-    """Yield (X, y), some thousand rows at a time; a warning at the end tells of lines left out."""
+    """Yield (X, y), some thousand rows at a time; skipped lines are warned about at the end."""
     n_bad_lines, first_bad = 0, None
     for parts, labels, _, _, table in _parsed(path, settings, layout.zero_based, layout.n_columns):
         if len(labels):

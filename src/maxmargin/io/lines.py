@@ -99,19 +99,19 @@ class WholeLines:
 
 
 # ------------------------------------------------------------------------------------------------
-# Telling that lines of a file were left out.
+# The warning about lines that were skipped.
 
 
 def skipped_lines_text(n_lines: int, first: FileFormatError) -> str:
-    """Return how many lines were left out, and what is wrong with the first."""
+    """Return how many lines were skipped, and what is wrong with the first."""
     if n_lines == 1:
-        return f"1 line was left out: line {first.line}, column {first.column}: {first.message}"
+        return f"1 line was skipped: line {first.line}, column {first.column}: {first.message}"
     return (
-        f"{n_lines:,} lines were left out; the first is line {first.line}, column {first.column}: "
+        f"{n_lines:,} lines were skipped; the first is line {first.line}, column {first.column}: "
         f"{first.message}"
     )
 
 
 def warn_of_skipped_lines(path: Path, n_lines: int, first: FileFormatError) -> None:
-    """Warn in the name of whoever called this package."""
+    """Warn about skipped lines, with the stack level of the caller of this package."""
     warn_caller(SkippedLines(f"{path}: {skipped_lines_text(n_lines, first)}", n_lines))

@@ -1,4 +1,4 @@
-"""Reading a data set: from a file, an open one, or a table in memory."""
+"""Reading a data set from a file, an open file or a table in memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from maxmargin.io.tables.csv_text import SEPARATORS
 __all__ = ["format_by_suffix", "load_data", "load_rows", "with_scipy"]
 
 
-# How files begin that are no text.
+# The first bytes of binary files.
 MAGIC = {
     "parquet": (b"PAR1",),
     "arrow": (b"ARROW1", b"\xff\xff\xff\xff"),
@@ -92,7 +92,7 @@ def load_data(
         Tables only: columns to leave out.
     categories : list of str or int
         Tables only: columns to take as categories although they hold numbers, dates or very many texts.
-        Other columns of text are categories by themselves, and truth values are the numbers 0 and 1.
+        Other columns of text are categories automatically, and booleans are the numbers 0 and 1.
     encoding : Encoding, optional
         Read a table as an earlier one was read: ``data.encoding`` of the training data. Columns are found
         by their names, in any order, and others are ignored. There need be no labels; then ``y`` is None.
@@ -189,7 +189,7 @@ def with_scipy(data: Data) -> Data:
 
 
 def load_rows(source: Any, cache: bool | str | os.PathLike[str] = False, **settings: Any) -> Data:
-    """Read as `load_data` does, but leave sparse rows as they are read, for who must not wait for SciPy."""
+    """Read as `load_data` does, but keep sparse rows as plain arrays, without importing SciPy."""
     checked = ReadSettings(**settings)
     if cache is False:
         return read_data(source, checked)
@@ -270,7 +270,7 @@ def check_is_libsvm(settings: ReadSettings, file: Path) -> None:
 
 
 def format_by_suffix(path: Path) -> str | None:
-    """Return the format that the file's name stands for, None if for none."""
+    """Return the format by the suffix of the file name; None if it is not known."""
     suffix = plain_suffix(path)
     return next((name for name, suffixes in FORMATS.items() if suffix in suffixes), None)
 
@@ -297,7 +297,7 @@ def find_format(head: bytes, path: Path, settings: ReadSettings | None = None) -
     if lines and any(separator.encode() in lines[0] for separator in SEPARATORS):
         return "csv"
     raise FileFormatError(
-        "neither its name nor its first bytes tell the format",
+        "neither its name nor its first bytes determine the format",
         path,
         remedy=f"give {{format}}, one of {', '.join(FORMATS)}",
         format=Setting("format", ...),

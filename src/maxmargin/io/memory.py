@@ -16,14 +16,14 @@ from maxmargin.io.tables.csv_text import SEPARATORS
 __all__ = ["available_memory", "held_memory", "is_too_large", "memory_text", "memory_to_fit", "parse_memory"]
 
 
-SMALL = 8 << 20  # bytes of a file: such a one always fits
-PACKED_GROWTH = 5  # by which packed text grows, about
-ROW = 100  # bytes of numbers that a fit keeps beside each row
+SMALL = 8 << 20  # bytes; smaller files always fit
+PACKED_GROWTH = 5  # typical compression ratio of text
+ROW = 100  # bytes of per-row arrays that a fit keeps for each row
 SHARE = 0.8  # of the memory that is available may be used
 
 
 def is_too_large(path: Path, settings: ReadSettings, available: int) -> bool:
-    """Tell whether reading a file and fitting to it takes more than this much memory, in bytes."""
+    """Return whether reading a file and fitting to it takes more than this much memory, in bytes."""
     return memory_to_fit(path, settings) > SHARE * available
 
 

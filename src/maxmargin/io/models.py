@@ -56,16 +56,16 @@ def write_model(
     *,
     version: int = 1,
 ) -> None:
-    """Write a model file; it appears whole or not at all.
+    """Write a model file; it is written completely or not at all.
 
     Parameters
     ----------
     path : path-like
         Where to write.
     header : mapping
-        Everything but arrays: text, numbers, truth values, None, lists and mappings of them.
+        Everything but arrays: text, numbers, booleans, None, lists and mappings of them.
     arrays : mapping of name to array
-        Names are lower-case identifiers; the arrays hold truth values, numbers or text.
+        Names are lower-case identifiers; the arrays hold booleans, numbers or text.
     version : int
         The oldest version of the format that has everything in the header.
     """

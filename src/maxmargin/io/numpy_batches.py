@@ -214,7 +214,7 @@ def pieces_of(array: StreamedArray) -> Iterator[NDArray[Any]]:
 
 
 def by_columns(what: str) -> str:
-    """Say what cannot be read row by row."""
+    """Return what cannot be read row by row."""
     return (
         f"{what} is stored column after column (Fortran order), of which only a plain .npy file can be read "
         "row by row. Save it by np.ascontiguousarray, or read it whole with load_data"
@@ -322,7 +322,7 @@ def rows_of(path: Path, settings: ReadSettings, layout: Layout) -> Iterator[tupl
             check_values(*pieces, ends - end, layout.n_columns, first, path)
             parts = (*pieces, np.concatenate([[0], ends - end]))
             X = csr_array(parts, shape=(len(ends), layout.n_columns))
-            told = labels_alone(
+            labels = labels_alone(
                 len(ends),
                 y.take(size).reshape(-1),
                 None if weight is None else weight.take(size),
@@ -331,9 +331,9 @@ def rows_of(path: Path, settings: ReadSettings, layout: Layout) -> Iterator[tupl
                 first_row=first,
                 is_batch=True,
             )
-            weights = told.sample_weight
+            weights = labels.sample_weight
             has_weight = weights is None or has_weight or bool(weights.any())
-            yield (X, told.y) if weights is None else (X, told.y, weights)
+            yield (X, labels.y) if weights is None else (X, labels.y, weights)
             end = int(ends[-1])
     if end != layout.n_values:
         raise FileFormatError(DAMAGED, path)

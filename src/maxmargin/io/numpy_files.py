@@ -45,7 +45,7 @@ WEIGHT = "sample_weight"
 
 
 def read_npy(content: bytes, source: str, settings: ReadSettings) -> Data:
-    """Return the data set in an ``.npy`` file: a table, whose last column is the label unless told."""
+    """Return the data set in an ``.npy`` file: a table, whose last column is the label by default."""
     array = checked_table(array_of(content, source), "the array", source)
     header = Header(source, array.shape[1])
     roles = assign_roles(header, settings)
@@ -474,7 +474,7 @@ def read_array(file: IO[bytes], size: int, source: str) -> NDArray[Any]:
 def usable(array: NDArray[Any], source: str) -> NDArray[Any]:
     """Return an array with numbers as this machine has them, and text that is text."""
     if array.dtype.kind == "U" and not has_only_letters(array):
-        raise FileFormatError("its text has something in it that is no letter: damaged", source)
+        raise FileFormatError("its text contains invalid characters: damaged", source)
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 

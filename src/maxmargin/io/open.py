@@ -106,7 +106,7 @@ class OpenSource:
             self._packing = packing
             self.n_bytes = None
             unpacking = _unpacking(packing, stream)
-            with self._damages_told():
+            with self._reporting_damage():
                 head = _read_at_most(unpacking, HEAD_BYTES)
             stream = Rejoined(head, unpacking)
         self.head = stream.begun
@@ -127,7 +127,7 @@ class OpenSource:
         """
         if self._failure is not None:
             raise self._failure
-        with self._damages_told():
+        with self._reporting_damage():
             return self._stream.readinto(buffer)
 
     def read(self, size: int, /) -> bytes:
@@ -154,15 +154,15 @@ class OpenSource:
             return content
         pieces: list[bytes] = []
         n_read = 0
-        with self._damages_told():
+        with self._reporting_damage():
             while piece := self._stream.read(PIECE_BYTES):
                 pieces.append(piece)
                 n_read += len(piece)
                 if self._room is not None and n_read > self._room:
                     break
         if self._room is not None and n_read > self._room:
-            grown = f"unpacks to more than {LARGEST_GROWTH:,} times its size"
-            raise FileFormatError(f"the file {grown}; if that is meant, unpack it first", self.path)
+            grown = f"decompresses to more than {LARGEST_GROWTH:,} times its size"
+            raise FileFormatError(f"the file {grown}; if that is intended, decompress it first", self.path)
         return b"".join(pieces)
 
     def convert_text(self, encoding: str | None) -> None:
@@ -178,7 +178,7 @@ class OpenSource:
             pass
 
     @contextmanager
-    def _damages_told(self) -> Iterator[None]:
+    def _reporting_damage(self) -> Iterator[None]:
         if self._packing is None:
             yield
             return
@@ -286,8 +286,8 @@ class ConvertedText:
             with suppress(UnicodeError):  # the mark is missing as well
                 self._count(self._decoder.decode(piece[: max(error.start - n_kept, 0)]))
                 found = f"found {shown}" + (" at the end" if not piece else "")
-        told = f"expected text in {self._encoding}, {found}; is it in another encoding?"
-        return FileFormatError(told, self._path, self._n_lines + 1, self._n_characters + 1)
+        message = f"expected text in {self._encoding}, {found}; is it in another encoding?"
+        return FileFormatError(message, self._path, self._n_lines + 1, self._n_characters + 1)
 
 
 def _read_at_most(file: Any, size: int) -> bytes:
@@ -319,7 +319,7 @@ def _damages_of(packing: Compression) -> tuple[type[Exception], ...]:
 
 
 # ------------------------------------------------------------------------------------------------
-# Opening a file for reading: one that ends, and that nobody changes meanwhile.
+# Opening a file for reading that has an end and does not change meanwhile.
 
 
 @contextmanager
@@ -361,7 +361,7 @@ def reading(path: Path, *, beside: tuple[str, ...] = ()) -> Iterator[BinaryIO]:
 
 
 class _Pipe(io.RawIOBase):
-    """A pipe that is asked ten times a second whether it holds something.
+    """A pipe that is polled ten times a second.
 
     Python hears a signal that comes just before a read only when the read is over, which may be never.
     """
@@ -402,7 +402,7 @@ def refuse_devices(path: Path) -> None:
 
 @contextmanager
 def unchanged(file: BinaryIO, path: Path) -> Iterator[None]:
-    """Refuse an open file that has changed by the end of the block, and blame nothing else on its content."""
+    """Refuse an open file that has changed by the end of the block, whatever else is wrong with it."""
     before = state_of(file)
     try:
         yield
@@ -410,9 +410,7 @@ def unchanged(file: BinaryIO, path: Path) -> Iterator[None]:
         if state_of(file) == before:
             raise
     if state_of(file) != before:
-        raise UnreadableFile(
-            f"{path} was changed while it was being read; read it again once nobody writes to it"
-        )
+        raise UnreadableFile(f"{path} was changed while it was being read; read it again when it is complete")
 
 
 def state_of(file: BinaryIO) -> tuple[int, int] | None:
@@ -422,7 +420,7 @@ def state_of(file: BinaryIO) -> tuple[int, int] | None:
 
 
 def similar_names(path: Path, endings: tuple[str, ...]) -> str:
-    """Return a hint at files beside the missing one that may have been meant."""
+    """Return a hint at similar file names in the same folder."""
     try:
         beside = sorted(entry.name for entry in os.scandir(path.parent) if entry.is_file())
     except OSError:
@@ -433,9 +431,9 @@ def similar_names(path: Path, endings: tuple[str, ...]) -> str:
 
 
 # ------------------------------------------------------------------------------------------------
-# What bzip2 or xz packed: one stream behind the other, to the very end of the file.
+# bzip2 and xz files: one compressed stream after another, to the end of the file.
 #
-# Python's own readers take what follows a stream, and is none, for nothing: a file whose second stream is
+# Python's own readers ignore invalid data after a stream: a file whose second stream is
 # damaged would be read as a shorter one.
 
 PACKED_BYTES = 65536
@@ -474,7 +472,7 @@ class PackedStreams(io.RawIOBase):
         self._stream = self._new_stream()
 
     def readable(self) -> bool:
-        """Return that it can be read."""
+        """Return True: it can be read."""
         return True
 
     def readinto(self, buffer: Any, /) -> int:
@@ -501,7 +499,7 @@ class PackedStreams(io.RawIOBase):
         more: bytes = self._next or self._packed.read(PACKED_BYTES)
         self._next = b""
         if not more:
-            raise EOFError("it ends within a packed stream")
+            raise EOFError("it ends within a compressed stream")
         return more
 
     def _begin_next(self) -> bool:
@@ -514,7 +512,9 @@ class PackedStreams(io.RawIOBase):
             n_zeros -= len(left)
             left = left or self._packed.read(PACKED_BYTES)
         if n_zeros % PADDING:
-            raise EOFError(f"{n_zeros} zero bytes follow a packed stream, which is no multiple of {PADDING}")
+            raise EOFError(
+                f"{n_zeros} zero bytes follow a compressed stream, which is not a multiple of {PADDING}"
+            )
         if left:
             self._next = left
             self._stream = self._new_stream()
@@ -552,14 +552,14 @@ def plain_suffix(path: Path) -> str:
 
 
 def read_file(path: Path) -> bytes:
-    """Return the content of a file as it is."""
+    """Return the content of a file, compressed or not."""
     with reading(path, beside=tuple(COMPRESSIONS)) as file:
         return file.read()
 
 
 @contextmanager
 def located_errors(path: Path) -> Iterator[None]:
-    """Turn the core's errors, which know line and column, into ours, which also name the file."""
+    """Turn the core's errors, which have line and column, into ours, which also have the file."""
     try:
         yield
     except _core.ReadError as error:

@@ -29,10 +29,10 @@ __all__ = ["save_data"]
 def save_data(data: Data | Any, path: str | os.PathLike[str], *, y: Any = None) -> None:
     """Write rows and labels in the format that the file's name stands for.
 
-    The file appears whole or not at all, and ``load_data`` reads the same numbers from it. Parquet, Arrow
-    and ``.npz`` files also keep weights, names, the encoding and the type of the labels; a text table has
-    them as text, so that "1" comes back as a number. LIBSVM text does not say how wide it is: where the last
-    column is unused, read it with ``n_columns``.
+    The file is written completely or not at all, and ``load_data`` reads the same numbers from it. Parquet,
+    Arrow and ``.npz`` files also store weights, names, the encoding and the type of the labels; a text table
+    has them as text, so that "1" comes back as a number. LIBSVM text does not store the number of columns: if
+    the last ones may be unused, read it with ``n_columns``.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What `save_data` writes beside the features: names, labels as files hold them, what files remember."""
+"""What `save_data` writes besides the features: names, labels and metadata."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ __all__ = [
 ]
 
 
-# Under this name files keep, as JSON, what their columns do not tell.
+# The name under which files store the metadata, as JSON.
 ABOUT = "maxmargin"
 LABEL = "label"
 WEIGHT = "sample_weight"
 
 
 class About(NamedTuple):
-    """What a file remembers of the data: the label's name or number, weights, the encoding."""
+    """The metadata of a file: the label's name or number, weights, the encoding."""
 
     label: str | int | None = None
     label_column: str | None = None
@@ -44,7 +44,7 @@ class About(NamedTuple):
 
 
 def about_to(data: Data, label_column: str | None = None, weight_column: str | None = None) -> str:
-    """Return what a file is to remember, as text."""
+    """Return the metadata as text."""
     return json.dumps(
         {
             "label": data.label,
@@ -59,7 +59,7 @@ def about_to(data: Data, label_column: str | None = None, weight_column: str | N
 
 
 def about_from(text: str | bytes, source: str) -> About:
-    """Return what a file remembers; what is not that is an error."""
+    """Return the metadata of a file; invalid metadata are an error."""
     try:
         found = parsed_json(text)
         about = About(*(found[name] for name in About._fields))
@@ -78,7 +78,7 @@ def about_from(text: str | bytes, source: str) -> About:
 
 
 def remembered(data: Data, about: About) -> Data:
-    """Return what was read with what the file remembers of it."""
+    """Return the data with the metadata of its file."""
     fits = about.encoding is not None and about.encoding.n_features == data.n_columns
     if data.encoding is not None:  # made by what the user said
         return data
@@ -110,11 +110,11 @@ def check_width(data: Data, most_columns: int) -> None:
 def check_text(y: NDArray[Any]) -> None:
     """Refuse labels that are neither numbers nor text, or some of both."""
     if not all(isinstance(label, str) for label in y):
-        raise InvalidInput("labels must be numbers, truth values or text to be written, not a mixture")
+        raise InvalidInput("labels must be numbers, booleans or text to be written, not a mixture")
 
 
 def label_array(data: Data) -> NDArray[Any]:
-    """Return the labels as numbers, truth values or text."""
+    """Return the labels as numbers, booleans or text."""
     y = data.y
     if y is None:
         raise InvalidInput("there are no labels to write; data.y is None")
@@ -125,5 +125,5 @@ def label_array(data: Data) -> NDArray[Any]:
             raise InvalidInput("a label that ends in a zero byte cannot be written")
         return np.asarray(text)
     if y.dtype.kind not in "biufU":
-        raise InvalidInput(f"labels must be numbers, truth values or text to be written; got {y.dtype}")
+        raise InvalidInput(f"labels must be numbers, booleans or text to be written; got {y.dtype}")
     return np.asarray(y)

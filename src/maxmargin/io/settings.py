@@ -1,4 +1,4 @@
-"""What a user may say about a source of data, checked once for all readers."""
+"""The settings of `load_data`, checked once for all readers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from maxmargin.errors import InvalidParameter
 __all__ = ["FORMATS", "TEXT_TABLE_SETTINGS", "ReadSettings"]
 
 
-# Names of formats, and the suffixes that stand for them.
+# Names of formats, and their suffixes.
 FORMATS = {
     "libsvm": (".svm", ".libsvm", ".svmlight", ".txt"),
     "csv": (".csv", ".tsv"),
@@ -23,7 +23,7 @@ FORMATS = {
     "npy": (".npy",),
 }
 MISSING_RULES = ("refuse", "mean", "median", "most_frequent")
-# How a text table is written; nothing that other formats have.
+# The dialect of a text table; other formats do not have these.
 TEXT_TABLE_SETTINGS = ("header", "separator", "decimal", "text_encoding", "na", "comment")
 
 

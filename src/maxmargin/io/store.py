@@ -1,4 +1,4 @@
-"""Putting a data set on disk, whatever it comes from."""
+"""Storing a data set on disk, from any source."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def store_data(
     folder: str | os.PathLike[str],
     **settings: Any,
 ) -> RowStore:
-    """Write rows to a folder on disk, from which a fit reads them in pieces.
+    """Write rows to a folder on disk, from which a fit reads them block by block.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def store_file(
 
 
 def _batches_of(path: Path, format: str, settings: ReadSettings, scratch: Path) -> Batches:
-    """Return what is in a file, batch by batch."""
+    """Return the rows of a file in batches."""
     if format == "libsvm":
         check_is_libsvm(settings, path)
         layout = look_at_libsvm(path, settings)
@@ -171,11 +171,11 @@ def _store_whole(data: Data, folder: str | os.PathLike[str]) -> RowStore:
 # Writing rows to disk in batches, in memory that does not grow with their number.
 
 ROWS_AT_ONCE = 1 << 20  # labels that are renumbered at once
-_LABEL_KINDS = {"b": "truth values", "i": "numbers", "u": "numbers", "f": "numbers"}
+_LABEL_KINDS = {"b": "booleans", "i": "numbers", "u": "numbers", "f": "numbers"}
 
 
 class StoreWriter:
-    """A folder of rows that grows batch by batch and appears when it is complete.
+    """A folder of rows that is written batch by batch and gets its name when it is complete.
 
     Use it in a ``with`` statement: an error inside leaves nothing behind.
 
@@ -302,7 +302,7 @@ class StoreWriter:
             )
 
     def _check_label_kind(self, labels: NDArray[Any]) -> None:
-        """Refuse labels that would be taken for others: True is 1 to whoever compares them."""
+        """Refuse labels of mixed kinds: True and 1 would compare equal."""
         kind = _LABEL_KINDS.get(labels.dtype.kind, "text")
         self._label_kind = self._label_kind or kind
         if kind != self._label_kind:
@@ -372,8 +372,8 @@ def _described(path: Path, checksum: int) -> dict[str, int]:
 
 
 def check_folder(target: Path) -> None:
-    """Refuse a folder that is somebody's, or that cannot be made."""
-    # os.path takes names that no file system does for names of nothing.
+    """Refuse a folder that holds other files, or that cannot be created."""
+    # os.path says that invalid names do not exist.
     if not os.path.isdir(target.parent):
         raise MissingFile(f"{target} cannot be written: there is no folder {target.parent}")
     if os.path.exists(target) and not is_row_store(target) and (not target.is_dir() or any(target.iterdir())):
@@ -391,7 +391,7 @@ def store_batches(batches: Iterable[Any], folder: str | os.PathLike[str], **kept
 
 
 # ------------------------------------------------------------------------------------------------
-# One of NumPy's own files, written piece by piece while its length is not known yet.
+# A .npy file that is written in chunks while its length is not known yet.
 
 HEADER_BYTES = 128  # room for any shape; and the values begin at a multiple of 64
 MAGIC = b"\x93NUMPY\x01\x00"
@@ -430,7 +430,7 @@ class GrowingArray:
         self.n_rows += plain.shape[0]
 
     def close(self) -> None:
-        """Write the header that tells the length."""
+        """Write the header with the final length."""
         self._file.seek(0)
         self._file.write(self._header())
         self._file.close()

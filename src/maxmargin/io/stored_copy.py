@@ -66,7 +66,7 @@ def stored_copy(
     place : True or path-like
         Where rows are stored: beside the file, or in this folder.
     say : callable
-        Is told before something takes long.
+        Called with a line of text before something that takes long.
     elsewhere : str
         What to do where nothing can be written beside the file.
     """
@@ -121,11 +121,11 @@ def _look_up(folder: Path, key: dict[str, Any]) -> RowStore | None:
         if not _is_untouched(store):
             store.check()
         return store
-    except MaxMarginError:  # damaged: they are stored anew
+    except MaxMarginError:  # damaged: they are stored again
         return None
 
 
 def _is_untouched(store: RowStore) -> bool:
-    """Tell whether no file was written to since, and the system was not started anew, which may lose some."""
+    """Return whether no file was changed and the system was not restarted, which may lose some of them."""
     system = running_system()
     return system != "" and store.source.get("system") == system and store.has_its_times()

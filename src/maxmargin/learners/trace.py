@@ -44,7 +44,7 @@ class Narrator(Protocol):
         ...
 
     def tell(self, step: TracedStep) -> str:
-        """Say in words what a step did."""
+        """Describe in words what a step did."""
         ...
 
 
@@ -176,7 +176,7 @@ class Trace(Readable):
         return self.method.fit_intercept
 
     def explain(self, t: int = -1) -> str:
-        """Say in words, with the actual numbers, what step t did; the step before the first is the start."""
+        """Describe in words, with the actual numbers, what step t did; step 0 is the start."""
         count = self._count(t)
         if count == 0:
             theta, offset = self.replay.weights(0)
@@ -302,7 +302,7 @@ class DescentTrace(Readable):
         return frame_of(self.columns(), "t")
 
     def explain(self, t: int = -1) -> str:
-        """Say in a sentence what step t did."""
+        """Describe step t in a sentence."""
         t = self._at(t)
         now, error = short(float(self.objective[t])), percent(float(self.training_error[t]))
         if t == 0:

@@ -13,17 +13,20 @@ from numpy.typing import NDArray
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.solution import History, Plan, Solution, Status
 from maxmargin.encoding import Encoding
-from maxmargin.errors import InvalidInput, Setting
+from maxmargin.errors import CalibrationWarning, ConvergenceWarning, InvalidInput, Setting
 from maxmargin.learners.exact.record import HingeMinimum
 from maxmargin.model.calibration import Calibration, most_probable_first, predicted
 from maxmargin.model.reliability import Reliability
 from maxmargin.presentation.cards import AgreementCounts, card, details, histogram, verdict
-from maxmargin.presentation.wording import chosen_percent, percent, plural, short
+from maxmargin.presentation.wording import chosen_percent, plural, short
 from maxmargin.rows.kernels import ManyScores
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.validation import check_labels, check_matrix
 
-__all__ = ["LinearModel", "Support", "model_card", "with_counts"]
+__all__ = ["NO_TIME_TO_CALIBRATE", "LinearModel", "Support", "model_card", "with_counts"]
+
+# `LinearModel.uncalibrated` where the time limit was reached before the scores were calibrated.
+NO_TIME_TO_CALIBRATE = "the time limit was reached before it could be done"
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,7 +302,7 @@ class LinearModel:
 
     def _no_probabilities(self) -> InvalidInput:
         if self.uncalibrated:
-            return InvalidInput(f"the scores were not calibrated: {self.uncalibrated}.")
+            return InvalidInput(f"the scores were not calibrated: {self.uncalibrated}.", **self._more_time())
         return InvalidInput(
             "probabilities need {logistic}, or a fit with {calibrate} (or temperature, isotonic); this "
             "model has {loss} and no calibration.",
@@ -308,12 +311,24 @@ class LinearModel:
             loss=Setting("loss", self.loss),
         )
 
-    def calibration_warning(self) -> str:
-        """Return what to say where a calibration was asked for and is missing."""
+    def calibration_warning(self) -> CalibrationWarning:
+        """Return the warning of a calibration that was asked for and is missing."""
         instead = "the model predicts, but not probabilities"
         if self.has_probabilities:
             instead = "probabilities are the logistic model's own"
-        return f"{instead}; {self.why_no_probabilities()}"
+        return CalibrationWarning(
+            f"{instead}; the scores were not calibrated: {self.uncalibrated}.", **self._more_time()
+        )
+
+    def _more_time(self) -> dict[str, Any]:
+        """Return the remedy for a calibration that ran out of time, as fields of a message."""
+        if self.uncalibrated != NO_TIME_TO_CALIBRATE:
+            return {}
+        return {
+            "remedy": "Raise {max_time}, or fit without {calibrate}.",
+            "max_time": Setting("max_time"),
+            "calibrate": Setting("calibrate"),
+        }
 
     def signs(self, y: Any, n_rows: int) -> NDArray[np.float64]:
         """Return ±1 for every row and class."""
@@ -356,25 +371,33 @@ class LinearModel:
         left = " + ".join([*terms, short(float(self.intercept[0]))]).replace("+ -", "− ")
         return [f"{left} = {value}" for value in ("0", "+1", "−1")]
 
-    def warning(self) -> str | None:
-        """Return what to say when the certified gap is above the tolerance, or None."""
+    def warning(self, category: type[ConvergenceWarning] = ConvergenceWarning) -> ConvergenceWarning | None:
+        """Return a warning if the certified gap is above the tolerance, else None."""
         proof, status = self.certificate, self.status
         if proof is None or status is None or proof.relative_gap <= self.tol:
             return None
         if proof.kind in ("lp-dual", "normal-equations") and proof.bound == 0 and status is Status.SOLVED:
             return None  # every label is met, to rounding errors: no gap is a small share of 0
         if proof.kind in _EXACT_KINDS or self.loss == "exponential":
-            advice = _ADVICE_EXACT.get(status, "Scale the columns.")
+            remedy = _ADVICE_EXACT.get(status, "Scale the columns.")
             if proof.kind == "zero-one-bound" and status is Status.STALLED:
-                advice = "Fewer errors need a hyperplane that passes some row closer than floats can tell."
-            return f"{proof}: {status.value}. {advice}"
-        action = _ADVICE.get(status, "Fit again with warm_start=True to continue from here.")
-        reached = f"the model is within {percent(proof.relative_gap)} of the optimum"
-        if proof.bound <= 0:
-            reached = "nothing is proved about how far the model is from the optimum"
-        if self.C is not None and math.isinf(self.C):
-            action = _ADVICE_UNREGULARISED.get(status, action)
-        return f"{reached}, not the {chosen_percent(self.tol)} asked for by tol: {status.value}. {action}"
+                remedy = "Fewer errors need a hyperplane that passes some row closer than floats can tell."
+            message = f"{proof}: {status.value}."
+        else:
+            advice = _ADVICE
+            if self.C is not None and math.isinf(self.C):
+                advice = _ADVICE | _ADVICE_UNREGULARISED
+            remedy = advice.get(status, CONTINUE)
+            reached = f"{'the model is ' if proof.bound > 0 else ''}{proof.verdict}"
+            message = (
+                f"{reached}, not within the {chosen_percent(self.tol)} asked for by {{parameter}}: "
+                f"{status.value}."
+            )
+        named = {name: Setting(name) for name in ("C", "max_iter", "max_time", "node_limit")}
+        warm_start = Setting("warm_start", True)
+        return category(
+            message, parameter="tol", value=self.tol, remedy=remedy, warm_start=warm_start, **named
+        )
 
 
 def _logistic_logs(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -384,25 +407,26 @@ def _logistic_logs(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(positive - np.logaddexp.reduce(positive, axis=1, keepdims=True))
 
 
-_ADVICE = {
-    Status.MAX_ITER: "Scale the columns to similar ranges, lower C, or allow more by max_iter "
-    "(warm_start=True continues from here).",
-    Status.MAX_TIME: "Raise max_time (warm_start=True continues from here).",
-    Status.STALLED: "Scale the columns to similar ranges, or raise tol.",
+# What to do about a fit that ended above its tolerance.
+CONTINUE = "To continue from here, fit again with {warm_start}."
+_ADVICE: dict[Status, str | tuple[str, ...]] = {
+    Status.MAX_ITER: ("Scale the columns to similar ranges, lower {C}, or raise {max_iter}.", CONTINUE),
+    Status.MAX_TIME: ("Raise {max_time}.", CONTINUE),
+    Status.STALLED: "Scale the columns to similar ranges, or raise {parameter}.",
 }
 # What exact learners prove; they do not continue from where they ended.
 _EXACT_KINDS = ("lp-dual", "normal-equations", "zero-one-bound", "separation")
-_ADVICE_EXACT = {
-    Status.MAX_ITER: "Raise max_iter to go on.",
-    Status.MAX_TIME: "Raise max_time, or leave it out.",
-    Status.NODE_LIMIT: "Raise node_limit to go on.",
+_ADVICE_EXACT: dict[Status, str | tuple[str, ...]] = {
+    Status.MAX_ITER: "Raise {max_iter} to go on.",
+    Status.MAX_TIME: "Raise {max_time}, or leave it out.",
+    Status.NODE_LIMIT: "Raise {node_limit} to go on.",
     Status.STOPPED: "Fit again, and let it go on.",
     Status.STALLED: "Centre and scale the columns, and leave out those that are nearly combinations of "
     "others.",
 }
-_ADVICE_UNREGULARISED = {
-    Status.MAX_ITER: "Allow more by max_iter (warm_start=True continues from here), or give a finite C.",
-    Status.STALLED: "Leave out columns that are nearly combinations of others, or give a finite C.",
+_ADVICE_UNREGULARISED: dict[Status, str | tuple[str, ...]] = {
+    Status.MAX_ITER: ("Raise {max_iter}, or give a finite {C}.", CONTINUE),
+    Status.STALLED: "Leave out columns that are nearly combinations of others, or give a finite {C}.",
 }
 
 

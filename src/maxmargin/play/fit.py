@@ -40,7 +40,7 @@ def fit(task: Task) -> dict[str, Any]:
         "gap": proof.gap,
         "relative_gap": "0 %, to rounding" if proof.is_rounding else percent(proof.relative_gap, "up"),
         "certificate": str(proof),
-        "warning": model.warning() or "",
+        "warning": str(model.warning() or ""),
         "solver": model.plans[0].solver,
         "agreements": agreement.tolist(),
         "training_errors": int(np.count_nonzero(agreement <= 0)),
@@ -97,7 +97,7 @@ def _unfitted(task: Task) -> LinearModel:
 
 
 def _why_undetermined(task: Task) -> str:
-    """Say what the library says of points of one class, or of none."""
+    """Return what the library says of points of one class, or of none."""
     if task.n_points == 0:
         return "Place points of both classes to see a boundary."
     try:

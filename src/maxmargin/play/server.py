@@ -114,7 +114,7 @@ class Playground(ThreadingHTTPServer):
             self._changed.notify_all()
 
     def _prepare(self) -> None:
-        with self.answering(), suppress(OSError, ImportError):  # who asks for a step tries again, and is told
+        with self.answering(), suppress(OSError, ImportError):  # the first request for a step reports them
             load_learners()
 
     @cached_property
@@ -123,7 +123,7 @@ class Playground(ThreadingHTTPServer):
         return pages()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing about browsers that hang up, which they do whenever a page is closed."""
+        """Ignore closed connections: a browser closes them with the page."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
@@ -168,8 +168,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(HTTPStatus.BAD_REQUEST, str(error))
         except Exception as error:
             traceback.print_exc()
-            told = f"this is a mistake in maxmargin, please report it: {type(error).__name__}: {error}"
-            self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, told)
+            message = f"this is a mistake in maxmargin, please report it: {type(error).__name__}: {error}"
+            self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, message)
         else:
             self._send(HTTPStatus.OK, json.dumps(found, allow_nan=False).encode(), "application/json")
 
@@ -191,13 +191,13 @@ class _Handler(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "")
         if not re.fullmatch("[0-9]{1,9}", length) or int(length) > LARGEST_BODY:
             found = length[:20] or "none"
-            told = f"a request needs a Content-Length of up to {LARGEST_BODY:,} bytes; got {found}"
+            message = f"a request needs a Content-Length of up to {LARGEST_BODY:,} bytes; got {found}"
         elif kind != "application/json":
-            told = f"a request must be application/json; got {kind[:60] or 'nothing'}"
+            message = f"a request must be application/json; got {kind[:60] or 'nothing'}"
         else:
             return self.rfile.read(int(length))
         self.close_connection = True
-        self._refuse(HTTPStatus.BAD_REQUEST, told)
+        self._refuse(HTTPStatus.BAD_REQUEST, message)
         return None
 
     def _refuse(self, status: HTTPStatus, message: str) -> None:

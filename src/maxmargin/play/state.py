@@ -75,7 +75,7 @@ class Task:
         return self.n_points > 0 and bool(self.sign.min() < self.sign.max())
 
     def settings(self) -> dict[str, Any]:
-        """Return what the library's functions are told about the problem."""
+        """Return the settings of the problem, as arguments of the library's functions."""
         return {"loss": self.loss, "C": self.C, "fit_intercept": self.has_offset}
 
 

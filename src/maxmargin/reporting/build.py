@@ -1,4 +1,4 @@
-"""The report on a model: one HTML file for a colleague who was not there."""
+"""The report on a model: one HTML file to share with colleagues."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from maxmargin.validation import check_positive
 
 __all__ = ["report"]
 
-CUT_SHORT = "The report was cut short by Ctrl-C; what was not found out by then says so."
+CUT_SHORT = "This report was interrupted by Ctrl-C; sections that are incomplete say so."
 
 
 def report(
@@ -54,7 +54,7 @@ def report(
     verbose: int = 0,
     watch: Callable[[Progress], Any] | None = None,
 ) -> pathlib.Path:
-    """Write one HTML file that says everything about a model, for somebody who was not there.
+    """Write one HTML file about a model, to share with colleagues.
 
     It opens from disk in any browser and asks the network for nothing. The verdict comes first: how often the
     model is right, with an interval if there are held-out rows; how far it is from the optimum, certified
@@ -72,7 +72,7 @@ def report(
     test : (X, y), optional
         Rows that had no part in training. Without them the accuracy is that of leave-one-out, an estimate.
     path : path-like, default "report.html"
-        Where to write; the file appears whole or not at all.
+        Where to write; the file is written completely or not at all.
     title : str, optional
     feature_names : sequence of str, optional
         By default those of a data frame, of the model, or of the pipeline.
@@ -104,7 +104,7 @@ def report(
     Returns
     -------
     pathlib.Path
-        Of the file. Ctrl-C writes the file with what is known by then and raises `Interrupted`, whose `model`
+        Of the file. Ctrl-C writes the file with the results so far and raises `Interrupted`, whose `model`
         is this path.
 
     Examples
@@ -148,7 +148,7 @@ def report(
     with replacing(target) as file:
         file.write(page.encode())
     if evidence.interrupted:
-        raise Interrupted(f"the report was cut short; {target} holds what was known by then", target)
+        raise Interrupted(f"the report was interrupted; {target} holds the results so far", target)
     return target
 
 
@@ -169,7 +169,7 @@ def sections_of(evidence: Evidence, fingerprint: Fingerprint, command: str, n_su
 
 
 def default_title(subject: Subject) -> str:
-    """Return a title that says what is told apart."""
+    """Return a title that names the classes."""
     names = subject.class_names
     if len(names) == 2:
         return f"{names[1]} or {names[0]}?"

@@ -357,7 +357,7 @@ def judged_probabilities(
     """Return the curve, and which rows it is about: test rows, else training rows when they are left out."""
     model = subject.model
     if not model.has_probabilities:
-        return _of_a_stranger(subject, held_out)
+        return _of_another_library(subject, held_out)
     if held_out is not None:
         return reliability(
             model.predict_proba(held_out.X), held_out.labels, classes=model.classes
@@ -377,7 +377,7 @@ def judged_probabilities(
     return reliability(shares, labels, classes=model.classes), which
 
 
-def _of_a_stranger(subject: Subject, held_out: ScoredExamples | None) -> tuple[Reliability, str]:
+def _of_another_library(subject: Subject, held_out: ScoredExamples | None) -> tuple[Reliability, str]:
     """Judge a classifier of another library that gives probabilities itself."""
     estimator = subject.examined.estimator
     if isinstance(estimator, LinearModel) or not hasattr(estimator, "predict_proba"):
@@ -420,7 +420,7 @@ T = TypeVar("T")
 
 AFTER_INTERRUPT = "not done: the report was interrupted before"
 AT_LEAST = 1e-3  # seconds
-OUT_OF_TIME = "not done: max_time was over before"
+OUT_OF_TIME = "not done: the time limit was reached before"
 
 
 @dataclass(frozen=True)
@@ -475,11 +475,11 @@ class Stages:
             return Answer(why_not=OUT_OF_TIME)
         if seconds is not None:
             seconds = max(seconds, AT_LEAST)
-        with warnings.catch_warnings(record=True) as heard:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             answer = self._answer(name, work, seconds)
-        said = [entry for entry in heard if _is_ours(entry.category)]
-        for entry in heard:
+        said = [entry for entry in caught if _is_ours(entry.category)]
+        for entry in caught:
             if entry not in said:
                 warnings.warn_explicit(entry.message, entry.category, entry.filename, entry.lineno)
         return Answer(answer.value, answer.why_not, tuple(str(entry.message) for entry in said))

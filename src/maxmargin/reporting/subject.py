@@ -126,7 +126,7 @@ def subject_of(
     examined.check_support()
     refuse_missing_weights(examined.estimator, sample_weight)
     if class_weight is not None:
-        class_weight = _untold(class_weight, examined.estimator)
+        class_weight = _missing_class_weight(class_weight, examined.estimator)
     n_rows, n_columns = examined.X.shape
     names = _names(model, examined, X, feature_names)
     if names is not None and len(names) != n_columns:
@@ -144,8 +144,8 @@ def subject_of(
     )
 
 
-def _untold(class_weight: Any, estimator: Any) -> Any:
-    """Return the class weights that the caller gave if the classifier does not tell its own."""
+def _missing_class_weight(class_weight: Any, estimator: Any) -> Any:
+    """Return the class weights that the caller gave if the model does not record its own."""
     is_plain = isinstance(estimator, LinearModel)
     if is_plain and estimator.class_weight is None:
         return class_weight

@@ -12,9 +12,9 @@ from maxmargin._core import Stopped, StopToken
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Solution, Status
 from maxmargin.deadline import Deadline
-from maxmargin.errors import CalibrationWarning, InvalidInput, NoFiniteOptimum, warn_caller
+from maxmargin.errors import CalibrationWarning, InvalidInput, NoFiniteOptimum, Setting, warn_caller
 from maxmargin.model.calibration import Calibration
-from maxmargin.model.model import LinearModel
+from maxmargin.model.model import NO_TIME_TO_CALIBRATE, LinearModel
 from maxmargin.model.prepare import MemoryTargets
 from maxmargin.model.settings import Settings
 from maxmargin.rows.base import Array, Helpers, Rows, results_of
@@ -28,9 +28,8 @@ __all__ = ["calibrated", "left_out_scores", "with_calibration"]
 
 
 # What else to do about it.
-REMEDIES = {
-    Status.MAX_TIME: "the time reached max_time before it could be done. Raise max_time, or fit without "
-    "calibrate",
+REASONS = {
+    Status.MAX_TIME: NO_TIME_TO_CALIBRATE,
     Status.INTERRUPTED: "it was interrupted before it could be done",
 }
 
@@ -60,7 +59,7 @@ def calibrated(
         Of max_time. The model stays as it is when they are over, and also after Ctrl-C, which the statuses
         then tell.
     """
-    for status, reason in REMEDIES.items():
+    for status, reason in REASONS.items():
         if status in model.statuses:
             return replace(model, uncalibrated=reason)
     threads = min(settings.threads, len(solutions))
@@ -70,10 +69,10 @@ def calibrated(
         found = _left_out(solutions, data, settings, token)
         calibration = _fit(kind, found, data, token)
     except Stopped:
-        return replace(model, uncalibrated=REMEDIES[Status.MAX_TIME])
+        return replace(model, uncalibrated=REASONS[Status.MAX_TIME])
     except KeyboardInterrupt:
         statuses = [Status.INTERRUPTED] * len(model.statuses)
-        return replace(model, statuses=statuses, uncalibrated=REMEDIES[Status.INTERRUPTED])
+        return replace(model, statuses=statuses, uncalibrated=REASONS[Status.INTERRUPTED])
     except NoFiniteOptimum as error:
         return replace(model, uncalibrated=f"a fit without some of the rows failed: {error}".rstrip("."))
     except InvalidInput as error:  # a row or two of each class
@@ -102,12 +101,17 @@ def with_calibration(
     before = -minus_log_loss(log_probabilities(scores), codes, weights)
     after = -minus_log_loss(calibration.log_probabilities(scores), codes, weights)
     if after > WORSE * before:
-        told = (
-            f"calibrate={calibration.kind!r} makes the probabilities worse: the log loss of the rows when "
-            f"left out is {after:.4g}, and {before:.4g} with the logistic model's own. Fit without calibrate"
+        others = "" if calibration.kind == "temperature" else ", or with {temperature}"
+        warn_caller(
+            CalibrationWarning(
+                "{setting} makes the probabilities worse: the log loss of the rows when left out is "
+                f"{after:.4g}, and {before:.4g} with the logistic model's own.",
+                parameter="calibrate",
+                value=calibration.kind,
+                remedy=f"Fit without {{parameter}}{others}.",
+                temperature=Setting("calibrate", "temperature"),
+            )
         )
-        others = "" if calibration.kind == "temperature" else ", or with calibrate='temperature'"
-        warn_caller(CalibrationWarning(f"{told}{others}."))
     return calibrated
 
 

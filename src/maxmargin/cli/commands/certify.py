@@ -166,7 +166,7 @@ def refuse_what_is_known(arguments: argparse.Namespace) -> None:
 
 
 def lines_of(found: Assessment) -> list[str]:
-    """Say what is proved, and for several classes of each of them."""
+    """Return what is proved, and for several classes of each of them."""
     from maxmargin.cli.console import aligned
     from maxmargin.presentation.wording import percent, short
 
@@ -188,9 +188,9 @@ def verdict(found: Assessment, arguments: argparse.Namespace, console: Console) 
     missed = DONE
     if found.shortfall:
         reached = percent(found.own.relative_gap, "up")
-        reason = found.shortfall.replace("max_", "--max-")
         console.warn(
-            f"the proof is not as tight as --tol asks: our own solution is within {reached}: {reason}"
+            "the proof is not as tight as --tol asks: "
+            f"our own solution is within {reached}: {found.shortfall}"
         )
         missed = MISSED
     if arguments.within is not None and not found.relative_gap <= arguments.within:

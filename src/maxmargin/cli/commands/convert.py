@@ -109,10 +109,12 @@ def convert_data(arguments: argparse.Namespace, console: Console) -> None:
         if arguments.data != STANDARD:
             check_readable(arguments.data)
         raise InvalidParameter(
-            f"{source_text(arguments.data)} holds data, not a model; maxmargin train makes one of it"
+            f"{source_text(arguments.data)} holds data, not a model; maxmargin train fits one"
         )
     if wanted is None:
-        raise InvalidParameter(f"the name {arguments.out} tells no format; give --to {', '.join(FORMATS)}")
+        raise InvalidParameter(
+            f"the name {arguments.out} does not determine the format; give --to {', '.join(FORMATS)}"
+        )
     data = read_data(arguments, arguments.data)
     console.print(f"read {source_text(arguments.data)}: {data}")
     guess = label_guess(data.label, arguments.label)
@@ -157,7 +159,11 @@ def convert_model(arguments: argparse.Namespace, console: Console) -> None:
     )
     wanted = arguments.to or by_name
     if wanted not in MODEL_FORMATS:
-        what = f"the name {arguments.out} tells no format" if wanted is None else f"{wanted} is for data"
+        what = (
+            f"the name {arguments.out} does not determine the format"
+            if wanted is None
+            else f"{wanted} is for data"
+        )
         raise InvalidParameter(
             f"{arguments.data} holds a model, and {what}; give --to {', '.join(MODEL_FORMATS)}"
         )

@@ -1,4 +1,4 @@
-"""``maxmargin demo``: the whole of it on a small real data set, in the time it takes to read about it."""
+"""``maxmargin demo``: a tour on a small real data set."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HELD_OUT = 0.25  # of each class
 
 
 class Split(NamedTuple):
-    """The part to learn from and the part to judge by, both in the training part's units."""
+    """Training and test data, both standardised with the statistics of the training data."""
 
     train: Data
     held_out: Data
@@ -131,22 +131,22 @@ def split_in_two(data: Data) -> Split:
 
 
 def introduction(split: Split) -> list[str]:
-    """Say what the task is."""
+    """Return lines on the task."""
     from maxmargin.data import describe_classes
 
     learn, judge = split
     return [
         "Is a tumour benign or malignant? Breast cancer Wisconsin, 30 measurements of each tumour's cells.",
         "",
-        f"to learn from    {learn.n_rows} tumours, {describe_classes(learn.y, learn.classes)}",
-        f"held out         {judge.n_rows} tumours that training never sees",
-        "                 columns standardised with the means and deviations of the first part",
+        f"training data    {learn.n_rows} tumours, {describe_classes(learn.y, learn.classes)}",
+        f"held out         {judge.n_rows} tumours that are not used in training",
+        "                 columns standardised with the means and deviations of the training data",
         "",
     ]
 
 
 def findings(model: LinearModel, hasty: LinearModel, data: Data) -> list[str]:
-    """Say what was learnt from the training part and how good it is as a solution."""
+    """Return lines on the fit and its certificate."""
     from maxmargin.presentation.wording import percent
 
     proof, early = model.certificate, hasty.certificate
@@ -158,17 +158,17 @@ def findings(model: LinearModel, hasty: LinearModel, data: Data) -> list[str]:
     return [
         "trained          linear support vector machine: hinge loss, C = 1, free offset",
         f"certificate      {proof}",
-        "                 no classifier of this kind can have an objective below the bound: that is proved",
+        "                 it is proved that no classifier of this kind has an objective below the bound",
         f"for comparison   after 1 iteration instead of {model.n_iter[0]}: within {hasty_gap} of the optimum",
         f"margin width     {model.margin[0]:.3f} = 1/‖θ‖, from the boundary to where a score reaches ±1",
-        f"support vectors  {held} of {n_rows} tumours hold the boundary, {free} of them on the margin",
+        f"support vectors  {held} of {n_rows} tumours determine the boundary, {free} of them on the margin",
         f"training errors  {errors} of {n_rows} tumours on the wrong side",
-        f"telling columns  {telling_columns(model)}",
+        f"largest weights  {largest_weights(model)}",
         "",
     ]
 
 
-def telling_columns(model: LinearModel) -> str:
+def largest_weights(model: LinearModel) -> str:
     """Name the three columns with the largest weights; they can be compared because all have deviation 1."""
     import numpy as np
 
@@ -179,7 +179,7 @@ def telling_columns(model: LinearModel) -> str:
 
 
 def judgement(model: LinearModel, data: Data) -> list[str]:
-    """Say how the model does on rows that it has not seen."""
+    """Return lines on the held-out rows."""
     predicted = model.predict(data.X)
     right = int((predicted == data.y).sum())
     parts = []
@@ -203,11 +203,11 @@ def write_files(folder: Path, model: LinearModel, split: Split) -> list[str]:
     from maxmargin.model.files import save_model
 
     picture, file, rows = folder / "demo.png", folder / "demo.model", folder / "held_out.csv"
-    written = {file: "the model", rows: "the held-out part, standardised"}
+    written = {file: "the model", rows: "the held-out rows, standardised"}
     lines = []
     try:
         draw(picture, model, split)
-        written = {picture: "agreements of the held-out part; how the fit closed in", **written}
+        written = {picture: "agreements of the held-out rows; how the fit converged", **written}
     except MissingMatplotlib as error:
         lines = [f"no picture: {error}"]
     save_model(model, file)
@@ -218,7 +218,7 @@ def write_files(folder: Path, model: LinearModel, split: Split) -> list[str]:
 
 
 def draw(path: Path, model: LinearModel, split: Split) -> None:
-    """Draw the agreements of the held-out part beside the course of the fit."""
+    """Draw the agreements of the held-out rows next to the convergence of the fit."""
     from maxmargin.displays.convergence import ConvergenceDisplay
     from maxmargin.displays.margin_histogram import MarginHistogramDisplay
     from maxmargin.displays.panels import save_png, side_by_side
@@ -233,8 +233,8 @@ def draw(path: Path, model: LinearModel, split: Split) -> None:
     course = ConvergenceDisplay(history=model.histories[0], tol=model.tol)
     figure = side_by_side(
         {
-            "How clearly the held-out tumours are told apart": agreements,
-            "How the fit closed in on the optimum": course,
+            "How clearly the held-out tumours are separated": agreements,
+            "How the fit converged": course,
         }
     )
     with replacing(path) as file:

@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def lines_of(found: Evaluation, model: LinearModel) -> list[str]:
-    """Say what was counted."""
+    """Return the lines to print."""
     lines = [str(found)]
     few = len(found.labels) <= LISTED_CLASSES
     lines += confusion_table(found) if few else confusions(found)
@@ -101,16 +101,16 @@ def lines_of(found: Evaluation, model: LinearModel) -> list[str]:
 
 
 def confusion_table(found: Evaluation) -> list[str]:
-    """Return what was taken for what, a line a label."""
+    """Return the confusion matrix, one line per label."""
     from maxmargin.cli.console import aligned
 
     labels, recall, precision = names(found.labels), found.recall, found.precision
-    heading = ["", *(f"said {label}" for label in labels[: found.n_classes]), "right"]
+    heading = ["", *(f"predicted {label}" for label in labels[: found.n_classes]), "recall"]
     rows = [
-        [f"is {label}", *(f"{count:,}" for count in found.counts[k]), share(recall[k])]
+        [f"actual {label}", *(f"{count:,}" for count in found.counts[k]), share(recall[k])]
         for k, label in enumerate(labels)
     ]
-    return aligned(heading, [*rows, ["right where said", *(share(value) for value in precision), ""]])
+    return aligned(heading, [*rows, ["precision", *(share(value) for value in precision), ""]])
 
 
 def confusions(found: Evaluation) -> list[str]:
@@ -127,12 +127,12 @@ def confusions(found: Evaluation) -> list[str]:
     kinds = plural(int(np.count_nonzero(wrong)), "kind")
     lines = [f"{kinds} of error among {len(labels)} labels; most often:"] if places else []
     for i, j in places:
-        lines.append(f"  {labels[i]} taken for {labels[j]}: {plural(int(wrong[i, j]), 'row')}")
+        lines.append(f"  {labels[i]} predicted as {labels[j]}: {plural(int(wrong[i, j]), 'row')}")
     return lines
 
 
 def names(labels: Any) -> list[str]:
-    """Return labels as one writes them."""
+    """Return the labels as text."""
     from maxmargin.data import label_text
 
     listed = labels.tolist()
@@ -141,7 +141,7 @@ def names(labels: Any) -> list[str]:
 
 
 def share(value: float) -> str:
-    """Write a share; nothing where there is none."""
+    """Return a fraction as a percentage; a dash if there is none."""
     return "–" if value != value else f"{100 * value:.1f} %"
 
 
@@ -174,7 +174,7 @@ def interval_fields(value: Any) -> dict[str, float]:
 
 
 def reliability_fields(found: Reliability) -> dict[str, Any]:
-    """Return what probabilities are worth."""
+    """Return the quality of the probabilities."""
     return {
         "about": found.about,
         "log_loss": interval_fields(found.log_loss),

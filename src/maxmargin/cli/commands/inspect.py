@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def inspect_model(arguments: argparse.Namespace, console: Console) -> None:
-    """Say what a model file holds."""
+    """Return what a model file holds."""
     from maxmargin.cli.described import model_fields
     from maxmargin.cli.streams import read_model
     from maxmargin.model.files import readable_model
@@ -93,7 +93,7 @@ def inspect_model(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def origin_of(path: Path) -> str:
-    """Say who wrote a model file."""
+    """Return who wrote a model file."""
     from maxmargin.io.liblinear import begins_as_liblinear_model, read_liblinear_model
     from maxmargin.io.models import read_model
 
@@ -103,7 +103,7 @@ def origin_of(path: Path) -> str:
 
 
 def model_lines(model: LinearModel) -> list[str]:
-    """Say what was fitted, how well and to what."""
+    """Return what was fitted, how well and to what."""
     from maxmargin.cli.described import plain_labels
     from maxmargin.presentation.wording import plural, short
 
@@ -176,7 +176,7 @@ def with_largest_weights(about: dict[str, Any], model: LinearModel, n_rows: int)
 
 
 def inspect_data(arguments: argparse.Namespace, console: Console) -> None:
-    """Say what a data file holds."""
+    """Return what a data file holds."""
     from maxmargin.cli.described import data_fields
     from maxmargin.model.columns import summarise_columns
 
@@ -199,7 +199,7 @@ def n_for_machines(data: Data) -> int:
 
 
 def data_lines(data: Data, columns: ColumnSummary, n_rows: int) -> list[str]:
-    """Say how many rows each class has, and what the columns are like."""
+    """Return how many rows each class has, and what the columns are like."""
     import numpy as np
 
     from maxmargin.cli.console import aligned
@@ -220,7 +220,9 @@ def data_lines(data: Data, columns: ColumnSummary, n_rows: int) -> list[str]:
         lines.append(f"({len(rows) - n_rows:,} further classes)")
     lines += column_lines(data, columns, n_rows)
     if columns.n_constant:
-        lines.append(f"{plural(columns.n_constant, 'column')} with one value only, which tell nothing apart")
+        lines.append(
+            f"{plural(columns.n_constant, 'column')} with only one value, which carry no information"
+        )
     if columns.spread > FAR_APART:
         factor = f"{columns.spread:,.0f}" if columns.spread < 1e9 else f"{columns.spread:.0e}"
         lines.append(

@@ -155,7 +155,7 @@ def target_of(arguments: argparse.Namespace, console: Console) -> Path:
     if arguments.model is None:
         if arguments.data == STANDARD:
             raise InvalidParameter(
-                "rows from the standard input have no name: say where the model goes after them"
+                "rows from the standard input have no name: name the model file after them"
             )
         return Path(arguments.data.name + ".model")
     if arguments.model == STANDARD:
@@ -168,7 +168,7 @@ def target_of(arguments: argparse.Namespace, console: Console) -> Path:
 
 
 def meaning_of_e(tol: float) -> str:
-    """Say what -e is here, for it is something else in LIBLINEAR."""
+    """Return what -e is here, for it is something else in LIBLINEAR."""
     from maxmargin.presentation.wording import chosen_percent
 
     goal = chosen_percent(tol)
@@ -237,7 +237,7 @@ def course(model: LinearModel) -> list[str]:
 
 
 def warn_if_missed(model: LinearModel, console: Console) -> int:
-    """Say where a fit ended before -e was reached."""
+    """Return where a fit ended before -e was reached."""
     from maxmargin.presentation.wording import chosen_percent
 
     if model.warning() is None or model.certificate is None:
@@ -346,7 +346,7 @@ class Absent(argparse.Action):
     """An option of LIBLINEAR that is refused with the reason."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> NoReturn:
-        """Say what it means there and what to do."""
+        """Return what it means there and what to do."""
         raise argparse.ArgumentError(None, ABSENT_OPTIONS[str(option)])
 
 

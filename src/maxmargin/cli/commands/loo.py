@@ -136,14 +136,13 @@ def count(arguments: argparse.Namespace, data: Data, console: Console) -> int:
     if arguments.out is not None:
         write(found, data, arguments, console)
     if is_interrupted:
-        console.print_stderr("interrupted: this is what was known by then")
+        console.print_stderr("interrupted: these are the results so far")
         return INTERRUPTED
     if found.n_undecided:
         from maxmargin.core.solution import Status
 
-        status = found.status.value.replace("max_", "--max-")
         advice = ". Raise --max-time." if found.status is Status.MAX_TIME else ""
-        console.warn(f"{found.n_undecided:,} rows are not decided: {status}{advice}")
+        console.warn(f"{found.n_undecided:,} rows are not decided: {found.status.value}{advice}")
     return MISSED if found.n_undecided else DONE
 
 
@@ -158,7 +157,7 @@ def objective_of(arguments: argparse.Namespace, data: Data) -> Objective:
 
 
 def lines_of(found: LeaveOneOut) -> list[str]:
-    """Say how many are wrong, and why that is known."""
+    """Return lines on how many are wrong, and why that is known."""
     from maxmargin.cli.console import aligned
     from maxmargin.presentation.wording import percent
     from maxmargin.selection.leave_one_out.record import REASONS
@@ -171,7 +170,7 @@ def lines_of(found: LeaveOneOut) -> list[str]:
     return [
         str(found).split(";")[0],
         *aligned(["why it is known", "rows", "wrong"], rows),
-        f"in the fit itself {found.training_errors:,} are wrong ({percent(share)})",
+        f"training errors: {found.training_errors:,} ({percent(share)})",
     ]
 
 
@@ -235,6 +234,6 @@ def compare(arguments: argparse.Namespace, data: Data, console: Console) -> int:
         console.print(line)
     console.add_fields({"search": search_fields(selected, Way(0))})
     if selected.status.name == "INTERRUPTED":
-        console.print_stderr("interrupted: this is what was known by then")
+        console.print_stderr("interrupted: these are the results so far")
         return INTERRUPTED
     return MISSED if warn_of_search(selected, console) else DONE

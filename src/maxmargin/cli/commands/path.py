@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         selected = judged(arguments, data, console)
     write(path, selected, arguments, data, console)
     if not is_whole or (selected is not None and selected.status.name == "INTERRUPTED"):
-        console.print_stderr("interrupted: this is what was known by then")
+        console.print_stderr("interrupted: these are the results so far")
         return INTERRUPTED
     is_short = selected is not None and selected.warning(float("inf")) is not None
     return DONE if path.is_certified and not is_short else MISSED

@@ -1,4 +1,4 @@
-"""``maxmargin play``: the playground for the lecture room."""
+"""``maxmargin play``: the interactive page for lectures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def add_play(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
-    """Serve until Ctrl-C, which is how it is meant to end."""
+    """Serve until Ctrl-C, the normal way to end it."""
     import threading
     import webbrowser
 
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         opened = Playground(arguments.port)
     except OSError as error:
         raise InvalidParameter(
-            f"--port {arguments.port} cannot be had: {error.strerror}; without --port a free one is taken"
+            f"--port {arguments.port} cannot be used: {error.strerror}; without --port a free one is taken"
         ) from None
     with opened as playground:
         console.print(f"playground: {playground.access.url}")

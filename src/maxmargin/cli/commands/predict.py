@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 EXAMPLES = """\
-  maxmargin predict a9a.t a9a.model          one label a line, and the accuracy
+  maxmargin predict a9a.t a9a.model          one label per line, and the accuracy
   maxmargin predict a9a.t a9a.model out.txt  … into a file
   maxmargin predict a9a.t a9a.model out.tsv --scores
   maxmargin predict a9a.t a9a.model --json   labels and accuracy in one object
@@ -165,7 +165,7 @@ def comparison(model: LinearModel, rows: RowsForModel, labels: Any) -> dict[str,
 
 
 def verdict(model: LinearModel, rows: RowsForModel, labels: Any) -> str:
-    """Say how many labels are right."""
+    """Return how many labels are right."""
     from maxmargin.presentation.wording import plural
 
     count, right = plural(len(labels), "row"), comparison(model, rows, labels)["right"]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
   maxmargin report a9a.model a9a.svm               writes report.html
-  maxmargin report a9a.model a9a.svm --test a9a.t  judged by rows not trained on
+  maxmargin report a9a.model a9a.svm --test a9a.t  evaluated on other rows
   maxmargin report cells.model cells.csv -o cells.html --redact
 """
 
@@ -37,7 +37,7 @@ def add_report(commands: Any) -> None:
     parser = add_command(
         commands,
         "report",
-        help="write a page about a model: certificate, pictures, guarantees",
+        help="write a page about a model: certificate, plots, guarantees",
         description="Write one HTML file about a model and the data it was trained on. It opens from disk, "
         "without a network.",
         examples=EXAMPLES,
@@ -116,7 +116,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     console.add_fields({"out": arguments.out})
     if cut_short:
         page = "the page" if arguments.out == STANDARD else arguments.out
-        console.print_stderr(f"interrupted: {page} holds what was known by then")
+        console.print_stderr(f"interrupted: {page} holds the results so far")
         return INTERRUPTED
     if arguments.out != STANDARD:
         console.wrote(arguments.out)
@@ -138,7 +138,7 @@ def check_files(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def read_texts(path: Path) -> list[str]:
-    """Read one text a line."""
+    """Read one text per line."""
     from maxmargin.errors import FileFormatError
     from maxmargin.io.open import read_source
 

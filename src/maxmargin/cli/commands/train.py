@@ -99,7 +99,7 @@ def add_train(commands: Any) -> None:
         "--memory",
         metavar="SIZE",
         type=memory_size,
-        help="use at most this much memory, such as 500MB: rows are stored beside DATA and read from disk",
+        help="use at most this much memory, such as 500MB: rows are stored next to DATA and read from disk",
     )
     effort.add_argument("--max-iter", type=whole_number, help="stop after this many iterations of the solver")
     add_dask(effort)
@@ -123,10 +123,10 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     target = target_of(arguments, console)
     check_target(target, arguments.data)
     check_settings(arguments)
-    if arguments.memory is not None:
-        trained = train_stored(arguments, console)
-    elif arguments.dask is not None:
+    if arguments.dask is not None:
         trained = train_on_dask(arguments, console)
+    elif is_on_disk(arguments):
+        trained = train_stored(arguments, console)
     else:
         trained = train_in_memory(arguments, console)
     return finish(trained, target, console)
@@ -207,7 +207,7 @@ def target_of(arguments: argparse.Namespace, console: Console) -> Path:
     if target is None:
         if arguments.data == STANDARD:
             raise InvalidParameter(
-                "rows from the standard input have no name: say where the model goes, -o MODEL"
+                "rows from the standard input have no name: name the model file with -o MODEL"
             )
         return default_target(arguments.data)
     if target == STANDARD:
@@ -231,9 +231,13 @@ def default_target(data: Path) -> Path:
 
 def check_settings(arguments: argparse.Namespace) -> None:
     """Refuse wrong settings before a large file is read."""
+    from maxmargin.errors import InvalidParameter
+
     check_effort(arguments)
-    if arguments.memory is not None:
-        check_memory(arguments)
+    if arguments.memory is not None and arguments.dask is not None:
+        raise InvalidParameter("--memory is for one machine and --dask for a cluster: leave one of them out")
+    if arguments.dask is None and is_on_disk(arguments):
+        check_stored(arguments)
     check_search(arguments)
     if arguments.C != "auto":
         check_strength(arguments.C, arguments.lam, arguments.loss)
@@ -300,30 +304,21 @@ def training_fields(trained: Trained) -> dict[str, Any]:
 
 
 def warn(model: LinearModel, console: Console) -> int:
-    """Warn of a goal that was missed, with the options that would help; return the exit code."""
+    """Warn of a goal that was missed; return the exit code."""
     from maxmargin.core.solution import Status
-    from maxmargin.presentation.wording import chosen_percent
 
     if Status.LOST in model.statuses:  # of which was warned when it happened
         return MISSED
     if model.uncalibrated:
-        console.warn(model.calibration_warning().replace("max_time", "--max-time"))
-    if model.warning() is None or model.status is None or model.certificate is None:
-        return MISSED if model.uncalibrated else DONE
-    advice = {
-        Status.MAX_ITER: "Scale the columns to similar ranges, lower --C, or allow more by --max-iter.",
-        Status.MAX_TIME: "Raise --max-time.",
-        Status.STALLED: "Scale the columns to similar ranges, or raise --tol.",
-    }.get(model.status, "Train again.")
-    missed = f"not within the {chosen_percent(model.tol)} asked for by --tol"
-    why = model.status.value.replace("max_", "--max-")
-    where = "the model is " if model.certificate.bound > 0 else ""
-    console.warn(f"{where}{model.certificate.verdict}, {missed}: {why}. {advice}")
-    return MISSED
+        console.warn(model.calibration_warning())
+    warning = model.warning()
+    if warning is not None:
+        console.warn(warning)
+    return DONE if warning is None and not model.uncalibrated else MISSED
 
 
 # ------------------------------------------------------------------------------------------------
-# ``maxmargin train --memory``: a fit to rows that are stored on disk once and read from there.
+# ``maxmargin train --memory``, or a folder of stored rows: a fit to rows that are read from disk.
 
 
 def memory_size(text: str) -> int:
@@ -339,12 +334,27 @@ def memory_size(text: str) -> int:
         ) from None
 
 
-def check_memory(arguments: argparse.Namespace) -> None:
-    """Refuse what does not go with --memory, before a large file is read."""
+def is_on_disk(arguments: argparse.Namespace) -> bool:
+    """Return whether rows are read from disk in every pass; refuse a folder that holds no stored rows."""
+    from maxmargin.errors import UnreadableFile
+
+    if not arguments.data.is_dir():
+        return arguments.memory is not None
+    from maxmargin.rows.disk.store import is_row_store
+
+    if not is_row_store(arguments.data):
+        raise UnreadableFile(
+            f"{arguments.data} is a folder and holds no stored rows: name a file in it, or fit a folder of "
+            "Parquet files on a cluster with --dask ADDRESS"
+        )
+    return True
+
+
+def check_stored(arguments: argparse.Namespace) -> None:
+    """Refuse what does not go with rows on disk, before a large file is read."""
     from maxmargin.errors import InvalidParameter
 
-    if arguments.dask is not None:
-        raise InvalidParameter("--memory is for one machine and --dask for a cluster: leave one of them out")
+    name = "stored rows do" if arguments.memory is None else "--memory does"
     without_regulariser = arguments.lam == 0 or (isinstance(arguments.C, float) and math.isinf(arguments.C))
     for is_asked, what, instead in (
         (arguments.data == STANDARD, "the standard input", "name a file"),
@@ -357,16 +367,17 @@ def check_memory(arguments: argparse.Namespace) -> None:
         (without_regulariser, "a fit without a regulariser", "give a finite C"),
     ):
         if is_asked:
-            raise InvalidParameter(f"--memory does not go with {what}, which takes rows in memory: {instead}")
+            raise InvalidParameter(f"{name} not work with {what}, which needs the rows in memory: {instead}")
 
 
 def train_stored(arguments: argparse.Namespace, console: Console) -> Trained:
-    """Store the rows and train within the memory that was given."""
+    """Store the rows, unless they are stored already, and train within the limit of --memory, if any."""
     from maxmargin.cli.reading import check_classes
 
     store = stored_rows(arguments, console)
     check_classes(store.classes, arguments.data, has_label=store.source.get("label") is not None)
-    print_memory(arguments, store, console)
+    if arguments.memory is not None:
+        print_memory(arguments, store, console)
     model = fit(arguments, store, store.classes, console, n_rows=store.n_rows, memory=arguments.memory)
     return Trained(model, store.n_rows, count_errors(model, store))
 
@@ -384,7 +395,7 @@ def stored_rows(arguments: argparse.Namespace, console: Console) -> RowStore:
         console.print(f"read {source}: {store}")
     else:
         store, is_old = stored_file(arguments, console)
-        done = "are in {}, stored before" if is_old else "stored in {}"
+        done = "are already stored in {}" if is_old else "stored in {}"
         console.print(f"rows of {source} {done.format(store.folder)}: {store}")
     print_columns(store, arguments, console)
     where = {"folder": store.folder, "bytes": store.n_bytes, "reused": is_old}
@@ -401,7 +412,7 @@ def stored_file(arguments: argparse.Namespace, console: Console) -> tuple[RowSto
     settings = ReadSettings(**reading_settings(arguments, but=("cache",)), n_jobs=arguments.jobs)
     place: Any = True if arguments.cache_folder is None else arguments.cache_folder
     check_storing(arguments.data, place, settings, arguments.memory)
-    elsewhere = "--cache-folder says where else"
+    elsewhere = "--cache-folder names another place"
     return stored_copy(arguments.data, settings, place, console.print, elsewhere)
 
 
@@ -410,7 +421,7 @@ def print_columns(store: RowStore, arguments: argparse.Namespace, console: Conso
     from maxmargin.cli.reading import label_guess
 
     guess = label_guess(store.source.get("label"), arguments.label)
-    if guess:
+    if guess and not arguments.data.is_dir():  # which column it is was decided when the rows were stored
         console.print(guess)
     if store.encoding is not None:
         console.print(f"columns: {store.encoding}")
@@ -457,7 +468,7 @@ def print_memory(arguments: argparse.Namespace, store: RowStore, console: Consol
 
     threads = resolve_jobs(arguments.jobs)
     plan = memory_plan(store, arguments.memory, solver=arguments.solver, threads=threads)
-    fewer = "" if plan.threads == threads else f"; {plan.threads} of {threads} threads, to hold it"
+    fewer = "" if plan.threads == threads else f"; {plan.threads} of {threads} threads, to keep the limit"
     console.print(f"memory: {plan}{fewer}")
     console.add_fields({"memory": {"limit": plan.limit, "needed": plan.needed, "threads": plan.threads}})
 
@@ -513,7 +524,7 @@ def train_on_dask(arguments: argparse.Namespace, console: Console) -> Trained:
             if error.model is None:
                 raise
             model = error.model
-            console.warn(f"{error}".replace("The exception's `model`", "What is written"))
+            console.warn(error)
         on = {"address": arguments.dask, "workers": len(workers), "threads": sum(workers.values())}
     return Trained(model, fields={"dask": on})
 
@@ -524,18 +535,22 @@ def source_of(arguments: argparse.Namespace) -> ParquetData:
     from maxmargin.io.tables.parquet import ParquetData
 
     if arguments.data == STANDARD:
-        raise InvalidParameter("--dask reads files that all workers see; the standard input (-) is none")
+        raise InvalidParameter("--dask reads files that all workers can see, not the standard input (-)")
     if arguments.format not in (None, "parquet"):
         raise InvalidParameter(f"--dask reads Parquet only; got --format {arguments.format}")
     for name in _NOT_HERE:
         if getattr(arguments, name, None):
             option = name.replace("_", "-")
-            raise InvalidParameter(f"--{option} is for files that are read here, not by --dask")
+            raise InvalidParameter(f"--{option} is for files that are read on this machine, not by --dask")
     if arguments.C == "auto" or arguments.calibrate is not None:
         asked = "--C auto" if arguments.C == "auto" else "--calibrate"
-        raise InvalidParameter(f"{asked} leaves rows out one by one and takes rows in memory, not --dask")
+        raise InvalidParameter(
+            f"{asked} leaves rows out one by one and needs them in memory, so it does not work with --dask"
+        )
     if arguments.class_weight not in (None, "balanced"):
-        raise InvalidParameter("with --dask, --class-weight takes balanced; --weight names weights of rows")
+        raise InvalidParameter(
+            "with --dask, --class-weight must be balanced; --weight names a column of sample weights"
+        )
     return ParquetData(
         url_of(arguments.data),
         label=arguments.label,

@@ -189,12 +189,12 @@ def refuse_type(kind: Any, feature: Feature, source: str) -> str:
 
 
 def is_view(kind: Any) -> bool:
-    """Tell whether a column is of the newer kind of text, which older releases of pyarrow do not know."""
+    """Return whether a column is of the newer kind of text, which older releases of pyarrow do not know."""
     return str(kind) == "string_view"
 
 
 def is_binary(kind: Any) -> bool:
-    """Tell whether a column holds bytes."""
+    """Return whether a column holds bytes."""
     return "binary" in str(kind)
 
 
@@ -258,7 +258,7 @@ def without_dictionary(column: Any) -> Any:
 
 
 def single_column(table: Any, roles: Roles, place: int) -> NDArray[Any] | TextColumn:
-    """Return labels or weights: numbers and truth values as they are where none is missing, or text."""
+    """Return labels or weights: numbers and booleans as they are where none is missing, or text."""
     pyarrow = import_pyarrow()
     types, column = pyarrow.types, table.column(place)
     kind = column.type
@@ -272,7 +272,7 @@ def single_column(table: Any, roles: Roles, place: int) -> NDArray[Any] | TextCo
         role = "label" if place == roles.label else "weight"
         raise FileFormatError(
             f'the {role} "{roles.header.name(place)}" is of type {kind}; expected numbers'
-            + (", truth values or text" if role == "label" else ""),
+            + (", booleans or text" if role == "label" else ""),
             roles.header.source,
         )
     if is_whole and column.null_count == 0:

@@ -94,7 +94,7 @@ class ArrowSource:
                     first += table.num_rows
 
     def _validated(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Yield batches; what is wrong with them is told in our words."""
+        """Yield batches; errors about them become our own."""
         while True:
             with damage_named(KINDS[self.scheme], str(self._path)):
                 batch = next(batches, None)

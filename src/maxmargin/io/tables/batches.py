@@ -18,8 +18,8 @@ from maxmargin.errors import FileFormatError, MaxMarginError, Setting
 from maxmargin.io.settings import ReadSettings
 from maxmargin.io.tables.columns import FoundColumns, Part, Refusal, TextColumn
 from maxmargin.io.tables.encode import (
-    TRUTHS,
-    are_truths,
+    BOOLEANS,
+    are_booleans,
     check_infinite,
     check_width,
     encode_table,
@@ -161,7 +161,7 @@ def scheme_of(source: TableSource, scratch: Path) -> Scheme:
 
 
 def has_texts(source: TableSource) -> bool:
-    """Tell by the first rows whether any feature is text: then only the whole tells which texts there are."""
+    """Return whether any feature is text in the first rows: its categories need the whole table."""
     for found, _ in source.read():
         return bool(found.texts)
     return False
@@ -222,13 +222,13 @@ class TextCounts:
                 self.counts[text] = self.counts.get(text, 0) + int(count)
 
     @property
-    def is_truth(self) -> bool:
-        """Whether the column holds truth values."""
-        return are_truths(self.counts) and not self.is_stated
+    def is_boolean(self) -> bool:
+        """Whether the column holds booleans."""
+        return are_booleans(self.counts) and not self.is_stated
 
-    def usual_truth(self, rule: str) -> float:
-        """Return the mean, the median or the most frequent truth value, as a number."""
-        n_true = sum(count for text, count in self.counts.items() if TRUTHS[text.lower()] == 1)
+    def usual_boolean(self, rule: str) -> float:
+        """Return the mean, the median or the most frequent boolean, as a number."""
+        n_true = sum(count for text, count in self.counts.items() if BOOLEANS[text.lower()] == 1)
         n_false = self.n_present - n_true
         if rule == "mean":
             return n_true / self.n_present
@@ -241,7 +241,7 @@ class TextCounts:
 class TableLook:
     """What is found out about the columns of a table, batch by batch.
 
-    Mistakes are told as the whole table would tell them: about columns first, then the first missing value,
+    Mistakes are reported as for the whole table: about columns first, then the first missing value,
     then labels and weights.
 
     Parameters
@@ -260,11 +260,11 @@ class TableLook:
         self._settings = settings
         self._texts: dict[int, TextCounts] = {}
         self._has_weight = roles.weight is None
-        self._later: dict[str, MaxMarginError] = {}  # what is told if nothing worse is found
+        self._later: dict[str, MaxMarginError] = {}  # what is raised if nothing worse is found
 
     def add(self, found: FoundColumns, refuse: Refusal) -> None:
         """Look at a batch."""
-        strange = check_infinite(found, refuse)
+        nonfinite = check_infinite(found, refuse)
         self.n_rows += found.n_rows
         self.dtype = found.numbers.dtype
         parts = []
@@ -273,7 +273,7 @@ class TableLook:
             place = feature.place
             if place in column_of:
                 column = column_of[place]
-                values, is_complete = found.numbers[:, column], not strange.has_gaps[column]
+                values, is_complete = found.numbers[:, column], not nonfinite.has_gaps[column]
                 n_missing = 0 if is_complete else int(np.count_nonzero(np.isnan(values)))
                 self.number_counts[place] = self.number_counts.get(place, 0) + found.n_rows - n_missing
                 parts.append(Part(feature, values, column, is_complete))
@@ -316,7 +316,7 @@ class TableLook:
         return [self._part(feature, number_fill) for feature in self._roles.read]
 
     def check_rest(self) -> None:
-        """Tell of mistakes in labels and weights."""
+        """Report mistakes in labels and weights."""
         for what in ("labels", "weights"):
             if what in self._later:
                 raise self._later[what]
@@ -325,7 +325,7 @@ class TableLook:
 
     def _check_texts(self, feature: Feature) -> None:
         texts = self._texts[feature.place]
-        is_free = feature.kind != "categories" and not texts.is_stated and not texts.is_truth
+        is_free = feature.kind != "categories" and not texts.is_stated and not texts.is_boolean
         if is_free and texts.refuse_first is not None:
             source = self._roles.header.source
             refuse_no_categories(
@@ -346,8 +346,8 @@ class TableLook:
         part = Part(feature, np.empty(0))
         if texts is None:
             part.fill = number_fill(place)
-        elif feature.kind != "categories" and texts.is_truth:
-            part.fill = None if rule == "refuse" else texts.usual_truth(rule)
+        elif feature.kind != "categories" and texts.is_boolean:
+            part.fill = None if rule == "refuse" else texts.usual_boolean(rule)
         else:
             part.categories = tuple(sorted(texts.counts))
             if rule != "refuse":

@@ -90,7 +90,7 @@ class Part:
 
     @property
     def is_missing(self) -> NDArray[np.bool_]:
-        """Tell where a value is missing."""
+        """Return where a value is missing."""
         found: NDArray[np.bool_] = np.isnan(self.values) if self.categories is None else self.values == -1
         return found
 
@@ -163,7 +163,7 @@ def sparse_rows(parts: list[Part], n_rows: int, width: int, dtype: np.dtype[Any]
 
 
 def is_stored(part: Part) -> NDArray[np.bool_]:
-    """Tell which rows have a value of this column that is not zero."""
+    """Return which rows have a value of this column that is not zero."""
     return part.values != 0 if part.categories is None else part.values >= 0
 
 

@@ -37,7 +37,7 @@ from maxmargin.io.tables.roles import Roles, assign_roles
 __all__ = ["CsvSource", "read_csv"]
 
 
-# What the core is told about a field.
+# The kinds of a field that the core distinguishes.
 SKIPPED, NUMBER, GUESSED, TEXT, EITHER = "-ngte"
 KEPT_ERRORS = 5  # as many as the core keeps
 BATCH_BYTES = 2 << 20  # of text; its rows may take ten times as much
@@ -101,7 +101,7 @@ def read_csv(content: bytes, path: Path, settings: ReadSettings) -> Data:
     source = CsvSource(path, settings, content)
     while not source.is_settled():
         ((found, refuse),) = source.read()
-    return source.told(encode_table(source.roles, found, settings, refuse, source.scheme))
+    return source.with_skipped(encode_table(source.roles, found, settings, refuse, source.scheme))
 
 
 class CsvSource:
@@ -145,16 +145,16 @@ class CsvSource:
         return data
 
     def end(self) -> None:
-        """Tell of lines that were left out."""
+        """Warn about lines that were skipped."""
         if self._tally.skipped:
             warn_of_skipped_lines(self._path, self._tally.n_skipped, self._tally.skipped[0])
 
-    def told(self, data: Data) -> Data:
-        """Return what was read with what is told of lines that were left out."""
+    def with_skipped(self, data: Data) -> Data:
+        """Return the data with what was wrong with the lines that were skipped."""
         self.end()
         skipped = self._tally.skipped
-        told = tuple(f"line {error.line}, column {error.column}: {error.message}" for error in skipped)
-        return replace(data, n_skipped=self._tally.n_skipped, skipped=told) if told else data
+        messages = tuple(f"line {error.line}, column {error.column}: {error.message}" for error in skipped)
+        return replace(data, n_skipped=self._tally.n_skipped, skipped=messages) if messages else data
 
     def read(self) -> Iterator[tuple[FoundColumns, Refusal]]:
         """Yield batches; a whole reading may find that columns are something else."""
@@ -340,7 +340,7 @@ def no_rows(path: Path, layout: Layout, tally: Tally) -> FileFormatError:
 
 
 def kinds_of(roles: Roles, layout: Layout) -> str:
-    """Return what the core is told about each field at first."""
+    """Return the initial kind of each field for the core."""
     kinds = [SKIPPED] * roles.header.n_fields
     for feature in roles.read:
         seems_text = feature.kind == "guess" and layout.looks_like_text[feature.place]
@@ -371,7 +371,7 @@ def decided_kinds(kinds: str, counts: Mapping[int, FieldCounts], roles: Roles) -
 
     A column with more texts than numbers holds text. In any other a text is a mistake, which the second
     reading names with its line. Of a column that an earlier table had as numbers, only one without any
-    number is looked at as text: it may hold truth values.
+    number is looked at as text: it may hold booleans.
     """
     decided = list(kinds)
     features = {feature.place: feature for feature in roles.read}
@@ -388,7 +388,7 @@ def decided_kinds(kinds: str, counts: Mapping[int, FieldCounts], roles: Roles) -
 
 
 def is_number(text: bytes, decimal: str) -> bool:
-    """Tell whether the core would read a finite number."""
+    """Return whether the core would read a finite number."""
     try:
         return b"_" not in text and math.isfinite(as_float(text.decode(), decimal))
     except ValueError:
@@ -433,7 +433,7 @@ def found_columns(parsed: Parsed, roles: Roles) -> FoundColumns:
 
 
 # ------------------------------------------------------------------------------------------------
-# Fields of a text table that are no UTF-8: told with their place, or their rows are left out.
+# Fields of a text table that are not UTF-8: an error with their place, or their rows are skipped.
 
 # A column of text: each row's number, −1 where it is missing, and the texts; or numbers and None.
 Loose = tuple[NDArray[Any], list[bytes] | None]
@@ -443,9 +443,9 @@ def unreadable_fields(columns: list[tuple[int, Loose]]) -> dict[int, tuple[int, 
     """Return, by row, the first field that is no UTF-8: its place and its bytes."""
     found: dict[int, tuple[int, bytes]] = {}
     for place, (codes, texts) in columns:
-        strange = [code for code, text in enumerate(texts or ()) if not is_utf8(text)]
-        if strange and texts is not None:
-            for row in np.flatnonzero(np.isin(codes, strange)).tolist():
+        invalid = [code for code, text in enumerate(texts or ()) if not is_utf8(text)]
+        if invalid and texts is not None:
+            for row in np.flatnonzero(np.isin(codes, invalid)).tolist():
                 found.setdefault(row, (place, texts[codes[row]]))
     return dict(sorted(found.items()))
 

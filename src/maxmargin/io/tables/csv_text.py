@@ -164,10 +164,10 @@ def following(content: bytes, start: int, dialect: _core.CsvDialect) -> list[lis
 
 
 def is_header(first: tuple[str, ...], columns: list[list[str]], settings: ReadSettings) -> bool:
-    """Tell whether the first line holds names.
+    """Return whether the first line holds names.
 
     It does if somebody asks for a column by name, if it has one of the usual names of labels, or if it has
-    text where most rows have numbers. Where there is text everywhere, names are told from rows by being
+    text where most rows have numbers. If there is text everywhere, a line of names is one whose fields are
     different from each other and from everything below them.
     """
     asked = (settings.label, settings.weight, *settings.drop, *settings.categories)
@@ -193,12 +193,12 @@ def is_header(first: tuple[str, ...], columns: list[list[str]], settings: ReadSe
 
 
 def is_missing(field: str, signs: Sequence[str] | None = None) -> bool:
-    """Tell whether a field is one of the signs of a missing value, by default of the usual ones."""
+    """Return whether a field is one of the signs of a missing value, by default of the usual ones."""
     return field.lower() in MISSING if signs is None else not field or field in signs
 
 
 def is_text(field: str, settings: ReadSettings) -> bool:
-    """Tell whether a field is neither a number nor a sign of a missing one."""
+    """Return whether a field is neither a number nor a sign of a missing one."""
     if is_missing(field, settings.na):
         return False
     try:
@@ -234,7 +234,7 @@ OTHER_ENCODING: dict[str, Any] = {
 
 
 def is_utf8(text: bytes) -> bool:
-    """Tell whether a field can be decoded."""
+    """Return whether a field can be decoded."""
     try:
         text.decode()
     except UnicodeDecodeError:
@@ -243,7 +243,7 @@ def is_utf8(text: bytes) -> bool:
 
 
 def not_utf8_text(text: bytes, where: str = "") -> str:
-    """Say what was found."""
+    """Return what was found."""
     shown = text[:40].decode(errors="backslashreplace")
     return f'expected UTF-8 text{where}, found "{shown}"'
 

@@ -17,9 +17,8 @@ from maxmargin.io.tables.columns import FoundColumns, Part, Refusal, TextColumn,
 from maxmargin.io.tables.roles import Feature, Roles, ways_out
 
 __all__ = [
-    "MISSING",
-    "TRUTHS",
-    "are_truths",
+    "BOOLEANS",
+    "are_booleans",
     "check_infinite",
     "check_width",
     "encode_table",
@@ -92,12 +91,12 @@ def encode_table(
 def parts_of(roles: Roles, found: FoundColumns, settings: ReadSettings, refuse: Refusal) -> list[Part]:
     """Return the features' columns, each as numbers or as categories."""
     column_of = {place: column for column, place in enumerate(found.number_places)}
-    strange = check_infinite(found, refuse)
+    nonfinite = check_infinite(found, refuse)
     parts = []
     for feature in roles.read:
         if feature.place in column_of:
             column = column_of[feature.place]
-            part = Part(feature, found.numbers[:, column], column, not strange.has_gaps[column])
+            part = Part(feature, found.numbers[:, column], column, not nonfinite.has_gaps[column])
         else:
             part = part_of_text(feature, found.texts[feature.place], settings, refuse, roles.header.source)
         if feature.known is not None:
@@ -106,14 +105,14 @@ def parts_of(roles: Roles, found: FoundColumns, settings: ReadSettings, refuse: 
     return parts
 
 
-def check_infinite(found: FoundColumns, refuse: Refusal) -> Strange:
+def check_infinite(found: FoundColumns, refuse: Refusal) -> NonFinite:
     """Refuse the first infinite number; return which columns have gaps."""
-    strange = find_strange(found.numbers)
-    if strange.infinite is not None:
-        value = found.numbers[strange.infinite]
-        row, column = strange.infinite
+    nonfinite = find_nonfinite(found.numbers)
+    if nonfinite.infinite is not None:
+        value = found.numbers[nonfinite.infinite]
+        row, column = nonfinite.infinite
         raise refuse(f"expected a finite number, found {value}", row, found.number_places[column])
-    return strange
+    return nonfinite
 
 
 def check_width(width: int, settings: ReadSettings, roles: Roles) -> None:
@@ -157,7 +156,7 @@ def encoding_of(roles: Roles, parts: list[Part]) -> Encoding | None:
 def labels_of(
     roles: Roles, found: FoundColumns, settings: ReadSettings, refuse: Refusal
 ) -> NDArray[Any] | None:
-    """Return the labels as numbers, truth values or text; None where there are none.
+    """Return the labels as numbers, booleans or text; None where there are none.
 
     A table to be predicted, read by an encoding, may have a column for labels with nothing in it.
     """
@@ -198,12 +197,12 @@ def weights_of(roles: Roles, found: FoundColumns, refuse: Refusal) -> NDArray[np
 
 
 def refuse_no_weight(roles: Roles) -> NoReturn:
-    """Say that there is no row to learn from."""
+    """Refuse data in which every weight is 0."""
     raise InvalidInput(f"{roles.header.source}: all weights are 0")
 
 
 def as_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Return numbers or truth values in double precision."""
+    """Return numbers or booleans in double precision."""
     return np.asarray(values, dtype=np.float64)
 
 
@@ -213,8 +212,8 @@ def as_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
 MOST_CATEGORIES = 1000
 # So few different texts are never too many, however few rows there are.
 FEW_CATEGORIES = 20
-TRUTHS = {"false": 0.0, "true": 1.0}
-MOST_TRUTHS = 2**4 + 2**5  # in whatever mixture of small and capital letters
+BOOLEANS = {"false": 0.0, "true": 1.0}
+MOST_BOOLEANS = 2**4 + 2**5  # in whatever mixture of small and capital letters
 DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})([ T]\d.*)?")
 DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
 
@@ -222,7 +221,7 @@ DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
 def part_of_text(
     feature: Feature, column: TextColumn, settings: ReadSettings, refuse: Refusal, source: str
 ) -> Part:
-    """Return the column as categories, or as the numbers 0 and 1 if it holds truth values.
+    """Return the column as categories, or as the numbers 0 and 1 if it holds booleans.
 
     Parameters
     ----------
@@ -240,8 +239,8 @@ def part_of_text(
     if feature.kind == "categories":
         known = feature.known
         return _stated(feature, column) if known is None else _known(feature, column, settings, refuse)
-    if are_truths(column.texts) and not column.is_stated:
-        numbers = np.array([*(TRUTHS[text.lower()] for text in column.texts), np.nan])
+    if are_booleans(column.texts) and not column.is_stated:
+        numbers = np.array([*(BOOLEANS[text.lower()] for text in column.texts), np.nan])
         return Part(feature, numbers[column.codes])
     if feature.kind == "number":
         row = int(np.argmax(column.codes >= 0))
@@ -260,9 +259,9 @@ def part_of_text(
     return _stated(feature, column)
 
 
-def are_truths(texts: Collection[str]) -> bool:
-    """Tell whether there are no other texts than true and false."""
-    return len(texts) <= MOST_TRUTHS and {text.lower() for text in texts} <= TRUTHS.keys()
+def are_booleans(texts: Collection[str]) -> bool:
+    """Return whether there are no other texts than true and false."""
+    return len(texts) <= MOST_BOOLEANS and {text.lower() for text in texts} <= BOOLEANS.keys()
 
 
 def _stated(feature: Feature, column: TextColumn) -> Part:
@@ -343,17 +342,16 @@ def refuse_no_categories(
 # Missing values: found, refused with their place, or replaced by a usual value of their column.
 
 ROWS_AT_ONCE = 16384
-MISSING = "the value is missing"
 
 
-class Strange(NamedTuple):
+class NonFinite(NamedTuple):
     """What is not a finite number in a matrix."""
 
     infinite: tuple[int, int] | None  # row and column of the first infinite number
     has_gaps: NDArray[np.bool_]  # for each column whether a value is missing
 
 
-def find_strange(numbers: NDArray[Any]) -> Strange:
+def find_nonfinite(numbers: NDArray[Any]) -> NonFinite:
     """Look for infinite numbers and for NaN, which stands for a missing value."""
     has_gaps = np.zeros(numbers.shape[1], dtype=bool)
     infinite = None
@@ -366,7 +364,7 @@ def find_strange(numbers: NDArray[Any]) -> Strange:
         if infinite is None and is_infinite.any():
             row, column = divmod(int(np.argmax(is_infinite)), rows.shape[1])
             infinite = first + row, column
-    return Strange(infinite, has_gaps)
+    return NonFinite(infinite, has_gaps)
 
 
 def refuse_missing(parts: list[Part], refuse: Refusal) -> None:
@@ -380,15 +378,19 @@ def refuse_missing(parts: list[Part], refuse: Refusal) -> None:
             found.append((int(np.argmax(is_missing)), number))
     if not found:
         return
+    message = "the value is missing"
     row, number = min(found)
     feature = parts[number].feature
     if feature.known is not None:
         why = "; the training table had none there and was not read with {missing}, so nothing stands for it"
-        raise refuse(f"{MISSING}{why}", row, feature.place, missing=Setting("missing", ...))
+        raise refuse(
+            f"{message}{why}", row, feature.place, parameter="missing", missing=Setting("missing", ...)
+        )
     raise refuse(
-        MISSING,
+        message,
         row,
         feature.place,
+        parameter="missing",
         remedy='{missing} replaces it (or "mean", "most_frequent")',
         missing=Setting("missing", "median", '"median"'),
     )

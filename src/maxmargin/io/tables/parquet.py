@@ -12,7 +12,6 @@ from maxmargin.encoding import Encoding
 from maxmargin.errors import FileFormatError, InvalidInput, InvalidParameter, MissingFile, UnreadableFile
 from maxmargin.io.settings import ReadSettings
 from maxmargin.io.tables.arrow import damage_named, data_from_arrow, first_line, import_pyarrow, is_view
-from maxmargin.io.tables.encode import MISSING
 
 __all__ = [
     "FileLook",
@@ -71,10 +70,7 @@ class ReadBlock:
         try:
             data = data_from_arrow(table, self.path, self.settings, "parquet", self.first_row)
         except FileFormatError as error:
-            where, is_missing, _ = error.message.partition(MISSING)
-            if not is_missing:
-                raise
-            raise FileFormatError(f"{where}{MISSING}; {ABOUT_GAPS}", error.path) from None
+            raise error.with_remedy(ABOUT_GAPS) if error.parameter == "missing" else error from None
         return data.X, data.y, data.sample_weight
 
 
@@ -237,7 +233,7 @@ def batches_of(
 
 
 def is_text(kind: Any) -> bool:
-    """Tell whether a column holds text, or says that it holds categories."""
+    """Return whether a column holds text, or says that it holds categories."""
     types = import_pyarrow().types
     return bool(
         types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind) or is_view(kind)
@@ -286,7 +282,7 @@ def example_table(schema: Any, columns: dict[str, Any]) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------
-# A Parquet data set, by name: what a fit on a cluster is told of it.
+# A Parquet data set, by name: the description that a fit on a cluster is given.
 
 
 @dataclass(frozen=True, eq=False)
@@ -368,7 +364,7 @@ class ParquetData:
         return os.path.abspath(path) if is_local else path
 
     def settings(self) -> ReadSettings:
-        """Return what readers of tables are told.
+        """Return the settings for the readers of tables.
 
         Examples
         --------

@@ -104,8 +104,8 @@ def _refuse_other_columns(looks: list[FileLook]) -> None:
     first = looks[0]
     for look in looks[1:]:
         if look.schema.names != first.schema.names:
-            strange = sorted(set(look.schema.names) ^ set(first.schema.names))
-            what = f"{', '.join(strange)} only in one of them" if strange else "they are in another order"
+            unshared = sorted(set(look.schema.names) ^ set(first.schema.names))
+            what = f"{', '.join(unshared)} only in one of them" if unshared else "they are in another order"
             raise FileFormatError(f"the columns are not those of {first.path}: {what}", look.path)
         for ours, theirs in zip(first.schema, look.schema, strict=True):
             if ours.type != theirs.type:

@@ -223,7 +223,7 @@ def _by_encoding(header: Header, settings: ReadSettings, weight: int | None, enc
 
 
 def _is_encoded(header: Header, encoding: Encoding) -> bool:
-    """Tell whether the table has the features themselves, as `save_data` writes them."""
+    """Return whether the table has the features themselves, as `save_data` writes them."""
     names = set(header.names)
     with_categories = {column.name for column in encoding.columns if column.kind == "categories"}
     return bool(with_categories) and not with_categories & names and set(encoding.feature_names) <= names

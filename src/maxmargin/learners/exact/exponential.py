@@ -83,7 +83,7 @@ def coordinate_steps(
 
 
 def _is_done(problem: Problem, course: Course, tol: float, token: StopToken) -> bool:
-    """Tell whether the gap is proved, with fresh scores, which rounding has moved meanwhile."""
+    """Return whether the gap is proved, with fresh scores, which rounding has moved meanwhile."""
     place = Place.at(problem, course.place.w, course.place.b)
     course.place = place
     refuse_if_all_right(problem, place)

@@ -58,7 +58,7 @@ def describe_minimum(problem: Problem, solution: Solution, suffices: float, toke
     suffices : float
         A C whose soft margin this was.
     token : StopToken
-        Where it ends the programs, what they would have told stays unknown.
+        If it ends the programs, their results remain unknown.
     """
     total = solution.certificate.objective
     weight = problem.class_costs.total

@@ -216,7 +216,7 @@ def _one_pass(begin: Begin, courses: list[BatchCourse], token: StopToken) -> int
     if seen == 0:
         raise InvalidInput(
             "the batches gave no row. What can be read only once, such as a generator, is empty the second "
-            "time: hand in something that begins anew, such as a function that returns a new generator, or "
+            "time: hand in something that starts again, such as a function that returns a new generator, or "
             "give classes=… and max_passes=1."
         )
     return seen

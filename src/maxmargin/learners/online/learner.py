@@ -322,17 +322,17 @@ def learn(walk: Walk, rows: MemoryRows, sign: NDArray[np.int8], limits: Limits, 
 
 
 def passes_made(most: int) -> str:
-    """Say that the passes were made."""
+    """Return the reason why a learner stopped: the number of passes."""
     return f"it made the {most:,} pass{'es' if most > 1 else ''} asked for"
 
 
 def draws_made(most: int) -> str:
-    """Say that so many examples were looked at."""
+    """Return the reason why a learner stopped: the number of examples."""
     return f"it looked at the {most:,} examples asked for"
 
 
 def updates_made(most: int) -> str:
-    """Say that so many updates were made."""
+    """Return the reason why a learner stopped: the number of updates."""
     return f"it made the {most:,} update{'s' if most > 1 else ''} asked for"
 
 

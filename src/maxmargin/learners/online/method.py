@@ -113,4 +113,4 @@ class OnlineMethod(ABC):
 
     @abstractmethod
     def tell(self, step: TracedStep) -> str:
-        """Say in words what a step did."""
+        """Describe in words what a step did."""

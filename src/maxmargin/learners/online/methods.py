@@ -97,7 +97,7 @@ class PegasosMethod(OnlineMethod):
         return f"{said}, with η = {number(step.step)} and 1 − ηλ = {number(keep)}{self._memory(step.t)}"
 
     def _memory(self, t: int) -> str:
-        """Say how much of the first step is left, where that is what makes the method slow."""
+        """Return how much of the first step is left, where that is what makes the method slow."""
         rule = self.step
         if type(rule) is not OneOverT or rule.scale * self.lam >= 0.5 or t < 2:
             return ""

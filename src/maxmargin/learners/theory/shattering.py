@@ -56,7 +56,7 @@ def vc_dimension(d: int, fit_intercept: bool = True) -> int:
 
 
 def shatters(points: Any, fit_intercept: bool = True) -> Shattering:
-    """Say whether linear classifiers give these points every labelling, with the proof.
+    """Return whether linear classifiers give these points every labelling, with the proof.
 
     Decided without rounding: they are shattered exactly if the lifted points are linearly independent.
 
@@ -275,7 +275,7 @@ class Shattering(Readable):
     n_points, n_columns : int
     fit_intercept : bool
     obstacle : RadonPartition or None
-        If not shattered, two groups that cannot be told apart.
+        If not shattered, two groups that no hyperplane separates.
     labellings : array of shape (2ⁿ, n), or None
         All labellings, if shattered and there are at most 12 points.
     coefs, intercepts : array of shape (2ⁿ, d) and (2ⁿ,), or None

@@ -1,4 +1,4 @@
-"""How clearly the rows are told apart: a histogram of agreements."""
+"""How clearly the rows are separated: a histogram of agreements."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def margins(evidence: Evidence) -> Section:
     what = "score, positive towards its own class" if two else "own class's score minus the best other"
     lead = [
         f"The agreement of a row is its {what}. At 0 or below the row is an error; between 0 and 1 it is "
-        "right, but inside the margin; beyond 1 it is told apart clearly."
+        "right, but inside the margin; beyond 1 it is separated clearly."
     ]
     chart = Chart(
         "margins-chart",
@@ -42,7 +42,7 @@ def margins(evidence: Evidence) -> Section:
         tables,
         _caption(evidence),
     )
-    return Section("margins", "How clearly they are told apart", "Margins", lead, [chart])
+    return Section("margins", "How clearly they are separated", "Margins", lead, [chart])
 
 
 def _parts(evidence: Evidence) -> list[tuple[str, ScoredExamples]]:

@@ -58,7 +58,7 @@ def _certified(path: Path) -> str:
 
 
 def _training_errors(path: Path) -> str:
-    """Say what becomes of the training errors as C grows."""
+    """Return what becomes of the training errors as C grows."""
     errors = path.training_error
     changes = np.diff(errors)
     if not changes.any():
@@ -72,7 +72,7 @@ def _training_errors(path: Path) -> str:
 
 
 def _best(points: list[LeftOutAt], C: float) -> str:
-    """Say where leave-one-out has fewest errors, as far as it is decided."""
+    """Return where leave-one-out has fewest errors, as far as it is decided."""
     decided = [point for point in points if point.least == point.most and point.is_meaningful]
     if len(decided) < 2:
         return ""

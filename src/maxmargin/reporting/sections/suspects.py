@@ -16,7 +16,7 @@ __all__ = ["suspects_section"]
 
 TITLE, SHORT = "Labels to look at", "Suspects"
 CHARACTERS = 400  # of a text
-TOLD = 4  # columns of a row
+MOST_COLUMNS = 4  # of a row that are listed
 
 
 def suspects_section(evidence: Evidence, most: int) -> Section:
@@ -83,7 +83,7 @@ def _content(subject: Subject, row: int) -> str:
     values = subject.examined.X[[row]]
     values = np.ravel(values.toarray() if hasattr(values, "toarray") else values).astype(np.float64)
     pushes = _against(subject, row) * values
-    loudest = [j for j in np.argsort(-pushes, kind="stable")[:TOLD] if pushes[j] > 0]
+    loudest = [j for j in np.argsort(-pushes, kind="stable")[:MOST_COLUMNS] if pushes[j] > 0]
     if not loudest:
         return "no column does; the offset is against it"
     return "; ".join(f"{subject.names[j]} = {digits(values[j], 3)} ({signed(pushes[j], 2)})" for j in loudest)

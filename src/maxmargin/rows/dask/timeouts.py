@@ -255,7 +255,7 @@ class WorkerTimeouts:
     def _timed_out(self, lost: dict[str, bool], limit: float) -> RowsLost:
         what = f"{self._describe(lost)} for {limit:g} s"
         if self.seconds_left() == 0.0:
-            why = "the fit was interrupted" if self._is_interrupted else "max_time was reached"
+            why = "the fit was interrupted" if self._is_interrupted else "the time limit was reached"
             return RowsLost(f"{why}, and {what}")
         self._has_timed_out = True
         paused = "Use smaller blocks, or workers with more memory"
@@ -263,7 +263,7 @@ class WorkerTimeouts:
         return RowsLost(f"{what}, the limit set by the Dask setting {SETTING}; the fit was stopped. {remedy}")
 
     def _describe(self, blocking: dict[str, bool]) -> str:
-        """Say which workers do not respond and which are paused."""
+        """Return which workers do not respond and which are paused."""
         names: dict[str, Any] = {}
         if SCHEDULER not in blocking:
             with suppress(Exception):  # addresses will do

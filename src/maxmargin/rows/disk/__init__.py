@@ -1,1 +1,1 @@
-"""Rows in a folder on disk, read in blocks; the per-row arrays of a fit survive its process."""
+"""Data stored in a folder on disk, read block by block; the per-row arrays of a fit outlive its process."""

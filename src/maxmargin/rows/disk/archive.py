@@ -1,4 +1,4 @@
-"""An archive whose arrays are used where they lie in the file, without being read first.
+"""An archive whose arrays are memory-mapped: they are used without being read first.
 
 It is a zip archive of a JSON text and NumPy's own files, as model files are, and any tool that knows zip can
 list, test and unpack it. Nothing is compressed, and padding in the entries' headers (the extra field that
@@ -65,7 +65,7 @@ def write_archive(file: BinaryIO, description: Mapping[str, Any], arrays: Mappin
 
 
 class MappedArchive:
-    """An archive whose description has been read and whose arrays are where they are.
+    """An archive whose description has been read; its arrays stay in the file.
 
     A file that is replaced later (as writers of this package do) does no harm; one that is overwritten in
     place changes the arrays.
@@ -79,7 +79,7 @@ class MappedArchive:
     description : dict
         What `write_archive` was given.
     is_untouched : bool
-        Whether nobody can have changed the file since this machine wrote it.
+        Whether the file cannot have changed since this machine wrote it.
 
     Raises
     ------
@@ -92,7 +92,7 @@ class MappedArchive:
     def __init__(self, path: Path) -> None:
         mapping, found = mapped_file(path)
         self.whole = np.frombuffer(mapping, dtype=np.uint8)
-        with damage_told():
+        with reporting_damage():
             self.members = entries_of(zipfile.ZipFile(cast(BinaryIO, mapping)), len(self.whole))
             text = checked(self.whole, self.members[DESCRIPTION], 1).tobytes()
             self.description: dict[str, Any] = parsed_json(text)
@@ -104,14 +104,14 @@ class MappedArchive:
     def arrays(self, threads: int = 1) -> dict[str, NDArray[Any]]:
         """Return the arrays as read-only views of the file; their checksums are compared if need be."""
         look = placed if self.is_untouched else partial(checked, threads=threads)
-        with damage_told():
+        with reporting_damage():
             names = self.description["arrays"]
             return {name: mapped_array(look(self.whole, self.members[f"{name}.npy"])) for name in names}
 
 
 @contextmanager
-def damage_told() -> Iterator[None]:
-    """Turn all that an archive may be guilty of into one error."""
+def reporting_damage() -> Iterator[None]:
+    """Turn everything that can be wrong with an archive into one error."""
     try:
         yield
     except (*UNREADABLE, TypeError, AttributeError, RecursionError, MemoryError) as error:
@@ -122,7 +122,7 @@ def damage_told() -> Iterator[None]:
 
 
 def plain_array(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the array without gaps, row by row or column by column as it is, smallest byte first."""
+    """Return the array contiguous in C or Fortran order, whichever it has, in little-endian byte order."""
     order: Literal["C", "F"] = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
     return np.asarray(array, dtype=array.dtype.newbyteorder("<"), order=order)
 
@@ -147,8 +147,8 @@ def numpy_header(array: NDArray[Any]) -> bytes:
 
 
 def mapped_file(path: Path) -> tuple[mmap.mmap, os.stat_result]:
-    """Return the file as it is at this moment, mapped into memory for reading."""
-    # A pipe in the file's place must not be waited for.
+    """Return a read-only memory map of the file in its current state."""
+    # Do not wait for a pipe that has the file's name.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
         found = os.fstat(descriptor)
@@ -162,7 +162,7 @@ def mapped_file(path: Path) -> tuple[mmap.mmap, os.stat_result]:
 
 
 def placed(whole: NDArray[np.uint8], member: zipfile.ZipInfo) -> NDArray[np.uint8]:
-    """Return an entry's bytes, which are all there."""
+    """Return an entry's bytes; refuse an entry that is incomplete."""
     header = whole[member.header_offset : member.header_offset + LOCAL_HEADER.size].tobytes()
     signature, name_length, extra_length = LOCAL_HEADER.unpack(header)
     first = member.header_offset + LOCAL_HEADER.size + name_length + extra_length
@@ -176,12 +176,12 @@ def checked(whole: NDArray[np.uint8], member: zipfile.ZipInfo, threads: int) -> 
     """Return an entry's bytes if they have its checksum."""
     content = placed(whole, member)
     if crc32_of(content, threads) != member.CRC:
-        raise DamagedArchive(f"{member.filename} does not have its checksum")
+        raise DamagedArchive(f"{member.filename} has a wrong checksum")
     return content
 
 
 def crc32_of(content: NDArray[np.uint8], threads: int) -> int:
-    """Return the checksum, read in pieces side by side; Ctrl-C is heard between them."""
+    """Return the checksum, computed in parallel chunks; Ctrl-C works between them."""
     pieces = [content[first : first + PIECE] for first in range(0, len(content), PIECE)]
     if threads > 1 and len(pieces) > 1:
         with Helpers(threads) as pool:
@@ -200,7 +200,7 @@ def crc32_of(content: NDArray[np.uint8], threads: int) -> int:
 
 
 def mapped_array(content: NDArray[np.uint8]) -> NDArray[Any]:
-    """Return the array of a .npy file where it lies, in this machine's order of bytes."""
+    """Return the memory-mapped array of a .npy file, in the byte order of this machine."""
     array = array_in(content)
     if array.ctypes.data % ALIGNMENT != 0:
         raise DamagedArchive(f"an array does not begin at a multiple of {ALIGNMENT} bytes")
@@ -208,36 +208,36 @@ def mapped_array(content: NDArray[np.uint8]) -> NDArray[Any]:
 
 
 # ------------------------------------------------------------------------------------------------
-# Whether a file still is as this machine wrote it, without reading it.
+# Whether a file is still as this machine wrote it, without reading it.
 #
-# Whoever writes the file notes in it a time and what the running system is called, and sets the file's own
-# time of writing to the noted one. Whatever writes to the file later changes that time. Between two starts
-# of the system nothing can get lost on its way to the disk, so a file that has both notes is whole. For
-# all other files (copied, from before the last start, or where a system has no such name) the answer is
-# no, and checksums tell.
+# The writer records a time and the boot id of the running system in the file, and sets the file's own
+# modification time to the recorded one. Any later write changes that time. Between two boots
+# nothing can get lost on its way to the disk, so a file for which both match is complete. For
+# all other files (copied, from before the last boot, or on a system without boot ids) the answer is
+# no, and checksums decide.
 
 RUNNING_SYSTEM = Path("/proc/sys/kernel/random/boot_id")
 
 
 def note_of() -> dict[str, Any]:
-    """Return what is to be noted in a file that is about to be written."""
+    """Return the time and boot id to record in a file that is about to be written."""
     return {"mtime_ns": time.time_ns(), "system": running_system()}
 
 
 def sign(file: BinaryIO, note: dict[str, Any]) -> None:
-    """Give the file, to which nothing more is written, the time of its note."""
+    """Set the modification time of a finished file to the recorded one."""
     file.flush()
     os.utime(file.fileno(), ns=(note["mtime_ns"], note["mtime_ns"]))
 
 
 def is_untouched(found: os.stat_result, note: Any) -> bool:
-    """Return whether a file that is found so has not been written to since it was signed."""
+    """Return whether a file in this state has not been written to since it was signed."""
     system = running_system()
     return system != "" and note == {"mtime_ns": found.st_mtime_ns, "system": system}
 
 
 def running_system() -> str:
-    """Return the name that the system gave itself when it was started; empty where it has none."""
+    """Return the boot id of the system; empty if it has none."""
     try:
         return RUNNING_SYSTEM.read_text().strip()
     except OSError:

@@ -1,4 +1,4 @@
-"""What model files and binary copies share: a zip archive's entries, and NumPy's files in them.
+"""Zip entries and the .npy files in them, shared by model files and binary copies.
 
 Whatever such a file claims, its reading takes no more memory and time than its bytes justify, and executes
 nothing.
@@ -35,7 +35,7 @@ KINDS = "biufU"  # booleans, integers, floats, text
 _MOST_PARTS = 2_000_000  # lists and objects of a description; each takes some hundred bytes of memory
 NUMPY_HEADER_BYTES = 4096  # far more than a plain type and a shape take
 
-# What the zipfile module raises for archives that are not as they should be.
+# What the zipfile module raises for damaged archives.
 UNREADABLE = (
     zipfile.BadZipFile,
     ValueError,
@@ -49,7 +49,7 @@ UNREADABLE = (
 
 
 def entry(name: str) -> zipfile.ZipInfo:
-    """Return an entry that is the same on every machine and day."""
+    """Return an entry that does not depend on the machine or the date."""
     info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
     info.create_system = 3
     info.external_attr = 0o644 << 16
@@ -77,7 +77,7 @@ def array_in(content: NDArray[np.uint8]) -> NDArray[Any]:
     found = layout_of(content[:NUMPY_HEADER_BYTES].tobytes(), len(content))
     array = content[found.start :].view(found.dtype).reshape(found.shape, order=found.order)
     if found.dtype.kind == "U" and not has_only_letters(array):
-        raise ValueError("its text has something in it that is no letter")
+        raise ValueError("its text contains invalid characters")
     return array
 
 
@@ -122,7 +122,7 @@ def _check_header(file: io.BytesIO) -> None:
 
 
 def shape_in_words(shape: tuple[int, ...]) -> str:
-    """Return a shape for a message, which a thousand digits would not make clearer."""
+    """Return a shape for a message, shortened if it has very many digits."""
     text = " × ".join(str(size) for size in shape)
     return text if len(text) <= 60 else f"{text[:60]}…"
 
@@ -131,7 +131,7 @@ def has_only_letters(array: NDArray[Any]) -> bool:
     """Return whether all code points of an array of text are those of Unicode that can be written."""
     points = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("=")).ravel().view(np.uint32)
     largest = int(points.max(initial=0))
-    if largest < 0xD800:  # most texts of the world
+    if largest < 0xD800:  # true of most texts
         return True
     return largest <= 0x10FFFF and not ((points >= 0xD800) & (points < 0xE000)).any()
 

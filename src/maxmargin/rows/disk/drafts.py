@@ -1,4 +1,4 @@
-"""Files and folders on their way: whose writer is at work, and which were left by one that was killed.
+"""Files and folders that are being written, and those left behind by processes that were killed.
 
 A writer holds a lock on its draft, which the system takes back however the process ends. A draft on which
 nobody holds one is of use to nobody, and goes with the next writer to the same name.
@@ -27,12 +27,12 @@ _LONGEST = 50  # letters of a name that a longer one begins with; a file system 
 
 
 class Draft:
-    """A new folder beside the one that it will become, locked until `close`.
+    """A new folder next to its final place, locked until `close`.
 
     Parameters
     ----------
     target : Path
-        What it will be called in the end.
+        Its final path.
     mode : int
         Its permissions.
     """
@@ -46,14 +46,14 @@ class Draft:
                 self._descriptor = _locked(os.open(self.folder, os.O_RDONLY), self.folder)
 
     def close(self) -> None:
-        """Let go of the folder, if that was not done before."""
+        """Release the lock, unless that has been done before."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
 
 
 def create_draft(draft: Path, mode: int) -> int:
-    """Create the file of a draft; return a descriptor to be held until it has its name."""
+    """Create the file of a draft; return a descriptor to keep open until the file has its final name."""
     while True:
         # Not tempfile: its files are private, and the result should have the usual permissions.
         descriptor = _locked(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), draft)
@@ -62,7 +62,7 @@ def create_draft(draft: Path, mode: int) -> int:
 
 
 def draft_of(target: Path) -> Path:
-    """Return a new name beside the one that a draft will have in the end."""
+    """Return a temporary name next to the final name of a draft."""
     return target.with_name(f"{_beginning(target)}{secrets.token_hex(6)}.part")
 
 
@@ -71,8 +71,8 @@ def _beginning(target: Path) -> str:
 
 
 def _locked(descriptor: int, path: Path) -> int:
-    """Return the descriptor with its lock; −1 if the draft was taken for a dead one and removed meanwhile."""
-    with suppress(OSError):  # a file system may know no locks
+    """Return the descriptor with its lock; −1 if the draft was considered abandoned and removed meanwhile."""
+    with suppress(OSError):  # some file systems have no locks
         fcntl.flock(descriptor, fcntl.LOCK_EX)
     if path.exists():
         return descriptor
@@ -81,7 +81,7 @@ def _locked(descriptor: int, path: Path) -> int:
 
 
 def take_place(draft: Path, target: Path) -> None:
-    """Give a folder that is complete its name; what was called so before is removed.
+    """Give a complete folder its final name; a folder that had this name before is removed.
 
     Where the system can exchange two names at once, there is no moment at which a killed process leaves
     neither of them.
@@ -94,13 +94,13 @@ def take_place(draft: Path, target: Path) -> None:
         retired = target.with_name(f"{draft.name}.old")
         target.rename(retired)
         draft.rename(target)
-    if retired.is_symlink():  # what it led to is somebody's
+    if retired.is_symlink():  # its target belongs to somebody else
         retired.unlink()
     shutil.rmtree(retired, ignore_errors=True)
 
 
 def _exchanged(one: Path, other: Path) -> bool:
-    """Let two folders exchange their names, if the system knows how to."""
+    """Exchange the names of two folders, if the system supports it."""
     rename = getattr(ctypes.CDLL(None), "renameat2", None)
     if rename is None:
         return False
@@ -108,7 +108,7 @@ def _exchanged(one: Path, other: Path) -> bool:
 
 
 def remove_dead_drafts(target: Path) -> None:
-    """Remove what processes left that were killed on their way to the same name."""
+    """Remove drafts for the same name that killed processes left behind."""
     begin = _beginning(target)
     with suppress(OSError):
         for name in [name for name in os.listdir(target.parent) if name.startswith(begin)]:
@@ -117,7 +117,7 @@ def remove_dead_drafts(target: Path) -> None:
             if is_draft and rest == ".old":  # rows that were just replaced
                 shutil.rmtree(target.with_name(name), ignore_errors=True)
             elif is_draft and rest == "":
-                with suppress(OSError):  # its writer is at work, or the file system does not tell
+                with suppress(OSError):  # its writer is running, or the file system has no locks
                     _remove_if_dead(target.with_name(name))
 
 
@@ -137,14 +137,14 @@ def _remove_if_dead(path: Path) -> None:
 
 
 # ------------------------------------------------------------------------------------------------
-# Files that appear whole or not at all.
+# Files that are written completely or not at all.
 
 
 @contextmanager
 def replacing(
     path: Path, *, follow_link: bool = True, wait_for_disk: bool = True, mode: int = 0o666
 ) -> Iterator[BinaryIO]:
-    """Open a file that takes the place of ``path`` when the block ends without an error.
+    """Open a file that replaces ``path`` when the block ends without an error.
 
     It is written beside its target under another name and renamed at the end, so that a reader sees the
     old content or the new one. A target that is no ordinary file (a pipe, a device) is written directly.
@@ -184,13 +184,13 @@ def replacing(
                     os.fsync(file.fileno())
                 if kept is not None:
                     draft.chmod(kept)
-                draft.replace(target)  # before it is let go: then it would be taken for a dead one
+                draft.replace(target)  # before the lock is released: without it, it counts as abandoned
         except BaseException:
             with suppress(OSError):
                 draft.unlink()
             raise
     except (UnreadableFile, BrokenPipeError):
-        raise  # a pipe that its reader closed is not to be blamed on a file
+        raise  # a pipe closed by its reader is not a problem of this file
     except FileNotFoundError as error:
         raise MissingFile(f"{path} cannot be written: there is no folder {target.parent}") from error
     except PermissionError as error:
@@ -209,7 +209,7 @@ def is_stream(path: Path) -> bool:
 
 
 def resolved(path: Path) -> Path:
-    """Return the file at the end of symbolic links, which need not be there yet."""
+    """Return the target of symbolic links, which need not exist yet."""
     try:
         return Path(os.path.realpath(path, strict=True))
     except FileNotFoundError:
@@ -234,6 +234,6 @@ def kept_permissions(target: Path, path: Path) -> int | None:
     if not target.exists():
         return None
     if not os.access(target, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
-        # Its folder may allow to replace it; whoever protects a file means its content.
+        # Its folder may allow replacing it, but a write-protected file should not change.
         raise UnreadableFile(f"{path} cannot be written: the file there is write-protected")
     return stat.S_IMODE(target.stat().st_mode)

@@ -1,4 +1,4 @@
-"""A folder of this user's inside stored rows, in which no link is followed.
+"""A folder inside stored rows that belongs to the current user, in which no link is followed.
 
 Stored rows may have come from somebody else, with a link in the place of a file that a fit writes, empties or
 removes. So the folder is opened once, as a folder that is no link and belongs to this user, and everything
@@ -30,7 +30,7 @@ class NotOwn(OSError):
 
 
 class OwnFolder:
-    """A folder that is made if it is not there; its parent is taken as it is.
+    """A folder that is created if it does not exist; its parent is not checked.
 
     Parameters
     ----------
@@ -67,13 +67,13 @@ class OwnFolder:
             raise NotOwn(f"{path} belongs to another user")
 
     def _place(self) -> tuple[str, int | None]:
-        """Return its name, and a descriptor of the folder in which that is."""
+        """Return its name, and a descriptor of the folder that contains it."""
         return (str(self.path), None) if self._inside is None else (self.path.name, self._inside._descriptor)
 
     def open(self, name: str, flags: int = os.O_RDWR | os.O_CREAT) -> int:
-        """Return a descriptor of an ordinary file of this user's that has no other name."""
+        """Return a descriptor of a regular file that belongs to this user and has no other hard link."""
         try:
-            # A pipe in the file's place is not waited for.
+            # Do not wait for a pipe that has the file's name.
             descriptor = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600, dir_fd=self._descriptor)
         except OSError:
             self.check(name)
@@ -86,7 +86,7 @@ class OwnFolder:
         return descriptor
 
     def check(self, name: str) -> None:
-        """Refuse what is no ordinary file of this user's; nothing at all is fine."""
+        """Refuse anything but a regular file of this user; a missing file is fine."""
         with suppress(FileNotFoundError):
             self._check(name, os.stat(name, dir_fd=self._descriptor, follow_symlinks=False))
 
@@ -102,11 +102,11 @@ class OwnFolder:
             raise NotOwn(f"{path} is a file that has another name too")
 
     def names(self) -> list[str]:
-        """Return what is inside."""
+        """Return the names of the files inside."""
         return os.listdir(self._descriptor)
 
     def rename(self, name: str, other: str) -> None:
-        """Give a file another name; what was called so before is gone."""
+        """Rename a file, replacing any file of that name."""
         os.rename(name, other, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
 
     def remove(self, name: str) -> None:
@@ -115,7 +115,7 @@ class OwnFolder:
             os.unlink(name, dir_fd=self._descriptor)
 
     def clear(self) -> None:
-        """Remove everything inside; a link goes, and what it leads to stays."""
+        """Remove everything inside; links are removed, their targets are not."""
         self.attempt += 1
         for name in self.names():
             try:
@@ -124,8 +124,8 @@ class OwnFolder:
                 shutil.rmtree(name, ignore_errors=True, dir_fd=self._descriptor)
 
     def vanish(self) -> None:
-        """Remove the folder with everything inside, as far as that can be done, and let go of it."""
-        if not self._close.alive:  # its descriptor may be that of something else by now
+        """Remove the folder with everything inside, as far as possible, and close it."""
+        if not self._close.alive:  # its descriptor may have been reused by now
             return
         with suppress(OSError):
             self.clear()
@@ -136,13 +136,13 @@ class OwnFolder:
 
 
 # ------------------------------------------------------------------------------------------------
-# A folder for files that are removed with the process: beside the rows, or else a temporary one.
+# A folder for files that are removed with the process: next to the rows, or else a temporary one.
 
 SCRATCH = "vectors"
 
 
 class ScratchFolder:
-    """A new folder of this process, gone when nobody holds this object any more.
+    """A new folder of this process, removed when this object is garbage-collected.
 
     What a killed process left in the same place goes with the next one that makes such a folder there.
 
@@ -181,13 +181,13 @@ def _elsewhere(place: Path, error: OSError, folder: Path) -> str:
 
 
 # ------------------------------------------------------------------------------------------------
-# What is done when nobody needs an object any more, whenever that is, and Ctrl-C in the middle of it.
+# Finalisers that survive Ctrl-C.
 
 _A_MOMENT = 0.02  # seconds
 
 
 def when_gone(owner: Any, work: Callable[..., None], *arguments: Any) -> weakref.finalize[Any, Any]:
-    """Have some work done when an object is gone.
+    """Run a function when an object is garbage-collected.
 
     What it raises Python prints and forgets, and so it would Ctrl-C. If that comes, the work is begun once
     more, so it must be one that can be, and Ctrl-C is pressed again for whoever runs a moment later.
@@ -199,7 +199,7 @@ def _to_the_end(work: Callable[..., None], *arguments: Any) -> None:
     try:
         work(*arguments)
     except KeyboardInterrupt:
-        with suppress(RuntimeError):  # Python itself is at its end and starts no thread
+        with suppress(RuntimeError):  # Python is shutting down and starts no thread
             again = threading.Timer(_A_MOMENT, _thread.interrupt_main)
             again.daemon = True
             again.start()

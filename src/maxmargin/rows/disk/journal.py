@@ -1,4 +1,4 @@
-"""A journal of passes, by which a fit that was ended goes on where it was.
+"""A journal of passes, from which an interrupted fit continues.
 
 What a fit does is decided by the records of its passes alone. So a fit that is run again takes the records of
 the passes that are in the journal instead of reading the rows, comes to the same state without any work, and
@@ -45,11 +45,11 @@ Checksums = list[NDArray[np.uint32]]
 
 
 class OtherFit(Exception):
-    """The journal is of a fit that asked something else."""
+    """The journal belongs to a different fit."""
 
 
 class PassJournal:
-    """The passes of one fit, in their order.
+    """The passes of one fit, in order.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class PassJournal:
     is_resumed : bool
         Whether passes of an earlier run were found.
     damage : str
-        Why such passes could not be used; empty where nothing is wrong.
+        Why such passes could not be used; empty if nothing is wrong.
     """
 
     def __init__(self, folder: OwnFolder, most_bytes: int) -> None:
@@ -87,7 +87,7 @@ class PassJournal:
             raise
 
     def _find_passes(self) -> None:
-        """Find where the passes are; what a killed process left unfinished at the end is overwritten."""
+        """Find where the passes are; an unfinished entry of a killed process is overwritten."""
         self._known: list[tuple[int, int]] = []
         self._next = 0
         self._end = len(TITLE)
@@ -119,16 +119,16 @@ class PassJournal:
 
     @property
     def is_replaying(self) -> bool:
-        """Whether the next pass is known already."""
+        """Whether the next pass is in the journal."""
         return self._next < len(self._known)
 
     @property
     def n_repeated(self) -> int:
-        """How many of the known passes have been asked for again."""
+        """How many passes of the journal have been replayed."""
         return self._next
 
     def replay(self, question: Any, vectors: tuple[RowVector, ...], kind: Any) -> tuple[Any, Checksums]:
-        """Return the record of the next pass that is known, and the checksums of what it wrote.
+        """Return the record of the next pass in the journal, and the checksums of what it wrote.
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ class PassJournal:
     def append(
         self, question: Any, vectors: tuple[RowVector, ...], kind: Any, record: Any, checksums: Checksums
     ) -> Any:
-        """Write down a pass that is complete, its vectors included; return its record as `replay` would."""
+        """Record a completed pass and what it wrote; return its record as `replay` would."""
         tree = to_tree(kind, record)
         entry = {
             "pass": len(self._known),
@@ -179,12 +179,12 @@ class PassJournal:
             rest, place = rest[count:], place + count
 
     def rewind(self) -> None:
-        """Begin again with the first pass that is known."""
-        self.folder.attempt += 1  # vectors of the attempt that ended do not take the files with them
+        """Start again with the first pass of the journal."""
+        self.folder.attempt += 1  # per-row arrays of the attempt that ended must not remove the files
         self._next = 0
 
     def clear(self) -> None:
-        """Forget all passes, and begin with none."""
+        """Delete all passes."""
         self.folder.attempt += 1
         os.ftruncate(self._descriptor, 0)
         self._write(TITLE, 0)
@@ -195,18 +195,18 @@ class PassJournal:
         self.is_resumed = False
 
     def close(self) -> None:
-        """Leave journal and vectors for another time."""
+        """Close the journal, and keep it and the per-row arrays for later."""
         self.folder.attempt += 1
         os.close(self._descriptor)
 
     def remove(self) -> None:
-        """End: the fit is over and needs its journal no more."""
+        """Remove the journal of a finished fit."""
         self.folder.vanish()
         os.close(self._descriptor)
 
 
 def open_journal(path: Path, shape: tuple[int, int]) -> PassJournal | None:
-    """Return the journal of a fit to rows and columns; None where there cannot be one.
+    """Return the journal of a fit to rows and columns; None if there cannot be one.
 
     That is where the folder cannot be written to, or where another process is at the same fit. What is not
     this user's own is left alone, and a warning says so.
@@ -221,7 +221,7 @@ def open_journal(path: Path, shape: tuple[int, int]) -> PassJournal | None:
     except NotOwn as error:
         warn_caller(
             UserWarning(
-                f"{error}: it is left alone, and if this fit is killed it begins anew. Delete it if you do "
+                f"{error}: it is left alone, and if this fit is killed it starts again. Delete it if you do "
                 "not know what it is"
             )
         )
@@ -231,7 +231,7 @@ def open_journal(path: Path, shape: tuple[int, int]) -> PassJournal | None:
 
 
 def question_of(question: Any, vectors: tuple[RowVector, ...]) -> str:
-    """Return a digest of what a pass asks: equal for equal kernels, wherever their parts came from."""
+    """Return a digest of the kernel of a pass: equal for equal kernels, wherever their parts came from."""
     digest = hashlib.sha256()
     _add(digest, question)
     _add(digest, tuple(vector.number for vector in vectors))
@@ -253,7 +253,7 @@ def _add(digest: Any, part: Any) -> None:
     elif part is None or isinstance(part, bool | int | float | str | np.generic):
         digest.update(f"{type(part).__name__} {part!r} ".encode())
     else:
-        raise TypeError(f"{type(part).__name__} cannot be a part of a pass that is written down")
+        raise TypeError(f"{type(part).__name__} cannot be part of a recorded pass")
 
 
 # ---------------------------------------------------------------- records
@@ -269,7 +269,7 @@ def _parts(kind: Any) -> dict[str, Any]:
 
 
 def to_tree(kind: Any, value: Any) -> Any:
-    """Return a record of some type as a tree that can be packed; TypeError where it is of another type."""
+    """Return a record of some type as a tree that can be packed; TypeError if it is of another type."""
     if get_origin(kind) in (Union, UnionType):
         return None if value is None else to_tree(_other_than_none(kind), value)
     if kind in (None, NoneType) and value is None:
@@ -286,7 +286,7 @@ def to_tree(kind: Any, value: Any) -> Any:
 
 
 def from_tree(kind: Any, tree: Any) -> Any:
-    """Return the record of some type that `to_tree` made this of; TypeError where it cannot have."""
+    """Return the record of some type from its tree; TypeError if the tree is of another type."""
     if get_origin(kind) in (Union, UnionType):
         return None if tree is None else from_tree(_other_than_none(kind), tree)
     if kind in (None, NoneType) and tree is None:
@@ -309,7 +309,7 @@ def _other_than_none(kind: Any) -> Any:
 
 
 def _paired(kind: Any, values: Any) -> zip[tuple[Any, Any]]:
-    """Return what the parts of a tuple or a list are, each with its value."""
+    """Return the types of the parts of a tuple or a list, each with its value."""
     parts = get_args(kind)
     if get_origin(kind) is list or parts[1:] == (...,):
         parts = parts[:1] * len(values)

@@ -32,7 +32,7 @@ KINDS = "biuf"  # of arrays: booleans, whole numbers, floats
 
 
 class DamagedFile(OSError):
-    """A file that is not, or no longer, as it was written."""
+    """A file whose content is not what was written."""
 
 
 def pack(tree: Any) -> bytes:
@@ -53,10 +53,10 @@ def packed_length(beginning: bytes) -> int:
 def unpack(content: bytes) -> Any:
     """Return the tree that was packed; `DamagedFile` if these are not its bytes."""
     if len(content) < HEADER_BYTES or len(content) != packed_length(content):
-        raise DamagedFile("it has another length than when it was written")
+        raise DamagedFile("its length has changed since it was written")
     lengths, body = content[: LENGTHS.size], memoryview(content)[HEADER_BYTES:]
     if zlib.crc32(body, zlib.crc32(lengths)) != CHECKSUM.unpack_from(content, LENGTHS.size)[0]:
-        raise DamagedFile("it does not have its checksum")
+        raise DamagedFile("its checksum is wrong")
     n_text = LENGTHS.unpack(lengths)[0]
     try:
         return _Arrays(body[n_text:]).restored(json.loads(bytes(body[:n_text])))
@@ -65,7 +65,7 @@ def unpack(content: bytes) -> Any:
 
 
 def _described(tree: Any, arrays: list[NDArray[Any]]) -> Any:
-    """Return the tree with descriptions in the place of its arrays, and add those to the list."""
+    """Return the tree with its arrays replaced by descriptions, and append the arrays to the list."""
     if isinstance(tree, np.ndarray) and tree.dtype.kind in KINDS:
         order: Literal["C", "F"] = "F" if tree.flags.fnc else "C"
         arrays.append(np.asarray(tree, order=order))
@@ -80,7 +80,7 @@ def _described(tree: Any, arrays: list[NDArray[Any]]) -> Any:
 
 
 class _Arrays:
-    """The bytes of the arrays that have not been taken yet."""
+    """The bytes of the arrays that have not been read yet."""
 
     def __init__(self, content: memoryview) -> None:
         self._content = content
@@ -103,5 +103,5 @@ class _Arrays:
         if n_bytes > len(self._content):
             raise ValueError("an array is cut short")
         taken, self._content = self._content[:n_bytes], self._content[n_bytes:]
-        # A copy, so that it lies in memory as the array did that was packed.
+        # A copy, so that it has the same memory layout as the array that was packed.
         return np.frombuffer(taken, dtype=dtype).copy().reshape(shape, order=order)  # type: ignore[call-overload,no-any-return]

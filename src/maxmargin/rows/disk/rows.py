@@ -38,16 +38,16 @@ __all__ = ["DiskRows", "MappedRows", "csr_parts", "gathered_rows", "stretch_of"]
 
 
 # ------------------------------------------------------------------------------------------------
-# Rows on disk, read in place by memory map; per-row arrays in memory.
+# Rows on disk, read through a memory map; per-row arrays in memory.
 
 R = TypeVar("R")
 
-MOST_CONDENSED_BYTES = 256 << 20  # that condensed copies may take
+MOST_CONDENSED_BYTES = 256 << 20  # memory for condensed copies
 BYTES_A_COPIED_VALUE = 20.0  # itself, its column, and its part of the per-row arrays
 
 
 class MappedRows(RowsWithArrays):
-    """The features of a `RowStore`, a few blocks at a time; per-row arrays are NumPy arrays.
+    """The features of a `RowStore`, read a few blocks at a time; per-row arrays are NumPy arrays.
 
     Equal blocks give the bits of `MemoryRows` in every pass whose order does not matter. A sweep visits the
     blocks one after the other, in an order drawn anew each time, as it does the rows inside each.
@@ -134,7 +134,7 @@ class MappedRows(RowsWithArrays):
         return [vector[self._ranges[k]] for vector in vectors]
 
     def _keep_swept(self, k: int, vectors: tuple[RowVector, ...], pieces: list[NDArray[Any]]) -> None:
-        """Pieces of arrays are the arrays themselves."""
+        """Do nothing: pieces of NumPy arrays are views."""
 
     # ------------------------------------------------------------ features
 
@@ -208,7 +208,7 @@ class MappedRows(RowsWithArrays):
 
 
 def advise(file: np.memmap[Any, Any], piece: slice, advice: int) -> None:
-    """Advise the system on how some rows of a file will be used."""
+    """Advise the system on how some rows of a file will be read."""
     width = file.strides[0]
     first = (file.offset + piece.start * width) // mmap.PAGESIZE * mmap.PAGESIZE
     length = file.offset + piece.stop * width - first
@@ -321,7 +321,7 @@ class DiskRows(MappedRows):
         work: Callable[[], R],
         writes: tuple[int, ...] = (),
     ) -> R:
-        """Run a pass, unless the journal has its record; then make what it wrote valid."""
+        """Run a pass, unless the journal has its record; then make the arrays that it wrote valid."""
         journal = self._journal
         written: list[VectorFile] = [vectors[place] for place in writes]
         if journal is not None and journal.is_replaying:
@@ -340,7 +340,7 @@ class DiskRows(MappedRows):
 
     def _visit(self, k: int, kernel: ReduceKernel[R], token: StopToken, vectors: tuple[RowVector, ...]) -> R:
         piece = self._ranges[k]
-        # A vector that is given twice is one piece of memory, as it is where vectors are arrays.
+        # An array that is passed twice is one piece of memory, as it is for arrays in memory.
         pieces = {id(vector): vector.read(piece) for vector in vectors}
         written = [vectors[place] for place in written_by(kernel)]
         for numbers in pieces.values():
@@ -355,7 +355,7 @@ class DiskRows(MappedRows):
     def sweep(
         self, kernel: SweepKernel[R], seed: int, number: int, *vectors: RowVector, token: StopToken
     ) -> R:
-        assert self._journal is None  # a sweep changes the state of its kernel, which no record holds
+        assert self._journal is None  # a sweep changes the state of its kernel, which is in no record
         record = super().sweep(kernel, seed, number, *vectors, token=token)
         for vector in vectors:
             vector.turn()
@@ -377,12 +377,12 @@ class _Take:
 
 
 # ------------------------------------------------------------------------------------------------
-# Sparse rows of a store: where they lie in its files, and whether those can be trusted.
+# Sparse rows of a store: where they are in its files, and whether these can be trusted.
 #
-# The core reads what it is handed without looking where it leads. So nothing from the files goes there
-# before it was looked at here: a number that somebody changed on disk is an error that names it.
+# The core does not check the indices that it is given. So nothing from the files goes there
+# before it was checked here: a number that was changed on disk is an error that names it.
 
-VALUES_AT_ONCE = 1 << 16  # that are gathered at once; their places take some memory more
+VALUES_AT_ONCE = 1 << 16  # that are gathered at once; their indices take some more memory
 
 Parts = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]  # values, columns, starts
 

@@ -1,4 +1,4 @@
-"""Rows kept on disk, in a folder of NumPy's own files that are read by memory map.
+"""Data stored on disk in a folder of .npy files, which are memory-mapped.
 
 ::
 
@@ -8,7 +8,7 @@
     labels.npy      each row's class by its place among the classes
     weights.npy     how much each row counts, where the source says so
 
-A folder appears whole or not at all: it is written under another name and renamed at the end.
+A folder is written completely or not at all: it is written under another name and renamed at the end.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ LARGEST_COUNT = 2**62
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RowStore(Readable):
-    """Rows with labels on disk, which a fit reads in pieces.
+    """Rows with labels on disk, which a fit reads block by block.
 
     Made by `store_data`, opened by `open_store`; ``fit`` and ``train`` take it, or its folder, in place
     of X and y.
@@ -59,11 +59,11 @@ class RowStore(Readable):
     classes : array
         The distinct labels in ascending order.
     feature_names : tuple of str, optional
-        One name a column, where the source has names.
+        One name per column, if the source has names.
     encoding : Encoding, optional
         How the columns of a table became features.
     source : dict
-        What the rows were made of.
+        Where the rows came from.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class RowStore(Readable):
         with _reading(path) as file:
             size = os.fstat(file.fileno()).st_size
             if size != self.files[name]["bytes"]:
-                raise _damaged("the file has another size than when it was written", path)
+                raise _damaged("the size of the file has changed since it was written", path)
             try:
                 found = layout_of(file.read(NUMPY_HEADER_BYTES), size)
             except ValueError as error:
@@ -120,13 +120,13 @@ class RowStore(Readable):
             return np.memmap(file, found.dtype, "r", found.start, found.shape, found.order)
 
     def check_sizes(self) -> None:
-        """Refuse files that were cut short since they were opened: to read what is gone ends the process."""
+        """Refuse files that were truncated while open: reading beyond their end would kill the process."""
         for name, array in self.arrays.items():
             if array._mmap.size() < self.files[name]["bytes"]:  # type: ignore[attr-defined]
-                raise _damaged("the file was cut short while it was in use", self.folder / f"{name}.npy")
+                raise _damaged("the file was truncated while it was in use", self.folder / f"{name}.npy")
 
     def places(self, piece: slice) -> NDArray[np.int32]:
-        """Return the labels of a range of rows, each as its place among the classes."""
+        """Return the labels of a range of rows, each as the index of its class."""
         places = np.asarray(self.arrays["labels"][piece])
         outside = (places < 0) | (places >= len(self.classes))
         if outside.any():
@@ -142,12 +142,12 @@ class RowStore(Readable):
             content = self.arrays[name].reshape(-1).view(np.uint8)
             if crc32_of(content, resolve_jobs(None)) != file["crc32"]:
                 raise _damaged(
-                    "the file does not have its checksum: it was changed since it was written",
+                    "the checksum of the file is wrong: it was changed after it was written",
                     self.folder / f"{name}.npy",
                 )
 
     def has_its_times(self) -> bool:
-        """Whether every file still has the time at which it was written; a copy has another one."""
+        """Whether the modification time of every file is unchanged; that of a copy is not."""
         try:
             return all(
                 (self.folder / f"{name}.npy").stat().st_mtime_ns == file["mtime_ns"]
@@ -220,7 +220,7 @@ def open_store(folder: str | os.PathLike[str]) -> RowStore:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[BinaryIO]:
-    """Open an ordinary file: a pipe in its place is not waited for."""
+    """Open a regular file, without waiting for a pipe of that name."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -245,7 +245,7 @@ def _in_few_letters(value: Any) -> str:
 
 
 def _store_from(fields: dict[str, Any], place: Path) -> RowStore:
-    """Return what is described; ValueError, TypeError or LookupError where that cannot be."""
+    """Return the described store; ValueError, TypeError or LookupError if the description is wrong."""
     n_columns = _count(fields, "n_columns", least=1)
     names, encoding = fields["feature_names"], fields["encoding"]
     if names is not None:
@@ -301,7 +301,7 @@ def _source(fields: Any) -> dict[str, Any]:
 
 
 def _classes(labels: list[Any], type_name: Any) -> NDArray[Any]:
-    """Return the labels as an array of the type they had; there must be some, in ascending order."""
+    """Return the labels as an array of their original type; there must be some, in ascending order."""
     kinds = {str} if isinstance(type_name, str) and "U" in type_name else {bool, int, float}
     if not labels or not {type(label) for label in labels} <= kinds:
         raise ValueError(f"classes are {_in_few_letters(labels)}")
@@ -319,7 +319,7 @@ def _classes(labels: list[Any], type_name: Any) -> NDArray[Any]:
 
 
 def _check_arrays(store: RowStore, path: Path) -> None:
-    """Refuse files that are not those which were described."""
+    """Refuse files that do not match their description."""
     n_rows, n_columns, n_values = store.n_rows, store.n_columns, store.n_values
     numbers, places = ("<f4", "<f8"), ("<i4", "<i8")
     expected: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {"labels": ((n_rows,), ("<i4",))}

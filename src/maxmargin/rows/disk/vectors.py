@@ -20,7 +20,7 @@ from maxmargin.rows.disk.records import DamagedFile
 __all__ = ["StoredVector", "VectorFile"]
 
 
-Checksums = NDArray[np.uint32]  # one for each block
+Checksums = NDArray[np.uint32]  # one per block
 
 
 class VectorFile:
@@ -37,7 +37,7 @@ class VectorFile:
     dtype : dtype
     n_rows : int
     block_rows : int
-        Rows of a block; all but the last have as many.
+        Rows per block; the last may have fewer.
     """
 
     def __init__(self, folder: OwnFolder, number: int, dtype: Any, n_rows: int, block_rows: int) -> None:
@@ -61,7 +61,7 @@ class VectorFile:
         return self._written
 
     def adopt(self, checksums: Checksums) -> None:
-        """Expect what has these checksums in the other copy, as a pass of an earlier process wrote it."""
+        """Take over the other copy as a pass of an earlier process wrote it, with these checksums."""
         if checksums.dtype != np.uint32 or checksums.shape != self._written.shape:
             raise DamagedFile("a pass has checksums of other blocks")
         self._written = checksums
@@ -76,11 +76,11 @@ class VectorFile:
         while rest:
             count = os.preadv(self._descriptors[self.version], [rest], place)
             if count == 0:
-                raise DamagedFile("per-row arrays are missing from the disk")
+                raise DamagedFile("per-row arrays on disk are missing")
             rest, place = rest[count:], place + count
         for k, block in self._blocks(piece, numbers):
             if _checksum(block) != self._valid[k]:
-                raise DamagedFile("per-row arrays were changed on the disk")
+                raise DamagedFile("per-row arrays on disk were changed")
         return numbers
 
     def write(self, piece: slice, numbers: NDArray[Any]) -> None:

@@ -47,7 +47,7 @@ __all__ = ["guarantees", "repeated_rows"]
 
 LEFT_OUT_SHARE, COMPRESSION_SHARE = 0.75, 0.5  # of the time that is left when each begins
 AT_LEAST = 1e-6  # seconds: a limit must be positive
-NO_TIME = "max_time was over before it was found"
+NO_TIME = "the time limit was reached before it was found"
 
 
 def guarantees(

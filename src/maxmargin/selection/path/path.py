@@ -36,7 +36,7 @@ _MOST_TOL = 1e6
 
 _REASONS = {
     Status.INTERRUPTED: "interrupted",
-    Status.MAX_TIME: "max_time was reached",
+    Status.MAX_TIME: "the time limit was reached",
     Status.STOPPED: "`watch` asked to stop",
 }
 
@@ -144,7 +144,7 @@ def regularization_path(
     if course.ended is Status.INTERRUPTED:
         raise Interrupted("the path was interrupted; the exception's `model` is the path so far", path)
     if not path.is_certified:
-        warnings.warn(_warning(path), ConvergenceWarning, stacklevel=2)
+        warnings.warn(_warning(path), stacklevel=2)
     return path
 
 
@@ -299,12 +299,15 @@ def _path_of(
     )
 
 
-def _warning(path: Path) -> str:
+def _warning(path: Path) -> ConvergenceWarning:
     why = f" ({path.reason})" if path.reason else ""
     told = ", ".join(
         short(low) if low == high else f"{short(low)} to {short(high)}" for low, high in path.certified
     )
-    return (
-        f"the path is certified within {chosen_percent(path.tol)} for C in {told or 'no stretch'} only{why}. "
-        "Raise tol or max_time, or scale the columns to similar ranges."
+    return ConvergenceWarning(
+        f"the path is certified within {chosen_percent(path.tol)} for C in {told or 'no stretch'} only{why}.",
+        parameter="tol",
+        value=path.tol,
+        remedy="Raise {parameter} or {max_time}, or scale the columns to similar ranges.",
+        max_time=Setting("max_time"),
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxmargin.core.solution import Status
+from maxmargin.errors import ConvergenceWarning
 from maxmargin.model.model import LinearModel
 from maxmargin.presentation.wording import chosen_percent, percent, plural, short
 from maxmargin.rows.base import Array
@@ -56,10 +57,13 @@ class Selected:
     path: Path | None = None
     missing: str = ""
 
-    def warning(self, tol: float) -> str | None:
-        """Return what to say of fits that were not finished or not certified, or None."""
+    def warning(
+        self, tol: float, category: type[ConvergenceWarning] = ConvergenceWarning
+    ) -> ConvergenceWarning | None:
+        """Return a warning if some fits were not finished or not certified, else None."""
         said = [self._about_the_search(), self._about_the_model(tol)]
-        return " ".join(sentence for sentence in said if sentence) or None
+        message = " ".join(sentence for sentence in said if sentence)
+        return category(message, parameter="tol", value=self.search_tol) if message else None
 
     def _about_the_search(self) -> str:
         table, tol = self.table, self.search_tol
@@ -77,8 +81,8 @@ class Selected:
         count, worst = int(np.count_nonzero(gaps > tol)), percent(float(gaps.max()), "up")
         return (
             f"{plural(count, 'fit')} of {gaps.size} within the splits missed the {chosen_percent(tol)} asked "
-            f"for by tol; the worst is within {worst} of its optimum. Scale the columns to similar ranges, "
-            "leave out the largest C, or raise tol."
+            f"for by {{parameter}}; the worst is within {worst} of its optimum. Scale the columns to similar "
+            "ranges, leave out the largest C, or raise {parameter}."
         )
 
     def _about_the_model(self, tol: float) -> str:
@@ -87,5 +91,5 @@ class Selected:
             return ""
         return (
             f"The model at C = {short(self.C)} is within {percent(proof.relative_gap, 'up')} of the optimum, "
-            f"not the {chosen_percent(tol)} asked for by tol: {self.model.status.value}."
+            f"not the {chosen_percent(tol)} asked for by {{parameter}}: {self.model.status.value}."
         )
