@@ -19,7 +19,6 @@ from maxmargin.core.solution import Plan, Status
 from maxmargin.errors import InvalidParameter
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.crossover import Crossover
-from maxmargin.solvers.interior_path import find_root
 from maxmargin.solvers.interior_point import InteriorPoint
 from maxmargin.solvers.run import Limits, run
 
@@ -158,15 +157,6 @@ def test_the_guess_is_the_certificate(offset):
             assert 0.1 * guess <= found * 1.5
             assert found <= 2.0 * guess
     assert guess < 1e-4
-
-
-def test_a_root_is_found_behind_and_before_the_first_step():
-    for root in (0.01, 0.5, 1.0, 7.0, 300.0):
-        assert find_root(lambda step, at=root: step - at, -root) == pytest.approx(root, rel=0.11)
-
-
-def test_a_line_search_ends_where_rounding_left_no_slope_to_follow():
-    assert 0 < find_root(lambda step: 2.0, 2.0) <= 1
 
 
 def test_rows_of_cost_0_change_nothing():

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 import maxmargin._core as _core
 from maxmargin._core import Block, Factor, StopToken
 from maxmargin.core.certificate.feasible import make_feasible
+from maxmargin.core.line_search import line_search
 from maxmargin.core.offset import chosen_from
 from maxmargin.core.problem import Problem
 from maxmargin.rows.base import Array, Largest, Record, Rows, RowVector, Scale, inner
 from maxmargin.rows.kernels import Gram, Scores
 from maxmargin.separation.frame import Frame, mean_of_table
-from maxmargin.solvers.interior_path import find_root
 
 __all__ = ["Crossover"]
 
@@ -214,12 +214,12 @@ class _Work:
         offset = frame.split(self.x)[1]
         vectors = (problem.sign, problem.cost, self.z, self.start, self.change)
 
-        def slope(step: float) -> float:
+        def slope(step: float) -> tuple[float, None]:
             own = inner(frame.penalty * (self.x + step * change), change)
             kernel = ClipSlope(offset, stiffness, self.unit, step)
-            return own + self.rows.reduce(kernel, *vectors, token=self.token)
+            return own + self.rows.reduce(kernel, *vectors, token=self.token), None
 
-        step = find_root(slope, -promised) if promised > _ROUNDING * self.bound else 1.0
+        step = line_search(slope, -promised) if promised > _ROUNDING * self.bound else 1.0
         self._go(self.x + step * change)
         return step
 

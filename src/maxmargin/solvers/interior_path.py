@@ -6,7 +6,6 @@ the last complete iteration, and (w, b) with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -15,12 +14,13 @@ from numpy.typing import NDArray
 
 import maxmargin._core as _core
 from maxmargin._core import Block, Factor, PointSums, StepSums, StopToken
+from maxmargin.core.line_search import line_search
 from maxmargin.core.problem import Problem
 from maxmargin.rows.base import Array, Record, Rows, RowVector, inner
 from maxmargin.rows.kernels import Scores
 from maxmargin.separation.frame import Frame
 
-__all__ = ["PathState", "centre_by_newton", "find_root", "follow_path", "move_to_path", "open_path"]
+__all__ = ["PathState", "centre_by_newton", "follow_path", "move_to_path", "open_path"]
 
 
 _TRIAL_GROWTH = 0.3  # how much longer a step Gondzio's correctors hope for
@@ -28,8 +28,6 @@ _WORTH_CORRECTING = 0.9  # steps longer than that need no corrector
 _WORTH_KEEPING = 0.02  # what a corrector must add to the step
 _LEAST_SHARE = 0.05  # of the mean product: no product may fall below it
 _SHORTER: Array = np.power(0.9, np.arange(8.0))
-_LINE_SEARCH = 12  # evaluations, none of which reads the rows
-_FLAT_ENOUGH = 0.1  # share of the first slope at which a line search ends
 _NEAR = 3.0  # decrement, in units of μ Σ c, at which μ may fall
 
 
@@ -221,38 +219,15 @@ def centre_by_newton(
     path.rows.reduce(Scores(*frame.split(change)), scores, token=token)
     vectors = (problem.sign, problem.cost, *path.numbers, scores)
 
-    def slope(step: float) -> float:
+    def slope(step: float) -> tuple[float, None]:
         own = inner(frame.penalty * (path.x + step * change), change)
-        return own + path.rows.reduce(SmoothSlope(step, mu), *vectors, token=token)
+        return own + path.rows.reduce(SmoothSlope(step, mu), *vectors, token=token), None
 
-    step = find_root(slope, -promised)
+    step = line_search(slope, -promised)
     decrement = promised / (mu * problem.class_costs.total)
     reached = next_mu if decrement < _NEAR else mu
     move_to_path(problem, path, path.x + step * change, reached, token)
     return decrement, reached, 2.0
-
-
-def find_root(slope: Callable[[float], float], first: float) -> float:
-    """Return a step at which a rising slope, `first` < 0 at 0, is nearly 0: doubling, then regula falsi."""
-    low, low_slope, high, high_slope = 0.0, first, np.inf, np.inf
-    step = 1.0
-    for _ in range(_LINE_SEARCH):
-        value = slope(step)
-        if abs(value) <= _FLAT_ENOUGH * abs(first):
-            break
-        if value < 0:
-            low, low_slope = step, value
-        else:
-            high, high_slope = step, value
-        if np.isinf(high):
-            step *= 2.0
-            continue
-        width, rise = high - low, high_slope - low_slope
-        if not rise > 0:  # nothing is left of the slopes
-            break
-        root = low - width * low_slope / rise
-        step = min(max(root, low + 0.1 * width), high - 0.1 * width)
-    return step
 
 
 # ------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ import maxmargin._core as _core
 from maxmargin._core import Factor, StopToken
 from maxmargin.core.certificate.newton_decrement import MOST_COLUMNS, curvature_matrix
 from maxmargin.core.certificate.point import CertifiedPoint
+from maxmargin.core.line_search import line_search
 from maxmargin.core.problem import Problem
 from maxmargin.errors import UNREGULARISED, InvalidParameter
 from maxmargin.rows.base import Array, inner
@@ -178,25 +179,14 @@ def _decrement(factor: Factor, place: _Place) -> float:
 
 
 def _best_share(problem: Problem, here: _Place, there: _Place, decrement: float, token: StopToken) -> float:
-    """Return the share of a step that was too long, by Newton's method on the slope along it.
-
-    The objective is convex along the line: its slope rises from −decrement, and changes sign before 1.
-    """
+    """Return the best share of a step that was too long, from the scores at both ends."""
     stiffness = problem.offset.stiffness
     db = there.b - here.b
-    low, high, share = 0.0, 1.0, 0.5
-    for _ in range(60):
+
+    def slope(share: float) -> tuple[float, float]:
         kernel = AlongLine(problem.loss.name, here.b, there.b, share)
-        vectors = (here.z, problem.sign, problem.cost, there.z)
-        sums = problem.rows.reduce(kernel, *vectors, token=token)
-        slope = sums.slope + stiffness * db * (here.b + share * db)
-        curvature = sums.curvature + stiffness * db * db
-        if -0.3 * decrement <= slope <= 0.1 * decrement:
-            return share
-        if slope < 0:
-            low = share
-        else:  # too far, or not a number
-            high = share
-        following = share - slope / curvature if curvature > 0 else math.nan
-        share = following if low < following < high else low + 0.5 * (high - low)
-    return share
+        sums = problem.rows.reduce(kernel, here.z, problem.sign, problem.cost, there.z, token=token)
+        own = stiffness * db * (here.b + share * db)
+        return sums.slope + own, sums.curvature + stiffness * db * db
+
+    return line_search(slope, -decrement, longest=1.0, first=0.5, max_evaluations=60)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 import maxmargin._core as _core
 from maxmargin._core import Block, LineSums, NewtonSums, PromisedSums, StopToken
+from maxmargin.core.line_search import line_search
 from maxmargin.core.problem import Problem
 from maxmargin.rows.base import Array, Record, Rows, RowVector, inner
 from maxmargin.separation.frame import Frame
@@ -83,28 +83,17 @@ def has_fallen(here: float, there: float, decrement: float, after: float) -> boo
 def best_share(
     problem: Problem, rows: Rows, frame: Frame, here: Place, there: Place, decrement: float, token: StopToken
 ) -> float:
-    """Return the share of a step that was too long, by Newton's method on the slope along it.
-
-    The objective is convex along the line: its slope rises from −decrement, and changes sign before 1.
-    """
+    """Return the best share of a step that was too long, from the scores at both ends."""
     dw, db = there.w - here.w, there.b - here.b
     bend = inner(dw, dw) + frame.offset.stiffness * db * db
     tilt = inner(here.w, dw) + frame.offset.stiffness * here.b * db
-    low, high, share = 0.0, 1.0, 0.5
-    for _ in range(60):
+
+    def slope(share: float) -> tuple[float, float]:
         kernel = AlongLine(problem.loss.name, here.b, there.b, share)
-        vectors = (here.z, problem.sign, problem.cost, there.z)
-        sums = rows.reduce(kernel, *vectors, token=token)
-        slope, curvature = sums.slope + tilt + share * bend, sums.curvature + bend
-        if -0.3 * decrement <= slope <= 0.1 * decrement:
-            return share
-        if slope < 0:
-            low = share
-        else:  # too far, or not a number
-            high = share
-        following = share - slope / curvature if curvature > 0 else math.nan
-        share = following if low < following < high else low + 0.5 * (high - low)
-    return share
+        sums = rows.reduce(kernel, here.z, problem.sign, problem.cost, there.z, token=token)
+        return sums.slope + tilt + share * bend, sums.curvature + bend
+
+    return line_search(slope, -decrement, longest=1.0, first=0.5, max_evaluations=60)
 
 
 # ------------------------------------------------------------------------------------------------

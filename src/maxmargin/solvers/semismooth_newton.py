@@ -16,7 +16,6 @@ and Toh, "A highly efficient semismooth Newton augmented Lagrangian method", 201
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +26,7 @@ import maxmargin._core as _core
 from maxmargin._core import Block, Factor, ProximalSums, Stopped, StopToken
 from maxmargin.core.certificate.feasible import make_feasible
 from maxmargin.core.certificate.point import CertifiedPoint
+from maxmargin.core.line_search import FIRST_STEPS, search_in_rounds
 from maxmargin.core.problem import Problem
 from maxmargin.errors import InvalidParameter, Setting
 from maxmargin.rows.active import PositiveCostRows
@@ -35,7 +35,7 @@ from maxmargin.separation.frame import mean_of_table
 from maxmargin.solvers.base import Needs, Point, Step
 from maxmargin.solvers.sample import largest_sample, sample_of
 
-__all__ = ["FIRST_STEPS", "RoundedHinge", "SemismoothNewton", "find_step"]
+__all__ = ["RoundedHinge", "SemismoothNewton"]
 
 
 _LEAST_SAMPLE = 4_000
@@ -402,7 +402,7 @@ class RoundedHinge:
         first = own(FIRST_STEPS) + self._rows.reduce(kernel, *self._numbers, token=token)
         # Where the slopes are rounding, a whole step is as good as any.
         is_tiny = decrement <= _TINY * self.objective
-        step = 1.0 if is_tiny else find_step(-decrement, first, slopes)
+        step = 1.0 if is_tiny else search_in_rounds(-decrement, first, slopes)
         passes = self._move(Move(step, self.stiffness, self.stiffness, False, self._shift), token)
         self.w += step * dw
         self.b += step * db
@@ -661,64 +661,3 @@ class WithinCosts:
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
         given, cost, anchor = pieces
         np.minimum(given, cost, out=anchor)
-
-
-# ------------------------------------------------------------------------------------------------
-# Where a slope that only rises passes through zero: an exact line search, several steps at a time.
-#
-# The slope along a Newton direction is a sum over all rows, so one evaluation costs a reading of their
-# numbers, and evaluating at four steps costs little more than at one. A bracket shrinks to about a fifth
-# in every round.
-
-FIRST_STEPS = np.array([0.1, 0.4, 1.0, 2.5])
-
-_GOOD_ENOUGH = 0.05  # of the slope at the start
-_ROUNDS = 10
-
-
-def find_step(slope_at_zero: float, first: Array, slopes: Callable[[Array], Array]) -> float:
-    """Return a step at which the slope has all but vanished.
-
-    Parameters
-    ----------
-    slope_at_zero : float
-        The slope at step 0, < 0.
-    first : array
-        The slopes at `FIRST_STEPS`.
-    slopes : callable
-        Gives the slopes at an array of steps.
-    """
-    low, at_low = 0.0, slope_at_zero
-    high, at_high = np.inf, np.inf
-    steps, found = FIRST_STEPS, first
-    for _ in range(_ROUNDS):
-        if found is first and abs(first[2]) <= -_GOOD_ENOUGH * slope_at_zero:
-            return 1.0  # a whole Newton step, wherever it will do
-        best = int(np.argmin(np.abs(found)))
-        if abs(found[best]) <= -_GOOD_ENOUGH * slope_at_zero:
-            return float(steps[best])
-        below, above = found < 0, found >= 0
-        if below.any():
-            last = int(np.flatnonzero(below)[-1])
-            low, at_low = float(steps[last]), float(found[last])
-        if above.any():
-            next_one = int(np.flatnonzero(above)[0])
-            high, at_high = float(steps[next_one]), float(found[next_one])
-        steps = _between(low, at_low, high, at_high)
-        found = slopes(steps)
-    best = int(np.argmin(np.abs(found)))
-    return float(steps[best])
-
-
-def _between(low: float, at_low: float, high: float, at_high: float) -> Array:
-    """Return steps around the secant's root; far ahead while nothing bounds them."""
-    if np.isinf(high):
-        return low * np.array([2.0, 4.0, 8.0, 16.0])
-    width = high - low
-    share = -at_low / (at_high - at_low)
-    if share < 0.1:  # perhaps orders of magnitude from the far end
-        return np.asarray(low + width * share ** np.array([1.5, 1.0, 2.0 / 3.0, 1.0 / 3.0]))
-    middle = low + width * min(share, 0.9)
-    near = 0.3 * min(middle - low, high - middle)
-    # Not too near on the left: where the slope flattens, every secant's root is on the right of the true one.
-    return np.array([low + 0.3 * (middle - low), middle, middle + near, 0.5 * (middle + near + high)])
