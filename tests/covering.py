@@ -20,6 +20,7 @@ def every_pair(where: Callable[..., bool] | None = None, **factors: Iterable[Any
     """Parametrize a test over the product of the factors; cases beyond a covering array of pairs are slow.
 
     `where` takes the values of one case, in the order of the factors, and says whether there is such a case.
+    A factor of several arguments is given by their names: ``**{"n, d": [(40, 2), (200, 5)]}``.
     """
     return _covering(2, where, factors)
 
@@ -32,7 +33,10 @@ def every_value(where: Callable[..., bool] | None = None, **factors: Iterable[An
 def _covering(
     strength: int, where: Callable[..., bool] | None, factors: dict[str, Iterable[Any]]
 ) -> pytest.MarkDecorator:
-    values = [list(factor) for factor in factors.values()]
+    names = [name for factor in factors for name in factor.split(", ")]
+    values = [
+        [tuple(value) if ", " in factor else (value,) for value in given] for factor, given in factors.items()
+    ]
     places = [
         place
         for place in product(*(range(len(factor)) for factor in values))
@@ -44,11 +48,11 @@ def _covering(
         pytest.param(*_at(values, place), marks=() if number in chosen else pytest.mark.slow)
         for number, place in enumerate(places)
     ]
-    return pytest.mark.parametrize(tuple(factors), params)
+    return pytest.mark.parametrize(tuple(names), params)
 
 
-def _at(values: list[list[Any]], place: tuple[int, ...]) -> list[Any]:
-    return [factor[i] for factor, i in zip(values, place, strict=True)]
+def _at(values: list[list[tuple[Any, ...]]], place: tuple[int, ...]) -> list[Any]:
+    return [value for factor, i in zip(values, place, strict=True) for value in factor[i]]
 
 
 def covering_array(cases: Sequence[tuple[int, ...]], strength: int = 2) -> set[int]:

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from covering import every_pair, every_value
+from covering import every_value
 from hypothesis import given
 from hypothesis import strategies as st
 from reference.boosting import adaboost
@@ -43,7 +43,7 @@ def smallest_loss(X, y, weight, fit_intercept):
     return minimize(value_and_gradient, start, jac=True, method="BFGS", options={"gtol": 1e-9}).fun
 
 
-@every_pair(seed=range(4), method=METHODS, fit_intercept=[True, False])
+@every_value(seed=range(4), method=METHODS, fit_intercept=[True, False])
 def test_the_minimum_is_scipys(method, seed, fit_intercept):
     X, y = overlapping(seed=seed)
     weight = np.random.default_rng(seed).integers(0, 3, len(y)).astype(float)

@@ -33,8 +33,7 @@ def problem(sign, cost, loss, kind="free"):
     return problem_of(told, MemoryRows(told.X, block_rows=4))
 
 
-@pytest.mark.parametrize("kind", ["free", "penalized", "none"])
-@pytest.mark.parametrize("loss", LOSSES)
+@every_value(loss=LOSSES, kind=["free", "penalized", "none"])
 @given(point=wild_points())
 def test_always_feasible(loss, kind, point):
     sign, cost, alpha = point
