@@ -9,6 +9,7 @@ test of a module holds the pairs of a product, the others of the same product ru
 from __future__ import annotations
 
 import heapq
+import random
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations, product
 from typing import Any
@@ -58,18 +59,22 @@ def _at(values: list[list[tuple[Any, ...]]], place: tuple[int, ...]) -> list[Any
 def covering_array(cases: Sequence[tuple[int, ...]], strength: int = 2) -> set[int]:
     """Return the numbers of a few cases that hold every `strength` values found together in any of them.
 
-    Greedy: always the first of those with most combinations that are still missing. With no more factors than
-    `strength`, that is all of them.
+    Greedy: always one of those with most combinations that are still missing, by lot (the same every time),
+    so that more values meet than have to. With no more factors than `strength`, that is all of them.
     """
+    lots = random.Random(0).sample(range(len(cases)), len(cases))
     missing = {values for case in cases for values in _together(case, strength)}
     chosen: set[int] = set()
     # What a case adds never grows, so one whose count is still right when it comes up is the best.
-    queue = [(-len(_together(case, strength)), number) for number, case in enumerate(cases)]
+    queue = [
+        (-len(_together(case, strength)), lot, number)
+        for lot, (number, case) in zip(lots, enumerate(cases), strict=True)
+    ]
     heapq.heapify(queue)
     while missing:
-        _, number = heapq.heappop(queue)
+        _, lot, number = heapq.heappop(queue)
         adds = missing.intersection(_together(cases[number], strength))
-        entry = (-len(adds), number)
+        entry = (-len(adds), lot, number)
         if queue and entry > queue[0]:
             if adds:
                 heapq.heappush(queue, entry)
