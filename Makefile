@@ -8,8 +8,8 @@ UV     := $(shell command -v uv 2>/dev/null)
 VENV := .venv
 BIN  := $(VENV)/bin
 
-# Only the environments below; nothing from the caller's.
-unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
+# Only the environments below; nothing from the caller's. Bytecode is kept, since tests start hundreds of programs.
+unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 export UV_COMPILE_BYTECODE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(CORES)

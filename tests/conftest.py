@@ -27,6 +27,24 @@ if (
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc):
+    """Do not even make the slow cases where they are not run: there are more of them than of the others."""
+    if metafunc.config.option.markexpr != "not slow":
+        return
+    marks = metafunc.definition.own_markers
+    for place, mark in enumerate(marks):
+        if mark.name == "parametrize" and not isinstance(mark.kwargs.get("ids"), list | tuple):
+            names, cases, *others = mark.args
+            cases = list(cases)
+            quick = [case for case in cases if not _is_slow(case)]
+            marks[place] = pytest.mark.parametrize(names, quick or cases, *others, **mark.kwargs).mark
+
+
+def _is_slow(case):
+    return any(mark.name == "slow" for mark in getattr(case, "marks", ()))
+
+
 @pytest.fixture(scope="session")
 def two_workers():
     """A client of a Dask cluster of two processes, for tests that leave their workers alive and well."""

@@ -9,6 +9,7 @@ test of a module holds the pairs of a product, the others of the same product ru
 from __future__ import annotations
 
 import heapq
+import random
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations, product
 from typing import Any
@@ -20,6 +21,7 @@ def every_pair(where: Callable[..., bool] | None = None, **factors: Iterable[Any
     """Parametrize a test over the product of the factors; cases beyond a covering array of pairs are slow.
 
     `where` takes the values of one case, in the order of the factors, and says whether there is such a case.
+    A factor of several arguments is given by their names: ``**{"n, d": [(40, 2), (200, 5)]}``.
     """
     return _covering(2, where, factors)
 
@@ -32,7 +34,10 @@ def every_value(where: Callable[..., bool] | None = None, **factors: Iterable[An
 def _covering(
     strength: int, where: Callable[..., bool] | None, factors: dict[str, Iterable[Any]]
 ) -> pytest.MarkDecorator:
-    values = [list(factor) for factor in factors.values()]
+    names = [name for factor in factors for name in factor.split(", ")]
+    values = [
+        [tuple(value) if ", " in factor else (value,) for value in given] for factor, given in factors.items()
+    ]
     places = [
         place
         for place in product(*(range(len(factor)) for factor in values))
@@ -44,28 +49,32 @@ def _covering(
         pytest.param(*_at(values, place), marks=() if number in chosen else pytest.mark.slow)
         for number, place in enumerate(places)
     ]
-    return pytest.mark.parametrize(tuple(factors), params)
+    return pytest.mark.parametrize(tuple(names), params)
 
 
-def _at(values: list[list[Any]], place: tuple[int, ...]) -> list[Any]:
-    return [factor[i] for factor, i in zip(values, place, strict=True)]
+def _at(values: list[list[tuple[Any, ...]]], place: tuple[int, ...]) -> list[Any]:
+    return [value for factor, i in zip(values, place, strict=True) for value in factor[i]]
 
 
 def covering_array(cases: Sequence[tuple[int, ...]], strength: int = 2) -> set[int]:
     """Return the numbers of a few cases that hold every `strength` values found together in any of them.
 
-    Greedy: always the first of those with most combinations that are still missing. With no more factors than
-    `strength`, that is all of them.
+    Greedy: always one of those with most combinations that are still missing, by lot (the same every time),
+    so that more values meet than have to. With no more factors than `strength`, that is all of them.
     """
+    lots = random.Random(0).sample(range(len(cases)), len(cases))
     missing = {values for case in cases for values in _together(case, strength)}
     chosen: set[int] = set()
     # What a case adds never grows, so one whose count is still right when it comes up is the best.
-    queue = [(-len(_together(case, strength)), number) for number, case in enumerate(cases)]
+    queue = [
+        (-len(_together(case, strength)), lot, number)
+        for lot, (number, case) in zip(lots, enumerate(cases), strict=True)
+    ]
     heapq.heapify(queue)
     while missing:
-        _, number = heapq.heappop(queue)
+        _, lot, number = heapq.heappop(queue)
         adds = missing.intersection(_together(cases[number], strength))
-        entry = (-len(adds), number)
+        entry = (-len(adds), lot, number)
         if queue and entry > queue[0]:
             if adds:
                 heapq.heappush(queue, entry)

@@ -18,6 +18,13 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SECONDS = 30  # for one action of a page on a busy machine
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have one process run all tests that need the browser, which takes a while to start."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("browser"))
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """Yield the browser, one for all tests of a process."""

@@ -34,7 +34,7 @@ def test_a_film_is_stepped_and_played(page, film, tmp_path):
     assert text.inner_text() == film.texts[-1]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_it_is_accessible_and_fits_a_phone(page, film, tmp_path, scheme):
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size(PHONE)

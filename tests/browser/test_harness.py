@@ -33,7 +33,7 @@ def write(folder: Path, extra: str = "") -> str:
     return file.as_uri()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_the_shared_style_is_accessible_and_fits_a_phone(page, tmp_path, scheme):
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size(PHONE)
@@ -74,6 +74,7 @@ def run_tests(folder: Path, text: str, **environment: str) -> str:
     ).stdout
 
 
+@pytest.mark.slow
 def test_the_watch_reports(page, tmp_path):
     cases = [(event, f"<p>page</p><script>{script}</script>") for event, script in FAULTS]
     said = run_tests(
@@ -86,6 +87,7 @@ def test_the_watch_reports(page, tmp_path):
     assert [fault for fault in FAULTS.values() if fault not in said] == []
 
 
+@pytest.mark.slow
 def test_a_missing_browser_is_skipped_or_failed(tmp_path):
     test = "def test_page(page):\n    pass\n"
     assert "1 skipped" in run_tests(tmp_path, test, PATH=str(tmp_path))

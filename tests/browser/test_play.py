@@ -27,7 +27,7 @@ TABS = ("fit", "hand", "steps")
 # ---------------------------------------------------------------- how it looks
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_every_tab_is_accessible_and_fits_a_phone(play, scheme):
     play.emulate_media(color_scheme=scheme)
     play.set_viewport_size(PHONE)
@@ -41,6 +41,7 @@ def test_every_tab_is_accessible_and_fits_a_phone(play, scheme):
     assert play.locator("#plane").bounding_box()["height"] >= 200
 
 
+@pytest.mark.slow
 def test_large_type_is_larger_and_fits_a_projector(play):
     before = play.locator("#objective").bounding_box()["height"]
     play.set_viewport_size({"width": 1024, "height": 768})
@@ -57,7 +58,12 @@ def test_large_type_is_larger_and_fits_a_projector(play):
 
 
 @pytest.mark.parametrize(
-    ("example", "loss"), [("many", "hinge"), ("virginica", "squared_hinge"), ("overlapping", "logistic")]
+    ("example", "loss"),
+    [
+        ("many", "hinge"),
+        pytest.param("virginica", "squared_hinge", marks=pytest.mark.slow),
+        pytest.param("overlapping", "logistic", marks=pytest.mark.slow),
+    ],
 )
 def test_numbers_are_the_library_s(play, example, loss):
     choose(play, example)
@@ -72,7 +78,9 @@ def test_numbers_are_the_library_s(play, example, loss):
     assert play.inner_text("#left-out") == f"{left_out.n_errors} of {len(y)}"
 
 
-@pytest.mark.parametrize("value", ["-1.5", "0", "2"])
+@pytest.mark.parametrize(
+    "value", ["-1.5", *(pytest.param(value, marks=pytest.mark.slow) for value in ("0", "2"))]
+)
 def test_the_slider_moves_bands_and_slacks_to_where_they_belong(play, value):
     choose(play, "overlapping")
     play.locator("#slider").evaluate(
@@ -95,6 +103,7 @@ def test_the_slider_moves_bands_and_slacks_to_where_they_belong(play, value):
     np.testing.assert_allclose(lengths, np.sort(expected[model.slacks(X, y) > 1e-3]), rtol=5e-3, atol=0.02)
 
 
+@pytest.mark.slow
 def test_circles_are_around_support_vectors_and_left_out_errors(play):
     choose(play, "outlier")
     X, y, model = library_fit(play)
@@ -120,6 +129,7 @@ def test_the_newest_value_wins(play):
     assert number_in(play, "#objective") == pytest.approx(model.certificate.objective, rel=2e-6)
 
 
+@pytest.mark.slow
 def test_c_and_lambda_name_the_same_problem(play):
     before = play.inner_text("#objective")
     play.check('input[name="strength"][value="lam"]', force=True)
@@ -164,8 +174,8 @@ def test_typed_parameters_are_compared(play):
 @pytest.mark.parametrize(
     "method",
     [
-        "perceptron",
-        "pegasos",
+        pytest.param("perceptron", marks=pytest.mark.slow),
+        pytest.param("pegasos", marks=pytest.mark.slow),
         pytest.param("hinge_sgd", marks=pytest.mark.slow),
         pytest.param("logistic_sgd", marks=pytest.mark.slow),
         "descent",
@@ -198,6 +208,7 @@ def test_steps_lead_forth_and_back_to_the_same_place(play, method):
     assert play.locator("#step-on").get_attribute("aria-disabled") == "true"
 
 
+@pytest.mark.slow
 def test_explanations_are_the_library_s(play):
     X, y, _ = library_fit(play)
     trace = Perceptron(trace=True).fit(X, y).trace_
@@ -215,6 +226,7 @@ def test_explanations_are_the_library_s(play):
     )
 
 
+@pytest.mark.slow
 def test_a_running_learner_can_be_paused(play):
     play.click("#tab-steps")
     settle(play)

@@ -37,7 +37,7 @@ def range_of_x(page, chart: str) -> list[float]:
     ("window", "scheme"),
     [
         pytest.param(DESKTOP, "light", id="desktop-light"),
-        pytest.param(PHONE, "dark", id="phone-dark"),
+        pytest.param(PHONE, "dark", id="phone-dark", marks=pytest.mark.slow),
         pytest.param(DESKTOP, "dark", id="desktop-dark", marks=pytest.mark.slow),
         pytest.param(PHONE, "light", id="phone-light", marks=pytest.mark.slow),
     ],
@@ -51,6 +51,7 @@ def test_accessible_with_everything_open(page, address, scheme, window):
     assert_fits(page)
 
 
+@pytest.mark.slow
 def test_landmarks_and_contents(opened):
     for landmark in ("banner", "navigation", "main", "contentinfo"):
         assert opened.get_by_role(landmark).count() == 1
@@ -75,11 +76,16 @@ def test_every_chart_is_drawn_and_has_its_numbers(opened):
     ("chart", "begins"),
     [
         ("rows-chart", "Row "),
-        ("margins-chart", "Agreement "),
         ("path-chart", "C = "),
-        ("margin-path-chart", "C = "),
-        ("reliability-chart", "Predicted "),
-        ("convergence-chart", "After "),
+        *(
+            pytest.param(*words, marks=pytest.mark.slow)
+            for words in [
+                ("margins-chart", "Agreement "),
+                ("margin-path-chart", "C = "),
+                ("reliability-chart", "Predicted "),
+                ("convergence-chart", "After "),
+            ]
+        ),
     ],
 )
 def test_pointing_and_arrow_keys_say_what_is_there(opened, chart, begins):
@@ -106,6 +112,7 @@ def test_pointing_and_arrow_keys_say_what_is_there(opened, chart, begins):
         assert readout(opened, chart) == second
 
 
+@pytest.mark.slow
 def test_dragging_zooms_and_a_double_click_shows_all(opened):
     chart = "path-chart"
     everything = range_of_x(opened, chart)
@@ -126,6 +133,7 @@ def test_dragging_zooms_and_a_double_click_shows_all(opened):
     assert not reset.is_visible()
 
 
+@pytest.mark.slow
 def test_the_keyboard_zooms_too(opened):
     chart = "rows-chart"
     everything = range_of_x(opened, chart)
@@ -145,6 +153,7 @@ def test_the_keyboard_zooms_too(opened):
     assert range_of_x(opened, chart) == pytest.approx(everything)
 
 
+@pytest.mark.slow
 def test_another_view_is_another_picture(opened):
     chart = opened.locator("#margins-chart")
     counted = "frames.find(f => f.spec.kind === 'bars').picture.data.slice(1)[0].reduce((a, b) => a + b)"
@@ -153,6 +162,7 @@ def test_another_view_is_another_picture(opened):
     assert opened.evaluate(counted) == 379
 
 
+@pytest.mark.slow
 def test_a_click_on_a_heading_sorts(opened):
     table = opened.locator("#coefficients-1")
     values = "t => [...t.tBodies[0].rows].map(row => Number(row.cells[1].dataset.value))"
@@ -167,6 +177,7 @@ def test_a_click_on_a_heading_sorts(opened):
     assert table.locator("tbody tr:visible").count() == 20
 
 
+@pytest.mark.slow
 def test_search_and_show_all(opened):
     section = opened.locator("#coefficients")
     rows = section.locator("tbody tr:visible")
@@ -183,6 +194,7 @@ def test_search_and_show_all(opened):
     assert rows.count() == 30
 
 
+@pytest.mark.slow
 def test_colours_follow_the_screen_and_paper_is_light(opened):
     paper = "getComputedStyle(document.body).backgroundColor"
     ink = "colour('ink')"
@@ -198,6 +210,7 @@ def test_colours_follow_the_screen_and_paper_is_light(opened):
     assert opened.pdf(format="A4").startswith(b"%PDF")
 
 
+@pytest.mark.slow
 def test_a_narrow_window_redraws(opened):
     opened.set_viewport_size(PHONE)
     # wait_for_function would evaluate text as a script, which the page's own policy forbids
@@ -258,6 +271,7 @@ def test_what_is_no_script_of_the_page_does_not_run(browser, tmp_path):
     page.context.close()
 
 
+@pytest.mark.slow
 def test_many_classes_redacted(page, tmp_path):
     rng = np.random.default_rng(1)
     centres = rng.normal(size=(5, 8))

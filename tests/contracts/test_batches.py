@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from covering import every_pair, every_value
+from covering import every_value
 from interrupts import interrupt_when
 from sklearn.base import clone
 
@@ -59,7 +59,9 @@ WAYS = {
 # ---------------------------------------------------------------- the same bits
 
 
-@every_pair(wrap=[np.asarray, sp.csr_array], shuffle=[False, True, "draws"], classes=[2, 3], learner=AVERAGED)
+@every_value(
+    wrap=[np.asarray, sp.csr_array], shuffle=[False, True, "draws"], classes=[2, 3], learner=AVERAGED
+)
 def test_batches_are_the_same_calls_of_partial_fit(learner, classes, shuffle, wrap):
     X, y = rows(classes=classes)
     batches = cut(wrap(X), y)
@@ -123,8 +125,7 @@ COURSE = [
 ]
 
 
-@pytest.mark.parametrize(("learner", "settings"), SETTINGS)
-@pytest.mark.parametrize("classes", [2, 3])
+@every_value(classes=[2, 3], **{"learner, settings": SETTINGS})
 def test_one_batch_is_a_fit(learner, settings, classes):
     X, y = rows(classes=classes)
     check_same_fit(learner(**settings).fit([(X, y)]), learner(**settings).fit(X, y))
@@ -180,8 +181,7 @@ def test_mistakes_are_numbered_over_all_batches():
 # ---------------------------------------------------------------- rows on disk, files, data frames
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize("wrap", [np.asarray, sp.csr_array])
+@every_value(wrap=[np.asarray, sp.csr_array], learner=LEARNERS)
 def test_rows_on_disk(learner, wrap, tmp_path, monkeypatch):
     X, y = rows(classes=3)
     named = np.array(["low", "mid", "high"])[y]

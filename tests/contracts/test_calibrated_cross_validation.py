@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from covering import every_value
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.metrics import log_loss
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, cross_val_predict
@@ -23,8 +24,7 @@ def flowers():
     return load_iris(return_X_y=True)
 
 
-@pytest.mark.parametrize("kind", CALIBRATIONS)
-@pytest.mark.parametrize("task", ["tumours", "flowers"])
+@every_value(task=["tumours", "flowers"], kind=CALIBRATIONS)
 def test_probabilities_come_from_held_out_scores(kind, task, request):
     X, y = request.getfixturevalue(task)
     model = LinearSVMCV([0.1, 1.0], calibrate=kind, tol=1e-8).fit(X, y)

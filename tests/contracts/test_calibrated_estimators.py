@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from covering import every_pair, every_value
+from covering import every_value
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
@@ -43,7 +43,7 @@ def overlapping():
 # ---------------------------------------------------------------- what they are
 
 
-@every_pair(n_classes=[2, 3], loss=LOSSES, kind=CALIBRATIONS)
+@every_value(n_classes=[2, 3], loss=LOSSES, kind=CALIBRATIONS)
 def test_every_loss_and_number_of_classes(kind, loss, n_classes):
     X, y = load_iris(return_X_y=True)
     X, y = X[y < n_classes], y[y < n_classes]
@@ -60,8 +60,7 @@ def test_every_loss_and_number_of_classes(kind, loss, n_classes):
     np.testing.assert_array_equal(model.predict(X), plain.predict(X))
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("kind", ["sigmoid", "temperature"])
+@every_value(kind=["sigmoid", "temperature"], loss=LOSSES)
 def test_probabilities_are_near_the_truth(overlapping, loss, kind):
     X, y, truth = overlapping
     model = LinearClassifier(loss=loss, calibrate=kind).fit(X, y)

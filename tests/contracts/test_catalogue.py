@@ -10,8 +10,9 @@ from reference.task import FORMULAS
 
 from maxmargin.losses.table import dual_form
 
+pytestmark = pytest.mark.slow  # what it says of the oracles, the tests that ask them would show too
 
-@pytest.mark.slow
+
 @pytest.mark.parametrize("offset", OFFSETS)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", PROBLEMS)

@@ -95,8 +95,7 @@ def test_the_kept_dual_point_proves_the_bound(name, loss, offset):
         assert point.certificate.bound == pytest.approx(value, rel=ROUNDING, abs=error)
 
 
-@pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@every_value(loss=["hinge", "squared_hinge"], offset=OFFSETS)
 def test_a_dual_point_far_too_long_is_scaled(loss, offset):
     """It proves as much as the best multiple of it, found here by trying."""
     told = task("C = 1e3", loss, offset)

@@ -9,7 +9,7 @@ import catalogue
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from covering import every_pair, every_value
+from covering import every_value
 from hypothesis import given
 from hypothesis import strategies as st
 from reference.oracles import find_optimum
@@ -204,7 +204,7 @@ def test_class_weight_of_plain_coefficients_goes_with_the_row():
 # ---------------------------------------------------------------- absurd coefficients
 
 
-@every_pair(size=[1e-300, 1e100, 1e153, 1e200, 1e308], offset=OFFSETS, loss=LOSSES)
+@every_value(size=[1e-300, 1e100, 1e153, 1e200, 1e308], offset=OFFSETS, loss=LOSSES)
 def test_absurd_sizes_give_numbers_and_a_sentence(loss, offset, size):
     data = catalogue.problem_data("overlapping")
     w = np.full(data.X.shape[1], size)
@@ -243,8 +243,7 @@ def test_too_little_time_is_said_honestly():
     assert str(found).endswith(": the time limit was reached")
 
 
-@pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+@every_value(loss=["squared_hinge", "logistic"], offset=OFFSETS)
 def test_good_smooth_coefficients_prove_themselves(loss, offset):
     data = catalogue.problem_data("overlapping")
     best = catalogue.optimum("overlapping", loss, offset)
@@ -359,8 +358,7 @@ def test_interrupt_raises(monkeypatch):
 # ---------------------------------------------------------------- our own record
 
 
-@pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize("loss", LOSSES)
+@every_value(loss=LOSSES, offset=OFFSETS)
 def test_linear_model_is_certified_by_its_own_settings(loss, offset):
     data = catalogue.problem_data("overlapping")
     model = train(data.X, data.sign, loss=loss, lam=0.01, tol=1e-6, **settings_of(offset))

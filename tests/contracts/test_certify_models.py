@@ -102,8 +102,7 @@ def test_sample_weights(name, class_weight, cancer, weights):
     assert certify(model, *cancer).relative_gap > 1e-3
 
 
-@pytest.mark.parametrize("class_weight", [None, {1: 5.0}, "balanced"])
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@every_value(loss=["hinge", "squared_hinge"], class_weight=[None, {1: 5.0}, "balanced"])
 def test_several_classes_of_liblinear(loss, class_weight, iris):
     model = fitted(LinearSVC(loss=loss, class_weight=class_weight, **LIBLINEAR), *iris)
     found = certify(model, *iris, tol=1e-6)
@@ -125,8 +124,7 @@ SGD = {
 }
 
 
-@pytest.mark.parametrize("class_weight", CLASS_WEIGHTS)
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "log_loss"])
+@every_value(loss=["hinge", "squared_hinge", "log_loss"], class_weight=CLASS_WEIGHTS)
 def test_long_stochastic_descent_comes_near(loss, class_weight, cancer, weights):
     model = SGDClassifier(loss=loss, class_weight=CLASS_WEIGHTS[class_weight], **SGD)
     for more in ({}, {"sample_weight": weights}):

@@ -319,9 +319,9 @@ def splits_without_a_class(kind, y):
     return WITHOUT_A_CLASS[kind]
 
 
-@pytest.mark.parametrize("kind", WITHOUT_A_CLASS)
-@pytest.mark.parametrize(
-    ("chooses", "peer"), [(LinearSVMCV, LinearSVM), (LogisticRegressionCV, LogisticRegression)]
+@every_value(
+    **{"chooses, peer": [(LinearSVMCV, LinearSVM), (LogisticRegressionCV, LogisticRegression)]},
+    kind=WITHOUT_A_CLASS,
 )
 def test_rows_of_a_class_that_a_split_lacks_are_errors(flowers, chooses, peer, kind):
     """As GridSearchCV scores them, and the fit of all rows knows all classes."""

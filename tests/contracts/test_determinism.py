@@ -16,7 +16,7 @@ from catalogue import (
     solves,
     task,
 )
-from covering import every_pair, every_value
+from covering import every_value
 
 from maxmargin._core import StopToken
 from maxmargin.core.certificate.duality import examine
@@ -49,7 +49,7 @@ def bits(solution):
     )
 
 
-@every_pair(
+@every_value(
     lambda solver, loss, *others: solves(solver, loss),
     solver=SOLVERS,
     loss=LOSSES,
@@ -68,8 +68,7 @@ def test_threads_change_no_bit_of_a_fit(solver, loss, name, storage, offset, thr
     assert together == alone
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("solver", SOLVERS)
+@every_value(solver=SOLVERS, loss=LOSSES)
 def test_eight_fits_at_once_give_the_bits_of_one_after_another(solver, loss):
     cases = [(name, offset) for name in ("overlapping", "sparse") for offset in OFFSETS]
 
@@ -102,8 +101,7 @@ def test_the_same_seed_gives_the_same_bits(solver, name, loss):
     assert bits(solve(told, MemoryRows(told.X), solver, seed=3, max_iter=20)) == first
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("solver", EXACT_SOLVERS)
+@every_value(solver=EXACT_SOLVERS, loss=LOSSES)
 def test_another_seed_takes_another_way_to_the_same_optimum(solver, loss):
     told = task("overlapping", loss, "free")
     few = [

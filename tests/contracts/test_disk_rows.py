@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from catalogue import LOSSES, OFFSETS, ON_PASSES, opened, problem_of, task
-from covering import every_pair, every_value
+from covering import every_value
 from reference.kernels import Total
 from reference.on_disk import on_disk
 from reference.task import Task
@@ -76,8 +76,7 @@ def test_condensed_rows_have_the_same_bits(monkeypatch, solver, loss):
     assert on_disk(X, block_rows=1536).condensed(StopToken()).owned_bytes == 0
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", ["overlapping", "sparse", "d > n"])
+@every_value(name=["overlapping", "sparse", "d > n"], loss=LOSSES)
 def test_descent_visits_rows_on_disk_block_by_block(name, loss):
     """Its vectors are in memory; the answers lie within the two certificates."""
     told = task(name, loss, "free")
@@ -128,7 +127,7 @@ def stored(folder, X, y, weight=None):
     return store_batches(((X[p], y[p], *w) for p, w in zip(pieces, weights, strict=True)), folder / "rows")
 
 
-@every_pair(loss=LOSSES, n_classes=[2, 3], weighted=[False, True], class_weight=[None, "balanced"])
+@every_value(loss=LOSSES, n_classes=[2, 3], weighted=[False, True], class_weight=[None, "balanced"])
 def test_an_estimator_takes_a_folder(tmp_path, loss, n_classes, weighted, class_weight):
     X, y, weight = table(n_classes=n_classes)
     weight = weight if weighted else None
@@ -184,8 +183,7 @@ def test_a_deadline_and_a_watch_end_a_fit(tmp_path):
     assert len(seen) == 1
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("loss", LOSSES)
+@every_value(loss=LOSSES, n_classes=[2, 3])
 def test_many_sparse_columns_are_fitted_by_descent(tmp_path, loss, n_classes):
     random = np.random.default_rng(6)
     X = sp.random_array((900, 3000), density=0.01, format="csr", rng=random)

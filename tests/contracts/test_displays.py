@@ -34,6 +34,17 @@ every_picture = pytest.mark.parametrize(
 )
 
 
+def third_of_the_pictures(turn: int) -> pytest.MarkDecorator:
+    """Parametrize over all pictures; two of three are slow, and others with another turn."""
+    params = [
+        pytest.param(
+            name, marks=[pytest.mark.xdist_group(name), *([pytest.mark.slow] if (k + turn) % 3 else [])]
+        )
+        for k, name in enumerate(PICTURES)
+    ]
+    return pytest.mark.parametrize("name", params)
+
+
 @pytest.fixture(autouse=True)
 def _one_look_and_no_figure_left():
     with one_look():
@@ -118,7 +129,7 @@ def test_nothing_is_clipped_or_hidden(name):
     assert_readable(drawn(name).figure_)
 
 
-@every_picture
+@third_of_the_pictures(0)
 def test_it_is_readable_when_small(name):
     figure, ax = plt.subplots(figsize=PICTURES[name].smallest)
     PICTURES[name].draw(ax)
@@ -140,7 +151,7 @@ def test_it_keeps_to_the_convention(name):
     assert len(display.frame()) > 0
 
 
-@every_picture
+@third_of_the_pictures(1)
 def test_it_draws_into_given_axes(name):
     display = copy.copy(drawn(name))
     plt.close("all")  # of the first time that it was drawn
@@ -162,7 +173,7 @@ def test_every_public_display_is_in_the_tables():
     assert drawn_there == {name for name in maxmargin.__all__ if name.endswith("Display")}
 
 
-@every_picture
+@third_of_the_pictures(2)
 def test_drawn_twice_gives_the_same_bytes(name):
     assert written(PICTURES[name].draw(None)) == drawn_and_written(name)[1]
 
@@ -210,7 +221,7 @@ def named_areas(figure: Any) -> list[tuple[str, Any]]:
     return found
 
 
-@every_picture
+@third_of_the_pictures(0)
 @pytest.mark.parametrize("style", ["default", "dark_background"])
 def test_it_shows_on_any_background(name, style):
     with plt.style.context(style):

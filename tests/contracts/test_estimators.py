@@ -6,7 +6,7 @@ import clarabel
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from covering import every_pair
+from covering import every_value
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
@@ -202,7 +202,7 @@ def test_optimality_of_logistic_regression():
     assert rough["features"] > 100 * residuals["features"]
 
 
-@every_pair(
+@every_value(
     loss=["logistic", "squared_hinge"],
     offset=[{}, {"fit_intercept": False}, {"penalize_intercept": True}],
     shape=[(15, 30), (60, 4), (400, 30)],
@@ -230,9 +230,9 @@ def test_liblinear_problem():
 # ---------------------------------------------------------------- weights and classes
 
 
-@pytest.mark.parametrize("class_weight", [None, "balanced", {0: 3.0, 1: 0.5}], ids=str)
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
-@pytest.mark.parametrize(("X", "y"), [CANCER, IRIS], ids=["two classes", "three classes"])
+@every_value(
+    **{"X, y": [CANCER, IRIS]}, estimator=ESTIMATORS, class_weight=[None, "balanced", {0: 3.0, 1: 0.5}]
+)
 def test_a_weight_means_repetition(X, y, estimator, class_weight):
     weight = np.random.default_rng(1).integers(0, 4, size=len(y))
     settings = {"class_weight": class_weight, "tol": 1e-12}

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import every_value
 from hypothesis import given
 from hypothesis import strategies as st
 from reference.hard_margin import by_all_supports, by_clarabel, by_piqp
@@ -47,8 +48,7 @@ def scaled_to_the_margin(w, X, sign):
 # ---------------------------------------------------------------- the optimum
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize(("n", "d"), [(40, 2), (200, 5), (30, 60), (500, 20)])
+@every_value(**{"n, d": [(40, 2), (200, 5), (30, 60), (500, 20)]}, seed=range(6))
 def test_the_optimum_of_quadratic_programming(seed, n, d):
     X, sign = separable(seed, n, d)
     model = HardMarginSVM().fit(X, sign)

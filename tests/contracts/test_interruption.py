@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 from catalogue import LOSSES, SOLVERS, a_loss_of, solves
-from covering import every_pair
+from covering import every_value
 from reference.task import Task
 
 from maxmargin._core import Block, Stopped, StopToken, SweepState, dual_sweep, multiply
@@ -53,7 +53,7 @@ def check_kept(problem, solution):
     assert certificate.objective == pytest.approx(value, rel=1e-11)
 
 
-@every_pair(lambda solver, loss, threads: solves(solver, loss), solver=SOLVERS, loss=LOSSES, threads=[1, 2])
+@every_value(lambda solver, loss, threads: solves(solver, loss), solver=SOLVERS, loss=LOSSES, threads=[1, 2])
 def test_a_flag_set_by_another_thread(solver, loss, threads, large):
     problem = problem_of(large, loss, threads=threads, block_rows=9_000)
     token = StopToken()
@@ -65,7 +65,7 @@ def test_a_flag_set_by_another_thread(solver, loss, threads, large):
     check_kept(problem, solution)
 
 
-@every_pair(
+@every_value(
     lambda solver, loss, seconds: solves(solver, loss),
     solver=SOLVERS,
     loss=LOSSES,
@@ -88,8 +88,7 @@ def test_stopped_before_it_began(solver, large):
     check_kept(problem, solution)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("solver", SOLVERS)
+@every_value(solver=SOLVERS, loss=LOSSES)
 def test_the_rest_of_an_interrupted_fit(solver, loss, large):
     """What was kept is a start: one step from there is nearer to the optimum than one step from nothing."""
     problem = problem_of(large, loss)
@@ -140,8 +139,7 @@ json.dump([solution.status.name, proof.objective, proof.bound, proof.gap], sys.s
 """
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("loss", LOSSES)
+@every_value(loss=LOSSES, threads=[1, 2])
 def test_control_c(loss, threads):
     finished = subprocess.run(
         [sys.executable, "-c", SCRIPT, loss, str(threads)],

@@ -101,8 +101,7 @@ LEARNERS = [
 ]
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("learner", LEARNERS)
+@every_value(learner=LEARNERS, name=CASES)
 def test_claims_hold(script, learner, name):
     _, found = script.attempt(task_of(script, name), script.LEARNERS[learner])
     assert found == []

@@ -1,5 +1,7 @@
 """Leave-one-out of the hinge equals brute force: a separate fit for every example."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,10 +11,13 @@ from reference.left_out_data import BUNDLED, FOLDER, FROM_FOLDER, MADE, load
 from reference.task import Task
 
 from maxmargin._core import StopToken
-from maxmargin.core.offset import FreeOffset, NoOffset, PenalizedOffset
+from maxmargin.core.offset import FreeOffset, NoOffset, PenalizedOffset, chosen_from
 from maxmargin.core.problem import Problem
+from maxmargin.rows.kernels import Scores
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.selection.leave_one_out import hinge as hinge_left_out
+from maxmargin.selection.leave_one_out.cases import sides
+from maxmargin.selection.leave_one_out.hinge_optimum import find_optimum, gap_of
 from maxmargin.selection.leave_one_out.leave_one_out import leave_out
 from maxmargin.selection.leave_one_out.record import Reason
 
@@ -191,6 +196,43 @@ def test_offsets_that_slide_do_not_hide_an_error():
     X = np.array([[0.0], [1.0], [3.0], [4.0]])
     problem = problem_of(X, np.array([-1, -1, 1, 1], dtype=np.int8), 0.01)
     assert left_out(problem).n_errors == 4
+
+
+def tilted(optimum, angle):
+    """Return the point whose weights, two of them, are turned by an angle, with its own gap."""
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    w, problem = turn @ optimum.w, optimum.problem
+    z = problem.rows.zeros()
+    problem.rows.reduce(Scores(w), z)
+    interval = problem.offset.best(problem, z) if problem.offset.is_free else (optimum.b, optimum.b)
+    b = chosen_from(interval)
+    gap = gap_of(problem, w, b, z, optimum.alpha)
+    return replace(optimum, w=w, b=b, interval=interval, agreements=problem.sign * (z + b), gap=gap)
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+def test_a_full_fit_that_is_off_leads_to_no_wrong_decision(offset, monkeypatch):
+    """Its certificate says how far, and some rows are on the wrong side of it only for that reason."""
+    random = np.random.default_rng(0)
+    X = random.standard_normal((400, 2))
+    sign = np.where(X[:, 0] + 0.8 * random.standard_normal(400) > 0, 1, -1).astype(np.int8)
+    problem = problem_of(X, sign, 0.1, offset)
+    exact = left_out(problem)
+    monkeypatch.setattr(
+        hinge_left_out,
+        "find_optimum",
+        lambda *given, **settings: tilted(find_optimum(*given, **settings), 0.05),
+    )
+    found = left_out(problem)
+    moved = (found.full_agreements < 0) & (exact.full_agreements > 0) & ~exact.errors
+    assert moved.any()
+    np.testing.assert_array_equal(found.errors, exact.errors)
+
+
+def test_an_agreement_of_next_to_nothing_is_a_tie_however_well_it_is_known():
+    agreement = np.array([5e-8, -5e-8, 5e-8, 2e-7, -2e-7, 2e-7])
+    bound = np.array([1e-12, 1e-12, 2e-7, 1e-12, 1e-12, 3e-7])
+    assert sides(agreement, bound).tolist() == [0, 0, 2, 1, -1, 2]
 
 
 @every_value(

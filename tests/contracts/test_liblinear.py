@@ -4,7 +4,7 @@ import ctypes
 
 import numpy as np
 import pytest
-from covering import every_pair
+from covering import every_value
 from liblinear.liblinearutil import load_model as load_theirs
 from liblinear.liblinearutil import parameter
 from liblinear.liblinearutil import predict as predict_theirs
@@ -74,7 +74,7 @@ def our_problem(s, **settings):
 # ---------------------------------------------------------------- files
 
 
-@every_pair(s=[0, 1, 3], bias=[-1.0, 0.5], n_classes=[2, 3])
+@every_value(s=[0, 1, 3], bias=[-1.0, 0.5], n_classes=[2, 3])
 def test_liblinear_reads_what_we_write(tmp_path, n_classes, bias, s):
     data = DATA[n_classes]
     wanted = our_problem(s, C=0.5, bias=bias)
@@ -86,8 +86,7 @@ def test_liblinear_reads_what_we_write(tmp_path, n_classes, bias, s):
     np.testing.assert_allclose(scores, data.X @ own.coef.T + own.intercept, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+@every_value(loss=["hinge", "squared_hinge", "logistic"], n_classes=[2, 3])
 def test_liblinear_predicts_as_our_own_models(tmp_path, n_classes, loss):
     data = DATA[n_classes]
     model = fit_linear(data.X, data.y, loss=loss)  # with a free offset
@@ -96,8 +95,7 @@ def test_liblinear_predicts_as_our_own_models(tmp_path, n_classes, loss):
     np.testing.assert_array_equal(labels, model.predict(data.X))
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("s", [0, 1, 2, 3, 4, 5, 6, 7])
+@every_value(s=[0, 1, 2, 3, 4, 5, 6, 7], n_classes=[2, 3])
 def test_we_read_what_liblinear_writes(tmp_path, n_classes, s):
     data = DATA[n_classes]
     trained = theirs(data, f"-s {s} -B 2 -e 0.01")
@@ -125,7 +123,7 @@ def judged(model, data, wanted):
     return certify(stated, data.X, data.y, tol=1e-7).relative_gap
 
 
-@every_pair(s=[0, 1, 2, 3, 7], bias=[-1.0, 2.0], n_classes=[2, 3])
+@every_value(s=[0, 1, 2, 3, 7], bias=[-1.0, 2.0], n_classes=[2, 3])
 def test_the_same_optimum(tmp_path, n_classes, bias, s):
     data = DATA[n_classes]
     wanted = our_problem(s, C=0.01, bias=bias, tol=1e-6)

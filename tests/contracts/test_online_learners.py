@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from covering import every_pair
+from covering import every_value
 from interrupts import interrupt_when
 from scipy.optimize import linprog
 
@@ -39,7 +39,7 @@ def clouds(n=200, d=3, seed=0, distance=1.4, classes=2):
 # ---------------------------------------------------------------- streams
 
 
-@every_pair(wrap=[np.asarray, sp.csr_matrix], classes=[2, 3], learner=LEARNERS)
+@every_value(wrap=[np.asarray, sp.csr_matrix], classes=[2, 3], learner=LEARNERS)
 def test_a_stream_in_pieces_is_the_stream(learner, classes, wrap):
     X, y = clouds(classes=classes)
     whole = learner(shuffle=False).partial_fit(wrap(X), y)

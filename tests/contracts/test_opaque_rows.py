@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from catalogue import LOSSES, OFFSETS, ON_PASSES, PROBLEMS, SOLVERS, opened, problem_of, task
-from covering import every_pair, every_value
+from covering import every_value
 from reference.opaque_rows import OpaqueRows
 from reference.task import Task
 
@@ -66,7 +66,7 @@ def check_equal_bits(solver, problems, tol, max_iter=None):
 # ---------------------------------------------------------------- fits
 
 
-@every_pair(
+@every_value(
     lambda solver, loss, *others: (solver, loss) in CASES,
     solver=ON_PASSES,
     loss=LOSSES,
@@ -84,8 +84,7 @@ def test_a_fit_of_sparse_rows_has_the_same_bits(solver, loss):
         check_equal_bits(solver, both(task("sparse", loss, offset), sp.csr_array), 1e-8)
 
 
-@pytest.mark.parametrize("max_iter", [0, 1, 3])
-@pytest.mark.parametrize(("solver", "loss"), CASES)
+@every_value(**{"solver, loss": CASES}, max_iter=[0, 1, 3])
 def test_a_fit_cut_short_has_the_same_bits(solver, loss, max_iter):
     check_equal_bits(solver, both(task("costs far apart", loss, "free")), 1e-12, max_iter)
 
@@ -101,7 +100,7 @@ def many_rows(rare: bool, sparse: bool) -> Task:
     return Task(X, sign, random.choice([0.0, 0.1, 1.0], n), "hinge")
 
 
-@every_pair(case=CASES, rare=[False, True], storage=[np.asarray, sp.csr_array])
+@every_value(case=CASES, rare=[False, True], storage=[np.asarray, sp.csr_array])
 def test_a_fit_of_many_rows_has_the_same_bits(case, rare, storage):
     solver, loss = case
     base = many_rows(rare, storage is sp.csr_array)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from catalogue import LOSSES, OFFSETS, SOLVERS, problem_of
-from covering import every_pair
+from covering import every_value
 from reference.honesty import check_solution
 from reference.oracles import find_optimum
 from reference.task import Task
@@ -79,7 +79,7 @@ def solve(told, tol, X=None, max_iter=None):
 # ---------------------------------------------------------------- the oracles
 
 
-@every_pair(name=BUNDLED, loss=LOSSES, offset=["free", "penalized"])
+@every_value(name=BUNDLED, loss=LOSSES, offset=["free", "penalized"])
 def test_bundled_data(name, loss, offset):
     told = task_of(*bundled(name), loss, offset)
     solution = solve(told, 1e-6)
@@ -87,8 +87,7 @@ def test_bundled_data(name, loss, offset):
     check_solution(told, solution, find_optimum(told))
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", BUNDLED)
+@every_value(name=BUNDLED, loss=LOSSES)
 def test_bundled_data_as_they_are(name, loss):
     """Columns of any scale: the tolerance may be out of reach, the truth may not."""
     X, y = BUNDLED[name]()
@@ -98,8 +97,7 @@ def test_bundled_data_as_they_are(name, loss):
 
 
 @needs_folder
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", SCALED)
+@every_value(name=SCALED, loss=LOSSES)
 def test_data_from_the_folder(name, loss):
     X, sign = from_folder(name)
     told = task_of(X, sign, loss, "free")
@@ -141,8 +139,7 @@ def check_peer(told, solution, coef, intercept, precision):
     assert distance <= np.sqrt(2 * certificate.gap) + np.sqrt(2 * max(theirs - certificate.bound, 0)) + 1e-9
 
 
-@pytest.mark.parametrize("C", [0.01, 1.0])
-@pytest.mark.parametrize("name", BUNDLED)
+@every_value(name=BUNDLED, C=[0.01, 1.0])
 def test_libsvm_solves_the_same_problem(name, C):
     X, sign = bundled(name)
     told = task_of(X, sign, "hinge", "free", C)
@@ -159,7 +156,7 @@ def test_libsvm_with_weights():
     check_peer(told, solve(told, 1e-8), theirs.coef_, theirs.intercept_, 1e-5)  # its kernel is in float32
 
 
-@every_pair(name=BUNDLED, loss=LOSSES, scale=[1.0, 5.0])
+@every_value(name=BUNDLED, loss=LOSSES, scale=[1.0, 5.0])
 def test_liblinear_solves_the_penalised_problem(name, loss, scale):
     X, sign = bundled(name)
     told = Task(X, sign, np.full(len(sign), 0.01), loss, "penalized", scale)

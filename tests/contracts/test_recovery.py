@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from covering import every_value
 from unprivileged import NOBODY
 
 from maxmargin import train
@@ -29,14 +30,17 @@ SETTINGS = {
 }
 
 
-@pytest.fixture(
-    params=[("hinge", 2), pytest.param(("logistic", 2), marks=pytest.mark.slow), ("logistic", 3)], ids=str
-)
-def case(request, tmp_path):
-    """Stored rows and the settings of a fit."""
-    loss, n_classes = request.param
+def stored(loss, n_classes, tmp_path):
+    """Return stored rows and the settings of a fit."""
     labels = np.digitize(SCORES, [-1.0, 1.0] if n_classes == 3 else [0.0])
     return store_batches([(X, labels)], tmp_path / "rows"), SETTINGS[loss]
+
+
+@pytest.fixture(
+    params=[("hinge", 2), *(pytest.param(("logistic", n), marks=pytest.mark.slow) for n in (2, 3))], ids=str
+)
+def case(request, tmp_path):
+    return stored(*request.param, tmp_path)
 
 
 def bits(model):
@@ -78,9 +82,11 @@ def journal_of(store) -> Path:
 # ---------------------------------------------------------------- whatever ends it
 
 
-@pytest.mark.parametrize("kind", [OSError, MemoryError, KeyboardInterrupt])
-def test_a_fit_that_an_error_ended_goes_on_to_the_same_bits(case, kind):
-    store, settings = case
+@every_value(
+    **{"loss, n_classes": [("hinge", 2), ("logistic", 3)]}, kind=[OSError, MemoryError, KeyboardInterrupt]
+)
+def test_a_fit_that_an_error_ended_goes_on_to_the_same_bits(loss, n_classes, kind, tmp_path):
+    store, settings = stored(loss, n_classes, tmp_path)
     with pytest.MonkeyPatch.context() as patch:
         seen = visits(patch, (0, None))
         calm = train(store, **settings, n_jobs=1)
@@ -195,9 +201,9 @@ def test_a_damaged_journal_or_vector_means_that_the_fit_starts_afresh(case, dama
     "share",
     [0.001, 0.5, 0.999, *(pytest.param(share, marks=pytest.mark.slow) for share in (0.1, 0.3, 0.7, 0.9))],
 )
-def test_a_journal_that_is_cut_short_leads_to_the_same_bits(case, share):
+def test_a_journal_that_is_cut_short_leads_to_the_same_bits(share, tmp_path):
     """Whether the vectors are those of the last pass that is left, or of a later one."""
-    store, settings = case
+    store, settings = stored("logistic", 3, tmp_path)
     calm = train(store, **settings)
     ended(store, settings, 70)
     passes = journal_of(store) / "passes"

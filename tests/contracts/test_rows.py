@@ -40,7 +40,7 @@ def products(rows, w, a):
 # ---------------------------------------------------------------- reduce
 
 
-@every_pair(can_hold, storage=[*STORAGES, *SMALL_INTEGERS], name=HELD)
+@every_value(can_hold, storage=[*STORAGES, *SMALL_INTEGERS], name=HELD)
 def test_products_equal_numpy(storage, name):
     X, held = problem_data(name).X, stored(storage, name)
     for make in ROWS.values():
@@ -345,8 +345,7 @@ def test_a_bad_value_matters_more_than_a_large_row():
 # ---------------------------------------------------------------- shapes, subsets
 
 
-@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0), (1, 1)])
-@pytest.mark.parametrize("sparse", [False, True])
+@every_value(sparse=[False, True], shape=[(0, 3), (3, 0), (0, 0), (1, 1)])
 def test_empty_shapes(shape, sparse):
     X = np.ones(shape)
     rows = MemoryRows(sp.csr_array(X) if sparse else X, block_rows=2)

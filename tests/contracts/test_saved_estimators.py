@@ -5,6 +5,8 @@ import io
 import pickle
 import subprocess
 import sys
+import warnings
+from functools import cache
 
 import joblib
 import numpy as np
@@ -48,10 +50,12 @@ def test_every_estimator_is_here():
     assert {name for name in public if hasattr(getattr(mm, name), "fit")} == ESTIMATORS.keys()
 
 
-@pytest.fixture(scope="module", params=[2, 3], ids=["two classes", "three classes"])
-def fitted(request):
-    X, y = data_of(request.param)
-    return X, {name: getattr(mm, name)(**ESTIMATORS[name]).fit(X, y) for name in ESTIMATORS}
+@cache
+def fitted(name, n_classes):
+    X, y = data_of(n_classes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mm.ConvergenceWarning)
+        return X, getattr(mm, name)(**ESTIMATORS[name]).fit(X, y)
 
 
 def answers_of(model, X):
@@ -61,11 +65,9 @@ def answers_of(model, X):
     return {name: getattr(model, name)(X).tobytes() for name in names}
 
 
-@pytest.mark.filterwarnings("ignore::maxmargin.ConvergenceWarning")
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_pickle_and_joblib(fitted, name):
-    X, models = fitted
-    model = models[name]
+@every_value(name=ESTIMATORS, n_classes=[2, 3])
+def test_pickle_and_joblib(name, n_classes):
+    X, model = fitted(name, n_classes)
     file = io.BytesIO()
     joblib.dump(model, file, compress=3)
     file.seek(0)
@@ -80,12 +82,11 @@ def test_pickle_and_joblib(fitted, name):
         assert copy.to_model().coef.tobytes() == model.coef_.tobytes()
 
 
-@pytest.mark.filterwarnings("ignore::maxmargin.ConvergenceWarning")
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_skops(fitted, name):
+@every_value(name=ESTIMATORS, n_classes=[2, 3])
+def test_skops(name, n_classes):
     """All that has to be trusted is ours."""
-    X, models = fitted
-    check_skops(models[name], X)
+    X, model = fitted(name, n_classes)
+    check_skops(model, X)
 
 
 SEARCHES = {"leave-one-out": {"cv": "loo"}, "without a model": {"cv": 2, "refit": False}}
@@ -124,9 +125,8 @@ pickle.dump({name: model.predict(X) for name, model in models.items()}, sys.stdo
 """
 
 
-@pytest.mark.parametrize("fitted", [2], indirect=True)
-def test_pickles_open_in_a_process_that_has_not_imported_us(fitted):
-    X, models = fitted
+def test_pickles_open_in_a_process_that_has_not_imported_us():
+    X, models = data_of(2)[0], {name: fitted(name, 2)[1] for name in ESTIMATORS}
     content = pickle.dumps((X, models))
     told = [sys.executable, "-c", IN_ANOTHER_PROCESS]
     found = pickle.loads(subprocess.run(told, input=content, stdout=subprocess.PIPE, check=True).stdout)
@@ -134,36 +134,36 @@ def test_pickles_open_in_a_process_that_has_not_imported_us(fitted):
         np.testing.assert_array_equal(found[name], model.predict(X))
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_model_files(fitted, name, tmp_path):
-    X, models = fitted
-    save_model(models[name], tmp_path / "a.model")
+@every_value(name=ESTIMATORS, n_classes=[2, 3])
+def test_model_files(name, n_classes, tmp_path):
+    X, model = fitted(name, n_classes)
+    save_model(model, tmp_path / "a.model")
     found = load_model(tmp_path / "a.model")
-    assert found.predict(X).tobytes() == models[name].predict(X).tobytes()
-    assert found.decision_function(X).tobytes() == models[name].decision_function(X).tobytes()
-    assert found.has_probabilities == hasattr(models[name], "predict_proba")
+    assert found.predict(X).tobytes() == model.predict(X).tobytes()
+    assert found.decision_function(X).tobytes() == model.decision_function(X).tobytes()
+    assert found.has_probabilities == hasattr(model, "predict_proba")
     if found.has_probabilities:
-        assert found.predict_proba(X).tobytes() == models[name].predict_proba(X).tobytes()
-    assert found.certificates == models[name].to_model().certificates
+        assert found.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
+    assert found.certificates == model.to_model().certificates
 
 
-@every_value(name=ESTIMATORS, dtype=["float32", "float64"])
-def test_onnx(fitted, name, dtype, tmp_path):
-    X, models = fitted
+@every_value(name=ESTIMATORS, n_classes=[2, 3], dtype=["float32", "float64"])
+def test_onnx(name, n_classes, dtype, tmp_path):
+    X, model = fitted(name, n_classes)
     rows = X.astype(dtype)
-    export_onnx(models[name], tmp_path / "a.onnx", dtype=dtype)
+    export_onnx(model, tmp_path / "a.onnx", dtype=dtype)
     session = onnxruntime.InferenceSession(tmp_path / "a.onnx")
     label, scores = session.run(["label", "scores"], {"X": rows})
-    expected = models[name].decision_function(rows.astype(float))
+    expected = model.decision_function(rows.astype(float))
     # The terms of a sum decide how many digits it has.
-    size = np.abs(rows) @ np.abs(models[name].coef_).T + np.abs(models[name].intercept_)
+    size = np.abs(rows) @ np.abs(model.coef_).T + np.abs(model.intercept_)
     digits = 100 * np.finfo(dtype).eps * size.reshape(expected.shape)
     assert (np.abs(scores - expected) <= digits).all()
     if expected.ndim == 1:
         doubtful = np.abs(expected) <= digits
     else:
         doubtful = margins_of(expected) <= 2 * digits.max(axis=1)
-    np.testing.assert_array_equal(label[~doubtful], models[name].predict(rows)[~doubtful])
+    np.testing.assert_array_equal(label[~doubtful], model.predict(rows)[~doubtful])
     assert doubtful.mean() < 0.1
 
 

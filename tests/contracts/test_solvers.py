@@ -113,8 +113,7 @@ def test_smooth_losses_to_eight_digits(solver, name, loss, offset):
     check_solution(told, solution, best)
 
 
-@pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize("solver", EXACT_SOLVERS)
+@every_value(solver=EXACT_SOLVERS, offset=OFFSETS)
 def test_rounding_is_the_end(solver, offset):
     """No tolerance is too small to end: what is left is rounding, and the status says so."""
     loss = a_loss_of(solver)
@@ -125,7 +124,7 @@ def test_rounding_is_the_end(solver, offset):
     check_solution(told, solution, best)
 
 
-@every_pair(
+@every_value(
     lambda solver, loss, size: solves(solver, loss), solver=SOLVERS, loss=LOSSES, size=[1e6, 1e8, 1e10, 1e14]
 )
 def test_a_huge_constant_column(solver, loss, size):
@@ -142,7 +141,7 @@ def test_a_huge_constant_column(solver, loss, size):
 # ---------------------------------------------------------------- stopped early
 
 
-@every_pair(is_solved, **PRODUCT)
+@every_value(is_solved, **PRODUCT)
 def test_one_iteration_is_honest(solver, name, loss, offset):
     told, best = task(name, loss, offset), optimum(name, loss, offset)
     solution = solve(solver, told, tol=1e-12, max_iter=1)
@@ -161,8 +160,7 @@ def test_no_time_is_honest(solver, name, loss, offset):
     check_solution(told, solution, best)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("solver", SOLVERS)
+@every_value(solver=SOLVERS, loss=LOSSES)
 def test_no_iteration_at_all(solver, loss):
     told, best = task("overlapping", loss, "free"), optimum("overlapping", loss, "free")
     solution = solve(solver, told, max_iter=0)
@@ -188,8 +186,7 @@ def test_stopped_anywhere_is_honest(solver, name, loss, max_iter):
 # ---------------------------------------------------------------- watched
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("solver", EXACT_SOLVERS)
+@every_value(solver=EXACT_SOLVERS, loss=LOSSES)
 def test_watch_sees_every_certificate_and_may_stop(solver, loss):
     told, best = task("overlapping", loss, "free"), optimum("overlapping", loss, "free")
     seen = []
@@ -223,7 +220,7 @@ def test_what_watch_raises_is_passed_on(solver):
 # ---------------------------------------------------------------- warm starts
 
 
-@every_pair(
+@every_value(
     is_solved,
     solver=EXACT_SOLVERS,
     name=["overlapping", "separable", "sparse", "n > d"],
@@ -239,8 +236,7 @@ def test_a_warm_start_goes_on_where_it_was(solver, name, loss, offset):
     check_solution(told, warm, best)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("solver", EXACT_SOLVERS)
+@every_value(solver=EXACT_SOLVERS, loss=LOSSES)
 def test_an_interrupted_fit_can_be_continued(solver, loss):
     told = task("overlapping", loss, "free")
     part = solve(solver, told, tol=1e-7, max_iter=2)
@@ -249,7 +245,7 @@ def test_an_interrupted_fit_can_be_continued(solver, loss):
     assert rest.status is Status.SOLVED
 
 
-@every_pair(
+@every_value(
     lambda solver, loss, factor: solves(solver, loss),
     solver=EXACT_SOLVERS,
     loss=LOSSES,
@@ -285,8 +281,7 @@ def test_a_loss_it_cannot_solve_is_refused(solver):
         solve(solver, wrong)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("solver", SOLVERS)
+@every_value(solver=SOLVERS, loss=LOSSES)
 def test_the_certificate_is_that_of_the_point_handed_back(solver, loss):
     told = task("overlapping", loss, "free")
     solution = solve(solver, told)
@@ -309,7 +304,7 @@ NOTHING_TO_FIT = {
 
 
 # One class alone and the logistic loss have no best offset, and it is for the caller not to ask.
-@every_pair(
+@every_value(
     lambda solver, name, loss: solves(solver, loss),
     solver=SOLVERS,
     name=NOTHING_TO_FIT,

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse as sp
+from covering import every_value
 from reference.likelihood import Likelihood, separated_rows
 from reference.likelihood_tasks import KINDS, TASKS, grid_task, overlapping, with_useless_columns
 from sklearn.base import clone
@@ -41,8 +42,7 @@ def value_of(task, model):
     return float(task.value(v))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", TASKS)
+@every_value(name=TASKS, kind=KINDS)
 def test_fits_reach_the_optimum(name, kind):
     task = TASKS[name](kind)
     best = float(task.optimum())

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from covering import every_pair
+from covering import every_value
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -136,7 +136,7 @@ def test_the_bound_of_two_columns_fourteen_decades_apart():
 
 
 @pytest.mark.filterwarnings("ignore::maxmargin.ConvergenceWarning")
-@every_pair(columns=[0, 12, 16, 30], weights=[0, 20], has_offset=[True, False], seed=range(6))
+@every_value(columns=[0, 12, 16, 30], weights=[0, 20], has_offset=[True, False], seed=range(6))
 def test_no_units_of_columns_or_weights_prove_more_than_is_true(columns, weights, has_offset, seed):
     """Columns and weights are so many decades apart."""
     rng = np.random.default_rng([columns, weights, seed])
@@ -168,8 +168,7 @@ def test_many_rows_in_very_different_units_have_the_bound_of_the_same_units():
     assert proof.bound <= fitted.certificate.objective * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, lambda X: X.astype(np.float32)])
-@pytest.mark.parametrize("has_offset", [True, False])
+@every_value(has_offset=[True, False], storage=[np.asarray, sp.csr_array, lambda X: X.astype(np.float32)])
 def test_storages_and_weights_agree_with_the_linear_program(storage, has_offset):
     X, sign = overlapping(1, n=300, d=6)
     X = X.astype(np.float32).astype(float)
@@ -222,8 +221,7 @@ def test_a_constant_column_gets_no_weight_at_all(seed):
     assert with_constant.coef_[0, :-1] == pytest.approx(plain.coef_[0], rel=1e-9)
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("has_offset", [True, False])
+@every_value(has_offset=[True, False], noise=[0.0, 0.3, 1.0])
 def test_from_the_stated_strength_on_it_is_the_soft_margin(noise, has_offset):
     """S46, and the same on rows that cannot be separated: from there on, and not before."""
     X, sign = overlapping(5, n=80, d=3, noise=noise)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from catalogue import LOSSES, solves
-from covering import every_pair
+from covering import every_value
 
 from maxmargin import ConvergenceWarning, LinearClassifier, train
 from maxmargin._core import StopToken
@@ -75,7 +75,7 @@ def wide_and_sparse(n_rows, n_columns):
 ROWS = {"dense": overlapping(4000, 12), "text": wide_and_sparse(300, 900)}
 
 
-@every_pair(
+@every_value(
     lambda rows, loss, name, ratio: solves(name, loss) and name not in BASELINES,
     rows=ROWS,
     loss=LOSSES,
@@ -109,7 +109,7 @@ def test_a_start_leaves_the_solution_alone():
 OFFSETS = [{}, {"fit_intercept": False}, {"penalize_intercept": True}]
 
 
-@every_pair(
+@every_value(
     lambda solver, loss, offset: solver == "auto" or loss in SOLVERS[solver].needs.losses,
     solver=["auto", *SOLVERS],
     loss=LOSSES,

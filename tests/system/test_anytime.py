@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 import pytest
 import sklearn.exceptions
+from covering import every_value
 
 import maxmargin
 from maxmargin import LinearSVM, LogisticRegression
@@ -59,8 +60,7 @@ def test_max_time(estimator, n_classes, hard):
     check_usable(model, X, y)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize("max_iter", [1, 2, 5])
+@every_value(max_iter=[1, 2, 5], estimator=ESTIMATORS)
 def test_max_iter(estimator, max_iter, hard):
     X, y = hard
     y = np.minimum(y, 1)

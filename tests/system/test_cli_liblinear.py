@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 import pytest
-from covering import every_pair
+from covering import every_value
 from liblinear.commonutil import svm_read_problem
 from liblinear.liblinearutil import load_model as load_theirs
 from liblinear.liblinearutil import predict as predict_theirs
@@ -61,7 +61,7 @@ def theirs(test, model, *options):
 # ---------------------------------------------------------------- train and predict
 
 
-@every_pair(name=["two", "three"], rest=["", "-B 1", "-c 0.5 -B 2 -w1 3 -w4 2"], s=sorted(SOLVERS))
+@every_value(name=["two", "three"], rest=["", "-B 1", "-c 0.5 -B 2 -w1 3 -w4 2"], s=sorted(SOLVERS))
 def test_liblinear_predicts_with_our_files_what_we_do(said, files, s, rest, name):
     code, out, _ = said(TRAIN, "-s", s, *rest.split(), name, "my.model")
     assert code == 0
@@ -74,8 +74,7 @@ def test_liblinear_predicts_with_our_files_what_we_do(said, files, s, rest, name
     assert (files / "out.txt").read_text() == text
 
 
-@pytest.mark.parametrize("s", [0, 1, 2, 3, 4, 5, 6, 7])
-@pytest.mark.parametrize("name", ["two", "three"])
+@every_value(name=["two", "three"], s=[0, 1, 2, 3, 4, 5, 6, 7])
 def test_we_predict_with_liblinears_files_what_it_does(said, files, s, name):
     y, x = svm_read_problem(name)
     save_theirs("theirs.model", train_theirs(y, x, f"-s {s} -B 1 -q"))
@@ -85,8 +84,7 @@ def test_we_predict_with_liblinears_files_what_it_does(said, files, s, name):
     assert (files / "out.txt").read_text() == text
 
 
-@pytest.mark.parametrize("s", [0, 6, 7])
-@pytest.mark.parametrize("name", ["two", "three"])
+@every_value(name=["two", "three"], s=[0, 6, 7])
 def test_probabilities_as_liblinear_writes_them(said, files, s, name):
     y, x = svm_read_problem(name)
     save_theirs("theirs.model", train_theirs(y, x, f"-s {s} -q"))

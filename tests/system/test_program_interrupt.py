@@ -62,7 +62,8 @@ CHILD = """
 
 
 @pytest.mark.parametrize(
-    ("name", "keeps_the_old"), [("absolute", True), ("separator", True), ("zero-one", False)]
+    ("name", "keeps_the_old"),
+    [("absolute", True), pytest.param("separator", True, marks=pytest.mark.slow), ("zero-one", False)],
 )
 def test_ctrl_c_within_a_program(name, keeps_the_old):
     command = [sys.executable, "-c", textwrap.dedent(CHILD), name]

@@ -183,8 +183,7 @@ def test_sample_weight_is_routed():
 # ---------------------------------------------------------------- keeping and showing
 
 
-@pytest.mark.parametrize("fitted", [False, True])
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+@every_value(estimator=ESTIMATORS, fitted=[False, True])
 def test_pickles(estimator, fitted):
     model = clone(estimator).fit(X, Y) if fitted else clone(estimator)
     file = io.BytesIO()

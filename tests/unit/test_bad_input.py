@@ -335,15 +335,15 @@ def test_the_ends_of_what_is_allowed_raise_nothing(scale, C, loss):
     assert model.certificate.bound <= model.certificate.objective
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize(
-    ("rows", "weights", "C"),
-    [
-        (1e-86 * X, 10.0 ** np.linspace(-20, 20, 20), math.inf),
-        (1e83 * np.vstack([1e10 * X[:1], X[1:]]), None, 5e3),
-        (2e89 * X, None, 1e9),
-    ],
-    ids=["tiny", "one far", "huge"],
+@every_value(
+    **{
+        "rows, weights, C": [
+            (1e-86 * X, 10.0 ** np.linspace(-20, 20, 20), math.inf),
+            (1e83 * np.vstack([1e10 * X[:1], X[1:]]), None, 5e3),
+            (2e89 * X, None, 1e9),
+        ]
+    },
+    n_jobs=[1, 2],
 )
 def test_nothing_of_numpy_s_own_warns(rows, weights, C, n_jobs):
     with warnings.catch_warnings():
@@ -362,8 +362,7 @@ def test_rows_whose_squares_leave_double_precision_are_refused(loss, scale, C):
         certify(np.zeros(X.shape[1]), scale * X, Y, loss=loss, C=C)
 
 
-@pytest.mark.parametrize("C", [1e308, 1e200, 1e-308, 5e-324])
-@pytest.mark.parametrize("estimator", [LinearSVM, LogisticRegression])
+@every_value(estimator=[LinearSVM, LogisticRegression], C=[1e308, 1e200, 1e-308, 5e-324])
 def test_a_regularisation_whose_products_leave_floating_point(estimator, C):
     with pytest.raises(
         InvalidParameter, match=f"C must be between 1e-100 and 1e.100; got C={C}".replace("+", ".")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from covering import every_value
 
 import maxmargin
 
@@ -28,8 +29,7 @@ def rows():
     return overlapping(300, 4)
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
-@pytest.mark.parametrize("offset", ["free", "penalized", "none"])
+@every_value(offset=["free", "penalized", "none"], loss=["hinge", "squared_hinge", "logistic"])
 def test_objective_is_the_one_that_is_certified(rows, loss, offset):
     from support.judge import objective
 

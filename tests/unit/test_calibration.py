@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import sklearn.calibration
+from covering import every_value
 from scipy.optimize import isotonic_regression, minimize_scalar
 from scipy.special import expit, logsumexp, softmax
 from sklearn.calibration import _SigmoidCalibration
@@ -36,8 +37,7 @@ def three_classes(n_rows, *, seed=0):
 # ---------------------------------------------------------------- sigmoid
 
 
-@pytest.mark.parametrize("n_rows", [8, 60, 20_000])
-@pytest.mark.parametrize("move", [(1.0, 0.0), (1e-6, 0.0), (1e5, 3e7)], ids=str)
+@every_value(move=[(1.0, 0.0), (1e-6, 0.0), (1e5, 3e7)], n_rows=[8, 60, 20_000])
 def test_the_sigmoid_is_platts(n_rows, move):
     scale, shift = move
     scores, codes, weights = noisy(n_rows)

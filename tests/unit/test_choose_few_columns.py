@@ -1,7 +1,7 @@
 """With a handful of columns the hinge is not left to descent, which may take a thousand sweeps there."""
 
 import numpy as np
-import pytest
+from covering import every_value
 
 from maxmargin import LinearSVM
 
@@ -16,8 +16,7 @@ def readings(X, y, solver: str, C: float) -> float:
     return float(LinearSVM(C=C, tol=1e-6, solver=solver, max_iter=5000).fit(X, y).history_.passes[-1])
 
 
-@pytest.mark.parametrize("n", [20, 500, 2000])
-@pytest.mark.parametrize("C", [1e-3, 1e-2, 1.0, 100.0])
+@every_value(C=[1e-3, 1e-2, 1.0, 100.0], n=[20, 500, 2000])
 def test_it_is_chosen_and_never_reads_the_rows_often(n, C):
     X, y = noisy(n, 2)
     assert LinearSVM(C=C).fit(X, y).plan_.solver == "semismooth Newton"

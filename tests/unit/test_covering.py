@@ -50,6 +50,15 @@ def test_beyond_every_value_it_is_slow():
     assert len(quick) + len(slow) == 24
 
 
+def test_a_factor_may_be_several_arguments():
+    mark = every_value(**{"n, d": [(40, 2), (200, 5)]}, seed=range(3))
+    quick, slow = params(mark)
+    assert mark.args[0] == ("n", "d", "seed")
+    assert {values[:2] for values in quick} == {(40, 2), (200, 5)}
+    assert {values[2] for values in quick} == {0, 1, 2}
+    assert len(quick + slow) == 6
+
+
 def test_cases_that_cannot_be_are_left_out_and_their_pairs_are_not_asked_for():
     def can_be(a, b, c):
         return a != b

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse as sp
+from covering import every_value
 
 from maxmargin._core import Factor, Stopped, StopToken, available_cpus, weighted_gram
 from maxmargin.rows.kernels import Gram
@@ -34,8 +35,7 @@ def layouts(X):
     yield wide
 
 
-@pytest.mark.parametrize("with_shift", [False, True])
-@pytest.mark.parametrize(("n", "d"), [(1, 1), (50, 3), (700, 17), (300, 64), (120, 130)])
+@every_value(**{"n, d": [(1, 1), (50, 3), (700, 17), (300, 64), (120, 130)]}, with_shift=[False, True])
 def test_every_layout_gives_the_gram_matrix(n, d, with_shift):
     random = np.random.default_rng(n + d)
     X = np.round(random.normal(size=(n, d)) * 4) * (random.random((n, d)) < 0.5)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from covering import every_value
 from matplotlib import pyplot as plt
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -54,8 +55,7 @@ def assert_nothing_is_hidden(display):
 # ---------------------------------------------------------------- the boundary
 
 
-@pytest.mark.parametrize("scale", [(1, 1), (1, 2), (0.4, 2), (1000, 1)], ids=str)
-@pytest.mark.parametrize("given_axes", [False, True])
+@every_value(given_axes=[False, True], scale=[(1, 1), (1, 2), (0.4, 2), (1000, 1)])
 def test_the_legend_of_the_boundary_hides_nothing(scale, given_axes):
     ax = plt.subplots(figsize=(6, 5), layout="constrained")[1] if given_axes else None
     display = MarginBoundaryDisplay.from_estimator(

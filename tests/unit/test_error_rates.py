@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from covering import every_value
 from scipy.stats import binom, binomtest
 
 from maxmargin.model.error_rates import clopper_pearson, largest_rate
@@ -11,15 +12,13 @@ from maxmargin.model.error_rates import clopper_pearson, largest_rate
 COUNTS = [(0, 1), (1, 1), (0, 10), (3, 10), (10, 10), (4, 142), (500, 1000), (1, 100_000)]
 
 
-@pytest.mark.parametrize(("errors", "n"), COUNTS)
-@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+@every_value(confidence=[0.5, 0.95, 0.999], **{"errors, n": COUNTS})
 def test_interval_is_scipys_exact_one(errors, n, confidence):
     theirs = binomtest(errors, n).proportion_ci(confidence, method="exact")
     np.testing.assert_allclose(clopper_pearson(errors, n, confidence), theirs, rtol=1e-8, atol=1e-12)
 
 
-@pytest.mark.parametrize("n", [1, 7, 40, 142])
-@pytest.mark.parametrize("confidence", [0.8, 0.95])
+@every_value(confidence=[0.8, 0.95], n=[1, 7, 40, 142])
 def test_interval_covers_as_often_as_it_says(n, confidence):
     """The coverage is a sum over all counts, so it is known exactly, for any probability."""
     ends = np.array([clopper_pearson(k, n, confidence) for k in range(n + 1)])
@@ -40,8 +39,7 @@ def test_interval_covers_in_drawn_samples():
     assert held >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / draws)
 
 
-@pytest.mark.parametrize(("errors", "n"), [(0, 1), (0, 50), (2, 50), (30, 50), (400, 1000)])
-@pytest.mark.parametrize("delta", [0.3, 0.05, 1e-9])
+@every_value(delta=[0.3, 0.05, 1e-9], **{"errors, n": [(0, 1), (0, 50), (2, 50), (30, 50), (400, 1000)]})
 def test_largest_rate_is_refuted_by_so_few_errors(errors, n, delta):
     """Beyond it, so few errors have a probability below δ; it is no smaller than the exact inversion."""
     rate = largest_rate(errors, n, math.log(1 / delta))

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import every_value
 from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
@@ -61,8 +62,7 @@ def by_numpy(problem, X, solution):
     return m - solution.alpha * lever / (1 - h * lever)
 
 
-@pytest.mark.parametrize("offset", OFFSETS, ids=str)
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+@every_value(loss=["hinge", "squared_hinge", "logistic"], offset=OFFSETS)
 def test_the_formula_in_every_storage(loss, offset):
     X, y = overlapping()
     X[np.abs(X) < 0.5] = 0.0

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from covering import every_value
 from scipy.stats import binomtest
 from sklearn.metrics import (
     brier_score_loss,
@@ -90,16 +91,14 @@ def test_what_cannot_be_judged_is_refused():
         evaluate(model, [[0.0]], [1], confidence=95)
 
 
-@pytest.mark.parametrize("make", [breast_cancer, iris])
-@pytest.mark.parametrize(
-    "settings",
-    [
+@every_value(
+    settings=[
         {"loss": "hinge"},
         {"loss": "logistic"},
         {"loss": "squared_hinge", "penalize_intercept": True, "intercept_scaling": 3.0},
         {"loss": "hinge", "class_weight": "balanced", "fit_intercept": False},
     ],
-    ids=lambda settings: ", ".join(map(str, settings.values())),
+    make=[breast_cancer, iris],
 )
 def test_training_rows_are_recognised_and_get_no_interval(make, settings):
     data = make()

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import every_value
 from reference.left_out_data import load
 
 from maxmargin._core import StopToken
@@ -65,8 +66,7 @@ def test_without_an_offset_and_with_a_penalised_one():
     assert exact_agreement(penalised, np.array([0, 0, 0, 0.01]), 2, StopToken()) == Fraction(16, 20)
 
 
-@pytest.mark.parametrize("kind", ["free", "none", "penalized"])
-@pytest.mark.parametrize("name", ["overlapping", "integer grid", "one-hot", "copies"])
+@every_value(name=["overlapping", "integer grid", "one-hot", "copies"], kind=["free", "none", "penalized"])
 def test_it_is_what_rounding_leaves_of_it(name, kind):
     X, sign = load(name)
     cost = np.where(np.arange(len(sign)) == 7, 0.0, 3.0)

@@ -7,6 +7,7 @@ from covering import every_value
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from reference.oracles import find_optimum
 from reference.task import FORMULAS, Task
 
 from maxmargin.core.certificate.feasible import make_feasible
@@ -33,8 +34,7 @@ def problem(sign, cost, loss, kind="free"):
     return problem_of(told, MemoryRows(told.X, block_rows=4))
 
 
-@pytest.mark.parametrize("kind", ["free", "penalized", "none"])
-@pytest.mark.parametrize("loss", LOSSES)
+@every_value(loss=LOSSES, kind=["free", "penalized", "none"])
 @given(point=wild_points())
 def test_always_feasible(loss, kind, point):
     sign, cost, alpha = point
@@ -102,3 +102,13 @@ def test_the_bound_on_the_squared_hinge_cuts_off_no_optimum(name, offset):
     told, best = task(name, "squared_hinge", offset), optimum(name, "squared_hinge", offset)
     feasible = make_feasible(problem_of(told), best.alpha)
     np.testing.assert_allclose(feasible, best.alpha, rtol=1e-9, atol=1e-12 * best.alpha.max())
+
+
+def test_a_row_that_ten_copies_contradict_keeps_its_dual():
+    """It takes most of the cost there is at w = 0, and so comes near the bound."""
+    told = Task(
+        np.ones((11, 1)), np.array([1] * 10 + [-1], dtype=np.int8), np.full(11, 1e3), "squared_hinge", "none"
+    )
+    best = find_optimum(told)
+    assert best.alpha[-1] > 1.05 * np.sqrt(1e3 * told.cost.sum())
+    np.testing.assert_allclose(make_feasible(problem_of(told), best.alpha), best.alpha, rtol=1e-12)

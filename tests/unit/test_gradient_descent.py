@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.optimize
+from covering import every_value
 
 from maxmargin import gradient_descent, train
 from maxmargin._core import StopToken
@@ -124,8 +125,7 @@ def test_steps_are_those_of_the_formula():
         assert trace.step[t] == eta
 
 
-@pytest.mark.parametrize("lam", [0.0, 0.2])
-@pytest.mark.parametrize("loss", [name for name in CONVEX if LOSSES[name].is_smooth])
+@every_value(loss=[name for name in CONVEX if LOSSES[name].is_smooth], lam=[0.0, 0.2])
 def test_gradients_are_the_numerical_ones(loss, lam):
     X, y = clouds()
     trace = gradient_descent(X, y, loss=loss, lam=lam, step=0.01, max_steps=5)
@@ -138,8 +138,7 @@ def test_gradients_are_the_numerical_ones(loss, lam):
         assert trace.objective[t] == pytest.approx(objective(here, X, y, loss, lam), rel=1e-14)
 
 
-@pytest.mark.parametrize("lam", [0.0, 0.1])
-@pytest.mark.parametrize("loss", ["squared_hinge", "logistic", "squared"])
+@every_value(loss=["squared_hinge", "logistic", "squared"], lam=[0.0, 0.1])
 def test_backtracking_falls_to_the_optimum_of_scipy(loss, lam):
     X, y = clouds()
     trace = gradient_descent(X, y, loss=loss, lam=lam, max_steps=500)

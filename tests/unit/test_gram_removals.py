@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from covering import every_pair
+from covering import every_value
 from interrupts import interrupt_when
 from reference.left_out import agreements_by_oracles, agreements_by_refits
 from reference.task import Task
@@ -74,7 +74,7 @@ def solved(optimum, groups, new_costs, *, token=None, threads=1, signs_only=Fals
     return found, left
 
 
-@every_pair(
+@every_value(
     make=[text_like, whole_numbers, zeros_and_ones],
     offset=OFFSETS,
     C_and_copies=[(0.03, True), (0.3, False), (3.0, True)],
@@ -92,8 +92,7 @@ def test_agreements_are_those_of_fits_without_the_example(make, offset, C_and_co
     assert (found.bounds[some] < 1e-2).all()
 
 
-@pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize("C", [1e-3, *(pytest.param(C, marks=pytest.mark.slow) for C in (1e-2, 30.0)), 1e3])
+@every_value(C=[1e-3, *(pytest.param(C, marks=pytest.mark.slow) for C in (1e-2, 30.0)), 1e3], offset=OFFSETS)
 def test_no_agreement_is_further_from_the_truth_than_its_bound(offset, C):
     for make in (text_like, whole_numbers):
         problem = problem_of(make, offset, C, weighted=True, seed=3)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from covering import every_pair, every_value
+from covering import every_value
 
 import maxmargin.core.offset as module
 from maxmargin._core import hinge_offset
@@ -60,7 +60,7 @@ COSTS = {
 }
 
 
-@every_pair(scores=SCORES, costs=COSTS, share=[0.5, 0.999, 0.001])
+@every_value(scores=SCORES, costs=COSTS, share=[0.5, 0.999, 0.001])
 def test_the_window_changes_nothing(scores, costs, share):
     random = np.random.default_rng(1)
     z, cost, sign = SCORES[scores](random), COSTS[costs](random), random_signs(random, share)

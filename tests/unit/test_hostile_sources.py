@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
+from covering import every_value
 from unprivileged import folder_of_nobody, nobody
 
 import maxmargin.io.open as open_file
@@ -109,7 +110,7 @@ def test_a_folder(tmp_path, source):
     assert refusal(source[2], path) == f"{path} is a folder; a file is expected"
 
 
-@pytest.mark.parametrize("device", ["/dev/zero", "/dev/null", "/dev/full", "/dev/urandom"])
+@every_value(source=SOURCES.values(), device=["/dev/zero", "/dev/null", "/dev/full", "/dev/urandom"])
 def test_a_device_that_may_have_no_end(tmp_path, source, device):
     path = tmp_path / source[0]
     path.symlink_to(device)
@@ -214,7 +215,7 @@ def spoiled_at_once(path):
     path.write_bytes(b"?" * 100)
 
 
-@pytest.mark.parametrize("change", [appended, cut_short, rewritten, spoiled_at_once])
+@every_value(source=SOURCES.values(), change=[appended, cut_short, rewritten, spoiled_at_once])
 def test_a_file_that_is_changed_while_it_is_read(tmp_path, source, change, monkeypatch):
     name, make, read = source
     path = tmp_path / name

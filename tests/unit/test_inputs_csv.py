@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pytest
+from covering import every_value
 from damage import memory_bounded
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -292,8 +293,7 @@ def test_labels_that_would_run_together_are_refused(tmp_path):
     assert len(load_data(file).classes) == 3
 
 
-@pytest.mark.parametrize("before", ["", "\n  \n", "a,b\n"])
-@pytest.mark.parametrize("store", [False, True])
+@every_value(store=[False, True], before=["", "\n  \n", "a,b\n"])
 def test_a_line_of_millions_of_fields_is_refused_at_once(tmp_path, before, store):
     path = tmp_path / "t.csv"
     path.write_text(before + "," * 3_000_000 + "\n")

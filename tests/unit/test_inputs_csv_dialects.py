@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from covering import every_pair
+from covering import every_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.stored import check_same, check_same_error
@@ -86,7 +86,7 @@ def test_lines_that_are_left_out_keep_their_place():
 # ---------------------------------------------------------------- against pandas
 
 
-@every_pair(
+@every_value(
     separator=[",", ";", "\t", "|", " ", ":"],
     decimal=[".", ","],
     text_encoding=["utf-8", "latin-1", "cp1252", "utf-16", "utf-16-le", "utf-8-sig"],
@@ -304,8 +304,9 @@ def test_one_character_cannot_be_two_things():
         ReadSettings(separator="|", comment="|")
 
 
-@pytest.mark.parametrize(("setting", "value"), list(DIALECT.items()))
-@pytest.mark.parametrize("name", ["t.parquet", "t.arrow", "t.npy", "t.npz", "t.svm"])
+@every_value(
+    name=["t.parquet", "t.arrow", "t.npy", "t.npz", "t.svm"], **{"setting, value": list(DIALECT.items())}
+)
 def test_they_are_for_text_tables(tmp_path, name, setting, value):
     (tmp_path / name).write_bytes(b"1 1:1\n")
     for read in (load_data, lambda path, **settings: store_data(path, tmp_path / "rows", **settings)):

@@ -15,6 +15,7 @@ import threading
 
 import numpy as np
 import pytest
+from covering import every_value
 
 from maxmargin.data import Data
 from maxmargin.errors import (
@@ -271,16 +272,15 @@ def with_tblib(error):
     return file.getvalue()
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
+@every_value(
+    made_by=[pickle.dumps, with_tblib],
+    error=[
         FileFormatError("wrong", "a.svm", 3, 4),
         FileFormatError("wrong"),
         MissingFile("a.svm: no such file"),
         NoFiniteOptimum("falls for ever", [1.0, 2.0]),
     ],
 )
-@pytest.mark.parametrize("made_by", [pickle.dumps, with_tblib])
 def test_errors_survive_pickling(error, made_by):
     copy = pickle.loads(made_by(error))
     assert type(copy) is type(error)

@@ -75,6 +75,8 @@ def test_wide_indices_only_where_needed(written):
     data = load_data(written("1 3000000000:1"))
     assert data.X.shape == (1, 3_000_000_000)
     assert (data.X.indices.dtype, data.X.indptr.dtype) == (np.int64, np.int64)
+    assert load_data(written("1 1:1"), n_columns=2**31 - 1).X.indices.dtype == np.int32
+    assert load_data(written("1 1:1"), n_columns=2**31).X.indices.dtype == np.int64
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,7 @@ def test_sparse_rows_that_do_not_fit(changed, message):
         ({"y": Y}, 'no array "X"; its arrays are "y"'),
         ({"X": X}, 'no array "y" with the labels; its arrays are "X"'),
         ({"X": X, "y": Y[:3]}, r"X has 4 rows and the labels have shape \(3,\)"),
+        ({"X": X, "y": np.column_stack([Y, Y])}, r"the labels have shape \(4, 2\)"),
         ({"X": X, "y": Y, "sample_weight": np.ones(3)}, r"the weights have shape \(3,\)"),
         ({"X": X[0], "y": Y}, "a table of numbers"),
         ({"X": X.astype(str), "y": Y}, "a table of numbers"),

@@ -9,6 +9,7 @@ import threading
 import tracemalloc
 
 import pytest
+from covering import every_value
 from damage import memory_bounded
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -37,11 +38,11 @@ def pieces_of(source, size):
             yield bytes(view[:n])
 
 
-@pytest.mark.parametrize("pack", [bytes, *PACKERS.values()], ids=["plain", *PACKERS])
-@pytest.mark.parametrize(
-    "opened", [io.BytesIO, OnlyRead, lambda content: io.BufferedReader(io.BytesIO(content))]
+@every_value(
+    n_bytes=[0, 1, 1000, HEAD_BYTES - 1, HEAD_BYTES, HEAD_BYTES + 1, 300_000],
+    opened=[io.BytesIO, OnlyRead, lambda content: io.BufferedReader(io.BytesIO(content))],
+    pack=[bytes, *PACKERS.values()],
 )
-@pytest.mark.parametrize("n_bytes", [0, 1, 1000, HEAD_BYTES - 1, HEAD_BYTES, HEAD_BYTES + 1, 300_000])
 def test_the_content_whatever_the_way(pack, opened, n_bytes):
     content = os.urandom(n_bytes // 2).hex().encode() + b"x" * (n_bytes % 2)
     source = OpenSource(opened(pack(content)), "text")
@@ -152,8 +153,7 @@ def written(path, content):
 TWICE = b"1 1:1 2:2\n" * 9_000
 
 
-@pytest.mark.parametrize("name", PACKERS)
-@pytest.mark.parametrize("n_rows", [0, 1, 9_000, 100_000])
+@every_value(n_rows=[0, 1, 9_000, 100_000], name=PACKERS)
 def test_streams_one_behind_the_other_are_all_read(name, n_rows):
     packed = PACKERS[name](TWICE) + PACKERS[name](b"") + PACKERS[name](b"2 1:1 2:2\n" * n_rows)
     expected = TWICE + b"2 1:1 2:2\n" * n_rows
@@ -161,16 +161,14 @@ def test_streams_one_behind_the_other_are_all_read(name, n_rows):
     assert b"".join(pieces_of(OpenSource(io.BytesIO(packed), "rows.svm"), 7777)) == expected
 
 
-@pytest.mark.parametrize("name", PACKERS)
-@pytest.mark.parametrize("position", [0, 1, 2])
+@every_value(position=[0, 1, 2], name=PACKERS)
 def test_a_damaged_second_stream_does_not_make_the_file_shorter(name, position):
     spoiled = bytearray(PACKERS[name](TWICE))
     spoiled[position] ^= 255
     assert_damaged(name, PACKERS[name](TWICE) + spoiled)
 
 
-@pytest.mark.parametrize("name", PACKERS)
-@pytest.mark.parametrize("behind", [b"x", b"\n", b"BZ", b"garbage" * 20_000, b"\0\0\0\0x"])
+@every_value(behind=[b"x", b"\n", b"BZ", b"garbage" * 20_000, b"\0\0\0\0x"], name=PACKERS)
 def test_what_is_behind_a_stream_and_none_is_damage(name, behind):
     assert_damaged(name, PACKERS[name](TWICE) + behind)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import every_value
 
 from maxmargin import _core
 from maxmargin._core import StopToken
@@ -135,8 +136,7 @@ def test_iterations_on_real_data(name, cost, most):
 # ---------------------------------------------------------------- the path
 
 
-@pytest.mark.parametrize("e", [0.0, 1e-9, -1e-9, 3.0, -3.0, 1e8])
-@pytest.mark.parametrize("mu", [1.0, 1e-7])
+@every_value(mu=[1.0, 1e-7], e=[0.0, 1e-9, -1e-9, 3.0, -3.0, 1e8])
 def test_the_centred_row(e, mu):
     alpha, beta, t, xi = _core.interior_centre(e, 2.0, mu)
     assert t - xi == pytest.approx(e, rel=1e-14, abs=1e-15)
@@ -181,8 +181,7 @@ def test_too_many_columns_are_refused():
 # ---------------------------------------------------------------- the crossover
 
 
-@pytest.mark.parametrize("offset", OFFSETS, ids=str)
-@pytest.mark.parametrize("cost", [0.1, 1.0, 50.0])
+@every_value(cost=[0.1, 1.0, 50.0], offset=OFFSETS)
 def test_duals_are_exact_with_massive_ties(offset, cost):
     problem = problem_of(one_hot(4000), cost, offset)
     solution = solve(problem, 1e-9)
@@ -202,8 +201,7 @@ def test_no_more_free_rows_than_unknowns_in_general_position(offset):
     assert solution.certificate.relative_gap <= 1e-12
 
 
-@pytest.mark.parametrize("offset", OFFSETS, ids=str)
-@pytest.mark.parametrize("data", [EASY, one_hot(3000)], ids=["easy", "ties"])
+@every_value(data=[EASY, one_hot(3000)], offset=OFFSETS)
 def test_the_crossover_needs_the_duals_alone(data, offset):
     """Another solver's nearly optimal duals are enough; they are not changed."""
     problem = problem_of(data, 1.0, offset)

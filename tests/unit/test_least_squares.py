@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from covering import every_pair
+from covering import every_value
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,7 +47,7 @@ def by_pseudoinverse(X, y, weight, fit_intercept):
     return (v[:-1], v[-1]) if fit_intercept else (v, 0.0)
 
 
-@every_pair(kind=KINDS, shape=SHAPES, fit_intercept=[True, False])
+@every_value(kind=KINDS, shape=SHAPES, fit_intercept=[True, False])
 def test_it_is_the_generalised_inverse_of_the_lifted_rows(kind, shape, fit_intercept):
     X, y = table(kind, *shape)
     weight = np.random.default_rng(1).integers(1, 4, len(y)).astype(float)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import every_value
 from interrupts import interrupt_when
 from reference.oracles import find_optimum as optimum_of_others
 from reference.task import Task
@@ -56,9 +57,8 @@ def engine(request, monkeypatch):
     return request.param
 
 
-@pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize(
-    ("sparse", "wide", "C"), [(False, False, 1.0), (True, False, 0.05), (True, True, 5.0)]
+@every_value(
+    **{"sparse, wide, C": [(False, False, 1.0), (True, False, 0.05), (True, True, 5.0)]}, offset=OFFSETS
 )
 def test_certified_signs_are_those_of_fits_without_the_example(offset, sparse, wide, C):
     optimum, groups, new_costs = cases_of(problem_of(offset, sparse=sparse, wide=wide, C=C))
@@ -78,8 +78,7 @@ def test_many_support_vectors_are_decided_by_bands():
     assert (truth[decisions > 0] > 0).all()
 
 
-@pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize("tol", [0.3, 1e-2, 1e-4])
+@every_value(tol=[0.3, 1e-2, 1e-4], offset=OFFSETS)
 def test_no_wrong_sign_is_certified_from_an_inexact_fit(offset, tol):
     for seed in range(2):
         problem = problem_of(offset, C=2.0, seed=seed)
@@ -91,8 +90,7 @@ def test_no_wrong_sign_is_certified_from_an_inexact_fit(offset, tol):
             assert refitted(exact, groups[case], new_costs[case]) > 0
 
 
-@pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize(("sparse", "C"), [(False, 1.0), (True, 20.0), (False, 0.01)])
+@every_value(**{"sparse, C": [(False, 1.0), (True, 20.0), (False, 0.01)]}, offset=OFFSETS)
 def test_solved_agreements_are_within_their_bounds(engine, offset, sparse, C):
     optimum, groups, new_costs = cases_of(problem_of(offset, sparse=sparse, C=C))
     some = np.flatnonzero(optimum.alpha[groups] > new_costs)[::6]

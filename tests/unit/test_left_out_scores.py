@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from covering import every_value
 from sklearn.linear_model import LogisticRegression as ScikitLearnLogistic
 from sklearn.svm import SVC, LinearSVC
 
@@ -43,8 +44,7 @@ def refitted(X, sign, weights, row, loss, C):
     return peer.decision_function(X[row : row + 1])[0]
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("largest", [1, 4])
+@every_value(largest=[1, 4], loss=LOSSES)
 def test_near_a_refit_without_one_copy(loss, largest):
     X, sign = rows_of_two_classes()
     weights = np.random.default_rng(1).integers(1, largest + 1, 60).astype(np.float64)

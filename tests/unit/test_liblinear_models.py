@@ -5,6 +5,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from covering import every_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -201,8 +202,7 @@ def test_its_beginning_tells():
 # ---------------------------------------------------------------- beside our own models
 
 
-@pytest.mark.parametrize("labels", [(1, -1), (-1, 1), (3, 5), (7, -2, 4), (9,)])
-@pytest.mark.parametrize("bias", [-1.0, 1.0, 3.0])
+@every_value(bias=[-1.0, 1.0, 3.0], labels=[(1, -1), (-1, 1), (3, 5), (7, -2, 4), (9,)])
 def test_there_and_back(labels, bias):
     weights = np.random.default_rng(0).normal(size=(4, 1 if len(labels) == 2 else len(labels)))
     found = LiblinearModel("L2R_L1LOSS_SVC_DUAL", labels, bias, weights)

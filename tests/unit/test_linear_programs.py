@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import every_value
 from reference.least_absolute import smallest_deviation
 from scipy.optimize import linprog
 
@@ -137,8 +138,7 @@ def test_least_absolute_deviations_by_brute_force(seed):
     assert model.certificate_.relative_gap < 1e-12
 
 
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])
+@every_value(scale=[1.0, 1e-6, 1e6], fit_intercept=[True, False])
 def test_least_absolute_deviations_as_the_primal_program(fit_intercept, scale):
     """S26, written as the notes' own program: |·| by two slacks, for another method of HiGHS."""
     rng = np.random.default_rng(9)

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from covering import every_value
 from hypothesis import example, given
 from hypothesis import strategies as st
 from reference.losses import CONJUGATE, CURVATURE, SLOPE, VALUE, digits
@@ -74,8 +75,7 @@ def test_conjugate_is_its_definition(name, u):
     assert LOSSES[name].conjugate(u) == pytest.approx(expected, rel=4e-15, abs=4e-16 * abs(u) + 4 * TINY)
 
 
-@pytest.mark.parametrize("name", CONVEX)
-@pytest.mark.parametrize("u", [-3.0, -1.0, -0.75, -0.5, -0.01, 0.0, 0.5, 1.0, 2.0])
+@every_value(u=[-3.0, -1.0, -0.75, -0.5, -0.01, 0.0, 0.5, 1.0, 2.0], name=CONVEX)
 def test_conjugate_is_the_supremum(name, u):
     loss = LOSSES[name]
     m = np.concatenate([np.linspace(-50, 50, 20_001), [-1e4, 1e4]])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from covering import every_pair
+from covering import every_value
 
 from maxmargin import LinearModel, certify, load_model, save_model, train
 from maxmargin.encoding import Encoding, SourceColumn
@@ -47,7 +47,7 @@ def assert_same(found, expected):
             assert first == second, field.name
 
 
-@every_pair(
+@every_value(
     encoding=[None, SIZES],
     settings=[
         {"loss": "hinge"},

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import every_value
 
 from maxmargin import _core
 from maxmargin._core import Block, StopToken
@@ -29,8 +30,7 @@ def solve(X, sign, loss, cost=1.0, offset=OFFSETS[0], tol=1e-8, solver=None, **s
     return run(problem, solver or Newton(), Plan("", ""), Limits(tol), token=StopToken(), **settings)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("offset", OFFSETS, ids=str)
+@every_value(offset=OFFSETS, loss=LOSSES)
 def test_easy_data_take_few_passes_and_one_certificate(loss, offset):
     X, sign = clouds(30_000, 10)  # so many that certificates are not made for the picture's sake
     solution = solve(X, sign, loss, offset=offset)
@@ -39,8 +39,7 @@ def test_easy_data_take_few_passes_and_one_certificate(loss, offset):
     assert solution.history.passes[-1] <= 8
 
 
-@pytest.mark.parametrize("cost", [1e-6, 1.0, 1e6])
-@pytest.mark.parametrize("loss", LOSSES)
+@every_value(loss=LOSSES, cost=[1e-6, 1.0, 1e6])
 def test_scales_and_shifts_of_columns_cost_nothing(loss, cost):
     X, sign = clouds(500, 7)
     scale = 10.0 ** np.arange(-6, 7, 2)
@@ -145,8 +144,7 @@ def test_wrong_lengths_are_refused():
 # ---------------------------------------------------------------- many rows, many columns
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("offset", OFFSETS, ids=str)
+@every_value(offset=OFFSETS, loss=LOSSES)
 def test_conjugate_gradients_reach_what_the_whole_hessian_reaches(loss, offset):
     random = np.random.default_rng(3)
     X = sp.random_array((300, 900), density=0.03, format="csr", rng=random, dtype=np.float64)
@@ -169,8 +167,7 @@ def test_conjugate_gradients_on_the_problems_of_the_unit_tests(loss):
         assert solution.status is Status.SOLVED
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("offset", OFFSETS, ids=str)
+@every_value(offset=OFFSETS, loss=LOSSES)
 def test_many_rows_are_solved_by_a_sample_first(loss, offset):
     X, sign = clouds(70_000, 5)
     solution = solve(X, sign, loss, offset=offset, tol=1e-6)

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import every_value
 from reference.likelihood import Likelihood, separated_rows
 from reference.likelihood_tasks import KINDS, grid_task, problem_of
 
@@ -162,8 +163,7 @@ def test_constant_columns_of_many_rows():
     assert len(space.dependent) == 3
 
 
-@pytest.mark.parametrize("shift", [0.0, 100.0, 1e4])
-@pytest.mark.parametrize("difference", [1e-3, 1e-6, 1e-9])
+@every_value(difference=[1e-3, 1e-6, 1e-9], shift=[0.0, 100.0, 1e4])
 def test_columns_that_differ_by_little_are_two_columns(difference, shift):
     random = np.random.default_rng(5)
     X = random.normal(size=(60, 1)) + shift

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import every_value
 from reference import online as reference
 
 from maxmargin import (
@@ -39,8 +40,7 @@ def assert_course(model, thetas, offsets, tolerance=1e-12):
 # ---------------------------------------------------------------- golden traces
 
 
-@pytest.mark.parametrize("lam", [0.01, 1.0, 3.0])
-@pytest.mark.parametrize("wrap", [np.asarray, sp.csr_matrix])
+@every_value(wrap=[np.asarray, sp.csr_matrix], lam=[0.01, 1.0, 3.0])
 def test_pegasos_is_algorithm_1(lam, wrap):
     X, y = clouds()
     model = Pegasos(lam, max_updates=150, trace=True, random_state=4).fit(wrap(X), y)

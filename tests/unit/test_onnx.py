@@ -77,7 +77,7 @@ def test_labels_and_scores_are_the_models(tmp_path, n_classes, labels, dtype):
     assert "probabilities" not in found
 
 
-@every_pair(n_classes=[2, 4], kind=KINDS, dtype=DTYPES)
+@every_value(n_classes=[2, 4], kind=KINDS, dtype=DTYPES)
 def test_probabilities_are_the_models(tmp_path, n_classes, kind, dtype):
     X, y = blobs(n_classes)
     model = train(X, y, loss="logistic" if kind is None else "hinge", calibrate=kind)

@@ -46,9 +46,7 @@ def assert_course(trace, thetas, offsets, tolerance=0.0):
         assert offset == pytest.approx(offsets[t], abs=tolerance, rel=tolerance)
 
 
-@pytest.mark.parametrize("shuffle", ORDERS)
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("flip", [0, 7], ids=["separable", "overlapping"])
+@every_value(flip=[0, 7], fit_intercept=[True, False], shuffle=ORDERS)
 def test_golden_trace_bit_for_bit(shuffle, fit_intercept, flip):
     X, y = whole_numbers(flip=flip)
     model = Perceptron(fit_intercept=fit_intercept, shuffle=shuffle, max_passes=4, trace=True).fit(X, y)

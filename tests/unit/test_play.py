@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from covering import every_pair, every_value
+from covering import every_value
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
@@ -102,12 +102,17 @@ def test_leave_one_out_by_brute_force():
     assert answer("leave-one-out", request)["errors"] == wrong
 
 
-@pytest.mark.parametrize(
-    ("points", "words"),
-    [([], "both classes"), ([[0, 0, 1]], "One class only"), ([[0, 0, -1], [1, 1, -1]], "One class only")],
+@every_value(
+    offset=[True, False],
+    loss=["hinge", "squared_hinge", "logistic"],
+    **{
+        "points, words": [
+            ([], "both classes"),
+            ([[0, 0, 1]], "One class only"),
+            ([[0, 0, -1], [1, 1, -1]], "One class only"),
+        ]
+    },
 )
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
-@pytest.mark.parametrize("offset", [True, False])
 def test_one_class_or_none_is_no_error(points, words, loss, offset):
     request = request_of(points=points, loss=loss, offset=offset)
     found = answer("fit", request)
@@ -117,8 +122,7 @@ def test_one_class_or_none_is_no_error(points, words, loss, offset):
     assert not answer("compare", {**request, "hand": {"theta": [1, 0], "theta0": 0}})["is_determined"]
 
 
-@pytest.mark.parametrize("value", [1e-9, 1e9])
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+@every_value(loss=["hinge", "squared_hinge", "logistic"], value=[1e-9, 1e9])
 def test_extreme_strengths_give_finite_numbers(loss, value):
     for question in ("fit", "leave-one-out"):
         json.dumps(answer(question, request_of(loss=loss, value=value)), allow_nan=False)
@@ -162,8 +166,7 @@ def walk_of(name, request=None, **settings):
     return answer("steps", {**(request or request_of()), "steps": {"method": name, **settings}})
 
 
-@pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize("offset", [True, False])
+@every_value(offset=[True, False], name=METHODS)
 def test_every_method_tells_every_step(name, offset):
     for rule in METHODS[name].rules:
         found = walk_of(name, request_of(offset=offset), rule=rule, count=30)
@@ -204,7 +207,7 @@ def test_a_learner_without_two_classes_says_so():
 
 
 @pytest.mark.filterwarnings("error")
-@every_pair(value=[1e-9, 1e9], strength=["C", "lam"], name=METHODS)
+@every_value(value=[1e-9, 1e9], strength=["C", "lam"], name=METHODS)
 def test_steps_that_are_too_long_end_in_numbers_that_can_be_shown(name, strength, value):
     points = [[1e6, 1e6, 1], [-1e6, 1e6, -1], [1e6, -1e6, 1], [0, 0, -1]]
     for rule in METHODS[name].rules:

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
+from covering import every_value
 from damage import changed, changes
 from hypothesis import given
 from hypothesis import strategies as st
@@ -113,8 +114,9 @@ def test_questions_at_the_same_time_get_their_own_answers(ask):
 # ---------------------------------------------------------------- what is refused
 
 
-@pytest.mark.parametrize(("method", "path"), [("GET", ""), ("GET", "main.js"), ("POST", "fit")])
-@pytest.mark.parametrize("token", ["wrong", "", "%C3%A9"])
+@every_value(
+    token=["wrong", "", "%C3%A9"], **{"method, path": [("GET", ""), ("GET", "main.js"), ("POST", "fit")]}
+)
 def test_without_the_token_nothing_is_answered(ask, method, path, token):
     status, _, body = ask(method, path, "{}" if method == "POST" else None, JSON, token=token)
     assert status == 403

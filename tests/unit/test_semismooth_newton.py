@@ -77,9 +77,7 @@ EASY = clouds(3000, 12)
 # ---------------------------------------------------------------- exact duals
 
 
-@pytest.mark.parametrize("offset", OFFSETS, ids=str)
-@pytest.mark.parametrize("cost", [0.1, 1.0, 50.0])
-@pytest.mark.parametrize("data", [one_hot(4000), integers(4000)], ids=["one-hot", "integers"])
+@every_value(data=[one_hot(4000), integers(4000)], cost=[0.1, 1.0, 50.0], offset=OFFSETS)
 def test_duals_are_exact_with_massive_ties(data, cost, offset):
     problem = problem_of(data, cost, offset)
     solution = solve(problem)
@@ -91,10 +89,7 @@ def test_duals_are_exact_with_massive_ties(data, cost, offset):
     np.testing.assert_array_equal(alpha[~on_margin & (margin < 1)], cost)
 
 
-@pytest.mark.parametrize("offset", OFFSETS, ids=str)
-@pytest.mark.parametrize(
-    "data", [one_hot(300), integers(300), clouds(300, 4)], ids=["one-hot", "integers", "clouds"]
-)
+@every_value(data=[one_hot(300), integers(300), clouds(300, 4)], offset=OFFSETS)
 def test_support_vectors_are_those_of_an_oracle(data, offset):
     problem = problem_of(data, 1.0, offset)
     X, sign = data
@@ -237,8 +232,7 @@ def test_small_problems_do_without(monkeypatch):
     assert sizes == [3000]
 
 
-@pytest.mark.parametrize("offset", OFFSETS, ids=str)
-@pytest.mark.parametrize("data", [EASY, one_hot(3000), clouds(20_000, 5)], ids=["easy", "ties", "large"])
+@every_value(data=[EASY, one_hot(3000), clouds(20_000, 5)], offset=OFFSETS)
 def test_a_warm_start_from_the_optimum_takes_no_step(data, offset):
     problem = problem_of(data, 1.0, offset)
     first = solve(problem, 1e-8)
@@ -281,8 +275,7 @@ class Interruption:
         return self.kernel(block, token, *pieces)
 
 
-@pytest.mark.parametrize("number", [1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 18, 25, 33, 42])
-@pytest.mark.parametrize("data", [EASY, clouds(20_000, 5)], ids=["easy", "with a sample"])
+@every_value(data=[EASY, clouds(20_000, 5)], number=[1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 18, 25, 33, 42])
 def test_whatever_pass_is_interrupted_the_point_is_certified(data, number, monkeypatch):
     problem = problem_of(data, 1.0, FREE, block_rows=500)
     optimum = solve(problem, 1e-7).certificate

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from covering import every_pair
+from covering import every_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.separation import kind_of, rank, signed_rows
@@ -92,7 +92,7 @@ def larger(kind, n, d, rng):
     return X, noisy
 
 
-@every_pair(
+@every_value(
     kind=["complete", "quasi-complete", "overlapping"], shape=[(300, 3), (6000, 12)], has_offset=[True, False]
 )
 def test_larger_data(kind, shape, has_offset):

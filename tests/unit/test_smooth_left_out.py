@@ -7,7 +7,7 @@ import signal
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from covering import every_pair
+from covering import every_pair, every_value
 from reference.left_out_data import BUNDLED, FOLDER, FROM_FOLDER, MADE, load
 from reference.left_out_smooth import refits_by_others
 
@@ -60,7 +60,7 @@ def check(X, sign, C, loss, kind="free", weights=None, most=30):
     assert exact.agreement_bounds[rows][finite].max(initial=0.0) <= 1e-5 * size
 
 
-@every_pair(name=QUICK, loss=LOSSES, C=[0.01, 1.0, 100.0])
+@every_value(name=QUICK, loss=LOSSES, C=[0.01, 1.0, 100.0])
 def test_decisions_are_those_of_refits(name, loss, C):
     X, sign = load(name)
     check(X, sign, C, loss)
@@ -122,9 +122,7 @@ def test_threads_change_no_bit():
     assert found[0].agreements.tobytes() == found[1].agreements.tobytes()
 
 
-@pytest.mark.parametrize("is_wide", [False, True], ids=["by the Hessian", "by norms"])
-@pytest.mark.parametrize("kind", OFFSETS)
-@pytest.mark.parametrize("loss", LOSSES)
+@every_value(loss=LOSSES, kind=OFFSETS, is_wide=[False, True])
 def test_every_bound_holds(loss, kind, is_wide, monkeypatch):
     """Not only those that decide: left-out agreements are within all of them."""
     X, sign = load("overlapping")
@@ -145,8 +143,7 @@ def test_every_bound_holds(loss, kind, is_wide, monkeypatch):
     assert seen > 100
 
 
-@pytest.mark.parametrize("name", ["overlapping", "separable", "more columns than rows"])
-@pytest.mark.parametrize("loss", LOSSES)
+@every_value(loss=LOSSES, name=["overlapping", "separable", "more columns than rows"])
 def test_every_bound_around_a_newton_step_holds(loss, name):
     X, sign = load(name)
     seen = 0

@@ -62,8 +62,7 @@ def test_arrow_is_what_load_data_reads(tmp_path, kind, options, rows):
     check_same(written(tmp_path, frame, kind, rows, **options), tmp_path / "stored", label="married")
 
 
-@pytest.mark.parametrize("missing", ["mean", "median", "most_frequent"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@every_value(dtype=[np.float32, np.float64], missing=["mean", "median", "most_frequent"])
 def test_missing_values_of_arrow(tmp_path, missing, dtype):
     frame = pd.DataFrame(X.astype(dtype), columns=list("abcde")).assign(y=Y)
     frame.loc[3:200:7, "c"] = np.nan
@@ -184,8 +183,9 @@ def test_arrays_that_are_no_table(tmp_path, array):
 # ---------------------------------------------------------------- .npz
 
 
-@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
-@pytest.mark.parametrize("y", [Y, Y.astype("S"), (X[:, 0] > 0), np.arange(301)[:, None] % 3])
+@every_value(
+    y=[Y, Y.astype("S"), (X[:, 0] > 0), np.arange(301)[:, None] % 3], save=[np.savez, np.savez_compressed]
+)
 def test_npz_is_what_load_data_reads(tmp_path, y, save):
     path = tmp_path / "table.npz"
     save(path, X=X, y=y)

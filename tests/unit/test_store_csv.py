@@ -8,7 +8,7 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
-from covering import every_pair
+from covering import every_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.stored import check_same, check_same_error, dense_rows
@@ -80,7 +80,7 @@ def test_settings_mean_the_same(tmp_path, reading):
     check_same(written(tmp_path, people()), tmp_path / "stored", **reading)
 
 
-@every_pair(end=["\n", "\r\n"], header=[True, False], sep=[",", ";", "\t"])
+@every_value(end=["\n", "\r\n"], header=[True, False], sep=[",", ";", "\t"])
 def test_separators_headers_and_line_ends(tmp_path, sep, header, end):
     path = written(tmp_path, people(), sep=sep, header=header, lineterminator=end)
     check_same(path, tmp_path / "stored")
@@ -109,8 +109,7 @@ def test_an_earlier_table_says_how_to_read(tmp_path):
     check_same(other, tmp_path / "b", encoding=encoding, unknown="zeros")
 
 
-@pytest.mark.parametrize("rule", ["mean", "median", "most_frequent"])
-@pytest.mark.parametrize("gaps", [1, 7, 150])
+@every_value(gaps=[1, 7, 150], rule=["mean", "median", "most_frequent"])
 def test_missing_values_are_replaced_by_the_same_bits(tmp_path, rule, gaps):
     """Sums are added in the order in which a table in memory adds them."""
     frame = people(3001)
@@ -274,17 +273,18 @@ def test_bad_lines_are_counted_over_all_batches(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::maxmargin.errors.SkippedLines")
-@pytest.mark.parametrize("size", [12, 300])
-@pytest.mark.parametrize(
-    ("lines", "features", "labels"),
-    [
-        # The second line has text among numbers: neither its label nor its first field says anything.
-        (["a,b,y", "1,2,1", "x,x,x", "2,3,2", "3,5,1"], ("a", "b"), [1, 2, 1]),
-        (["a,b,y", "1,2,1", "2,x,inf", "2,3,2", "3,5,1"], ("a", "b"), [1, 2, 1]),
-        # Without the two lines that have text in the first column, the second has more numbers than texts.
-        (["a,b,y", "1,2,u", "x,r,v", "x,s,v", "2,t,u", "3,4,v"], ("a", "b"), ["u", "v"]),
-        (["a,b,y", "1,2,1", "x\xe4,red,q", "x,3,2", "u,5,1"], ("a=1", "a=u", "a=x", "b"), [1, 2, 1]),
-    ],
+@every_value(
+    **{
+        "lines, features, labels": [
+            # The second line has text among numbers: neither its label nor its first field says anything.
+            (["a,b,y", "1,2,1", "x,x,x", "2,3,2", "3,5,1"], ("a", "b"), [1, 2, 1]),
+            (["a,b,y", "1,2,1", "2,x,inf", "2,3,2", "3,5,1"], ("a", "b"), [1, 2, 1]),
+            # Without the two lines with text in the first column, the second has more numbers than texts.
+            (["a,b,y", "1,2,u", "x,r,v", "x,s,v", "2,t,u", "3,4,v"], ("a", "b"), ["u", "v"]),
+            (["a,b,y", "1,2,1", "x\xe4,red,q", "x,3,2", "u,5,1"], ("a=1", "a=u", "a=x", "b"), [1, 2, 1]),
+        ]
+    },
+    size=[12, 300],
 )
 def test_lines_that_are_left_out_decide_nothing(tmp_path, monkeypatch, size, lines, features, labels):
     monkeypatch.setattr(module, "BATCH_BYTES", size)

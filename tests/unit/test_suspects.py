@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import every_value
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -32,10 +33,10 @@ def threes_and_eights():
     return X[chosen] / 16.0, np.where(y[chosen] == 8, 1, -1)
 
 
-@pytest.mark.parametrize(
-    ("load", "C", "least"), [(tumours, 0.1, 0.8), (threes_and_eights, 1.0, 0.9)], ids=["tumours", "digits"]
+@every_value(
+    loss=["hinge", "squared_hinge", "logistic"],
+    **{"load, C, least": [(tumours, 0.1, 0.8), (threes_and_eights, 1.0, 0.9)]},
 )
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
 def test_flipped_labels_are_found(load, C, least, loss):
     found = []
     for seed in range(4):
