@@ -197,7 +197,7 @@ class DualSweep:
 
 
 def start_of(data, alpha, center, gamma, mean):
-    """Return u and the state that fit α, and the numbers beside the rows."""
+    """Return u and the state that fit α, and the per-row arrays."""
     u = (data.sign * alpha) @ data.X
     state = SweepState(u, center, gamma, float(mean @ mean))
     state.balance = float((data.sign * alpha).sum())

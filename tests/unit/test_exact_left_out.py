@@ -100,7 +100,7 @@ def test_a_refit_passes_over_methods_for_fewer_columns(monkeypatch):
     monkeypatch.setattr("maxmargin.selection.leave_one_out.refits.find_optimum", find)
     monkeypatch.setattr("maxmargin.selection.leave_one_out.refits._settle", lambda *_: None)
     monkeypatch.setattr("maxmargin.selection.leave_one_out.refits._settle_exactly", lambda *_: None)
-    refit(cases, np.array([0]), token, threads=1, seed=0, tell=lambda count: None)
+    refit(cases, np.array([0]), token, threads=1, seed=0, report=lambda count: None)
     assert "interior_point" in tried
     assert tried[-1] != "interior_point"
     assert cases.outcome[0] == 0

@@ -168,7 +168,7 @@ def test_a_hairline_is_said_to_be_one():
     X, y = load_iris(return_X_y=True)
     X, y = X[:, [0, 2]], np.where(y == 1, 1, -1)
     model = ZeroOneClassifier()
-    with pytest.warns(ConvergenceWarning, match="closer than floats can tell"):
+    with pytest.warns(ConvergenceWarning, match="closer than floats can resolve"):
         model.fit(X, y)
     assert check(model, X, y) == 45
     assert model.certificate_.bound == 44

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from maxmargin.deadline import Deadline
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, NoFiniteOptimum
 from maxmargin.estimators.base import LinearEstimator, checked_labels
-from maxmargin.fit.sources import Given, given, is_source, with_provenance
+from maxmargin.fit.sources import InputData, input_from, is_source, with_provenance
 from maxmargin.io.batches import BatchSource, batch_source, in_batch, is_batches
 from maxmargin.learners.online.batches import Batch, BatchCourse, Measured, measured, walk_over
 from maxmargin.learners.online.learner import Limits, Outcome, Walk, learn
@@ -141,8 +141,8 @@ class OnlineEstimator(LinearEstimator, ABC):
 
     def _fit_source(self, X: Any, classes: Any) -> Self:
         """Fit to batches, or to what a path or a data set holds."""
-        source = given(X, None, None) if is_source(X) else X
-        if isinstance(source, Given):
+        source = input_from(X, None, None) if is_source(X) else X
+        if isinstance(source, InputData):
             refuse_weights(source.sample_weight, np.shape(source.X)[0])
             self._fit_table(source.X, source.y)
             self._model = with_provenance(self._model, source.data)

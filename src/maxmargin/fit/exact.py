@@ -114,7 +114,7 @@ def _model_of(
 
 
 def _support_of(solutions: list[ExactSolution], targets: MemoryTargets) -> Support | None:
-    """Collect the rows with a positive dual variable over all classes, if the learner tells any."""
+    """Collect the rows with a positive dual variable over all classes, if the learner has any."""
     alphas = [solution.alpha for solution in solutions if solution.alpha is not None]
     if len(alphas) < len(solutions):
         return None

@@ -17,7 +17,7 @@ from maxmargin.rows.memory import block_size
 __all__ = ["MemoryPlan", "check_storing", "plan_memory"]
 
 
-BESIDES = 16 << 20  # bytes for whatever is not counted
+BESIDES = 16 << 20  # bytes for what is not counted
 STORING = 48 << 20  # bytes that storing takes: a few batches
 SAMPLE_VALUES = 4_000_000  # of the sample that large problems begin with
 VECTORS = 10  # of which a pass holds pieces
@@ -35,7 +35,7 @@ class MemoryPlan:
     threads : int
         How many blocks are read at once.
     by_descent : bool
-        Whether a few numbers for each row are in memory, as descent wants them; else they are on disk.
+        Whether per-row arrays are in memory, as descent needs them; otherwise they are on disk.
     condensed_bytes : int
         What condensed copies of the rows may take.
     has_room_for_system : bool

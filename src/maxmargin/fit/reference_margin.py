@@ -1,4 +1,4 @@
-"""The best classifier for a margin that is wished for (γ_ref is held fixed)."""
+"""The best classifier for a desired margin (γ_ref is held fixed)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def fit_reference_margin(
 ) -> FixedReferenceMargin:
     """Return the classifier with the least mean hinge loss of γᵢ/γ_ref, certified.
 
-    γ_ref says how much room is wished for between the boundary and every example; the classifier is the
-    one that accommodates this wish best. It is the SVM solution whose margin width is γ_ref.
+    γ_ref says how much room is desired between the boundary and every example; the classifier is the
+    one that comes closest to it. It is the SVM solution whose margin width is γ_ref.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def fit_reference_margin(
     y : array of shape (n,)
         The labels, -1 or +1.
     gamma_ref : float
-        The margin wished for, > 0.
+        The desired margin, > 0.
     sample_weight : array of shape (n,), optional
     tol : float
         The gap of the mean hinge loss to reach; it is absolute, because that loss may be 0.

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from maxmargin.rows.dask.blocks import DaskBlocks
     from maxmargin.rows.disk.store import RowStore
 
-__all__ = ["Given", "given", "is_row_store", "is_source", "refuse_batches", "with_provenance"]
+__all__ = ["InputData", "input_from", "is_row_store", "is_source", "refuse_batches", "with_provenance"]
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
-    """Rows, labels and weights as a user hands them in; `data` is what a reader knew besides."""
+class InputData:
+    """Rows, labels and weights as the user passes them; `data` is what else a reader knows."""
 
     X: Any
     y: Any
@@ -55,15 +55,15 @@ def _is_dask(X: Any) -> bool:
     return hasattr(X, "__dask_graph__") and type(X).__module__.split(".")[0] == "dask"
 
 
-def given(
+def input_from(
     X: Any,
     y: Any,
     sample_weight: Any,
     client: Any = None,
     *,
     memory: int | None = None,
-    say: Callable[[str], Any] = lambda line: None,
-) -> Given | RowStore | DaskBlocks | ParquetData:
+    report: Callable[[str], Any] = lambda line: None,
+) -> InputData | RowStore | DaskBlocks | ParquetData:
     """Return what there is to fit to.
 
     Parameters
@@ -77,8 +77,8 @@ def given(
     memory : int, optional
         How many bytes a fit may hold: then a file's rows are stored on disk. Without it they are where they
         would not fit into memory.
-    say : callable
-        Is told what is done about a large file.
+    report : callable
+        Called with a line of text about what is done with a large file.
     """
     if client is not None and (isinstance(X, str | os.PathLike) or are_paths(X)):
         return parquet_source(X, y, sample_weight)
@@ -92,7 +92,7 @@ def given(
         return dask_blocks(X, y, sample_weight)
     if not is_source(X):
         refuse_batches(X, y)
-        return Given(X, y, sample_weight)
+        return InputData(X, y, sample_weight)
     if are_paths(X):
         refuse_paths(X)
     for name, value in (("y", y), ("sample_weight", sample_weight)):
@@ -106,18 +106,18 @@ def given(
         from maxmargin.rows.disk.store import is_row_store as is_stored_at
         from maxmargin.rows.disk.store import open_store
 
-        return _as_written(open_store(X)) if is_stored_at(X) else _from_file(Path(X), memory, say)
-    return Given(X.X, X.y, X.sample_weight, X)
+        return _as_written(open_store(X)) if is_stored_at(X) else _from_file(Path(X), memory, report)
+    return InputData(X.X, X.y, X.sample_weight, X)
 
 
 def _as_written(store: RowStore) -> RowStore:
-    """Return the rows; where somebody may have written to the files, their checksums are compared first."""
+    """Return the rows; if the files may have been written to, their checksums are compared first."""
     if not store.has_its_times():
         store.check()
     return store
 
 
-def _from_file(path: Path, memory: int | None, say: Callable[[str], Any]) -> Given | RowStore:
+def _from_file(path: Path, memory: int | None, report: Callable[[str], Any]) -> InputData | RowStore:
     """Read a file, or store its rows on disk where they are more than memory holds."""
     from maxmargin.io.load import load_data
     from maxmargin.io.memory import available_memory, is_too_large, memory_text, memory_to_fit
@@ -126,17 +126,17 @@ def _from_file(path: Path, memory: int | None, say: Callable[[str], Any]) -> Giv
     available = available_memory()
     if memory is None and not is_too_large(path, ReadSettings(), available):
         data = load_data(path)
-        return Given(data.X, data.y, data.sample_weight, data)
+        return InputData(data.X, data.y, data.sample_weight, data)
     from maxmargin.fit.memory_plan import check_storing
     from maxmargin.io.stored_copy import stored_copy
 
     check_storing(path, True, ReadSettings(), memory)
     if memory is None:
         needed = memory_text(memory_to_fit(path, ReadSettings()))
-        say(f"{path} would take about {needed} of memory, and {memory_text(available)} are there")
-    store, is_old = stored_copy(path, ReadSettings(), say=say)
+        report(f"{path} would take about {needed} of memory, and {memory_text(available)} are there")
+    store, is_old = stored_copy(path, ReadSettings(), say=report)
     if is_old:
-        say(f"the rows of {path} are already stored in {store.folder}")
+        report(f"the rows of {path} are already stored in {store.folder}")
     return store
 
 

@@ -87,8 +87,8 @@ def fit_stored(
     # One class after the other: each pass has all threads, and their order is the journal's.
     fit = _fit_by_descent if by_descent else _fit_by_passes
     announce = settings.announce
-    told = replace(settings, announce=announce and (lambda plan: announce(_from_disk(plan, why))))
-    model = fit(store, told, memories, condensed)
+    from_disk = replace(settings, announce=announce and (lambda plan: announce(_from_disk(plan, why))))
+    model = fit(store, from_disk, memories, condensed)
     settle(model.memories)
     names = store.feature_names
     return replace(
@@ -279,7 +279,7 @@ def _folder_of(store: RowStore, settings: Settings) -> Path:
 
 
 # ------------------------------------------------------------------------------------------------
-# What a fit by descent remembers, saved now and then: its state is more than the records of passes.
+# Checkpoints of a fit by descent, whose state is more than the records of passes.
 
 LARGEST_SHARE = 0.05  # of the time may go into saving
 _DRAFT = ".part"

@@ -19,13 +19,13 @@ from maxmargin.errors import (
     InvalidParameter,
     NoFiniteOptimum,
 )
-from maxmargin.fit.sources import Given, given, is_row_store, with_provenance
+from maxmargin.fit.sources import InputData, input_from, is_row_store, with_provenance
 from maxmargin.losses.table import dual_form
 from maxmargin.model.calibration import CALIBRATIONS
 from maxmargin.model.model import LinearModel, with_counts
 from maxmargin.model.one_vs_rest import solve_all
 from maxmargin.model.prepare import MemoryTargets, prepare
-from maxmargin.model.progress import Ticker, tell, watching
+from maxmargin.model.progress import Ticker, show_line, watching
 from maxmargin.model.settings import Settings, objective_from, settings_from
 from maxmargin.model.solved import model_of
 from maxmargin.validation import check_choice
@@ -171,7 +171,9 @@ def fit_linear(
         from maxmargin.io.memory import parse_memory
 
         limit = parse_memory(memory)
-    source = given(X, y, sample_weight, client, memory=limit, say=tell if verbose else lambda line: None)
+    source = input_from(
+        X, y, sample_weight, client, memory=limit, report=show_line if verbose else lambda line: None
+    )
     if limit is not None and not is_row_store(source):
         raise InvalidParameter(
             "{parameter} is for rows on disk: give a file, or what store_data returns",
@@ -180,7 +182,7 @@ def fit_linear(
         )
     memories = None if start is None else start.memories
     try:
-        if not isinstance(source, Given):
+        if not isinstance(source, InputData):
             from maxmargin.fit.stored import fit_stored, memory_plan, refuse_calibration
             from maxmargin.rows.disk.store import RowStore
 
@@ -201,7 +203,7 @@ def fit_linear(
 
 
 def _fit_in_memory(
-    source: Given,
+    source: InputData,
     settings: Settings,
     memories: list[Any] | None,
     calibrate: str | None,

@@ -1,4 +1,4 @@
-"""Anybody's coefficients, and how far they are above the optimum of their own objective."""
+"""How far coefficients, whatever their origin, are above the optimum of their own objective."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from maxmargin.validation import check_choice, refuse_masked
 __all__ = ["Assessment", "certify"]
 
 
-_NO_LIMIT = 2**62  # iterations; whoever sets a time wants it used
+_NO_LIMIT = 2**62  # iterations: a limit of time is to be used up
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,13 +186,13 @@ def _stated_problem(
 ) -> tuple[StatedProblem, Any]:
     """Return the coefficients with their problem, and X as they see it."""
     if isinstance(given, StatedProblem):
-        return given, X  # somebody else's file, read with what it does not say
+        return given, X  # of a file of another program, with what it does not say
     if isinstance(given, LiblinearModel):
         return _problem_of_liblinear(given, settings), X
     model, X = unwrap(given, X)
     refuse_missing_weights(model, sample_weight)
     if is_fitted_by_us(model) and (not is_ours(model) or model.to_model().C is None):
-        model = model.to_model()  # exact learners' say what they minimise; given ones' settings are nobody's
+        model = model.to_model()  # exact learners' models say what they minimise
     if isinstance(model, LinearModel) and model.C is not None:
         may_be_given = model.class_weight in (None, settings.class_weight)  # as in files of old versions
         settings.refuse_all(model, but=("class_weight",) if may_be_given else ())
@@ -348,9 +348,9 @@ def _at_point(problem: Problem, w: Array, b: float, alpha: Array, tol: float) ->
 
 
 # ------------------------------------------------------------------------------------------------
-# How far somebody's coefficients are above the optimum of the problem they were meant to solve.
+# How far coefficients are above the optimum of the problem they were meant to solve.
 
-# An excess up to here is told as "within": it is our own default tolerance.
+# An excess up to here is reported as "within": it is our own default tolerance.
 _TINY = 1e-4
 
 # Our own solution is so much smaller than the given one that the optimum, between it and 0, is 0.

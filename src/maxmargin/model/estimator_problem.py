@@ -1,7 +1,7 @@
 """The problem that an estimator or a model states, on given rows and labels.
 
-What examines a choice rather than fits a model (leave-one-out, suspects, guarantees, calibration) takes an
-estimator for its settings alone, fitted or not, and asks here for the problems, one per class.
+Leave-one-out, suspects, guarantees and the report take an estimator, fitted or not, for its settings, and get
+its problems, one per class, from here.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class EstimatorProblem(PreparedData):
         return coef, np.broadcast_to(np.ravel(self.stated.intercept), len(coef)).astype(np.float64)
 
     def fitted_duals(self, coef: Array, intercept: Array) -> list[Array | None]:
-        """Return the dual variables of every problem, as support vectors or a smooth loss tell them."""
+        """Return the dual variables of every problem, by its support vectors or its smooth loss."""
         support = self.stated.support
         if support is not None and support.indices.max(initial=-1) < self.rows.n_rows:
             return [self._duals_of_support(support, k) for k in range(len(self.problems))]
@@ -190,7 +190,7 @@ def refuse_missing_weights(model: Any, sample_weight: Any) -> None:
 
 
 # ------------------------------------------------------------------------------------------------
-# Anybody's fitted linear classifier on examples, and how far ahead it has each example's own class.
+# Any fitted linear classifier on examples, and how far ahead it has each example's own class.
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,7 +247,7 @@ class ScoredExamples(CheckedData):
         return is_fitted and model.loss in DUAL_LOSSES
 
     def check_support(self) -> None:
-        """Refuse rows that the model was not fitted to, as far as its support vectors tell."""
+        """Refuse rows that the model was not fitted to, as far as its support vectors show."""
         support = self.model.support
         last = -1 if support is None else int(support.indices.max(initial=-1))
         if last >= len(self.labels):

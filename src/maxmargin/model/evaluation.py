@@ -83,8 +83,9 @@ def evaluate(model: LinearModel, X: Any, y: Any, *, confidence: float = 0.95) ->
 def _are_training_rows(model: LinearModel, scores: NDArray[np.float64], actual: NDArray[Any]) -> bool:
     """Return whether the model has on these rows the objective that its certificates state.
 
-    No others have, but by a chance that nobody meets; rows without any loss may be missing, or be others.
-    Not told of a fit with sample weights, nor of one whose objective is the loss alone, which may be 0.
+    Other rows have another objective, except by an improbable coincidence; but rows without any loss may be
+    missing, or be others.
+    False for a fit with sample weights, and for one whose objective is the loss alone, which may be 0.
     """
     if not model.certificates or model.C is None or math.isinf(model.C) or model.is_weighted:
         return False

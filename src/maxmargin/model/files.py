@@ -1,6 +1,6 @@
 """Models in files: what predicts, what proves, how it was made; no code.
 
-The container is that of ``inputs.models`` (JSON and plain arrays). The course of a fit (``histories``) and a
+The container is that of ``io.models`` (JSON and plain arrays). The history of a fit (``histories``) and a
 solver's memory stay out: the first would make two equal fits differ in their bytes, the second belongs to the
 rows.
 """
@@ -131,7 +131,7 @@ def load_model(path: str | os.PathLike[str]) -> LinearModel:
     Returns
     -------
     LinearModel
-        The same numbers, bit for bit; what is told of the fit and its rows beyond them, ``histories``,
+        The same numbers, bit for bit; what is known of the fit and its rows besides, ``histories``,
         ``memories`` and ``agreement_counts``, stays behind.
 
     Raises

@@ -51,7 +51,7 @@ class StatedProblem:
     objective : Objective
         What they are meant to minimise.
     support : Support or None
-        The rows with a dual variable above 0, where the model tells them.
+        The rows with a dual variable above 0, where the model has them.
     """
 
     coef: Any

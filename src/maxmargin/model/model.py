@@ -381,7 +381,7 @@ class LinearModel:
         if proof.kind in _EXACT_KINDS or self.loss == "exponential":
             remedy = _ADVICE_EXACT.get(status, "Scale the columns.")
             if proof.kind == "zero-one-bound" and status is Status.STALLED:
-                remedy = "Fewer errors need a hyperplane that passes some row closer than floats can tell."
+                remedy = "Fewer errors need a hyperplane that passes some row closer than floats can resolve."
             message = f"{proof}: {status.value}."
         else:
             advice = _ADVICE
@@ -498,11 +498,11 @@ def with_counts(
     return replace(model, agreement_counts=counts)
 
 
-def model_card(model: LinearModel, name: str = "LinearModel", course: str = "") -> str:
-    """Return the card; `course` says how it was learned where there is no certificate."""
+def model_card(model: LinearModel, name: str = "LinearModel", history: str = "") -> str:
+    """Return the card; `history` says how it was learned where there is no certificate."""
     return card(
         f"{name}: {_kind(model)}",
-        _proof(model) or verdict(course),
+        _proof(model) or verdict(history),
         _plan(model),
         _picture(model),
         details("More", _numbers(model)),

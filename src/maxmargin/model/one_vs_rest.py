@@ -123,7 +123,7 @@ def _side_by_side(
 
 
 # ------------------------------------------------------------------------------------------------
-# What an earlier fit remembers, for one whose rows lie elsewhere: the numbers beside the rows move there.
+# The state of an earlier fit, for a fit whose rows are stored elsewhere: per-row arrays move there.
 
 _OF_EACH_ROW = ("alpha", "anchor", "beta", "surplus", "slack")
 

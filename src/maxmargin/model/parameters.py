@@ -1,4 +1,4 @@
-"""θ, θ₀ and the classes of anybody's two-class linear classifier, read by duck typing."""
+"""θ, θ₀ and the classes of any two-class linear classifier, read by duck typing."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ def signs_of(y: Any, classes: Any = None) -> tuple[NDArray[np.float64], NDArray[
     known = np.asarray(classes)
     if len(known) != 2:
         raise InvalidInput(f"two classes are needed; there are {len(known)}")
-    strange = ~np.isin(labels, known)
-    if strange.any():
-        where = int(np.flatnonzero(strange)[0])
+    unknown = ~np.isin(labels, known)
+    if unknown.any():
+        where = int(np.flatnonzero(unknown)[0])
         raise InvalidInput(
             f"y[{where}] is {labels[where]}, which is none of the classes {known[0]}, {known[1]}"
         )

@@ -79,7 +79,7 @@ class PreparedData(CheckedData):
 def check_data(
     X: Any, y: Any, sample_weight: Any = None, *, threads: int = 1, allow_no_rows: bool = False
 ) -> CheckedData:
-    """Check X, y and weights; values of X that are not finite are looked for by whoever reads them first.
+    """Check X, y and weights; `rows.norms()` finds values of X that are not finite.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def _shown(classes: Any) -> str:
 # A file of a few bytes may name column 2,000,000,000. Without a look beforehand a system that promises
 # more memory than it has would end the process in the middle of the fit.
 
-FEW = 10_000_000  # columns that nobody need ask about
+FEW = 10_000_000  # columns that need no check
 VECTORS = 4  # of the weights' length that every solver has at least
 
 
@@ -439,7 +439,7 @@ class StoredTargets(ClassTargets):
 
 
 def stored_targets(rows: Any, classes: NDArray[Any], objective: Objective) -> StoredTargets:
-    """Find the classes that any weight is on, and every row's cost, for rows with labels beside them."""
+    """Find the classes with any weight, and every row's cost, for rows that are stored with their labels."""
     class_weight = objective.class_weight
     of_rows = [rows.labels] if rows.weights is None else [rows.labels, rows.weights]
     weights = rows.reduce(_Weigh(len(classes)), *of_rows)

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TextIO
 from maxmargin.core.solution import Progress
 from maxmargin.presentation.wording import percent, printable
 
-__all__ = ["Ticker", "tell", "watching"]
+__all__ = ["Ticker", "show_line", "watching"]
 
 
 _BAR = 20  # letters
@@ -24,7 +24,7 @@ _BAR = 20  # letters
 class Screen(Protocol):
     """A place to show how far a fit has come."""
 
-    patience: float  # seconds between two changes; nobody reads faster, and lines that stay should be few
+    patience: float  # seconds between two changes; faster is unreadable, and lines that stay should be few
 
     def show(self, line: str, share: float) -> None:
         """Show a line and the share of the way that is done."""
@@ -180,8 +180,8 @@ def _bar(line: str, share: float) -> str:
     )
 
 
-def tell(line: str) -> None:
-    """Say before a fit what is done that takes long."""
+def show_line(line: str) -> None:
+    """Print a line to the standard error, before a fit."""
     print(printable(line), file=sys.stderr, flush=True)
 
 

@@ -77,6 +77,6 @@ def encoding_of(model: LinearModel) -> Encoding:
 
 
 def repeated_names(model: LinearModel) -> tuple[str, ...]:
-    """Return the names of the columns if two of them are the same: then only their order tells."""
+    """Return the names of the columns if two of them are the same: then only their order identifies them."""
     names = model.feature_names or ()
     return tuple(names) if len(set(names)) < len(names) else ()

@@ -230,9 +230,9 @@ def _bootstrap(
 ) -> list[WithInterval]:
     """Return two means and the expected calibration error, with intervals from samples of the rows.
 
-    The samples miss the value as the value misses the truth, so their quantiles are turned around it, which
-    takes a bias off. Chance alone keeps the calibration error above 0: where outcomes that are drawn with
-    the predicted probabilities show as large an error, its interval begins at 0.
+    The samples differ from the value as the value differs from the true one, so their quantiles are reflected
+    about it, which removes a bias. Chance alone keeps the calibration error above 0: where outcomes that are
+    drawn with the predicted probabilities show as large an error, its interval begins at 0.
     """
     bootstrap, seed = draws
     n_rows = place.shape[0]

@@ -39,7 +39,7 @@ class Settings:
     seed: int = 0
     watch: Callable[[Progress], Any] | None = None
     announce: Callable[[Plan], Any] | None = None
-    checkpoint: Callable[[int, Any], None] | None = None  # of the class, what its fit remembers
+    checkpoint: Callable[[int, Any], None] | None = None  # called with a class and its fit's state
 
 
 def settings_from(

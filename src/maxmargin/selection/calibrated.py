@@ -57,13 +57,13 @@ def calibrated(
     settings : Settings
     seconds_left : float or None
         Of max_time. The model stays as it is when they are over, and also after Ctrl-C, which the statuses
-        then tell.
+        then show.
     """
     for status, reason in REASONS.items():
         if status in model.statuses:
             return replace(model, uncalibrated=reason)
     threads = min(settings.threads, len(solutions))
-    # Where others do the work, this thread waits for them and hears Ctrl-C by itself.
+    # Where others do the work, this thread waits for them and receives Ctrl-C itself.
     token = Deadline(seconds_left).token(hears_ctrl_c=threads == 1)
     try:
         found = _left_out(solutions, data, settings, token)

@@ -27,9 +27,9 @@ Codes = NDArray[np.integer[Any]]
 
 MOST_STEPS = 100
 FEW_ROWS = 1_000  # enough for the first steps
-# A step that promises to lower the mean loss by less than this is the last: what it misses is the square.
+# A step that is predicted to lower the mean loss by less than this is the last: what it misses is the square.
 ALL_BUT_THERE = 1e-9
-ROUGHLY_THERE = 1e-3  # nearer than few rows can tell
+ROUGHLY_THERE = 1e-3  # closer than a few rows can determine
 
 
 def fit_calibration(
@@ -178,8 +178,8 @@ class _Likelihood:
         self.weight = np.ascontiguousarray(column.weight[which])
         self.has_offset = has_offset
         self.token = column.token
-        pull = self.weight * np.where(self.sign > 0, column.from_one, -column.from_zero)
-        self.linear = np.array([np.einsum("i,i->", pull, self.x), pull.sum()])
+        shift = self.weight * np.where(self.sign > 0, column.from_one, -column.from_zero)
+        self.linear = np.array([np.einsum("i,i->", shift, self.x), shift.sum()])
         self.z, self.h = np.zeros_like(self.x), np.zeros_like(self.x)
         self.total = float(self.weight.sum())
 
@@ -212,12 +212,12 @@ def _newton(function: _Smooth, start: Array, enough: float = ALL_BUT_THERE) -> A
     value, gradient, hessian = function(point)
     for _ in range(MOST_STEPS):
         step = _newton_step(gradient, hessian)
-        promised = -float(gradient @ step)
-        if not promised > enough * function.total:
+        decrease = -float(gradient @ step)
+        if not decrease > enough * function.total:
             return np.asarray(point + step)
         share = 1.0
         trial = function(point + step)
-        while trial[0] > value - 1e-4 * share * promised and share > 1e-9:
+        while trial[0] > value - 1e-4 * share * decrease and share > 1e-9:
             share *= 0.5
             trial = function(point + share * step)
         if trial[0] > value:

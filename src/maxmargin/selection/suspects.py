@@ -118,8 +118,8 @@ def _predicted(examined: ScoredExamples) -> Any:
 # Which labels look wrong: examples that the classifier contradicts, with them and without them.
 #
 # An example that is wrong in the full fit is wrong by more when it is left out (rule M of leave-one-out);
-# one that the fit bends to, because it pulls hard and few others hold against it, shows only when it is
-# left out. But the left-out agreement of a row far from all others goes far in either direction, label
+# one that the fit bends to, because its dual variable is large and few others oppose it, shows only when it
+# is left out. But the left-out agreement of a row far from all others goes far in either direction, label
 # right or wrong. So the mean of the two agreements ranks: on real data with flipped labels it finds nearly
 # as many as the better of the two, whichever that is (`benchmarks/suspects.py`).
 
@@ -192,7 +192,7 @@ class Suspects(Readable):
         Agreements with the classifier that is fitted without the example; the mean of both ranks. None where
         the model names no problem to solve without it, and `agreements` alone rank.
     influence : array or None
-        The dual variable of the example, the largest over the classes: how hard it pulls at the model.
+        The dual variable of the example, the largest over the classes: how strongly it pulls the model.
     n_examples : int
         How many examples were looked at.
     n_at_odds : int

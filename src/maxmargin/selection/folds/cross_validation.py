@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from maxmargin.errors import InvalidInput
 from maxmargin.rows.base import Array
 from maxmargin.selection.calibration import fit_calibration
-from maxmargin.selection.folds.folds import Fold, FoldFit, Walk
+from maxmargin.selection.folds.folds import Fold, FoldFit, FoldFits
 from maxmargin.selection.folds.held_out import all_classes, log_probabilities, minus_log_loss, share_right
 from maxmargin.selection.folds.record import CrossValidation
 
@@ -108,7 +108,7 @@ def calibrated_probabilities(kind: str, labels: Labels) -> Probabilities:
 
 
 def tabulate(
-    walk: Walk,
+    fitted: FoldFits,
     folds: Sequence[Fold],
     Cs: Sequence[float],
     labels: Labels,
@@ -120,7 +120,7 @@ def tabulate(
 
     Parameters
     ----------
-    walk : Walk
+    fitted : FoldFits
         The fits.
     folds : sequence of Fold
     Cs : sequence of float
@@ -133,7 +133,7 @@ def tabulate(
     scores, fit_seconds, score_seconds = (np.full(shape, np.nan) for _ in range(3))
     certificates = np.full(shape, None, dtype=object)
     for number, C in enumerate(Cs):
-        fits = [walk.fits.get((number, split)) for split in range(len(folds))]
+        fits = [fitted.fits.get((number, split)) for split in range(len(folds))]
         for split, fit in enumerate(fits):
             if fit is not None and fit.is_finished:
                 certificates[number, split], fit_seconds[number, split] = fit.certificate, fit.seconds
@@ -169,9 +169,9 @@ def _scored(
     ]
 
 
-def left_out_scores(walk: Walk, folds: Sequence[Fold], number: int, labels: Labels) -> Array:
+def left_out_scores(fitted: FoldFits, folds: Sequence[Fold], number: int, labels: Labels) -> Array:
     """Return each row's mean score over the splits that held it out, at one C; NaN if none did."""
-    fits = [walk.fits[number, split] for split in range(len(folds))]
+    fits = [fitted.fits[number, split] for split in range(len(folds))]
     total = np.zeros((len(labels.codes), 1 if labels.n_classes == 2 else labels.n_classes))
     times = np.zeros(len(labels.codes))
     for rows, scores in _scored(fits, folds, labels):

@@ -1,8 +1,8 @@
 """Fits at several C on several splits of the same rows.
 
-A split is a vector of costs: the rows that it holds out cost nothing, and no row is copied. Each split walks
-up the C's, every fit from where the last one ended; splits walk side by side, one a thread. The split that
-is furthest behind goes next, so that C after C is finished, and an early end leaves whole C's behind.
+A split is a vector of costs: the rows that it holds out cost nothing, and no row is copied. Each split is
+fitted at one C after the other, from the solution at the last; splits are fitted in parallel, one a thread.
+The split that is furthest behind goes next, so that C after C is finished, and an early end leaves whole C's.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from maxmargin.selection.warm_start import start_at_other_cost, start_of
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import Limits, run
 
-__all__ = ["Fold", "FoldFit", "Pace", "Walk", "solution_at", "walk_folds"]
+__all__ = ["Fold", "FoldFit", "FoldFits", "FoldSettings", "fit_folds", "solution_at"]
 
 
 CUT_SHORT = (Status.MAX_TIME, Status.STOPPED, Status.INTERRUPTED)
@@ -66,7 +66,7 @@ class FoldFit:
     n_iter : int
     seconds, score_seconds : float
         For the fit, and for the scores.
-    coef, intercept : arrays, or None where nobody asked for them
+    coef, intercept : arrays, or None unless they are asked for
     """
 
     scores: Array
@@ -85,12 +85,12 @@ class FoldFit:
 
     @property
     def is_finished(self) -> bool:
-        """Whether it ended by itself: neither the clock nor anybody else cut it short."""
+        """Whether it ended by itself, and was not cut short."""
         return not any(status in CUT_SHORT for status in self.statuses)
 
 
 @dataclass(frozen=True, eq=False)
-class Walk:
+class FoldFits:
     """All fits that there was time for.
 
     Attributes
@@ -99,7 +99,7 @@ class Walk:
     starts : dict from number of C to a list of memories, one per problem
         The mean of the splits' solutions: where a fit of all rows at that C should begin.
     status : Status
-        SOLVED if every fit ended by itself, else what cut the walk short.
+        SOLVED if every fit ended by itself, else what cut them short.
     """
 
     fits: dict[tuple[int, int], FoldFit]
@@ -108,8 +108,8 @@ class Walk:
 
 
 @dataclass(frozen=True)
-class Pace:
-    """How to walk.
+class FoldSettings:
+    """How to fit the splits.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Pace:
     limits : Limits
         Of the tolerance and the iterations of each fit; `max_time` is for all of them together.
     threads : int
-        Splits that walk side by side.
+        Splits that are fitted in parallel.
     seed : int
     watch : callable or None
     keep_weights : bool
@@ -132,30 +132,30 @@ class Pace:
     keep_weights: bool = False
 
 
-def walk_folds(folds: Sequence[Fold], Cs: Sequence[float], pace: Pace) -> Walk:
+def fit_folds(folds: Sequence[Fold], Cs: Sequence[float], settings: FoldSettings) -> FoldFits:
     """Fit every split at every C, in increasing order of C."""
-    walkers = _Walkers(folds, Cs, pace)
-    threads = min(pace.threads, len(folds))
+    fitter = _FoldFitter(folds, Cs, settings)
+    threads = min(settings.threads, len(folds))
     if threads == 1:
-        walkers.work()
+        fitter.work()
     else:
-        _side_by_side(walkers, threads)
-    return Walk(walkers.fits, walkers.starts, walkers.status)
+        _side_by_side(fitter, threads)
+    return FoldFits(fitter.fits, fitter.starts, fitter.status)
 
 
-def _side_by_side(walkers: _Walkers, threads: int) -> None:
+def _side_by_side(fitter: _FoldFitter, threads: int) -> None:
     with Helpers(threads) as pool:
         try:
-            results_of([pool.submit(walkers.work) for _ in range(threads)])
+            results_of([pool.submit(fitter.work) for _ in range(threads)])
         except KeyboardInterrupt:
-            walkers.stop(Status.INTERRUPTED)  # leaving the pool waits for all
+            fitter.stop(Status.INTERRUPTED)  # leaving the pool waits for all
 
 
-class _Walkers:
+class _FoldFitter:
     """The state that the threads share; one lock guards it."""
 
-    def __init__(self, folds: Sequence[Fold], Cs: Sequence[float], pace: Pace) -> None:
-        self._folds, self._pace = folds, pace
+    def __init__(self, folds: Sequence[Fold], Cs: Sequence[float], settings: FoldSettings) -> None:
+        self._folds, self._settings = folds, settings
         self._Cs = np.asarray(Cs, dtype=np.float64)
         self._order = np.argsort(self._Cs, kind="stable")
         self._steps = [0] * len(folds)  # how many C's each split has behind it
@@ -167,7 +167,7 @@ class _Walkers:
         for fold in folds:
             self._present += fold.problems[0].cost > 0
         self._lock = threading.Lock()
-        self._deadline = Deadline(pace.limits.max_time)
+        self._deadline = Deadline(settings.limits.max_time)
         self.fits: dict[tuple[int, int], FoldFit] = {}
         self.starts: dict[int, list[dict[str, Any]]] = {}
         self.status = Status.SOLVED
@@ -201,7 +201,7 @@ class _Walkers:
             seconds=seconds,
             score_seconds=time.perf_counter() - began,
         )
-        if self._pace.keep_weights:
+        if self._settings.keep_weights:
             coef = np.array([solution.coef for solution in solutions])
             intercept = np.array([solution.intercept for solution in solutions])
             fit = replace(fit, coef=coef, intercept=intercept)
@@ -229,14 +229,14 @@ class _Walkers:
             return token
 
     def _solve(self, number: int, fold: int) -> tuple[list[Solution], float]:
-        C, pace = float(self._Cs[number]), self._pace
-        limits = replace(pace.limits, max_time=None)  # the token knows
+        C, settings = float(self._Cs[number]), self._settings
+        limits = replace(settings.limits, max_time=None)  # the token knows
         began = time.perf_counter()
         last = self._last[fold]
         solutions: list[Solution] = []
         for k, base in enumerate(self._folds[fold].problems):
             problem = base.with_cost(C * base.cost)
-            solver, plan = choose(pace.solver, problem, limits.tol)
+            solver, plan = choose(settings.solver, problem, limits.tol)
             memory = None if last is None else start_at_other_cost(last[1][k], C / last[0])
             solution = run(
                 problem,
@@ -244,9 +244,9 @@ class _Walkers:
                 plan,
                 limits,
                 token=self._token(fold),
-                watch=pace.watch,
+                watch=settings.watch,
                 memory=memory,
-                seed=pace.seed,
+                seed=settings.seed,
                 label=self._label(C, fold, k),
             )
             solutions.append(replace(solution, memory=None))

@@ -17,7 +17,7 @@ __all__ = [
 ]
 
 
-# What a probability of 0 costs: as much as the smallest that a double next to 1 tells apart from it.
+# What a probability of 0 costs: as much as the smallest distance from 1 that a double has.
 _LEAST_LOG = float(np.log(np.finfo(np.float64).eps))
 
 

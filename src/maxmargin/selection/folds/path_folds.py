@@ -21,17 +21,17 @@ from maxmargin.deadline import Deadline
 from maxmargin.presentation.wording import short
 from maxmargin.rows.base import Helpers, results_of
 from maxmargin.rows.kernels import Scores
-from maxmargin.selection.folds.folds import Fold, FoldFit, Pace, Walk
+from maxmargin.selection.folds.folds import Fold, FoldFit, FoldFits, FoldSettings
 from maxmargin.selection.path.record import Path, PathPoint
-from maxmargin.selection.path.steps import FIT_SHARE, Course, follow_path
+from maxmargin.selection.path.steps import FIT_SHARE, FollowedPath, follow_path
 from maxmargin.selection.warm_start import start_of
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import run
 
-__all__ = ["walk_paths"]
+__all__ = ["fit_paths"]
 
 
-def walk_paths(folds: Sequence[Fold], Cs: Sequence[float], tol: float, pace: Pace) -> Walk:
+def fit_paths(folds: Sequence[Fold], Cs: Sequence[float], tol: float, settings: FoldSettings) -> FoldFits:
     """Follow every split's path from the first to the last C, and score the held-out rows at all of them.
 
     Parameters
@@ -41,51 +41,53 @@ def walk_paths(folds: Sequence[Fold], Cs: Sequence[float], tol: float, pace: Pac
         In increasing order.
     tol : float
         The relative gap that is certified at every C, these and all others.
-    pace : Pace
+    settings : FoldSettings
         `limits.max_time` is shared among the splits; a split that runs out of its share is known as far as
         it got.
     """
-    walkers = _PathWalkers(folds, Cs, tol, pace)
-    threads = min(pace.threads, len(folds))
+    fitter = _PathFitter(folds, Cs, tol, settings)
+    threads = min(settings.threads, len(folds))
     if threads == 1:
         for number in range(len(folds)):
-            walkers.walk(number)
+            fitter.follow(number)
     else:
-        _side_by_side(walkers, len(folds), threads)
-    return Walk(walkers.fits, walkers.starts(), walkers.status)
+        _side_by_side(fitter, len(folds), threads)
+    return FoldFits(fitter.fits, fitter.starts(), fitter.status)
 
 
-def _side_by_side(walkers: _PathWalkers, count: int, threads: int) -> None:
+def _side_by_side(fitter: _PathFitter, count: int, threads: int) -> None:
     with Helpers(threads) as pool:
         try:
-            results_of([pool.submit(walkers.walk, number) for number in range(count)])
+            results_of([pool.submit(fitter.follow, number) for number in range(count)])
         except KeyboardInterrupt:
-            walkers.stop(Status.INTERRUPTED)  # leaving the pool waits for all
+            fitter.stop(Status.INTERRUPTED)  # leaving the pool waits for all
 
 
-class _PathWalkers:
+class _PathFitter:
     """The state that the threads share; one lock guards it."""
 
-    def __init__(self, folds: Sequence[Fold], Cs: Sequence[float], tol: float, pace: Pace) -> None:
-        self._folds, self._pace, self._tol = folds, pace, tol
+    def __init__(
+        self, folds: Sequence[Fold], Cs: Sequence[float], tol: float, settings: FoldSettings
+    ) -> None:
+        self._folds, self._settings, self._tol = folds, settings, tol
         self._Cs = [float(C) for C in Cs]
         self._lock = threading.Lock()
         self._tokens: dict[int, StopToken] = {}
         self._waiting = len(folds)
-        self._deadline = Deadline(pace.limits.max_time)
+        self._deadline = Deadline(settings.limits.max_time)
         self._paths: dict[int, Path] = {}
         self.fits: dict[tuple[int, int], FoldFit] = {}
         self.status = Status.SOLVED
 
     def stop(self, status: Status) -> None:
-        """Let every thread end with what it has; only somebody's wish ends the others' paths too."""
+        """Let every thread end with what it has; only a request to stop ends the others' paths too."""
         with self._lock:
             if self.status is Status.SOLVED or status is Status.INTERRUPTED:
                 self.status = status
             for token in self._tokens.values():
                 token.stop()
 
-    def walk(self, number: int) -> None:
+    def follow(self, number: int) -> None:
         """Follow the path of one split."""
         with self._lock:
             left = self._share()
@@ -93,40 +95,40 @@ class _PathWalkers:
         if is_over:
             return
         try:
-            course = self._course(number, left)
+            followed = self._follow(number, left)
         except BaseException:  # the other threads have nothing to go on for
             self.stop(Status.STOPPED)
             raise
-        if course.ended is Status.MAX_TIME:
+        if followed.ended is Status.MAX_TIME:
             with self._lock:
                 self.status = Status.MAX_TIME if self.status is Status.SOLVED else self.status
-        elif course.ended is not None:
-            self.stop(course.ended)
+        elif followed.ended is not None:
+            self.stop(followed.ended)
 
     def _share(self) -> float | None:
         """Return the seconds for the next split: what is left, divided among those that are left."""
-        rounds = math.ceil(self._waiting / min(self._pace.threads, len(self._folds)))
+        rounds = math.ceil(self._waiting / min(self._settings.threads, len(self._folds)))
         self._waiting -= 1
         return self._deadline.left(1.0 / rounds, at_least=1e-3)
 
-    def _course(self, number: int, seconds: float | None) -> Course:
+    def _follow(self, number: int, seconds: float | None) -> FollowedPath:
         fold, began = self._folds[number], time.perf_counter()
         solve = _Solve(self, fold, number, seconds)
-        course = follow_path(
+        followed = follow_path(
             fold.problems, solve, self._Cs[0], self._Cs[-1], self._tol, lambda scores, offsets: 0.0
         )
-        path = self._paths[number] = _path_of(course, fold, self._tol)
+        path = self._paths[number] = _path_of(followed, fold, self._tol)
         points = [path.at(C) for C in self._Cs if path.C[-1] * (1.0 + 1e-12) >= C]
         taken = (time.perf_counter() - began) / len(self._Cs)
         for place, point in enumerate(points):
-            if point.certificate.relative_gap <= self._tol or course.ended is None:
+            if point.certificate.relative_gap <= self._tol or followed.ended is None:
                 fit = _scored(fold, point, taken)
                 with self._lock:
-                    self.fits[place, number] = fit if self._pace.keep_weights else _without_weights(fit)
-        return course
+                    self.fits[place, number] = fit if self._settings.keep_weights else _without_weights(fit)
+        return followed
 
     def starts(self) -> dict[int, list[dict[str, Any]]]:
-        """Return the mean of the splits' weights at every C, where somebody's wish leaves no time for a fit.
+        """Return the mean of the splits' weights at every C, if a request to stop leaves no time for a fit.
 
         Nothing is kept of the duals, so nothing will be proved about it.
         """
@@ -153,8 +155,8 @@ class _PathWalkers:
         return token
 
     @property
-    def pace(self) -> Pace:
-        return self._pace
+    def settings(self) -> FoldSettings:
+        return self._settings
 
     @property
     def fit_tol(self) -> float:
@@ -169,8 +171,8 @@ class _PathWalkers:
 class _Solve:
     """Fits of one split, at whatever C its path asks for."""
 
-    def __init__(self, walkers: _PathWalkers, fold: Fold, number: int, seconds: float | None) -> None:
-        self._walkers, self._fold, self._number = walkers, fold, number
+    def __init__(self, fitter: _PathFitter, fold: Fold, number: int, seconds: float | None) -> None:
+        self._fitter, self._fold, self._number = fitter, fold, number
         self._deadline = Deadline(seconds)
         self._has_begun = False
 
@@ -185,26 +187,26 @@ class _Solve:
         return range(len(self._fold.problems))
 
     def _fit(self, C: float, k: int, memory: Any, left: float | None) -> Solution:
-        pace, base = self._walkers.pace, self._fold.problems[k]
+        settings, base = self._fitter.settings, self._fold.problems[k]
         problem = base.with_cost(C * base.cost)
-        limits = replace(pace.limits, tol=self._walkers.fit_tol, max_time=None)  # the token knows
-        solver, plan = choose(pace.solver, problem, limits.tol)
+        limits = replace(settings.limits, tol=self._fitter.fit_tol, max_time=None)  # the token knows
+        solver, plan = choose(settings.solver, problem, limits.tol)
         which = f", class {k + 1} of {len(self._numbers)}" if len(self._numbers) > 1 else ""
         return run(
             problem,
             solver,
             plan,
             limits,
-            token=self._walkers.token(self._number, None if left is None else max(left, 1e-3)),
-            watch=pace.watch,
+            token=self._fitter.token(self._number, None if left is None else max(left, 1e-3)),
+            watch=settings.watch,
             memory=memory,
-            seed=pace.seed,
-            label=f"C = {short(C)}, split {self._number + 1} of {self._walkers.n_folds}{which}",
+            seed=settings.seed,
+            label=f"C = {short(C)}, split {self._number + 1} of {self._fitter.n_folds}{which}",
         )
 
 
-def _path_of(course: Course, fold: Fold, tol: float) -> Path:
-    stops, first = course.stops, fold.problems[0]
+def _path_of(followed: FollowedPath, fold: Fold, tol: float) -> Path:
+    stops, first = followed.stops, fold.problems[0]
     return Path(
         C=np.array([stop.C for stop in stops]),
         coef=np.array([stop.coef for stop in stops]),
@@ -216,8 +218,8 @@ def _path_of(course: Course, fold: Fold, tol: float) -> Path:
         offset=first.offset.kind,
         classes=np.arange(max(len(fold.problems), 2)),
         tol=tol,
-        n_fits=course.n_fits,
-        mixtures=course.mixtures,
+        n_fits=followed.n_fits,
+        mixtures=followed.mixtures,
     )
 
 

@@ -281,7 +281,7 @@ def _count_support(
     model = examined.model
     is_hard_margin = math.inf == model.C and model.loss == "hinge" and bool((examined.agreements > 0).all())
     if model.loss not in ("hinge", "squared_hinge"):
-        why = "every example pulls" if model.loss == "logistic" else "there are none"
+        why = "every example has a positive dual variable" if model.loss == "logistic" else "there are none"
         found.leave("support vectors", f"with the {model.loss.replace('_', '-')} loss {why}")
     elif result is not None:
         parts = result.per_class or (result,)
@@ -291,7 +291,7 @@ def _count_support(
     elif is_hard_margin and model.support is not None:
         found.add(lines.support_line(len(model.support.indices), about))
     else:
-        found.leave("support vectors", "leave-one-out would tell which are needed")
+        found.leave("support vectors", "leave-one-out would show which are needed")
 
 
 # ---------------------------------------------------------------- proved
@@ -306,7 +306,10 @@ def _compress(
         return
     kept = model.support.indices
     if len(kept) in (0, about.n):
-        found.leave("compression", "every example is a support vector" if len(kept) else "no example pulls")
+        found.leave(
+            "compression",
+            "every example is a support vector" if len(kept) else "no example has a positive dual variable",
+        )
         return
     named = problem_of_estimator(
         examined.estimator, examined.rows, examined.labels, examined.weights, n_jobs, asking="guarantees"
@@ -343,7 +346,8 @@ def _bound_mistakes(
 ) -> None:
     if not (examined.agreements > 0).all():
         found.leave(
-            "mistake bound", "the model does not separate the examples; mistake_bound tells if any does"
+            "mistake bound",
+            "the model does not separate the examples; mistake_bound shows whether any does",
         )
         return
     share = about.delta / examined.signs.shape[1]

@@ -52,11 +52,11 @@ class Bands:
         self.optimum = optimum
         problem = optimum.problem
         self.sign = problem.sign.astype(np.float64)
-        self.pull: Array = self.sign * optimum.alpha
+        self.signed_alpha: Array = self.sign * optimum.alpha
         self.has_free_offset = problem.offset.is_free
-        of_dual = problem.rows.reduce(Combine(problem.rows.n_columns), self.pull, token=token)
+        of_dual = problem.rows.reduce(Combine(problem.rows.n_columns), self.signed_alpha, token=token)
         self.w = problem.offset.augment_weights(optimum.w, optimum.b)
-        self.of_dual = problem.offset.augment_dual_weights(of_dual, self.pull.sum())
+        self.of_dual = problem.offset.augment_dual_weights(of_dual, self.signed_alpha.sum())
         excess = optimum.agreements - 1.0
         alpha, cost = optimum.alpha, problem.cost
         self.gaps: Array = np.maximum(excess, 0.0) * alpha + np.maximum(-excess, 0.0) * (cost - alpha)
@@ -112,7 +112,7 @@ class Bands:
         optimum, problem = self.optimum, self.optimum.problem
         chosen = np.sort(chosen)
         table = dense_rows(problem, chosen)
-        held = self.of_dual - np.einsum("ij,i->j", table, self.pull[chosen])
+        held = self.of_dual - np.einsum("ij,i->j", table, self.signed_alpha[chosen])
         outside = np.ones(problem.rows.n_rows, dtype=bool)
         outside[chosen] = False
         core = Band(
@@ -124,7 +124,7 @@ class Bands:
             self.w,
             optimum.b if self.has_free_offset else 0.0,
             held,
-            float(self.pull[outside].sum()),
+            float(self.signed_alpha[outside].sum()),
             float(self.gaps[outside].sum()),
             optimum.objective,
             self.offset_reach,
@@ -138,7 +138,7 @@ class Bands:
 def side_by_side(work: Callable[[int], None], count: int, threads: int) -> None:
     """Call work(0) … work(count − 1) on several threads, this one among them; the first error is raised.
 
-    This thread works too because only it hears of Ctrl-C.
+    This thread works too, because only the main thread receives Ctrl-C.
     """
     numbers = iter(range(count))  # `next` on it is one step for the interpreter, so threads can share it
 

@@ -21,8 +21,8 @@ __all__ = ["TIE", "Cases", "HingeCases", "LeftOutAgreements", "cases_of", "round
 # What is known about examples that are left out one by one, while it is being found out.
 #
 # An agreement is known up to a bound of its error, in which the rounding error of its own computation is
-# always included. Beyond that bound its sign is certain; agreements so near to 0 that nobody would call them
-# right, and certain to be so, are ties. Both are about the example alone: how large the agreements of others
+# always included. Beyond that bound its sign is certain; agreements that are certain to be next to 0
+# are ties. Both are about the example alone: how large the agreements of others
 # are does not matter.
 
 TIE = 1e-7  # agreements up to this size are ties, which count as wrong

@@ -92,7 +92,7 @@ def first_of_each(problem: Problem, live: NDArray[np.intp], token: StopToken) ->
     direction = np.random.default_rng(0).standard_normal(rows.n_columns)
     try:
         rows.reduce(Scores(direction), z, token=token)
-    except Stopped:  # no time to look for copies; whoever asked sees for himself that there is none left
+    except Stopped:  # no time to look for copies; the caller's next pass stops as well
         return live
     ordered = np.sort(z[live])
     if (ordered[1:] != ordered[:-1]).all():

@@ -40,7 +40,7 @@ __all__ = ["hinge_left_out"]
 
 Watch = Callable[[Progress], Any]
 
-_HOPELESS = 0.1  # a full fit that far from its optimum: fits without an example get no further
+_TOO_WIDE = 0.1  # relative gap of a full fit beyond which fits without an example get no further
 _COUNTS = 1e-14  # of a sum of n costs, n times: above what counts as equal
 
 
@@ -68,7 +68,7 @@ def hinge_left_out(
     )
     cases = cases_of(optimum, distinct)
     status = optimum.solution.status
-    work = _Work(cases, distinct, token, threads, seed, _Telling(cases, watch, label))
+    work = _Work(cases, distinct, token, threads, seed, _ProgressReporter(cases, watch, label))
     if status not in (Status.INTERRUPTED, Status.MAX_TIME, Status.STOPPED):
         status = work.run(problem, agreements)
     record = _record(problem, cases, status)
@@ -81,8 +81,8 @@ class _StoppedByWatch(Exception):
     """`watch` asked to stop."""
 
 
-class _Telling:
-    """Tells `watch` how many cases are done; any of several threads may call."""
+class _ProgressReporter:
+    """Calls `watch` with the number of cases done; any of several threads may call it."""
 
     def __init__(self, cases: HingeCases, watch: Watch | None, label: str) -> None:
         self._cases, self._watch, self._label = cases, watch, label
@@ -115,7 +115,7 @@ class _Work:
     token: StopToken
     threads: int
     seed: int
-    tell: Callable[[int], Any]
+    report: Callable[[int], Any]
     estimated: Estimated | None = None
 
     def run(self, problem: Problem, agreements: Literal["estimated", "exact"] | None) -> Status:
@@ -124,7 +124,7 @@ class _Work:
             self._use_rules()
             if agreements == "estimated":
                 self._estimate(problem)
-            if self.cases.optimum.solution.certificate.relative_gap > _HOPELESS:
+            if self.cases.optimum.solution.certificate.relative_gap > _TOO_WIDE:
                 return Status.STALLED
             self._solve(to_the_end=agreements == "exact")
         except Stopped:
@@ -160,7 +160,7 @@ class _Work:
                 self.token,
                 self.threads,
                 to_the_end=to_the_end,
-                tell=self.tell,
+                report=self.report,
             )
         else:
             if not to_the_end:
@@ -171,7 +171,7 @@ class _Work:
                 _with_remainder(cases, which),
                 self.token,
                 self.threads,
-                self.tell,
+                self.report,
                 signs_only=not to_the_end,
             )
         which = cases.unknown if to_the_end else cases.undecided
@@ -182,7 +182,7 @@ class _Work:
             self.token,
             threads=self.threads,
             seed=self.seed,
-            tell=self.tell,
+            report=self.report,
         )
 
 
@@ -349,7 +349,7 @@ def solve_cases(
     which: NDArray[np.intp],
     token: StopToken,
     threads: int,
-    tell: Callable[[int], Any],
+    report: Callable[[int], Any],
     *,
     signs_only: bool,
 ) -> None:
@@ -362,7 +362,7 @@ def solve_cases(
             found.new_costs,
             token,
             threads,
-            tell,
+            report,
             found,
             signs_only=signs_only,
         )

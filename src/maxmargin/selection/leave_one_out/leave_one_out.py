@@ -132,7 +132,7 @@ def _of_each_class(
 
 
 def _starts(task: EstimatorProblem) -> list[StartingPoint | None]:
-    """Return the point of a fitted model for each problem, where it tells weights and dual variables."""
+    """Return the point of a fitted model for each problem, where weights and dual variables are known."""
     fitted = task.fitted_coefficients()
     if fitted is None:
         return [None] * len(task.problems)
@@ -164,7 +164,7 @@ def leave_out(
     Parameters
     ----------
     agreements : "estimated", "exact" or None
-        Which left-out agreements to return beside the decisions, which are exact in any case.
+        Which left-out agreements to return besides the decisions, which are exact in any case.
     solver : "auto" or the name of a solver
         For the full fit.
     token : StopToken
@@ -224,15 +224,15 @@ def compare_classes(
     codes[is_tied] = REASONS.index(Reason.TIE)
     codes[is_open & ~is_tied & ~is_known] = REASONS.index(Reason.UNDECIDED)
     errors = is_tied | (is_known & (lead < 0)) | np.isin(codes, _places(Reason.ALONE))
-    told = agreements is not None
+    is_wanted = agreements is not None
     return LeaveOneOut(
         errors=errors,
         codes=codes,
         training_errors=int(np.count_nonzero(full_lead <= 0)),
-        agreements=lead if told else None,
-        agreements_are="exact" if told else None,
-        agreements_by=found[0].agreements_by if told else "",
-        agreement_bounds=bound if told else None,
+        agreements=lead if is_wanted else None,
+        agreements_are="exact" if is_wanted else None,
+        agreements_by=found[0].agreements_by if is_wanted else "",
+        agreement_bounds=bound if is_wanted else None,
         full_agreements=full_lead,
         certificate=max(
             (record.certificate for record in found if record.certificate is not None),

@@ -163,7 +163,7 @@ class LeaveOneOut(Readable):
         """Whether the count says anything about new examples.
 
         With a free offset and no support vector strictly between its bounds, leaving any example out moves
-        the offset to the other class: the errors then tell about the majority, not about the classifier.
+        the offset to the other class: the errors then reflect the class sizes, not the classifier.
         """
         return self.has_free_support_vector
 

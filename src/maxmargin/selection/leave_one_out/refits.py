@@ -66,7 +66,7 @@ def solve_left_out(
     *,
     signs_only: bool = False,
 ) -> tuple[Array, Array]:
-    """Return the left-out agreements of examples, and how far each may be from the truth.
+    """Return the left-out agreements of examples, and how far each may be off.
 
     The bound is infinite for an example that was not reached before the token said stop.
 
@@ -257,9 +257,9 @@ def refit(
     *,
     threads: int,
     seed: int,
-    tell: Callable[[int], Any],
+    report: Callable[[int], Any],
 ) -> None:
-    """Solve the left-out problem of some cases, one by one; `tell` hears how many are done.
+    """Solve the left-out problem of some cases, one by one; `report` is called with the number of cases done.
 
     Where rounding leaves the sign open, the split of the rows that was found is solved without rounding
     errors; and if it was not quite right, other methods may find the right one.
@@ -281,7 +281,7 @@ def refit(
                 _settle_exactly(cases, case, with_independent_free_rows(found, token, threads), token)
             if cases.outcome[case] != 0:
                 break
-        tell(1)
+        report(1)
 
 
 def _raise_if_stopped(solution: Solution) -> None:
@@ -375,13 +375,13 @@ def _solve_free(
     """Return sα of every row if the split makes a feasible dual point, else None."""
     free, full = np.flatnonzero(is_free), np.flatnonzero(is_full)
     held: Any = np.where(is_full, whole.sign * whole.cost, 0)
-    pull = np.dot(held[full], whole.X[full]) if full.size else np.zeros(whole.X.shape[1], dtype=object)
+    fixed = np.dot(held[full], whole.X[full]) if full.size else np.zeros(whole.X.shape[1], dtype=object)
     n = free.size
     beta = [Fraction(int(value)) for value in held]
     if n:
         by, one = whole.one.denominator, whole.one.numerator
         matrix: Any = by * np.dot(whole.X[free], whole.X[free].T)
-        target: Any = one * whole.sign[free] - by * np.dot(whole.X[free], pull)
+        target: Any = one * whole.sign[free] - by * np.dot(whole.X[free], fixed)
         if whole.has_free_offset:
             beside, below = np.full((n, 1), by, dtype=object), np.ones((1, n), dtype=object)
             matrix = np.block([[matrix, beside], [below, 0]])

@@ -53,7 +53,7 @@ def solve_near(
     *,
     signs_only: bool,
 ) -> NDArray[np.intp]:
-    """Note the left-out agreements of as many examples as the near rows can tell; return the others."""
+    """Note the left-out agreements of as many examples as the near rows decide; return the others."""
     left = np.arange(found.groups.size)
     bands = Bands(optimum, token)
     for width, fewest in _SIZES:
@@ -143,7 +143,7 @@ class NearSystem:
         norm2, largest = problem.rows.norms()
         is_free = problem.offset.is_free
         self.optimum = optimum
-        self._balance = float(bands.pull.sum())
+        self._balance = float(bands.signed_alpha.sum())
         difference = bands.w - bands.of_dual
         self._residual2 = float((difference * difference).sum())
         self._core = NearRows(
@@ -281,9 +281,9 @@ def follow_out(
     threads: int,
     *,
     to_the_end: bool,
-    tell: Callable[[int], Any],
+    report: Callable[[int], Any],
 ) -> None:
-    """Follow some cases until they are out; `tell` hears how many are done.
+    """Follow some cases until they are out; `report` is called with the number of cases done.
 
     One that is surely wrong is left there, unless `to_the_end` asks for its left-out agreement. Cases whose
     path is lost stay as they are. A stop leaves those that were not reached.
@@ -309,7 +309,7 @@ def follow_out(
         surely = ~is_out & ~unsure
         cases.decide_wrong(order[piece][surely], agreement[surely] + bound[surely], Reason.FOLLOWED)
         cases.settle(order[piece][is_out], agreement[is_out], bound[is_out], Reason.FOLLOWED)
-        tell(len(order[piece]))
+        report(len(order[piece]))
 
     side_by_side(follow, len(pieces), threads)
 

@@ -92,7 +92,7 @@ class _StoppedByWatch(Exception):
 
 
 class _Work:
-    """Decides the examples of one problem, from the cheapest rule to the dearest."""
+    """Decides the examples of one problem, cheap rules first."""
 
     def __init__(
         self,
@@ -167,12 +167,12 @@ class _Work:
         for which, reason in ((moving, Reason.BOUND), (resting, Reason.NO_SUPPORT_VECTOR)):
             for fallen, bound in bounds.without(which, alpha):
                 cases.settle(which, m[which] - fallen, bound, reason)
-        self._tell()
+        self._report()
 
     def _settle_newton(self, which: NDArray[np.intp], agreement: Array, bound: Array) -> NDArray[np.bool_]:
         cases = self.cases
         cases.settle(which, agreement, bound, Reason.CERTIFICATE)
-        self._tell()
+        self._report()
         is_decided = cases.outcome[which] != 0
         return np.asarray(is_decided & (cases.bound[which] <= self._exact) if self._exact else is_decided)
 
@@ -196,13 +196,13 @@ class _Work:
             if row not in self._unsettled():
                 break
             start = StartingPoint(found.coef, found.intercept, found.alpha)
-        self._tell()
+        self._report()
 
     def _settle_refit(self, which: NDArray[np.intp], optimum: SmoothOptimum, reach: Array) -> None:
         bound = np.minimum(optimum.bounds.near(which), reach)
         self.cases.settle(which, optimum.agreements[which], bound, Reason.REFITTED)
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         if self._watch is None:
             return
         proof, left = self.solution.certificate, self.cases.undecided.size
@@ -271,7 +271,7 @@ def _record(work: _Work, agreements: Literal["estimated", "exact"] | None, statu
 # two triangles for each. The first step is the approximate leave-one-out; the bounds say what is certain
 # there, and further steps make it more.
 
-# Told of rows, their left-out agreements and how far these may be off; answers who needs no more steps.
+# Takes rows, their left-out agreements and bounds of their errors; returns which rows need no more steps.
 Settle = Callable[[NDArray[np.intp], Array, Array], NDArray[np.bool_]]
 
 _MOST_STEPS = 12
@@ -375,7 +375,7 @@ class _Gradients:
 
 
 # ------------------------------------------------------------------------------------------------
-# The full fit of a smooth loss that leave-one-out rests on, and what one more reading tells about it.
+# The full fit of a smooth loss that leave-one-out rests on, and what one more reading of the rows shows.
 
 TIGHT = 1e-9  # relative gap; the next Newton step, which the bounds foresee, squares it
 

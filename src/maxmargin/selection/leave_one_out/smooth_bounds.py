@@ -230,7 +230,7 @@ class SquaredHingeBounds:
     def near(self, which: NDArray[np.intp]) -> Array:
         """Return how far agreements at the point can be from those at the optimum of the problem itself."""
         core = self._whole
-        if core.slack > core.reach:  # somebody is so near to the margin that it is open on which side
+        if core.slack > core.reach:  # some example is so near to the margin that its side is open
             is_in = self._beyond(4.0 * core.slack)
             core = self._part(is_in) if is_in.any() else core
         bound = core.slack * np.sqrt(core.leverages[which])

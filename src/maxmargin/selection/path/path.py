@@ -23,7 +23,7 @@ from maxmargin.model.settings import Settings, objective_from, settings_from
 from maxmargin.presentation.wording import chosen_percent, short
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.selection.path.record import Path
-from maxmargin.selection.path.steps import FIT_SHARE, Course, follow_path, visit_values
+from maxmargin.selection.path.steps import FIT_SHARE, FollowedPath, follow_path, visit_values
 from maxmargin.validation import check_positive
 
 __all__ = ["regularization_path"]
@@ -136,12 +136,12 @@ def regularization_path(
     ticker = Ticker(settings.limits.tol) if verbose else None
     settings = replace(settings, watch=watching(watch, ticker))
     try:
-        course = _course(data, settings, values, tol, Cs is not None)
+        followed = _follow(data, settings, values, tol, Cs is not None)
     finally:
         if ticker is not None:
             ticker.close()
-    path = _path_of(course, data.targets, settings, tol, is_grid=Cs is not None)
-    if course.ended is Status.INTERRUPTED:
+    path = _path_of(followed, data.targets, settings, tol, is_grid=Cs is not None)
+    if followed.ended is Status.INTERRUPTED:
         raise Interrupted("the path was interrupted; the exception's `model` is the path so far", path)
     if not path.is_certified:
         warnings.warn(_warning(path), stacklevel=2)
@@ -229,16 +229,18 @@ class _Fits:
 
 
 def _labelled(watch: Callable[[Progress], Any], C: float, before: float) -> Callable[[Progress], Any]:
-    """Have a watcher told which C is being fitted, and the time since the path began."""
+    """Add to what `watch` receives which C is being fitted, and the time since the path began."""
 
-    def told(progress: Progress) -> Any:
+    def labelled(progress: Progress) -> Any:
         label = f"C = {short(C)}" + (f", {progress.label}" if progress.label else "")
         return watch(replace(progress, label=label, seconds=progress.seconds + before))
 
-    return told
+    return labelled
 
 
-def _course(data: PreparedData, settings: Settings, values: list[float], tol: float, is_grid: bool) -> Course:
+def _follow(
+    data: PreparedData, settings: Settings, values: list[float], tol: float, is_grid: bool
+) -> FollowedPath:
     rows, targets = data.rows, data.targets
     if len(targets.classes) > 2:  # fitted side by side; two share the threads within each pass
         rows = rows.on_threads(1)
@@ -277,9 +279,9 @@ class _Errors:
 
 
 def _path_of(
-    course: Course, targets: MemoryTargets, settings: Settings, tol: float, *, is_grid: bool
+    followed: FollowedPath, targets: MemoryTargets, settings: Settings, tol: float, *, is_grid: bool
 ) -> Path:
-    stops = course.stops
+    stops = followed.stops
     support = np.array([stop.n_support for stop in stops], dtype=np.intp)
     return Path(
         C=np.array([stop.C for stop in stops]),
@@ -292,20 +294,20 @@ def _path_of(
         offset=settings.objective.offset.kind,
         classes=targets.classes,
         tol=tol,
-        n_fits=course.n_fits,
-        mixtures=course.mixtures,
+        n_fits=followed.n_fits,
+        mixtures=followed.mixtures,
         is_grid=is_grid,
-        reason="" if course.ended is None else _REASONS[course.ended],
+        reason="" if followed.ended is None else _REASONS[followed.ended],
     )
 
 
 def _warning(path: Path) -> ConvergenceWarning:
     why = f" ({path.reason})" if path.reason else ""
-    told = ", ".join(
+    ranges = ", ".join(
         short(low) if low == high else f"{short(low)} to {short(high)}" for low, high in path.certified
     )
     return ConvergenceWarning(
-        f"the path is certified within {chosen_percent(path.tol)} for C in {told or 'no stretch'} only{why}.",
+        f"the path is certified within {chosen_percent(path.tol)} for C in {ranges or 'no range'} only{why}.",
         parameter="tol",
         value=path.tol,
         remedy="Raise {parameter} or {max_time}, or scale the columns to similar ranges.",

@@ -134,9 +134,9 @@ class Path(Readable):
 
     @property
     def certified(self) -> list[tuple[float, float]]:
-        """The stretches of C in which every C is certified within `tol`, in increasing order.
+        """The ranges of C in which every C is certified within `tol`, in increasing order.
 
-        For given values of C each of them is a stretch of its own.
+        For given values of C each of them is a range of its own.
         """
         good = self.gaps <= self.tol
         if self.is_grid or len(self) == 1:
@@ -147,12 +147,12 @@ class Path(Readable):
             for of_class in pair
             for hole in of_class.missing(float(self.C[k]), float(self.C[k + 1]), self.tol)
         ]
-        stretches, begin, last = [], float(self.C[0]), float(self.C[-1])
+        ranges, begin, last = [], float(self.C[0]), float(self.C[-1])
         for left, right in sorted(holes):
             if left > begin:
-                stretches.append((begin, left))
+                ranges.append((begin, left))
             begin = max(begin, right)
-        return [*stretches, (begin, last)] if begin < last else stretches
+        return [*ranges, (begin, last)] if begin < last else ranges
 
     @property
     def is_certified(self) -> bool:
@@ -223,14 +223,14 @@ class Path(Readable):
         fits, within = plural(self.n_fits, "fit"), f"within {chosen_percent(self.tol)} of its optimum"
         if self.is_grid:
             good = int(np.count_nonzero(self.gaps <= self.tol))
-            told = f"{good:,} of {plural(len(self), 'value')} of C certified {within}, by {fits}"
+            words = f"{good:,} of {plural(len(self), 'value')} of C certified {within}, by {fits}"
         elif self.certified:
-            told = " and ".join(f"from {short(low)} to {short(high)}" for low, high in self.certified)
-            told = f"every C {told} certified {within}, by {fits}"
+            words = " and ".join(f"from {short(low)} to {short(high)}" for low, high in self.certified)
+            words = f"every C {words} certified {within}, by {fits}"
         else:
-            told = f"no stretch of C certified {within}, by {fits}"
+            words = f"no range of C certified {within}, by {fits}"
         error = f"training error {percent(self.training_error[0])} to {percent(self.training_error[-1])}"
-        return f"{self.loss}: {told}; {error}{f'; {self.reason}' if self.reason else ''}"
+        return f"{self.loss}: {words}; {error}{f'; {self.reason}' if self.reason else ''}"
 
     __repr__ = __str__
 
@@ -297,7 +297,7 @@ class Mixtures:
         return Certificate("duality", objective + rounding, max(bound, 0.0), 2.0 * rounding)
 
     def missing(self, low: float, high: float, tol: float) -> list[tuple[float, float]]:
-        """Return the stretches of [low, high] at which the best mixtures are not within `tol`.
+        """Return the ranges of [low, high] at which the best mixtures are not within `tol`.
 
         Two mixtures are, between the roots of ½(1 + tol) Q C² − ((1 + tol) G − R) C + q; the union of all
         these intervals is what is certified.

@@ -25,7 +25,7 @@ from maxmargin.rows.kernels import ScoresAndCombine
 from maxmargin.selection.path.record import Mixtures
 from maxmargin.selection.warm_start import start_at_other_cost, start_of
 
-__all__ = ["FIT_SHARE", "Course", "follow_path", "visit_values"]
+__all__ = ["FIT_SHARE", "FollowedPath", "follow_path", "visit_values"]
 
 
 FIT_SHARE = 0.3  # of the tolerance, for each fit; the rest is for the mixtures
@@ -66,7 +66,7 @@ class Stop:
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class FollowedPath:
     """The stops in order of C, the mixtures between each and the next, and what ended it early, if so."""
 
     stops: list[Stop]
@@ -76,7 +76,7 @@ class Course:
 
 
 class _Over(Exception):
-    """No more fits: the time is up, or somebody asked to stop."""
+    """No more fits: the time is up, or a stop was asked for."""
 
 
 class _Wanted(Protocol):
@@ -102,7 +102,7 @@ class _EveryC:
     tol: float
 
     def missing(self, pairs: list[Between]) -> list[tuple[float, float]]:
-        return [stretch for pair in pairs for stretch in pair.certify(self.tol)]
+        return [interval for pair in pairs for interval in pair.certify(self.tol)]
 
     def below(self, C: float, low: float) -> float:
         return C
@@ -150,7 +150,7 @@ class _GivenC:
 
 def follow_path(
     problems: Sequence[Problem], solve: Solve, C_min: float, C_max: float, tol: float, errors: Errors
-) -> Course:
+) -> FollowedPath:
     """Certify every C between two values.
 
     Parameters
@@ -171,7 +171,7 @@ def follow_path(
 
 def visit_values(
     problems: Sequence[Problem], solve: Solve, values: Sequence[float], tol: float, errors: Errors
-) -> Course:
+) -> FollowedPath:
     """Certify given values of C, in increasing order; arguments as those of `follow_path`.
 
     A value at which the mixtures of its neighbours are good enough needs no fit.
@@ -206,9 +206,9 @@ class _Path:
         self._n_fits = 0
         self._ended: Status | None = None
 
-    def follow(self, C: float) -> Course:
+    def follow(self, C: float) -> FollowedPath:
         try:
-            self._march(self._fit(C, None))
+            self._step_upwards(self._fit(C, None))
         except _Over:
             pass
         except KeyboardInterrupt:
@@ -220,11 +220,11 @@ class _Path:
             C, found = self._next[C]
             stops.append(self._stops[C])
             mixtures.append(found)
-        return Course(stops, mixtures, self._n_fits, self._ended)
+        return FollowedPath(stops, mixtures, self._n_fits, self._ended)
 
     # ------------------------------------------------------------------ steps
 
-    def _march(self, place: _Place) -> None:
+    def _step_upwards(self, place: _Place) -> None:
         is_smooth = self._problems[0].loss.is_smooth
         step = _FIRST_SMOOTH_STEP if is_smooth else _FIRST_STEP
         while self._wanted.last > place.C:
@@ -346,12 +346,12 @@ def _starts_from(place: _Place, C: float) -> list[Any]:
 # once. For the logistic loss G is concave, so that chords between a few shares lie below it.
 
 _FIRST_SHARES = np.linspace(0.0, 1.0, 9)  # of weights that are looked at
-_MORE_SHARES = 8  # at most, where they promise something
+_MORE_SHARES = 8  # at most, where the prediction is good
 _DUAL_SHARES = np.linspace(0.0, 1.0, 65)
 # At which the logistic loss's G is summed up, at first and where chords of a shorter reach may help.
 _FEW_ENTROPIES, _MORE_ENTROPIES = np.linspace(0.0, 1.0, 5), np.linspace(0.0, 1.0, 17)
 _WORTH_SUMMING = 1.1  # the likely gap, in units of the tolerance, at which they may
-_LOOKED_AT = 65  # values of C at which a stretch is judged; proofs do not depend on them
+_LOOKED_AT = 65  # values of C at which a range is judged; proofs do not depend on them
 _SAME = 1e-3  # shares nearer than this are one
 
 
@@ -519,7 +519,7 @@ class Between:
         return gain, square
 
     def improve(self, C: NDArray[np.float64], tol: float) -> bool:
-        """Look at weights that promise to certify the worst of these C; return False if there are none."""
+        """Try weights that are predicted to certify the worst of these C; return False if there are none."""
         found = self.mixtures
         if self._above_chords is not None:
             if float(self._likely().relative_gaps(C).max()) > _WORTH_SUMMING * tol:
@@ -531,8 +531,8 @@ class Between:
         if len(found.primal_share) >= len(_FIRST_SHARES) + _MORE_SHARES:
             return False
         worst = float(C[int(np.argmax(found.relative_gaps(C)))])
-        share, promised = _vertex(found.primal_share, found.objectives(worst))
-        if promised > (1.0 + tol) * float(found.bounds(worst).max()):
+        share, predicted = _vertex(found.primal_share, found.objectives(worst))
+        if predicted > (1.0 + tol) * float(found.bounds(worst).max()):
             return False
         if float(np.abs(found.primal_share - share).min()) < _SAME:
             return False
@@ -547,7 +547,7 @@ class Between:
         return True
 
     def certify(self, tol: float) -> list[tuple[float, float]]:
-        """Return the stretches of C that stay without certificate."""
+        """Return the ranges of C that stay without certificate."""
         while True:
             missing = self.mixtures.missing(self.low.C, self.high.C, tol)
             if not missing or not self.improve(_spread_over(missing), tol):
@@ -582,8 +582,8 @@ class Between:
         return start_of(w, b, C * self.duals(C))
 
 
-def _spread_over(stretches: list[tuple[float, float]]) -> Array:
-    return np.concatenate([np.geomspace(low, high, _LOOKED_AT) for low, high in stretches])
+def _spread_over(ranges: list[tuple[float, float]]) -> Array:
+    return np.concatenate([np.geomspace(low, high, _LOOKED_AT) for low, high in ranges])
 
 
 def _vertex(share: Array, value: Array) -> tuple[float, float]:

@@ -28,8 +28,8 @@ from maxmargin.selection.folds.cross_validation import (
     logistic_probabilities,
     tabulate,
 )
-from maxmargin.selection.folds.folds import Walk, solution_at, walk_folds
-from maxmargin.selection.folds.path_folds import walk_paths
+from maxmargin.selection.folds.folds import FoldFits, fit_folds, solution_at
+from maxmargin.selection.folds.path_folds import fit_paths
 from maxmargin.selection.path.path import regularization_path
 from maxmargin.selection.path.record import Path
 from maxmargin.selection.search.selected import Selected
@@ -80,16 +80,16 @@ def select_by_folds(
     if calibrate is not None and all(len(fold.classes) < n_classes for fold in folds):
         raise InvalidInput(f"calibrate={calibrate!r} needs a split that trains on every class: {missing}")
     share = None if max_time is None else max_time * (_FOR_THE_FOLDS if refit else 1.0)
-    pace = task.pace(keep_weights=keep_weights, max_time=share)
+    settings = task.fold_settings(keep_weights=keep_weights, max_time=share)
     if path_tol is None:
-        walk = walk_folds(folds, list(Cs), pace)
+        fits = fit_folds(folds, list(Cs), settings)
     else:
-        walk = walk_paths(folds, list(Cs), path_tol, pace)
+        fits = fit_paths(folds, list(Cs), path_tol, settings)
     if any(len(fold.classes) < n_classes for fold in folds):
-        walk = replace(walk, starts={})  # the mean of their solutions solves no problem of all classes
+        fits = replace(fits, starts={})  # the mean of their solutions solves no problem of all classes
     labels = task.judged
     table = tabulate(
-        walk,
+        fits,
         folds,
         list(Cs),
         labels,
@@ -101,29 +101,29 @@ def select_by_folds(
     best = table.best_index(rule)
     index = int(np.argmin(Cs)) if best is None else best
     C = float(Cs[index])
-    model = _fit_all(task, C, walk, index, deadline.left(at_least=1e-3)) if refit else None
+    model = _fit_all(task, C, fits, index, deadline.left(at_least=1e-3)) if refit else None
     path = None
     if path_tol is not None and model is not None and not model.interrupted:
         path, model = _with_path(task, Cs, path_tol, model, deadline.left(at_least=1e-3))
-    left_out = None if best is None else left_out_scores(walk, folds, index, labels)
+    left_out = None if best is None else left_out_scores(fits, folds, index, labels)
     if model is not None and calibrate is not None:
         model = _with_calibration(model, calibrate, left_out, labels, f"{plural(len(folds), 'split')}")
     asked = task.settings.limits.tol if path_tol is None else path_tol
-    return Selected(C, index, table, model, left_out, walk.status, asked, path=path, missing=missing)
+    return Selected(C, index, table, model, left_out, fits.status, asked, path=path, missing=missing)
 
 
-def _fit_all(task: ValidationTask, C: float, walk: Walk, index: int, left: float | None) -> LinearModel:
-    """Fit all rows from the mean of the splits' solutions; that is the model where somebody asked to stop."""
+def _fit_all(task: ValidationTask, C: float, fitted: FoldFits, index: int, left: float | None) -> LinearModel:
+    """Fit all rows from the mean of the splits' solutions; that mean is the model if a stop was asked for."""
     targets = task.targets.at(C)
     rows = task.rows.on_threads(task.settings.threads if len(targets.classes) == 2 else 1)
     settings = replace(task.settings, limits=replace(task.settings.limits, max_time=left))
-    starts = walk.starts.get(index) or None
+    starts = fitted.starts.get(index) or None
     problems = targets.problems(rows, task.objective)
-    if walk.status in (Status.INTERRUPTED, Status.STOPPED):
+    if fitted.status in (Status.INTERRUPTED, Status.STOPPED):
         nothing = {"w": np.zeros(rows.n_columns), "alpha": rows.zeros()}
         means = starts or [nothing] * len(problems)
         solutions = [
-            solution_at(problem, mean, walk.status) for problem, mean in zip(problems, means, strict=True)
+            solution_at(problem, mean, fitted.status) for problem, mean in zip(problems, means, strict=True)
         ]
         return model_of(solutions, targets, settings, rows)
     solutions = solve_all(rows, targets, settings, starts)
@@ -138,7 +138,7 @@ def _fit_all(task: ValidationTask, C: float, walk: Walk, index: int, left: float
 def _with_path(
     task: ValidationTask, Cs: NDArray[np.float64], tol: float, model: LinearModel, left: float | None
 ) -> tuple[Path | None, LinearModel]:
-    """Return the path of all rows, and the model; Ctrl-C ends the path where it is, and the model tells."""
+    """Return the path of all rows, and the model, whose status shows whether Ctrl-C ended the path."""
     own = task.settings
     try:
         path = regularization_path(

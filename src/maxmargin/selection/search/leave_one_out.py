@@ -200,7 +200,7 @@ class LeaveOneOutSearcher:
     # ------------------------------------------------------------ bounds
 
     def look(self) -> None:
-        """Fit all rows at every C, in increasing order, and note what each fit tells."""
+        """Fit all rows at every C, in increasing order, and note what follows from each fit."""
         reach = RowReach(self._at_one[0])
         last: tuple[float, list[Solution]] | None = None
         for number in np.argsort(self.Cs, kind="stable"):
@@ -333,12 +333,12 @@ def _label(C: float, k: int, count: int) -> str:
 
 
 # ------------------------------------------------------------------------------------------------
-# What one fit of all rows tells about leave-one-out: certain bounds of the errors, and an estimate.
+# What one fit of all rows shows about leave-one-out: certain bounds of the errors, and an estimate.
 #
 # A row that is wrong in the fit of all rows gets no better when it is left out (the agreement grows with a
 # row's own cost), and with several classes neither does its own class against the others. A row of the
-# hinge beyond the margin pulls at nothing, so leaving it out changes nothing. Both are asked for with room
-# for how far the fit may be from the optimum.
+# hinge beyond the margin has a dual variable of 0, so leaving it out changes nothing. Both tests leave room
+# for the distance of the fit from the optimum.
 
 
 class RowReach:
@@ -374,7 +374,7 @@ def count_bounds(
     *,
     began: float,
 ) -> ErrorCount:
-    """Return what tight fits of all rows tell about leave-one-out.
+    """Return what tight fits of all rows show about leave-one-out.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from maxmargin.model.prepare import PreparedData, make_targets, prepare
 from maxmargin.model.settings import Settings, objective_from, settings_from
 from maxmargin.presentation.wording import plural
 from maxmargin.selection.folds.cross_validation import Labels
-from maxmargin.selection.folds.folds import Fold, Pace
+from maxmargin.selection.folds.folds import Fold, FoldSettings
 
 __all__ = ["ValidationTask", "check_Cs", "validation_task"]
 
@@ -44,11 +44,11 @@ class ValidationTask(PreparedData):
         weights = np.ones(self.rows.n_rows) if self.weights is None else self.weights
         return Labels(self.targets.codes, weights, len(self.targets.classes))
 
-    def pace(self, *, keep_weights: bool, max_time: float | None) -> Pace:
+    def fold_settings(self, *, keep_weights: bool, max_time: float | None) -> FoldSettings:
         """Return how the splits are to be walked."""
         own = self.settings
         limits = replace(own.limits, max_time=max_time)
-        return Pace(own.solver, limits, own.threads, own.seed, own.watch, keep_weights)
+        return FoldSettings(own.solver, limits, own.threads, own.seed, own.watch, keep_weights)
 
     def fold(self, split: int, train: Any, test: Any, threads: int) -> Fold:
         """Return a split as problems at C = 1.
