@@ -155,6 +155,7 @@ def progress_of(folder):
     return sum(path.stat().st_size for path in found if path.exists())
 
 
+@pytest.mark.slow
 def test_kill_9_while_it_stores_and_while_it_fits(tmp_path):
     path = tmp_path / "t.csv"
     table(path, 30_000, 15)
@@ -193,6 +194,7 @@ LIMITED = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="RLIMIT_DATA is Linux's")
 def test_a_file_that_does_not_fit_is_trained_within_the_limit(tmp_path):
     """48 MB beyond what the process holds, by the operating system; the table in memory takes more."""
