@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from covering import each_row
 
 from maxmargin import load_data, load_model
 from maxmargin.io.settings import ReadSettings
@@ -82,7 +83,7 @@ def test_tables_with_text_and_a_folder_for_the_rows(said, folder):
     assert (code, "stored rows do not work with --C auto" in err) == (2, True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("options", "message"),
     [
         (["--memory", "much"], 'an amount with its unit, such as 500MB, 1.5GiB or 64M; found "much"'),
