@@ -4,17 +4,23 @@ What breaks usually needs one value, or two of different factors together, seldo
 Gallo, "Software fault interactions and implications for software testing", IEEE TSE 30, 2004). So
 ``make test`` runs a covering array of each large product, and ``make test-all`` the whole of it. Where one
 test of a module holds the pairs of a product, the others of the same product run each value once.
+
+A long table that is no product, of inputs that are refused for instance, is one case: `each_row`.
 """
 
 from __future__ import annotations
 
+import functools
 import heapq
+import inspect
 import random
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations, product
 from typing import Any
 
 import pytest
+
+_Test = Callable[..., None]
 
 
 def every_pair(where: Callable[..., bool] | None = None, **factors: Iterable[Any]) -> pytest.MarkDecorator:
@@ -29,6 +35,33 @@ def every_pair(where: Callable[..., bool] | None = None, **factors: Iterable[Any
 def every_value(where: Callable[..., bool] | None = None, **factors: Iterable[Any]) -> pytest.MarkDecorator:
     """Parametrize like `every_pair`, with each value of each factor once instead of each pair."""
     return _covering(1, where, factors)
+
+
+def each_row(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[_Test], _Test]:
+    """Call a test with every row of a table, all in one case; a row that fails is named.
+
+    It is written as ``pytest.mark.parametrize`` is. Fixtures are the same for all rows.
+    """
+    parameters = (names,) if isinstance(names, str) else names
+    table = [(row,) if isinstance(names, str) else tuple(row) for row in rows]
+    assert table, "the table is empty"
+
+    def decorate(test: _Test) -> _Test:
+        @functools.wraps(test)
+        def of_all_rows(**fixtures: Any) -> None:
+            for number, row in enumerate(table):
+                try:
+                    test(**dict(zip(parameters, row, strict=True)), **fixtures)
+                except BaseException as error:
+                    error.add_note(f"in row {number}: {row!r}")
+                    raise
+
+        signature = inspect.signature(test)
+        left = [parameter for name, parameter in signature.parameters.items() if name not in parameters]
+        of_all_rows.__signature__ = signature.replace(parameters=left)  # type: ignore[attr-defined]
+        return of_all_rows
+
+    return decorate
 
 
 def _covering(

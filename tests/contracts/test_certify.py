@@ -9,7 +9,7 @@ import catalogue
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from covering import every_value
+from covering import each_row, every_value
 from hypothesis import given
 from hypothesis import strategies as st
 from reference.oracles import find_optimum
@@ -264,7 +264,7 @@ def assessment(objective, bound, own, **more):
     return Assessment("hinge, C = 1, no offset", objective, bound, Certificate("duality", own, bound), **more)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("found", "sentence"),
     [
         (assessment(118.2, 100, 100), "18.2 % above the optimum of its own objective"),
@@ -297,7 +297,7 @@ Y4 = np.array([-1, -1, 1, 1])
 NAMED = {"loss": "hinge", "C": 1.0}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "settings", "message"),
     [
         (([1.0], X4, Y4), {"C": 1.0}, "coefficients alone do not say what they were meant to minimise"),

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from covering import every_pair, every_value
+from covering import each_row, every_pair, every_value
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import (
     LogisticRegression,
@@ -250,7 +250,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("message", REFUSED)
+@each_row("message", REFUSED)
 def test_refused_models(message, cancer):
     model = fitted(REFUSED[message], *cancer)
     with pytest.raises((InvalidInput, InvalidParameter)) as error:

@@ -306,7 +306,9 @@ def tasks_without_an_end(client):
     run_anywhere(timeouts, time.sleep, [(3600,), (3600,)], StopToken())
 
 
-@pytest.mark.parametrize("wait_for_tasks", [blocks_that_do_not_come, tasks_without_an_end])
+@pytest.mark.parametrize(
+    "wait_for_tasks", [pytest.param(blocks_that_do_not_come, marks=pytest.mark.slow), tasks_without_an_end]
+)
 def test_when_the_scheduler_dies_while_tasks_are_waited_for_it_is_reported(wait_for_tasks, tmp_path):
     with mortal_scheduler(tmp_path) as (client, kill_scheduler):
 

@@ -58,7 +58,7 @@ def bits(client, collections, **settings):
     return model.coef.tobytes() + model.intercept.tobytes()
 
 
-@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+@pytest.mark.parametrize("loss", ["hinge", pytest.param("logistic", marks=pytest.mark.slow)])
 def test_persisted_rows_give_the_bits_of_those_that_are_loaded(client, example, loss, monkeypatch):
     expected = bits(client, example, loss=loss)
     there = persisted(client, example)
@@ -109,6 +109,7 @@ def test_a_bad_label_of_persisted_rows_is_named_with_its_block(client, example):
         train(X, y, client=client)
 
 
+@pytest.mark.slow
 def test_persisted_rows_that_die_with_their_worker_are_computed_again(client, example, monkeypatch):
     expected = bits(client, example)
     there = persisted(client, example)

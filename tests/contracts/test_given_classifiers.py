@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pandas
 import pytest
+from covering import each_row
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -74,7 +75,7 @@ def test_hinge_losses():
     assert model.slacks([[0.4], [-0.9], [0.7]], [-1, 1, 1]) == pytest.approx([1.4, 1.9, 0.3])
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@each_row("loss", LOSSES)
 def test_any_loss_by_name(loss):
     model, X, y = GIVEN([1.0, -2.0], 0.5), [[1.0, 0.0], [0.0, 1.0], [2.0, 2.0]], [1, 1, -1]
     assert model.losses(X, y, loss).mean() == pytest.approx(empirical_risk([1.0, -2.0], 0.5, X, y, loss=loss))
@@ -162,7 +163,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
+@each_row("name", BAD)
 def test_parameters_that_do_not_fit_together(name):
     parameters, message = BAD[name]
     with pytest.raises(ValueError, match=message):

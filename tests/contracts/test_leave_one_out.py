@@ -51,8 +51,7 @@ def check_against_refits(problem, *, examples=None):
     return len(examples)
 
 
-@pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize("name", MADE)
+@every_value(name=MADE, offset=OFFSETS)
 def test_equals_brute_force(name, offset):
     X, sign = load(name)
     for C in (0.01, 1.0, 100.0):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from catalogue import LOSSES, OFFSETS, PROBLEMS, SMOOTH, SOLVERS, optimum, problem_data, problem_of, task
-from covering import every_pair, every_value
+from covering import each_row, every_pair, every_value
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -50,7 +50,7 @@ def interval_by_trying(z, sign, cost) -> tuple[float, float]:
 # ---------------------------------------------------------------- the interval of the hinge
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("z", "sign", "cost", "interval"),
     [
         ([1.0, -1.0], [1, -1], 1.0, (0.0, 0.0)),
@@ -187,7 +187,7 @@ def test_one_class_alone_with_a_penalty(loss, offset, cost):
     assert low == high == pytest.approx(told.best_offset(z), rel=1e-9)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("interval", "chosen"),
     [
         ((1.0, 1.0), 1.0),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from catalogue import LOSSES, OFFSETS, ON_PASSES, PROBLEMS, SOLVERS, opened, problem_of, task
-from covering import every_value
+from covering import each_row, every_value
 from reference.opaque_rows import OpaqueRows
 from reference.task import Task
 
@@ -189,7 +189,7 @@ def test_without_a_regulariser_rows_have_to_be_in_memory(loss):
 # ---------------------------------------------------------------- the seal itself
 
 
-@pytest.mark.parametrize(
+@each_row(
     "look",
     [
         lambda v: v[0],

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from catalogue import LOSSES
+from covering import each_row
 from reference.honesty import check_honesty
 from reference.oracles import find_optimum
 from reference.task import Task
@@ -253,7 +254,7 @@ def test_one_given_value_is_a_fit():
 # ---------------------------------------------------------------- refusals
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("settings", "message"),
     [
         ({"C_max": np.inf}, "C_max=inf leaves no regulariser.*end the path at a finite C"),

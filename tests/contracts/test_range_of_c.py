@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from covering import each_row
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.model_selection import StratifiedKFold
@@ -84,9 +85,7 @@ def test_two_values_are_a_grid_and_no_range(tumours):
         model.path_  # noqa: B018 - looking it up is the test
 
 
-@pytest.mark.parametrize(
-    "Cs", [(1.0, ..., 0.1), (1.0, ..., 1.0), (..., ..., 1.0), (0.0, ..., 1.0), (1.0, ...)]
-)
+@each_row("Cs", [(1.0, ..., 0.1), (1.0, ..., 1.0), (..., ..., 1.0), (0.0, ..., 1.0), (1.0, ...)])
 def test_what_is_no_range(tumours, Cs):
     with pytest.raises(ValueError, match="Cs must be"):
         LinearSVMCV(Cs).fit(*tumours)

@@ -42,6 +42,7 @@ def drawing(*, n_marks=12, tint=0.06, moved=0.0, title="one of them"):
     return figure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change", [{"n_marks": 11}, {"tint": 0.0}, {"moved": 0.2}, {"title": "one of then"}], ids=str
 )
@@ -51,6 +52,7 @@ def test_a_missing_or_moved_mark_line_tint_or_letter_is_noticed(change):
     assert not is_same(kept, pixels(drawing(**change)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nudge", [0.05, -0.05])
 def test_a_twentieth_of_a_pixel_is_not(nudge):
     kept = pixels(drawing())

@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from covering import each_row
 
 import maxmargin
 import maxmargin.fit.train as training
@@ -154,7 +155,7 @@ def test_losses_are_those_of_the_library():
 # ---------------------------------------------------------------- errors
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "message"),
     [
         ("-q", "the following arguments are required: COMMAND (see maxmargin --help)"),

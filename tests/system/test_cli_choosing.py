@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from covering import each_row
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.svm import SVC
 
@@ -185,7 +186,7 @@ def test_ctrl_c_tells_what_is_known(said, small, monkeypatch):
     assert "wrong when left out" in out
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "message"),
     [
         ("path t.csv --C-min 2 --C-max 1", "--C-min must be less than --C-max; got --C-min 2, --C-max 1"),

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from covering import each_row
 from reference.clusters import holding_passes, mortal_scheduler
 
 from maxmargin import load_model
@@ -163,7 +164,7 @@ def test_what_is_no_address_is_one_line(rows, tmp_path, address):
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "message"),
     [
         (("-", "-o", "a.model"), "not the standard input (-)"),

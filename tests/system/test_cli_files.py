@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 import pytest
+from covering import each_row
 from liblinear.liblinearutil import load_model as load_theirs
 from liblinear.liblinearutil import predict as predict_theirs
 from scipy.sparse import csr_matrix
@@ -264,7 +265,7 @@ def test_a_model_stays_the_same_model(said, trained):
     assert Path("copy.model").read_bytes() == Path("t.model").read_bytes()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "message"),
     [
         ("inspect none.csv", "none.csv: no such file"),

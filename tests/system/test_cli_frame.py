@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from covering import each_row
 
 from maxmargin import load_model
 from maxmargin.cli import main
@@ -22,7 +23,7 @@ def test_the_bare_name_shows_the_help_and_is_refused(said):
     assert "exit codes:\n  0    done" in err
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@each_row("command", COMMANDS)
 def test_every_command_has_help_with_examples_and_exit_codes(said, command):
     code, out, err = said(command, "--help")
     assert (code, err) == (0, "")
@@ -211,7 +212,7 @@ def coloured(folder):
     return name
 
 
-@pytest.mark.parametrize(
+@each_row(
     "words",
     [
         "train DATA -o x.model",

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from covering import each_row
 from liblinear.liblinearutil import parameter, problem
 from liblinear.liblinearutil import save_model as save_theirs
 from liblinear.liblinearutil import train as train_theirs
@@ -207,7 +208,7 @@ def test_several_classes_have_a_table(said, folder):
     assert [line.split()[:2] for line in out.splitlines()[-3:]] == [["class", f"{k}.0"] for k in (1, 2, 3)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "message"),
     [
         ("evaluate a.svm a.model", "a.svm: not a maxmargin model file, but a.model is one: change their"),

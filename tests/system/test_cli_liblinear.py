@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 import pytest
-from covering import every_value
+from covering import each_row, every_value
 from liblinear.commonutil import svm_read_problem
 from liblinear.liblinearutil import load_model as load_theirs
 from liblinear.liblinearutil import predict as predict_theirs
@@ -205,7 +205,7 @@ def test_the_search_for_c(said, told, files):
 # ---------------------------------------------------------------- what is refused
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "message"),
     [
         *((f"-s {s} two", f"-s {s} {why}") for s, why in ABSENT_SOLVERS.items()),

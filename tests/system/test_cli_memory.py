@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from covering import each_row
 
 from maxmargin import load_data, load_model
 from maxmargin.io.settings import ReadSettings
@@ -82,7 +83,7 @@ def test_tables_with_text_and_a_folder_for_the_rows(said, folder):
     assert (code, "stored rows do not work with --C auto" in err) == (2, True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("options", "message"),
     [
         (["--memory", "much"], 'an amount with its unit, such as 500MB, 1.5GiB or 64M; found "much"'),
@@ -155,6 +156,7 @@ def progress_of(folder):
     return sum(path.stat().st_size for path in found if path.exists())
 
 
+@pytest.mark.slow
 def test_kill_9_while_it_stores_and_while_it_fits(tmp_path):
     path = tmp_path / "t.csv"
     table(path, 30_000, 15)
@@ -193,6 +195,7 @@ LIMITED = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="RLIMIT_DATA is Linux's")
 def test_a_file_that_does_not_fit_is_trained_within_the_limit(tmp_path):
     """48 MB beyond what the process holds, by the operating system; the table in memory takes more."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from covering import each_row
 
 from maxmargin import load_data, load_model, save_data
 from maxmargin.data import Data
@@ -72,7 +73,7 @@ def test_scores_of_several_classes(said, folder):
     assert [line.split("\t")[0] for line in out.splitlines()[1:]] == ["x", "y", "z"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("content", "labels", "verdict"),
     [
         (
@@ -108,16 +109,6 @@ def test_scores_of_several_classes(said, folder):
             "accuracy 100.00 %: 2 of 2 rows right",
         ),
     ],
-    ids=[
-        "columns in another order",
-        "one wrong",
-        "no label",
-        "no header",
-        "label renamed",
-        "labels unknown",
-        "labels missing",
-        "one more column",
-    ],
 )
 def test_tables_that_differ_from_the_training_table(said, folder, content, labels, verdict):
     said("train", "t.csv")
@@ -126,7 +117,7 @@ def test_tables_that_differ_from_the_training_table(said, folder, content, label
     assert (code, out, err) == (0, labels, verdict + "\n")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("content", "message"),
     [
         ("height,depth,kind\n1,2,tall\n", 'new.csv: a column "width" is needed, which is not there'),

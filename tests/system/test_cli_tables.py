@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from covering import each_row
 from sklearn.svm import SVC
 
 from maxmargin import LinearSVM, load_model
@@ -119,7 +120,7 @@ def test_a_copy_is_kept_and_read(said, folder):
     assert len(os.listdir("copies")) == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "message"),
     [
         ("train shop.csv --label bougt", "--label bougt: shop.csv has no such column; did you mean"),
@@ -212,7 +213,7 @@ def test_a_tab_may_be_called_by_its_name(said, folder):
         assert said("inspect", "tabs.txt", "--separator", name)[0] == 0
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("options", "message"),
     [
         ((), "line 1: expected fields separated by commas, semicolons or tabs; --separator names another"),

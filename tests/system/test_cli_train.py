@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from covering import each_row
 from sklearn.model_selection import PredefinedSplit
 
 from maxmargin import LinearSVM, LinearSVMCV, load_model
@@ -121,7 +122,7 @@ def test_ctrl_c_in_a_search_keeps_the_best_model(said, monkeypatch):
     assert load_model("m.model").interrupted
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "message"),
     [
         ("--C many", 'argument -c/--C: expected a number or auto, found "many"'),
@@ -192,7 +193,7 @@ def test_the_scale_of_a_penalised_offset(said):
     assert (model.offset, model.intercept_scaling) == ("penalized", 5.0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "words",
     [
         f"--max-iter {10**400}",

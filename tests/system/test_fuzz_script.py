@@ -10,6 +10,7 @@ SCRIPT = Path(__file__).parents[2] / "scripts" / "fuzz_readers.py"
 READERS = ["libsvm", "csv", "parquet", "arrow", "npz", "npy", "model", "liblinear", "cache"]
 
 
+@pytest.mark.slow
 @pytest.mark.fuzz
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs processes with a limit of memory")
 def test_a_few_damaged_files_of_every_kind(tmp_path):

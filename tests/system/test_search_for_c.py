@@ -12,6 +12,7 @@ import numpy as np
 import pandas
 import pytest
 import sklearn
+from covering import each_row
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import get_scorer, make_scorer
@@ -260,7 +261,7 @@ def test_the_model_with_its_c_is_an_estimator_of_its_own(estimator, tumours):
 # ---------------------------------------------------------------- what is refused
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("settings", "message"),
     [
         ({"Cs": 0}, "Cs must be at least one point"),
@@ -280,7 +281,6 @@ def test_the_model_with_its_c_is_an_estimator_of_its_own(estimator, tumours):
         ({"cv": [(np.arange(500), [])]}, "test rows must be row numbers"),
         ({"cv": [(np.arange(500), [1000])]}, "names test row 1000; there are 569"),
     ],
-    ids=str,
 )
 def test_bad_settings(tumours, settings, message):
     with pytest.raises(ValueError, match=message):

@@ -8,7 +8,7 @@ import pandas
 import polars
 import pytest
 import scipy.sparse as sp
-from covering import every_pair, every_value
+from covering import each_row, every_pair, every_value
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
 from sklearn.svm import LinearSVC
@@ -281,7 +281,7 @@ PARAMETERS = {
 }
 
 
-@pytest.mark.parametrize("name", PARAMETERS)
+@each_row("name", PARAMETERS)
 def test_parameters(name):
     settings, message = PARAMETERS[name]
     estimator = LinearClassifier(**settings)  # not judged before fit, as everywhere in scikit-learn
@@ -400,7 +400,7 @@ def test_rows_to_predict(name, method):
         getattr(FITTED, method)(rows)
 
 
-@pytest.mark.parametrize("method", ["agreements", "margins", "slacks", "losses", "training_error", "certify"])
+@each_row("method", ["agreements", "margins", "slacks", "losses", "training_error", "certify"])
 def test_rows_to_judge(method):
     with pytest.raises(ValueError, match="X has 2 features"):
         getattr(FITTED, method)(X[:, :2], Y)

@@ -50,6 +50,7 @@ def test_generated_rows_are_the_same_every_time_and_blocks_differ():
     assert not np.array_equal(X[:300], X[100_000:])
 
 
+@pytest.mark.slow
 def test_contest_measures_who_gets_there_and_reports_who_does_not(rows):
     from support.contest import Contest, Task
     from support.entrants import Entrant, ours

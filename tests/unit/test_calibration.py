@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import sklearn.calibration
-from covering import every_value
+from covering import each_row, every_value
 from scipy.optimize import isotonic_regression, minimize_scalar
 from scipy.special import expit, logsumexp, softmax
 from sklearn.calibration import _SigmoidCalibration
@@ -262,7 +262,7 @@ def test_what_cannot_be_is_refused():
         found.temperature  # noqa: B018 - looking it up is the test
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("change", "message"),
     [
         ({"kind": "beta"}, "calibration 'beta'"),

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import each_row
 from sklearn.linear_model import LogisticRegression
 
 from maxmargin import compare, train
@@ -100,7 +101,7 @@ def test_only_known_columns_rank():
         compare(LINES, X, Y)["D"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("models", "y", "message"),
     [
         ({}, Y, "compare takes names and classifiers"),

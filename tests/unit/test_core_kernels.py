@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from covering import each_row
 
 from maxmargin import _core
 from maxmargin._core import Block, StopToken, SweepState
@@ -24,9 +25,7 @@ def test_a_block_keeps_its_array_alive():
     np.testing.assert_array_equal(z, 100.0)
 
 
-@pytest.mark.parametrize(
-    "array", [np.zeros((2, 2), complex), np.zeros(3), np.zeros((2, 2, 2)), np.array([["a"]]), [[1.0]]]
-)
+@each_row("array", [np.zeros((2, 2), complex), np.zeros(3), np.zeros((2, 2, 2)), np.array([["a"]]), [[1.0]]])
 def test_what_is_no_matrix_of_numbers_is_refused(array):
     with pytest.raises(TypeError):
         Block(array)
@@ -41,7 +40,7 @@ def test_index_types_must_agree():
         Block(np.ones(1), np.zeros(1, np.int32), np.zeros(0, np.int32), 3)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("w", "z", "a", "v", "message"),
     [
         (np.zeros(3), np.zeros(3), None, None, "w has length 3, expected 2"),
@@ -105,7 +104,7 @@ def sweep(**changed):
     return _core.dual_sweep(Block(X), loss, state, *arrays.values(), (0, 0, 0), StopToken())
 
 
-@pytest.mark.parametrize("name", ["sign", "cost", "norm2", "mean_score", "alpha", "calm", "rest", "u"])
+@each_row("name", ["sign", "cost", "norm2", "mean_score", "alpha", "calm", "rest", "u"])
 def test_sweeps_check_lengths(name):
     kinds = {"sign": np.int8, "calm": np.uint8, "rest": np.uint8}
     with pytest.raises(ValueError, match=f"{name} has length 7, expected {2 if name == 'u' else 3}"):

@@ -1,9 +1,10 @@
 """Covering arrays hold every pair of values that can meet, and are small; the rest of a product is slow."""
 
+import inspect
 from itertools import combinations, product
 
 import pytest
-from covering import covering_array, every_pair, every_value
+from covering import covering_array, each_row, every_pair, every_value
 
 SHAPES = [(5,), (4, 3), (27, 4, 3), (5, 27, 3, 4), (2, 2, 2, 2, 2, 2), (7, 1, 3)]
 
@@ -80,3 +81,29 @@ def test_what_is_left_is_slow():
 def test_a_product_without_a_case_is_a_mistake():
     with pytest.raises(AssertionError, match="no case is left of the product of a, b"):
         every_pair(lambda a, b: False, a=range(2), b=range(2))
+
+
+def test_a_table_is_one_case_and_names_the_row_that_fails():
+    seen = []
+
+    @each_row(("number", "half"), [(2, 1), (4, 2), (6, 4), (8, 4)])
+    def check(number, half, more):
+        seen.append((number, more))
+        assert number == 2 * half
+
+    assert list(inspect.signature(check).parameters) == ["more"]
+    with pytest.raises(AssertionError) as caught:
+        check(more="fixture")
+    assert caught.value.__notes__ == ["in row 2: (6, 4)"]
+    assert seen == [(2, "fixture"), (4, "fixture"), (6, "fixture")]
+
+
+def test_a_table_of_one_column():
+    seen = []
+    each_row("word", {"a": 1, "b": 2})(lambda word: seen.append(word))()
+    assert seen == ["a", "b"]
+
+
+def test_an_empty_table_is_a_mistake():
+    with pytest.raises(AssertionError, match="the table is empty"):
+        each_row("word", [])

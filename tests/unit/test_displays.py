@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from covering import every_value
+from covering import each_row, every_value
 from matplotlib import pyplot as plt
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -130,7 +130,7 @@ def test_the_legend_of_the_agreements_hides_nothing(given_axes):
     assert (display.ax_ is ax) == given_axes
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("model", "rows", "labels", "message"),
     [
         ((THETA, OFFSET), X, Y[:2], "X has 6 rows, y has 2 labels"),

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from covering import each_row
 from matplotlib import pyplot as plt
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
@@ -67,7 +68,7 @@ def test_the_number_left_out_is_told():
     assert CoefficientsDisplay.from_estimator(three).figure_.legends == []
 
 
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csc_matrix, pd.DataFrame, list])
+@each_row("form", [np.asarray, sp.csr_array, sp.csc_matrix, pd.DataFrame, list])
 def test_coefficients_are_scaled_by_the_deviations(form):
     display = CoefficientsDisplay.from_estimator(MODEL, names=NAMES, X=form(ROWS))
     by_name = dict(zip(display.frame()["name"], display.frame()["coefficient"], strict=True))
@@ -171,7 +172,7 @@ def test_strange_names_are_shown_as_text():
     assert list(display.frame()["name"]) == names
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("change", "message"),
     [
         ({"names": ["a"]}, "there are 5 columns; got 1 names"),

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import matplotlib as mpl
 import numpy as np
 import pytest
+from covering import each_row
 from drawn import legend_of
 from scipy.special import expit, log_expit
 from sklearn.metrics import hinge_loss, log_loss
@@ -37,7 +38,7 @@ def test_every_loss_has_a_curve():
     assert set(CURVES) == {*LOSSES, "logistic_base_2"}
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@each_row("name", LOSSES)
 def test_a_curve_is_the_loss(name):
     with np.errstate(over="ignore"):
         drawn = CURVES[name].value(GRID)
@@ -203,7 +204,7 @@ def test_the_logistic_curve():
         LossDisplay.from_losses(kind="odds")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("model", "rows", "labels", "message"),
     [
         ((THETA, OFFSET), ROWS, LABELS[:2], "X has 6 rows, y has 2 labels"),

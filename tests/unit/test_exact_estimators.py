@@ -6,6 +6,7 @@ from unittest import SkipTest
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import each_row
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from maxmargin import (
@@ -116,7 +117,7 @@ def test_an_early_end_is_told():
     assert stopped.coef_.shape == (3, 3)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("certificate", "sentence"),
     [
         (Certificate.separation(0.5, 0, 7), "every row is on its own side, the smallest agreement is 0.5"),

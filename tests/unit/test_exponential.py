@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from covering import every_value
+from covering import each_row, every_value
 from hypothesis import given
 from hypothesis import strategies as st
 from reference.boosting import adaboost
@@ -248,7 +248,7 @@ def test_time_that_is_up_leaves_the_best_so_far(method):
     assert model.certificate_.objective <= len(y) * (1 + 1e-12)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "settings",
     [{"method": "adaboost"}, {"tol": 0.0}, {"on_separable": "ignore"}, {"max_iter": 2.5}, {"max_time": 0}],
 )

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.optimize
-from covering import every_value
+from covering import each_row, every_value
 
 from maxmargin import gradient_descent, train
 from maxmargin._core import StopToken
@@ -72,7 +72,7 @@ def test_backtracking_asks_for_a_share_of_what_the_slope_promises():
     assert not rule.is_enough(float("nan"), 0.5, 4.0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("make", "message"),
     [
         (lambda: ConstantStep(0.0), "size must be a positive number; got size=0.0"),
@@ -198,7 +198,7 @@ def test_a_start_is_the_first_iterate():
     np.testing.assert_array_equal(without.intercepts, 0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("settings", "message"),
     [
         ({"max_steps": 10**8}, "more than a trace can hold; take fewer steps, or train with solver="),

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import each_row
 from scipy.stats import binomtest
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression as TheirLogisticRegression
@@ -354,7 +355,7 @@ def test_record_reads_well(tumours):
     assert known[0] is known.lines[0]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("settings", "message"),
     [
         ({"confidence": 1.0}, "confidence must be a number between 0 and 1; got confidence=1.0"),

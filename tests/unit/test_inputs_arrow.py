@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from covering import each_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,7 +44,7 @@ def load(content, **settings):
     return load_data(io.BytesIO(content), **settings)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("content", "scheme"),
     [
         (parquet(), "parquet"),
@@ -61,7 +62,7 @@ def test_files_are_known_by_their_first_bytes(content, scheme):
     assert data.y.tolist() == [0, 1, 0]
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "pq", "arrow", "feather", "ipc", "arrows", "parquet.gz"])
+@each_row("suffix", ["parquet", "pq", "arrow", "feather", "ipc", "arrows", "parquet.gz"])
 def test_files_are_known_by_their_names(tmp_path, suffix):
     import gzip
 
@@ -82,7 +83,7 @@ def test_single_precision_stays_where_all_columns_have_it():
     assert load(parquet(frame.to_arrow())).X.dtype == np.float32
 
 
-@pytest.mark.parametrize(
+@each_row(
     "kind",
     [pa.int8(), pa.uint64(), pa.float16(), pa.float32(), pa.float64(), pa.decimal128(14, 2), pa.bool_()],
 )
@@ -101,7 +102,7 @@ def test_types_of_numbers(kind):
     np.testing.assert_array_equal(again.X, data.X)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "column",
     [
         pa.array(["u", "v", None]),
@@ -154,7 +155,7 @@ def test_the_index_of_a_frame_is_no_column(tmp_path):
     assert load_data(by_id, label="id").y.tolist() == ["u", "v", "u"]
 
 
-@pytest.mark.parametrize("told", [b"[" * 100_000, b"{", b"\xff", b'{"index_columns": 3}', b"[" * 3_000_000])
+@each_row("told", [b"[" * 100_000, b"{", b"\xff", b'{"index_columns": 3}', b"[" * 3_000_000])
 def test_what_pandas_is_said_to_have_kept_may_be_anything(told):
     table = pa.table({"x": [1.0, 2], "y": [0, 1]}).replace_schema_metadata({b"pandas": told})
     assert load_data(table).feature_names == ("x",)

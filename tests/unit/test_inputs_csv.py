@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pytest
-from covering import every_value
+from covering import each_row, every_value
 from damage import memory_bounded
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -35,7 +35,7 @@ def dense(X):
 # ---------------------------------------------------------------- names or rows
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "has_names"),
     [
         ("39,Rome,7,no\n50,Oslo,8,yes\n", False),  # text in the first row, and below it

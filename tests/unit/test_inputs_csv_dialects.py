@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from covering import every_value
+from covering import each_row, every_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.stored import check_same, check_same_error
@@ -55,7 +55,7 @@ def test_a_table_from_abroad(tmp_path, small_batches):
     check_same(path, tmp_path / "stored", missing="most_frequent", **DIALECT)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "message"),
     [
         ("x;Köln;1;ja", ', line 10, column 1: expected a number in "größe" (field 1), found "x"'),
@@ -150,7 +150,7 @@ def test_a_file_with_decimal_commas_says_what_to_do():
         load("a;y\n1,5;0\n2,5;1\n")
 
 
-@pytest.mark.parametrize("text", ["1,5", "1.234,5", "1,234,5", "1_0", "0x1", "1,5e", "1 5"])
+@each_row("text", ["1,5", "1.234,5", "1,234,5", "1_0", "0x1", "1,5e", "1 5"])
 def test_what_is_no_number_with_a_point_or_comma(text):
     table = f"a|y\n1|0\n2|1\n{text}|1\n"
     if text == "1,5":
@@ -209,7 +209,7 @@ def test_a_number_may_stand_for_a_missing_value():
 # ---------------------------------------------------------------- encodings
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("content", "encoding", "message"),
     [
         (b"a,y\n1,2\n3,caf\x81\n", "cp1252", ", line 3, column 6: expected text in cp1252, found 0x81; "),
@@ -273,7 +273,7 @@ def test_comments_alone_are_no_rows():
 # ---------------------------------------------------------------- what may be said
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("setting", "value", "rule"),
     [
         ("separator", ",,", "must be one ASCII character"),

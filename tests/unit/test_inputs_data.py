@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from covering import each_row
 from scipy.sparse import csr_array
 from sklearn.datasets import load_breast_cancer, load_iris
 
@@ -17,7 +18,7 @@ from maxmargin.errors import InvalidInput
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("y", "text"),
     [
         ([-1, 1, 1, 1], "classes −1 (25 %), +1 (75 %)"),

@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pyarrow
 import pytest
+from covering import each_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import issparse
@@ -197,7 +198,7 @@ def test_drop_weight_and_categories_of_numbers(source):
     assert '; label "kind"; ' in str(data)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("settings", "message"),
     [
         ({"label": "knid"}, 'label="knid": .* no such column; did you mean "kind"\\? its columns are "age"'),
@@ -234,7 +235,7 @@ def test_weights_that_are_all_zero():
         load_data(pd.DataFrame({"x": [1.0, 2], "w": [0, 0], "y": [0, 1]}), weight="w")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("column", "message"),
     [
         ([f"id{n}" for n in range(60)], 'column "c" has 60 different texts in 60 rows: an identifier'),

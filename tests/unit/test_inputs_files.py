@@ -15,7 +15,7 @@ import threading
 
 import numpy as np
 import pytest
-from covering import every_value
+from covering import each_row, every_value
 
 from maxmargin.data import Data
 from maxmargin.errors import (
@@ -35,7 +35,7 @@ LIBSVM = b"1 1:2 3:4\n-1 2:5\n"
 CSV = b"a,b,c\n1,2,0\n3,4,1\n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "content", "scheme"),
     [
         ("d.svm", LIBSVM, "libsvm"),
@@ -74,7 +74,7 @@ def test_unknown_format_is_an_error(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("settings", "message"),
     [
         (

@@ -5,6 +5,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from covering import each_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array
@@ -79,7 +80,7 @@ def test_wide_indices_only_where_needed(written):
     assert load_data(written("1 1:1"), n_columns=2**31).X.indices.dtype == np.int64
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "message"),
     [
         ("1 1:1\n1 2:2 3:x", 'line 2, column 7: expected index:value, found "3:x"'),

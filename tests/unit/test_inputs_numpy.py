@@ -7,7 +7,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from covering import every_value
+from covering import each_row, every_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.lib import format as npy
@@ -111,7 +111,7 @@ def parts(**changed):
     return found | {"shape": np.array([4, 3]), "y": Y} | changed
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changed", "message"),
     [
         ({"indices": np.array([1, 0, 2, 1, 0, 3])}, "do not fit each other"),
@@ -131,7 +131,7 @@ def test_sparse_rows_that_do_not_fit(changed, message):
         load(as_npz(**parts(**changed)))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arrays", "message"),
     [
         ({"y": Y}, 'no array "X"; its arrays are "y"'),
@@ -174,7 +174,7 @@ def lying_header(shape):
     return buffer.getvalue()
 
 
-@pytest.mark.parametrize("shape", [(2**40, 3), (2**62, 2**62), (1, 2), (-1, -2), (3,)])
+@each_row("shape", [(2**40, 3), (2**62, 2**62), (1, 2), (-1, -2), (3,)])
 def test_a_declared_size_must_be_the_real_one(shape):
     content = lying_header(shape) + np.ones(3).tobytes()
     packed = io.BytesIO()

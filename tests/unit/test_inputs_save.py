@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow.feather
 import pytest
+from covering import each_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -174,7 +175,7 @@ def test_arrays_and_their_labels(tmp_path):
     np.testing.assert_array_equal(load_data(tmp_path / "t.npz").X.toarray(), X)
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "arrow", "arrows", "npz", "npy", "csv", "svm", "npz.gz"])
+@each_row("suffix", ["parquet", "arrow", "arrows", "npz", "npy", "csv", "svm", "npz.gz"])
 def test_the_same_data_give_the_same_bytes(tmp_path, suffix):
     for name in ("one", "two"):
         save_data(Data(X, Y), tmp_path / f"{name}.{suffix}")
@@ -185,7 +186,7 @@ WIDE = sparse.csr_array((3, 20_000))
 HUGE = sparse.csr_array((3, 2**40))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "name", "error", "message"),
     [
         ((X, None), "t.npz", InvalidParameter, "give labels as y, or a Data, which has them"),

@@ -5,6 +5,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from covering import each_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
@@ -52,7 +53,7 @@ def test_without_header_the_last_column_is_the_label(written):
     assert str(data) == "2 rows, 2 columns; label in column 3 of 3; classes 5 (50 %), 6 (50 %)"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "label", "names", "labels"),
     [
         ("1,2,setosa\n3,4,other\n", None, None, ["setosa", "other"]),  # text labels are no header
@@ -100,7 +101,7 @@ LATIN_1 = 'text_encoding="latin-1" reads it if that is its encoding'
 MISSING = 'the value is missing; missing="median" replaces it (or "mean", "most_frequent")'
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "message"),
     [
         ("a,b,c\n1,2,0\n1,x,0\n", ', line 3, column 3: expected a number in "b" (field 2), found "x"'),
@@ -153,7 +154,7 @@ def test_n_columns_must_be_what_the_table_has(written):
         load_data(path, n_columns=5)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "label", "message"),
     [
         ("a,b\n1,2\n", "c", 'label="c": {path} has no such column; its columns are "a", "b"'),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from covering import each_row
 
 import maxmargin.model.prepare as module
 from maxmargin.core.objective import Objective
@@ -38,7 +39,7 @@ LABELS = {
 }
 
 
-@pytest.mark.parametrize("name", LABELS)
+@each_row("name", LABELS)
 def test_classes_and_codes(name):
     labels = LABELS[name]
     classes, codes = np.unique(labels, return_inverse=True)

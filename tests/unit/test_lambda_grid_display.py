@@ -3,6 +3,7 @@
 import matplotlib as mpl
 import numpy as np
 import pytest
+from covering import each_row
 from sklearn.base import clone
 from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import make_pipeline
@@ -102,7 +103,7 @@ def test_the_frame_has_a_line_for_every_panel():
     assert list(table.columns) == ["C", "margin", "errors", "circled"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "estimator", "lams", "message"),
     [
         (InvalidParameter, LinearSVM(), (0.1, -1.0), "lams must hold positive finite numbers; got -1.0"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from covering import each_row
 
 import maxmargin
 
@@ -37,7 +38,7 @@ def test_every_other_row_is_there():
     assert set(sections()) == ROWS - MISSING
 
 
-@pytest.mark.parametrize("row", sorted(ROWS - MISSING, key=lambda row: int(row[1:])))
+@each_row("row", sorted(ROWS - MISSING, key=lambda row: int(row[1:])))
 def test_row_is_shown_by_a_line_that_runs_and_gives_something(row):
     examples = doctest.DocTestParser().get_examples(sections()[row])
     assert any(example.want for example in examples)
@@ -67,7 +68,7 @@ FIGURES = [
 ]
 
 
-@pytest.mark.parametrize(("figure", "display"), FIGURES)
+@each_row(("figure", "display"), FIGURES)
 def test_every_figure_of_the_documents_is_drawn(figure, display):
     text = sections()["S40"]
     assert figure in text

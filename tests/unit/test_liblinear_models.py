@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from covering import every_value
+from covering import each_row, every_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -88,7 +88,7 @@ def test_the_same_numbers_come_back(tmp_path_factory, values, labels, bias, solv
     assert model.weights.tobytes() == weights.tobytes()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("was", "now", "message"),
     [
         (

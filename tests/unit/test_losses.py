@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from covering import every_value
+from covering import each_row, every_value
 from hypothesis import example, given
 from hypothesis import strategies as st
 from reference.losses import CONJUGATE, CURVATURE, SLOPE, VALUE, digits
@@ -87,7 +87,7 @@ def test_conjugate_is_the_supremum(name, u):
         assert heights.argmax() >= len(m) - 2  # still rising far out
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@each_row("name", LOSSES)
 def test_extremes_give_no_nan_and_no_warning(name):
     loss = LOSSES[name]
     with np.errstate(all="raise"), warnings.catch_warnings():
@@ -115,7 +115,7 @@ def test_values_at_extremes():
     assert {name: found[name] for name in expected} == expected
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@each_row("name", LOSSES)
 def test_shapes_and_types_are_kept(name):
     loss = LOSSES[name]
     assert isinstance(loss.value(1), np.float64)
@@ -216,7 +216,7 @@ def test_zero_one_is_not_convex():
     assert [name for name in LOSSES if name not in CONVEX] == ["zero_one"]
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@each_row("name", LOSSES)
 def test_dominance_over_zero_one(name):
     loss, m = LOSSES[name], np.concatenate([np.linspace(-5, 5, 1001), [-1e308, 1e308, TINY, -TINY]])
     assert np.all(loss.value(m) >= LOSSES["zero_one"].value(m)) == loss.dominates_zero_one

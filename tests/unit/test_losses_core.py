@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from covering import each_row
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reference.losses import digits, dual_value, fenchel_gap
@@ -31,7 +32,7 @@ def assert_equal_to_ulps(found, expected, ulps=4):
     np.testing.assert_allclose(found, expected, rtol=ulps * np.finfo(float).eps, atol=1e-307)
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@each_row("name", LOSSES)
 def test_python_and_cpp_agree(name):
     loss = LOSSES[name]
     low, high = loss.slope_interval(GRID)
@@ -42,7 +43,7 @@ def test_python_and_cpp_agree(name):
     assert_equal_to_ulps(_core.loss_curvature(name, GRID), loss.curvature(GRID))
 
 
-@pytest.mark.parametrize("name", [name for name, loss in LOSSES.items() if loss.is_convex])
+@each_row("name", [name for name, loss in LOSSES.items() if loss.is_convex])
 def test_python_and_cpp_conjugates_agree(name):
     u = np.concatenate([GRID, np.linspace(-1, 0, 1001)])
     found, expected = _core.loss_conjugate(name, u), LOSSES[name].conjugate(u)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse
+from covering import each_row
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
@@ -123,7 +124,7 @@ def test_hinge_subgradient_supports_the_risk(seed, other):
     assert empirical_risk(elsewhere, offset_there, X, y, loss="hinge") >= line - 1e-12
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@each_row("name", LOSSES)
 def test_weights_count_rows(name):
     theta, offset, X, y, _ = sample(3)
     weight = np.arange(len(y)) % 4
@@ -233,7 +234,7 @@ def test_likelihood_underflows_to_zero_in_silence():
 GOOD = {"coef": [1.0, 2.0], "intercept": 0.0, "X": [[1.0, 2.0], [3.0, 4.0]], "y": [1, -1]}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("change", "message"),
     [
         ({"y": [0, 1]}, "y must hold the labels -1 and +1 only; got 0"),

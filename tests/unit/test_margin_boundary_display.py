@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from covering import each_row
 from matplotlib import pyplot as plt
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -86,7 +87,7 @@ def test_names_come_from_the_frame_or_the_model():
     assert MarginBoundaryDisplay.from_estimator(record, sp.csr_array(X), Y).ax_.get_xlabel() == "a"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("model", "rows", "labels", "message"),
     [
         ((THETA, OFFSET), X[:, :1], Y, "draws two columns; X has shape (6, 1)"),

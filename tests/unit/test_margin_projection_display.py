@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from covering import each_row
 from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
@@ -59,7 +60,7 @@ def test_upwards_is_the_first_principal_component_of_what_is_orthogonal():
     np.testing.assert_allclose(display.across, ROWS @ display.direction - (ROWS @ display.direction).mean())
 
 
-@pytest.mark.parametrize(
+@each_row(
     "form",
     [np.asfortranarray, sp.csr_array, sp.csc_array, pd.DataFrame, lambda rows: rows.astype(np.float32)],
 )
@@ -161,7 +162,7 @@ def test_the_frame_has_every_row():
     assert len(table) == 300
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("model", "rows", "message"),
     [
         ((np.zeros(7), 0.0), ROWS, "θ = 0 has no boundary to draw"),

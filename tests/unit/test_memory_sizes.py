@@ -7,6 +7,7 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
+from covering import each_row
 
 import maxmargin.io.memory as estimate
 from maxmargin.errors import InvalidParameter
@@ -21,7 +22,7 @@ from maxmargin.io.memory import (
 from maxmargin.io.settings import ReadSettings
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("500MB", 500 * 10**6),
@@ -39,15 +40,13 @@ def test_amounts_are_read(text, expected):
     assert parse_memory(text) == expected
 
 
-@pytest.mark.parametrize(
-    "text", ["", "500", "MB", "-5MB", "1e9B", "5 apples", "0MB", 0, -3, True, None, 1.5, "5MBs"]
-)
+@each_row("text", ["", "500", "MB", "-5MB", "1e9B", "5 apples", "0MB", 0, -3, True, None, 1.5, "5MBs"])
 def test_what_is_no_amount_is_refused(text):
     with pytest.raises(InvalidParameter, match="memory must be"):
         parse_memory(text)
 
 
-@pytest.mark.parametrize("n_bytes", [1, 999, 10**3, 1234567, 9_960_000, 5 * 10**8, 10**10, 3 * 10**13])
+@each_row("n_bytes", [1, 999, 10**3, 1234567, 9_960_000, 5 * 10**8, 10**10, 3 * 10**13])
 def test_what_is_said_can_be_read(n_bytes):
     said = memory_text(n_bytes)
     if not said.endswith("bytes"):

@@ -6,6 +6,7 @@ import clarabel
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import each_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.perceptron_walk import lifted, perceptron_walk
@@ -222,7 +223,7 @@ def test_proof_notices_what_is_no_perceptron():
         known.along([[0.0, 0.0, 0.0]])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("change", "error", "message"),
     [
         ({"mistakes": 2.5}, InvalidParameter, "mistakes must be a whole number"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from covering import every_value
+from covering import each_row, every_value
 from reference import online as reference
 
 from maxmargin import (
@@ -201,7 +201,7 @@ def test_long_vectors_are_abbreviated():
     assert "…" in trace.explain(1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("learner", "settings", "message"),
     [
         (Pegasos, {"lam": 0.0}, "lam must be a positive number; got lam=0.0"),

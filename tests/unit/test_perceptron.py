@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from covering import every_value
+from covering import each_row, every_value
 from reference import online as reference
 
 from maxmargin import Perceptron
@@ -241,7 +241,7 @@ def test_several_classes_one_against_the_rest():
     assert model.certificate_ in model.certificates_
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("settings", "message"),
     [
         ({"shuffle": "sometimes"}, "shuffle must be False"),

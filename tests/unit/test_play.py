@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from covering import every_value
+from covering import each_row, every_value
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
@@ -290,7 +290,7 @@ def test_what_is_not_part_of_a_state_is_dropped():
     assert "evil" not in answer("check", saved_state(evil="<script>"))["state"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "words"),
     [
         ({"format": "other"}, "not a saved playground"),

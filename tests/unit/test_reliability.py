@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from covering import each_row
 from scipy.stats import binomtest
 from sklearn.calibration import calibration_curve
 from sklearn.linear_model import LogisticRegression as ScikitLearnLogistic
@@ -141,7 +142,7 @@ def test_it_reads_as_a_table():
     assert "the most probable class" in str(about_most_probable)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "message"),
     [
         (([0.2, 1.5], [0, 1]), r"between 0 and 1; the one at \(1,\) is 1.5"),

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from covering import each_row
 
 from maxmargin import LinearModel, certify, compare, train
 from maxmargin.core.certificate.record import Certificate
@@ -11,7 +12,7 @@ from maxmargin.core.solution import History, Plan, Progress, Status
 from maxmargin.presentation.wording import percent, plural, short
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("share", "text"),
     [
         (0.0, "0 %"),
@@ -35,7 +36,7 @@ def test_percent(share, text):
     assert percent(share) == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("share", "down", "up"),
     [
         (1.168e-11, "1e-9 %", "2e-9 %"),
@@ -66,7 +67,7 @@ def test_short_and_plural():
     assert [plural(n, "row") for n in (0, 1, 2, 32561)] == ["0 rows", "1 row", "2 rows", "32,561 rows"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("numbers", "sentence"),
     [
         (

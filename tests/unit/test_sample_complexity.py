@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from covering import each_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -86,7 +87,7 @@ def test_words():
     assert "fewest training errors" in str(sample_complexity(2, 0.1))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "message"),
     [
         ({"d": 0, "epsilon": 0.1}, "d must be a positive whole number"),

@@ -3,6 +3,7 @@
 import matplotlib as mpl
 import numpy as np
 import pytest
+from covering import each_row
 from sklearn.svm import LinearSVC
 
 from maxmargin import HardMarginSVM, SeparatorsDisplay
@@ -113,7 +114,7 @@ def test_the_frame_has_a_line_for_every_separator():
     assert table.loc["B"].tolist() == pytest.approx([0.0, 4.0, -4.8, 0.8, 0.25, 0, True])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "lines", "settings", "message"),
     [
         (InvalidInput, {}, {}, "1 to 6 separators can be drawn; got 0"),

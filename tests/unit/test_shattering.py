@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from covering import each_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -166,13 +167,13 @@ def test_shattered_points_have_no_partition(fit_intercept):
         radon_partition(np.eye(3), fit_intercept=fit_intercept)
 
 
-@pytest.mark.parametrize("points", [[[np.nan]], [[np.inf, 1.0]], [], [1.0, 2.0], "points.csv"])
+@each_row("points", [[[np.nan]], [[np.inf, 1.0]], [], [1.0, 2.0], "points.csv"])
 def test_bad_points(points):
     with pytest.raises(InvalidInput):
         shatters(points)
 
 
-@pytest.mark.parametrize("d", [0, -1, 1.5, True, "2"])
+@each_row("d", [0, -1, 1.5, True, "2"])
 def test_bad_dimension(d):
     with pytest.raises(InvalidParameter, match="d must be a positive whole number"):
         vc_dimension(d)

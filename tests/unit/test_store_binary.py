@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from covering import every_pair, every_value
+from covering import each_row, every_pair, every_value
 from reference.stored import check_same, check_same_error, dense_rows
 
 import maxmargin.io.numpy_batches as numpy_batches
@@ -165,9 +165,7 @@ def test_missing_values_of_npy(tmp_path, missing):
     check_same_error(path, tmp_path / "other", missing="mean")
 
 
-@pytest.mark.parametrize(
-    "array", [np.zeros(3), np.zeros((2, 0)), np.array([["a", "b"]]), np.zeros((0, 3)), np.float64(3)]
-)
+@each_row("array", [np.zeros(3), np.zeros((2, 0)), np.array([["a", "b"]]), np.zeros((0, 3)), np.float64(3)])
 def test_arrays_that_are_no_table(tmp_path, array):
     path = tmp_path / "table.npy"
     np.save(path, array)

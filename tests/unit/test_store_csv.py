@@ -8,7 +8,7 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
-from covering import every_value
+from covering import each_row, every_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.stored import check_same, check_same_error, dense_rows
@@ -65,7 +65,7 @@ def test_categories_are_pandas_dummies(tmp_path):
     np.testing.assert_array_equal(store.arrays["weights"], frame["weight"])
 
 
-@pytest.mark.parametrize(
+@each_row(
     "reading",
     [
         {"drop": ["height"]},
@@ -204,7 +204,7 @@ def test_any_table_cut_anywhere_is_the_table(tmp_path_factory, fields, size, ski
 # ---------------------------------------------------------------- mistakes
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "message"),
     [
         ("1,2", "line 300, column 4: expected 4 fields, found 2"),

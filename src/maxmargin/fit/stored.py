@@ -173,14 +173,14 @@ def _repeated(
             return fit(settings)
         except OtherFit:
             took, limits = time.perf_counter() - began, settings.limits
-            if limits.max_time is None or journal.n_repeated <= furthest:
+            # The first class has its share of the time, and may keep half of it for the last certificate.
+            needed = 4 * n_classes * took
+            if limits.max_time is None or (needed <= limits.max_time and journal.n_repeated <= furthest):
                 _say_afresh(journal.folder.path, "its journal is of another release, or of other rows")
                 journal.clear()  # nothing is lost but time
                 continue
-            furthest = journal.n_repeated
-            # The first class has its share of the time, and may keep half of it for the last certificate.
-            more = limits.max_time + 4 * n_classes * took
-            settings = replace(settings, limits=replace(limits, max_time=more))
+            furthest = max(furthest, journal.n_repeated)
+            settings = replace(settings, limits=replace(limits, max_time=limits.max_time + needed))
             journal.rewind()
         except _SIGNS_OF_DAMAGE as error:
             if not journal.is_resumed:
