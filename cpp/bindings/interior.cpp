@@ -73,8 +73,8 @@ auto sums_of_pass(PythonStopToken& token, Pass&& pass) {
 
 PointSums move(const OwnedBlock& rows, In<std::int8_t> sign, In<double> cost, const State& state,
                const std::optional<Direction>& along, double step, double mu, In<double> w, double offset,
-               const StateOut& after, Out<double> pull, Out<double> push, std::optional<Matrix> matrix,
-               std::optional<In<double>> shift, PythonStopToken& token) {
+               const StateOut& after, Out<double> dual_sum, Out<double> predictor_side,
+               std::optional<Matrix> matrix, std::optional<In<double>> shift, PythonStopToken& token) {
     const std::int64_t d = rows.block.n_columns;
     if (shift) expect_length(*shift, d, "shift");
     if (matrix &&
@@ -84,7 +84,8 @@ PointSums move(const OwnedBlock& rows, In<std::int8_t> sign, In<double> cost, co
     const InteriorRows view = view_of(n, sign, cost, state);
     const NewState to = view_of(n, after);
     const InteriorDirection direction = along ? view_of(n, *along) : InteriorDirection{};
-    const Assembly assembly{sums_of(rows, pull, "pull"), sums_of(rows, push, "push"),
+    const Assembly assembly{sums_of(rows, dual_sum, "dual_sum"),
+                            sums_of(rows, predictor_side, "predictor_side"),
                             matrix ? matrix->data() : nullptr, shift ? shift->data() : nullptr};
     const Affine at = affine(rows, w, offset);
     const Move how{along ? &direction : nullptr, step, mu};
@@ -177,8 +178,9 @@ void bind_interior(nanobind::module_& m) {
           "(alpha, beta, t, xi) of the central path for a given margin.");
     m.def("interior_move", &move, nb::arg("block"), nb::arg("sign").noconvert(), nb::arg("cost").noconvert(),
           nb::arg("state"), nb::arg("along").none(), nb::arg("step"), nb::arg("mu"), nb::arg("w").noconvert(),
-          nb::arg("offset"), nb::arg("after"), nb::arg("pull").noconvert(), nb::arg("push").noconvert(),
-          nb::arg("matrix").noconvert().none(), nb::arg("shift").noconvert().none(), nb::arg("token"),
+          nb::arg("offset"), nb::arg("after"), nb::arg("dual_sum").noconvert(),
+          nb::arg("predictor_side").noconvert(), nb::arg("matrix").noconvert().none(),
+          nb::arg("shift").noconvert().none(), nb::arg("token"),
           "Move every row along a direction, or to the central path, and assemble the next system.");
     m.def("interior_predict", &predict, nb::arg("block"), nb::arg("sign").noconvert(),
           nb::arg("cost").noconvert(), nb::arg("state"), nb::arg("dw").noconvert(), nb::arg("offset"),

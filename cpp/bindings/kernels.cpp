@@ -61,19 +61,20 @@ struct SweepState {
 
 DualSweepRecord sweep(const OwnedBlock& rows, std::string_view loss, SweepState& shared, In<std::int8_t> sign,
                       In<double> cost, In<double> norm2, std::optional<In<double>> mean_score,
-                      Out<double> alpha, Out<std::uint8_t> calm, Out<std::uint8_t> rest, nb::tuple order,
-                      PythonStopToken& token) {
+                      Out<double> alpha, Out<std::uint8_t> bound_visits, Out<std::uint8_t> skips,
+                      nb::tuple order, PythonStopToken& token) {
     const std::int64_t n = rows.block.n_rows;
     expect_length(sign, n, "sign");
     expect_length(cost, n, "cost");
     expect_length(norm2, n, "norm2");
     if (mean_score) expect_length(*mean_score, n, "mean_score");
     expect_length(alpha, n, "alpha");
-    expect_length(calm, n, "calm");
-    expect_length(rest, n, "rest");
+    expect_length(bound_visits, n, "bound_visits");
+    expect_length(skips, n, "skips");
     expect_length(shared.u, rows.block.n_columns, "u");
-    const DualRows numbers{sign.data(),  cost.data(), norm2.data(), mean_score ? mean_score->data() : nullptr,
-                           alpha.data(), calm.data(), rest.data()};
+    const DualRows numbers{
+        sign.data(),  cost.data(),         norm2.data(), mean_score ? mean_score->data() : nullptr,
+        alpha.data(), bound_visits.data(), skips.data()};
     const SweepOrder name{nb::cast<std::uint64_t>(order[0]), nb::cast<std::uint64_t>(order[1]),
                           nb::cast<std::uint64_t>(order[2])};
     DualSweepRecord record;
@@ -87,19 +88,19 @@ DualSweepRecord sweep(const OwnedBlock& rows, std::string_view loss, SweepState&
     return record;
 }
 
-MomentumProducts products_of(In<double> u, Out<double> start, In<double> push) {
+MomentumProducts products_of(In<double> u, Out<double> start, In<double> direction) {
     const auto n = static_cast<std::int64_t>(u.shape(0));
     expect_length(start, n, "start");
-    expect_length(push, n, "push");
+    expect_length(direction, n, "direction");
     nb::gil_scoped_release nogil;
-    return momentum_products(u.data(), start.data(), push.data(), n);
+    return momentum_products(u.data(), start.data(), direction.data(), n);
 }
 
-void set_direction(In<double> step, double a, double b, Out<double> push) {
+void set_direction(In<double> step, double a, double b, Out<double> direction) {
     const auto n = static_cast<std::int64_t>(step.shape(0));
-    expect_length(push, n, "push");
+    expect_length(direction, n, "direction");
     nb::gil_scoped_release nogil;
-    momentum_direction(step.data(), a, b, push.data(), n);
+    momentum_direction(step.data(), a, b, direction.data(), n);
 }
 
 double make_trial(In<double> u, In<double> direction, double length, Out<double> correction) {
@@ -110,13 +111,13 @@ double make_trial(In<double> u, In<double> direction, double length, Out<double>
     return momentum_trial(u.data(), direction.data(), length, correction.data(), n);
 }
 
-void accept_trial(In<double> trial, In<double> step, Out<double> u, Out<double> push) {
+void accept_trial(In<double> trial, In<double> step, Out<double> u, Out<double> direction) {
     const auto n = static_cast<std::int64_t>(trial.shape(0));
     expect_length(step, n, "step");
     expect_length(u, n, "u");
-    expect_length(push, n, "push");
+    expect_length(direction, n, "direction");
     nb::gil_scoped_release nogil;
-    momentum_accept(trial.data(), step.data(), u.data(), push.data(), n);
+    momentum_accept(trial.data(), step.data(), u.data(), direction.data(), n);
 }
 
 nb::tuple solve_face(const OwnedBlock& rows, In<double> signed_scale, std::optional<In<double>> normal,
@@ -184,26 +185,27 @@ void bind_kernels(nanobind::module_& m) {
         .def_prop_ro("gamma", [](const SweepState& self) { return self.state.gamma; });
     m.def("dual_sweep", &sweep, nb::arg("block"), nb::arg("loss"), nb::arg("state"),
           nb::arg("sign").noconvert(), nb::arg("cost").noconvert(), nb::arg("norm2").noconvert(),
-          nb::arg("mean_score").noconvert().none(), nb::arg("alpha").noconvert(), nb::arg("calm").noconvert(),
-          nb::arg("rest").noconvert(), nb::arg("order"), nb::arg("token"),
-          "Visit every row of the block that does not rest; order is (seed, pass, block).");
+          nb::arg("mean_score").noconvert().none(), nb::arg("alpha").noconvert(),
+          nb::arg("bound_visits").noconvert(), nb::arg("skips").noconvert(), nb::arg("order"),
+          nb::arg("token"),
+          "Visit every row of the block that is not skipped; order is (seed, pass, block).");
 
-    nb::class_<MomentumProducts>(m, "MomentumProducts", "Products of step, push and u.")
+    nb::class_<MomentumProducts>(m, "MomentumProducts", "Products of step, direction and u.")
         .def_ro("step_step", &MomentumProducts::step_step)
-        .def_ro("step_push", &MomentumProducts::step_push)
-        .def_ro("push_push", &MomentumProducts::push_push)
+        .def_ro("step_direction", &MomentumProducts::step_direction)
+        .def_ro("direction_direction", &MomentumProducts::direction_direction)
         .def_ro("u_step", &MomentumProducts::u_step)
-        .def_ro("u_push", &MomentumProducts::u_push);
+        .def_ro("u_direction", &MomentumProducts::u_direction);
     m.def("momentum_products", &products_of, nb::arg("u").noconvert(), nb::arg("start").noconvert(),
-          nb::arg("push").noconvert(), "Put u - start into start; return the products.");
+          nb::arg("direction").noconvert(), "Put u - start into start; return the products.");
     m.def("momentum_direction", &set_direction, nb::arg("step").noconvert(), nb::arg("a"), nb::arg("b"),
-          nb::arg("push").noconvert(), "Put a step + b push into push.");
+          nb::arg("direction").noconvert(), "Put a step + b direction into direction.");
     m.def("momentum_trial", &make_trial, nb::arg("u").noconvert(), nb::arg("direction").noconvert(),
           nb::arg("length"), nb::arg("correction").noconvert(),
           "Put u + length direction + correction into correction; return its square.");
     m.def("momentum_accept", &accept_trial, nb::arg("trial").noconvert(), nb::arg("step").noconvert(),
-          nb::arg("u").noconvert(), nb::arg("push").noconvert(),
-          "Put trial into u, and all that u has moved by into push.");
+          nb::arg("u").noconvert(), nb::arg("direction").noconvert(),
+          "Put trial into u, and all that u has moved by into direction.");
 
     m.def("solve_on_face", &solve_face, nb::arg("block"), nb::arg("signed_scale").noconvert(),
           nb::arg("normal").noconvert().none(), nb::arg("offset_square"), nb::arg("gradient").noconvert(),

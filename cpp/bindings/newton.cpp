@@ -93,13 +93,13 @@ LineSums along_line(std::string_view loss, In<double> z, In<std::int8_t> sign, I
     return sums;
 }
 
-PromisedSums promised_duals(std::string_view loss, In<double> z, In<std::int8_t> sign, In<double> cost,
-                            double b, In<double> h, In<double> to, double to_b, Out<double> alpha) {
+PredictionSums promised_duals(std::string_view loss, In<double> z, In<std::int8_t> sign, In<double> cost,
+                              double b, In<double> h, In<double> to, double to_b, Out<double> alpha) {
     const ScoredRows rows = scored(z, sign, cost);
     expect_length(h, rows.n, "h");
     expect_length(to, rows.n, "to");
     expect_length(alpha, rows.n, "alpha");
-    PromisedSums sums;
+    PredictionSums sums;
     bool known;
     {
         nb::gil_scoped_release nogil;
@@ -139,14 +139,14 @@ void bind_newton(nanobind::module_& m) {
           "The sum of losses, its slope and its curvature in t, at the share t of the way from the scores z "
           "to others.");
     bind_record(
-        m, "PromisedSums",
-        "The rows' share of the gap, by how much the promise missed, and by how much clipping changed it.",
-        field("gap", &PromisedSums::gap), field("missed", &PromisedSums::missed),
-        field("clipped", &PromisedSums::clipped));
+        m, "PredictionSums",
+        "The rows' share of the gap, the error of the prediction, and by how much clipping changed it.",
+        field("gap", &PredictionSums::gap), field("error", &PredictionSums::error),
+        field("clipped", &PredictionSums::clipped));
     m.def("predicted_duals", &promised_duals, nb::arg("loss"), nb::arg("z").noconvert(),
           nb::arg("sign").noconvert(), nb::arg("cost").noconvert(), nb::arg("b"), nb::arg("h").noconvert(),
           nb::arg("to").noconvert(), nb::arg("to_b"), nb::arg("alpha").noconvert(),
-          "Fill alpha with the duals that the quadratic model at the scores z promises at others; returns "
+          "Fill alpha with the duals that the quadratic model at the scores z predicts at others; returns "
           "the rows' share of the duality gap there, by how much it missed the duals of those scores, and by "
           "how much clipping changed it.");
 }

@@ -10,7 +10,7 @@ namespace maxmargin {
 namespace {
 
 constexpr std::int64_t kRowsAhead = 3;
-constexpr std::uint8_t kLongestRest = 255;
+constexpr std::uint8_t kMostSkips = 255;
 
 template <class Loss, class Rows>
 void visit(const Rows& rows, std::int64_t i, std::int64_t row, const DualRows& numbers, DualState& state,
@@ -27,11 +27,11 @@ void visit(const Rows& rows, std::int64_t i, std::int64_t row, const DualRows& n
     record.lowest = std::min(record.lowest, step.violation);
     record.highest = std::max(record.highest, step.violation);
     if (step.violation == 0) {
-        if (numbers.calm[row] < kLongestRest) ++numbers.calm[row];
-        numbers.rest[row] = numbers.calm[row];
+        if (numbers.bound_visits[row] < kMostSkips) ++numbers.bound_visits[row];
+        numbers.skips[row] = numbers.bound_visits[row];
         return;
     }
-    numbers.calm[row] = 0;
+    numbers.bound_visits[row] = 0;
     const double change = sign * (step.alpha - alpha);
     if (change == 0) return;
     numbers.alpha[row] = step.alpha;
@@ -50,12 +50,12 @@ void prefetch(const Rows& rows, std::int64_t i, std::int64_t row, const DualRows
     __builtin_prefetch(numbers.cost + row);
 }
 
-// The rows that do not rest, in random order.
+// The rows that are not skipped, in random order.
 std::vector<std::uint32_t> draw_order(const DualRows& numbers, std::int64_t n, const SweepOrder& name) {
     std::vector<std::uint32_t> active;
     for (std::int64_t i = 0; i < n; ++i) {
-        if (numbers.rest[i] > 0) {
-            --numbers.rest[i];
+        if (numbers.skips[i] > 0) {
+            --numbers.skips[i];
         } else if (numbers.cost[i] > 0) {
             active.push_back(static_cast<std::uint32_t>(i));
         }

@@ -200,8 +200,8 @@ PointSums interior_move(const Block& block, const InteriorRows& rows, const Affi
         block, token, [&](const auto& view, std::int64_t first, std::int64_t origin, std::int64_t length) {
             scores(view, first, length, at, work.score);
             move_chunk(rows, move, origin, length, after, work, sums);
-            add_rows(view, first, length, columns, work.first, assembly.pull);
-            add_rows(view, first, length, columns, work.second, assembly.push);
+            add_rows(view, first, length, columns, work.first, assembly.dual_sum);
+            add_rows(view, first, length, columns, work.second, assembly.predictor_side);
             if (gram) gram->add(view, first, length, work.h);
         });
     if (gram && sums.complete) gram->finish(assembly.matrix);

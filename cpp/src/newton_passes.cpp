@@ -162,7 +162,7 @@ bool line_sums(std::string_view name, const ScoredRows& rows, double b, const Ot
 }
 
 bool predicted_duals(std::string_view name, const ScoredRows& rows, double b, const double* h,
-                     const OtherScores& to, double* alpha, PromisedSums& sums) {
+                     const OtherScores& to, double* alpha, PredictionSums& sums) {
     return with_smooth_loss(name, [&](auto loss) {
         using Loss = decltype(loss);
         Terms before, after;
@@ -174,21 +174,21 @@ bool predicted_duals(std::string_view name, const ScoredRows& rows, double b, co
             }
             fill_terms<Loss>(before, count);
             fill_terms<Loss>(after, count);
-            PromisedSums part;
+            PredictionSums part;
             for (std::int64_t k = 0; k < count; ++k) {
                 const double c = rows.cost[first + k];
                 alpha[first + k] = 0;
                 if (c == 0) continue;
                 const double m = after.agreement[k], own = -c * after.slope[k];
-                const double promised = -c * before.slope[k] - h[first + k] * (m - before.agreement[k]);
-                const double feasible = std::clamp(promised, 0.0, Loss::largest_alpha(c));
+                const double predicted = -c * before.slope[k] - h[first + k] * (m - before.agreement[k]);
+                const double feasible = std::clamp(predicted, 0.0, Loss::largest_alpha(c));
                 alpha[first + k] = feasible;
                 part.gap += gap_near<Loss>(m, feasible, own, c * after.curvature[k], c);
-                part.missed += std::fabs(own - promised);
-                part.clipped += std::fabs(feasible - promised);
+                part.error += std::fabs(own - predicted);
+                part.clipped += std::fabs(feasible - predicted);
             }
             sums.gap += part.gap;
-            sums.missed += part.missed;
+            sums.error += part.error;
             sums.clipped += part.clipped;
         }
     });

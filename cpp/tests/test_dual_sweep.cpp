@@ -24,7 +24,7 @@ struct Fit {
     const Matrix& m;
     std::vector<double> mean, u, cost, norm2, mean_score, alpha;
     std::vector<std::int8_t> sign;
-    std::vector<std::uint8_t> calm, rest;
+    std::vector<std::uint8_t> bound_visits, skips;
     DualState state;
 
     Fit(const Matrix& matrix, double gamma, bool centred)
@@ -40,8 +40,8 @@ struct Fit {
             sign.push_back(i % 3 == 0 ? -1 : 1);
             cost.push_back(i % 7 == 5 ? 0.0 : 0.5 + static_cast<double>(i % 4));
             alpha.push_back(0.25 * cost.back());
-            calm.push_back(0);
-            rest.push_back(0);
+            bound_visits.push_back(0);
+            skips.push_back(0);
             mean_score.push_back(m.dot(row, mean.data()));
             norm2.push_back(0.0);
             for (std::int64_t j = 0; j < m.columns; ++j) {
@@ -84,8 +84,8 @@ struct Fit {
     }
 
     DualRows numbers() {
-        return {sign.data(),  cost.data(), norm2.data(), mean_score.data(),
-                alpha.data(), calm.data(), rest.data()};
+        return {sign.data(),  cost.data(),         norm2.data(), mean_score.data(),
+                alpha.data(), bound_visits.data(), skips.data()};
     }
 
     DualSweepRecord sweep(const char* loss, const Block& block, std::uint64_t pass, StopToken& token) {
@@ -201,13 +201,13 @@ TEST("a sweep that was stopped in the middle has lost nothing") {
     }
 }
 
-TEST("rows that rest are left alone until their time is over") {
+TEST("rows that are skipped are left alone until their sweeps are over") {
     const Matrix m(100, 6);
     const Stored stored = dense<double>("", m, Scalar::f64, 6, 1);
     NeverStop never;
     Fit fit(m, 0.7, false);
     const std::vector<double> before = fit.alpha;
-    for (std::size_t i = 0; i < 100; i += 2) fit.rest[i] = 2;
+    for (std::size_t i = 0; i < 100; i += 2) fit.skips[i] = 2;
     for (const std::uint64_t pass : {0, 1}) {
         const DualSweepRecord record = fit.sweep("hinge", stored.block, pass, never);
         CHECK(record.visited < 50 && record.moved > 0);
@@ -234,7 +234,7 @@ TEST("the longer a row has been right at its bound, the longer it rests") {
     CHECK((visits == std::vector<std::uint64_t>{0, 2, 5, 9, 14, 20, 27, 35}));
     fit.state.center = -2.0;  // now it has to move, and is visited again and again
     while (fit.alpha[0] == 0) fit.sweep("hinge", stored.block, 40, never);
-    CHECK(fit.calm[0] == 0 && fit.rest[0] == 0);
+    CHECK(fit.bound_visits[0] == 0 && fit.skips[0] == 0);
 }
 
 TEST("sweeps converge: the violations and the gap vanish") {

@@ -91,14 +91,15 @@ TEST("a move assembles the system of the new point, in every storage") {
     for (const Stored& stored : every_storage(plain.x)) {
         Fixture f(150, 4);
         const std::size_t n = f.size(), size = 5;
-        Vector out(n), pull(size), push(size), matrix(size * size), shift{0.5, -1.0, 0.25, 2.0};
+        Vector out(n), dual_sum(size), predictor_side(size), matrix(size * size), shift{0.5, -1.0, 0.25, 2.0};
         const Affine at{f.w.data(), f.b};
         NeverStop token;
         Directions still(n);
         const InteriorDirection along = still.view();
         const Move stay{&along, 0.0, 0.0};
-        const PointSums sums = interior_move(stored.block, f.rows(), at, stay, f.after(out),
-                                             {pull.data(), push.data(), matrix.data(), shift.data()}, token);
+        const PointSums sums =
+            interior_move(stored.block, f.rows(), at, stay, f.after(out),
+                          {dual_sum.data(), predictor_side.data(), matrix.data(), shift.data()}, token);
         CHECK(sums.complete);
         Vector first(n), second(n), expected(size * size);
         double loss = 0, gap = 0, dual = 0, products = 0;
@@ -116,8 +117,8 @@ TEST("a move assembles the system of the new point, in every storage") {
             for (std::size_t k = 0; k < size * size; ++k) expected[k] += h * row[k / size] * row[k % size];
         }
         check_all_close(out, plain.alpha, 1e-14);
-        check_all_close(pull, combined(plain, first), 1e-11);
-        check_all_close(push, combined(plain, second), 1e-11);
+        check_all_close(dual_sum, combined(plain, first), 1e-11);
+        check_all_close(predictor_side, combined(plain, second), 1e-11);
         check_all_close(matrix, expected, 1e-11);
         CHECK_CLOSE(sums.loss, loss, 1e-12);
         CHECK_CLOSE(sums.gap, gap, 1e-12);
@@ -177,10 +178,10 @@ TEST("of each pair the smaller keeps its digits, and sums hold exactly") {
     Directions along(f.size());
     for (std::size_t i = 0; i < f.size(); ++i) along.alpha[i] = -(1 - 1e-20) * f.alpha[i];
     const InteriorDirection direction = along.view();
-    Vector out(f.size()), pull(3), push(3);
+    Vector out(f.size()), dual_sum(3), predictor_side(3);
     NeverStop token;
     interior_move(stored.block, f.rows(), {f.w.data(), f.b}, {&direction, 1.0, 0.0}, f.after(out),
-                  {pull.data(), push.data(), nullptr, nullptr}, token);
+                  {dual_sum.data(), predictor_side.data(), nullptr, nullptr}, token);
     for (std::size_t i = 0; i < f.size(); ++i) {
         CHECK(f.cost[i] == 0 ? out[i] == 0 : out[i] > 0);
         CHECK(out[i] + f.beta[i] == f.cost[i]);
@@ -192,10 +193,11 @@ TEST("an interrupted move leaves the duals as they were") {
     Fixture f(40, 2);
     const Stored stored = dense<double>("double", f.x, Scalar::f64, 2, 1);
     const Vector before = f.alpha;
-    Vector out(f.size()), pull(3), push(3);
+    Vector out(f.size()), dual_sum(3), predictor_side(3);
     StopAt token(1);
-    const PointSums sums = interior_move(stored.block, f.rows(), {f.w.data(), f.b}, {nullptr, 0.0, 0.5},
-                                         f.after(out), {pull.data(), push.data(), nullptr, nullptr}, token);
+    const PointSums sums =
+        interior_move(stored.block, f.rows(), {f.w.data(), f.b}, {nullptr, 0.0, 0.5}, f.after(out),
+                      {dual_sum.data(), predictor_side.data(), nullptr, nullptr}, token);
     CHECK(!sums.complete);
     CHECK(f.alpha == before);
 }

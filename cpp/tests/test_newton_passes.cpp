@@ -221,7 +221,7 @@ TEST("sums along a line: both ends, and slopes by differences") {
     }
 }
 
-TEST("promised duals are those of the scores where nothing moved, and feasible where much did") {
+TEST("predicted duals are those of the scores where nothing moved, and feasible where much did") {
     const std::vector<double> z{-2.0, -0.5, 0.1, 1.5, 3.0}, far{90.0, 80.0, -70.0, -60.0, 50.0};
     const std::vector<double> cost{1.0, 0.5, 2.0, 0.0, 1.0};
     const std::vector<std::int8_t> sign{1, -1, 1, -1, -1};
@@ -229,14 +229,14 @@ TEST("promised duals are those of the scores where nothing moved, and feasible w
     for (const std::string loss : kLosses) {
         std::vector<double> h(5), alpha(5, -1.0);
         for (std::size_t i = 0; i < 5; ++i) h[i] = cost[i] * curvature_of(loss, sign[i] * (z[i] + 0.3));
-        PromisedSums still, moved;
+        PredictionSums still, moved;
         CHECK(predicted_duals(loss, rows, 0.3, h.data(), {z.data(), 0.3}, alpha.data(), still));
         for (std::size_t i = 0; i < 5; ++i)
             CHECK_CLOSE(alpha[i], -cost[i] * slope_of(loss, sign[i] * (z[i] + 0.3)), 1e-15);
         CHECK_CLOSE(still.gap, 0.0, 1e-15);
-        CHECK(still.clipped == 0 && still.missed < 1e-15);
+        CHECK(still.clipped == 0 && still.error < 1e-15);
         CHECK(predicted_duals(loss, rows, 0.3, h.data(), {far.data(), 0.3}, alpha.data(), moved));
-        CHECK(moved.gap >= 0 && moved.clipped > 0 && moved.missed > 0);
+        CHECK(moved.gap >= 0 && moved.clipped > 0 && moved.error > 0);
         for (std::size_t i = 0; i < 5; ++i) {
             CHECK(alpha[i] >= 0);
             if (loss == "logistic" || cost[i] == 0) CHECK(alpha[i] <= cost[i]);
@@ -255,9 +255,9 @@ TEST("losses without curvature are refused") {
     for (const char* name : {"hinge", "zero_one", "nonsense"}) {
         NewtonSums sums;
         LineSums line;
-        PromisedSums promised;
+        PredictionSums predicted;
         CHECK(!newton_evaluate(name, stored.block, point, gradient.data(), nullptr, sums, never));
         CHECK(!line_sums(name, rows, 0, {z.data(), 0}, 0.5, line));
-        CHECK(!predicted_duals(name, rows, 0, z.data(), {z.data(), 0}, z.data(), promised));
+        CHECK(!predicted_duals(name, rows, 0, z.data(), {z.data(), 0}, z.data(), predicted));
     }
 }

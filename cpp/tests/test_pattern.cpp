@@ -213,10 +213,10 @@ TEST("a dual sweep over a condensed block does what it does over the dense one")
     std::vector<std::vector<double>> us, alphas;
     for (const Block* rows : {&stored.block, &*block}) {
         std::vector<double> u(static_cast<std::size_t>(m.columns), 0.0), alpha(600, 0.0);
-        std::vector<std::uint8_t> calm(600, 0), rest(600, 0);
+        std::vector<std::uint8_t> bound_visits(600, 0), skips(600, 0);
         DualState state{u.data(), 0, 0, 0, 0, 0};
-        const DualRows numbers{sign.data(),  cost.data(), norm2.data(), nullptr,
-                               alpha.data(), calm.data(), rest.data()};
+        const DualRows numbers{sign.data(),  cost.data(),         norm2.data(), nullptr,
+                               alpha.data(), bound_visits.data(), skips.data()};
         for (std::uint64_t pass = 0; pass < 3; ++pass) {
             DualSweepRecord record;
             CHECK(dual_sweep("hinge", *rows, numbers, state, {1, pass, 0}, never, record));

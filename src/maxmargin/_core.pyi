@@ -208,42 +208,42 @@ class SweepState:
     @property
     def gamma(self) -> float: ...
 
-def dual_sweep(block: Block, loss: str, state: SweepState, sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], norm2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], mean_score: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], calm: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], rest: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], order: tuple, token: StopToken) -> DualSweepRecord:
+def dual_sweep(block: Block, loss: str, state: SweepState, sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], norm2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], mean_score: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], bound_visits: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], skips: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], order: tuple, token: StopToken) -> DualSweepRecord:
     """
-    Visit every row of the block that does not rest; order is (seed, pass, block).
+    Visit every row of the block that is not skipped; order is (seed, pass, block).
     """
 
 class MomentumProducts:
-    """Products of step, push and u."""
+    """Products of step, direction and u."""
 
     @property
     def step_step(self) -> float: ...
 
     @property
-    def step_push(self) -> float: ...
+    def step_direction(self) -> float: ...
 
     @property
-    def push_push(self) -> float: ...
+    def direction_direction(self) -> float: ...
 
     @property
     def u_step(self) -> float: ...
 
     @property
-    def u_push(self) -> float: ...
+    def u_direction(self) -> float: ...
 
-def momentum_products(u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], push: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> MomentumProducts:
+def momentum_products(u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], direction: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> MomentumProducts:
     """Put u - start into start; return the products."""
 
-def momentum_direction(step: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], a: float, b: float, push: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
-    """Put a step + b push into push."""
+def momentum_direction(step: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], a: float, b: float, direction: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """Put a step + b direction into direction."""
 
 def momentum_trial(u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], direction: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], length: float, correction: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float:
     """
     Put u + length direction + correction into correction; return its square.
     """
 
-def momentum_accept(trial: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], step: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], push: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
-    """Put trial into u, and all that u has moved by into push."""
+def momentum_accept(trial: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], step: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], direction: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """Put trial into u, and all that u has moved by into direction."""
 
 def solve_on_face(block: Block, signed_scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], normal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, offset_square: float, gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], most: int, token: StopToken) -> tuple:
     """
@@ -563,29 +563,29 @@ def line_sums(loss: str, z: Annotated[NDArray[numpy.float64], dict(shape=(None,)
     The sum of losses, its slope and its curvature in t, at the share t of the way from the scores z to others.
     """
 
-class PromisedSums:
+class PredictionSums:
     """
-    The rows' share of the gap, by how much the promise missed, and by how much clipping changed it.
+    The rows' share of the gap, the error of the prediction, and by how much clipping changed it.
     """
 
-    def __init__(self, gap: float = 0.0, missed: float = 0.0, clipped: float = 0.0) -> None: ...
+    def __init__(self, gap: float = 0.0, error: float = 0.0, clipped: float = 0.0) -> None: ...
 
     @property
     def gap(self) -> float: ...
 
     @property
-    def missed(self) -> float: ...
+    def error(self) -> float: ...
 
     @property
     def clipped(self) -> float: ...
 
-    def __add__(self, arg: PromisedSums, /) -> PromisedSums: ...
+    def __add__(self, arg: PredictionSums, /) -> PredictionSums: ...
 
     def __reduce__(self) -> tuple: ...
 
-def predicted_duals(loss: str, z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], to: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], to_b: float, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> PromisedSums:
+def predicted_duals(loss: str, z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], to: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], to_b: float, alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> PredictionSums:
     """
-    Fill alpha with the duals that the quadratic model at the scores z promises at others; returns the rows' share of the duality gap there, by how much it missed the duals of those scores, and by how much clipping changed it.
+    Fill alpha with the duals that the quadratic model at the scores z predicts at others; returns the rows' share of the duality gap there, by how much it missed the duals of those scores, and by how much clipping changed it.
     """
 
 def left_out_gradients(block: Block, loss: str, sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], z: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, size: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], core: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], points: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], left_out: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], least: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], token: StopToken) -> None:
@@ -638,7 +638,7 @@ class StepSums:
 def interior_centre(e: float, cost: float, mu: float) -> tuple:
     """(alpha, beta, t, xi) of the central path for a given margin."""
 
-def interior_move(block: Block, sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], state: tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], along: tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]] | None, step: float, mu: float, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], offset: float, after: tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]], pull: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], push: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], matrix: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None, shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, token: StopToken) -> PointSums:
+def interior_move(block: Block, sign: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], state: tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]], along: tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]] | None, step: float, mu: float, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], offset: float, after: tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]], dual_sum: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], predictor_side: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], matrix: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None, shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, token: StopToken) -> PointSums:
     """
     Move every row along a direction, or to the central path, and assemble the next system.
     """

@@ -21,7 +21,7 @@ from maxmargin.core.solution import Plan, Status
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers import semismooth_newton
 from maxmargin.solvers.run import Limits, run
-from maxmargin.solvers.semismooth_newton import RoundedHinge, SemismoothNewton
+from maxmargin.solvers.semismooth_newton import AugmentedLagrangian, SemismoothNewton
 
 FOLDER = os.environ.get("MAXMARGIN_DATA")
 FREE, PENALIZED, NONE = FreeOffset(), PenalizedOffset(3.0), NoOffset()
@@ -200,8 +200,8 @@ def sizes_read(monkeypatch):
         sizes.append(problem.rows.n_rows)
         original(self, problem, *rest)
 
-    original = RoundedHinge.__init__
-    monkeypatch.setattr(RoundedHinge, "__init__", noted)
+    original = AugmentedLagrangian.__init__
+    monkeypatch.setattr(AugmentedLagrangian, "__init__", noted)
     return sizes
 
 
@@ -299,7 +299,7 @@ def test_whatever_pass_is_interrupted_the_point_is_certified(data, number, monke
 def test_a_sample_that_was_not_finished_gives_its_weights(monkeypatch):
     """After a few steps on 4,000 of 20,000 rows, the weights are worth more than none."""
     token, steps = StopToken(), []
-    original = RoundedHinge.take_step
+    original = AugmentedLagrangian.take_step
 
     def take_step(level, *rest):
         steps.append(level._rows.n_rows)
@@ -307,7 +307,7 @@ def test_a_sample_that_was_not_finished_gives_its_weights(monkeypatch):
             token.stop()
         return original(level, *rest)
 
-    monkeypatch.setattr(RoundedHinge, "take_step", take_step)
+    monkeypatch.setattr(AugmentedLagrangian, "take_step", take_step)
     problem = problem_of(clouds(20_000, 5))
     solution = solve(problem, token=token)
     monkeypatch.undo()

@@ -112,7 +112,7 @@ class Problem:
         return cast(ClassTargets, self.targets).class_costs(self.rows)
 
     @cached_property
-    def pull(self) -> float:
+    def weighted_norm2(self) -> float:
         """Σ c‖x‖²: the regulariser's 1 is much or little beside it."""
         return self.rows.reduce(Inner(), self.cost, self.rows.norms()[0])
 

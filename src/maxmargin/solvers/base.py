@@ -30,8 +30,8 @@ class Needs:
     ----------
     losses : frozenset of str
     vectors_at_hand : bool
-        Whether it computes with numbers beside the rows between passes, so that they must be arrays. A
-        solver that only hands them to passes runs wherever the rows are.
+        Whether it computes with per-row arrays between passes, so that they must be in memory. A solver that
+        only hands them to passes runs wherever the rows are.
     """
 
     losses: frozenset[str]
@@ -48,7 +48,7 @@ class Point:
         The weights.
     b : float or None
         The offset; None: whatever is best for the weights.
-    alpha : row vector
+    alpha : per-row array
         A dual point.
     near : float or None
         Where to begin to look for the best offset.
@@ -69,8 +69,7 @@ class Step:
     passes : float
         Readings of all rows that the step cost.
     relative_gap : float
-        The solver's own guess of where it stands. It decides when a certificate is worth a pass, and
-        nothing else.
+        The solver's own estimate. It decides when a certificate is worth a pass, and nothing else.
     wants_certificate : bool
         Whether the solver has reached a point at which it cannot judge itself.
     is_exhausted : bool

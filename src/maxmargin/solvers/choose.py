@@ -98,7 +98,7 @@ def choose(name: str, problem: Problem, tol: float) -> tuple[Solver[Any], Plan]:
     else:
         why = "as asked"
         _refuse_other_losses(known[name], problem)
-    _refuse_numbers_elsewhere(known[name], problem)
+    _refuse_arrays_elsewhere(known[name], problem)
     return known[name], Plan(known[name].title, why, about=_about(problem), is_chosen=is_chosen)
 
 
@@ -128,7 +128,7 @@ def _refuse_other_losses(solver: Solver[Any], problem: Problem) -> None:
     )
 
 
-def _refuse_numbers_elsewhere(solver: Solver[Any], problem: Problem) -> None:
+def _refuse_arrays_elsewhere(solver: Solver[Any], problem: Problem) -> None:
     if problem.rows.vectors_at_hand or not solver.needs.vectors_at_hand:
         return
     if not problem.is_regularised:
@@ -178,7 +178,7 @@ def _only_one(problem: Problem) -> tuple[str, str]:
 # row costs besides, a multiplication in a Gram matrix or a factor, and a step that does nothing.
 _READ, _VISIT, _ROW, _MULTIPLY, _STEP = 0.7, 1.2, 20.0, 0.03, 30_000.0
 
-# Sweeps of dual descent: first · (1 + pull)^power to two digits, and at most most · rows / columns.
+# Sweeps of dual descent: first · (1 + mean c‖x‖²)^power to two digits, and at most most · rows / columns.
 _SWEEPS = {"hinge": (7.0, 0.75, 100.0), "squared_hinge": (5.0, 0.9, 50.0), "logistic": (2.0, 0.6, 20.0)}
 
 
@@ -187,12 +187,12 @@ _FEW_COLUMNS = 8
 
 @dataclass(frozen=True)
 class _Size:
-    """What the estimates are made of: numbers of rows, columns, values; and how strongly rows pull."""
+    """What the estimates are made of: numbers of rows, columns, values; and the mean of c‖x‖²."""
 
     n: float
     d: float
     values: float
-    pull: float  # the mean of c‖x‖²: how far one row alone would move its own score
+    weighted_norm2: float  # the mean of c‖x‖²: how far one row alone would move its own score
     tol: float
 
     @property
@@ -212,7 +212,7 @@ def _size(problem: Problem, tol: float) -> _Size:
     rows, costs = problem.rows, problem.class_costs
     n = max(costs.n_live, 1)
     values = rows.n_values * n / max(rows.n_rows, 1)
-    return _Size(float(n), max(float(rows.n_columns), 1.0), max(values, 1.0), problem.pull / n, tol)
+    return _Size(float(n), max(float(rows.n_columns), 1.0), max(values, 1.0), problem.weighted_norm2 / n, tol)
 
 
 def _suited(problem: Problem, tol: float) -> tuple[str, str]:
@@ -237,7 +237,7 @@ def _suited(problem: Problem, tol: float) -> tuple[str, str]:
 def _is_slow_for_descent(loss: str, size: _Size) -> bool:
     """Whether rows differ in so few columns that descent may take a thousand sweeps where C is small.
 
-    The pull of the rows does not tell. On 20 to 2,000 rows of 2 or 5 columns, at C from 0.001 to 100, descent
+    The mean of c‖x‖² does not tell. On 20 to 2,000 rows of 2 or 5 columns, at C from 0.001 to 100, descent
     took up to 250 ms of one core, the semismooth Newton method never more than 15 ms.
     """
     return loss == "hinge" and size.d <= _FEW_COLUMNS and size.n > 4.0 * size.d
@@ -252,12 +252,12 @@ def _why_descent(size: _Size) -> str:
 def _sweeps(loss: str, size: _Size) -> float:
     """Return about how many sweeps dual descent takes.
 
-    They grow with the pull of the rows and with the digits; where there are as many columns as rows, the
-    rows hardly get into each other's way.
+    They grow with c‖x‖² and with the digits; where there are as many columns as rows, the rows are nearly
+    independent.
     """
     first, power, most = _SWEEPS[loss]
-    digits = (1e-2 / min(size.tol, 1e-2)) ** (0.2 * min(size.pull, 1.0))
-    return float(min(first * (1.0 + size.pull) ** power * digits, most * max(size.n / size.d, 0.2)))
+    digits = (1e-2 / min(size.tol, 1e-2)) ** (0.2 * min(size.weighted_norm2, 1.0))
+    return float(min(first * (1.0 + size.weighted_norm2) ** power * digits, most * max(size.n / size.d, 0.2)))
 
 
 def _semismooth_cost(size: _Size) -> float:

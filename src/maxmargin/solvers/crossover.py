@@ -1,11 +1,11 @@
 """From a nearly optimal point of the hinge to the optimum: duals that are exactly 0 or c, gap of rounding.
 
 The multipliers of the dual are updated by α ← clip(α₀ − σ(m − 1), 0, c), where (w, b) minimises what that
-update comes from: the objective with the hinge rounded off over a width of about c/σ. Rows that are not on
-the margin go to 0 or c at once and stay there; on the others, the free rows F, each solution is one Newton
-step with the matrix E + Σ_F σ x̃x̃ᵀ as soon as F is right. A few updates with growing σ leave nothing but
-rounding. Repeated rows and more free rows than columns do no harm: what the rows do not determine stays
-where it was, which for an interior point is the middle. Nothing is ever copied but numbers beside the rows.
+update comes from, the augmented Lagrangian: a hinge that is smoothed over a width of about c/σ. Rows that are
+not on the margin go to 0 or c at once and stay there; on the others, the free rows F, each solution is one
+Newton step with the matrix E + Σ_F σ x̃x̃ᵀ as soon as F is right. A few updates with growing σ leave nothing
+but rounding. Repeated rows and more free rows than columns do no harm: what the rows do not determine stays
+where it was, which for an interior point is the middle. Only per-row arrays are copied.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from maxmargin.core.offset import chosen_from
 from maxmargin.core.problem import Problem
 from maxmargin.rows.base import Array, Largest, Record, Rows, RowVector, Scale, inner
 from maxmargin.rows.kernels import Gram, Scores
-from maxmargin.separation.frame import Frame, mean_of_table
+from maxmargin.solvers.coordinates import CentredCoordinates, mean_of_dense_rows
 
 __all__ = ["Crossover"]
 
@@ -40,7 +40,7 @@ _FREE_SHARE = 0.1  # how far, as a share of c, the first update may move a free 
 
 
 @dataclass(frozen=True, eq=False)
-class Crossed:
+class CrossoverPoint:
     """The best point found: weights, offset, duals; its relative gap as it was seen here; the passes."""
 
     w: Array
@@ -60,62 +60,69 @@ class Crossover:
         self,
         problem: Problem,
         alpha: RowVector,
-        allowance: float,
+        pass_budget: float,
         token: StopToken,
         *,
         point: tuple[Array, float] | None = None,
-        frame: Frame | None = None,
+        coordinates: CentredCoordinates | None = None,
         rows: Rows | None = None,
         target: float = 1e-16,
-    ) -> Crossed:
-        """Return the best point met on the way.
+    ) -> CrossoverPoint:
+        """Return the best point found.
 
         Parameters
         ----------
-        alpha : row vector
+        alpha : per-row array
             Nearly optimal; it is not changed.
-        allowance : float
+        pass_budget : float
             Passes that all attempts together may cost.
         point : (w, b), optional
             Weights and offset to start from; those of α without it, which lose their digits where columns
             have very different sizes.
-        frame, rows : optional
-            The problem's frame and rows, if they have been prepared already.
+        coordinates, rows : optional
+            The problem's coordinates and rows, if they have been prepared already.
         target : float
-            The relative gap at which to be content.
+            The relative gap at which to stop.
         """
         work = _Work(
             problem,
             problem.rows if rows is None else rows,
-            _frame_of(problem, token) if frame is None else frame,
+            _coordinates_of(problem, token) if coordinates is None else coordinates,
             make_feasible(problem, alpha),
             token,
         )
         with contextlib.suppress(ValueError):  # numbers that are not finite: what was found before counts
-            work.run(point, allowance - self.spent, target)
+            work.run(point, pass_budget - self.spent, target)
         self.spent += work.passes
         relative_gap, x, best_alpha = work.best
-        w, b = work.frame.split(x)
-        return Crossed(w, b, best_alpha, relative_gap, work.passes)
+        w, b = work.coordinates.split(x)
+        return CrossoverPoint(w, b, best_alpha, relative_gap, work.passes)
 
 
-def _frame_of(problem: Problem, token: StopToken) -> Frame:
-    return Frame(problem.offset, problem.rows.n_columns, mean_of_table(problem, problem.rows, token))
+def _coordinates_of(problem: Problem, token: StopToken) -> CentredCoordinates:
+    return CentredCoordinates(
+        problem.offset, problem.rows.n_columns, mean_of_dense_rows(problem, problem.rows, token)
+    )
 
 
 class _Work:
-    """The numbers of one attempt."""
+    """The state of one attempt."""
 
     def __init__(
-        self, problem: Problem, rows: Rows, frame: Frame, start: RowVector, token: StopToken
+        self,
+        problem: Problem,
+        rows: Rows,
+        coordinates: CentredCoordinates,
+        start: RowVector,
+        token: StopToken,
     ) -> None:
-        self.problem, self.rows, self.frame, self.token = problem, rows, frame, token
+        self.problem, self.rows, self.coordinates, self.token = problem, rows, coordinates, token
         self.start = start
         total, squares = rows.reduce(Sizes(), start, token=token).tolist()
         self.unit = squares / total if total > 0 else 1.0
         self.alpha, self.z, self.h = rows.zeros(), rows.zeros(), rows.zeros()
         self.change = rows.zeros()
-        self.x = np.zeros(frame.penalty.shape[0])
+        self.x = np.zeros(coordinates.curvature.shape[0])
         self.factor: Factor | None = None
         self.factored: RowVector = None  # the h of these factors
         self.best: tuple[float, Array, RowVector] = (np.inf, self.x, start)
@@ -123,17 +130,17 @@ class _Work:
         self.relative_gap = np.inf
         self.passes = 0.0
 
-    def run(self, point: tuple[Array, float] | None, allowance: float, target: float) -> None:
+    def run(self, point: tuple[Array, float] | None, pass_budget: float, target: float) -> None:
         self.begin(point)
         stiffness = self.first_stiffness()
-        self.take_at_its_word()
+        self.solve_active_set()
         best = self.best
         for _ in range(_UPDATES):
-            if not self.solve(stiffness, allowance) or self.best is best:
+            if not self.solve(stiffness, pass_budget) or self.best is best:
                 break
             best = self.best
-            self.nudge(target)
-            if self.best[0] <= target or self.passes > allowance:
+            self.polish(target)
+            if self.best[0] <= target or self.passes > pass_budget:
                 break
             stiffness = min(stiffness * _GROWTH, _SIGMA[1])
             self.start, self.alpha = self.alpha, self.start
@@ -141,52 +148,54 @@ class _Work:
     def begin(self, point: tuple[Array, float] | None) -> None:
         problem = self.problem
         if point is None:
-            pull = self._pull(self.start)
-            w = pull[:-1].copy()
+            dual_sum = self._dual_sum(self.start)
+            w = dual_sum[:-1].copy()
             self._score(w, 0.0, self.z)
-            b = problem.offset.square * float(pull[-1])
+            b = problem.offset.square * float(dual_sum[-1])
             if problem.offset.is_free:
                 b = chosen_from(problem.offset.best(problem, self.z))
-            self.x = self.frame.place(w, b)
+            self.x = self.coordinates.join(w, b)
         else:
-            self.x = self.frame.place(*point)
-            self._score(self.frame.split(self.x)[0], 0.0, self.z)
+            self.x = self.coordinates.join(*point)
+            self._score(self.coordinates.split(self.x)[0], 0.0, self.z)
 
     def first_stiffness(self) -> float:
-        """Tell free rows from others; return a σ/c that moves none of the free ones far.
+        """Estimate the active set; return a σ/c that moves no free row far.
 
-        The margins of free rows tell how good the point is.
+        The margins of the free rows measure how good the point is.
         """
         problem = self.problem
-        kernel = SplitRows(self.frame.split(self.x)[1], self.unit)
+        kernel = SplitRows(self.coordinates.split(self.x)[1], self.unit)
         vectors = (problem.sign, problem.cost, self.z, self.start, self.h)
         farthest = self.rows.reduce(kernel, *vectors, token=self.token)
         stiffness = float(np.clip(_FREE_SHARE / max(farthest.value, 1e-300), *_SIGMA))
         self.rows.reduce(Scale(stiffness), self.h, self.h, token=self.token)
         return stiffness
 
-    def take_at_its_word(self) -> None:
-        """Solve for the free rows as they were told apart: right at once if they were told right."""
-        kernel = PullOfStep(self.frame.split(self.x)[1])
+    def solve_active_set(self) -> None:
+        """Solve on the estimated active set: exact at once if the estimate is right."""
+        kernel = DualSumOfStep(self.coordinates.split(self.x)[1])
         vectors = (self.problem.sign, self.z, self.start, self.h)
-        pull = self.rows.reduce(kernel, *vectors, token=self.token)
+        dual_sum = self.rows.reduce(kernel, *vectors, token=self.token)
         self.passes += 1.0
         factor = self._factor(0.0)
-        self._go(self.x + factor.solve(self.frame.centred(pull) - self.frame.penalty * self.x))
+        self._go(
+            self.x + factor.solve(self.coordinates.centred(dual_sum) - self.coordinates.curvature * self.x)
+        )
 
-    def solve(self, stiffness: float, allowance: float) -> bool:
+    def solve(self, stiffness: float, pass_budget: float) -> bool:
         """Minimise for one σ by Newton's method; return whether that succeeded."""
         problem = self.problem
         step = 1.0
         for _ in range(_NEWTON_STEPS):
             vectors = (problem.sign, problem.cost, self.z, self.start, self.alpha, self.h)
-            offset = self.frame.split(self.x)[1]
+            offset = self.coordinates.split(self.x)[1]
             self.rows.reduce(Clip(offset, stiffness, self.unit), *vectors, token=self.token)
-            side = self._judge()
+            side = self._evaluate()
             if step == 1.0 and self._factors_are_of_h():
-                self._settle(side)
+                self._refine(side)
                 return True
-            if self.passes > allowance:
+            if self.passes > pass_budget:
                 return False
             step = self._newton(stiffness, self._factor(1e-6 * stiffness).solve(side), side)
         return False
@@ -194,11 +203,13 @@ class _Work:
     def _factor(self, hold: float) -> Factor:
         """Return the factors of the matrix; without free rows only `hold` keeps the offset in place."""
         if self.factor is None or not self._factors_are_of_h():
-            gram = self.rows.reduce(Gram(self.rows.n_columns, self.frame.shift), self.h, token=self.token)
+            gram = self.rows.reduce(
+                Gram(self.rows.n_columns, self.coordinates.shift), self.h, token=self.token
+            )
             n_free = self.rows.reduce(CountFree(), self.h, token=self.token)
             self.passes += n_free / max(self.rows.n_rows, 1)
             held = hold * self.unit * self.rows.n_rows if n_free == 0 else 0.0
-            self.factor, self.factored = self.frame.factor(gram, hold=held), self.rows.copied(self.h)
+            self.factor, self.factored = self.coordinates.factor(gram, hold=held), self.rows.copied(self.h)
         return self.factor
 
     def _factors_are_of_h(self) -> bool:
@@ -208,41 +219,41 @@ class _Work:
 
     def _newton(self, stiffness: float, change: Array, side: Array) -> float:
         """Take the best step along a direction; return how long it was."""
-        problem, frame = self.problem, self.frame
-        promised = inner(side, change)
+        problem, coordinates = self.problem, self.coordinates
+        decrement = inner(side, change)
         self._change_scores(change)
-        offset = frame.split(self.x)[1]
+        offset = coordinates.split(self.x)[1]
         vectors = (problem.sign, problem.cost, self.z, self.start, self.change)
 
         def slope(step: float) -> tuple[float, None]:
-            own = inner(frame.penalty * (self.x + step * change), change)
+            own = inner(coordinates.curvature * (self.x + step * change), change)
             kernel = ClipSlope(offset, stiffness, self.unit, step)
             return own + self.rows.reduce(kernel, *vectors, token=self.token), None
 
-        step = line_search(slope, -promised) if promised > _ROUNDING * self.bound else 1.0
+        step = line_search(slope, -decrement) if decrement > _ROUNDING * self.bound else 1.0
         self._go(self.x + step * change)
         return step
 
-    def _settle(self, side: Array) -> None:
-        """Remove what rounding, times σ, has left of w − Σ sαx: the same system, for changes alone."""
+    def _refine(self, side: Array) -> None:
+        """Refine iteratively: remove what rounding, times σ, has left of w − Σ sαx."""
         assert self.factor is not None
         problem, change = self.problem, self.factor.solve(side)
         self._change_scores(change)
         self.x = self.x + change
-        kernel = Settle(self.frame.split(self.x - change)[1] - self.frame.split(self.x)[1])
+        kernel = MoveDuals(self.coordinates.split(self.x - change)[1] - self.coordinates.split(self.x)[1])
         vectors = (problem.sign, problem.cost, self.h, self.change, self.alpha, self.z)
         self.rows.reduce(kernel, *vectors, token=self.token)
-        self._judge()
+        self._evaluate()
 
-    def nudge(self, target: float) -> None:
-        """Lift free rows a rounding error above the margin, where one below it would cost too much.
+    def polish(self, target: float) -> None:
+        """Scale the point so that free rows lie just above the margin, where just below costs too much.
 
-        With large costs on separable rows it would: c times 1e-16 may be more than the tolerance.
+        With large costs on separable rows it does: c times 1e-16 may be more than the tolerance.
         """
         problem = self.problem
-        offset = self.frame.split(self.x)[1]
+        offset = self.coordinates.split(self.x)[1]
         vectors = (problem.sign, problem.cost, self.z, self.alpha, self.h)
-        seen = self.rows.reduce(AtStake(offset), *vectors, token=self.token)
+        seen = self.rows.reduce(LargestViolations(offset), *vectors, token=self.token)
         error = _EPSILON * (2.0 + abs(offset) + seen.largest)
         if (seen.below + error) * seen.room <= 0.1 * target * self.bound:
             return
@@ -250,26 +261,26 @@ class _Work:
         lift = 1.0 + 2.0 * (seen.below + error)
         self.x, self.z = self.x * lift, self.rows.zeros()
         self.rows.reduce(Scale(lift), scores, self.z, token=self.token)
-        self._judge()
+        self._evaluate()
         if self.relative_gap <= target:
             self._keep()
         self.x, self.z = settled, scores
 
     def _change_scores(self, change: Array) -> None:
-        self._score(*self.frame.split(change), self.change)
+        self._score(*self.coordinates.split(change), self.change)
 
     def _go(self, x: Array) -> None:
         self.x = x
-        self._score(self.frame.split(x)[0], 0.0, self.z)
+        self._score(self.coordinates.split(x)[0], 0.0, self.z)
 
-    def _judge(self) -> Array:
+    def _evaluate(self) -> Array:
         """Keep the point if its relative gap is the smallest so far; return Σ sα x̃ − E x, 0 at the end."""
-        problem, frame = self.problem, self.frame
-        w, b = frame.split(self.x)
+        problem, coordinates = self.problem, self.coordinates
+        w, b = coordinates.split(self.x)
         vectors = (problem.sign, problem.cost, self.z, self.alpha)
-        sums = self.rows.reduce(Judge(b), *vectors, token=self.token)
-        pull = self._pull(self.alpha)
-        v = pull[:-1]
+        sums = self.rows.reduce(Gap(b), *vectors, token=self.token)
+        dual_sum = self._dual_sum(self.alpha)
+        v = dual_sum[:-1]
         gap = sums.gap + 0.5 * inner(w - v, w - v)
         dual = sums.dual - 0.5 * inner(v, v)
         gap += problem.offset.gap(b, sums.balance, 1.0 + abs(b))
@@ -278,7 +289,7 @@ class _Work:
         self.bound = max(dual, self.bound)
         if self.relative_gap < self.best[0]:
             self._keep()
-        return np.asarray(frame.centred(pull) - frame.penalty * self.x)
+        return np.asarray(coordinates.centred(dual_sum) - coordinates.curvature * self.x)
 
     def _keep(self) -> None:
         self.best = (self.relative_gap, self.x, self.rows.copied(self.alpha))
@@ -287,14 +298,14 @@ class _Work:
         self.rows.reduce(Scores(w, offset), z, token=self.token)
         self.passes += 1.0
 
-    def _pull(self, alpha: RowVector) -> Array:
+    def _dual_sum(self, alpha: RowVector) -> Array:
         """Return Σ sα (x, 1)."""
         self.passes += 1.0
-        return self.rows.reduce(PullOfDuals(), self.problem.sign, alpha, token=self.token)
+        return self.rows.reduce(DualSum(), self.problem.sign, alpha, token=self.token)
 
 
 # ------------------------------------------------------------------------------------------------
-# The passes of the crossover over numbers beside the rows, and Σ f (x, 1) of numbers made of them.
+# The passes of the crossover over per-row arrays, and Σ f (x, 1) of arrays made of them.
 #
 # e = s(x·w + b) − 1 throughout; `offset` is what is to be added to the stored scores z = x·w.
 
@@ -312,7 +323,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class SplitRows:
-    """Tell free rows from others; row vectors: sign, cost, z, then α and h, which are written.
+    """Split rows into free ones and others; per-row arrays: sign, cost, z, then α and h, which are written.
 
     A row counts as free if its margin is nearer to 1 than its dual, in units of c, is to 0 or c. The duals
     of the others go to the bound that is nearer. h is the unit of a free row, else 0. Returns how far the
@@ -337,7 +348,7 @@ class SplitRows:
 
 @dataclass(frozen=True)
 class Clip:
-    """Clip the duals at scores z; row vectors: sign, cost, z, α₀, then α and h, which are written."""
+    """Clip the duals at scores z; per-row arrays: sign, cost, z, α₀, then α and h, which are written."""
 
     offset: float
     stiffness: float
@@ -356,7 +367,7 @@ class Clip:
 
 @dataclass(frozen=True)
 class ClipSlope:
-    """The slope of the rounded loss along a change of the scores; row vectors: sign, cost, z, α₀, change."""
+    """The slope of the smoothed loss along a change of scores; per-row arrays: sign, cost, z, α₀, change."""
 
     offset: float
     stiffness: float
@@ -373,7 +384,7 @@ class ClipSlope:
 
 
 @dataclass(frozen=True, eq=False)
-class JudgeSums(Record):
+class GapSums(Record):
     """Of the rows: their shares of the duality gap, Σ α and Σ sα."""
 
     gap: float
@@ -382,18 +393,18 @@ class JudgeSums(Record):
 
 
 @dataclass(frozen=True)
-class Judge:
-    """The sums at scores z; row vectors: sign, cost, z, α."""
+class Gap:
+    """The sums at scores z; per-row arrays: sign, cost, z, α."""
 
     offset: float
 
     reads_rows = False
 
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> JudgeSums:
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> GapSums:
         sign, cost, z, alpha = pieces
         e = sign * (z + self.offset) - 1.0
         gap = np.maximum(e, 0.0) * alpha + np.maximum(-e, 0.0) * (cost - alpha)
-        return JudgeSums(float(gap.sum()), float(alpha.sum()), float((sign * alpha).sum()))
+        return GapSums(float(gap.sum()), float(alpha.sum()), float((sign * alpha).sum()))
 
 
 def _combined(block: Block, coefficients: Array, token: StopToken) -> Array:
@@ -405,8 +416,8 @@ def _combined(block: Block, coefficients: Array, token: StopToken) -> Array:
 
 
 @dataclass(frozen=True)
-class PullOfDuals:
-    """Return Σ sα (x, 1); row vectors: sign, α."""
+class DualSum:
+    """Return Σ sα (x, 1); per-row arrays: sign, α."""
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
         sign, alpha = pieces
@@ -414,10 +425,10 @@ class PullOfDuals:
 
 
 @dataclass(frozen=True)
-class PullOfStep:
-    """Return Σ s(α − he)(x, 1): the pull if every free row were to come to the margin.
+class DualSumOfStep:
+    """Return Σ s(α − he)(x, 1): that sum if every free row came to the margin.
 
-    Row vectors: sign, z, α, h.
+    Per-row arrays: sign, z, α, h.
     """
 
     offset: float
@@ -441,7 +452,7 @@ class CountFree:
 
 @dataclass(frozen=True)
 class CountDifferent:
-    """Count the rows in which two vectors differ."""
+    """Count the rows in which two arrays differ."""
 
     reads_rows = False
 
@@ -451,10 +462,10 @@ class CountDifferent:
 
 
 @dataclass(frozen=True)
-class Settle:
+class MoveDuals:
     """Move free duals and all scores by a change of the scores, of which `beyond` is the offset's.
 
-    Row vectors: sign, cost, h, change, then α and z, which are written.
+    Per-row arrays: sign, cost, h, change, then α and z, which are written.
     """
 
     beyond: float
@@ -471,8 +482,8 @@ class Settle:
 
 
 @dataclass(frozen=True, eq=False)
-class Stakes(Record):
-    """The largest |z|, how far rows below their cost fall short, and what free rows could still cost."""
+class Violations(Record):
+    """The largest |z|, the largest violation of rows with α < c, and Σ c − α of the free rows."""
 
     largest: Annotated[float, max]
     below: Annotated[float, max]
@@ -480,17 +491,17 @@ class Stakes(Record):
 
 
 @dataclass(frozen=True)
-class AtStake:
-    """What a rounding error below the margin may cost; row vectors: sign, cost, z, α, h."""
+class LargestViolations:
+    """What a rounding error below the margin may cost; per-row arrays: sign, cost, z, α, h."""
 
     offset: float
 
     reads_rows = False
 
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Stakes:
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Violations:
         sign, cost, z, alpha, h = pieces
         e = sign * (z + self.offset) - 1.0
-        return Stakes(
+        return Violations(
             float(np.abs(z).max(initial=0.0)),
             max(-float(e.min(initial=0.0, where=alpha < cost)), 0.0),
             float((cost - alpha).sum(where=h > 0)),

@@ -5,9 +5,9 @@ has the formulas). The free offset is reached by a proximal multiplier: the inne
 penalty (b − b₀)²/(2γ), which makes b = b₀ + γ Σ sα one more scalar of the state; when the inner problem is
 solved well enough, b₀ moves to where b would go. Fixed points are exactly the optima of the problem with a
 free offset. γ small against ‖x‖² keeps the rows independent; the columns are centred implicitly where the
-data are far from the origin. For the hinge, sweeps gain speed by `momentum`, and the end is reached on the
-free rows alone (`free_rows`) and, where the columns are few, by `crossover`: columns of very different sizes
-would keep conjugate gradients, as they keep sweeps, from ever getting there.
+data are far from the origin. For the hinge, sweeps gain speed by `Momentum`, and the end is reached on the
+free rows alone (`FreeRows`) and, where the columns are few, by `crossover`: columns of very different sizes
+slow down conjugate gradients as much as sweeps.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["DualDescent", "Momentum"]
 
 
 # ------------------------------------------------------------------------------------------------
-# The endgame of the hinge: solve exactly for the rows between their bounds.
+# The active set of the hinge: solve exactly for the rows between their bounds.
 #
 # At the optimum the rows split into those at 0, those at c, and the free ones on the margin. Once the
 # split is nearly right, the best dual values of the free rows F are the solution of a linear system,
@@ -44,10 +44,10 @@ __all__ = ["DualDescent", "Momentum"]
 #
 # which conjugate gradients solve without forming it; they also do the right thing when rows are repeated
 # or there are more free rows than columns. Steps that would leave the box stop at its side, where the row
-# leaves F. Every accepted step increases the dual value, so nothing is lost by trying.
+# leaves F. Every accepted step increases the dual value.
 
 _LARGEST_SHARE = 0.15  # of the rows: their copy must stay small beside the data
-_SMALL_VALUES = 1_000_000  # below that many, nobody minds the copy
+_SMALL_VALUES = 1_000_000  # below that many the copy does not matter
 _FEWEST_ITERATIONS = 30  # of conjugate gradients, for an attempt to be worth it
 _FIXED_VALUES = 4_000  # what a pass costs apart from the rows, as values read
 
@@ -77,7 +77,7 @@ class _Face:
     def solve(self, gradient: Array, most: int, token: StopToken) -> tuple[Array, int]:
         """Return the best change of the duals, and the iterations it took.
 
-        A direction in which the value grows for ever is returned so long that it surely meets the box.
+        An unbounded direction is returned so long that it surely meets the box.
         """
         y = np.zeros_like(gradient)
         iterations, unbounded = _core.solve_on_face(
@@ -100,15 +100,15 @@ class _Face:
 class FreeRows:
     """Improves a feasible dual point of the hinge by solving on its free rows.
 
-    It keeps to an allowance, so that a problem which sweeps solve well is not held up. Costs are counted in
-    passes over all rows, never in seconds: the course of a fit must not depend on the clock.
+    It keeps to a budget, so that a problem which sweeps solve well is not held up. Costs are counted in
+    passes over all rows, never in seconds: the iterates must not depend on the clock.
     """
 
     def __init__(self) -> None:
         self.spent = 0.0
 
-    def is_worth_trying(self, problem: Problem, alpha: Array, allowance: float) -> bool:
-        """Whether what is left of the allowance pays for a first look at the free rows."""
+    def is_worth_trying(self, problem: Problem, alpha: Array, pass_budget: float) -> bool:
+        """Whether what is left of the budget pays for a first few iterations on the free rows."""
         n_free = int(np.count_nonzero((alpha > 0) & (alpha < problem.cost)))
         is_large = problem.rows.n_values > _SMALL_VALUES
         if n_free == 0 or (is_large and n_free > _LARGEST_SHARE * problem.class_costs.n_live):
@@ -116,16 +116,16 @@ class FreeRows:
         if n_free * problem.rows.n_values > problem.rows.most_copied * problem.rows.n_rows:
             return False
         wanted = min(n_free, _FEWEST_ITERATIONS) * _iteration_cost(problem, n_free)
-        return allowance - self.spent > wanted
+        return pass_budget - self.spent > wanted
 
-    def improve(self, problem: Problem, alpha: Array, allowance: float, token: StopToken) -> Improved:
+    def improve(self, problem: Problem, alpha: Array, pass_budget: float, token: StopToken) -> Improved:
         """Return a point with a larger dual value.
 
         Parameters
         ----------
-        alpha : row vector
+        alpha : per-row array
             Feasible, with free rows; it is overwritten.
-        allowance : float
+        pass_budget : float
             Passes that all attempts together may cost.
         """
         signed = problem.sign * alpha
@@ -138,7 +138,7 @@ class FreeRows:
             if free.size == 0:
                 break
             cost = _iteration_cost(problem, free.size)
-            affordable = int((allowance - self.spent) / cost)
+            affordable = int((pass_budget - self.spent) / cost)
             if affordable < 1:
                 break
             face = _open_face(problem, free)
@@ -208,19 +208,19 @@ def _advance(alpha: Array, cost: Array, free: NDArray[np.intp], direction: Array
 
 # ------------------------------------------------------------------------------------------------
 
-_FIRST_PUSH = 6  # sweeps before momentum pays: at first rows change their bounds more than anything else
-_FIRST_WARM_PUSH = 2  # the same from a start that is nearly right
-_LAST_PUSH = 300  # what takes longer is left to plain sweeps and the free rows
+_FIRST_EXTRAPOLATION = 6  # sweeps before momentum pays: at first rows mostly change their bounds
+_FIRST_WARM_EXTRAPOLATION = 2  # the same from a start that is nearly right
+_LAST_EXTRAPOLATION = 300  # what takes longer is left to plain sweeps and the active set
 _STILL = 1e-13  # violations that are rounding
-_FROM_SEEN_GAP = 1.3  # a certificate too early costs two late sweeps: rather one sweep too many
-_FIRST_FINISH = 40  # sweeps before the free rows are first solved for
-_FIRST_SMALL_FINISH = 6  # the same where passes cost nothing
+_GAP_CORRECTION = 1.3  # a certificate too early costs two late sweeps: rather one sweep too many
+_FIRST_ACTIVE_SET = 40  # sweeps before the free rows are first solved for
+_FIRST_SMALL_ACTIVE_SET = 6  # the same where passes cost nothing
 _FEW_COLUMNS = 200  # that many: a system in the columns costs little more than a sweep
 _NARROWER = 0.9  # times the gap before: an attempt that leaves more is the last
 _EXACT = 1e-16  # a relative gap that is rounding
 _FAR = 100.0  # ‖mean‖² beyond this many times the largest ‖x − mean‖²
 _CENTRE_ABOVE = 0.25  # centre when ‖mean‖² exceeds this share of the mean ‖x‖²
-_SHARED_STICKINESS = 4.0  # all that rows which are visited together may have of `stickiness`
+_SHARED_COUPLING = 4.0  # the most that rows which are visited together share of `coupling`
 _LOST_TO_CENTRING = 8 * 2.0**-52  # a spread below this share of ‖mean‖² is rounding: sweeps would run away
 
 
@@ -235,16 +235,16 @@ class _Sweep:
     def __call__(
         self, block: Block, token: StopToken, order: tuple[int, int, int], *pieces: NDArray[Any]
     ) -> DualSweepRecord:
-        sign, cost, norm2, mean_score, alpha, calm, rest = pieces
+        sign, cost, norm2, mean_score, alpha, bound_visits, skips = pieces
         p = mean_score if self.centred else None
         return _core.dual_sweep(
-            block, self.loss, self.state, sign, cost, norm2, p, alpha, calm, rest, order, token
+            block, self.loss, self.state, sign, cost, norm2, p, alpha, bound_visits, skips, order, token
         )
 
     def will_visit(self, *pieces: NDArray[Any]) -> bool:
-        """Whether any row that costs something does not rest."""
-        _, cost, _, _, _, _, rest = pieces
-        return bool(((rest == 0) & (cost > 0)).any())
+        """Whether any row of positive cost is not skipped."""
+        _, cost, _, _, _, _, skips = pieces
+        return bool(((skips == 0) & (cost > 0)).any())
 
 
 @dataclass(frozen=True)
@@ -265,22 +265,22 @@ class _State:
     sweeps: SweepState
     u: Array
     alpha: Array
-    calm: NDArray[np.uint8]  # visits running that found a row at its bound and right there
-    rest: NDArray[np.uint8]  # sweeps that will leave the row out
+    bound_visits: NDArray[np.uint8]  # consecutive visits that found the row optimal at a bound
+    skips: NDArray[np.uint8]  # sweeps that still skip the row
     norm2: Array
     mean: Array | None
     mean_score: Array
     mean_norm2: float
-    may_push: bool
+    may_extrapolate: bool
     seed: int
     tol: float
-    next_finish: int
-    first_push: int = _FIRST_PUSH
+    next_active_set: int
+    first_extrapolation: int = _FIRST_EXTRAPOLATION
     precision: float = 0.1  # violations at which an inner problem counts as solved
     n_sweeps: int = 0
     bound: float = 0.0  # the certified bound, once there is one
     swept: float = 0.0  # passes that sweeps have cost
-    finish: FreeRows = field(default_factory=FreeRows)
+    active_set: FreeRows = field(default_factory=FreeRows)
     crossover: Crossover = field(default_factory=Crossover)
     momentum: Momentum | None = None
 
@@ -291,14 +291,14 @@ class DualDescent:
 
     Parameters
     ----------
-    stickiness : float
+    coupling : float
         γ as a share of the mean ‖x‖² plus the loss's own curvature: how strongly the free offset follows
-        the rows within a sweep. Neighbours that are visited together pull it together, each time to where
+        the rows within a sweep. Neighbours that are visited together move it together, each time to where
         they want it: they share what a few rows would have, or the next ones would spend their visits on
-        pulling it back.
+        moving it back.
     """
 
-    stickiness: float = 0.1
+    coupling: float = 0.1
 
     name = "dual_descent"
     title = "dual descent"
@@ -318,20 +318,20 @@ class DualDescent:
             sweeps=SweepState(u, center, gamma, mean_norm2),
             u=u,
             alpha=_first_alpha(problem),
-            calm=rows.zeros(np.uint8),
-            rest=rows.zeros(np.uint8),
+            bound_visits=rows.zeros(np.uint8),
+            skips=rows.zeros(np.uint8),
             norm2=norm2,
             mean=mean,
             mean_score=mean_score,
             mean_norm2=mean_norm2,
-            may_push=_may_push(problem, norm2, mean_norm2),
+            may_extrapolate=_may_extrapolate(problem, norm2, mean_norm2),
             seed=seed,
             tol=tol,
-            next_finish=_FIRST_FINISH if _gift(problem) < 20 else _FIRST_SMALL_FINISH,
+            next_active_set=_FIRST_ACTIVE_SET if _base_budget(problem) < 20 else _FIRST_SMALL_ACTIVE_SET,
         )
         if memory is not None and "alpha" in memory and memory["alpha"].shape == state.alpha.shape:
             state.alpha[:] = make_feasible(problem, memory["alpha"])
-            state.first_push = _FIRST_WARM_PUSH
+            state.first_extrapolation = _FIRST_WARM_EXTRAPOLATION
             if problem.dual.has_barrier:
                 _keep_inside(state.alpha, problem.cost)
             if problem.offset.is_free:
@@ -365,39 +365,39 @@ class DualDescent:
             # The rows' own curvature keeps them independent too; with small costs it is nearly all there is.
             typical += problem.dual.least_curvature * costs.n_live / costs.total
         center = chosen_from(problem.offset.best(problem, problem.rows.zeros()))
-        share = min(self.stickiness, _SHARED_STICKINESS / problem.rows.swept_together)
+        share = min(self.coupling, _SHARED_COUPLING / problem.rows.swept_together)
         return share * (typical if typical > 0 else 1.0), center if np.isfinite(center) else 0.0
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
-        """Sweep once; then move the offset, wake the rows that rest, or finish."""
-        passes = self._push(problem, state, token)
+        """Sweep once; then move the offset, unshrink, or solve on the active set."""
+        passes = self._extrapolate(problem, state, token)
         kernel = _Sweep(problem.loss.name, state.sweeps, state.mean is not None)
         numbers = (problem.sign, problem.cost, state.norm2, state.mean_score)
-        vectors = (*numbers, state.alpha, state.calm, state.rest)
+        vectors = (*numbers, state.alpha, state.bound_visits, state.skips)
         seen = problem.rows.sweep(kernel, state.seed, state.n_sweeps, *vectors, token=token)
         state.n_sweeps += 1
         passes += pass_cost(problem, seen.visited)
         state.swept += passes
-        if self._may_finish(problem, state):
-            return self._finish(problem, state, passes, token)
-        guess = self._gap_guess(problem, state, seen)
+        if self._may_solve_active_set(problem, state):
+            return self._solve_active_set(problem, state, passes, token)
+        estimate = self._estimate_gap(problem, state, seen)
         span = seen.highest - seen.lowest
         if span <= state.precision:
             self._move_offset(problem, state)
         if span > _STILL:
-            return Step(passes, guess)
+            return Step(passes, estimate)
         # Nothing moves any more: only a certificate can tell whether this is the optimum.
         saw_all = seen.visited == problem.class_costs.n_live
-        self._wake(state)
-        return Step(passes, guess, wants_certificate=saw_all)
+        self._unshrink(state)
+        return Step(passes, estimate, wants_certificate=saw_all)
 
-    def _push(self, problem: Problem, state: _State, token: StopToken) -> float:
+    def _extrapolate(self, problem: Problem, state: _State, token: StopToken) -> float:
         """Extrapolate the last sweep of the hinge; return the passes it took.
 
-        This comes before a sweep, never after one: the point that is certified is one that a sweep has left.
-        Only rows that are nearly independent, as those of text, are pushed.
+        This comes before a sweep, never after one: the point that is certified is the result of a sweep. Only
+        where rows are nearly independent, as those of text.
         """
-        if not state.may_push or not state.first_push <= state.n_sweeps < _LAST_PUSH:
+        if not state.may_extrapolate or not state.first_extrapolation <= state.n_sweeps < _LAST_EXTRAPOLATION:
             return 0.0
         if state.momentum is None:
             place = (state.alpha, state.u, state.sweeps, state.mean_score, state.mean_norm2)
@@ -405,22 +405,22 @@ class DualDescent:
             return 0.0
         return state.momentum.improve(token)
 
-    def _gap_guess(self, problem: Problem, state: _State, seen: DualSweepRecord) -> float:
-        """Return the relative gap as the sweep saw it: rows were judged by weights that kept moving."""
+    def _estimate_gap(self, problem: Problem, state: _State, seen: DualSweepRecord) -> float:
+        """Return the relative gap that the sweep has added up, while the weights kept moving."""
         gap = seen.gap
         if problem.offset.is_free:
             balance = state.sweeps.balance
             gap += state.sweeps.gamma * balance * balance  # what making Σ sα = 0 will cost
-        return _FROM_SEEN_GAP * gap / self._bound_guess(problem, state)
+        return _GAP_CORRECTION * gap / self._estimate_bound(problem, state)
 
-    def _may_finish(self, problem: Problem, state: _State) -> bool:
-        """Whether it is time to try the free rows; asked seldom, because asking reads all duals."""
-        if problem.dual.least_curvature > 0 or state.n_sweeps < state.next_finish:
+    def _may_solve_active_set(self, problem: Problem, state: _State) -> bool:
+        """Whether to solve on the free rows now; asked seldom, because asking reads all duals."""
+        if problem.dual.least_curvature > 0 or state.n_sweeps < state.next_active_set:
             return False
-        state.next_finish = state.n_sweeps + max(5, state.n_sweeps // 5)
-        return state.finish.is_worth_trying(problem, state.alpha, _allowance(problem, state))
+        state.next_active_set = state.n_sweeps + max(5, state.n_sweeps // 5)
+        return state.active_set.is_worth_trying(problem, state.alpha, _pass_budget(problem, state))
 
-    def _bound_guess(self, problem: Problem, state: _State) -> float:
+    def _estimate_bound(self, problem: Problem, state: _State) -> float:
         """Return the certified bound or, before there is one, the dual value as far as it is known."""
         if state.bound > 0:
             return state.bound
@@ -428,9 +428,9 @@ class DualDescent:
         value = problem.rows.reduce(_DualValue(problem.loss.name), state.alpha, problem.cost)
         return max(value - 0.5 * float(np.einsum("i,i->", w, w)), 1e-300)
 
-    def _wake(self, state: _State) -> None:
-        state.calm.fill(0)
-        state.rest.fill(0)
+    def _unshrink(self, state: _State) -> None:
+        state.bound_visits.fill(0)
+        state.skips.fill(0)
 
     def _move_offset(self, problem: Problem, state: _State) -> None:
         """Begin a new inner problem: the free offset goes where its multiplier says, precision rises."""
@@ -442,34 +442,34 @@ class DualDescent:
             state.precision = max(0.5 * moved, 0.3 * state.precision)
         else:
             state.precision *= 0.7
-            self._wake(state)  # margins have moved by more than resting allowed for
+            self._unshrink(state)  # margins have moved by more than shrinking allows for
 
-    def _finish(self, problem: Problem, state: _State, passes: float, token: StopToken) -> Step:
+    def _solve_active_set(self, problem: Problem, state: _State, passes: float, token: StopToken) -> Step:
         """Solve for the rows between their bounds; sweeps go on from there."""
-        self._wake(state)
+        self._unshrink(state)
         state.momentum = None
         offset = state.sweeps.center + state.sweeps.gamma * state.sweeps.balance
-        allowance = _allowance(problem, state)
-        improved = state.finish.improve(problem, make_feasible(problem, state.alpha), allowance, token)
+        pass_budget = _pass_budget(problem, state)
+        improved = state.active_set.improve(problem, make_feasible(problem, state.alpha), pass_budget, token)
         state.alpha[:] = improved.alpha
-        is_slow = state.n_sweeps >= _FIRST_FINISH
+        is_slow = state.n_sweeps >= _FIRST_ACTIVE_SET
         if is_slow and problem.rows.n_columns <= min(problem.rows.n_rows, _FEW_COLUMNS):
-            passes += self._cross_over(problem, state, allowance, token)
+            passes += self._cross_over(problem, state, pass_budget, token)
         _recompute(problem, state, token)
         if problem.offset.is_free:
-            # The sweeps' offset goes on: the one that suits the free rows is wild while the split is wrong.
+            # The sweeps' offset stays: that of the free rows is far off while the active set is wrong.
             state.sweeps.center = offset
         return Step(passes + improved.passes + 1.0, np.inf, wants_certificate=True)
 
-    def _cross_over(self, problem: Problem, state: _State, allowance: float, token: StopToken) -> float:
+    def _cross_over(self, problem: Problem, state: _State, pass_budget: float, token: StopToken) -> float:
         """Cross over while that narrows the gap, and keep a larger dual value; return the passes.
 
         An attempt far from the optimum ends early and leaves a better start for the next one.
         """
         before = state.crossover.spent
         gap, alpha, point = np.inf, state.alpha, None
-        while gap > _EXACT and state.crossover.spent < allowance:
-            crossed = state.crossover.improve(problem, alpha, allowance, token, point=point)
+        while gap > _EXACT and state.crossover.spent < pass_budget:
+            crossed = state.crossover.improve(problem, alpha, pass_budget, token, point=point)
             if not crossed.relative_gap < _NARROWER * gap:
                 break
             gap, alpha, point = crossed.relative_gap, crossed.alpha, (crossed.w, crossed.b)
@@ -506,7 +506,7 @@ class DualDescent:
         return int(min(max(1_000, 4e9 / values), 20_000))
 
 
-def _may_push(problem: Problem, norm2: Array, mean_norm2: float) -> bool:
+def _may_extrapolate(problem: Problem, norm2: Array, mean_norm2: float) -> bool:
     """Whether momentum is safe: it needs the dual to be a parabola that curves in every direction.
 
     With more rows than columns there are directions in α that leave u where it is, and the best point of a
@@ -517,13 +517,13 @@ def _may_push(problem: Problem, norm2: Array, mean_norm2: float) -> bool:
     return problem.dual.quadratic == 0.0 and has_room and is_near
 
 
-def _allowance(problem: Problem, state: _State) -> float:
-    """Return the passes that the free rows may cost in all: the longer sweeps take, the more they get."""
-    return _gift(problem) + min(0.5 + 0.005 * state.n_sweeps, 3.0) * state.swept
+def _pass_budget(problem: Problem, state: _State) -> float:
+    """Return the passes that the active set may cost in all: the longer sweeps take, the more."""
+    return _base_budget(problem) + min(0.5 + 0.005 * state.n_sweeps, 3.0) * state.swept
 
 
-def _gift(problem: Problem) -> float:
-    """Return the passes that nobody notices: some milliseconds, which end small problems exactly."""
+def _base_budget(problem: Problem) -> float:
+    """Return the passes that take some milliseconds, which solve small problems exactly."""
     return 4e6 / (problem.rows.n_values + 16 * problem.rows.n_rows + 1e4)
 
 
@@ -578,14 +578,14 @@ _WORTH = 1e-12  # gains below this share of the value are rounding
 
 
 @dataclass
-class _Numbers:
+class _Scalars:
     """κ = Σ sα and t = μ·u of a point or a direction: what the offset and the mean add to products of u."""
 
     balance: float = 0.0
     mean_dot: float = 0.0
 
-    def plus(self, factor: float, other: _Numbers) -> _Numbers:
-        return _Numbers(self.balance + factor * other.balance, self.mean_dot + factor * other.mean_dot)
+    def plus(self, factor: float, other: _Scalars) -> _Scalars:
+        return _Scalars(self.balance + factor * other.balance, self.mean_dot + factor * other.mean_dot)
 
 
 @dataclass(frozen=True, eq=False)
@@ -593,7 +593,7 @@ class _Trial:
     value: float
     alpha: Array
     u: Array
-    numbers: _Numbers
+    numbers: _Scalars
 
 
 class Momentum:
@@ -606,7 +606,7 @@ class Momentum:
     alpha, u : arrays
         The fit's own point, which the sweeps and `improve` change.
     sweeps : SweepState
-        Its numbers beside u.
+        Its scalars.
     mean_score, mean_norm2
         x·μ of each row and ‖μ‖², 0 without centring.
     """
@@ -625,7 +625,11 @@ class Momentum:
         self._mean_score = mean_score
         self._weight = mean_norm2 + sweeps.gamma
         self._start_alpha, self._start_u, self._start = alpha.copy(), u.copy(), self._here()
-        self._push_alpha, self._push_u, self._push = np.zeros_like(alpha), np.zeros_like(u), _Numbers()
+        self._direction_alpha, self._direction_u, self._direction = (
+            np.zeros_like(alpha),
+            np.zeros_like(u),
+            _Scalars(),
+        )
 
     def improve(self, token: StopToken) -> float:
         """Go to the best point that the sweeps since the last call point at; return the passes it took."""
@@ -639,74 +643,76 @@ class Momentum:
                 self._accept(trial)
                 break
         else:
-            self._push_alpha[:], self._push_u[:] = self._start_alpha, self._start_u
-            self._push = self._start
+            self._direction_alpha[:], self._direction_u[:] = self._start_alpha, self._start_u
+            self._direction = self._start
         self._begin()
         return passes
 
     def _begin(self) -> None:
         self._start_alpha[:], self._start_u[:], self._start = self._alpha, self._u, self._here()
 
-    def _here(self) -> _Numbers:
-        return _Numbers(self._sweeps.balance, self._sweeps.mean_dot)
+    def _here(self) -> _Scalars:
+        return _Scalars(self._sweeps.balance, self._sweeps.mean_dot)
 
     def _aim(self) -> None:
-        """Turn start into the step since then, and push into the way to the best point of the plane."""
-        products = _core.momentum_products(self._u, self._start_u, self._push_u)
+        """Turn start into the step since then, and direction into that to the best point of the plane."""
+        products = _core.momentum_products(self._u, self._start_u, self._direction_u)
         np.subtract(self._alpha, self._start_alpha, out=self._start_alpha)
-        here, step, push = self._here(), self._here().plus(-1.0, self._start), self._push
+        here, step, direction = self._here(), self._here().plus(-1.0, self._start), self._direction
         self._start = step
         step_step = self._product(products.step_step, step, step)
-        step_push = self._product(products.step_push, step, push)
-        push_push = self._product(products.push_push, push, push)
+        step_direction = self._product(products.step_direction, step, direction)
+        direction_direction = self._product(products.direction_direction, direction, direction)
         step_slope = self._slope(self._start_alpha, step) - self._product(products.u_step, here, step)
-        push_slope = self._slope(self._push_alpha, push) - self._product(products.u_push, here, push)
-        plane = step_step * push_push - step_push * step_push
+        direction_slope = self._slope(self._direction_alpha, direction) - self._product(
+            products.u_direction, here, direction
+        )
+        plane = step_step * direction_direction - step_direction * step_direction
         a = b = 0.0
-        if plane > _PARALLEL * step_step * push_push:
-            a = (step_slope * push_push - push_slope * step_push) / plane
-            b = (push_slope * step_step - step_slope * step_push) / plane
+        if plane > _PARALLEL * step_step * direction_direction:
+            a = (step_slope * direction_direction - direction_slope * step_direction) / plane
+            b = (direction_slope * step_step - step_slope * step_direction) / plane
         elif step_step > 0:
             a = step_slope / step_step
-        _core.momentum_direction(self._start_u, a, b, self._push_u)
-        self._push_alpha *= b
-        self._push_alpha += a * self._start_alpha
-        self._push = _Numbers().plus(a, step).plus(b, push)
+        _core.momentum_direction(self._start_u, a, b, self._direction_u)
+        self._direction_alpha *= b
+        self._direction_alpha += a * self._start_alpha
+        self._direction = _Scalars().plus(a, step).plus(b, direction)
 
     def _try(self, length: float, token: StopToken) -> tuple[_Trial, int]:
         """Return the point at that length of the direction, inside the box, and how many rows were read."""
         problem = self._problem
-        moved = self._alpha + length * self._push_alpha
+        moved = self._alpha + length * self._direction_alpha
         alpha = np.clip(moved, 0.0, problem.cost)
         excess = alpha - moved
         n_read = int(np.count_nonzero(excess))
-        numbers = self._here().plus(length, self._push)
+        numbers = self._here().plus(length, self._direction)
         if n_read:
             excess *= problem.sign
             u = problem.rows.reduce(Combine(problem.rows.n_columns), excess, token=token)
-            back = _Numbers(float(excess.sum()), float((excess * self._mean_score).sum()))
+            back = _Scalars(float(excess.sum()), float((excess * self._mean_score).sum()))
             numbers = numbers.plus(1.0, back)
         else:
             u = np.zeros_like(self._u)
-        square = _core.momentum_trial(self._u, self._push_u, length, u)
+        square = _core.momentum_trial(self._u, self._direction_u, length, u)
         return _Trial(self._value(alpha, square, numbers), alpha, u, numbers), n_read
 
     def _accept(self, trial: _Trial) -> None:
-        self._push = self._start.plus(1.0, trial.numbers).plus(-1.0, self._here())
-        np.subtract(trial.alpha, self._alpha, out=self._push_alpha)
-        self._push_alpha += self._start_alpha
-        _core.momentum_accept(trial.u, self._start_u, self._u, self._push_u)
+        self._direction = self._start.plus(1.0, trial.numbers).plus(-1.0, self._here())
+        np.subtract(trial.alpha, self._alpha, out=self._direction_alpha)
+        self._direction_alpha += self._start_alpha
+        _core.momentum_accept(trial.u, self._start_u, self._u, self._direction_u)
         self._alpha[:] = trial.alpha
         self._sweeps.balance, self._sweeps.mean_dot = trial.numbers.balance, trial.numbers.mean_dot
 
-    def _product(self, of_u: float, a: _Numbers, b: _Numbers) -> float:
+    def _product(self, of_u: float, a: _Scalars, b: _Scalars) -> float:
         """Return a product in the metric of the dual, from the product of the two u."""
         mixed = a.balance * b.mean_dot + b.balance * a.mean_dot
         return of_u - mixed + self._weight * a.balance * b.balance
 
-    def _slope(self, direction: Array, numbers: _Numbers) -> float:
+    def _slope(self, direction: Array, numbers: _Scalars) -> float:
         """Return what a direction adds to the linear part of the dual."""
         return float(direction.sum()) - self._sweeps.center * numbers.balance
 
-    def _value(self, alpha: Array, square: float, numbers: _Numbers) -> float:
+    def _value(self, alpha: Array, square: float, numbers: _Scalars) -> float:
         return self._slope(alpha, numbers) - 0.5 * self._product(square, numbers, numbers)

@@ -1,12 +1,12 @@
 """Full (sub)gradient descent: the baseline that every other method has to beat.
 
-One pass over the rows evaluates the objective and its gradient w − Σ sαx, where α = −c ℓ′(m) says how hard
-each row pulls, and the weights go against it by a share η of it:
+One pass over the rows evaluates the objective and its gradient w − Σ sαx, α = −c ℓ′(m), and the weights go
+against it by a share η of it:
 
     w ← w − η (w − Σ sαx) = (1 − η) w + η Σ sαx .
 
-So the weights are always a weighted mean of what the rows have pulled to so far, and the same mean of the α
-is a dual point that belongs to them. For the hinge, whose α jump between 0 and c, it gives the bound;
+So the weights are always a weighted mean of the Σ sαx so far, and the same mean of the α is a dual point that
+belongs to them. For the hinge, whose α jump between 0 and c, it gives the bound;
 smooth losses are bounded by the α of the point itself, which converge.
 
 It is slow by nature: steps are counted in the condition number of the problem for smooth losses, in the
@@ -28,8 +28,8 @@ from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.problem import Problem
 from maxmargin.losses.base import Loss
 from maxmargin.rows.base import Array, Record, inner
-from maxmargin.separation.frame import Frame
 from maxmargin.solvers.base import Needs, Point, Step
+from maxmargin.solvers.coordinates import CentredCoordinates
 from maxmargin.solvers.step_rules import StepRule, choose_rule
 
 __all__ = ["GradientDescent"]
@@ -42,7 +42,7 @@ class _Sums(Record):
     """Losses, Σ sαx, Σ sα and the curvature in the offset of some rows."""
 
     loss: float
-    pull: Array
+    dual_sum: Array
     balance: float
     curvature: float
 
@@ -57,7 +57,7 @@ class _Evaluate:
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Sums:
         sign, cost, alpha = pieces
-        z, pull = np.empty(sign.shape[0]), np.zeros(self.w.shape[0])
+        z, dual_sum = np.empty(sign.shape[0]), np.zeros(self.w.shape[0])
         _core.multiply(block, self.w, z, None, None, token)
         with np.errstate(over="ignore", invalid="ignore"):  # a step that is far too long is not taken
             m = sign * (z + self.b)
@@ -65,13 +65,13 @@ class _Evaluate:
             losses, bends = np.sum(cost * self.loss.value(m)), np.sum(cost * self.loss.curvature(m))
             signed = sign * alpha
             balance = np.sum(signed)
-        _core.multiply(block, None, None, signed, pull, token)
-        return _Sums(float(losses), pull, float(balance), float(bends))
+        _core.multiply(block, None, None, signed, dual_sum, token)
+        return _Sums(float(losses), dual_sum, float(balance), float(bends))
 
 
 @dataclass(frozen=True, eq=False)
-class _Place:
-    """A point and what one pass told about it; the gradient's last entry is that of the offset."""
+class _Evaluation:
+    """What one pass computes at a point; the last entry of the gradient is that of the offset."""
 
     w: Array
     b: float
@@ -89,10 +89,10 @@ class _State:
     lam: float  # of the λ form, in which steps are measured
     w: Array
     b: float
-    mean: Array  # of the α, with the weights with which w is a mean of what they pulled to
+    mean: Array  # of the α, with the weights with which w is a mean of their Σ sαx
     t: int = 0
     length: float = 0.0
-    here: _Place | None = None
+    here: _Evaluation | None = None
 
 
 @dataclass(frozen=True)
@@ -129,26 +129,28 @@ class GradientDescent:
         if state.here is None:
             state.here, passes = _evaluate(problem, state.w, state.b, token), 1
         here, t = state.here, state.t + 1
-        square = inner(here.gradient[:-1], here.gradient[:-1]) + _stretch(problem) * here.gradient[-1] ** 2
+        square = (
+            inner(here.gradient[:-1], here.gradient[:-1]) + _offset_scale(problem) * here.gradient[-1] ** 2
+        )
         if square == 0:  # a stationary point, which is a minimum
-            return Step(passes, _guess(problem, state, here))
+            return Step(passes, _estimate_gap(problem, state, here))
         length = state.rule.length(t, state.lam, state.length)
         for _ in range(_HALVINGS):
             share = state.lam * length  # the objective is 1/λ times that of the λ form
             w = here.w - share * here.gradient[:-1]
-            b = here.b - share * _stretch(problem) * float(here.gradient[-1])
+            b = here.b - share * _offset_scale(problem) * float(here.gradient[-1])
             there = _evaluate(problem, w, b, token)
             passes += 1
             if state.rule.is_enough(here.value - there.value, share, square):
                 break
             length *= 0.5
         else:
-            return Step(passes, _guess(problem, state, here), is_exhausted=True)
+            return Step(passes, _estimate_gap(problem, state, here), is_exhausted=True)
         state.t = t
         if math.isfinite(there.value):  # else the step was far too long, and a later one may be shorter
             mean = (1.0 - share) * state.mean + share * here.alpha
             state.here, state.mean, state.length = there, mean, length
-        return Step(passes, _guess(problem, state, state.here))
+        return Step(passes, _estimate_gap(problem, state, state.here))
 
     def point(self, problem: Problem, state: _State) -> Point:
         """Return the weights with the dual point that belongs to them."""
@@ -158,7 +160,7 @@ class GradientDescent:
         return Point(w, problem.offset.to_certify(b), alpha)
 
     def learn(self, problem: Problem, state: _State, examination: CertifiedPoint) -> None:
-        """Descent goes its way whatever the gap is."""
+        """Steps do not depend on the gap."""
 
     def remember(self, state: _State) -> Any:
         """Return the point, the mean of the α, and the number and length of the last step."""
@@ -171,7 +173,7 @@ class GradientDescent:
         return 1_000
 
 
-def _stretch(problem: Problem) -> float:
+def _offset_scale(problem: Problem) -> float:
     """Return how much faster the offset goes than the weights.
 
     A penalised offset is the weight b/scale of one more column, whose every entry is `scale`.
@@ -179,23 +181,23 @@ def _stretch(problem: Problem) -> float:
     return problem.offset.square or 1.0
 
 
-def _frame_of(problem: Problem) -> Frame:
-    return Frame(problem.offset, problem.rows.n_columns)
+def _coordinates_of(problem: Problem) -> CentredCoordinates:
+    return CentredCoordinates(problem.offset, problem.rows.n_columns)
 
 
-def _evaluate(problem: Problem, w: Array, b: float, token: StopToken) -> _Place:
-    alpha, frame = problem.rows.zeros(), _frame_of(problem)
+def _evaluate(problem: Problem, w: Array, b: float, token: StopToken) -> _Evaluation:
+    alpha, coordinates = problem.rows.zeros(), _coordinates_of(problem)
     kernel = _Evaluate(problem.agreement_loss, w, b)
     sums = problem.rows.reduce(kernel, problem.sign, problem.cost, alpha, token=token)
-    value = frame.own_cost(w, b) + sums.loss
-    gradient = frame.gradient(w, b, -np.append(sums.pull, sums.balance))
-    return _Place(w, b, alpha, value, gradient, sums.curvature)
+    value = coordinates.penalty(w, b) + sums.loss
+    gradient = coordinates.gradient(w, b, -np.append(sums.dual_sum, sums.balance))
+    return _Evaluation(w, b, alpha, value, gradient, sums.curvature)
 
 
-def _guess(problem: Problem, state: _State, here: _Place) -> float:
+def _estimate_gap(problem: Problem, state: _State, here: _Evaluation) -> float:
     """Return about the relative gap that a certificate would find."""
     if problem.loss.is_smooth:
-        gap = _frame_of(problem).gap(here.gradient, here.curvature)
+        gap = _coordinates_of(problem).estimate_gap(here.gradient, here.curvature)
     else:
-        gap = here.value + _frame_of(problem).own_cost(here.w, here.b) - float(np.sum(state.mean))
+        gap = here.value + _coordinates_of(problem).penalty(here.w, here.b) - float(np.sum(state.mean))
     return max(gap, 0.0) / max(here.value - gap, 1e-300) if math.isfinite(gap) else math.inf

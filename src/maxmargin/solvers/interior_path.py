@@ -1,7 +1,7 @@
 """One iteration of the interior point: predictor, corrector, Gondzio's correctors, step.
 
-It changes a `PathState`, whose numbers always belong together: an interrupted pass leaves the dual point of
-the last complete iteration, and (w, b) with it.
+It changes a `PathState`, which stays consistent: an interrupted pass leaves the dual point of the last
+complete iteration, and (w, b) with it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from maxmargin.core.line_search import line_search
 from maxmargin.core.problem import Problem
 from maxmargin.rows.base import Array, Record, Rows, RowVector, inner
 from maxmargin.rows.kernels import Scores
-from maxmargin.separation.frame import Frame
+from maxmargin.solvers.coordinates import CentredCoordinates
 
 __all__ = ["PathState", "centre_by_newton", "follow_path", "move_to_path", "open_path"]
 
@@ -31,27 +31,27 @@ _SHORTER: Array = np.power(0.9, np.arange(8.0))
 _NEAR = 3.0  # decrement, in units of μ Σ c, at which μ may fall
 
 
-Numbers = tuple[RowVector, RowVector, RowVector, RowVector]  # α, β, t and ξ
+PathVariables = tuple[RowVector, RowVector, RowVector, RowVector]  # α, β, t and ξ
 
 
 @dataclass(eq=False)
 class PathState:
-    """A point near the central path, and room for directions.
+    """A point near the central path, and space for directions.
 
     Attributes
     ----------
     x : array
-        Weights and offset in the frame.
-    alpha, beta, t, xi : row vectors
-    along, better : three row vectors each
+        Weights and offset, centred.
+    alpha, beta, t, xi : per-row arrays
+    along, better : three per-row arrays each
         The direction (of α, t and ξ), and a corrected one; the first of `better` is also where a move
         writes the new α.
-    seen : PointRecord
+    record : PointRecord
         The sums at this point.
     """
 
     rows: Rows
-    frame: Frame
+    coordinates: CentredCoordinates
     x: Array
     alpha: RowVector
     beta: RowVector
@@ -59,37 +59,39 @@ class PathState:
     xi: RowVector
     along: tuple[RowVector, RowVector, RowVector]
     better: tuple[RowVector, RowVector, RowVector]
-    seen: PointRecord
+    record: PointRecord
 
     @property
-    def numbers(self) -> Numbers:
+    def variables(self) -> PathVariables:
         return (self.alpha, self.beta, self.t, self.xi)
 
 
-def resume_path(rows: Rows, frame: Frame, x: Array, numbers: Numbers) -> PathState:
+def resume_path(rows: Rows, coordinates: CentredCoordinates, x: Array, variables: PathVariables) -> PathState:
     """Return a point that was left, from x and its own α, β, t and ξ."""
     others = [rows.zeros() for _ in range(6)]
     nothing = PointRecord(PointSums(), np.zeros(0), np.zeros(0), None)
     along, better = (others[0], others[1], others[2]), (others[3], others[4], others[5])
-    return PathState(rows, frame, x, *numbers, along, better, nothing)
+    return PathState(rows, coordinates, x, *variables, along, better, nothing)
 
 
-def open_path(problem: Problem, rows: Rows, frame: Frame, x: Array, mu: float, token: StopToken) -> PathState:
+def open_path(
+    problem: Problem, rows: Rows, coordinates: CentredCoordinates, x: Array, mu: float, token: StopToken
+) -> PathState:
     """Return the point of the central path at x."""
-    path = resume_path(rows, frame, x, (rows.zeros(), rows.zeros(), rows.filled(1.0), rows.filled(1.0)))
+    path = resume_path(rows, coordinates, x, (rows.zeros(), rows.zeros(), rows.filled(1.0), rows.filled(1.0)))
     move_to_path(problem, path, x, mu, token)
     return path
 
 
 def move_to_path(problem: Problem, path: PathState, x: Array, mu: float, token: StopToken) -> None:
     """Go to the point of the central path that has the margins of x."""
-    _move(problem, path, x, Move(*path.frame.split(x), mu=mu, shift=path.frame.shift), token)
+    _move(problem, path, x, Move(*path.coordinates.split(x), mu=mu, shift=path.coordinates.shift), token)
 
 
 def _move(problem: Problem, path: PathState, x: Array, kernel: Move, token: StopToken) -> None:
     new_alpha, *room = path.better
-    vectors = (problem.sign, problem.cost, new_alpha, *path.numbers, *path.along)
-    path.seen = path.rows.reduce(kernel, *vectors, token=token)
+    vectors = (problem.sign, problem.cost, new_alpha, *path.variables, *path.along)
+    path.record = path.rows.reduce(kernel, *vectors, token=token)
     path.better = (path.alpha, room[0], room[1])
     path.alpha, path.x = new_alpha, x
 
@@ -97,36 +99,36 @@ def _move(problem: Problem, path: PathState, x: Array, kernel: Move, token: Stop
 def follow_path(problem: Problem, path: PathState, correctors: int, enough: float, token: StopToken) -> float:
     """Take one step towards the optimum; return the passes it cost.
 
-    If Σ αt + βξ falls to the share `enough` of what it was, the next step's matrix is left out: there
+    If Σ αt + βξ falls to the share `enough` of what it was, the next step's matrix is left out, because there
     will hardly be one.
     """
-    if path.seen.matrix is None:
-        still = Move(*path.frame.split(path.x), 0.0, shift=path.frame.shift)
+    if path.record.matrix is None:
+        still = Move(*path.coordinates.split(path.x), 0.0, shift=path.coordinates.shift)
         _move(problem, path, path.x, still, token)
-    frame, seen = path.frame, path.seen
+    coordinates, record = path.coordinates, path.record
     fixed = (problem.sign, problem.cost)
     total = 2.0 * problem.class_costs.total
-    mu = seen.sums.complementarity / total
-    assert seen.matrix is not None
-    factor = frame.factor(seen.matrix)
-    side = frame.centred(seen.pull + seen.push) - frame.penalty * path.x
+    mu = record.sums.complementarity / total
+    assert record.matrix is not None
+    factor = coordinates.factor(record.matrix)
+    side = coordinates.centred(record.dual_sum + record.predictor_side) - coordinates.curvature * path.x
     change = factor.solve(side)
-    predict = Predict(*frame.split(change))
-    found = path.rows.reduce(predict, *fixed, *path.numbers, path.along[0], token=token)
+    predict = Predict(*coordinates.split(change))
+    found = path.rows.reduce(predict, *fixed, *path.variables, path.along[0], token=token)
     length = min(_longest(found), 1.0)
-    target = mu * (max(_after(seen, found, length), 0.0) / seen.sums.complementarity) ** 3
+    target = mu * (max(_after(record, found, length), 0.0) / record.sums.complementarity) ** 3
     trial = min(1.0, length + _TRIAL_GROWTH)
-    side = side + frame.centred(target * found.sides[0] + found.sides[1])
+    side = side + coordinates.centred(target * found.sides[0] + found.sides[1])
     change = factor.solve(side)
-    kernel = Correct(*frame.split(change), target, trial)
-    found = path.rows.reduce(kernel, *fixed, *path.numbers, *path.along, token=token)
+    kernel = Correct(*coordinates.split(change), target, trial)
+    found = path.rows.reduce(kernel, *fixed, *path.variables, *path.along, token=token)
     direction = _Direction(change, found, target, trial)
     direction, passes = _refine(problem, path, factor, direction, correctors, token)
     length = min(1.0, min(max(0.995, 1.0 - mu), 0.9999) * direction.longest)
     length = _keep_near(problem, path, direction.found, length, token)
     x = path.x + length * direction.change
-    with_matrix = _after(seen, direction.found, length) > enough * seen.sums.complementarity
-    move = Move(*frame.split(x), length, shift=frame.shift, with_matrix=with_matrix)
+    with_matrix = _after(record, direction.found, length) > enough * record.sums.complementarity
+    move = Move(*coordinates.split(x), length, shift=coordinates.shift, with_matrix=with_matrix)
     _move(problem, path, x, move, token)
     return passes + 3.0
 
@@ -156,10 +158,10 @@ def _refine(
     """Try Gondzio's correctors as long as they lengthen the step; return the passes too."""
     passes = 0.0
     while passes < correctors and direction.longest < _WORTH_CORRECTING:
-        more = factor.solve(path.frame.centred(direction.found.sides[0]))
+        more = factor.solve(path.coordinates.centred(direction.found.sides[0]))
         trial = min(1.0, direction.longest + _TRIAL_GROWTH)
-        kernel = Refine(*path.frame.split(more), direction.target, direction.trial, trial)
-        vectors = (problem.sign, problem.cost, *path.numbers, *path.along, *path.better)
+        kernel = Refine(*path.coordinates.split(more), direction.target, direction.trial, trial)
+        vectors = (problem.sign, problem.cost, *path.variables, *path.along, *path.better)
         found = path.rows.reduce(kernel, *vectors, token=token)
         passes += 1.0
         if _longest(found) < direction.longest + _WORTH_KEEPING:
@@ -173,11 +175,11 @@ def _keep_near(
     problem: Problem, path: PathState, found: StepRecord, length: float, token: StopToken
 ) -> float:
     """Shorten a step that would leave some product far below the others."""
-    vectors = (problem.sign, problem.cost, *path.numbers, *path.along)
+    vectors = (problem.sign, problem.cost, *path.variables, *path.along)
     total = 2.0 * problem.class_costs.total
     for _ in range(6):
         steps = length * _SHORTER
-        means = np.array([_after(path.seen, found, float(step)) / total for step in steps])
+        means = np.array([_after(path.record, found, float(step)) / total for step in steps])
         products = path.rows.reduce(LeastProducts(steps, means), *vectors, token=token)
         near = np.flatnonzero(products.least >= _LEAST_SHARE)
         if near.size > 0:
@@ -187,13 +189,13 @@ def _keep_near(
 
 
 def _longest(found: StepRecord) -> float:
-    """Return the longest step that keeps everything positive; no more than anybody asks for."""
+    """Return the longest step that keeps everything positive, at most 1000."""
     return 1.0 / max(found.sums.largest_ratio, 1e-3)
 
 
-def _after(seen: PointRecord, found: StepRecord, step: float) -> float:
+def _after(record: PointRecord, found: StepRecord, step: float) -> float:
     """Return Σ αt + βξ after a step."""
-    return seen.sums.complementarity + step * (found.sums.first + step * found.sums.second)
+    return record.sums.complementarity + step * (found.sums.first + step * found.sums.second)
 
 
 def centre_by_newton(
@@ -209,22 +211,22 @@ def centre_by_newton(
     decrement, mu, passes : float
         The first is in units of μ Σ c, and measured before the step; the second is where the point is.
     """
-    frame, seen = path.frame, path.seen
-    assert seen.matrix is not None
-    factor = frame.factor(seen.matrix)
-    side = frame.centred(seen.pull) - frame.penalty * path.x
+    coordinates, record = path.coordinates, path.record
+    assert record.matrix is not None
+    factor = coordinates.factor(record.matrix)
+    side = coordinates.centred(record.dual_sum) - coordinates.curvature * path.x
     change = factor.solve(side)
-    promised = inner(side, change)
+    predicted = inner(side, change)
     scores = path.along[0]
-    path.rows.reduce(Scores(*frame.split(change)), scores, token=token)
-    vectors = (problem.sign, problem.cost, *path.numbers, scores)
+    path.rows.reduce(Scores(*coordinates.split(change)), scores, token=token)
+    vectors = (problem.sign, problem.cost, *path.variables, scores)
 
     def slope(step: float) -> tuple[float, None]:
-        own = inner(frame.penalty * (path.x + step * change), change)
+        own = inner(coordinates.curvature * (path.x + step * change), change)
         return own + path.rows.reduce(SmoothSlope(step, mu), *vectors, token=token), None
 
-    step = line_search(slope, -promised)
-    decrement = promised / (mu * problem.class_costs.total)
+    step = line_search(slope, -predicted)
+    decrement = predicted / (mu * problem.class_costs.total)
     reached = next_mu if decrement < _NEAR else mu
     move_to_path(problem, path, path.x + step * change, reached, token)
     return decrement, reached, 2.0
@@ -256,8 +258,8 @@ class PointRecord(Record):
     """Sums at a point, right-hand sides, and the matrix."""
 
     sums: PointSums
-    pull: Array
-    push: Array
+    dual_sum: Array
+    predictor_side: Array
     matrix: Array | None
 
 
@@ -265,8 +267,8 @@ class PointRecord(Record):
 class Move:
     """Move every row to the point (w, offset), along a direction or (`mu`) onto the central path.
 
-    Row vectors: sign, cost, the new α, the state α, β, t, ξ, and the direction's three. All of the state is
-    rewritten but α, which has its new place.
+    Per-row arrays: sign, cost, the new α, the state α, β, t, ξ, and the direction's three. All of the state
+    is rewritten but α, which has its new place.
     """
 
     w: Array
@@ -281,7 +283,7 @@ class Move:
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> PointRecord:
         sign, cost, new_alpha, *numbers = pieces
         size = self.w.shape[0] + 1
-        pull, push = np.zeros(size), np.zeros(size)
+        dual_sum, predictor_side = np.zeros(size), np.zeros(size)
         matrix = np.zeros((size, size)) if self.with_matrix else None
         along = _three(numbers[4:]) if self.mu is None else None
         after = (new_alpha, *_three(numbers[1:4]))
@@ -296,13 +298,13 @@ class Move:
             self.w,
             self.offset,
             after,
-            pull,
-            push,
+            dual_sum,
+            predictor_side,
             matrix,
             self.shift,
             token,
         )
-        return PointRecord(sums, pull, push, matrix)
+        return PointRecord(sums, dual_sum, predictor_side, matrix)
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,7 +317,7 @@ class StepRecord(Record):
 
 @dataclass(frozen=True)
 class Predict:
-    """The predictor. Row vectors: sign, cost, the state's four, and δα, which is written."""
+    """The predictor. Per-row arrays: sign, cost, the state's four, and δα, which is written."""
 
     dw: Array
     offset: float
@@ -342,7 +344,7 @@ class Predict:
 
 @dataclass(frozen=True)
 class Correct:
-    """The corrector. Row vectors: sign, cost, the state's four, the direction's three.
+    """The corrector. Per-row arrays: sign, cost, the state's four, the direction's three.
 
     The first of the direction holds the predictor's δα; all three are overwritten.
     """
@@ -375,7 +377,7 @@ class Correct:
 
 @dataclass(frozen=True)
 class Refine:
-    """One of Gondzio's correctors. Row vectors: as for the corrector, then three for the new direction."""
+    """One of Gondzio's correctors. Per-row arrays: as for the corrector, then three for the new direction."""
 
     dw: Array
     offset: float
@@ -417,7 +419,7 @@ class Products(Record):
 class LeastProducts:
     """The smallest product after each of some steps, as a share of its mean product times c.
 
-    Row vectors as for the corrector.
+    Per-row arrays as for the corrector.
     """
 
     steps: Array
@@ -435,7 +437,7 @@ class LeastProducts:
 
 @dataclass(frozen=True)
 class SmoothSlope:
-    """The slope of the smoothed loss at a step. Row vectors: sign, cost, the state's four, scores' change."""
+    """The slope of the smoothed loss at a step; per-row arrays: sign, cost, the state's four, the change."""
 
     step: float
     mu: float

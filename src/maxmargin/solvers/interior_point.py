@@ -22,8 +22,8 @@ from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.problem import Problem
 from maxmargin.errors import InvalidParameter, Setting
 from maxmargin.rows.base import Array, Rows, RowVector, inner
-from maxmargin.separation.frame import Frame, mean_of_table
 from maxmargin.solvers.base import Needs, Point, Step
+from maxmargin.solvers.coordinates import CentredCoordinates, mean_of_dense_rows
 from maxmargin.solvers.crossover import Crossover
 from maxmargin.solvers.interior_path import (
     PathState,
@@ -42,7 +42,7 @@ _CENTRED = 0.2  # decrement, in units of μ Σ c, at which Newton's part is over
 _FIRST_CROSSOVER = 1e-6  # relative gap
 _NEXT_CROSSOVER = 0.03  # share of the last attempt's gap
 _CONTENT = 1e-15  # relative gap at which a crossover has nothing left to do
-_ALLOWANCE = 60.0  # passes for one crossover
+_PASS_BUDGET = 60.0  # passes for one crossover
 _WORTH_GOING_ON = 1.0  # relative gap of an earlier fit's point that is worth more than a start at w = 0
 _WORTH_FINISHING = 1e-4  # and at which it may be the end already
 _CLOSER = 0.3  # a start's μ as a share of the one at which the path has the same gap
@@ -53,7 +53,7 @@ _PATIENCE = 5  # iterations without a smaller gap
 
 
 @dataclass(frozen=True, eq=False)
-class _Kept:
+class _Candidate:
     """A point, and its relative gap as far as it is known."""
 
     relative_gap: float
@@ -74,7 +74,7 @@ class _State:
         Where Newton's steps go.
     relative_gap : float
         At the path's point.
-    kept : _Kept or None
+    best : _Candidate or None
         The best point that the path has left behind.
     """
 
@@ -82,7 +82,7 @@ class _State:
     tol: float
     mu: float
     newton_left: int
-    kept: _Kept | None = None
+    best: _Candidate | None = None
     is_untried: bool = False  # a point of an earlier fit, not yet looked at
     relative_gap: float = np.inf
     smallest_gap: float = np.inf
@@ -131,34 +131,42 @@ class InteriorPoint:
         if costs.total == 0 or (is_free and min(costs.positive, costs.negative) == 0):
             return _State(None, tol, self.first_mu, 0)
         condensed = rows.condensed(token)
-        frame = Frame(problem.offset, rows.n_columns, mean_of_table(problem, condensed, token))
+        coordinates = CentredCoordinates(
+            problem.offset, rows.n_columns, mean_of_dense_rows(problem, condensed, token)
+        )
         if memory is not None and "alpha" in memory and rows.holds(memory["alpha"]):
             found = examine(problem, memory["w"], None, memory["alpha"], token=token)
             # As good as it was: the same problem, whose path goes on where it was left.
             if found.certificate.relative_gap <= 2.0 * memory.get("path_gap", -np.inf):
-                place = frame.place(memory["w"], memory["offset"])
+                x = coordinates.join(memory["w"], memory["offset"])
                 if all(name in memory for name in _OF_THE_PATH):
                     alpha, beta, t, xi = (condensed.copied(memory[name]) for name in ("alpha", *_OF_THE_PATH))
-                    path = resume_path(condensed, frame, place, (alpha, beta, t, xi))
+                    path = resume_path(condensed, coordinates, x, (alpha, beta, t, xi))
                     return _State(path, tol, self.first_mu, 0)
-                path = open_path(problem, condensed, frame, place, memory["mu"], token)
+                path = open_path(problem, condensed, coordinates, x, memory["mu"], token)
                 return _State(path, tol, memory["mu"], memory["newton_left"])
             if found.certificate.relative_gap < _WORTH_GOING_ON:
-                return self._go_on(problem, condensed, frame, found, tol, token)
+                return self._resume_near(problem, condensed, coordinates, found, tol, token)
         x = np.append(np.zeros(rows.n_columns), _first_offset(problem, self.first_mu))
-        path = open_path(problem, condensed, frame, x, self.first_mu, token)
+        path = open_path(problem, condensed, coordinates, x, self.first_mu, token)
         return _State(path, tol, self.first_mu, self.newton_steps)
 
-    def _go_on(
-        self, problem: Problem, rows: Rows, frame: Frame, found: CertifiedPoint, tol: float, token: StopToken
+    def _resume_near(
+        self,
+        problem: Problem,
+        rows: Rows,
+        coordinates: CentredCoordinates,
+        found: CertifiedPoint,
+        tol: float,
+        token: StopToken,
     ) -> _State:
         """Begin at a point that is nearly right, as far up the path as its gap asks for."""
         proof = found.certificate
         mu = _CLOSER * proof.gap / (2.0 * problem.class_costs.total)  # on the path the gap is 2μ Σ c
         mu = min(max(mu, _LEAST_MU), self.first_mu)
-        path = open_path(problem, rows, frame, frame.place(found.w, found.b), mu, token)
+        path = open_path(problem, rows, coordinates, coordinates.join(found.w, found.b), mu, token)
         state = _State(path, tol, mu, self.newton_steps)
-        state.kept, state.is_untried = _Kept(proof.relative_gap, found.w, found.b, found.alpha), True
+        state.best, state.is_untried = _Candidate(proof.relative_gap, found.w, found.b, found.alpha), True
         return state
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
@@ -166,16 +174,16 @@ class InteriorPoint:
         path = state.path
         if path is None:
             return Step(0.0, 0.0, wants_certificate=True)
-        if state.is_untried and state.kept is not None:
+        if state.is_untried and state.best is not None:
             state.is_untried = False
-            gap, passes = state.kept.relative_gap, 2.0
+            gap, passes = state.best.relative_gap, 2.0
             if state.tol < min(gap, _FIRST_CROSSOVER) and gap <= _WORTH_FINISHING:
                 passes += self._cross_over(problem, state, path, token)
             if gap <= max(state.tol, _WORTH_FINISHING):
                 return Step(passes, gap, wants_certificate=True)
         try:
             passes = self._advance(problem, state, path, token)
-            has_stalled = self._watch_for_rounding(state, path)
+            has_stalled = self._has_stagnated(state, path)
         except ValueError:  # numbers that are not finite: the path has come to its end
             passes, has_stalled = 1.0, True
         if has_stalled:
@@ -199,13 +207,13 @@ class InteriorPoint:
         state.relative_gap = _relative_gap(problem, path)
         return passes
 
-    def _watch_for_rounding(self, state: _State, path: PathState) -> bool:
+    def _has_stagnated(self, state: _State, path: PathState) -> bool:
         """Keep the best iterate; return whether rounding has taken over."""
         gap = state.relative_gap
         if gap < state.smallest_gap:
             state.smallest_gap, state.since_smallest = gap, 0
-            if state.tol < gap < min(_KEEP_BELOW, np.inf if state.kept is None else state.kept.relative_gap):
-                state.kept = _Kept(gap, *path.frame.split(path.x), path.rows.copied(path.alpha))
+            if state.tol < gap < min(_KEEP_BELOW, np.inf if state.best is None else state.best.relative_gap):
+                state.best = _Candidate(gap, *path.coordinates.split(path.x), path.rows.copied(path.alpha))
             return False
         state.since_smallest += 1
         is_late = state.smallest_gap < _KEEP_BELOW
@@ -215,16 +223,16 @@ class InteriorPoint:
         self, problem: Problem, state: _State, path: PathState, passes: float, token: StopToken
     ) -> Step:
         """Finish from the best point; should that fail, go back to it, further up the path, once."""
-        if state.kept is not None:
+        if state.best is not None:
             state.relative_gap = np.inf
             passes += self._cross_over(problem, state, path, token)
-        gap = np.inf if state.kept is None else state.kept.relative_gap
-        is_last = state.kept is None or gap > 0.5 * state.recovered_at
-        if state.kept is not None and not is_last:
+        gap = np.inf if state.best is None else state.best.relative_gap
+        is_last = state.best is None or gap > 0.5 * state.recovered_at
+        if state.best is not None and not is_last:
             state.recovered_at = gap
             state.crossed_at, state.smallest_gap, state.since_smallest = np.inf, np.inf, 0
             state.mu, state.newton_left = self.centred_mu, self.newton_steps
-            x = path.frame.place(state.kept.w, state.kept.b)
+            x = path.coordinates.join(state.best.w, state.best.b)
             move_to_path(problem, path, x, state.mu, token)
             passes += 1.0
         return Step(passes, gap, wants_certificate=True, is_exhausted=is_last)
@@ -232,19 +240,19 @@ class InteriorPoint:
     def _cross_over(self, problem: Problem, state: _State, path: PathState, token: StopToken) -> float:
         """Solve for the rows on the margin, from the best point so far; keep the result if it is better."""
         best = _best_of(state, path)
-        allowance = state.crossover.spent + _ALLOWANCE
+        pass_budget = state.crossover.spent + _PASS_BUDGET
         crossed = state.crossover.improve(
             problem,
             best.alpha,
-            allowance,
+            pass_budget,
             token,
             point=(best.w, best.b),
-            frame=path.frame,
+            coordinates=path.coordinates,
             rows=path.rows,
             target=max(0.1 * state.tol, _CONTENT),
         )
-        if state.kept is None or crossed.relative_gap < state.kept.relative_gap:
-            state.kept = _Kept(crossed.relative_gap, crossed.w, crossed.b, crossed.alpha)
+        if state.best is None or crossed.relative_gap < state.best.relative_gap:
+            state.best = _Candidate(crossed.relative_gap, crossed.w, crossed.b, crossed.alpha)
         return crossed.passes
 
     def point(self, problem: Problem, state: _State) -> Point:
@@ -263,33 +271,32 @@ class InteriorPoint:
             return {"alpha": np.zeros(0), "w": np.zeros(0), "offset": 0.0}
         best = _best_of(state, state.path)
         memory = {"alpha": best.alpha, "w": best.w, "offset": best.b}
-        if best is state.kept:
+        if best is state.best:
             return memory
         memory["path_gap"] = best.relative_gap
         if state.newton_left > 0:  # the point is in the centre, so that w and μ tell everything
             return memory | {"mu": state.mu, "newton_left": state.newton_left}
-        return memory | dict(zip(_OF_THE_PATH, state.path.numbers[1:], strict=True))
+        return memory | dict(zip(_OF_THE_PATH, state.path.variables[1:], strict=True))
 
     def default_max_iter(self, problem: Problem) -> int:
         return 200
 
 
-def _best_of(state: _State, path: PathState) -> _Kept:
+def _best_of(state: _State, path: PathState) -> _Candidate:
     """Return the point that was kept, or the path's if that is better."""
-    if state.kept is not None and not state.kept.relative_gap > state.relative_gap:
-        return state.kept
-    return _Kept(state.relative_gap, *path.frame.split(path.x), path.alpha)
+    if state.best is not None and not state.best.relative_gap > state.relative_gap:
+        return state.best
+    return _Candidate(state.relative_gap, *path.coordinates.split(path.x), path.alpha)
 
 
 def _relative_gap(problem: Problem, path: PathState) -> float:
     """Return the gap of the path's point from the sums of its last pass, without cancellation."""
-    seen = path.seen
-    w, b = path.frame.split(path.x)
-    v = seen.pull[:-1]
-    gap = seen.sums.gap + 0.5 * inner(w - v, w - v)
-    dual = seen.sums.dual - 0.5 * inner(v, v)
-    gap += problem.offset.gap(b, seen.sums.balance, max(1.0, abs(b)))
-    dual -= problem.offset.dual_penalty(seen.sums.balance)
+    sums, v = path.record.sums, path.record.dual_sum[:-1]
+    w, b = path.coordinates.split(path.x)
+    gap = sums.gap + 0.5 * inner(w - v, w - v)
+    dual = sums.dual - 0.5 * inner(v, v)
+    gap += problem.offset.gap(b, sums.balance, max(1.0, abs(b)))
+    dual -= problem.offset.dual_penalty(sums.balance)
     return gap / dual if dual > 0 else np.inf
 
 

@@ -5,7 +5,7 @@ are, and of all weights with the same agreements the shortest are handed out. A 
 be separated, on which the weights would grow for ever.
 
 One pass over the rows evaluates a point: value, gradient and Hessian. A step is tried in full; if the
-objective has not fallen enough there, the best share of it is found from the scores at both ends.
+objective has not fallen enough there, a line search finds a shorter step from the scores at both ends.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ __all__ = ["MaximumLikelihood"]
 
 
 @dataclass(frozen=True, eq=False)
-class _Place:
-    """A point and what one pass told about it; gradient and Gram matrix are those of the shifted rows."""
+class _Evaluation:
+    """What one pass computes at a point; gradient and Gram matrix are those of the centred rows."""
 
     w: Array
     b: float
@@ -52,7 +52,7 @@ class _State:
     w: Array
     b: float
     tol: float
-    here: _Place | None = None
+    here: _Evaluation | None = None
     watch: SeparationWatch = field(default_factory=SeparationWatch)
 
 
@@ -89,7 +89,7 @@ class MaximumLikelihood:
         """Evaluate the start, or take one Newton step."""
         here = state.here
         if here is None:
-            state.here = _first_place(problem, state, token)
+            state.here = _first_evaluation(problem, state, token)
             return Step(1.0, math.inf, is_start=True)
         factor = Factor(_matrix(problem, state, here))
         change = -factor.solve(here.gradient)
@@ -102,17 +102,17 @@ class MaximumLikelihood:
         there, passes = _evaluate(problem, state, here.w + dw, here.b + db, token), 1.0
         after = _decrement(factor, there)
         if not has_fallen(here.value, there.value, decrement, after):
-            share = _best_share(problem, here, there, decrement, token)
+            share = _shortened_step(problem, here, there, decrement, token)
             there = _evaluate(problem, state, here.w + share * dw, here.b + share * db, token)
             passes = 2.0
             if not there.value < here.value:  # rounding hides what is left
                 return Step(passes, 0.5 * decrement / here.value, is_exhausted=True)
         state.here = there
         state.watch.look(problem, there.w, there.b, there.z, decrement, token)
-        # The guess is about the point before: coefficients, which people compare, are then good to about the
+        # Estimated at the point before: coefficients, which people compare, are then good to about the
         # tolerance, where those of a point that just reaches it are good to its square root.
-        guess = 0.5 * decrement / here.value
-        return Step(passes, guess, goes_on=guess > state.tol)
+        estimate = 0.5 * decrement / here.value
+        return Step(passes, estimate, goes_on=estimate > state.tol)
 
     def point(self, problem: Problem, state: _State) -> Point:
         """Return the shortest weights with these agreements; the mistake probabilities stand for duals."""
@@ -138,7 +138,7 @@ class MaximumLikelihood:
         return 200
 
 
-def _matrix(problem: Problem, state: _State, here: _Place) -> Array:
+def _matrix(problem: Problem, state: _State, here: _Evaluation) -> Array:
     """Return the Hessian, in which what may not move is stiff.
 
     With no more rows than columns the first step mostly separates them, and tells so without asking which
@@ -152,14 +152,14 @@ def _matrix(problem: Problem, state: _State, here: _Place) -> Array:
     return curvature_matrix(problem, gram)
 
 
-def _first_place(problem: Problem, state: _State, token: StopToken) -> _Place:
-    place = _evaluate(problem, state, state.w, state.b, token)
-    if math.isfinite(place.value):
-        return place
+def _first_evaluation(problem: Problem, state: _State, token: StopToken) -> _Evaluation:
+    point = _evaluate(problem, state, state.w, state.b, token)
+    if math.isfinite(point.value):
+        return point
     return _evaluate(problem, state, np.zeros_like(state.w), 0.0, token)  # the start was of no use here
 
 
-def _evaluate(problem: Problem, state: _State, w: Array, b: float, token: StopToken) -> _Place:
+def _evaluate(problem: Problem, state: _State, w: Array, b: float, token: StopToken) -> _Evaluation:
     rows, offset = problem.rows, problem.offset
     z, h = rows.zeros(), rows.zeros()
     kernel = Evaluate(problem.loss.name, w, b, True, state.shift)
@@ -169,16 +169,18 @@ def _evaluate(problem: Problem, state: _State, w: Array, b: float, token: StopTo
     if state.shift is not None:
         gradient[:-1] -= sums.losses.slope * state.shift
     gradient[-1] = 0.0 if offset.is_absent else gradient[-1] + offset.slope(b)
-    return _Place(w, b, z, sums.losses.loss + offset.penalty(b), gradient, sums.gram)
+    return _Evaluation(w, b, z, sums.losses.loss + offset.penalty(b), gradient, sums.gram)
 
 
-def _decrement(factor: Factor, place: _Place) -> float:
-    if not np.isfinite(place.gradient).all():
+def _decrement(factor: Factor, point: _Evaluation) -> float:
+    if not np.isfinite(point.gradient).all():
         return math.inf
-    return inner(place.gradient, factor.solve(place.gradient))
+    return inner(point.gradient, factor.solve(point.gradient))
 
 
-def _best_share(problem: Problem, here: _Place, there: _Place, decrement: float, token: StopToken) -> float:
+def _shortened_step(
+    problem: Problem, here: _Evaluation, there: _Evaluation, decrement: float, token: StopToken
+) -> float:
     """Return the best share of a step that was too long, from the scores at both ends."""
     stiffness = problem.offset.stiffness
     db = there.b - here.b

@@ -3,11 +3,11 @@
 The objective ½‖w‖² + Σ c ℓ(m) has the gradient w + Σ s c ℓ′(m) x and the Hessian 1 + Σ h xxᵀ, h = c ℓ″(m);
 the offset is one more coordinate, with its own penalty or none. One pass over the rows evaluates a point:
 value, gradient and, while the rows are in cache, the Hessian. A step is tried in full and its end evaluated
-at once, so that an iteration is one pass; if the objective has not fallen enough there, the best share of
-the step is found from the scores at both ends, without the rows.
+at once, so that an iteration is one pass; if the objective has not fallen enough there, a line search finds
+a shorter step from the scores at both ends, without the rows.
 
 Near the optimum, where a step hardly changes the Hessian, the old one is used again. The quadratic model
-also promises duals at the end of a step; they certify a point much earlier than those of the point itself,
+also predicts duals at the end of a step; they certify a point much earlier than those of the point itself,
 because they reproduce its weights.
 """
 
@@ -25,16 +25,16 @@ from maxmargin.core.certificate.point import CertifiedPoint, value_at_zero
 from maxmargin.core.problem import Problem
 from maxmargin.rows.base import Array, Rows, RowVector, inner
 from maxmargin.rows.kernels import Gram, HessianDiagonal, Scores
-from maxmargin.separation.frame import Frame, mean_row
 from maxmargin.solvers.base import Needs, Point, Step, is_small
+from maxmargin.solvers.coordinates import CentredCoordinates, mean_row
 from maxmargin.solvers.newton_passes import (
+    Evaluation,
     HessianProduct,
     OwnDuals,
-    Place,
     PredictDuals,
-    best_share,
     evaluate,
     has_fallen,
+    shortened_step,
 )
 from maxmargin.solvers.sample import largest_sample, sample_of
 
@@ -43,8 +43,8 @@ __all__ = ["Newton"]
 
 _STALE = 1e-2  # an old Hessian is used again while it reduces the decrement by this factor
 _CONVERGENCE = 3.0  # a full step takes the share δ of the objective that is left to about this times δ²
-# The loop asks for a certificate at twice the tolerance already, as guesses are rough; ours is not.
-_EXACT_GUESS = 2.0
+# The loop asks for a certificate at twice the tolerance already, as estimates are rough; this one is not.
+_EXACT_ESTIMATE = 2.0
 # Near the optimum, this share of the objective, a step with a good Hessian leaves little of the decrement.
 _NEAR, _LITTLE = 1e-2, 0.1
 _DROWNING = 2.0  # rounding of the largest entry that a Hessian may have, against the regulariser's 1
@@ -66,10 +66,10 @@ class _Model:
 
 
 @dataclass(frozen=True, eq=False)
-class _Taken:
+class _FullStep:
     """A full step: where it came from, and the direction."""
 
-    origin: Place
+    origin: Evaluation
     direction: Direction
 
 
@@ -78,7 +78,7 @@ class _State:
     """Everything that changes during a fit."""
 
     rows: Rows
-    frame: Frame
+    coordinates: CentredCoordinates
     w: Array
     b: float
     is_warm: bool
@@ -88,14 +88,14 @@ class _State:
     asked: float  # the tolerance of the fit
     is_sample: bool = False
     uses_gram: bool = True
-    is_rough: bool = False  # Hessians are made of products in single precision
-    here: Place | None = None
+    is_single_precision: bool = False  # Hessians are made of products in single precision
+    here: Evaluation | None = None
     model: _Model | None = None
     may_keep: bool = False  # whether the model is good enough for the next step too
-    taken: _Taken | None = None  # the last step, if it was a full one
+    full_step: _FullStep | None = None  # the last step, if it was a full one
     decrement: float = math.inf  # g·M⁻¹g, by the model's M: twice what the objective lies above its optimum
-    guess: float = math.inf  # the relative duality gap, before it is certified
-    alpha: RowVector | None = None  # the duals that the last step promised, if they are the better ones
+    estimate: float = math.inf  # of the relative duality gap, before it is certified
+    alpha: RowVector | None = None  # the duals that the last step predicted, if they are the better ones
 
 
 @dataclass(frozen=True)
@@ -126,31 +126,33 @@ class Newton:
         is_near = is_warm and memory.get("relative_gap", math.inf) <= tol
         if is_warm:
             w, b = np.array(memory["w"]), float(memory["offset"])
-        frame = Frame(problem.offset, rows.n_columns)
-        is_rough = _single_precision_will_do(problem)
+        coordinates = CentredCoordinates(problem.offset, rows.n_columns)
+        is_single_precision = _single_precision_will_do(problem)
         aim = min(tol, _ALL_DIGITS) if is_small(rows) else tol
-        return _State(rows, frame, w, b, is_warm, is_near, seed, aim, tol, is_rough=is_rough)
+        return _State(
+            rows, coordinates, w, b, is_warm, is_near, seed, aim, tol, is_single_precision=is_single_precision
+        )
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
         """Find and evaluate a start, or take one Newton step."""
         wants_all_digits = is_small(problem.rows)
         if state.here is None:
             passes = self._begin(problem, state, token)
-            guess = self._guess(problem, state, token)
-            return Step(passes, guess, goes_on=wants_all_digits, is_start=True)
+            estimate = self._estimate_gap(problem, state, token)
+            return Step(passes, estimate, goes_on=wants_all_digits, is_start=True)
         before = state.decrement
         passes, is_exhausted = self._advance(problem, state, state.here, token)
-        guess = self._guess(problem, state, token)
-        is_close = guess <= max(state.asked, _HALF_THE_DIGITS)
+        estimate = self._estimate_gap(problem, state, token)
+        is_close = estimate <= max(state.asked, _HALF_THE_DIGITS)
         if wants_all_digits and is_close:
             # Digits double with every step, until rounding takes over.
             while _NOTHING_LEFT * state.here.value < state.decrement < 0.25 * before and not is_exhausted:
                 before = state.decrement
                 further, is_exhausted = self._advance(problem, state, state.here, token)
                 passes += further
-            guess = self._guess(problem, state, token)
+            estimate = self._estimate_gap(problem, state, token)
         goes_on = wants_all_digits and not is_close
-        return Step(passes, guess, is_exhausted=is_exhausted, goes_on=goes_on)
+        return Step(passes, estimate, is_exhausted=is_exhausted, goes_on=goes_on)
 
     # ------------------------------------------------------------ the start
 
@@ -165,18 +167,20 @@ class Newton:
             has_hessian = not (state.may_keep and _needs_two_steps(sample, state.tol))
         else:
             few = problem if size is None else sample_of(problem, _ENOUGH_FOR_A_MEAN, state.seed)
-            state.frame = Frame(problem.offset, problem.rows.n_columns, mean_row(few, few.rows, token))
+            state.coordinates = CentredCoordinates(
+                problem.offset, problem.rows.n_columns, mean_row(few, few.rows, token)
+            )
             passes = 1.0 if size is None else 0.0
             has_hessian = not state.is_near
         has_hessian = has_hessian and state.uses_gram
-        place = (state.rows, state.frame, state.w, state.b)
-        here = evaluate(problem, *place, has_hessian, token, is_rough=state.is_rough)
+        point = (state.rows, state.coordinates, state.w, state.b)
+        here = evaluate(problem, *point, has_hessian, token, is_single_precision=state.is_single_precision)
         passes += 1.0
         # A sample may mislead, and the weights of another problem may be of no use here.
         highest = math.inf if state.is_warm else value_at_zero(problem) * (1 + 1e-9)
         if not here.value <= highest or math.isinf(here.value):
             nothing, b = np.zeros_like(state.w), _first_offset(problem)
-            here = evaluate(problem, state.rows, state.frame, nothing, b, state.uses_gram, token)
+            here = evaluate(problem, state.rows, state.coordinates, nothing, b, state.uses_gram, token)
             passes += 1.0
         state.here = here
         return passes
@@ -207,7 +211,7 @@ class Newton:
                 break
         here = inside.here
         assert here is not None
-        state.frame = inside.frame
+        state.coordinates = inside.coordinates
         if here.hessian is not None:
             state.model = _Model(Factor(here.hessian), None)
         elif inside.model is not None:
@@ -219,41 +223,43 @@ class Newton:
 
     # ------------------------------------------------------------ one step
 
-    def _advance(self, problem: Problem, state: _State, here: Place, token: StopToken) -> tuple[float, bool]:
+    def _advance(
+        self, problem: Problem, state: _State, here: Evaluation, token: StopToken
+    ) -> tuple[float, bool]:
         """Take one step; return its passes, and whether rounding leaves nothing to gain."""
         direction = self._direction(state, here, token)
         decrement, passes = direction.decrement, direction.passes
         if not 0 < decrement < math.inf:
             return passes, True
-        dw, db = state.frame.split(direction.change)
+        dw, db = state.coordinates.split(direction.change)
         wants_hessian = self._wants_hessian(state, here, direction)
-        place = (state.rows, state.frame, here.w + dw, here.b + db)
-        there = evaluate(problem, *place, wants_hessian, token, is_rough=state.is_rough)
+        point = (state.rows, state.coordinates, here.w + dw, here.b + db)
+        there = evaluate(problem, *point, wants_hessian, token, is_single_precision=state.is_single_precision)
         passes += 1.0
         after = self._decrement(state, there)
         is_full = has_fallen(here.value, there.value, decrement, after)
         is_good = is_full and (after <= _LITTLE * decrement or decrement > _NEAR * here.value)
-        state.is_rough = state.is_rough and is_good
+        state.is_single_precision = state.is_single_precision and is_good
         if not is_full:
-            share = best_share(problem, state.rows, state.frame, here, there, decrement, token)
+            share = shortened_step(problem, state.rows, state.coordinates, here, there, decrement, token)
             w, b = here.w + share * dw, here.b + share * db
-            there = evaluate(problem, state.rows, state.frame, w, b, state.uses_gram, token)
+            there = evaluate(problem, state.rows, state.coordinates, w, b, state.uses_gram, token)
             passes += 1.0
             if not there.value < here.value:  # rounding hides what is left
                 state.may_keep = False
                 return passes, direction.h is here.h
-        state.here, state.taken = there, _Taken(here, direction) if is_full else None
+        state.here, state.full_step = there, _FullStep(here, direction) if is_full else None
         state.decrement, state.may_keep = after, is_full and after <= _STALE * decrement
         return passes, False
 
-    def _direction(self, state: _State, here: Place, token: StopToken) -> Direction:
+    def _direction(self, state: _State, here: Evaluation, token: StopToken) -> Direction:
         """Solve the Newton equations here, or those of an older or a sample's Hessian that will do."""
         if not state.uses_gram:
             return self._conjugate_gradients(state, here, token)
         passes, hessian, model = 0.0, here.hessian, state.model
         if hessian is None and (model is None or not state.may_keep):
-            kernel = Gram(state.rows.n_columns, state.frame.shift, state.is_rough)
-            hessian = state.frame.matrix(state.rows.reduce(kernel, here.h, token=token))
+            kernel = Gram(state.rows.n_columns, state.coordinates.shift, state.is_single_precision)
+            hessian = state.coordinates.matrix(state.rows.reduce(kernel, here.h, token=token))
             passes = 1.0
         if hessian is not None:
             state.model = model = _Model(Factor(hessian), here.h)
@@ -261,25 +267,27 @@ class Newton:
         change = -model.factor.solve(here.gradient)
         return Direction(change, -inner(here.gradient, change), model.h, 0.0, passes)
 
-    def _conjugate_gradients(self, state: _State, here: Place, token: StopToken) -> Direction:
+    def _conjugate_gradients(self, state: _State, here: Evaluation, token: StopToken) -> Direction:
         passes = 0.0
         if state.model is None:
-            state.model = _Model(Diagonal.of(state.rows, state.frame, here, token), None)
+            state.model = _Model(Diagonal.of(state.rows, state.coordinates, here, token), None)
             passes = 1.0
 
-        def is_enough(course: Course) -> bool:
+        def is_enough(progress: CGProgress) -> bool:
             """Whether more digits of this step would be lost in the next one, or the end is reached."""
-            left = 0.5 * course.decrement / here.value
+            left = 0.5 * progress.decrement / here.value
             may_be_last = _CONVERGENCE * left * left <= state.tol
             if may_be_last:
-                return course.left <= 0.5 * state.tol * here.value
-            return course.iterations * course.gained <= min(0.25, _CONVERGENCE * left) * course.decrement
+                return progress.left <= 0.5 * state.tol * here.value
+            return (
+                progress.iterations * progress.gained <= min(0.25, _CONVERGENCE * left) * progress.decrement
+            )
 
         inverse = state.model.factor
-        found = conjugate_gradients(state.rows, state.frame, here, inverse, is_enough, token)
+        found = conjugate_gradients(state.rows, state.coordinates, here, inverse, is_enough, token)
         return replace(found, passes=found.passes + passes)
 
-    def _wants_hessian(self, state: _State, here: Place, direction: Direction) -> bool:
+    def _wants_hessian(self, state: _State, here: Evaluation, direction: Direction) -> bool:
         """Whether the Hessian will be needed at the end of a step, and may be added up on the way."""
         if not state.uses_gram:
             return False
@@ -289,44 +297,50 @@ class Newton:
         # Another step with this Hessian would bring about that factor once more.
         return _CONVERGENCE * min(left, 1.0) > math.cbrt(state.tol)
 
-    def _decrement(self, state: _State, place: Place) -> float:
+    def _decrement(self, state: _State, at: Evaluation) -> float:
         """Return the decrement there, by the Hessian in use."""
-        if state.model is None or not np.isfinite(place.gradient).all():
+        if state.model is None or not np.isfinite(at.gradient).all():
             return math.inf
-        return inner(place.gradient, state.model.factor.solve(place.gradient))
+        return inner(at.gradient, state.model.factor.solve(at.gradient))
 
-    # ------------------------------------------------------------ where it stands
+    # ------------------------------------------------------------ the gap
 
-    def _guess(self, problem: Problem, state: _State, token: StopToken) -> float:
+    def _estimate_gap(self, problem: Problem, state: _State, token: StopToken) -> float:
         """Return the relative duality gap, and choose the better dual point."""
         state.alpha = None
         here = state.here
         assert here is not None
-        gap, wanted = state.frame.gap(here.gradient, here.curvature), state.tol * here.value
-        if gap > wanted and state.taken is not None and state.decrement <= 2 * wanted:
-            gap = self._use_promise(problem, state, here, state.taken, gap, token)
-        state.guess = 0.0 if gap == 0 else gap / max(here.value - gap, 1e-300)
-        return _EXACT_GUESS * state.guess
+        gap, wanted = state.coordinates.estimate_gap(here.gradient, here.curvature), state.tol * here.value
+        if gap > wanted and state.full_step is not None and state.decrement <= 2 * wanted:
+            gap = self._predicted_duals(problem, state, here, state.full_step, gap, token)
+        state.estimate = 0.0 if gap == 0 else gap / max(here.value - gap, 1e-300)
+        return _EXACT_ESTIMATE * state.estimate
 
-    def _use_promise(
-        self, problem: Problem, state: _State, here: Place, taken: _Taken, gap: float, token: StopToken
+    def _predicted_duals(
+        self,
+        problem: Problem,
+        state: _State,
+        here: Evaluation,
+        full_step: _FullStep,
+        gap: float,
+        token: StopToken,
     ) -> float:
-        """Take the duals that the last step promised if their gap is smaller; return the smaller one."""
-        if taken.direction.h is None:
+        """Take the duals that the last full step predicted if they are better; return the smaller gap."""
+        if full_step.direction.h is None:
             return gap
-        origin, alpha = taken.origin, state.rows.zeros()
+        origin, alpha = full_step.origin, state.rows.zeros()
         kernel = PredictDuals(problem.loss.name, origin.b, here.b)
-        vectors = (origin.z, problem.sign, problem.cost, taken.direction.h, here.z, alpha)
-        promised = state.rows.reduce(kernel, *vectors, token=token)
-        # The gradient is what was missed; clipping leaves its share of that between w and Σ sαx.
-        clipped = promised.clipped / promised.missed if promised.missed > 0 else 0.0
-        other = promised.gap + clipped * clipped * gap + taken.direction.left
+        vectors = (origin.z, problem.sign, problem.cost, full_step.direction.h, here.z, alpha)
+        sums = state.rows.reduce(kernel, *vectors, token=token)
+        # The gradient is the prediction's error; clipping leaves its share of that between w and Σ sαx.
+        clipped = sums.clipped / sums.error if sums.error > 0 else 0.0
+        other = sums.gap + clipped * clipped * gap + full_step.direction.left
         if other < gap:
             state.alpha = alpha
         return min(gap, other)
 
     def point(self, problem: Problem, state: _State) -> Point:
-        """Return the point with the duals that were promised, or else its own: α = −c ℓ′(m)."""
+        """Return the point with the predicted duals, or else its own: α = −c ℓ′(m)."""
         here = state.here
         if here is None:
             w, b, z = state.w, state.b, problem.rows.zeros()
@@ -337,8 +351,8 @@ class Newton:
         return Point(w, problem.offset.to_certify(b), alpha, near=b)
 
     def learn(self, problem: Problem, state: _State, examination: CertifiedPoint) -> None:
-        """Aim lower if the certificate was worse than it should have been."""
-        if state.guess <= state.tol:
+        """Aim lower if the certificate was worse than estimated."""
+        if state.estimate <= state.tol:
             state.tol *= 0.3
 
     def remember(self, state: _State) -> Any:
@@ -375,7 +389,7 @@ def _single_precision_will_do(problem: Problem) -> bool:
     What no row determines, the regulariser alone does: it must not drown. The Hessian's entries are at most
     about Σ c‖x‖²/4, and those of single columns much smaller.
     """
-    return 2.0**-24 * 0.25 * problem.pull <= _DROWNING
+    return 2.0**-24 * 0.25 * problem.weighted_norm2 <= _DROWNING
 
 
 def _sample_error(sample: Problem) -> float:
@@ -420,7 +434,7 @@ class Inverse(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Diagonal:
-    """The Hessian's diagonal in its place."""
+    """The Hessian's diagonal in its at."""
 
     diagonal: Array
 
@@ -429,10 +443,10 @@ class Diagonal:
         return rhs / self.diagonal
 
     @classmethod
-    def of(cls, rows: Rows, frame: Frame, place: Place, token: StopToken) -> Diagonal:
-        """Return the diagonal at that place."""
-        squares, sums = rows.reduce(HessianDiagonal(rows.n_columns), place.h, token=token)
-        return cls(frame.diagonal(squares, sums, place.curvature))
+    def of(cls, rows: Rows, coordinates: CentredCoordinates, at: Evaluation, token: StopToken) -> Diagonal:
+        """Return the diagonal at a point."""
+        squares, sums = rows.reduce(HessianDiagonal(rows.n_columns), at.h, token=token)
+        return cls(coordinates.diagonal(squares, sums, at.curvature))
 
 
 @dataclass(frozen=True, eq=False)
@@ -441,7 +455,7 @@ class Direction:
 
     Attributes
     ----------
-    change : the step, in the frame's coordinates
+    change : the step, in the centred coordinates
     decrement : −gradient·change, about twice what the step should gain
     h : the curvatures of the equations; None if they were only like these
     left : the duality gap that the equations' residual leaves
@@ -456,8 +470,8 @@ class Direction:
 
 
 @dataclass(frozen=True)
-class Course:
-    """Where conjugate gradients stand.
+class CGProgress:
+    """The progress of conjugate gradients.
 
     Attributes
     ----------
@@ -474,22 +488,22 @@ class Course:
 
 def conjugate_gradients(
     rows: Rows,
-    frame: Frame,
-    place: Place,
+    coordinates: CentredCoordinates,
+    at: Evaluation,
     inverse: Inverse,
-    is_enough: Callable[[Course], bool],
+    is_enough: Callable[[CGProgress], bool],
     token: StopToken,
 ) -> Direction:
     """Solve by conjugate gradients, preconditioned by `inverse`; an iteration is a pass over the rows."""
-    residual = -place.gradient
+    residual = -at.gradient
     change = np.zeros_like(residual)
     preconditioned = inverse.solve(residual)
     size = inner(residual, preconditioned)
     direction = preconditioned.copy()
-    course = Course(0, 0.0, math.inf, frame.gap(residual, place.curvature))
-    while course.iterations < _MOST_ITERATIONS and size > 0:
-        dw, db = frame.split(direction)
-        curved = frame.product(direction, rows.reduce(HessianProduct(dw, db), place.h, token=token))
+    progress = CGProgress(0, 0.0, math.inf, coordinates.estimate_gap(residual, at.curvature))
+    while progress.iterations < _MOST_ITERATIONS and size > 0:
+        dw, db = coordinates.split(direction)
+        curved = coordinates.product(direction, rows.reduce(HessianProduct(dw, db), at.h, token=token))
         bend = inner(direction, curved)
         if not bend > 0:
             break
@@ -497,13 +511,13 @@ def conjugate_gradients(
         change += length * direction
         residual -= length * curved
         gained = length * size
-        left = frame.gap(residual, place.curvature)
-        course = Course(course.iterations + 1, course.decrement + gained, gained, left)
-        if is_enough(course):
+        left = coordinates.estimate_gap(residual, at.curvature)
+        progress = CGProgress(progress.iterations + 1, progress.decrement + gained, gained, left)
+        if is_enough(progress):
             break
         preconditioned = inverse.solve(residual)
         size, before = inner(residual, preconditioned), size
         direction *= size / before
         direction += preconditioned
-    decrement = -inner(place.gradient, change)
-    return Direction(change, decrement, place.h, course.left, float(course.iterations))
+    decrement = -inner(at.gradient, change)
+    return Direction(change, decrement, at.h, progress.left, float(progress.iterations))

@@ -1,4 +1,4 @@
-"""Points that a pass has evaluated, and how far to go from one to the next."""
+"""The objective of a smooth loss, evaluated by one pass, and the length of a Newton step."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 import maxmargin._core as _core
-from maxmargin._core import Block, LineSums, NewtonSums, PromisedSums, StopToken
+from maxmargin._core import Block, LineSums, NewtonSums, PredictionSums, StopToken
 from maxmargin.core.line_search import line_search
 from maxmargin.core.problem import Problem
 from maxmargin.rows.base import Array, Record, Rows, RowVector, inner
-from maxmargin.separation.frame import Frame
+from maxmargin.solvers.coordinates import CentredCoordinates
 
 __all__ = [
     "AlongLine",
     "Evaluate",
+    "Evaluation",
     "HessianProduct",
     "OwnDuals",
-    "Place",
     "PredictDuals",
-    "best_share",
     "evaluate",
     "has_fallen",
+    "shortened_step",
 ]
 
 
@@ -33,8 +33,11 @@ _IN_ROUNDING = 1e-9  # decrements below this share of the objective are hidden b
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
-    """A point and what one pass told about it; the gradient is in the frame's coordinates."""
+class Evaluation:
+    """What one pass computes at a point: scores z, curvatures h, objective, gradient and Hessian.
+
+    The gradient and the Hessian are in centred coordinates; `curvature` is Σ h.
+    """
 
     w: Array
     b: float
@@ -49,25 +52,25 @@ class Place:
 def evaluate(
     problem: Problem,
     rows: Rows,
-    frame: Frame,
+    coordinates: CentredCoordinates,
     w: Array,
     b: float,
     with_hessian: bool,
     token: StopToken,
     *,
-    is_rough: bool = False,
-) -> Place:
+    is_single_precision: bool = False,
+) -> Evaluation:
     """Evaluate the objective at (w, b) in one pass; with_hessian adds up the Gram matrix on the way.
 
-    A rough one is made of products in single precision: seven digits of a Hessian that is of another point.
+    In single precision it has seven digits, of a Hessian that is going to be another point's.
     """
     z, h = rows.zeros(), rows.zeros()
-    kernel = Evaluate(problem.loss.name, w, b, with_hessian, frame.shift, single=is_rough)
+    kernel = Evaluate(problem.loss.name, w, b, with_hessian, coordinates.shift, single=is_single_precision)
     sums = rows.reduce(kernel, problem.sign, problem.cost, z, h, token=token)
-    value = frame.own_cost(w, b) + sums.losses.loss
-    gradient = frame.gradient(w, b, np.append(sums.gradient, sums.losses.slope))
-    hessian = None if sums.gram is None else frame.matrix(sums.gram)
-    return Place(w, b, z, h, value, gradient, sums.losses.curvature, hessian)
+    value = coordinates.penalty(w, b) + sums.losses.loss
+    gradient = coordinates.gradient(w, b, np.append(sums.gradient, sums.losses.slope))
+    hessian = None if sums.gram is None else coordinates.matrix(sums.gram)
+    return Evaluation(w, b, z, h, value, gradient, sums.losses.curvature, hessian)
 
 
 def has_fallen(here: float, there: float, decrement: float, after: float) -> bool:
@@ -80,13 +83,19 @@ def has_fallen(here: float, there: float, decrement: float, after: float) -> boo
     return decrement <= _IN_ROUNDING * here and after < 0.5 * decrement
 
 
-def best_share(
-    problem: Problem, rows: Rows, frame: Frame, here: Place, there: Place, decrement: float, token: StopToken
+def shortened_step(
+    problem: Problem,
+    rows: Rows,
+    coordinates: CentredCoordinates,
+    here: Evaluation,
+    there: Evaluation,
+    decrement: float,
+    token: StopToken,
 ) -> float:
     """Return the best share of a step that was too long, from the scores at both ends."""
     dw, db = there.w - here.w, there.b - here.b
-    bend = inner(dw, dw) + frame.offset.stiffness * db * db
-    tilt = inner(here.w, dw) + frame.offset.stiffness * here.b * db
+    bend = inner(dw, dw) + coordinates.offset.stiffness * db * db
+    tilt = inner(here.w, dw) + coordinates.offset.stiffness * here.b * db
 
     def slope(share: float) -> tuple[float, float]:
         kernel = AlongLine(problem.loss.name, here.b, there.b, share)
@@ -168,7 +177,7 @@ class AlongLine:
 
 @dataclass(frozen=True)
 class PredictDuals:
-    """Fill α with the duals that the quadratic model at z, b promised at the scores `to`, offset `to_b`."""
+    """Fill α with the duals that the quadratic model at z, b predicts at the scores `to`, offset `to_b`."""
 
     loss: str
     b: float
@@ -177,14 +186,14 @@ class PredictDuals:
     writes = (5,)
     reads_rows = False
 
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> PromisedSums:
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> PredictionSums:
         z, sign, cost, h, to, alpha = pieces
         return _core.predicted_duals(self.loss, z, sign, cost, self.b, h, to, self.to_b, alpha)
 
 
 @dataclass(frozen=True)
 class OwnDuals:
-    """Fill α with the duals −c ℓ′(m) of a point's own; row vectors: scores, sign, cost, α."""
+    """Fill α with the duals −c ℓ′(m) of a point's own; per-row arrays: scores, sign, cost, α."""
 
     loss: str
     b: float

@@ -26,20 +26,20 @@ __all__ = ["Limits", "certified_again", "run"]
 
 Watch = Callable[[Progress], Any]
 
-_NOTHING = np.zeros(0)
+_EMPTY = np.zeros(0)
 
-# A certificate is due when the solver's guess, corrected by how wrong it was last time, reaches the
+# A certificate is due when the solver's estimate, corrected by how wrong it was last time, reaches the
 # tolerance; and after this factor in passes in any case, so that watchers see the live gap.
 _GROWTH = 2.0
 _FIRST_CHECK = 16.0
 _MOST_WHILE_GOING_ON = 200  # steps of a solver that goes on where another ended, unless rows are few
-_VAIN = (
+_MOST_WITHOUT_GAIN = (
     8  # so many certificates without a gain, and the tolerance is reached: the rest of the digits is noise
 )
 _ALL_DIGITS = 1e-14  # a relative gap below which w and b have no digits to gain
 _LARGEST_SQUARE = 1e200  # its inverse, the size of the smallest optimum, has a square root and digits left
 _SLIGHTLY = 1e-4  # by which agreements may be below 1 for a longer w to mend them
-# Where certificates cost next to nothing they are made more often: the course of the fit can then be seen.
+# Where certificates cost next to nothing they are made more often: the history of the fit can then be seen.
 _CHEAP_VALUES, _CHEAP_GROWTH = 200_000, 1.4
 
 
@@ -75,9 +75,9 @@ class _Best:
         is_tighter = self.dual is None or certificate.bound >= self.dual.certificate.bound
         # Half of an examination is all that is kept where the other half is better already.
         if is_better:
-            self.primal = found if is_tighter else replace(found, alpha=_NOTHING, scores=_NOTHING)
+            self.primal = found if is_tighter else replace(found, alpha=_EMPTY, scores=_EMPTY)
         if is_tighter:
-            self.dual = found if is_better else replace(found, w=_NOTHING, scores=_NOTHING)
+            self.dual = found if is_better else replace(found, w=_EMPTY, scores=_EMPTY)
 
     @property
     def objective(self) -> float:
@@ -108,7 +108,7 @@ class _Loop:
     label: str
     checkpoint: Callable[[Any], None] | None = None
     best: _Best = field(default_factory=_Best)
-    course: list[Progress] = field(default_factory=list)
+    history: list[Progress] = field(default_factory=list)
     began: float = field(default_factory=time.perf_counter)
     iterations: int = 0
     iterations_before: int = 0  # by solvers that others went on from
@@ -116,7 +116,7 @@ class _Loop:
     grams: float = 0.0
     next_check: float = _FIRST_CHECK
     certified: int = -1  # iterations when the last certificate was made
-    n_vain: int = 0  # certificates in a row that were hardly better than the one before
+    n_without_gain: int = 0  # certificates in a row that were hardly better than the one before
     correction: float = 0.5
     cut_short: Status | None = None  # by what, if it was
 
@@ -125,7 +125,7 @@ class _Loop:
         wanted = step.wants_certificate or step.is_exhausted
         return wanted or reached or self.passes >= self.next_check
 
-    def check(self, state: Any, guess: float) -> bool:
+    def check(self, state: Any, estimate: float) -> bool:
         """Certify the state; return True if `watch` asks to stop."""
         enough = self.limits.tol
         point = self.solver.point(self.problem, state)
@@ -140,10 +140,10 @@ class _Loop:
         self.certified = self.iterations
         self.best.keep(found)
         if not self.best.certificate().relative_gap <= enough:
-            self.best.keep(_with_whole_margins(self.problem, found, enough))
+            self.best.keep(_scaled_to_margin(self.problem, found, enough))
         gap = self.best.certificate().relative_gap
-        if 0 < guess < float("inf"):
-            self.correction = min(max(gap / guess, 0.2), 20.0)
+        if 0 < estimate < float("inf"):
+            self.correction = min(max(gap / estimate, 0.2), 20.0)
         progress = Progress(
             seconds=time.perf_counter() - self.began,
             passes=self.passes,
@@ -154,7 +154,7 @@ class _Loop:
             label=self.label,
             grams=self.grams,
         )
-        self.course.append(progress)
+        self.history.append(progress)
         if gap > self.limits.tol:
             self.solver.learn(self.problem, state, found)
         if self.checkpoint is not None:
@@ -210,7 +210,7 @@ def run(
 
 def _refuse_extremes(problem: Problem) -> None:
     """Refuse rows whose squares, alone or times their costs, leave double precision no room for products."""
-    largest, total = problem.rows.norms()[1], problem.pull
+    largest, total = problem.rows.norms()[1], problem.weighted_norm2
     if max(largest, total) <= _LARGEST_SQUARE:
         return
     told = f"the largest row of X has the squared length {largest:.1e}"
@@ -273,7 +273,7 @@ def _take_steps(loop: _Loop, state: Any) -> Status:
         loop.passes += step.passes
         loop.grams += step.grams
         if loop.certified < 0:
-            # A guess, until one has been timed: the last certificate takes as long as a pass did so far.
+            # A estimate, until one has been timed: the last certificate takes as long as a pass did so far.
             loop.token.reserve((time.perf_counter() - loop.began) / max(loop.passes, 1.0))
         if loop.token.poll():
             return Status.MAX_TIME
@@ -282,8 +282,8 @@ def _take_steps(loop: _Loop, state: Any) -> Status:
             asked_to_stop = loop.check(state, step.relative_gap)
             proof = loop.best.certificate()
             is_the_end = proof.is_rounding or proof.relative_gap <= _ALL_DIGITS or step.is_exhausted
-            loop.n_vain = loop.n_vain + 1 if proof.relative_gap > 0.5 * before else 0
-            may_gain = step.goes_on and loop.n_vain < _VAIN
+            loop.n_without_gain = loop.n_without_gain + 1 if proof.relative_gap > 0.5 * before else 0
+            may_gain = step.goes_on and loop.n_without_gain < _MOST_WITHOUT_GAIN
             if proof.relative_gap <= loop.limits.tol and (is_the_end or not may_gain):
                 return Status.SOLVED
             if is_the_end:
@@ -304,7 +304,7 @@ def _try_hinge(loop: _Loop, seed: int) -> None:
     given = examine(
         loop.problem, found.coef, found.intercept, found.alpha, enough=limits.tol, token=loop.token
     )
-    loop.best.keep(_with_whole_margins(loop.problem, given, limits.tol))
+    loop.best.keep(_scaled_to_margin(loop.problem, given, limits.tol))
 
 
 def _most_iterations(loop: _Loop) -> float:
@@ -364,13 +364,13 @@ def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
         certificate=_with_residuals(problem, final),
         status=status,
         n_iter=loop.iterations,
-        history=History.of(loop.course),
+        history=History.of(loop.history),
         plan=plan,
         memory=None if state is None else loop.solver.remember(state),
     )
 
 
-def _with_whole_margins(problem: Problem, found: CertifiedPoint, enough: float) -> CertifiedPoint:
+def _scaled_to_margin(problem: Problem, found: CertifiedPoint, enough: float) -> CertifiedPoint:
     """Return the point a little longer, if agreements just below 1 cost more than the length.
 
     With a tiny optimum and a large C the rounding of w and b itself is a loss on rows that should have none.
@@ -409,11 +409,11 @@ def _last_certified(loop: _Loop, plan: Plan) -> Solution | None:
         coef=best.primal.w,
         intercept=best.primal.b,
         intercept_interval=best.primal.interval,
-        alpha=_NOTHING,
+        alpha=_EMPTY,
         certificate=best.certificate(),
         status=loop.cut_short or Status.LOST,
         n_iter=loop.iterations,
-        history=History.of(loop.course),
+        history=History.of(loop.history),
         plan=plan,
     )
 

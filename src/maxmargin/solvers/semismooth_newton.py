@@ -1,13 +1,15 @@
-"""The hinge, exactly, for far more rows than columns: Newton's method on rounded corners.
+"""The hinge, exactly, for far more rows than columns: semismooth Newton on an augmented Lagrangian.
 
-The method of multipliers replaces the corner of the hinge by a parabola of stiffness κc around an anchor α₀
-(`proximal_passes`), minimises that by Newton's method, makes the multipliers the new anchors and begins
-again. Fixed points are the optima of the hinge itself, so κ need not go to infinity; it only decides how
-many rows are free, 0 < α < c, and only they enter the Gram matrix. A Newton step costs one reading of all
-rows (their change along the direction), the rows whose α changes, and the Gram matrix of the free ones.
+The method of multipliers minimises an augmented Lagrangian by Newton's method: the corner of the hinge
+becomes a parabola of curvature κc around the multiplier estimate, or anchor, α₀ of the row
+(`proximal_passes`). The multipliers at its minimum are the new anchors, and so on. Fixed points are the
+optima of the hinge itself, so the penalty parameter κ, the stiffness, need not go to infinity; it only
+decides how many rows are free, 0 < α < c, and only they enter the Gram matrix. A Newton step costs one
+reading of all rows (their change along the direction), the rows whose α changes, and the Gram matrix of the
+free ones.
 
 Large problems begin with a sample: its weights are off by a statistical error only, and the corner is
-rounded by about as much.
+smoothed over about as much.
 
 Sources: Rockafellar, "Augmented Lagrangians and applications of the proximal point algorithm", 1976; Li, Sun
 and Toh, "A highly efficient semismooth Newton augmented Lagrangian method", 2018.
@@ -31,17 +33,17 @@ from maxmargin.core.problem import Problem
 from maxmargin.errors import InvalidParameter, Setting
 from maxmargin.rows.active import PositiveCostRows
 from maxmargin.rows.base import Array, Record, RowVector, Scale, Smallest, inner
-from maxmargin.separation.frame import mean_of_table
 from maxmargin.solvers.base import Needs, Point, Step
+from maxmargin.solvers.coordinates import mean_of_dense_rows
 from maxmargin.solvers.sample import largest_sample, sample_of
 
-__all__ = ["RoundedHinge", "SemismoothNewton"]
+__all__ = ["AugmentedLagrangian", "SemismoothNewton"]
 
 
 _LEAST_SAMPLE = 4_000
 _SAMPLE_PER_COLUMN = 30
 _SAMPLE_STEPS = 100
-_READING = 1.5  # passes that making a rounded problem takes
+_READING = 1.5  # passes that making an augmented Lagrangian takes
 _MOST_COLUMNS = 20_000
 _FINEST = 2.0**-52  # a gap below this is rounding
 _SMALL, _EXACT = 20_000, 1e-13  # numbers in X up to which the answer is exact, and what that means
@@ -55,14 +57,14 @@ class _State:
     seed: int
     tol: float
     is_small: bool  # so small that all digits cost nothing
-    whole: RoundedHinge | None = None
+    whole: AugmentedLagrangian | None = None
     w: Array | None = None  # of the sample that was solved last
     b: float = 0.0
     spread: float = 0.0  # of its excesses around the corner
     sample_grams: float = 0.0
     grams: float = 0.0
     has_begun: bool = False
-    was_at_rest: bool = False
+    had_stalled: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,18 +123,18 @@ class SemismoothNewton:
         step = Step(
             passes,
             gap,
-            wants_certificate=gap <= _FINEST or whole.is_at_rest(),
-            is_exhausted=whole.is_at_rest() and state.was_at_rest,
+            wants_certificate=gap <= _FINEST or whole.has_stalled(),
+            is_exhausted=whole.has_stalled() and state.had_stalled,
             grams=grams - state.grams,
-            goes_on=state.is_small and gap > state.tol and not whole.is_at_rest(),
+            goes_on=state.is_small and gap > state.tol and not whole.has_stalled(),
             is_start=is_start,
         )
         state.grams = grams
-        state.was_at_rest = whole.is_at_rest()
+        state.had_stalled = whole.has_stalled()
         return step
 
     def _begin(self, problem: Problem, state: _State, token: StopToken) -> float:
-        """Solve samples, the smallest first; then round the corners of the whole problem accordingly."""
+        """Solve samples, the smallest first; then begin with the whole problem accordingly."""
         passes = 0.0
         for size, sample in self._samples(problem, state.seed):
             level = self._place(sample, state, token)
@@ -143,7 +145,7 @@ class SemismoothNewton:
                 state.w, state.b = level.w, level.b
                 if token.poll():  # passes over a sample may be too short to ask
                     raise Stopped
-                if level.relative_gap() <= enough or level.is_at_rest():
+                if level.relative_gap() <= enough or level.has_stalled():
                     break
             state.sample_grams += level.grams * size / problem.rows.n_rows
             state.spread = level.spread(int(2.0 * np.sqrt(size * width)))
@@ -170,8 +172,8 @@ class SemismoothNewton:
                 return sizes[::-1]
             sizes.append(size)
 
-    def _place(self, problem: Problem, state: _State, token: StopToken) -> RoundedHinge:
-        """Return the rounded problem, around the last sample's weights if there are any that help."""
+    def _place(self, problem: Problem, state: _State, token: StopToken) -> AugmentedLagrangian:
+        """Return the augmented Lagrangian, around the last sample's weights if there are any that help."""
         if state.w is None or state.spread == 0:
             return cold_start(problem, state.seed, token)
         return warm_start(problem, state.w, state.b, _half_of_costs(problem), 0.5 / state.spread, token)
@@ -205,31 +207,31 @@ class SemismoothNewton:
 
 
 def _half_of_costs(problem: Problem) -> RowVector:
-    """Return anchors in the middle: what is nearer to 0 or to c has to move there."""
+    """Return anchors in the middle between 0 and c."""
     anchor = problem.rows.zeros()
     problem.rows.reduce(Scale(0.5), problem.cost, anchor)
     return anchor
 
 
 # ------------------------------------------------------------------------------------------------
-# The hinge with rounded corners: one Newton step at a time, and when to sharpen the corners.
+# The augmented Lagrangian: one Newton step at a time, and when to raise the stiffness.
 #
 # In the coordinates (w, β) with β = b + shift·w the columns are centred, which changes nothing where the
 # offset is free and keeps the columns apart from the constant one.
 
 _LONGEST_INNER = 20  # Newton steps between two anchors
-_MOST_ANCHORS = 8  # in one step: then somebody should look at the certificate
+_MOST_ANCHORS = 8  # in one step: then a certificate is due
 _INNER = 0.1  # an inner problem is solved when Newton's decrement is below this share of the anchors' cost
 # Multipliers α₀ − κce carry κc times the rounding of e.
 _STIFFEST = 1e8
-_SOFT_START = 5.0  # stiffness around a point whose own is unknown: what has to move still can
-_SETTLED = 1e-4  # of the tolerance: anchors that move by less need no sharper corners
+_SOFT_START = 5.0  # stiffness around a point whose own is unknown: multipliers can still move
+_SETTLED = 1e-4  # of the tolerance: anchors that move by less need no more stiffness
 _TINY = 1e-14  # decrements below this share of the objective cannot be told from rounding in a sum
 _FOR_A_SIZE = 4_000  # rows that tell how large the columns are
-_NOTHING = 1e-28  # and below this one they are nothing else
+_NOTHING = 1e-28  # and below this one they are nothing but rounding
 
 
-class RoundedHinge:
+class AugmentedLagrangian:
     """The state of the method of multipliers on one problem.
 
     Attributes
@@ -260,11 +262,11 @@ class RoundedHinge:
         self._center = self._beta()
         self.grams = 0.0  # Gram matrices added up so far, one over all rows counting 1
         self._inner_steps = 0
-        self._still = 0
+        self._n_stalled = 0
         self._is_stale = False
         self._read_rows(token)
 
-    # ------------------------------------------------------------------ what is known of the point
+    # ------------------------------------------------------------------ the point
 
     def _beta(self) -> float:
         return self.b if self._shift is None else self.b + inner(self._shift, self.w)
@@ -274,26 +276,26 @@ class RoundedHinge:
         return 0.5 * inner(self.w, self.w) + self._found.sums.loss + self._problem.offset.penalty(self.b)
 
     def _residual(self) -> Array:
-        """Return w − Σ sα(x − shift): the gradient in w, for rounded corners as for the dual's weights."""
+        """Return w − Σ sα(x − shift): the gradient of the augmented Lagrangian in w."""
         implied = self._v if self._shift is None else self._v - self._found.sums.balance * self._shift
         return np.asarray(self.w - implied)
 
-    def _apart(self) -> float:
-        """What the gap pays for w ≠ Σ sαx, and for Σ sα ≠ 0 or, where it is penalised, b ≠ scale² Σ sα."""
+    def _infeasibility(self) -> float:
+        """Return the share of w ≠ Σ sαx and of the offset in the gap."""
         residual = self._residual()
         apart = 0.5 * inner(residual, residual)
         offset, balance = self._problem.offset, self._found.sums.balance
         return apart + offset.gap(self.b, balance, abs(self._beta()) + 1.0)
 
     def relative_gap(self) -> float:
-        """Return the duality gap as the stored numbers have it."""
-        gap = self._found.sums.gap + self._apart()
+        """Return the relative duality gap, computed from the stored arrays."""
+        gap = self._found.sums.gap + self._infeasibility()
         bound = self.objective - gap
         return gap / bound if bound > 0 else math.inf
 
-    def is_at_rest(self) -> bool:
-        """Whether several steps in a row changed nothing that can be told from rounding."""
-        return self._still >= 3
+    def has_stalled(self) -> bool:
+        """Whether several consecutive steps changed nothing but rounding."""
+        return self._n_stalled >= 3
 
     def spread(self, count: int) -> float:
         """Return within how much of its corner the hinge has `count` rows."""
@@ -313,12 +315,12 @@ class RoundedHinge:
     # ------------------------------------------------------------------ passes
 
     @property
-    def _numbers(self) -> tuple[RowVector, ...]:
+    def _arrays(self) -> tuple[RowVector, ...]:
         problem = self._problem
         return problem.sign, problem.cost, self.anchor, self._excess, self._change
 
     def refresh(self) -> None:
-        """Have the next step compute all numbers from the rows: they carry the rounding of many updates."""
+        """Have the next step recompute all arrays from the rows: they carry the rounding of many updates."""
         self._is_stale = True
 
     def _read_rows(self, token: StopToken) -> None:
@@ -328,7 +330,7 @@ class RoundedHinge:
         self._is_stale = False
 
     def _move(self, move: Move, token: StopToken) -> float:
-        found: Moved = self._rows.reduce(move, *self._numbers, token=token)
+        found: Moved = self._rows.reduce(move, *self._arrays, token=token)
         self._v += found.v
         self._found = found
         self.grams += found.sums.free / max(self._rows.n_rows, 1)
@@ -344,23 +346,23 @@ class RoundedHinge:
         matrix[np.arange(d), np.arange(d)] += 1.0
         gradient = np.empty(d + 1)
         gradient[:d] = self._residual()
-        self._pull = 0.0
+        self._offset_curvature = 0.0
         if offset.is_free:
-            # A little inertia of the offset, for when no row is free. Next to none with free rows: where
-            # columns are far from zero, w does most of what b does, and little is left of its own curvature.
+            # A proximal term of the offset, for when no row is free. Next to none with free rows: where
+            # columns are far from zero, w does most of what b does, and b has little curvature of its own.
             if self._found.sums.free:
-                self._pull = 1e-12 * matrix[d, d]
+                self._offset_curvature = 1e-12 * matrix[d, d]
             else:
-                self._pull = 1e-6 * self.stiffness * self._problem.class_costs.total
-            gradient[d] = self._pull * (self._beta() - self._center) - self._found.sums.balance
-            matrix[d, d] += self._pull
+                self._offset_curvature = 1e-6 * self.stiffness * self._problem.class_costs.total
+            gradient[d] = self._offset_curvature * (self._beta() - self._center) - self._found.sums.balance
+            matrix[d, d] += self._offset_curvature
         elif offset.is_absent:
             matrix[d, :] = matrix[:, d] = 0.0
             gradient[d] = 0.0
         else:
-            self._pull = offset.stiffness
-            gradient[d] = self._pull * self.b - self._found.sums.balance
-            matrix[d, d] += self._pull
+            self._offset_curvature = offset.stiffness
+            gradient[d] = self._offset_curvature * self.b - self._found.sums.balance
+            matrix[d, d] += self._offset_curvature
         direction = -Factor(matrix).solve(gradient)
         return direction[:d].copy(), float(direction[d]), -inner(gradient, direction)
 
@@ -376,30 +378,30 @@ class RoundedHinge:
                 break
             passes += self._renew_anchors(room, tol, token)
         else:
-            self._still += 1
+            self._n_stalled += 1
             return passes
         if not decrement > 0:
-            self._still += 1
+            self._n_stalled += 1
             return passes
-        self._still = 0
+        self._n_stalled = 0
         return passes + self._search(dw, dbeta, decrement, token)
 
     def _search(self, dw: Array, dbeta: float, decrement: float, token: StopToken) -> float:
-        """Go along a direction to where the objective with rounded corners is least."""
+        """Minimise the augmented Lagrangian along a direction."""
         db = dbeta if self._shift is None else dbeta - inner(self._shift, dw)
         center = self._center if self._problem.offset.is_free else 0.0
-        constant = inner(self.w, dw) + self._pull * (self._beta() - center) * dbeta
-        rise = inner(dw, dw) + self._pull * dbeta * dbeta
+        constant = inner(self.w, dw) + self._offset_curvature * (self._beta() - center) * dbeta
+        rise = inner(dw, dw) + self._offset_curvature * dbeta * dbeta
 
         def own(steps: Array) -> Array:
             return np.asarray(constant + rise * steps)
 
         def slopes(steps: Array) -> Array:
             kernel = Slopes(self.stiffness, steps)
-            return np.asarray(own(steps) + self._rows.reduce(kernel, *self._numbers, token=token))
+            return np.asarray(own(steps) + self._rows.reduce(kernel, *self._arrays, token=token))
 
         kernel = Direction(dw, db, self.stiffness, FIRST_STEPS)
-        first = own(FIRST_STEPS) + self._rows.reduce(kernel, *self._numbers, token=token)
+        first = own(FIRST_STEPS) + self._rows.reduce(kernel, *self._arrays, token=token)
         # Where the slopes are rounding, a whole step is as good as any.
         is_tiny = decrement <= _TINY * self.objective
         step = 1.0 if is_tiny else search_in_rounds(-decrement, first, slopes)
@@ -416,22 +418,22 @@ class RoundedHinge:
             return True
         if decrement > _INNER * self._found.sums.moved:
             return False
-        # If the corners are sharp enough already, only this inner problem, solved exactly, is wanted.
-        return not self._is_sharp(tol) or self._apart() <= 0.3 * tol * self._scale()
+        # If the hinge is hardly smoothed any more, only this inner problem, solved exactly, is wanted.
+        return not self._is_stiff_enough(tol) or self._infeasibility() <= 0.3 * tol * self._scale()
 
     def _scale(self) -> float:
         return max(self.objective - self._found.sums.gap, 0.5 * self.objective)
 
-    def _is_sharp(self, tol: float) -> bool:
-        """Whether rounding the corners costs less than half of the tolerance."""
+    def _is_stiff_enough(self, tol: float) -> bool:
+        """Whether smoothing the hinge costs less than half of the tolerance."""
         return self._found.sums.gap <= 0.5 * tol * self._scale()
 
     def _renew_anchors(self, room: float, tol: float, token: StopToken) -> float:
-        """Make the multipliers the anchors; sharpen the corners as far as enough rows stay free."""
+        """Make the multipliers the anchors; raise the stiffness as long as enough rows stay free."""
         free = self._found.sums.free / (room * (self._rows.n_columns + 1))
         steps = self._inner_steps
         is_settled = self.stiffness >= 1.0 and self._found.sums.moved <= _SETTLED * tol * self._scale()
-        if self._is_sharp(tol) or is_settled or steps >= 8:
+        if self._is_stiff_enough(tol) or is_settled or steps >= 8:
             growth = 1.0
         elif free > 1.0:
             growth = min(10.0, free)
@@ -449,17 +451,17 @@ class RoundedHinge:
 
 def warm_start(
     problem: Problem, w: Array, b: float, anchor: RowVector, stiffness: float | None, token: StopToken
-) -> RoundedHinge:
-    """Return the rounded problem around a point that is nearly right; the anchors become its own."""
+) -> AugmentedLagrangian:
+    """Return the augmented Lagrangian around a point that is nearly right; the anchors become its own."""
     kappa = stiffness if stiffness is not None else _SOFT_START
-    return RoundedHinge(problem, w, b, anchor, kappa, _shift(problem, token), token)
+    return AugmentedLagrangian(problem, w, b, anchor, kappa, _shift(problem, token), token)
 
 
-def cold_start(problem: Problem, seed: int, token: StopToken) -> RoundedHinge:
-    """Return the rounded problem at w = 0, so round that most rows are free.
+def cold_start(problem: Problem, seed: int, token: StopToken) -> AugmentedLagrangian:
+    """Return the augmented Lagrangian at w = 0, so smooth that most rows are free.
 
-    The stiffness is such that κc‖x‖² is moderate, with a typical ‖x‖² that a single wild column cannot
-    spoil: d times the geometric mean of the columns' squares.
+    The stiffness is such that κc‖x‖² is moderate, with a typical ‖x‖² that one column of extreme
+    scale cannot spoil: d times the geometric mean of the columns' squares.
     """
     costs = problem.class_costs
     shift = _shift(problem, token)
@@ -473,11 +475,11 @@ def cold_start(problem: Problem, seed: int, token: StopToken) -> RoundedHinge:
     anchor = problem.rows.zeros()
     problem.rows.reduce(FirstAnchors(positive, negative), problem.sign, problem.cost, anchor)
     b = 0.0 if not problem.offset.is_free else _balanced_offset(problem, kappa, positive, negative)
-    return RoundedHinge(problem, np.zeros(problem.rows.n_columns), b, anchor, kappa, shift, token)
+    return AugmentedLagrangian(problem, np.zeros(problem.rows.n_columns), b, anchor, kappa, shift, token)
 
 
 def _shift(problem: Problem, token: StopToken) -> Array | None:
-    return mean_of_table(problem, problem.rows.condensed(token), token)
+    return mean_of_dense_rows(problem, problem.rows.condensed(token), token)
 
 
 def _typical_square(problem: Problem, shift: Array | None, seed: int) -> float:
@@ -512,7 +514,7 @@ def _balanced_offset(problem: Problem, kappa: float, positive: float, negative: 
 # ------------------------------------------------------------------------------------------------
 # The passes of the semismooth Newton method as kernels of `rows.reduce`.
 #
-# The kernels of a step are given the row vectors sign, cost, anchor, excess and change, in this order; the
+# The kernels of a step are given the per-row arrays sign, cost, anchor, excess and change, in this order; the
 # core's header ``proximal_passes.hpp`` says what they are.
 
 
@@ -638,7 +640,7 @@ class CountShort:
 
 @dataclass(frozen=True)
 class FirstAnchors:
-    """Fill anchor with one share of the cost for each class; row vectors: sign, cost, anchor."""
+    """Fill anchor with one share of the cost for each class; per-row arrays: sign, cost, anchor."""
 
     positive: float
     negative: float
@@ -653,7 +655,7 @@ class FirstAnchors:
 
 @dataclass(frozen=True)
 class WithinCosts:
-    """Fill anchor with numbers given, cut off at the costs; row vectors: given, cost, anchor."""
+    """Fill anchor with numbers given, cut off at the costs; per-row arrays: given, cost, anchor."""
 
     writes = (2,)
     reads_rows = False

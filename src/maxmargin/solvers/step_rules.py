@@ -1,12 +1,12 @@
 """How far to go against the gradient: the step sizes η of the lecture notes, and backtracking.
 
-Steps are those of the λ form, mean loss + λ/2 ‖θ‖², and counted from t = 1. A asks of them that Σ η = ∞ (not
-summable: the optimum can be reached from anywhere) and Σ η² < ∞ (square summable: the noise of examples that
-are drawn at random dies away); rules that decrease like 1/t are such. Where each document uses which:
+Steps are those of the λ form, mean loss + λ/2 ‖θ‖², and counted from t = 1. For examples that are drawn at
+random the theory asks that Σ η = ∞ (not summable: the optimum can be reached from anywhere) and Σ η² < ∞
+(square summable: the noise dies away); rules that decrease like 1/t are such.
 
-    1/t        1, ½, ⅓, …   A's algorithm 1; E writes 1/(k + 1) from k = 0
-    1/(t + 1)  ½, ⅓, ¼, …   A's remark η = 1/(k + 1) with k from 1
-    constant   η, η, η, …   D's "small learning rate"; C leaves the rule open
+    1/t        1, ½, ⅓, …   also written 1/(k + 1) with k from 0
+    1/(t + 1)  ½, ⅓, ¼, …   also written 1/(k + 1) with k from 1
+    constant   η, η, η, …   a small learning rate
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class StepRule(ABC):
 
 @dataclass(frozen=True)
 class ConstantStep(StepRule):
-    """η = size (C, D): neither summable nor square summable, so the noise of single examples stays.
+    """η = size: neither summable nor square summable, so the noise of single examples stays.
 
     Examples
     --------
@@ -85,9 +85,9 @@ class ConstantStep(StepRule):
 
 @dataclass(frozen=True)
 class OneOverT(StepRule):
-    """η = scale/(t + delay): A's and E's 1, ½, ⅓, …; with delay = 1 A's ½, ⅓, ….
+    """η = scale/(t + delay): 1, ½, ⅓, …; with delay = 1 ½, ⅓, ¼, ….
 
-    Not summable but square summable, as A asks (Σ 1/t = ∞, Σ 1/t² = π²/6).
+    Not summable but square summable (Σ 1/t = ∞, Σ 1/t² = π²/6).
 
     Examples
     --------

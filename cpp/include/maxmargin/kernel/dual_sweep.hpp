@@ -1,4 +1,4 @@
-// Coordinate descent in the dual: every row of a block that does not rest, once, in random order.
+// Coordinate descent in the dual, with shrinking: every active row of a block, once, in random order.
 //
 //     max over α of  −½‖Σ sα(x − μ)‖² − b₀ κ − γ/2 κ² + Σ dual_value(α),    κ = Σ sα
 //
@@ -10,9 +10,9 @@
 // Source of the steps: Hsieh et al., "A dual coordinate descent method for large-scale linear SVM", ICML
 // 2008.
 //
-// Rows that a visit finds at their bound, and rightly so, rest: after k such visits running, the next k
-// sweeps leave them out. No row is away for good, so nothing has to be undone, and rows that keep moving are
-// visited in every sweep.
+// Shrinking: after k consecutive visits that find a row at its bound with the right sign of the gradient, the
+// next k sweeps skip it. No row is left out for good, so nothing has to be undone, and rows that keep moving
+// are visited in every sweep.
 #pragma once
 
 #include <algorithm>
@@ -25,15 +25,15 @@
 
 namespace maxmargin {
 
-// The numbers beside the rows of the block.
+// The per-row arrays of the block.
 struct DualRows {
     const std::int8_t* sign;
     const double* cost;
     const double* norm2;       // ‖x − μ‖²
     const double* mean_score;  // p = x·μ, or null without centring
     double* alpha;
-    std::uint8_t* calm;  // visits running that found the row where it belongs, at a bound
-    std::uint8_t* rest;  // sweeps that the row is still left out of
+    std::uint8_t* bound_visits;  // consecutive visits that found the row optimal at a bound
+    std::uint8_t* skips;         // sweeps that still skip the row
 };
 
 // The state shared by all blocks.

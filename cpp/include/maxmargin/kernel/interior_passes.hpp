@@ -76,10 +76,10 @@ struct Move {
 
 // What the pass adds up at the new point; the vectors have one entry more than there are columns.
 struct Assembly {
-    double* pull;         // Σ sα x̃
-    double* push;         // Σ s h q x̃ of the predictor
-    double* matrix;       // Σ h x̃x̃ᵀ of rows less `shift`, or null to leave it out
-    const double* shift;  // or null
+    double* dual_sum;        // Σ sα x̃
+    double* predictor_side;  // Σ s h q x̃ of the predictor
+    double* matrix;          // Σ h x̃x̃ᵀ of rows less `shift`, or null to leave it out
+    const double* shift;     // or null
 };
 
 // Moves every row; the new α has a place of its own, so that an interrupted pass leaves the old one.
@@ -99,7 +99,7 @@ struct StepSums {
 };
 
 // The predictor. Its δα goes to `alpha`; the corrector's right-hand side is
-// `push` + σμ·`centring` + `second_order`.
+// `predictor_side` + σμ·`centring` + `second_order`.
 StepSums interior_predict(const Block& block, const InteriorRows& rows, const Affine& change, double* alpha,
                           double* centring, double* second_order, StopToken& token);
 

@@ -67,23 +67,23 @@ struct LineSums {
 bool line_sums(std::string_view loss, const ScoredRows& rows, double b, const OtherScores& to, double t,
                LineSums& sums);
 
-struct PromisedSums {
+struct PredictionSums {
     double gap = 0;      // the rows' share of the duality gap at the scores q
-    double missed = 0;   // Σ |−c ℓ′(s q) − α|, before clipping
+    double error = 0;    // Σ |−c ℓ′(s q) − α|, before clipping
     double clipped = 0;  // Σ |what clipping changed|
 
-    PromisedSums operator+(const PromisedSums& other) const noexcept {
-        return {gap + other.gap, missed + other.missed, clipped + other.clipped};
+    PredictionSums operator+(const PredictionSums& other) const noexcept {
+        return {gap + other.gap, error + other.error, clipped + other.clipped};
     }
 };
 
-// The duals that a quadratic model with curvatures h at the scores p promises at the scores q (as above),
+// The duals that a quadratic model with curvatures h at the scores p predicts at the scores q (as above),
 //
 //     α = −c ℓ′(s p) − h s(q − p),   clipped to what is feasible.
 //
 // Where the step from p to q solved the equations of that model, Σ sαx is w at q and Σ sα is what it should
 // be, but for clipping: all that is left of the duality gap are the rows' own terms.
 bool predicted_duals(std::string_view loss, const ScoredRows& rows, double b, const double* h,
-                     const OtherScores& to, double* alpha, PromisedSums& sums);
+                     const OtherScores& to, double* alpha, PredictionSums& sums);
 
 }  // namespace maxmargin

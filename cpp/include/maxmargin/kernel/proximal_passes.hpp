@@ -16,7 +16,7 @@
 
 namespace maxmargin {
 
-// The numbers beside the rows of a block; a pass that changes any of them is told where to write.
+// The per-row arrays of a block; a pass that changes any of them is told where to write.
 struct ProximalRows {
     const std::int8_t* sign;
     const double* cost;

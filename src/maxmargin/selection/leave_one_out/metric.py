@@ -19,7 +19,7 @@ from maxmargin.core.problem import Problem
 from maxmargin.rows.base import Array, Rows, inner
 from maxmargin.rows.kernels import Combine, Gram, Scores
 from maxmargin.rows.memory import MemoryRows
-from maxmargin.separation.frame import Frame, mean_of_table
+from maxmargin.solvers.coordinates import CentredCoordinates, mean_of_dense_rows
 
 __all__ = ["Metric", "WideMetric", "frame_of_rows", "in_few_columns", "length_without", "lifted_rows"]
 
@@ -34,7 +34,7 @@ class Metric:
     Attributes
     ----------
     rows : Rows
-    frame : Frame
+    frame : CentredCoordinates
         The coordinates; vectors have n_columns + 1 entries, the offset's last.
     h : row vector
         The curvatures; 0 for rows that are not part of it.
@@ -44,13 +44,19 @@ class Metric:
     is_hessian: ClassVar[bool] = True
 
     rows: Rows
-    frame: Frame
+    frame: CentredCoordinates
     h: Array
     factor: Factor
 
     @classmethod
     def of(
-        cls, problem: Problem, h: Array, token: StopToken, frame: Frame | None = None, *, hold: float = 0.0
+        cls,
+        problem: Problem,
+        h: Array,
+        token: StopToken,
+        frame: CentredCoordinates | None = None,
+        *,
+        hold: float = 0.0,
     ) -> Metric:
         """Add up and factorise the Hessian of the curvatures h; `hold` keeps an offset that no row keeps."""
         rows = problem.rows.condensed(token)
@@ -103,13 +109,13 @@ def length_without(leverages: Array, room: Array, is_known: NDArray[np.bool_]) -
     return np.where(is_left & is_known, np.sqrt(leverages / room), np.inf), room
 
 
-def frame_of_rows(problem: Problem, token: StopToken) -> Frame:
+def frame_of_rows(problem: Problem, token: StopToken) -> CentredCoordinates:
     """Return the coordinates for a problem: dense columns about their means where the offset is free."""
     rows = problem.rows.condensed(token)
-    return Frame(problem.offset, rows.n_columns, mean_of_table(problem, rows, token))
+    return CentredCoordinates(problem.offset, rows.n_columns, mean_of_dense_rows(problem, rows, token))
 
 
-def lifted_rows(problem: Problem, frame: Frame, which: NDArray[np.intp]) -> Array:
+def lifted_rows(problem: Problem, frame: CentredCoordinates, which: NDArray[np.intp]) -> Array:
     """Return some rows as vectors of the frame: less its shift, with a 1 for the offset if there is one."""
     X = problem.rows.subset(which).X
     lifted = np.empty((which.size, frame.n_columns + 1))
@@ -146,7 +152,7 @@ class WideMetric:
     Attributes
     ----------
     rows : Rows
-    frame : Frame
+    frame : CentredCoordinates
     h : row vector
         The curvatures; 0 for rows that are not part of it.
     away : array
@@ -158,7 +164,7 @@ class WideMetric:
     is_hessian: ClassVar[bool] = False
 
     rows: Rows
-    frame: Frame
+    frame: CentredCoordinates
     h: Array
     away: Array
     offset_square: float
@@ -167,7 +173,7 @@ class WideMetric:
     def of(cls, problem: Problem, h: Array, token: StopToken) -> WideMetric:
         """Return the metric of the curvatures h in a frame about their centre."""
         centre = _centre(problem, h, token)
-        frame = Frame(problem.offset, problem.rows.n_columns, centre)
+        frame = CentredCoordinates(problem.offset, problem.rows.n_columns, centre)
         return cls(problem.rows, frame, h, np.zeros(problem.rows.n_columns), _offset_square(problem, h))
 
     def part(self, problem: Problem, h: Array, token: StopToken) -> WideMetric:

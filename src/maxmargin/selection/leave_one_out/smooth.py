@@ -43,7 +43,7 @@ from maxmargin.selection.leave_one_out.record import REASONS, LeaveOneOut, Reaso
 from maxmargin.selection.leave_one_out.smooth_bounds import LogisticBounds, SquaredHingeBounds
 from maxmargin.selection.warm_start import StartingPoint, certified_start, warm_start_of
 from maxmargin.solvers.choose import choose
-from maxmargin.solvers.newton_passes import Place, evaluate
+from maxmargin.solvers.newton_passes import Evaluation, evaluate
 from maxmargin.solvers.run import Limits, run
 
 __all__ = ["examine_optimum", "follow_newton", "smooth_left_out", "solve_tightly"]
@@ -394,7 +394,7 @@ class SmoothOptimum:
     ----------
     problem : Problem
     solution : Solution
-    place : Place
+    place : Evaluation
         Scores, curvatures and gradient there.
     agreements, alpha : row vectors
         s(x·w + b), and −cℓ′ of it.
@@ -404,7 +404,7 @@ class SmoothOptimum:
 
     problem: Problem
     solution: Solution
-    place: Place
+    place: Evaluation
     agreements: Array
     alpha: Array
     bounds: Bounds
@@ -465,7 +465,7 @@ def examine_optimum(
     return SmoothOptimum(problem, solution, place, agreements, alpha, bounds)
 
 
-def _place(problem: Problem, w: Array, b: float, token: StopToken) -> tuple[Place, Metric | WideMetric]:
+def _place(problem: Problem, w: Array, b: float, token: StopToken) -> tuple[Evaluation, Metric | WideMetric]:
     """Evaluate a point, with its Hessian or, where that would be too large, what bounds it."""
     rows, at = problem.rows.condensed(token), (w, b)
     if rows.n_columns > MOST_COLUMNS:

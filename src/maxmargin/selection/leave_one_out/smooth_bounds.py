@@ -20,7 +20,7 @@ from maxmargin._core import StopToken
 from maxmargin.core.problem import Problem
 from maxmargin.rows.base import Array
 from maxmargin.selection.leave_one_out.metric import Metric, WideMetric, length_without
-from maxmargin.solvers.newton_passes import Place
+from maxmargin.solvers.newton_passes import Evaluation
 
 __all__ = ["LogisticBounds", "SquaredHingeBounds"]
 
@@ -42,7 +42,7 @@ class LogisticBounds:
         self,
         problem: Problem,
         metric: Metric | WideMetric,
-        place: Place,
+        place: Evaluation,
         also: NDArray[np.intp],
         token: StopToken,
     ) -> None:
@@ -167,7 +167,7 @@ class SquaredHingeBounds:
         self,
         problem: Problem,
         metric: Metric | WideMetric,
-        place: Place,
+        place: Evaluation,
         also: NDArray[np.intp],
         token: StopToken,
     ) -> None:

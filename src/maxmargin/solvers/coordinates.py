@@ -1,9 +1,10 @@
-"""The unknowns (w, b) of a problem as one vector, with the columns shifted where that costs nothing.
+"""The unknowns (w, b) of a problem as one vector x = (w, β), the columns centred where that costs nothing.
 
-With a free offset, subtracting a constant from a column changes b and nothing else: b = b' − shift·w. The
-means as shift keep columns that are far from the origin from looking like the offset. Sums over rows come
-as they are stored, with Σ coefficients last, and are shifted here. Vectors of a frame have n_columns + 1
-entries, the last one for the offset; where there is none, it is held at 0 by a penalty of its own.
+With a free offset, subtracting a constant from a column changes b and nothing else: b = β − shift·w. The
+means as shift keep columns that are far from the origin from being nearly collinear with the constant one.
+Sums over rows are those of the rows as they are stored, with Σ coefficients last, and are shifted here.
+Vectors have n_columns + 1 entries, the last one for the offset; where there is none, a unit curvature keeps
+it at 0.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from maxmargin.core.problem import Problem
 from maxmargin.rows.base import Array, Rows, inner
 from maxmargin.rows.kernels import Combine
 
-__all__ = ["Frame", "mean_of_table", "mean_row"]
+__all__ = ["CentredCoordinates", "mean_of_dense_rows", "mean_row"]
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
-    """Where the unknowns stand and how they are penalised.
+class CentredCoordinates:
+    """The coordinates of the unknowns, and the quadratic penalty of the objective in them.
 
     Attributes
     ----------
@@ -40,25 +41,25 @@ class Frame:
     shift: Array | None = None
 
     @cached_property
-    def penalty(self) -> Array:
-        """The diagonal of E, where ½x·Ex is what the objective has beside the losses."""
+    def curvature(self) -> Array:
+        """The diagonal of E, where ½x·Ex is the penalty in the objective."""
         diagonal = np.ones(self.n_columns + 1)
         diagonal[-1] = 1.0 if self.offset.is_absent else self.offset.stiffness
         return diagonal
 
     # ------------------------------------------------------------------ points
 
-    def place(self, w: Array, b: float) -> Array:
-        """Return the vector of these weights and this offset of the rows as they are stored."""
+    def join(self, w: Array, b: float) -> Array:
+        """Return x = (w, β) of weights and offset."""
         return np.append(w, b if self.shift is None else b + inner(self.shift, w))
 
     def split(self, x: Array) -> tuple[Array, float]:
-        """Return the weights, and what is to be added to the score x·w of a row as it is stored."""
+        """Return the weights and the offset b of x = (w, β)."""
         w, b = x[:-1], float(x[-1])
         return w, b if self.shift is None else b - inner(self.shift, w)
 
-    def own_cost(self, w: Array, b: float) -> float:
-        """Return what the objective has beside the losses."""
+    def penalty(self, w: Array, b: float) -> float:
+        """Return the objective without the losses."""
         return 0.5 * inner(w, w) + self.offset.penalty(b)
 
     # ------------------------------------------------------------------ derivatives
@@ -73,27 +74,27 @@ class Frame:
         return whole
 
     def gradient(self, w: Array, b: float, of_losses: Array) -> Array:
-        """Return the objective's gradient, given that of the losses as the rows are stored."""
+        """Return the objective's gradient, given that of the losses in the stored columns."""
         whole = self.centred(of_losses)
         whole[:-1] += w
         whole[-1] += self.offset.stiffness * b
         return whole
 
     def product(self, change: Array, of_losses: Array) -> Array:
-        """Return the Hessian times a vector, given that of the losses as the rows are stored."""
+        """Return the Hessian times a vector, given that of the losses in the stored columns."""
         whole = self.centred(of_losses)
-        whole += self.penalty * change
+        whole += self.curvature * change
         return whole
 
     def matrix(self, gram: Array) -> Array:
-        """Return E + Gram, the Hessian, given the Gram matrix of the shifted rows; overwrites it."""
+        """Return E + Gram, the Hessian, given the Gram matrix of the centred rows; overwrites it."""
         if self.offset.is_absent:
             gram[-1, :] = gram[:, -1] = 0.0
-        np.einsum("ii->i", gram)[:] += self.penalty
+        np.einsum("ii->i", gram)[:] += self.curvature
         return gram
 
     def factor(self, gram: Array, *, hold: float = 0.0) -> Factor:
-        """Return the factors of E + Gram, which is overwritten; `hold` keeps an offset that no row keeps."""
+        """Return the factors of E + Gram, which is overwritten; `hold` is added to the offset's curvature."""
         matrix = self.matrix(gram)
         matrix[-1, -1] += hold
         return Factor(matrix)
@@ -104,12 +105,12 @@ class Frame:
         if self.shift is not None:
             whole[:-1] -= self.shift * (2.0 * sums - curvature * self.shift)
         np.maximum(whole, 0.0, out=whole)
-        whole += self.penalty
+        whole += self.curvature
         if not whole[-1] > 0:
             whole[-1] = 1.0
         return whole
 
-    def gap(self, gradient: Array, curvature: float) -> float:
+    def estimate_gap(self, gradient: Array, curvature: float) -> float:
         """Return the duality gap of (w, b) and α = −c ℓ′(m): half the square of the gradient, w − Σ sαx.
 
         With a free offset α is moved a little until Σ sα = 0, which costs about slope² / (2 Σ h).
@@ -123,14 +124,14 @@ class Frame:
 
 
 def mean_row(problem: Problem, rows: Rows, token: StopToken) -> Array | None:
-    """Return the mean of the rows, each as often as it costs, where shifting by it changes nothing."""
+    """Return the mean of the rows, weighted by their costs; None unless the offset is free."""
     total = problem.class_costs.total
     if not problem.offset.is_free or total == 0:
         return None
     return np.asarray(rows.reduce(Combine(rows.n_columns), problem.cost, token=token) / total)
 
 
-def mean_of_table(problem: Problem, rows: Rows, token: StopToken) -> Array | None:
-    """Return `mean_row` of dense rows; sparse ones stay where they are, for shifted they would be dense."""
+def mean_of_dense_rows(problem: Problem, rows: Rows, token: StopToken) -> Array | None:
+    """Return `mean_row` of dense rows; None of sparse ones, which centring would make dense."""
     is_dense = rows.n_values == rows.n_rows * rows.n_columns
     return mean_row(problem, rows, token) if is_dense else None
