@@ -17,6 +17,9 @@ from maxmargin.selection.leave_one_out.distinct_rows import merge_copies
 from maxmargin.selection.leave_one_out.hinge_optimum import find_optimum
 from maxmargin.selection.leave_one_out.refits import exact_agreement, refit
 from maxmargin.selection.leave_one_out.removals import with_independent_free_rows
+from maxmargin.solvers.choose import SOLVERS
+from maxmargin.solvers.interior_path import InteriorPointSettings
+from maxmargin.solvers.interior_point import InteriorPoint
 
 SIGN = np.array([-1, -1, 1, 1], dtype=np.int8)
 
@@ -96,7 +99,8 @@ def test_a_refit_passes_over_methods_for_fewer_columns(monkeypatch):
         tried.append(solver)
         return find_optimum(problem, token, solver=solver, seed=seed)
 
-    monkeypatch.setattr("maxmargin.solvers.interior_point._MOST_COLUMNS", 2)
+    narrow = InteriorPoint(InteriorPointSettings(max_columns=2))
+    monkeypatch.setattr("maxmargin.solvers.choose.SOLVERS", {**SOLVERS, "interior_point": narrow})
     monkeypatch.setattr("maxmargin.selection.leave_one_out.refits.find_optimum", find)
     monkeypatch.setattr("maxmargin.selection.leave_one_out.refits._settle", lambda *_: None)
     monkeypatch.setattr("maxmargin.selection.leave_one_out.refits._settle_exactly", lambda *_: None)

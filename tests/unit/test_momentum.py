@@ -10,7 +10,7 @@ from maxmargin._core import StopToken, SweepState
 from maxmargin.core.offset import FreeOffset
 from maxmargin.core.problem import Problem
 from maxmargin.rows.memory import MemoryRows
-from maxmargin.solvers.dual_descent import Momentum, _Sweep
+from maxmargin.solvers.dual_descent import DualDescentSettings, Momentum, _Sweep
 
 
 class Fit:
@@ -26,15 +26,24 @@ class Fit:
         self.alpha, self.u = np.zeros(300), np.zeros(40)
         self.mean_norm2 = float(self.mean @ self.mean)
         self.sweeps = SweepState(self.u, 0.2, gamma, self.mean_norm2)
-        self.calm, self.rest = np.zeros(300, np.uint8), np.zeros(300, np.uint8)
+        self.bound_visits, self.skips = np.zeros(300, np.uint8), np.zeros(300, np.uint8)
+        settings = DualDescentSettings()
         self.momentum = Momentum(
-            self.problem, self.alpha, self.u, self.sweeps, X @ self.mean, self.mean_norm2
+            self.problem, self.alpha, self.u, self.sweeps, X @ self.mean, self.mean_norm2, settings
         )
 
     def sweep(self, number: int) -> None:
         problem = self.problem
         norm2 = ((self.X - self.mean) ** 2).sum(axis=1)
-        vectors = (problem.sign, problem.cost, norm2, self.X @ self.mean, self.alpha, self.calm, self.rest)
+        vectors = (
+            problem.sign,
+            problem.cost,
+            norm2,
+            self.X @ self.mean,
+            self.alpha,
+            self.bound_visits,
+            self.skips,
+        )
         problem.rows.sweep(_Sweep("hinge", self.sweeps, True), 0, number, *vectors, token=StopToken())
 
     def value(self) -> float:

@@ -11,7 +11,7 @@ from maxmargin.core.offset import FreeOffset, NoOffset, PenalizedOffset
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan, Status
 from maxmargin.rows.memory import MemoryRows
-from maxmargin.solvers.newton import Newton
+from maxmargin.solvers.newton import Newton, NewtonSettings
 from maxmargin.solvers.run import Limits, run
 
 LOSSES = ("logistic", "squared_hinge")
@@ -151,7 +151,9 @@ def test_conjugate_gradients_reach_what_the_whole_hessian_reaches(loss, offset):
     sign = np.where(X @ random.normal(size=900) + 0.3 * random.normal(size=300) > 0, 1, -1).astype(np.int8)
     for cost in (0.1, 10.0):
         whole = solve(X, sign, loss, cost, offset, tol=1e-9)
-        products = solve(X, sign, loss, cost, offset, tol=1e-9, solver=Newton(largest_hessian=0))
+        products = solve(
+            X, sign, loss, cost, offset, tol=1e-9, solver=Newton(NewtonSettings(largest_hessian=0))
+        )
         assert whole.status is Status.SOLVED
         assert products.status is Status.SOLVED
         distance = np.linalg.norm(whole.coef - products.coef)
@@ -163,7 +165,7 @@ def test_conjugate_gradients_reach_what_the_whole_hessian_reaches(loss, offset):
 def test_conjugate_gradients_on_the_problems_of_the_unit_tests(loss):
     X, sign = clouds(500, 7)
     for changed in (X, X + 100.0, X * 10.0 ** np.arange(-2, 5)):
-        solution = solve(changed, sign, loss, tol=1e-6, solver=Newton(largest_hessian=0))
+        solution = solve(changed, sign, loss, tol=1e-6, solver=Newton(NewtonSettings(largest_hessian=0)))
         assert solution.status is Status.SOLVED
 
 
@@ -198,6 +200,6 @@ def test_a_sample_without_one_of_the_classes_is_not_used(loss):
 def test_wide_dense_rows_with_a_sample_for_the_preconditioner(loss):
     X, sign = clouds(40_000, 30)
     plain = solve(X, sign, loss, tol=1e-7)
-    products = solve(X, sign, loss, tol=1e-7, solver=Newton(dear_hessian=0.0))
+    products = solve(X, sign, loss, tol=1e-7, solver=Newton(NewtonSettings(dear_hessian=0.0)))
     assert products.status is Status.SOLVED
     assert products.certificate.objective == pytest.approx(plain.certificate.objective, rel=2e-7)

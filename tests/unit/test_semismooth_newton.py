@@ -19,9 +19,12 @@ from maxmargin.core.offset import FreeOffset, NoOffset, PenalizedOffset
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan, Status
 from maxmargin.rows.memory import MemoryRows
-from maxmargin.solvers import semismooth_newton
 from maxmargin.solvers.run import Limits, run
-from maxmargin.solvers.semismooth_newton import AugmentedLagrangian, SemismoothNewton
+from maxmargin.solvers.semismooth_newton import (
+    AugmentedLagrangian,
+    SemismoothNewton,
+    SemismoothNewtonSettings,
+)
 
 FOLDER = os.environ.get("MAXMARGIN_DATA")
 FREE, PENALIZED, NONE = FreeOffset(), PenalizedOffset(3.0), NoOffset()
@@ -193,7 +196,7 @@ def test_the_same_bits_for_any_number_of_threads(data):
 
 
 def sizes_read(monkeypatch):
-    """Record how many rows each rounded problem has, in the order of their making."""
+    """Record how many rows each augmented Lagrangian has, in the order of their making."""
     sizes = []
 
     def noted(self, problem, *rest):
@@ -210,8 +213,7 @@ def test_large_problems_begin_with_a_sample(monkeypatch):
     problem = problem_of(clouds(20_000, 5))
     helped = solve(problem, 1e-6)
     assert sizes == [4_000, 20_000]
-    monkeypatch.setattr(semismooth_newton, "_LEAST_SAMPLE", 10**9)
-    alone = solve(problem, 1e-6)
+    alone = solve(problem, 1e-6, SemismoothNewton(SemismoothNewtonSettings(least_sample=10**9)))
     assert sizes == [4_000, 20_000, 20_000]
     assert helped.status is alone.status is Status.SOLVED
     assert helped.n_iter <= min(12, alone.n_iter)
@@ -219,9 +221,8 @@ def test_large_problems_begin_with_a_sample(monkeypatch):
 
 def test_samples_of_samples(monkeypatch):
     sizes = sizes_read(monkeypatch)
-    monkeypatch.setattr(semismooth_newton, "_LEAST_SAMPLE", 100)
-    monkeypatch.setattr(semismooth_newton, "_SAMPLE_PER_COLUMN", 10)
-    solution = solve(problem_of(clouds(60_000, 5)), 1e-6)
+    solver = SemismoothNewton(SemismoothNewtonSettings(least_sample=100, sample_per_column=10))
+    solution = solve(problem_of(clouds(60_000, 5)), 1e-6, solver)
     assert sizes == [100, 234, 3750, 60_000]
     assert solution.status is Status.SOLVED
 

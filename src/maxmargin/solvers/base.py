@@ -14,7 +14,7 @@ __all__ = ["Needs", "Point", "Solver", "Step", "is_small"]
 
 State = TypeVar("State")
 
-_SMALL = 20_000
+_SMALL = 20_000  # values: chosen, so that Newton's steps take microseconds
 
 
 def is_small(rows: Rows) -> bool:

@@ -7,7 +7,7 @@ the cheaper method is taken. `benchmarks/choose.py` measures whether that was ri
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
@@ -174,15 +174,32 @@ def _only_one(problem: Problem) -> tuple[str, str]:
 
 # ---------------------------------------------------------------------- the rule
 
-# Nanoseconds of one core, as measured: reading a value in order, visiting one out of order, what a
-# row costs besides, a multiplication in a Gram matrix or a factor, and a step that does nothing.
-_READ, _VISIT, _ROW, _MULTIPLY, _STEP = 0.7, 1.2, 20.0, 0.03, 30_000.0
 
-# Sweeps of dual descent: first · (1 + mean c‖x‖²)^power to two digits, and at most most · rows / columns.
-_SWEEPS = {"hinge": (7.0, 0.75, 100.0), "squared_hinge": (5.0, 0.9, 50.0), "logistic": (2.0, 0.6, 20.0)}
+@dataclass(frozen=True)
+class CostModel:
+    """What the methods cost, as measured by `benchmarks/choose.py`."""
+
+    # Nanoseconds of one core: reading a value in order, visiting one out of order, what a row costs besides,
+    # a multiplication in a Gram matrix or a factor, and a step that does nothing.
+    read: float = 0.7
+    visit: float = 1.2
+    row: float = 20.0
+    multiply: float = 0.03
+    step: float = 30_000.0
+    # Sweeps of dual descent: first · (1 + mean c‖x‖²)^power to two digits, and at most most · rows / columns.
+    sweeps: Mapping[str, tuple[float, float, float]] = field(
+        default_factory=lambda: {
+            "hinge": (7.0, 0.75, 100.0),
+            "squared_hinge": (5.0, 0.9, 50.0),
+            "logistic": (2.0, 0.6, 20.0),
+        }
+    )
+    few_columns: int = (
+        8  # up to which descent on the hinge may take very many sweeps (`_is_slow_for_descent`)
+    )
 
 
-_FEW_COLUMNS = 8
+_COSTS = CostModel()
 
 
 @dataclass(frozen=True)
@@ -222,8 +239,8 @@ def _suited(problem: Problem, tol: float) -> tuple[str, str]:
     size = _size(problem, tol)
     method = "semismooth_newton" if problem.loss.name == "hinge" else "newton"
     sweeps = _sweeps(problem.loss.name, size)
-    of_row = {"hinge": 3.0, "logistic": 10.0}.get(problem.loss.name, 4.0) * _ROW
-    descent = sweeps * (_VISIT * size.values + of_row * size.n + _STEP)
+    of_row = {"hinge": 3.0, "logistic": 10.0}.get(problem.loss.name, 4.0) * _COSTS.row
+    descent = sweeps * (_COSTS.visit * size.values + of_row * size.n + _COSTS.step)
     second_order = _semismooth_cost(size) if problem.loss.name == "hinge" else _newton_cost(size)
     is_quick = descent <= second_order and not _is_slow_for_descent(problem.loss.name, size)
     if is_quick and problem.rows.vectors_at_hand:
@@ -240,11 +257,11 @@ def _is_slow_for_descent(loss: str, size: _Size) -> bool:
     The mean of c‖x‖² does not tell. On 20 to 2,000 rows of 2 or 5 columns, at C from 0.001 to 100, descent
     took up to 250 ms of one core, the semismooth Newton method never more than 15 ms.
     """
-    return loss == "hinge" and size.d <= _FEW_COLUMNS and size.n > 4.0 * size.d
+    return loss == "hinge" and size.d <= _COSTS.few_columns and size.n > 4.0 * size.d
 
 
 def _why_descent(size: _Size) -> str:
-    if size.d > 4.0 * size.n or size.factor * _MULTIPLY > 1e9:
+    if size.d > 4.0 * size.n or size.factor * _COSTS.multiply > 1e9:
         return "so many columns that steps row by row are cheapest"
     return "steps row by row should get there in few sweeps"
 
@@ -255,7 +272,7 @@ def _sweeps(loss: str, size: _Size) -> float:
     They grow with c‖x‖² and with the digits; where there are as many columns as rows, the rows are nearly
     independent.
     """
-    first, power, most = _SWEEPS[loss]
+    first, power, most = _COSTS.sweeps[loss]
     digits = (1e-2 / min(size.tol, 1e-2)) ** (0.2 * min(size.weighted_norm2, 1.0))
     return float(min(first * (1.0 + size.weighted_norm2) ** power * digits, most * max(size.n / size.d, 0.2)))
 
@@ -265,14 +282,14 @@ def _semismooth_cost(size: _Size) -> float:
     sample = max(4_000.0, 30.0 * size.d, min(size.n / 16.0, 4e6 * size.n / size.values))
     steps = 10.0 + 20.0 * min(1.0, 2.0 * sample / size.n)
     share = min(1.0, 2.0 * sample / size.n)
-    one = _READ * size.values + _ROW * size.n + _MULTIPLY * size.factor + 6.0 * _STEP
-    return steps * one + 9.0 * share * _MULTIPLY * size.gram
+    one = _COSTS.read * size.values + _COSTS.row * size.n + _COSTS.multiply * size.factor + 6.0 * _COSTS.step
+    return steps * one + 9.0 * share * _COSTS.multiply * size.gram
 
 
 def _newton_cost(size: _Size) -> float:
     """Return the nanoseconds of Newton's method: few steps, each with a Gram matrix or the like."""
     steps = 4.0 if size.n > 4.0 * size.d else 10.0  # where all but everything is separable, more
-    one = _READ * size.values + 2.0 * _ROW * size.n + 6.0 * _STEP
-    with_gram = 0.7 * _MULTIPLY * (size.gram + size.factor)
+    one = _COSTS.read * size.values + 2.0 * _COSTS.row * size.n + 6.0 * _COSTS.step
+    with_gram = 0.7 * _COSTS.multiply * (size.gram + size.factor)
     with_products = 15.0 * one  # of conjugate gradients
     return steps * (one + min(with_gram, with_products))

@@ -27,16 +27,27 @@ from maxmargin.rows.base import Array, Largest, Record, Rows, RowVector, Scale, 
 from maxmargin.rows.kernels import Gram, Scores
 from maxmargin.solvers.coordinates import CentredCoordinates, mean_of_dense_rows
 
-__all__ = ["Crossover"]
+__all__ = ["Crossover", "CrossoverSettings"]
 
 
-_NEWTON_STEPS = 12  # for one update of the multipliers
-_UPDATES = 8
 _EPSILON = 2.0**-52
-_ROUNDING = 1e-18  # of the bound: a line search for less would follow noise
-_GROWTH = 30.0  # of σ from one update to the next
-_SIGMA = (1e2, 1e12)  # the range of σ/c
-_FREE_SHARE = 0.1  # how far, as a share of c, the first update may move a free row
+
+
+@dataclass(frozen=True)
+class CrossoverSettings:
+    """The constants of the crossover.
+
+    A number in brackets is the decision that measured one. The others were chosen; decision 0032 says how
+    much the work of a dozen fits changes when one is halved or doubled.
+    """
+
+    max_updates: int = 8  # of the multipliers
+    max_newton_steps: int = 12  # for one update
+    growth: float = 30.0  # of σ from one update to the next
+    least_stiffness: float = 1e2  # the range of σ/c
+    max_stiffness: float = 1e12
+    first_move: float = 0.1  # how far, as a share of c, the first update may move a free row
+    rounding: float = 1e-18  # of the bound: a line search for less would follow noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +64,8 @@ class CrossoverPoint:
 class Crossover:
     """Solves the last part of a fit; passes of all attempts are counted in `spent`."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: CrossoverSettings | None = None) -> None:
+        self.settings = settings or CrossoverSettings()
         self.spent = 0.0
 
     def improve(
@@ -89,6 +101,7 @@ class Crossover:
             problem.rows if rows is None else rows,
             _coordinates_of(problem, token) if coordinates is None else coordinates,
             make_feasible(problem, alpha),
+            self.settings,
             token,
         )
         with contextlib.suppress(ValueError):  # numbers that are not finite: what was found before counts
@@ -114,8 +127,10 @@ class _Work:
         rows: Rows,
         coordinates: CentredCoordinates,
         start: RowVector,
+        settings: CrossoverSettings,
         token: StopToken,
     ) -> None:
+        self.settings = settings
         self.problem, self.rows, self.coordinates, self.token = problem, rows, coordinates, token
         self.start = start
         total, squares = rows.reduce(Sizes(), start, token=token).tolist()
@@ -135,14 +150,14 @@ class _Work:
         stiffness = self.first_stiffness()
         self.solve_active_set()
         best = self.best
-        for _ in range(_UPDATES):
+        for _ in range(self.settings.max_updates):
             if not self.solve(stiffness, pass_budget) or self.best is best:
                 break
             best = self.best
             self.polish(target)
             if self.best[0] <= target or self.passes > pass_budget:
                 break
-            stiffness = min(stiffness * _GROWTH, _SIGMA[1])
+            stiffness = min(stiffness * self.settings.growth, self.settings.max_stiffness)
             self.start, self.alpha = self.alpha, self.start
 
     def begin(self, point: tuple[Array, float] | None) -> None:
@@ -168,7 +183,13 @@ class _Work:
         kernel = SplitRows(self.coordinates.split(self.x)[1], self.unit)
         vectors = (problem.sign, problem.cost, self.z, self.start, self.h)
         farthest = self.rows.reduce(kernel, *vectors, token=self.token)
-        stiffness = float(np.clip(_FREE_SHARE / max(farthest.value, 1e-300), *_SIGMA))
+        stiffness = float(
+            np.clip(
+                self.settings.first_move / max(farthest.value, 1e-300),
+                self.settings.least_stiffness,
+                self.settings.max_stiffness,
+            )
+        )
         self.rows.reduce(Scale(stiffness), self.h, self.h, token=self.token)
         return stiffness
 
@@ -187,7 +208,7 @@ class _Work:
         """Minimise for one σ by Newton's method; return whether that succeeded."""
         problem = self.problem
         step = 1.0
-        for _ in range(_NEWTON_STEPS):
+        for _ in range(self.settings.max_newton_steps):
             vectors = (problem.sign, problem.cost, self.z, self.start, self.alpha, self.h)
             offset = self.coordinates.split(self.x)[1]
             self.rows.reduce(Clip(offset, stiffness, self.unit), *vectors, token=self.token)
@@ -230,7 +251,7 @@ class _Work:
             kernel = ClipSlope(offset, stiffness, self.unit, step)
             return own + self.rows.reduce(kernel, *vectors, token=self.token), None
 
-        step = line_search(slope, -decrement) if decrement > _ROUNDING * self.bound else 1.0
+        step = line_search(slope, -decrement) if decrement > self.settings.rounding * self.bound else 1.0
         self._go(self.x + step * change)
         return step
 

@@ -31,7 +31,55 @@ from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.base import Needs, Point, Step
 from maxmargin.solvers.crossover import Crossover
 
-__all__ = ["DualDescent", "Momentum"]
+__all__ = ["DualDescent", "DualDescentSettings", "Momentum"]
+
+
+@dataclass(frozen=True)
+class DualDescentSettings:
+    """The constants of dual descent.
+
+    A number in brackets is the decision that measured one. The others were chosen; decision 0032 says how
+    much the work of a dozen fits changes when one is halved or doubled.
+    """
+
+    # The free offset: γ as a share of the mean ‖x‖² plus the loss's own curvature, which is how strongly the
+    # offset follows the rows within a sweep [0001]. Rows that are visited together share at most so much of
+    # it [0004].
+    coupling: float = 0.1
+    shared_coupling: float = 4.0
+    # Columns are centred when ‖mean‖² exceeds this share of the mean ‖x‖² [0001], unless the spread around
+    # the mean is less than this share of ‖mean‖², which is rounding.
+    centre_above: float = 0.25
+    least_spread: float = 8 * 2.0**-52
+    # Momentum: the first sweep with it, at first and from a warm start (before, rows mostly change their
+    # bounds), and the last; how far ‖mean‖² may exceed the largest ‖x − mean‖²; the lengths of a step that
+    # are tried; directions whose squared sine is below `parallel` span no plane; and the least relative gain.
+    first_extrapolation: int = 6
+    first_warm_extrapolation: int = 2
+    last_extrapolation: int = 300
+    far_mean: float = 100.0
+    lengths: tuple[float, ...] = (1.0, 0.4, 0.16)
+    parallel: float = 1e-10
+    least_gain: float = 1e-12
+    # The active set: sweeps before it is first solved for, and where passes take microseconds; the largest
+    # share of free rows that is copied, and the number of values below which the copy does not matter [0003];
+    # the fewest iterations of conjugate gradients that are worth it; and what a pass costs apart from the
+    # rows, in values read.
+    first_active_set: int = 40
+    first_small_active_set: int = 6
+    largest_free_share: float = 0.15
+    small_values: int = 1_000_000
+    fewest_cg_iterations: int = 30
+    fixed_values: int = 4_000
+    # The crossover: up to so many columns a system costs little more than a sweep; an attempt that leaves
+    # more than this share of the gap is the last.
+    crossover_columns: int = 200
+    crossover_gain: float = 0.9
+    # Estimates: the gap that a sweep adds up is multiplied by this, as a certificate too early costs two late
+    # sweeps; violations and relative gaps below these are rounding.
+    gap_correction: float = 1.3
+    zero_violation: float = 1e-13
+    smallest_gap: float = 1e-16
 
 
 # ------------------------------------------------------------------------------------------------
@@ -45,11 +93,6 @@ __all__ = ["DualDescent", "Momentum"]
 # which conjugate gradients solve without forming it; they also do the right thing when rows are repeated
 # or there are more free rows than columns. Steps that would leave the box stop at its side, where the row
 # leaves F. Every accepted step increases the dual value.
-
-_LARGEST_SHARE = 0.15  # of the rows: their copy must stay small beside the data
-_SMALL_VALUES = 1_000_000  # below that many the copy does not matter
-_FEWEST_ITERATIONS = 30  # of conjugate gradients, for an attempt to be worth it
-_FIXED_VALUES = 4_000  # what a pass costs apart from the rows, as values read
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,18 +147,25 @@ class FreeRows:
     passes over all rows, never in seconds: the iterates must not depend on the clock.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, settings: DualDescentSettings) -> None:
+        self.settings = settings
         self.spent = 0.0
+
+    def _iteration_cost(self, problem: Problem, n_free: int) -> float:
+        """Return what one iteration of conjugate gradients costs: two readings of the free rows."""
+        return 2.0 * pass_cost(problem, n_free, self.settings.fixed_values)
 
     def is_worth_trying(self, problem: Problem, alpha: Array, pass_budget: float) -> bool:
         """Whether what is left of the budget pays for a first few iterations on the free rows."""
         n_free = int(np.count_nonzero((alpha > 0) & (alpha < problem.cost)))
-        is_large = problem.rows.n_values > _SMALL_VALUES
-        if n_free == 0 or (is_large and n_free > _LARGEST_SHARE * problem.class_costs.n_live):
+        is_large = problem.rows.n_values > self.settings.small_values
+        if n_free == 0 or (
+            is_large and n_free > self.settings.largest_free_share * problem.class_costs.n_live
+        ):
             return False
         if n_free * problem.rows.n_values > problem.rows.most_copied * problem.rows.n_rows:
             return False
-        wanted = min(n_free, _FEWEST_ITERATIONS) * _iteration_cost(problem, n_free)
+        wanted = min(n_free, self.settings.fewest_cg_iterations) * self._iteration_cost(problem, n_free)
         return pass_budget - self.spent > wanted
 
     def improve(self, problem: Problem, alpha: Array, pass_budget: float, token: StopToken) -> Improved:
@@ -137,7 +187,7 @@ class FreeRows:
             free = np.flatnonzero((alpha > 0) & (alpha < problem.cost))
             if free.size == 0:
                 break
-            cost = _iteration_cost(problem, free.size)
+            cost = self._iteration_cost(problem, free.size)
             affordable = int((pass_budget - self.spent) / cost)
             if affordable < 1:
                 break
@@ -153,16 +203,11 @@ class FreeRows:
         return Improved(alpha, self.spent - before)
 
 
-def pass_cost(problem: Problem, n_visited: int) -> float:
+def pass_cost(problem: Problem, n_visited: int, fixed_values: int) -> float:
     """Return what reading some of the rows costs, in passes over all of them; each has its fixed part."""
     rows = problem.rows
     values_per_row = rows.n_values / max(rows.n_rows, 1) + 16.0
-    return (n_visited * values_per_row + _FIXED_VALUES) / (rows.n_rows * values_per_row + _FIXED_VALUES)
-
-
-def _iteration_cost(problem: Problem, n_free: int) -> float:
-    """Return what one iteration of conjugate gradients costs: two readings of the free rows."""
-    return 2.0 * pass_cost(problem, n_free)
+    return (n_visited * values_per_row + fixed_values) / (rows.n_rows * values_per_row + fixed_values)
 
 
 def _open_face(problem: Problem, free: NDArray[np.intp]) -> _Face:
@@ -207,21 +252,6 @@ def _advance(alpha: Array, cost: Array, free: NDArray[np.intp], direction: Array
 
 
 # ------------------------------------------------------------------------------------------------
-
-_FIRST_EXTRAPOLATION = 6  # sweeps before momentum pays: at first rows mostly change their bounds
-_FIRST_WARM_EXTRAPOLATION = 2  # the same from a start that is nearly right
-_LAST_EXTRAPOLATION = 300  # what takes longer is left to plain sweeps and the active set
-_STILL = 1e-13  # violations that are rounding
-_GAP_CORRECTION = 1.3  # a certificate too early costs two late sweeps: rather one sweep too many
-_FIRST_ACTIVE_SET = 40  # sweeps before the free rows are first solved for
-_FIRST_SMALL_ACTIVE_SET = 6  # the same where passes cost nothing
-_FEW_COLUMNS = 200  # that many: a system in the columns costs little more than a sweep
-_NARROWER = 0.9  # times the gap before: an attempt that leaves more is the last
-_EXACT = 1e-16  # a relative gap that is rounding
-_FAR = 100.0  # ‖mean‖² beyond this many times the largest ‖x − mean‖²
-_CENTRE_ABOVE = 0.25  # centre when ‖mean‖² exceeds this share of the mean ‖x‖²
-_SHARED_COUPLING = 4.0  # the most that rows which are visited together share of `coupling`
-_LOST_TO_CENTRING = 8 * 2.0**-52  # a spread below this share of ‖mean‖² is rounding: sweeps would run away
 
 
 @dataclass(frozen=True)
@@ -274,31 +304,22 @@ class _State:
     may_extrapolate: bool
     seed: int
     tol: float
+    active_set: FreeRows
     next_active_set: int
-    first_extrapolation: int = _FIRST_EXTRAPOLATION
+    first_extrapolation: int
     precision: float = 0.1  # violations at which an inner problem counts as solved
     n_sweeps: int = 0
     bound: float = 0.0  # the certified bound, once there is one
     swept: float = 0.0  # passes that sweeps have cost
-    active_set: FreeRows = field(default_factory=FreeRows)
     crossover: Crossover = field(default_factory=Crossover)
     momentum: Momentum | None = None
 
 
 @dataclass(frozen=True)
 class DualDescent:
-    """Dual coordinate descent for hinge, squared hinge and logistic loss.
+    """Dual coordinate descent for hinge, squared hinge and logistic loss."""
 
-    Parameters
-    ----------
-    coupling : float
-        γ as a share of the mean ‖x‖² plus the loss's own curvature: how strongly the free offset follows
-        the rows within a sweep. Neighbours that are visited together move it together, each time to where
-        they want it: they share what a few rows would have, or the next ones would spend their visits on
-        moving it back.
-    """
-
-    coupling: float = 0.1
+    settings: DualDescentSettings = DualDescentSettings()
 
     name = "dual_descent"
     title = "dual descent"
@@ -314,6 +335,7 @@ class DualDescent:
             norm2 = np.maximum(norm2 - 2.0 * mean_score + mean_norm2, 0.0)
         gamma, center = self._offset_settings(problem, norm2)
         u = np.zeros(rows.n_columns)
+        settings, is_dear = self.settings, _base_budget(problem) < 20
         state = _State(
             sweeps=SweepState(u, center, gamma, mean_norm2),
             u=u,
@@ -324,14 +346,16 @@ class DualDescent:
             mean=mean,
             mean_score=mean_score,
             mean_norm2=mean_norm2,
-            may_extrapolate=_may_extrapolate(problem, norm2, mean_norm2),
+            may_extrapolate=_may_extrapolate(problem, norm2, mean_norm2, self.settings.far_mean),
             seed=seed,
             tol=tol,
-            next_active_set=_FIRST_ACTIVE_SET if _base_budget(problem) < 20 else _FIRST_SMALL_ACTIVE_SET,
+            active_set=FreeRows(settings),
+            next_active_set=settings.first_active_set if is_dear else settings.first_small_active_set,
+            first_extrapolation=settings.first_extrapolation,
         )
         if memory is not None and "alpha" in memory and memory["alpha"].shape == state.alpha.shape:
             state.alpha[:] = make_feasible(problem, memory["alpha"])
-            state.first_extrapolation = _FIRST_WARM_EXTRAPOLATION
+            state.first_extrapolation = self.settings.first_warm_extrapolation
             if problem.dual.has_barrier:
                 _keep_inside(state.alpha, problem.cost)
             if problem.offset.is_free:
@@ -349,7 +373,10 @@ class DualDescent:
         weight = problem.cost / total
         mean = problem.rows.reduce(Combine(problem.rows.n_columns), weight, token=token)
         length, all_of_it = float((mean * mean).sum()), float((weight * norm2).sum())
-        if length <= _CENTRE_ABOVE * all_of_it or all_of_it - length <= _LOST_TO_CENTRING * length:
+        if (
+            length <= self.settings.centre_above * all_of_it
+            or all_of_it - length <= self.settings.least_spread * length
+        ):
             return nothing
         mean_score = problem.rows.zeros()
         problem.rows.reduce(Scores(mean), mean_score, token=token)
@@ -365,7 +392,7 @@ class DualDescent:
             # The rows' own curvature keeps them independent too; with small costs it is nearly all there is.
             typical += problem.dual.least_curvature * costs.n_live / costs.total
         center = chosen_from(problem.offset.best(problem, problem.rows.zeros()))
-        share = min(self.coupling, _SHARED_COUPLING / problem.rows.swept_together)
+        share = min(self.settings.coupling, self.settings.shared_coupling / problem.rows.swept_together)
         return share * (typical if typical > 0 else 1.0), center if np.isfinite(center) else 0.0
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
@@ -376,7 +403,7 @@ class DualDescent:
         vectors = (*numbers, state.alpha, state.bound_visits, state.skips)
         seen = problem.rows.sweep(kernel, state.seed, state.n_sweeps, *vectors, token=token)
         state.n_sweeps += 1
-        passes += pass_cost(problem, seen.visited)
+        passes += pass_cost(problem, seen.visited, self.settings.fixed_values)
         state.swept += passes
         if self._may_solve_active_set(problem, state):
             return self._solve_active_set(problem, state, passes, token)
@@ -384,7 +411,7 @@ class DualDescent:
         span = seen.highest - seen.lowest
         if span <= state.precision:
             self._move_offset(problem, state)
-        if span > _STILL:
+        if span > self.settings.zero_violation:
             return Step(passes, estimate)
         # Nothing moves any more: only a certificate can tell whether this is the optimum.
         saw_all = seen.visited == problem.class_costs.n_live
@@ -397,11 +424,12 @@ class DualDescent:
         This comes before a sweep, never after one: the point that is certified is the result of a sweep. Only
         where rows are nearly independent, as those of text.
         """
-        if not state.may_extrapolate or not state.first_extrapolation <= state.n_sweeps < _LAST_EXTRAPOLATION:
+        is_time = state.first_extrapolation <= state.n_sweeps < self.settings.last_extrapolation
+        if not (state.may_extrapolate and is_time):
             return 0.0
         if state.momentum is None:
             place = (state.alpha, state.u, state.sweeps, state.mean_score, state.mean_norm2)
-            state.momentum = Momentum(problem, *place)
+            state.momentum = Momentum(problem, *place, self.settings)
             return 0.0
         return state.momentum.improve(token)
 
@@ -411,7 +439,7 @@ class DualDescent:
         if problem.offset.is_free:
             balance = state.sweeps.balance
             gap += state.sweeps.gamma * balance * balance  # what making Σ sα = 0 will cost
-        return _GAP_CORRECTION * gap / self._estimate_bound(problem, state)
+        return self.settings.gap_correction * gap / self._estimate_bound(problem, state)
 
     def _may_solve_active_set(self, problem: Problem, state: _State) -> bool:
         """Whether to solve on the free rows now; asked seldom, because asking reads all duals."""
@@ -452,8 +480,8 @@ class DualDescent:
         pass_budget = _pass_budget(problem, state)
         improved = state.active_set.improve(problem, make_feasible(problem, state.alpha), pass_budget, token)
         state.alpha[:] = improved.alpha
-        is_slow = state.n_sweeps >= _FIRST_ACTIVE_SET
-        if is_slow and problem.rows.n_columns <= min(problem.rows.n_rows, _FEW_COLUMNS):
+        is_slow = state.n_sweeps >= self.settings.first_active_set
+        if is_slow and problem.rows.n_columns <= min(problem.rows.n_rows, self.settings.crossover_columns):
             passes += self._cross_over(problem, state, pass_budget, token)
         _recompute(problem, state, token)
         if problem.offset.is_free:
@@ -468,9 +496,9 @@ class DualDescent:
         """
         before = state.crossover.spent
         gap, alpha, point = np.inf, state.alpha, None
-        while gap > _EXACT and state.crossover.spent < pass_budget:
+        while gap > self.settings.smallest_gap and state.crossover.spent < pass_budget:
             crossed = state.crossover.improve(problem, alpha, pass_budget, token, point=point)
-            if not crossed.relative_gap < _NARROWER * gap:
+            if not crossed.relative_gap < self.settings.crossover_gain * gap:
                 break
             gap, alpha, point = crossed.relative_gap, crossed.alpha, (crossed.w, crossed.b)
         passes = state.crossover.spent - before
@@ -506,14 +534,14 @@ class DualDescent:
         return int(min(max(1_000, 4e9 / values), 20_000))
 
 
-def _may_extrapolate(problem: Problem, norm2: Array, mean_norm2: float) -> bool:
+def _may_extrapolate(problem: Problem, norm2: Array, mean_norm2: float, far_mean: float) -> bool:
     """Whether momentum is safe: it needs the dual to be a parabola that curves in every direction.
 
     With more rows than columns there are directions in α that leave u where it is, and the best point of a
     plane is nowhere or far outside the box; far from the origin rounding of the large u decides instead.
     """
     has_room = problem.rows.n_columns > problem.rows.n_rows
-    is_near = mean_norm2 <= _FAR * float(norm2.max(initial=0.0))
+    is_near = mean_norm2 <= far_mean * float(norm2.max(initial=0.0))
     return problem.dual.quadratic == 0.0 and has_room and is_near
 
 
@@ -572,10 +600,6 @@ def _recompute(problem: Problem, state: _State, token: StopToken) -> None:
 # step takes beyond a bound stop there, and only they are read, to correct u. If so many stop that the dual
 # value is no better, a shorter step is tried; a point that is worse is never taken.
 
-_LENGTHS = (1.0, 0.4, 0.16)  # of the step, as tried
-_PARALLEL = 1e-10  # directions whose squared sine is below this span no plane
-_WORTH = 1e-12  # gains below this share of the value are rounding
-
 
 @dataclass
 class _Scalars:
@@ -619,7 +643,9 @@ class Momentum:
         sweeps: SweepState,
         mean_score: Array,
         mean_norm2: float,
+        settings: DualDescentSettings,
     ) -> None:
+        self.settings = settings
         self._problem = problem
         self._alpha, self._u, self._sweeps = alpha, u, sweeps
         self._mean_score = mean_score
@@ -636,10 +662,10 @@ class Momentum:
         self._aim()
         value = self._value(self._alpha, float(np.einsum("i,i->", self._u, self._u)), self._here())
         passes = 0.0
-        for length in _LENGTHS:
+        for length in self.settings.lengths:
             trial, n_read = self._try(length, token)
-            passes += pass_cost(self._problem, n_read) if n_read else 0.0
-            if trial.value > value + _WORTH * abs(value):
+            passes += pass_cost(self._problem, n_read, self.settings.fixed_values) if n_read else 0.0
+            if trial.value > value + self.settings.least_gain * abs(value):
                 self._accept(trial)
                 break
         else:
@@ -669,7 +695,7 @@ class Momentum:
         )
         plane = step_step * direction_direction - step_direction * step_direction
         a = b = 0.0
-        if plane > _PARALLEL * step_step * direction_direction:
+        if plane > self.settings.parallel * step_step * direction_direction:
             a = (step_slope * direction_direction - direction_slope * step_direction) / plane
             b = (direction_slope * step_step - step_slope * step_direction) / plane
         elif step_step > 0:

@@ -34,8 +34,6 @@ from maxmargin.solvers.step_rules import StepRule, choose_rule
 
 __all__ = ["GradientDescent"]
 
-_HALVINGS = 60  # then the step is lost in the rounding errors of the weights
-
 
 @dataclass(frozen=True, eq=False)
 class _Sums(Record):
@@ -104,9 +102,12 @@ class GradientDescent:
     rule : StepRule, str, float or None
         How long the steps are, in the λ form, mean loss + λ/2 ‖w‖² with λ = 1/(total cost). None:
         backtracking for smooth losses, 2/(λ(t + 1)) for the hinge.
+    max_halvings : int
+        Of a step: then it is lost in the rounding errors of the weights.
     """
 
     rule: StepRule | str | float | None = None
+    max_halvings: int = 60
 
     name = "gradient_descent"
     title = "gradient descent"
@@ -135,7 +136,7 @@ class GradientDescent:
         if square == 0:  # a stationary point, which is a minimum
             return Step(passes, _estimate_gap(problem, state, here))
         length = state.rule.length(t, state.lam, state.length)
-        for _ in range(_HALVINGS):
+        for _ in range(self.max_halvings):
             share = state.lam * length  # the objective is 1/λ times that of the λ form
             w = here.w - share * here.gradient[:-1]
             b = here.b - share * _offset_scale(problem) * float(here.gradient[-1])

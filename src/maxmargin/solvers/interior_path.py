@@ -20,15 +20,60 @@ from maxmargin.rows.base import Array, Record, Rows, RowVector, inner
 from maxmargin.rows.kernels import Scores
 from maxmargin.solvers.coordinates import CentredCoordinates
 
-__all__ = ["PathState", "centre_by_newton", "follow_path", "move_to_path", "open_path"]
+__all__ = [
+    "InteriorPointSettings",
+    "PathState",
+    "centre_by_newton",
+    "follow_path",
+    "move_to_path",
+    "open_path",
+]
 
 
-_TRIAL_GROWTH = 0.3  # how much longer a step Gondzio's correctors hope for
-_WORTH_CORRECTING = 0.9  # steps longer than that need no corrector
-_WORTH_KEEPING = 0.02  # what a corrector must add to the step
-_LEAST_SHARE = 0.05  # of the mean product: no product may fall below it
-_SHORTER: Array = np.power(0.9, np.arange(8.0))
-_NEAR = 3.0  # decrement, in units of μ Σ c, at which μ may fall
+_SHORTER: Array = np.power(0.9, np.arange(8.0))  # steps tried at once where one is too long
+
+
+@dataclass(frozen=True)
+class InteriorPointSettings:
+    """The constants of the interior point method.
+
+    A number in brackets is the decision that measured one. The others were chosen; decision 0032 says how
+    much the work of a dozen fits changes when one is halved or doubled.
+    """
+
+    max_columns: int = 20_000  # beyond that the matrix alone would have more than 3 GB
+    # The start, by Newton's method on the smoothed hinge. Margins are measured in units of 1 whatever the
+    # costs and the columns are, so that μ need not depend on the problem.
+    newton_steps: int = 15  # at most
+    first_mu: float = 0.1
+    centred_mu: float = 0.01  # where Newton's part ends
+    mu_reduction: float = 0.3  # from one Newton step to the next
+    near_decrement: float = 3.0  # in units of μ Σ c: μ is reduced below it
+    centred_decrement: float = 0.2  # in units of μ Σ c: Newton's part is over below it
+    # Gondzio's correctors: how many an iteration may try (each costs one pass and saves iterations), how much
+    # longer a step they aim at, from which length of the step on none is needed, and what one must add to it.
+    correctors: int = 5
+    trial_growth: float = 0.3
+    long_step: float = 0.9
+    corrector_gain: float = 0.02
+    least_product: float = 0.05  # of the mean product: no product may fall below it
+    # A start at a given point: the largest relative gap that beats w = 0; that at which it may be optimal
+    # already; its μ, as a share of the one at which the path has the same gap; and the least μ, below which
+    # Newton's steps become short.
+    worth_resuming: float = 1.0
+    worth_crossover: float = 1e-4
+    warm_mu_share: float = 0.3
+    least_warm_mu: float = 1e-3
+    # The crossover: at which relative gap it is first tried, and again (a share of that at the last attempt);
+    # the gap it aims at; and the passes that one attempt may take.
+    first_crossover: float = 1e-6
+    next_crossover: float = 0.03
+    crossover_target: float = 1e-15
+    crossover_passes: float = 60.0
+    # Rounding takes over: iterates with a smaller gap are kept, and the path ends after so many iterations
+    # without a smaller one.
+    keep_below: float = 1e-6
+    max_without_gain: int = 5
 
 
 PathVariables = tuple[RowVector, RowVector, RowVector, RowVector]  # α, β, t and ξ
@@ -96,7 +141,9 @@ def _move(problem: Problem, path: PathState, x: Array, kernel: Move, token: Stop
     path.alpha, path.x = new_alpha, x
 
 
-def follow_path(problem: Problem, path: PathState, correctors: int, enough: float, token: StopToken) -> float:
+def follow_path(
+    problem: Problem, path: PathState, enough: float, settings: InteriorPointSettings, token: StopToken
+) -> float:
     """Take one step towards the optimum; return the passes it cost.
 
     If Σ αt + βξ falls to the share `enough` of what it was, the next step's matrix is left out, because there
@@ -117,15 +164,15 @@ def follow_path(problem: Problem, path: PathState, correctors: int, enough: floa
     found = path.rows.reduce(predict, *fixed, *path.variables, path.along[0], token=token)
     length = min(_longest(found), 1.0)
     target = mu * (max(_after(record, found, length), 0.0) / record.sums.complementarity) ** 3
-    trial = min(1.0, length + _TRIAL_GROWTH)
+    trial = min(1.0, length + settings.trial_growth)
     side = side + coordinates.centred(target * found.sides[0] + found.sides[1])
     change = factor.solve(side)
     kernel = Correct(*coordinates.split(change), target, trial)
     found = path.rows.reduce(kernel, *fixed, *path.variables, *path.along, token=token)
     direction = _Direction(change, found, target, trial)
-    direction, passes = _refine(problem, path, factor, direction, correctors, token)
+    direction, passes = _refine(problem, path, factor, direction, settings, token)
     length = min(1.0, min(max(0.995, 1.0 - mu), 0.9999) * direction.longest)
-    length = _keep_near(problem, path, direction.found, length, token)
+    length = _keep_near(problem, path, direction.found, length, settings.least_product, token)
     x = path.x + length * direction.change
     with_matrix = _after(record, direction.found, length) > enough * record.sums.complementarity
     move = Move(*coordinates.split(x), length, shift=coordinates.shift, with_matrix=with_matrix)
@@ -152,19 +199,19 @@ def _refine(
     path: PathState,
     factor: Factor,
     direction: _Direction,
-    correctors: int,
+    settings: InteriorPointSettings,
     token: StopToken,
 ) -> tuple[_Direction, float]:
     """Try Gondzio's correctors as long as they lengthen the step; return the passes too."""
     passes = 0.0
-    while passes < correctors and direction.longest < _WORTH_CORRECTING:
+    while passes < settings.correctors and direction.longest < settings.long_step:
         more = factor.solve(path.coordinates.centred(direction.found.sides[0]))
-        trial = min(1.0, direction.longest + _TRIAL_GROWTH)
+        trial = min(1.0, direction.longest + settings.trial_growth)
         kernel = Refine(*path.coordinates.split(more), direction.target, direction.trial, trial)
         vectors = (problem.sign, problem.cost, *path.variables, *path.along, *path.better)
         found = path.rows.reduce(kernel, *vectors, token=token)
         passes += 1.0
-        if _longest(found) < direction.longest + _WORTH_KEEPING:
+        if _longest(found) < direction.longest + settings.corrector_gain:
             break
         path.along, path.better = path.better, path.along
         direction = _Direction(direction.change + more, found, direction.target, trial)
@@ -172,7 +219,12 @@ def _refine(
 
 
 def _keep_near(
-    problem: Problem, path: PathState, found: StepRecord, length: float, token: StopToken
+    problem: Problem,
+    path: PathState,
+    found: StepRecord,
+    length: float,
+    least_product: float,
+    token: StopToken,
 ) -> float:
     """Shorten a step that would leave some product far below the others."""
     vectors = (problem.sign, problem.cost, *path.variables, *path.along)
@@ -181,7 +233,7 @@ def _keep_near(
         steps = length * _SHORTER
         means = np.array([_after(path.record, found, float(step)) / total for step in steps])
         products = path.rows.reduce(LeastProducts(steps, means), *vectors, token=token)
-        near = np.flatnonzero(products.least >= _LEAST_SHARE)
+        near = np.flatnonzero(products.least >= least_product)
         if near.size > 0:
             return float(steps[near[0]])
         length = float(steps[-1]) * 0.9
@@ -199,7 +251,12 @@ def _after(record: PointRecord, found: StepRecord, step: float) -> float:
 
 
 def centre_by_newton(
-    problem: Problem, path: PathState, mu: float, next_mu: float, token: StopToken
+    problem: Problem,
+    path: PathState,
+    mu: float,
+    next_mu: float,
+    settings: InteriorPointSettings,
+    token: StopToken,
 ) -> tuple[float, float, float]:
     """Take a Newton step towards the point of the path at μ, then centre there at μ or below.
 
@@ -227,7 +284,7 @@ def centre_by_newton(
 
     step = line_search(slope, -predicted)
     decrement = predicted / (mu * problem.class_costs.total)
-    reached = next_mu if decrement < _NEAR else mu
+    reached = next_mu if decrement < settings.near_decrement else mu
     move_to_path(problem, path, path.x + step * change, reached, token)
     return decrement, reached, 2.0
 

@@ -26,6 +26,7 @@ from maxmargin.solvers.base import Needs, Point, Step
 from maxmargin.solvers.coordinates import CentredCoordinates, mean_of_dense_rows
 from maxmargin.solvers.crossover import Crossover
 from maxmargin.solvers.interior_path import (
+    InteriorPointSettings,
     PathState,
     centre_by_newton,
     follow_path,
@@ -36,20 +37,7 @@ from maxmargin.solvers.interior_path import (
 
 __all__ = ["InteriorPoint"]
 
-_MOST_COLUMNS = 20_000  # beyond that the matrix alone would have more than 3 GB
-_FALL = 0.3  # of μ from one Newton step to the next
-_CENTRED = 0.2  # decrement, in units of μ Σ c, at which Newton's part is over
-_FIRST_CROSSOVER = 1e-6  # relative gap
-_NEXT_CROSSOVER = 0.03  # share of the last attempt's gap
-_CONTENT = 1e-15  # relative gap at which a crossover has nothing left to do
-_PASS_BUDGET = 60.0  # passes for one crossover
-_WORTH_GOING_ON = 1.0  # relative gap of an earlier fit's point that is worth more than a start at w = 0
-_WORTH_FINISHING = 1e-4  # and at which it may be the end already
-_CLOSER = 0.3  # a start's μ as a share of the one at which the path has the same gap
-_LEAST_MU = 1e-3  # of a start: further down Newton's steps become short
-_KEEP_BELOW = 1e-6  # iterates with a smaller gap are kept: later ones may be spoilt by rounding
 _OF_THE_PATH = ("beta", "surplus", "slack")  # β, t and ξ: what a fit that goes on needs besides w and α
-_PATIENCE = 5  # iterations without a smaller gap
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,23 +82,9 @@ class _State:
 
 @dataclass(frozen=True)
 class InteriorPoint:
-    """Interior point for the hinge loss.
+    """Interior point for the hinge loss."""
 
-    Parameters
-    ----------
-    correctors : int
-        How many of Gondzio's correctors an iteration may try; each costs one pass and saves iterations.
-    newton_steps : int
-        The most Newton steps before the path is followed.
-    first_mu, centred_mu : float
-        Where Newton's steps begin and end. Margins are measured in units of 1 whatever the costs and the
-        columns are, so these need not depend on the problem.
-    """
-
-    correctors: int = 5
-    newton_steps: int = 15
-    first_mu: float = 0.1
-    centred_mu: float = 0.01
+    settings: InteriorPointSettings = field(default_factory=InteriorPointSettings)
 
     name = "interior_point"
     title = "interior point"
@@ -118,10 +92,10 @@ class InteriorPoint:
 
     def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> _State:
         rows, costs = problem.rows, problem.class_costs
-        if rows.n_columns > _MOST_COLUMNS:
+        if rows.n_columns > self.settings.max_columns:
             raise InvalidParameter(
                 f"solver {self.name!r} makes a square matrix of the columns and takes at most "
-                f"{_MOST_COLUMNS:,}; got {rows.n_columns:,} columns.",
+                f"{self.settings.max_columns:,}; got {rows.n_columns:,} columns.",
                 parameter="solver",
                 value=self.name,
                 remedy="Use {other}.",
@@ -129,7 +103,7 @@ class InteriorPoint:
             )
         is_free = problem.offset.is_free
         if costs.total == 0 or (is_free and min(costs.positive, costs.negative) == 0):
-            return _State(None, tol, self.first_mu, 0)
+            return _State(None, tol, self.settings.first_mu, 0)
         condensed = rows.condensed(token)
         coordinates = CentredCoordinates(
             problem.offset, rows.n_columns, mean_of_dense_rows(problem, condensed, token)
@@ -142,14 +116,14 @@ class InteriorPoint:
                 if all(name in memory for name in _OF_THE_PATH):
                     alpha, beta, t, xi = (condensed.copied(memory[name]) for name in ("alpha", *_OF_THE_PATH))
                     path = resume_path(condensed, coordinates, x, (alpha, beta, t, xi))
-                    return _State(path, tol, self.first_mu, 0)
+                    return _State(path, tol, self.settings.first_mu, 0)
                 path = open_path(problem, condensed, coordinates, x, memory["mu"], token)
                 return _State(path, tol, memory["mu"], memory["newton_left"])
-            if found.certificate.relative_gap < _WORTH_GOING_ON:
+            if found.certificate.relative_gap < self.settings.worth_resuming:
                 return self._resume_near(problem, condensed, coordinates, found, tol, token)
-        x = np.append(np.zeros(rows.n_columns), _first_offset(problem, self.first_mu))
-        path = open_path(problem, condensed, coordinates, x, self.first_mu, token)
-        return _State(path, tol, self.first_mu, self.newton_steps)
+        x = np.append(np.zeros(rows.n_columns), _first_offset(problem, self.settings.first_mu))
+        path = open_path(problem, condensed, coordinates, x, self.settings.first_mu, token)
+        return _State(path, tol, self.settings.first_mu, self.settings.newton_steps)
 
     def _resume_near(
         self,
@@ -162,10 +136,12 @@ class InteriorPoint:
     ) -> _State:
         """Begin at a point that is nearly right, as far up the path as its gap asks for."""
         proof = found.certificate
-        mu = _CLOSER * proof.gap / (2.0 * problem.class_costs.total)  # on the path the gap is 2μ Σ c
-        mu = min(max(mu, _LEAST_MU), self.first_mu)
+        mu = (
+            self.settings.warm_mu_share * proof.gap / (2.0 * problem.class_costs.total)
+        )  # on the path the gap is 2μ Σ c
+        mu = min(max(mu, self.settings.least_warm_mu), self.settings.first_mu)
         path = open_path(problem, rows, coordinates, coordinates.join(found.w, found.b), mu, token)
-        state = _State(path, tol, mu, self.newton_steps)
+        state = _State(path, tol, mu, self.settings.newton_steps)
         state.best, state.is_untried = _Candidate(proof.relative_gap, found.w, found.b, found.alpha), True
         return state
 
@@ -177,9 +153,9 @@ class InteriorPoint:
         if state.is_untried and state.best is not None:
             state.is_untried = False
             gap, passes = state.best.relative_gap, 2.0
-            if state.tol < min(gap, _FIRST_CROSSOVER) and gap <= _WORTH_FINISHING:
+            if state.tol < min(gap, self.settings.first_crossover) and gap <= self.settings.worth_crossover:
                 passes += self._cross_over(problem, state, path, token)
-            if gap <= max(state.tol, _WORTH_FINISHING):
+            if gap <= max(state.tol, self.settings.worth_crossover):
                 return Step(passes, gap, wants_certificate=True)
         try:
             passes = self._advance(problem, state, path, token)
@@ -188,22 +164,24 @@ class InteriorPoint:
             passes, has_stalled = 1.0, True
         if has_stalled:
             return self._recover(problem, state, path, passes, token)
-        is_near = state.relative_gap <= min(_FIRST_CROSSOVER, _NEXT_CROSSOVER * state.crossed_at)
-        if is_near and state.tol < _FIRST_CROSSOVER:
+        is_near = state.relative_gap <= min(
+            self.settings.first_crossover, self.settings.next_crossover * state.crossed_at
+        )
+        if is_near and state.tol < self.settings.first_crossover:
             state.crossed_at = state.relative_gap
             passes += self._cross_over(problem, state, path, token)
         return Step(passes, _best_of(state, path).relative_gap)
 
     def _advance(self, problem: Problem, state: _State, path: PathState, token: StopToken) -> float:
         if state.newton_left > 0:
-            next_mu = min(max(_FALL * state.mu, self.centred_mu), state.mu)
-            decrement, mu, passes = centre_by_newton(problem, path, state.mu, next_mu, token)
-            is_over = state.mu <= self.centred_mu and decrement < _CENTRED
+            next_mu = min(max(self.settings.mu_reduction * state.mu, self.settings.centred_mu), state.mu)
+            decrement, mu, passes = centre_by_newton(problem, path, state.mu, next_mu, self.settings, token)
+            is_over = state.mu <= self.settings.centred_mu and decrement < self.settings.centred_decrement
             state.newton_left = 0 if is_over else state.newton_left - 1
             state.mu = mu
         else:
-            aim = max(state.tol, _FIRST_CROSSOVER)
-            passes = follow_path(problem, path, self.correctors, aim / max(state.relative_gap, 1e-300), token)
+            aim = max(state.tol, self.settings.first_crossover)
+            passes = follow_path(problem, path, aim / max(state.relative_gap, 1e-300), self.settings, token)
         state.relative_gap = _relative_gap(problem, path)
         return passes
 
@@ -212,12 +190,18 @@ class InteriorPoint:
         gap = state.relative_gap
         if gap < state.smallest_gap:
             state.smallest_gap, state.since_smallest = gap, 0
-            if state.tol < gap < min(_KEEP_BELOW, np.inf if state.best is None else state.best.relative_gap):
+            if (
+                state.tol
+                < gap
+                < min(self.settings.keep_below, np.inf if state.best is None else state.best.relative_gap)
+            ):
                 state.best = _Candidate(gap, *path.coordinates.split(path.x), path.rows.copied(path.alpha))
             return False
         state.since_smallest += 1
-        is_late = state.smallest_gap < _KEEP_BELOW
-        return is_late and (gap > 10.0 * state.smallest_gap or state.since_smallest >= _PATIENCE)
+        is_late = state.smallest_gap < self.settings.keep_below
+        return is_late and (
+            gap > 10.0 * state.smallest_gap or state.since_smallest >= self.settings.max_without_gain
+        )
 
     def _recover(
         self, problem: Problem, state: _State, path: PathState, passes: float, token: StopToken
@@ -231,7 +215,7 @@ class InteriorPoint:
         if state.best is not None and not is_last:
             state.recovered_at = gap
             state.crossed_at, state.smallest_gap, state.since_smallest = np.inf, np.inf, 0
-            state.mu, state.newton_left = self.centred_mu, self.newton_steps
+            state.mu, state.newton_left = self.settings.centred_mu, self.settings.newton_steps
             x = path.coordinates.join(state.best.w, state.best.b)
             move_to_path(problem, path, x, state.mu, token)
             passes += 1.0
@@ -240,7 +224,7 @@ class InteriorPoint:
     def _cross_over(self, problem: Problem, state: _State, path: PathState, token: StopToken) -> float:
         """Solve for the rows on the margin, from the best point so far; keep the result if it is better."""
         best = _best_of(state, path)
-        pass_budget = state.crossover.spent + _PASS_BUDGET
+        pass_budget = state.crossover.spent + self.settings.crossover_passes
         crossed = state.crossover.improve(
             problem,
             best.alpha,
@@ -249,7 +233,7 @@ class InteriorPoint:
             point=(best.w, best.b),
             coordinates=path.coordinates,
             rows=path.rows,
-            target=max(0.1 * state.tol, _CONTENT),
+            target=max(0.1 * state.tol, self.settings.crossover_target),
         )
         if state.best is None or crossed.relative_gap < state.best.relative_gap:
             state.best = _Candidate(crossed.relative_gap, crossed.w, crossed.b, crossed.alpha)

@@ -41,20 +41,44 @@ from maxmargin.solvers.sample import largest_sample, sample_of
 __all__ = ["Newton"]
 
 
-_STALE = 1e-2  # an old Hessian is used again while it reduces the decrement by this factor
-_CONVERGENCE = 3.0  # a full step takes the share δ of the objective that is left to about this times δ²
-# The loop asks for a certificate at twice the tolerance already, as estimates are rough; this one is not.
-_EXACT_ESTIMATE = 2.0
-# Near the optimum, this share of the objective, a step with a good Hessian leaves little of the decrement.
-_NEAR, _LITTLE = 1e-2, 0.1
-_DROWNING = 2.0  # rounding of the largest entry that a Hessian may have, against the regulariser's 1
-# A sample holds one row of so many, but no fewer than that, and this many for each column: then its Hessian
-# is within a factor of two of the scaled whole one. It has to be this much smaller than the problem.
-_SAMPLE_SHARE, _LEAST_SAMPLE, _SAMPLE_PER_COLUMN, _WORTH_A_SAMPLE = 16, 4_000, 10, 4
-# What to aim at where that costs nothing, from where one step gets there, and a decrement that is left, as
-# shares of the objective: weights are right to the square root of the last.
-_ALL_DIGITS, _HALF_THE_DIGITS, _NOTHING_LEFT = 2.0**-52, 2.0**-26, 2.0**-80
-_ENOUGH_FOR_A_MEAN = 500  # rows: columns are shifted for the sake of rounding only
+@dataclass(frozen=True)
+class NewtonSettings:
+    """The constants of Newton's method.
+
+    A number in brackets is the decision that measured one. The others were chosen; decision 0032 says how
+    much the work of a dozen fits changes when one is halved or doubled.
+    """
+
+    # Up to so many columns the Hessian is added up and factorised; beyond, and where adding it up costs so
+    # many passes over the rows and a sample's Hessian makes conjugate gradients quick, they solve its
+    # equations.
+    largest_hessian: int = 2_000
+    dear_hessian: float = 15.0
+    max_cg_iterations: int = 250
+    reuse_below: float = 1e-2  # an old Hessian is used again while it reduces the decrement by this factor
+    convergence: float = 3.0  # a full step takes the relative suboptimality δ to about this times δ²
+    estimate_factor: float = (
+        2.0  # `run` asks for a certificate at 2 tol, as estimates are rough; this one is not
+    )
+    # In single precision: the most that a Hessian's rounding may be, beside the regulariser's 1; given up if,
+    # at this suboptimality, a step leaves more than this share of the decrement [0010].
+    largest_rounding: float = 2.0
+    near_optimum: float = 1e-2
+    good_decrease: float = 0.1
+    # A sample holds one row of so many, but no fewer than that, and this many for each column: then its
+    # Hessian is within a factor of two of the scaled whole one. It is drawn if the problem is so many times
+    # larger.
+    sample_share: int = 16
+    least_sample: int = 4_000
+    sample_per_column: int = 10
+    worth_a_sample: int = 4
+    # What to aim at where that costs nothing, from where one step gets there, and a decrement that is left,
+    # as shares of the objective: weights are right to the square root of the last. Powers of the rounding
+    # unit.
+    all_digits: float = 2.0**-52
+    half_the_digits: float = 2.0**-26
+    nothing_left: float = 2.0**-80
+    rows_for_mean: int = 500  # of a large problem: columns are centred for the sake of rounding only
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,20 +124,9 @@ class _State:
 
 @dataclass(frozen=True)
 class Newton:
-    """Newton's method for the squared hinge and logistic loss.
+    """Newton's method for the squared hinge and logistic loss."""
 
-    Parameters
-    ----------
-    largest_hessian : int
-        Up to so many columns the Hessian is added up and factorised; beyond, its equations are solved by
-        conjugate gradients.
-    dear_hessian : float
-        The same if adding it up costs so many passes over the rows, and there are so many rows that the
-        Hessian of a sample makes conjugate gradients quick.
-    """
-
-    largest_hessian: int = 2_000
-    dear_hessian: float = 15.0
+    settings: NewtonSettings = NewtonSettings()
 
     name = "newton"
     title = "Newton"
@@ -127,8 +140,8 @@ class Newton:
         if is_warm:
             w, b = np.array(memory["w"]), float(memory["offset"])
         coordinates = CentredCoordinates(problem.offset, rows.n_columns)
-        is_single_precision = _single_precision_will_do(problem)
-        aim = min(tol, _ALL_DIGITS) if is_small(rows) else tol
+        is_single_precision = _single_precision_will_do(problem, self.settings)
+        aim = min(tol, self.settings.all_digits) if is_small(rows) else tol
         return _State(
             rows, coordinates, w, b, is_warm, is_near, seed, aim, tol, is_single_precision=is_single_precision
         )
@@ -143,10 +156,11 @@ class Newton:
         before = state.decrement
         passes, is_exhausted = self._advance(problem, state, state.here, token)
         estimate = self._estimate_gap(problem, state, token)
-        is_close = estimate <= max(state.asked, _HALF_THE_DIGITS)
+        is_close = estimate <= max(state.asked, self.settings.half_the_digits)
         if wants_all_digits and is_close:
             # Digits double with every step, until rounding takes over.
-            while _NOTHING_LEFT * state.here.value < state.decrement < 0.25 * before and not is_exhausted:
+            nothing = self.settings.nothing_left
+            while nothing * state.here.value < state.decrement < 0.25 * before and not is_exhausted:
                 before = state.decrement
                 further, is_exhausted = self._advance(problem, state, state.here, token)
                 passes += further
@@ -158,15 +172,15 @@ class Newton:
 
     def _begin(self, problem: Problem, state: _State, token: StopToken) -> float:
         """Evaluate the start, which is the optimum of a sample where there are many rows."""
-        size = _sample_size(problem)
+        size = _sample_size(problem, self.settings)
         state.rows = problem.rows.condensed(token)
         state.uses_gram = self._gram_pays(state.rows, size is not None and not state.is_sample)
         if size is not None and not (state.is_warm and state.uses_gram):
             sample = sample_of(problem, size, state.seed)
             passes = self._solve_sample(sample, state, token) * sample.rows.n_rows / state.rows.n_rows
-            has_hessian = not (state.may_keep and _needs_two_steps(sample, state.tol))
+            has_hessian = not (state.may_keep and _needs_two_steps(sample, state.tol, self.settings))
         else:
-            few = problem if size is None else sample_of(problem, _ENOUGH_FOR_A_MEAN, state.seed)
+            few = problem if size is None else sample_of(problem, self.settings.rows_for_mean, state.seed)
             state.coordinates = CentredCoordinates(
                 problem.offset, problem.rows.n_columns, mean_row(few, few.rows, token)
             )
@@ -187,12 +201,12 @@ class Newton:
 
     def _gram_pays(self, rows: Rows, has_sample: bool) -> bool:
         """Whether whole Hessians are cheaper than conjugate gradients."""
-        if rows.n_columns > self.largest_hessian:
+        if rows.n_columns > self.settings.largest_hessian:
             return False
         per_row = rows.n_values / max(rows.n_rows, 1)
         is_dense = rows.n_values == rows.n_rows * rows.n_columns
         passes = per_row / 24 if is_dense else per_row / 4  # beyond what reading the rows costs
-        return not has_sample or passes <= self.dear_hessian
+        return not has_sample or passes <= self.settings.dear_hessian
 
     def _solve_sample(self, sample: Problem, state: _State, token: StopToken) -> float:
         """Move the start to the optimum of the sample and keep its Hessian; return the passes over it."""
@@ -227,6 +241,7 @@ class Newton:
         self, problem: Problem, state: _State, here: Evaluation, token: StopToken
     ) -> tuple[float, bool]:
         """Take one step; return its passes, and whether rounding leaves nothing to gain."""
+        settings = self.settings
         direction = self._direction(state, here, token)
         decrement, passes = direction.decrement, direction.passes
         if not 0 < decrement < math.inf:
@@ -238,7 +253,8 @@ class Newton:
         passes += 1.0
         after = self._decrement(state, there)
         is_full = has_fallen(here.value, there.value, decrement, after)
-        is_good = is_full and (after <= _LITTLE * decrement or decrement > _NEAR * here.value)
+        is_far = decrement > settings.near_optimum * here.value
+        is_good = is_full and (is_far or after <= settings.good_decrease * decrement)
         state.is_single_precision = state.is_single_precision and is_good
         if not is_full:
             share = shortened_step(problem, state.rows, state.coordinates, here, there, decrement, token)
@@ -249,7 +265,7 @@ class Newton:
                 state.may_keep = False
                 return passes, direction.h is here.h
         state.here, state.full_step = there, _FullStep(here, direction) if is_full else None
-        state.decrement, state.may_keep = after, is_full and after <= _STALE * decrement
+        state.decrement, state.may_keep = after, is_full and after <= settings.reuse_below * decrement
         return passes, False
 
     def _direction(self, state: _State, here: Evaluation, token: StopToken) -> Direction:
@@ -268,7 +284,7 @@ class Newton:
         return Direction(change, -inner(here.gradient, change), model.h, 0.0, passes)
 
     def _conjugate_gradients(self, state: _State, here: Evaluation, token: StopToken) -> Direction:
-        passes = 0.0
+        passes, convergence = 0.0, self.settings.convergence
         if state.model is None:
             state.model = _Model(Diagonal.of(state.rows, state.coordinates, here, token), None)
             passes = 1.0
@@ -276,15 +292,14 @@ class Newton:
         def is_enough(progress: CGProgress) -> bool:
             """Whether more digits of this step would be lost in the next one, or the end is reached."""
             left = 0.5 * progress.decrement / here.value
-            may_be_last = _CONVERGENCE * left * left <= state.tol
+            may_be_last = convergence * left * left <= state.tol
             if may_be_last:
                 return progress.left <= 0.5 * state.tol * here.value
-            return (
-                progress.iterations * progress.gained <= min(0.25, _CONVERGENCE * left) * progress.decrement
-            )
+            return progress.iterations * progress.gained <= min(0.25, convergence * left) * progress.decrement
 
         inverse = state.model.factor
-        found = conjugate_gradients(state.rows, state.coordinates, here, inverse, is_enough, token)
+        most = self.settings.max_cg_iterations
+        found = conjugate_gradients(state.rows, state.coordinates, here, inverse, is_enough, most, token)
         return replace(found, passes=found.passes + passes)
 
     def _wants_hessian(self, state: _State, here: Evaluation, direction: Direction) -> bool:
@@ -295,7 +310,7 @@ class Newton:
             return direction.h is None
         left = 0.5 * direction.decrement / here.value
         # Another step with this Hessian would bring about that factor once more.
-        return _CONVERGENCE * min(left, 1.0) > math.cbrt(state.tol)
+        return self.settings.convergence * min(left, 1.0) > math.cbrt(state.tol)
 
     def _decrement(self, state: _State, at: Evaluation) -> float:
         """Return the decrement there, by the Hessian in use."""
@@ -314,7 +329,7 @@ class Newton:
         if gap > wanted and state.full_step is not None and state.decrement <= 2 * wanted:
             gap = self._predicted_duals(problem, state, here, state.full_step, gap, token)
         state.estimate = 0.0 if gap == 0 else gap / max(here.value - gap, 1e-300)
-        return _EXACT_ESTIMATE * state.estimate
+        return self.settings.estimate_factor * state.estimate
 
     def _predicted_duals(
         self,
@@ -365,31 +380,31 @@ class Newton:
         return 200
 
 
-def _sample_size(problem: Problem) -> int | None:
+def _sample_size(problem: Problem, settings: NewtonSettings) -> int | None:
     """Return how many rows stand for all while steps are large; None where a sample would save little."""
     rows, costs = problem.rows, problem.class_costs
-    share = min(rows.n_rows // _SAMPLE_SHARE, largest_sample(rows))
-    size = max(share, _LEAST_SAMPLE, _SAMPLE_PER_COLUMN * rows.n_columns)
+    share = min(rows.n_rows // settings.sample_share, largest_sample(rows))
+    size = max(share, settings.least_sample, settings.sample_per_column * rows.n_columns)
     has_both = costs.positive > 0 and costs.negative > 0
-    return size if has_both and rows.n_rows >= _WORTH_A_SAMPLE * size else None
+    return size if has_both and rows.n_rows >= settings.worth_a_sample * size else None
 
 
-def _needs_two_steps(sample: Problem, tol: float) -> bool:
+def _needs_two_steps(sample: Problem, tol: float, settings: NewtonSettings) -> bool:
     """Whether one step from the sample's optimum will not do.
 
     Then the first one is taken with the sample's Hessian: the second, with the whole one, is exact to the
     square of a much smaller distance.
     """
-    return _CONVERGENCE * _sample_error(sample) ** 2 > tol
+    return settings.convergence * _sample_error(sample) ** 2 > tol
 
 
-def _single_precision_will_do(problem: Problem) -> bool:
+def _single_precision_will_do(problem: Problem, settings: NewtonSettings) -> bool:
     """Whether rounding a Hessian to single precision changes less than the regulariser adds to it.
 
     What no row determines, the regulariser alone does: it must not drown. The Hessian's entries are at most
     about Σ c‖x‖²/4, and those of single columns much smaller.
     """
-    return 2.0**-24 * 0.25 * problem.weighted_norm2 <= _DROWNING
+    return 2.0**-24 * 0.25 * problem.weighted_norm2 <= settings.largest_rounding
 
 
 def _sample_error(sample: Problem) -> float:
@@ -420,8 +435,6 @@ def _own_duals(problem: Problem, z: RowVector, b: float) -> RowVector:
 
 # ------------------------------------------------------------------------------------------------
 # Ways to solve the Newton equations M change = −gradient.
-
-_MOST_ITERATIONS = 250
 
 
 class Inverse(Protocol):
@@ -492,6 +505,7 @@ def conjugate_gradients(
     at: Evaluation,
     inverse: Inverse,
     is_enough: Callable[[CGProgress], bool],
+    max_iterations: int,
     token: StopToken,
 ) -> Direction:
     """Solve by conjugate gradients, preconditioned by `inverse`; an iteration is a pass over the rows."""
@@ -501,7 +515,7 @@ def conjugate_gradients(
     size = inner(residual, preconditioned)
     direction = preconditioned.copy()
     progress = CGProgress(0, 0.0, math.inf, coordinates.estimate_gap(residual, at.curvature))
-    while progress.iterations < _MOST_ITERATIONS and size > 0:
+    while progress.iterations < max_iterations and size > 0:
         dw, db = coordinates.split(direction)
         curved = coordinates.product(direction, rows.reduce(HessianProduct(dw, db), at.h, token=token))
         bend = inner(direction, curved)

@@ -28,7 +28,8 @@ __all__ = [
 ]
 
 
-_ENOUGH = 1e-4  # share of the decrement by which the objective has to fall
+# Shared by both Newton methods; chosen, not measured.
+_ENOUGH = 1e-4  # share of the decrement by which the objective has to fall (Armijo's rule)
 _IN_ROUNDING = 1e-9  # decrements below this share of the objective are hidden by its rounding errors
 
 

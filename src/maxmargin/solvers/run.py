@@ -28,19 +28,31 @@ Watch = Callable[[Progress], Any]
 
 _EMPTY = np.zeros(0)
 
-# A certificate is due when the solver's estimate, corrected by how wrong it was last time, reaches the
-# tolerance; and after this factor in passes in any case, so that watchers see the live gap.
-_GROWTH = 2.0
-_FIRST_CHECK = 16.0
-_MOST_WHILE_GOING_ON = 200  # steps of a solver that goes on where another ended, unless rows are few
-_MOST_WITHOUT_GAIN = (
-    8  # so many certificates without a gain, and the tolerance is reached: the rest of the digits is noise
-)
-_ALL_DIGITS = 1e-14  # a relative gap below which w and b have no digits to gain
-_LARGEST_SQUARE = 1e200  # its inverse, the size of the smallest optimum, has a square root and digits left
-_SLIGHTLY = 1e-4  # by which agreements may be below 1 for a longer w to mend them
-# Where certificates cost next to nothing they are made more often: the history of the fit can then be seen.
-_CHEAP_VALUES, _CHEAP_GROWTH = 200_000, 1.4
+
+@dataclass(frozen=True)
+class RunSettings:
+    """The constants of the loop; chosen, not measured, unless a comment says otherwise."""
+
+    # A certificate is due when the solver's estimate, corrected by how wrong it was last time, reaches the
+    # tolerance; and in any case after so many passes at first and this factor in passes later, so that
+    # watchers see the gap. Where X has so few values that certificates cost next to nothing, they are more
+    # frequent, and the history shows more of a fit.
+    first_check: float = 16.0
+    growth: float = 2.0
+    cheap_values: int = 200_000
+    cheap_growth: float = 1.4
+    max_steps_of_next: int = 200  # of a solver that goes on where another ended, unless rows are few
+    max_without_gain: int = (
+        8  # certificates in a row that hardly gain: beyond the tolerance, the rest is noise
+    )
+    all_digits: float = 1e-14  # a relative gap below which w and b have no digits to gain
+    largest_square: float = (
+        1e200  # its inverse, the size of the smallest optimum, has a square root with digits
+    )
+    largest_shortfall: float = 1e-4  # of agreements below 1 that a slightly longer w mends
+
+
+_SETTINGS = RunSettings()
 
 
 @dataclass(frozen=True)
@@ -114,7 +126,7 @@ class _Loop:
     iterations_before: int = 0  # by solvers that others went on from
     passes: float = 0.0
     grams: float = 0.0
-    next_check: float = _FIRST_CHECK
+    next_check: float = _SETTINGS.first_check
     certified: int = -1  # iterations when the last certificate was made
     n_without_gain: int = 0  # certificates in a row that were hardly better than the one before
     correction: float = 0.5
@@ -135,8 +147,8 @@ class _Loop:
         )
         self.token.reserve(time.perf_counter() - began)  # the last certificate will take as long
         self.passes += 1.0
-        is_cheap = self.problem.rows.n_values <= _CHEAP_VALUES
-        self.next_check = self.passes * (_CHEAP_GROWTH if is_cheap else _GROWTH)
+        is_cheap = self.problem.rows.n_values <= _SETTINGS.cheap_values
+        self.next_check = self.passes * (_SETTINGS.cheap_growth if is_cheap else _SETTINGS.growth)
         self.certified = self.iterations
         self.best.keep(found)
         if not self.best.certificate().relative_gap <= enough:
@@ -199,7 +211,7 @@ def run(
         )
     _refuse_extremes(problem)
     loop = _Loop(problem, solver, limits, watch, token, label, checkpoint)
-    if problem.rows.n_values <= _CHEAP_VALUES:
+    if problem.rows.n_values <= _SETTINGS.cheap_values:
         loop.next_check = 1.0
     try:
         with np.errstate(all="ignore"):  # what is not finite gains nothing, and the certificate says so
@@ -211,14 +223,14 @@ def run(
 def _refuse_extremes(problem: Problem) -> None:
     """Refuse rows whose squares, alone or times their costs, leave double precision no room for products."""
     largest, total = problem.rows.norms()[1], problem.weighted_norm2
-    if max(largest, total) <= _LARGEST_SQUARE:
+    if max(largest, total) <= _SETTINGS.largest_square:
         return
     told = f"the largest row of X has the squared length {largest:.1e}"
-    if largest <= _LARGEST_SQUARE:
+    if largest <= _SETTINGS.largest_square:
         told = f"the squared lengths of the rows of X times their costs add up to {total:.1e}"
     raise InvalidInput(
-        f"{told}: beyond {_LARGEST_SQUARE:.0e} double precision has no digits left for the optimum. Scale "
-        "the columns, for example to the range [-1, 1]."
+        f"{told}: beyond {_SETTINGS.largest_square:.0e} double precision has no digits left for the optimum. "
+        "Scale the columns, for example to the range [-1, 1]."
     )
 
 
@@ -281,9 +293,9 @@ def _take_steps(loop: _Loop, state: Any) -> Status:
             before = loop.best.certificate().relative_gap
             asked_to_stop = loop.check(state, step.relative_gap)
             proof = loop.best.certificate()
-            is_the_end = proof.is_rounding or proof.relative_gap <= _ALL_DIGITS or step.is_exhausted
+            is_the_end = proof.is_rounding or proof.relative_gap <= _SETTINGS.all_digits or step.is_exhausted
             loop.n_without_gain = loop.n_without_gain + 1 if proof.relative_gap > 0.5 * before else 0
-            may_gain = step.goes_on and loop.n_without_gain < _MOST_WITHOUT_GAIN
+            may_gain = step.goes_on and loop.n_without_gain < _SETTINGS.max_without_gain
             if proof.relative_gap <= loop.limits.tol and (is_the_end or not may_gain):
                 return Status.SOLVED
             if is_the_end:
@@ -315,8 +327,8 @@ def _most_iterations(loop: _Loop) -> float:
     if limits.max_time is not None:
         return float("inf")
     most = loop.solver.default_max_iter(loop.problem)
-    if loop.iterations_before > 0 and loop.problem.rows.n_values > _CHEAP_VALUES:
-        most = min(most, _MOST_WHILE_GOING_ON)
+    if loop.iterations_before > 0 and loop.problem.rows.n_values > _SETTINGS.cheap_values:
+        most = min(most, _SETTINGS.max_steps_of_next)
     return loop.iterations_before + most
 
 
@@ -376,7 +388,7 @@ def _scaled_to_margin(problem: Problem, found: CertifiedPoint, enough: float) ->
     With a tiny optimum and a large C the rounding of w and b itself is a loss on rows that should have none.
     """
     short = 1.0 - found.least_agreement
-    if not (math.isfinite(problem.dual.rests_at) and 0 < short <= _SLIGHTLY):
+    if not (math.isfinite(problem.dual.rests_at) and 0 < short <= _SETTINGS.largest_shortfall):
         return found
     sizes = math.sqrt(problem.rows.norms()[1]) * math.sqrt(inner(found.w, found.w)) + abs(found.b)
     longer = (1.0 + 2.0**-51 * sizes) / found.least_agreement

@@ -20,8 +20,10 @@ from maxmargin.rows.base import Rows
 
 __all__ = ["largest_sample", "sample_of"]
 
-_MOST_VALUES = 4_000_000  # of a sample's rows: copying more costs more than it saves, and may fill memory
-_RARE = 8  # a class with less than one in so many rows of the sample is drawn on its own
+_MOST_VALUES = 4_000_000  # of a sample's rows: more may fill memory (decision 0018)
+_RARE = (
+    8  # a class with less than one in so many rows of the sample is drawn on its own; chosen, not measured
+)
 
 
 def largest_sample(rows: Rows) -> int:

@@ -40,13 +40,38 @@ from maxmargin.solvers.sample import largest_sample, sample_of
 __all__ = ["AugmentedLagrangian", "SemismoothNewton"]
 
 
-_LEAST_SAMPLE = 4_000
-_SAMPLE_PER_COLUMN = 30
-_SAMPLE_STEPS = 100
-_READING = 1.5  # passes that making an augmented Lagrangian takes
-_MOST_COLUMNS = 20_000
-_FINEST = 2.0**-52  # a gap below this is rounding
-_SMALL, _EXACT = 20_000, 1e-13  # numbers in X up to which the answer is exact, and what that means
+@dataclass(frozen=True)
+class SemismoothNewtonSettings:
+    """The constants of the semismooth Newton method.
+
+    A number in brackets is the decision that measured one. The others were chosen; decision 0032 says how
+    much the work of a dozen fits changes when one is halved or doubled.
+    """
+
+    max_columns: int = 20_000  # beyond that the matrix alone would have more than 3 GB
+    # A problem begins with a sample of one row of so many, but no fewer than that, and this many for each
+    # column; that one with its own, and so on [0009].
+    sample_share: int = 16
+    least_sample: int = 4_000
+    sample_per_column: int = 30
+    max_sample_steps: int = 100
+    rows_for_scale: int = 4_000  # rows that measure the scale of the columns
+    passes_to_begin: float = 1.5  # counted for making an augmented Lagrangian: all scores, and some of Σ sαx
+    free_per_column: float = 4.0  # the stiffness grows as long as this many times d rows stay free [0009]
+    max_inner_steps: int = 20  # Newton steps between two updates of the anchors
+    max_updates: int = 8  # of the anchors within one step; then a certificate is due
+    inner_precision: float = (
+        0.1  # of an inner problem: Newton's decrement, as a share of the anchors' distance
+    )
+    max_stiffness: float = 1e8  # multipliers α₀ − κce carry κc times the rounding of e
+    warm_stiffness: float = 5.0  # around a point whose own is unknown, so that multipliers can still move
+    settled: float = 1e-4  # of the tolerance: anchors that move by less need no more stiffness
+    # Decrements below these shares of the objective: not seen in a sum, and nothing but rounding.
+    rounding_decrement: float = 1e-14
+    zero_decrement: float = 1e-28
+    smallest_gap: float = 2.0**-52  # a smaller one is rounding
+    small_values: int = 20_000  # in X: up to so many, steps down to this gap cost next to nothing
+    small_tol: float = 1e-13
 
 
 @dataclass(eq=False)
@@ -69,42 +94,38 @@ class _State:
 
 @dataclass(frozen=True)
 class SemismoothNewton:
-    """Proximal multipliers with semismooth Newton steps, for the hinge.
+    """Proximal multipliers with semismooth Newton steps, for the hinge."""
 
-    Parameters
-    ----------
-    sample_share : int
-        A problem begins with its n/`sample_share` sample, that one with its own, and so on.
-    room : float
-        κ grows as long as this many times d rows stay free.
-    """
-
-    sample_share: int = 16
-    room: float = 4.0
+    settings: SemismoothNewtonSettings = SemismoothNewtonSettings()
 
     name = "semismooth_newton"
     title = "semismooth Newton"
     needs = Needs(losses=frozenset({"hinge"}))
 
     def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> _State:
-        if problem.rows.n_columns > _MOST_COLUMNS:
+        if problem.rows.n_columns > self.settings.max_columns:
             raise InvalidParameter(
                 f"solver {self.name!r} keeps a matrix of columns by columns and takes up to "
-                f"{_MOST_COLUMNS:,} of them; X has {problem.rows.n_columns:,}.",
+                f"{self.settings.max_columns:,} of them; X has {problem.rows.n_columns:,}.",
                 parameter="solver",
                 value=self.name,
                 remedy="Use {other}.",
                 other=Setting("solver", "dual_descent"),
             )
-        is_small = problem.rows.n_rows * problem.rows.n_columns <= _SMALL
-        state = _State(problem, seed, max(min(tol, _EXACT) if is_small else tol, _FINEST), is_small)
+        is_small = problem.rows.n_rows * problem.rows.n_columns <= self.settings.small_values
+        state = _State(
+            problem,
+            seed,
+            max(min(tol, self.settings.small_tol) if is_small else tol, self.settings.smallest_gap),
+            is_small,
+        )
         if memory is not None and "alpha" in memory and problem.rows.holds(memory["alpha"]):
             # Its own anchors give its own multipliers again; those of another solver are as good as anchors.
             given = memory["anchor"] if "anchor" in memory else make_feasible(problem, memory["alpha"])
             anchor = problem.rows.zeros()
             problem.rows.reduce(WithinCosts(), given, problem.cost, anchor, token=token)
             state.whole = warm_start(
-                problem, memory["w"], memory["offset"], anchor, memory.get("stiffness"), token
+                problem, memory["w"], memory["offset"], anchor, memory.get("stiffness"), self.settings, token
             )
         return state
 
@@ -113,9 +134,9 @@ class SemismoothNewton:
         if state.whole is None:
             passes = self._begin(problem, state, token)
         elif not state.has_begun:
-            passes = _READING
+            passes = self.settings.passes_to_begin
         else:
-            passes = state.whole.take_step(self.room, state.tol, token)
+            passes = state.whole.take_step(state.tol, token)
         is_start, state.has_begun = not state.has_begun, True
         whole = state.whole
         assert whole is not None
@@ -123,7 +144,7 @@ class SemismoothNewton:
         step = Step(
             passes,
             gap,
-            wants_certificate=gap <= _FINEST or whole.has_stalled(),
+            wants_certificate=gap <= self.settings.smallest_gap or whole.has_stalled(),
             is_exhausted=whole.has_stalled() and state.had_stalled,
             grams=grams - state.grams,
             goes_on=state.is_small and gap > state.tol and not whole.has_stalled(),
@@ -140,8 +161,8 @@ class SemismoothNewton:
             level = self._place(sample, state, token)
             width = sample.rows.n_columns + 1
             enough = max(state.tol, 0.01 * np.sqrt(width / size))
-            for _ in range(_SAMPLE_STEPS):
-                passes += level.take_step(self.room, enough, token) * size / problem.rows.n_rows
+            for _ in range(self.settings.max_sample_steps):
+                passes += level.take_step(enough, token) * size / problem.rows.n_rows
                 state.w, state.b = level.w, level.b
                 if token.poll():  # passes over a sample may be too short to ask
                     raise Stopped
@@ -152,7 +173,7 @@ class SemismoothNewton:
             if level.n_short() < 2 * width:
                 state.spread = 0.0  # all but separable: the anchors of a sample would be misleading
         state.whole = self._place(problem, state, token)
-        return passes + _READING
+        return passes + self.settings.passes_to_begin
 
     def _samples(self, problem: Problem, seed: int) -> list[tuple[int, Problem]]:
         """Return samples with their sizes, the smallest first; each is drawn from the next one."""
@@ -166,8 +187,8 @@ class SemismoothNewton:
         sizes: list[int] = []
         size = problem.class_costs.n_live
         while True:
-            least = max(_LEAST_SAMPLE, _SAMPLE_PER_COLUMN * problem.rows.n_columns)
-            size = max(least, min(size // self.sample_share, largest_sample(problem.rows)))
+            least = max(self.settings.least_sample, self.settings.sample_per_column * problem.rows.n_columns)
+            size = max(least, min(size // self.settings.sample_share, largest_sample(problem.rows)))
             if 2 * size > (sizes[-1] if sizes else problem.class_costs.n_live):
                 return sizes[::-1]
             sizes.append(size)
@@ -175,14 +196,16 @@ class SemismoothNewton:
     def _place(self, problem: Problem, state: _State, token: StopToken) -> AugmentedLagrangian:
         """Return the augmented Lagrangian, around the last sample's weights if there are any that help."""
         if state.w is None or state.spread == 0:
-            return cold_start(problem, state.seed, token)
-        return warm_start(problem, state.w, state.b, _half_of_costs(problem), 0.5 / state.spread, token)
+            return cold_start(problem, state.seed, self.settings, token)
+        return warm_start(
+            problem, state.w, state.b, _half_of_costs(problem), 0.5 / state.spread, self.settings, token
+        )
 
     def point(self, problem: Problem, state: _State) -> Point:
         level = state.whole
         if level is None:  # stopped while samples were solved
             w = np.zeros(problem.rows.n_columns) if state.w is None else state.w
-            level = warm_start(problem, w, state.b, _half_of_costs(problem), 5.0, StopToken())
+            level = warm_start(problem, w, state.b, _half_of_costs(problem), None, self.settings, StopToken())
         b = problem.offset.to_certify(level.b)
         return Point(level.w.copy(), b, level.multipliers())
 
@@ -219,17 +242,6 @@ def _half_of_costs(problem: Problem) -> RowVector:
 # In the coordinates (w, β) with β = b + shift·w the columns are centred, which changes nothing where the
 # offset is free and keeps the columns apart from the constant one.
 
-_LONGEST_INNER = 20  # Newton steps between two anchors
-_MOST_ANCHORS = 8  # in one step: then a certificate is due
-_INNER = 0.1  # an inner problem is solved when Newton's decrement is below this share of the anchors' cost
-# Multipliers α₀ − κce carry κc times the rounding of e.
-_STIFFEST = 1e8
-_SOFT_START = 5.0  # stiffness around a point whose own is unknown: multipliers can still move
-_SETTLED = 1e-4  # of the tolerance: anchors that move by less need no more stiffness
-_TINY = 1e-14  # decrements below this share of the objective cannot be told from rounding in a sum
-_FOR_A_SIZE = 4_000  # rows that tell how large the columns are
-_NOTHING = 1e-28  # and below this one they are nothing but rounding
-
 
 class AugmentedLagrangian:
     """The state of the method of multipliers on one problem.
@@ -249,8 +261,10 @@ class AugmentedLagrangian:
         anchor: RowVector,
         stiffness: float,
         shift: Array | None,
+        settings: SemismoothNewtonSettings,
         token: StopToken,
     ) -> None:
+        self.settings = settings
         self._problem = problem
         self._rows = problem.rows.condensed(token)
         self._shift = shift
@@ -366,17 +380,17 @@ class AugmentedLagrangian:
         direction = -Factor(matrix).solve(gradient)
         return direction[:d].copy(), float(direction[d]), -inner(gradient, direction)
 
-    def take_step(self, room: float, tol: float, token: StopToken) -> float:
+    def take_step(self, tol: float, token: StopToken) -> float:
         """Take one Newton step, after as many changes of the anchors as are due; return its passes."""
         passes = 0.0
         if self._is_stale:
             self._read_rows(token)
             passes += 1.5
-        for _ in range(_MOST_ANCHORS):
+        for _ in range(self.settings.max_updates):
             dw, dbeta, decrement = self._newton()
             if not self._inner_is_solved(decrement, tol):
                 break
-            passes += self._renew_anchors(room, tol, token)
+            passes += self._renew_anchors(tol, token)
         else:
             self._n_stalled += 1
             return passes
@@ -403,7 +417,7 @@ class AugmentedLagrangian:
         kernel = Direction(dw, db, self.stiffness, FIRST_STEPS)
         first = own(FIRST_STEPS) + self._rows.reduce(kernel, *self._arrays, token=token)
         # Where the slopes are rounding, a whole step is as good as any.
-        is_tiny = decrement <= _TINY * self.objective
+        is_tiny = decrement <= self.settings.rounding_decrement * self.objective
         step = 1.0 if is_tiny else search_in_rounds(-decrement, first, slopes)
         passes = self._move(Move(step, self.stiffness, self.stiffness, False, self._shift), token)
         self.w += step * dw
@@ -414,9 +428,12 @@ class AugmentedLagrangian:
     # ------------------------------------------------------------------ anchors
 
     def _inner_is_solved(self, decrement: float, tol: float) -> bool:
-        if self._inner_steps >= _LONGEST_INNER or decrement <= _NOTHING * self.objective:
+        if (
+            self._inner_steps >= self.settings.max_inner_steps
+            or decrement <= self.settings.zero_decrement * self.objective
+        ):
             return True
-        if decrement > _INNER * self._found.sums.moved:
+        if decrement > self.settings.inner_precision * self._found.sums.moved:
             return False
         # If the hinge is hardly smoothed any more, only this inner problem, solved exactly, is wanted.
         return not self._is_stiff_enough(tol) or self._infeasibility() <= 0.3 * tol * self._scale()
@@ -428,11 +445,13 @@ class AugmentedLagrangian:
         """Whether smoothing the hinge costs less than half of the tolerance."""
         return self._found.sums.gap <= 0.5 * tol * self._scale()
 
-    def _renew_anchors(self, room: float, tol: float, token: StopToken) -> float:
+    def _renew_anchors(self, tol: float, token: StopToken) -> float:
         """Make the multipliers the anchors; raise the stiffness as long as enough rows stay free."""
-        free = self._found.sums.free / (room * (self._rows.n_columns + 1))
+        free = self._found.sums.free / (self.settings.free_per_column * (self._rows.n_columns + 1))
         steps = self._inner_steps
-        is_settled = self.stiffness >= 1.0 and self._found.sums.moved <= _SETTLED * tol * self._scale()
+        is_settled = (
+            self.stiffness >= 1.0 and self._found.sums.moved <= self.settings.settled * tol * self._scale()
+        )
         if self._is_stiff_enough(tol) or is_settled or steps >= 8:
             growth = 1.0
         elif free > 1.0:
@@ -442,7 +461,7 @@ class AugmentedLagrangian:
         self._center = self._beta()
         self._inner_steps = 0
         kappa = self.stiffness
-        stiffer = max(kappa, min(kappa * growth, _STIFFEST))
+        stiffer = max(kappa, min(kappa * growth, self.settings.max_stiffness))
         return self._move(Move(0.0, kappa, stiffer, True, self._shift), token)
 
 
@@ -450,14 +469,22 @@ class AugmentedLagrangian:
 
 
 def warm_start(
-    problem: Problem, w: Array, b: float, anchor: RowVector, stiffness: float | None, token: StopToken
+    problem: Problem,
+    w: Array,
+    b: float,
+    anchor: RowVector,
+    stiffness: float | None,
+    settings: SemismoothNewtonSettings,
+    token: StopToken,
 ) -> AugmentedLagrangian:
     """Return the augmented Lagrangian around a point that is nearly right; the anchors become its own."""
-    kappa = stiffness if stiffness is not None else _SOFT_START
-    return AugmentedLagrangian(problem, w, b, anchor, kappa, _shift(problem, token), token)
+    kappa = stiffness if stiffness is not None else settings.warm_stiffness
+    return AugmentedLagrangian(problem, w, b, anchor, kappa, _shift(problem, token), settings, token)
 
 
-def cold_start(problem: Problem, seed: int, token: StopToken) -> AugmentedLagrangian:
+def cold_start(
+    problem: Problem, seed: int, settings: SemismoothNewtonSettings, token: StopToken
+) -> AugmentedLagrangian:
     """Return the augmented Lagrangian at w = 0, so smooth that most rows are free.
 
     The stiffness is such that κc‖x‖² is moderate, with a typical ‖x‖² that one column of extreme
@@ -467,7 +494,9 @@ def cold_start(problem: Problem, seed: int, token: StopToken) -> AugmentedLagran
     shift = _shift(problem, token)
     mean_cost = costs.total / max(costs.n_live, 1)
     # At w = 0 a multiplier is up to 2κc: below c, or the first direction would know no curvature.
-    kappa = min(0.4, 10.0 / max(_typical_square(problem, shift, seed) * mean_cost, 1e-300))
+    kappa = min(
+        0.4, 10.0 / max(_typical_square(problem, shift, seed, settings.rows_for_scale) * mean_cost, 1e-300)
+    )
     positive = negative = kappa
     if problem.offset.is_free and costs.positive > 0 and costs.negative > 0:
         least = min(costs.positive, costs.negative)
@@ -475,19 +504,21 @@ def cold_start(problem: Problem, seed: int, token: StopToken) -> AugmentedLagran
     anchor = problem.rows.zeros()
     problem.rows.reduce(FirstAnchors(positive, negative), problem.sign, problem.cost, anchor)
     b = 0.0 if not problem.offset.is_free else _balanced_offset(problem, kappa, positive, negative)
-    return AugmentedLagrangian(problem, np.zeros(problem.rows.n_columns), b, anchor, kappa, shift, token)
+    return AugmentedLagrangian(
+        problem, np.zeros(problem.rows.n_columns), b, anchor, kappa, shift, settings, token
+    )
 
 
 def _shift(problem: Problem, token: StopToken) -> Array | None:
     return mean_of_dense_rows(problem, problem.rows.condensed(token), token)
 
 
-def _typical_square(problem: Problem, shift: Array | None, seed: int) -> float:
+def _typical_square(problem: Problem, shift: Array | None, seed: int, n_rows: int) -> float:
     """Return d times the geometric mean of the columns' mean squares, over some of the rows."""
     live = PositiveCostRows(problem.rows, problem.sign, problem.cost)
     ranks = np.arange(live.count)
-    if live.count > _FOR_A_SIZE:
-        ranks = np.random.default_rng(seed).choice(live.count, _FOR_A_SIZE, replace=False)
+    if live.count > n_rows:
+        ranks = np.random.default_rng(seed).choice(live.count, n_rows, replace=False)
     X = problem.rows.subset(live.numbers(ranks)).X
     if isinstance(X, np.ndarray):
         centred = X.astype(np.float64) - (0.0 if shift is None else shift)

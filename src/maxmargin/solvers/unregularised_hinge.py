@@ -37,25 +37,54 @@ from maxmargin.solvers.semismooth_newton import SemismoothNewton
 __all__ = ["UnregularisedHinge", "in_few_coordinates", "with_unit_margin"]
 
 
-_FIRST = 1e3  # C times the mean square of the centred rows, times their mean cost
-_GROWTH = 100.0
-_MOST = 14  # values of C: beyond, agreements have no digits left
-_LARGEST = 1e290  # of all costs together: beyond, objectives overflow
-_TOL = 1e-12  # of every soft margin
-_TIGHT = 1e-9  # a soft margin that is not even this tight is tried again by another method
-_TIGHTEST = 1e-12  # … and a hard margin
-_EXACT = 1e-12  # of the program's certificate: what is left is rounding
-_INSIDE = 1.0 - 1e-6  # duals below this share of C do not touch it
-_NEAR_ENOUGH = 0.1  # a largest dual above this share of C leaves nothing to gain from a smaller C
-_ROOM = 2.0  # C for the last digits of a hard margin, in units of its largest dual
-_MOST_COLUMNS_FOR_MATRIX, _MOST_COLUMNS_FOR_NEWTON = 2_000, 4_096
-_NEAREST = 1_000  # rows to begin with when the last digits are wanted
-_MOST_JOININGS = 6
 _CUT_SHORT = (Status.MAX_TIME, Status.INTERRUPTED)
-_LIFTS = 8
-_FAINT = 1e-14  # of an agreement of 1: a doubt about it that is not worth more digits
-_SLIGHTLY = 1e-9
-_FAR_MORE = 50  # rows a column, from which on Newton's method beats the interior point
+
+
+@dataclass(frozen=True)
+class SoftMarginSettings:
+    """The constants of soft margins of growing C.
+
+    A number in brackets is the decision that measured one. The others were chosen; most of them separate
+    digits from rounding.
+    """
+
+    # C: the first one, times the mean square of the centred rows and their mean cost; its growth [0011]; how
+    # many (beyond, agreements have no digits left); and the largest total cost (beyond, objectives overflow).
+    first_strength: float = 1e3
+    growth: float = 100.0
+    max_strengths: int = 14
+    largest_cost: float = 1e290
+    # Relative gaps: what is asked of every soft margin, those from which on another method is tried for a
+    # soft and a hard margin, and that of the linear program at which nothing but rounding is left.
+    tol: float = 1e-12
+    soft_gap: float = 1e-9
+    hard_gap: float = 1e-12
+    exact_gap: float = 1e-12
+    # Hard margins: duals below this share of C do not touch it; a largest dual above that share leaves
+    # nothing to gain from a smaller C; the C for the last digits, in units of the largest dual; with how many
+    # rows they begin, and how often rows join.
+    inside: float = 1.0 - 1e-6
+    near_largest_dual: float = 0.1
+    room: float = 2.0
+    nearest_rows: int = 1_000
+    max_rounds: int = 6
+    # The methods: the most columns for the interior point and Newton's method, and the rows a column from
+    # which on the latter comes first (0009: it is quicker on far more rows than columns).
+    max_columns_interior: int = 2_000
+    max_columns_newton: int = 4_096
+    rows_per_column: int = 50
+    max_rows_to_rotate: int = (
+        2_000  # into as many coordinates: a triangular matrix of more takes longer than descent
+    )
+    dependent: float = 1e-13  # of its square: what is left of a row that others explain
+    # Scaling to the margin: how often; the rounding bound of an agreement that is worth twice the precision;
+    # and by how much agreements as computed may be short where those in twice the precision are not.
+    max_scalings: int = 8
+    worth_precision: float = 1e-14
+    computed_error: float = 1e-9
+
+
+_SETTINGS = SoftMarginSettings()
 
 
 @dataclass(eq=False)
@@ -91,7 +120,7 @@ class UnregularisedHinge:
             )
         rows = problem.rows
         first = _first_strength(problem, token)
-        if not first * problem.class_costs.total < _LARGEST:
+        if not first * problem.class_costs.total < _SETTINGS.largest_cost:
             raise InvalidInput(
                 "the columns of X are so small that θ would overflow: multiply them by a large number, for "
                 "example so that they reach from -1 to 1."
@@ -104,11 +133,11 @@ class UnregularisedHinge:
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
         """Solve the next soft margin, and ask the linear program about it."""
         soft = problem.with_cost(state.C * problem.cost, Ridge())
-        found, passes = _solve(soft, state.seed, _TIGHT, token)
+        found, passes = _solve(soft, state.seed, _SETTINGS.soft_gap, token)
         state.tries += 1
         state.w, state.b = found.coef, found.intercept
         inside = _inside(soft, found.alpha)
-        if inside < _INSIDE and found.certificate.relative_gap <= 1e-5:
+        if inside < _SETTINGS.inside and found.certificate.relative_gap <= 1e-5:
             passes += self._settle_separable(problem, state, found, inside, token)
         else:
             state.alpha = found.alpha / state.C
@@ -119,9 +148,11 @@ class UnregularisedHinge:
             has_gained = seen.relative_gap < 0.5 * state.relative_gap
             state.relative_gap = seen.relative_gap
             is_at_rest = not has_gained and seen.relative_gap < 1e-9
-            state.is_done = seen.relative_gap <= _EXACT or is_at_rest or not self._may_grow(problem, state)
+            state.is_done = (
+                seen.relative_gap <= _SETTINGS.exact_gap or is_at_rest or not self._may_grow(problem, state)
+            )
             if not state.is_done:
-                state.C *= _GROWTH
+                state.C *= _SETTINGS.growth
         if found.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         if found.status is Status.MAX_TIME:
@@ -138,8 +169,10 @@ class UnregularisedHinge:
         self, problem: Problem, state: _State, found: Solution, inside: float, token: StopToken
     ) -> float:
         """Keep the hard margin; a C just above its largest dual gives the last digits."""
-        C, passes = _ROOM * inside * state.C, 0.0
-        is_sharp = found.certificate.relative_gap <= _TIGHTEST and inside > _NEAR_ENOUGH
+        C, passes = _SETTINGS.room * inside * state.C, 0.0
+        is_sharp = (
+            found.certificate.relative_gap <= _SETTINGS.hard_gap and inside > _SETTINGS.near_largest_dual
+        )
         if found.status not in _CUT_SHORT and not is_sharp:
             soft = problem.with_cost(C * problem.cost, Ridge())
             again, passes = _sharpen(soft, found, state.seed, token)
@@ -149,12 +182,12 @@ class UnregularisedHinge:
         state.relative_gap = 0.0 if state.is_separated else 1.0
         state.is_done = state.is_separated or not self._may_grow(problem, state)
         if not state.is_done:
-            state.C *= _GROWTH
+            state.C *= _SETTINGS.growth
         return passes
 
     def _may_grow(self, problem: Problem, state: _State) -> bool:
-        is_finite = state.C * _GROWTH * problem.class_costs.total < _LARGEST
-        return state.tries < _MOST and is_finite
+        is_finite = state.C * _SETTINGS.growth * problem.class_costs.total < _SETTINGS.largest_cost
+        return state.tries < _SETTINGS.max_strengths and is_finite
 
     def point(self, problem: Problem, state: _State) -> Point:
         if state.is_separated or not problem.offset.is_free:
@@ -168,7 +201,7 @@ class UnregularisedHinge:
         return {"C": state.C, "w": state.w, "offset": state.b, "alpha": state.alpha}
 
     def default_max_iter(self, problem: Problem) -> int:
-        return _MOST
+        return _SETTINGS.max_strengths
 
 
 def with_unit_margin(problem: Problem, w: Array, b: float) -> tuple[Array, float, bool]:
@@ -178,17 +211,17 @@ def with_unit_margin(problem: Problem, w: Array, b: float) -> tuple[Array, float
     them, too. The last entry is False, and the point as it was, where the weights do not separate.
     """
     lifted = 1.0
-    for _ in range(_LIFTS):
+    for _ in range(_SETTINGS.max_scalings):
         v, e = lifted * w, lifted * b
         if problem.offset.is_free:
             e = _middle(problem, v, e)
         short = Shortfalls.at(problem, v, e)
         most = float((short.r + short.error).max(initial=-np.inf))
         computed = float(short.r.max(initial=-np.inf))
-        if not most <= computed + _FAINT:  # beyond that, the doubt would cost margin
+        if not most <= computed + _SETTINGS.worth_precision:  # beyond that, the doubt would cost margin
             short = Shortfalls.precisely(problem, v, e)
             most = float((short.r + short.error).max(initial=-np.inf))
-            most = max(most, computed) if computed <= _SLIGHTLY else most
+            most = max(most, computed) if computed <= _SETTINGS.computed_error else most
         if most <= 0.0 and lifted != 1.0:
             return v, e, True
         if not most < 1.0:
@@ -226,7 +259,11 @@ def _first_strength(problem: Problem, token: StopToken) -> float:
         mean = rows.reduce(Combine(rows.n_columns), share, token=token)
         square = max(square - inner(mean, mean), 1e-12 * square)
     mean_cost = total / problem.class_costs.n_live
-    return _FIRST / (square * mean_cost) if square > 0 else _FIRST / mean_cost
+    return (
+        _SETTINGS.first_strength / (square * mean_cost)
+        if square > 0
+        else _SETTINGS.first_strength / mean_cost
+    )
 
 
 def _solve(soft: Problem, seed: int, enough: float, token: StopToken) -> tuple[Solution, float]:
@@ -239,7 +276,9 @@ def _solve(soft: Problem, seed: int, enough: float, token: StopToken) -> tuple[S
         return _in_all_columns(soft, found, token), passes + 2.0
     for solver, most in _methods(soft):
         with np.errstate(all="ignore"):  # what overflows is no better, which its certificate tells
-            found = run(soft, solver, Plan(solver.title, ""), Limits(_TOL, most), token=token, seed=seed)
+            found = run(
+                soft, solver, Plan(solver.title, ""), Limits(_SETTINGS.tol, most), token=token, seed=seed
+            )
         passes += float(found.history.passes[-1]) if len(found.history) else 1.0
         if best is None or found.certificate.relative_gap < best.certificate.relative_gap:
             best = found
@@ -269,10 +308,10 @@ def _sharpen(soft: Problem, found: Solution, seed: int, token: StopToken) -> tup
     passes, z = 0.0, soft.rows.zeros()
     w, b = found.coef, found.intercept
     taken = np.zeros(0, dtype=np.intp)
-    for _ in range(_MOST_JOININGS):
+    for _ in range(_SETTINGS.max_rounds):
         soft.rows.reduce(Scores(w), z, token=token)
         agreement = np.where(soft.cost > 0, soft.sign * (z + b), np.inf)
-        count = min(max(_NEAREST, 8 * width), len(agreement))
+        count = min(max(_SETTINGS.nearest_rows, 8 * width), len(agreement))
         nearest = np.argpartition(agreement, count - 1)[:count]
         short = np.flatnonzero(agreement < 1.0 - 1e-9)
         fresh = np.setdiff1d(nearest if len(taken) == 0 else short, taken)
@@ -280,7 +319,7 @@ def _sharpen(soft: Problem, found: Solution, seed: int, token: StopToken) -> tup
             break
         taken = np.union1d(taken, fresh)
         near = soft.part(taken)
-        again, seen = _solve(near, seed, _TIGHTEST, token)
+        again, seen = _solve(near, seed, _SETTINGS.hard_gap, token)
         passes += 1.0 + seen * len(taken) / soft.rows.n_rows
         w, b = again.coef, again.intercept
         if again.status in _CUT_SHORT:
@@ -289,7 +328,7 @@ def _sharpen(soft: Problem, found: Solution, seed: int, token: StopToken) -> tup
     alpha[taken] = again.alpha
     before = examine(soft, found.coef, None, found.alpha, token=token).certificate
     after = examine(soft, w, soft.offset.to_certify(b), alpha, token=token).certificate
-    if _inside(soft, alpha) >= _INSIDE or after.relative_gap > before.relative_gap:
+    if _inside(soft, alpha) >= _SETTINGS.inside or after.relative_gap > before.relative_gap:
         return None, passes + 2.0
     return replace(again, coef=w, intercept=b, alpha=alpha, certificate=after), passes + 2.0
 
@@ -297,11 +336,11 @@ def _sharpen(soft: Problem, found: Solution, seed: int, token: StopToken) -> tup
 def _methods(soft: Problem) -> list[tuple[Solver[Any], int | None]]:
     """Return the methods to try in turn, each with the most steps it may take."""
     n_rows, n_columns = soft.rows.n_rows, soft.rows.n_columns
-    if n_columns > _MOST_COLUMNS_FOR_MATRIX:
-        is_tall = n_columns <= _MOST_COLUMNS_FOR_NEWTON and n_rows > n_columns
+    if n_columns > _SETTINGS.max_columns_interior:
+        is_tall = n_columns <= _SETTINGS.max_columns_newton and n_rows > n_columns
         return [*([(SemismoothNewton(), 80)] if is_tall else []), (DualDescent(), None)]
     matrix_methods: list[tuple[Solver[Any], int | None]] = [(InteriorPoint(), None), (SemismoothNewton(), 80)]
-    if n_rows > _FAR_MORE * n_columns:
+    if n_rows > _SETTINGS.rows_per_column * n_columns:
         matrix_methods.reverse()
     return [*matrix_methods, (DualDescent(), 2_000)]
 
@@ -313,14 +352,15 @@ def _methods(soft: Problem) -> list[tuple[Solver[Any], int | None]]:
 # rows of the same inner products, and with them the same duals and the same margin; the weights of X are Σ
 # α s x.
 
-MOST_ROWS = 2_000  # a triangular matrix of more takes longer than descent
-_DEPENDENT = 1e-13  # of its square: what is left of a row that others explain
-
 
 def in_few_coordinates(problem: Problem, token: StopToken) -> Problem | None:
     """Return the problem with rows of the same inner products, one coordinate a row; None if no gain."""
     rows = problem.rows
-    if not (isinstance(rows, MemoryRows) and rows.n_rows < rows.n_columns and rows.n_rows <= MOST_ROWS):
+    if not (
+        isinstance(rows, MemoryRows)
+        and rows.n_rows < rows.n_columns
+        and rows.n_rows <= _SETTINGS.max_rows_to_rotate
+    ):
         return None
     X: Any = rows.X
     turned = np.ascontiguousarray(X.T) if isinstance(X, np.ndarray) else X.T.tocsr()
@@ -335,6 +375,6 @@ def _triangle(products: Array) -> Array:
     factor = np.zeros((n, n))
     for j in range(n):
         left = products[j:, j] - np.einsum("ik,k->i", factor[j:, :j], factor[j, :j])
-        if left[0] > _DEPENDENT * products[j, j]:
+        if left[0] > _SETTINGS.dependent * products[j, j]:
             factor[j:, j] = left / np.sqrt(left[0])
     return factor
