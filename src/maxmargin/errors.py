@@ -34,7 +34,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
@@ -503,6 +503,9 @@ class RowsLost(MaxMarginError):
     model : LinearModel, optional
         The best so far. Its certificates are those of the last complete certificate passes: an objective and
         a bound that were proved while the rows were there. None if the fit had not begun.
+    solutions : sequence of Solution or None
+        What `model` is made of, one for each problem: while the error is on its way up, before there is a
+        model.
     **fields
         As `Message` has them.
 
@@ -515,10 +518,11 @@ class RowsLost(MaxMarginError):
     no Dask worker is left None
     """
 
-    def __init__(self, message: str, model: Any = None, **fields: Any) -> None:
-        # Both are kept in `args`, which is what pickle hands back to this constructor.
-        super().__init__(message, model, **fields)
+    def __init__(self, message: str, model: Any = None, solutions: Sequence[Any] = (), **fields: Any) -> None:
+        # All are kept in `args`, which is what pickle hands back to this constructor.
+        super().__init__(message, model, solutions, **fields)
         self.model = model
+        self.solutions = solutions
 
     def _text(self) -> str:
         return str(self.args[0])

@@ -50,7 +50,8 @@ def test_a_fit_has_the_bits_of_one_in_memory(case, offset):
         again, bits = solved(disk, solver)
         assert bits == expected
         # … and a warm start goes on as it does in memory.
-        assert solved(disk, solver, memory=again.memory)[1] == solved(memory, solver, memory=found.memory)[1]
+        warm = solved(disk, solver, warm_start=again.warm_start)[1]
+        assert warm == solved(memory, solver, warm_start=found.warm_start)[1]
 
 
 @pytest.mark.parametrize(("solver", "loss"), CASES)

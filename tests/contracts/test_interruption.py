@@ -102,7 +102,9 @@ def test_the_rest_of_an_interrupted_fit(solver, loss, large):
     assert first.status in ENDED
     limits = Limits(tol=0.0, max_iter=1)
     cold = run(problem, SOLVERS[solver](), Plan("", ""), limits, token=StopToken())
-    warm = run(problem, SOLVERS[solver](), Plan("", ""), limits, token=StopToken(), memory=first.memory)
+    warm = run(
+        problem, SOLVERS[solver](), Plan("", ""), limits, token=StopToken(), warm_start=first.warm_start
+    )
     assert warm.certificate.gap < cold.certificate.gap
     assert warm.certificate.bound > cold.certificate.bound
 

@@ -50,17 +50,17 @@ def bits(problem, solution):
 
 
 def check_equal_bits(solver, problems, tol, max_iter=None):
-    """Fit both, then both again from what they remember, and once more when stopped early."""
+    """Fit both, then both again from where they ended, and once more when stopped early."""
     limits = Limits(tol, max_iter)
-    memories = [None, None]
+    starts = [None, None]
     for _ in range(2):
         found = [
-            run(problem, SOLVERS[solver](), PLAN, limits, token=StopToken(), memory=memory)
-            for problem, memory in zip(problems, memories, strict=True)
+            run(problem, SOLVERS[solver](), PLAN, limits, token=StopToken(), warm_start=start)
+            for problem, start in zip(problems, starts, strict=True)
         ]
         first, second = (bits(*pair) for pair in zip(problems, found, strict=True))
         assert first == second
-        memories = [solution.memory for solution in found]
+        starts = [solution.warm_start for solution in found]
 
 
 # ---------------------------------------------------------------- fits

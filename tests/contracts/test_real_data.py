@@ -184,7 +184,7 @@ def test_a9a(loss, offset):
     problem = Problem.binary(MemoryRows(X), sign, np.ones(len(sign)), loss, offset_of(offset))
     solver, plan = SOLVERS["dual_descent"](), Plan("", "")
     rough = run(problem, solver, plan, Limits(1e-2), token=StopToken())
-    fine = run(problem, solver, plan, Limits(1e-4), token=StopToken(), memory=rough.memory)
+    fine = run(problem, solver, plan, Limits(1e-4), token=StopToken(), warm_start=rough.warm_start)
     assert rough.certificate.relative_gap <= 1e-2
     assert fine.certificate.relative_gap <= 1e-4
     for one, other in ((rough, fine), (fine, rough)):

@@ -14,6 +14,7 @@ from covering import every_value
 from unprivileged import NOBODY
 
 from maxmargin import train
+from maxmargin.core.solution import WarmStart
 from maxmargin.errors import UnreadableFile
 from maxmargin.fit.stored import Checkpoints
 from maxmargin.io.store import store_batches
@@ -245,16 +246,16 @@ CHECKPOINTS = {
 def test_a_checkpoint_that_is_none_is_not_used(name, tmp_path):
     (tmp_path / "fit").mkdir()
     (tmp_path / "fit" / "0.state").write_bytes(pack(CHECKPOINTS[name]))
-    assert Checkpoints(tmp_path / "fit", (50, 3)).memories(1) == [None]
+    assert Checkpoints(tmp_path / "fit", (50, 3)).warm_starts(1) == [None]
     (tmp_path / "fit" / "0.state").write_bytes(pack(FINE))
-    assert Checkpoints(tmp_path / "fit", (50, 3)).memories(1) != [None]
+    assert Checkpoints(tmp_path / "fit", (50, 3)).warm_starts(1) != [None]
 
 
 def test_drafts_of_checkpoints_go_with_the_next_fit(tmp_path):
     saved = Checkpoints(tmp_path / "fit", (50, 3))
-    saved.save(0, FINE)
+    saved.save(0, WarmStart(FINE["w"], FINE["offset"], FINE["alpha"]))
     (tmp_path / "fit" / ".0.0123456789ab.part").write_bytes(b"half of one")
-    assert Checkpoints(tmp_path / "fit", (50, 3)).memories(1)[0]["offset"] == 0.5
+    assert Checkpoints(tmp_path / "fit", (50, 3)).warm_starts(1)[0].b == 0.5
     assert [path.name for path in (tmp_path / "fit").iterdir()] == ["0.state"]
 
 
@@ -263,7 +264,7 @@ def test_a_checkpoint_takes_no_more_memory_than_such_a_one(tmp_path):
     with (tmp_path / "fit" / "0.state").open("wb") as file:
         file.write(pack(FINE))
         file.truncate(1 << 40)  # most of it in no block of the disk
-    assert Checkpoints(tmp_path / "fit", (50, 3)).memories(1) == [None]
+    assert Checkpoints(tmp_path / "fit", (50, 3)).warm_starts(1) == [None]
 
 
 class Bomb:

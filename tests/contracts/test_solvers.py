@@ -230,7 +230,7 @@ def test_what_watch_raises_is_passed_on(solver):
 def test_a_warm_start_goes_on_where_it_was(solver, name, loss, offset):
     told, best = task(name, loss, offset), optimum(name, loss, offset)
     cold = solve(solver, told, tol=1e-7)
-    warm = solve(solver, told, tol=1e-7, memory=cold.memory)
+    warm = solve(solver, told, tol=1e-7, warm_start=cold.warm_start)
     assert warm.status is Status.SOLVED
     assert warm.n_iter <= max(6, cold.n_iter // 4)
     check_solution(told, warm, best)
@@ -240,7 +240,7 @@ def test_a_warm_start_goes_on_where_it_was(solver, name, loss, offset):
 def test_an_interrupted_fit_can_be_continued(solver, loss):
     told = task("overlapping", loss, "free")
     part = solve(solver, told, tol=1e-7, max_iter=2)
-    rest = solve(solver, told, tol=1e-7, memory=part.memory)
+    rest = solve(solver, told, tol=1e-7, warm_start=part.warm_start)
     assert part.status is Status.MAX_ITER
     assert rest.status is Status.SOLVED
 
@@ -252,19 +252,20 @@ def test_an_interrupted_fit_can_be_continued(solver, loss):
     factor=[0.3, 1.1, 30.0],
 )
 def test_a_warm_start_from_other_costs_is_right(solver, loss, factor):
-    """The memory of another C may be infeasible here; it is only a start."""
+    """The duals of another C may be infeasible here; they are only a start."""
     told = task("overlapping", loss, "free")
     other = Task(told.X, told.sign, told.cost * factor, loss)
-    solution = solve(solver, other, tol=1e-6, memory=solve(solver, told, tol=1e-6).memory)
+    start = solve(solver, told, tol=1e-6).warm_start
+    solution = solve(solver, other, tol=1e-6, warm_start=start)
     assert solution.status is Status.SOLVED
     check_solution(other, solution, find_optimum(other))
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_a_memory_of_other_rows_is_ignored(solver):
-    memory = solve(solver, task("one feature", a_loss_of(solver), "free")).memory
+def test_a_warm_start_of_other_rows_is_ignored(solver):
+    start = solve(solver, task("one feature", a_loss_of(solver), "free")).warm_start
     told = task("overlapping", a_loss_of(solver), "free")
-    plain, started = solve(solver, told), solve(solver, told, memory=memory)
+    plain, started = solve(solver, told), solve(solver, told, warm_start=start)
     np.testing.assert_array_equal(started.coef, plain.coef)
 
 

@@ -119,7 +119,7 @@ def test_no_multipliers_prove_more_than_is_true(task, seed):
     problem = Problem.binary(MemoryRows(X), sign.astype(np.int8), weights, "hinge", offset, NoPenalty())
     C = 10.0 ** rng.integers(-2, 5)
     near = train(X, sign, C=C, sample_weight=weights, fit_intercept=has_offset, solver="interior_point")
-    guesses = [weights * rng.choice([0.0, rng.random(), 1.0], len(weights)), near.memories[0]["alpha"] / C]
+    guesses = [weights * rng.choice([0.0, rng.random(), 1.0], len(weights)), near.warm_starts[0].alpha / C]
     for guess in guesses:
         w = rng.normal(size=X.shape[1])
         proof = examine(problem, w, None if has_offset else 0.0, guess).certificate
@@ -163,7 +163,7 @@ def test_many_rows_in_very_different_units_have_the_bound_of_the_same_units():
         MemoryRows(X * units), sign.astype(np.int8), np.ones(3_000), "hinge", FreeOffset(), NoPenalty()
     )
     fitted = train(X, sign, C=np.inf)
-    proof = examine(problem, fitted.coef[0] / units, None, fitted.memories[0]["alpha"]).certificate
+    proof = examine(problem, fitted.coef[0] / units, None, fitted.warm_starts[0].alpha).certificate
     assert proof.bound == pytest.approx(fitted.certificate.objective, rel=1e-9)
     assert proof.bound <= fitted.certificate.objective * (1 + 1e-12)
 

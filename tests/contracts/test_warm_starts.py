@@ -55,9 +55,9 @@ def problem_at(rows, sign, loss, C):
     return Problem.binary(rows, sign, np.full(len(sign), C), loss)
 
 
-def fitted(problem, name, memory=None):
+def fitted(problem, name, start=None):
     solver, plan = choose(name, problem, 1e-4)
-    return run(problem, solver, plan, Limits(1e-4), token=StopToken(), memory=memory)
+    return run(problem, solver, plan, Limits(1e-4), token=StopToken(), warm_start=start)
 
 
 def overlapping(n_rows, n_columns):

@@ -255,6 +255,8 @@ def test_an_interruption_leaves_the_last_point(steps):
 def test_a_warm_start_from_the_optimum_takes_one_step():
     problem = problem_of(EASY)
     first = solve(problem, 1e-9)
-    again = run(problem, InteriorPoint(), Plan("", ""), Limits(1e-9), token=StopToken(), memory=first.memory)
+    again = run(
+        problem, InteriorPoint(), Plan("", ""), Limits(1e-9), token=StopToken(), warm_start=first.warm_start
+    )
     assert again.n_iter == 1
     assert again.status is Status.SOLVED

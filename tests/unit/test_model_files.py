@@ -22,7 +22,7 @@ THREE = np.array([0, 0, 2, 2, 7, 7])
 
 SIZES = Encoding((SourceColumn("größe", "categories", ("groß", "klein"), fill="klein"),))
 
-NOT_KEPT = {"histories", "memories", "agreement_counts"}
+NOT_KEPT = {"histories", "warm_starts", "agreement_counts"}
 
 
 def assert_same(found, expected):

@@ -9,7 +9,7 @@ from maxmargin import _core
 from maxmargin._core import Block, StopToken
 from maxmargin.core.offset import FreeOffset, NoOffset, PenalizedOffset
 from maxmargin.core.problem import Problem
-from maxmargin.core.solution import Plan, Status
+from maxmargin.core.solution import Plan, Status, WarmStart
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.newton import Newton, NewtonSettings
 from maxmargin.solvers.run import Limits, run
@@ -83,8 +83,7 @@ def test_separable_data_with_hardly_any_penalty(loss):
 def test_a_step_that_is_too_long_is_shortened(loss):
     """A start far away: full Newton steps of the logistic loss from there would run away."""
     X, sign = clouds(200, 3)
-    memory = {"w": np.full(3, -50.0), "offset": 30.0}
-    solution = solve(X, sign, loss, memory=memory)
+    solution = solve(X, sign, loss, warm_start=WarmStart(np.full(3, -50.0), 30.0))
     assert solution.status is Status.SOLVED
     cold = solve(X, sign, loss)
     assert solution.certificate.objective == pytest.approx(cold.certificate.objective, rel=1e-7)
@@ -93,15 +92,16 @@ def test_a_step_that_is_too_long_is_shortened(loss):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_start_at_which_the_objective_overflows(loss):
     X, sign = clouds(200, 3)
-    solution = solve(X, sign, loss, memory={"w": np.full(3, -1e160), "offset": 0.0})
+    solution = solve(X, sign, loss, warm_start=WarmStart(np.full(3, -1e160), 0.0))
     assert solution.status is Status.SOLVED
 
 
-def test_the_memory_is_the_point():
+def test_the_warm_start_is_the_point():
     X, sign = clouds(200, 3)
     solution = solve(X, sign, "logistic")
-    assert set(solution.memory) == {"w", "offset"}
-    again = solve(X, sign, "logistic", memory=solution.memory)
+    np.testing.assert_array_equal(solution.warm_start.w, solution.coef)
+    assert solution.warm_start.arrays == []
+    again = solve(X, sign, "logistic", warm_start=solution.warm_start)
     assert again.n_iter <= 2
 
 

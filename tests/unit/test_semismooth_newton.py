@@ -64,10 +64,16 @@ def problem_of(data, cost=1.0, offset=FREE, **rows):
 
 def solve(problem, tol=1e-9, solver=None, **settings):
     token = settings.pop("token", None) or StopToken()
-    memory, watch = settings.pop("memory", None), settings.pop("watch", None)
+    warm_start, watch = settings.pop("warm_start", None), settings.pop("watch", None)
     limits = Limits(tol, **settings)
     return run(
-        problem, solver or SemismoothNewton(), Plan("", ""), limits, token=token, memory=memory, watch=watch
+        problem,
+        solver or SemismoothNewton(),
+        Plan("", ""),
+        limits,
+        token=token,
+        warm_start=warm_start,
+        watch=watch,
     )
 
 
@@ -177,7 +183,7 @@ def test_a_one_hot_table_is_read_condensed():
     solution = solve(problem)
     assert solution.status is Status.SOLVED
     assert problem.rows.condensed(StopToken()).owned_bytes > 0
-    level = SemismoothNewton().start(problem, solution.memory, 0, 1e-9, StopToken()).whole
+    level = SemismoothNewton().start(problem, solution.warm_start, 0, 1e-9, StopToken()).whole
     assert level._rows is problem.rows.condensed(StopToken())
     sparse = solve(problem_of((sp.csr_array(data[0]), data[1])))
     assert sparse.certificate.objective == pytest.approx(solution.certificate.objective, rel=2e-9)
@@ -237,14 +243,14 @@ def test_small_problems_do_without(monkeypatch):
 def test_a_warm_start_from_the_optimum_takes_no_step(data, offset):
     problem = problem_of(data, 1.0, offset)
     first = solve(problem, 1e-8)
-    again = solve(problem, 1e-8, memory=first.memory)
+    again = solve(problem, 1e-8, warm_start=first.warm_start)
     assert again.status is Status.SOLVED
     assert again.n_iter == 0
 
 
-def test_memory_of_other_rows_is_not_used():
-    memory = solve(problem_of(clouds(500, 12))).memory
-    again = solve(problem_of(EASY), memory=memory)
+def test_a_warm_start_of_other_rows_is_not_used():
+    start = solve(problem_of(clouds(500, 12))).warm_start
+    again = solve(problem_of(EASY), warm_start=start)
     assert again.n_iter == solve(problem_of(EASY)).n_iter
 
 
@@ -292,8 +298,8 @@ def test_whatever_pass_is_interrupted_the_point_is_certified(data, number, monke
     assert optimum.bound <= proof.objective <= problem.cost.sum()
     assert (again.objective, again.bound) == pytest.approx((proof.objective, proof.bound), rel=1e-12)
     assert ((solution.alpha >= 0) & (solution.alpha <= problem.cost)).all()
-    # And what was remembered is a start.
-    rest = solve(problem, 1e-6, memory=solution.memory)
+    # And it is a start.
+    rest = solve(problem, 1e-6, warm_start=solution.warm_start)
     assert rest.status is Status.SOLVED
 
 
@@ -316,7 +322,7 @@ def test_a_sample_that_was_not_finished_gives_its_weights(monkeypatch):
     assert (solution.status, solution.n_iter) == (Status.MAX_TIME, 0)
     assert solution.certificate.objective <= 1.05 * solve(problem, 1e-6).certificate.objective
     assert solution.certificate.bound > 0
-    assert solution.memory is None
+    assert solution.warm_start is None
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2, 3, 5, 8])

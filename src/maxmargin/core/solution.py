@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.presentation.wording import Readable
+from maxmargin.rows.base import Array, RowVector
 
-__all__ = ["History", "Plan", "Progress", "Solution", "Status"]
+__all__ = [
+    "AverageStart",
+    "History",
+    "MultiplierStart",
+    "PathStart",
+    "Plan",
+    "Progress",
+    "Solution",
+    "Status",
+    "WarmStart",
+]
 
 
 class Status(Enum):
@@ -111,6 +123,96 @@ class History:
         return len(self.seconds)
 
 
+@dataclass(frozen=True, eq=False)
+class MultiplierStart:
+    """What the semismooth Newton method adds: the anchor of each row, and the stiffness."""
+
+    anchor: RowVector
+    stiffness: float
+
+
+@dataclass(frozen=True, eq=False)
+class PathStart:
+    """What the interior point adds: a point of its path.
+
+    Attributes
+    ----------
+    relative_gap : float
+        At that point.
+    mu, newton_left : float, int
+        Where Newton's steps towards the path go, and how many are left; 0 once the path is followed.
+    arrays : three per-row arrays, or None
+        β, t and ξ. None: they are those of the path at μ.
+    """
+
+    relative_gap: float
+    mu: float
+    newton_left: int
+    arrays: tuple[RowVector, RowVector, RowVector] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class AverageStart:
+    """What gradient descent adds: the mean of the α, and the number and the length of the last step."""
+
+    mean: RowVector
+    t: int
+    length: float
+
+
+@dataclass(frozen=True, eq=False)
+class WarmStart:
+    """From where a fit can start: the point of an earlier one, of the same or another solver.
+
+    Attributes
+    ----------
+    w : array of shape (n_columns,)
+    b : float
+    alpha : per-row array or None
+        A dual point; None where the solver has none, or where it could not be kept.
+    relative_gap : float
+        What the gap will be at this point, if known.
+    multipliers, path, average
+        What one solver wants for itself; others leave it alone.
+    C : float or None
+        Of the soft margin from which a fit without a regulariser goes on.
+    """
+
+    w: Array
+    b: float
+    alpha: RowVector | None = None
+    relative_gap: float = math.inf
+    multipliers: MultiplierStart | None = None
+    path: PathStart | None = None
+    average: AverageStart | None = None
+    C: float | None = None
+
+    @property
+    def arrays(self) -> list[RowVector]:
+        """All per-row arrays."""
+        found = [self.alpha]
+        found += [self.multipliers.anchor] if self.multipliers is not None else []
+        found += self.path.arrays or () if self.path is not None else []
+        found += [self.average.mean] if self.average is not None else []
+        return [array for array in found if array is not None]
+
+    def moved(self, move: Callable[[RowVector], RowVector | None]) -> WarmStart:
+        """Return the start with other per-row arrays, as `move` makes them; None leaves one out."""
+        multipliers, path, average = self.multipliers, self.path, self.average
+        if multipliers is not None:
+            anchor = move(multipliers.anchor)
+            multipliers = None if anchor is None else replace(multipliers, anchor=anchor)
+        if path is not None and path.arrays is not None:
+            beta, t, xi = (move(array) for array in path.arrays)
+            is_whole = beta is not None and t is not None and xi is not None
+            path = replace(path, arrays=(beta, t, xi)) if is_whole else None
+        if average is not None:
+            mean = move(average.mean)
+            average = None if mean is None else replace(average, mean=mean)
+        alpha = None if self.alpha is None else move(self.alpha)
+        return replace(self, alpha=alpha, multipliers=multipliers, path=path, average=average)
+
+
 @dataclass(frozen=True)
 class Solution:
     """The best point a solver found for one problem.
@@ -130,8 +232,8 @@ class Solution:
     n_iter : int
     history : History
     plan : Plan
-    memory : object
-        What a warm start of the same solver wants back; nobody else looks inside.
+    warm_start : WarmStart or None
+        From where a later fit can go on.
     """
 
     coef: NDArray[np.float64]
@@ -143,4 +245,4 @@ class Solution:
     n_iter: int
     history: History
     plan: Plan
-    memory: Any = field(default=None, repr=False, compare=False)
+    warm_start: WarmStart | None = field(default=None, repr=False, compare=False)

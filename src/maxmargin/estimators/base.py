@@ -142,7 +142,7 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
         """Set all fitted attributes."""
         solved = all(status is Status.SOLVED for status in model.statuses)
         if solved and not for_warm_start:
-            model = replace(model, memories=[])  # one number per row and class, for nothing
+            model = replace(model, warm_starts=[])  # one number per row and class, for nothing
         for name in (*_OF_A_FIT, *_OF_THE_HINGES, *_OF_THE_BARE_HINGE, *_OF_CALIBRATION):
             self.__dict__.pop(name, None)
         self._model = model

@@ -10,7 +10,7 @@ import numpy as np
 
 from maxmargin._core import Stopped
 from maxmargin.core.certificate.record import Certificate
-from maxmargin.core.solution import History, Plan, Solution, Status
+from maxmargin.core.solution import History, Plan, Solution, Status, WarmStart
 from maxmargin.deadline import Deadline
 from maxmargin.errors import ClusterWarning, InvalidInput, InvalidParameter, MaxMarginError, RowsLost, Setting
 from maxmargin.io.tables.parquet import ParquetData
@@ -67,7 +67,9 @@ def fit_on_dask(
             setting=Setting("max_time", max_time, f"{max_time:g}"),
         ) from None
     try:
-        model = _fitted(rows, _with_time_left(settings, deadline), None if start is None else start.memories)
+        model = _fitted(
+            rows, _with_time_left(settings, deadline), None if start is None else start.warm_starts
+        )
     except RowsLost as error:
         if error.model is None:
             raise
@@ -96,7 +98,7 @@ def _refuse_to_continue(start: LinearModel | None, settings: Settings) -> None:
         )
 
 
-def _fitted(rows: DaskRows, settings: Settings, memories: list[Any] | None) -> LinearModel:
+def _fitted(rows: DaskRows, settings: Settings, starts: list[WarmStart | None] | None) -> LinearModel:
     if rows.n_rows == 0:
         raise InvalidInput("there is no row to learn from: all blocks are empty")
     if len(rows.classes) < 2:
@@ -105,9 +107,9 @@ def _fitted(rows: DaskRows, settings: Settings, memories: list[Any] | None) -> L
     targets = stored_targets(rows, rows.classes, settings.objective)
     try:
         # One class after the other: each pass has all workers.
-        solutions = solve_all(rows, targets, replace(settings, threads=1), memories)
+        solutions = solve_all(rows, targets, replace(settings, threads=1), starts)
     except RowsLost as error:
-        found = [solution or _nothing_done(targets, settings, rows) for solution in error.model]
+        found = [solution or _nothing_done(targets, settings, rows) for solution in error.solutions]
         ended = _if_it_should_be_over(found, error)
         if ended is None:
             raise RowsLost(str(error), _without_vectors(model_of(found, targets, settings, rows))) from error
@@ -145,13 +147,9 @@ def _nothing_done(targets: StoredTargets, settings: Settings, rows: DaskRows) ->
 
 
 def _without_vectors(model: LinearModel) -> LinearModel:
-    """Return the model without names of numbers that go when the workers are freed."""
-    kept = ("w", "offset")
-    memories = [
-        None if memory is None else {name: memory[name] for name in kept if name in memory}
-        for memory in model.memories
-    ]
-    return replace(model, memories=memories)
+    """Return the model without names of per-row arrays that go when the workers are freed."""
+    starts = [None if start is None else WarmStart(start.w, start.b) for start in model.warm_starts]
+    return replace(model, warm_starts=starts)
 
 
 def _named(model: LinearModel, blocks: DaskBlocks) -> LinearModel:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.core.solution import Plan, Solution, Status
+from maxmargin.core.solution import Plan, Solution, Status, WarmStart
 from maxmargin.errors import (
     InvalidInput,
     InvalidParameter,
@@ -60,7 +60,7 @@ def fit_stored(
     store: RowStore,
     settings: Settings,
     *,
-    memories: list[Any] | None = None,
+    starts: list[WarmStart | None] | None = None,
     memory: MemoryPlan | None = None,
 ) -> LinearModel:
     """Fit to rows on disk; a fit of the same rows and settings that was killed goes on where it was.
@@ -69,7 +69,7 @@ def fit_stored(
     ----------
     store : RowStore
     settings : Settings
-    memories : list, optional
+    starts : list, optional
         Of an earlier fit in this process.
     memory : MemoryPlan, optional
         What may be held in memory; by `memory_plan`.
@@ -88,8 +88,8 @@ def fit_stored(
     fit = _fit_by_descent if by_descent else _fit_by_passes
     announce = settings.announce
     from_disk = replace(settings, announce=announce and (lambda plan: announce(_from_disk(plan, why))))
-    model = fit(store, from_disk, memories, condensed)
-    settle(model.memories)
+    model = fit(store, from_disk, starts, condensed)
+    settle(model.warm_starts)
     names = store.feature_names
     return replace(
         model,
@@ -124,15 +124,15 @@ def _may_descend(store: RowStore, solver: str) -> bool:
 def _fit_by_passes(
     store: RowStore,
     settings: Settings,
-    memories: list[Any] | None,
+    starts: list[WarmStart | None] | None,
     condensed: int | None,
 ) -> LinearModel:
     """Fit with everything on disk, and a journal of the passes."""
-    journal = None if memories else open_journal(_folder_of(store, settings), (store.n_rows, store.n_columns))
+    journal = None if starts else open_journal(_folder_of(store, settings), (store.n_rows, store.n_columns))
 
     def fit(settings: Settings) -> LinearModel:
         rows = DiskRows(store, threads=settings.threads, condensed_bytes=condensed, journal=journal)
-        targets, solutions = _solved(rows, store, settings, memories)
+        targets, solutions = _solved(rows, store, settings, starts)
         if journal is not None and journal.is_resumed:
             rows = DiskRows(store, threads=settings.threads, condensed_bytes=condensed)
             targets, solutions = _confirmed(rows, store, settings, solutions)
@@ -223,7 +223,7 @@ def _confirmed(
 def _fit_by_descent(
     store: RowStore,
     settings: Settings,
-    memories: list[Any] | None,
+    starts: list[WarmStart | None] | None,
     condensed: int | None,
 ) -> LinearModel:
     """Fit with the features on disk and a few numbers for each row in memory, saved now and then.
@@ -234,7 +234,7 @@ def _fit_by_descent(
     n_problems = 1 if len(store.classes) == 2 else len(store.classes)
     rows = MappedRows(store, threads=settings.threads, condensed_bytes=condensed)
     settings = replace(settings, checkpoint=saved.save)
-    targets, solutions = _solved(rows, store, settings, memories or saved.memories(n_problems))
+    targets, solutions = _solved(rows, store, settings, starts or saved.warm_starts(n_problems))
     model = model_of(solutions, targets, settings, rows)
     if not {Status.MAX_TIME, Status.INTERRUPTED} & set(model.statuses):
         saved.remove()
@@ -242,11 +242,11 @@ def _fit_by_descent(
 
 
 def _solved(
-    rows: MappedRows, store: RowStore, settings: Settings, memories: list[Any] | None
+    rows: MappedRows, store: RowStore, settings: Settings, starts: list[WarmStart | None] | None
 ) -> tuple[StoredTargets, list[Solution]]:
     rows.norms()  # finds values that are not finite before anything else is done
     targets = stored_targets(rows, store.classes, settings.objective)
-    return targets, solve_all(rows, targets, replace(settings, threads=1), memories)
+    return targets, solve_all(rows, targets, replace(settings, threads=1), starts)
 
 
 def refuse_calibration(calibrate: str | None) -> None:
@@ -286,9 +286,9 @@ _DRAFT = ".part"
 
 
 class Checkpoints:
-    """The memory of each class's fit, in files that appear whole or not at all.
+    """The warm start of each class's fit, in files that appear whole or not at all.
 
-    A fit that begins with such a memory goes on from there; it ends at the same optimum within the
+    A fit that begins with such a one goes on from there; it ends at the same optimum within the
     certificate, though not with the same bits. What is damaged, or not this user's own, is as if it were not
     there.
 
@@ -309,7 +309,7 @@ class Checkpoints:
     def _folder(self) -> OwnFolder:
         return OwnFolder(self._path, inside=OwnFolder(self._path.parent))
 
-    def memories(self, count: int) -> list[Any]:
+    def warm_starts(self, count: int) -> list[WarmStart | None]:
         """Return what was saved for each class; None where there is nothing to be used."""
         if not self._path.exists():
             return [None] * count
@@ -322,28 +322,30 @@ class Checkpoints:
             return [None] * count
         return [self._load(folder, f"{k}.state") for k in range(count)]
 
-    def _load(self, folder: OwnFolder, name: str) -> dict[str, Any] | None:
+    def _load(self, folder: OwnFolder, name: str) -> WarmStart | None:
         try:
             with os.fdopen(folder.open(name, os.O_RDONLY), "rb") as file:
                 content = file.read(self._most_bytes + 1)
-            found = unpack(content) if len(content) <= self._most_bytes else None
+            if len(content) > self._most_bytes:
+                return None
+            found: Any = unpack(content)
         except OSError:  # DamagedFile too
             return None
-        return found if self._is_usable(found) else None
+        return WarmStart(found["w"], found["offset"], found["alpha"]) if self._is_usable(found) else None
 
-    def _is_usable(self, memory: Any) -> bool:
+    def _is_usable(self, found: Any) -> bool:
         """Whether it has the right parts, and finite numbers only: with others a fit might never end."""
         return (
-            isinstance(memory, dict)
-            and memory.keys() == self._shapes.keys()
-            and all(isinstance(part, np.ndarray | float) for part in memory.values())
-            and all(np.shape(memory[name]) == shape for name, shape in self._shapes.items())
-            and all(np.asarray(part).dtype == np.float64 for part in memory.values())
-            and all(bool(np.isfinite(part).all()) for part in memory.values())
+            isinstance(found, dict)
+            and found.keys() == self._shapes.keys()
+            and all(isinstance(part, np.ndarray | float) for part in found.values())
+            and all(np.shape(found[name]) == shape for name, shape in self._shapes.items())
+            and all(np.asarray(part).dtype == np.float64 for part in found.values())
+            and all(bool(np.isfinite(part).all()) for part in found.values())
         )
 
-    def save(self, k: int, memory: dict[str, Any]) -> None:
-        """Save the memory of class k, unless saving took much of the time lately; never fail a fit."""
+    def save(self, k: int, start: WarmStart) -> None:
+        """Save the warm start of class k, unless saving took much of the time lately; never fail a fit."""
         began = time.perf_counter()
         if began < self._next:
             return
@@ -351,7 +353,7 @@ class Checkpoints:
             folder, draft = self._folder(), f".{k}.{secrets.token_hex(6)}{_DRAFT}"
             try:
                 with os.fdopen(folder.open(draft), "wb") as file:
-                    file.write(pack(memory | {"offset": float(memory["offset"])}))
+                    file.write(pack({"alpha": start.alpha, "w": start.w, "offset": float(start.b)}))
                 folder.rename(draft, f"{k}.state")
             except BaseException:
                 folder.remove(draft)

@@ -12,7 +12,7 @@ import numpy as np
 
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.offset import Offset
-from maxmargin.core.solution import History, Plan, Progress, Status
+from maxmargin.core.solution import History, Plan, Progress, Status, WarmStart
 from maxmargin.deadline import Deadline
 from maxmargin.errors import (
     Interrupted,
@@ -180,7 +180,7 @@ def fit_linear(
             parameter="memory",
             value=memory,
         )
-    memories = None if start is None else start.memories
+    starts = None if start is None else start.warm_starts
     try:
         if not isinstance(source, InputData):
             from maxmargin.fit.stored import fit_stored, memory_plan, refuse_calibration
@@ -191,11 +191,11 @@ def fit_linear(
                 plan = None
                 if limit is not None:
                     plan = memory_plan(source, limit, solver=solver, threads=settings.threads)
-                return fit_stored(source, settings, memories=memories, memory=plan)
+                return fit_stored(source, settings, starts=starts, memory=plan)
             from maxmargin.fit.dask import fit_on_dask
 
             return fit_on_dask(source, settings, client=client, start=start)
-        model = _fit_in_memory(source, settings, memories, calibrate)
+        model = _fit_in_memory(source, settings, starts, calibrate)
     finally:
         if ticker is not None:
             ticker.close()
@@ -205,7 +205,7 @@ def fit_linear(
 def _fit_in_memory(
     source: InputData,
     settings: Settings,
-    memories: list[Any] | None,
+    starts: list[WarmStart | None] | None,
     calibrate: str | None,
 ) -> LinearModel:
     deadline = Deadline(settings.limits.max_time)
@@ -222,7 +222,7 @@ def _fit_in_memory(
         return undetermined_model(targets, rows.n_columns, settings.objective.loss, settings.limits.tol)
     if len(targets.classes) > 2:  # fitted side by side; two share the threads within each pass
         rows = rows.on_threads(1)
-    solutions = solve_all(rows, targets, settings, memories)
+    solutions = solve_all(rows, targets, settings, starts)
     model = model_of(solutions, targets, settings, rows, deadline.token())
     model = with_counts(model, rows.X, targets.codes, targets.cost > 0)
     if calibrate is None or len(targets.classes) < 2:

@@ -119,7 +119,7 @@ def _joined(found: list[LinearModel], classes: NDArray[Any]) -> LinearModel:
         n_iter=all_of("n_iter"),
         support=None,
         minima=[],
-        memories=[],
+        warm_starts=[],
         agreement_counts=None,
     )
 

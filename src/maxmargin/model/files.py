@@ -1,7 +1,7 @@
 """Models in files: what predicts, what proves, how it was made; no code.
 
-The container is that of ``io.models`` (JSON and plain arrays). The history of a fit (``histories``) and a
-solver's memory stay out: the first would make two equal fits differ in their bytes, the second belongs to the
+The container is that of ``io.models`` (JSON and plain arrays). The history of a fit (``histories``) and
+warm starts stay out: the first would make two equal fits differ in their bytes, the second belongs to the
 rows.
 """
 
@@ -132,7 +132,7 @@ def load_model(path: str | os.PathLike[str]) -> LinearModel:
     -------
     LinearModel
         The same numbers, bit for bit; what is known of the fit and its rows besides, ``histories``,
-        ``memories`` and ``agreement_counts``, stays behind.
+        ``warm_starts`` and ``agreement_counts``, stays behind.
 
     Raises
     ------

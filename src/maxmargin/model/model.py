@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.core.certificate.record import Certificate
-from maxmargin.core.solution import History, Plan, Solution, Status
+from maxmargin.core.solution import History, Plan, Solution, Status, WarmStart
 from maxmargin.encoding import Encoding
 from maxmargin.errors import CalibrationWarning, ConvergenceWarning, InvalidInput, Setting
 from maxmargin.learners.exact.record import HingeMinimum
@@ -142,7 +142,7 @@ class LinearModel:
     label: str | int | None = None
     weight: str | int | None = None
     encoding: Encoding | None = None
-    memories: list[Any] = field(default_factory=list, repr=False)
+    warm_starts: list[WarmStart | None] = field(default_factory=list, repr=False)
     agreement_counts: AgreementCounts | None = None
 
     # Statuses are kept by name: some formats, skops' among them, take no Enum.

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from maxmargin._core import StopToken
-from maxmargin.core.solution import Solution, Status
+from maxmargin.core.solution import Solution, Status, WarmStart
 from maxmargin.deadline import Deadline
 from maxmargin.errors import NoFiniteOptimum, RowsLost
 from maxmargin.model.prepare import ClassTargets
@@ -26,16 +25,19 @@ __all__ = ["settle", "solve_all"]
 
 
 def solve_all(
-    rows: Rows, targets: ClassTargets, settings: Settings, memories: list[Any] | None = None
+    rows: Rows,
+    targets: ClassTargets,
+    settings: Settings,
+    starts: Sequence[WarmStart | None] | None = None,
 ) -> list[Solution]:
     """Solve for every class against the rest; two classes make one problem, with the second positive.
 
-    Ctrl-C ends all of them with what they have; the solutions then say INTERRUPTED. `RowsLost` carries a list
-    with a solution, or None, for each class.
+    Ctrl-C ends all of them with what they have; the solutions then say INTERRUPTED. `RowsLost` carries a
+    solution, or None, for each class.
     """
     positives = targets.positives
-    if memories is None or len(memories) != len(positives):
-        memories = [None] * len(positives)
+    if starts is None or len(starts) != len(positives):
+        starts = [None] * len(positives)
     threads = min(settings.threads, len(positives))
     tokens = _Tokens(settings.limits.max_time, len(positives), threads)
 
@@ -55,7 +57,7 @@ def solve_all(
                 token=tokens.next(),
                 watch=settings.watch,
                 announce=settings.announce if k == 0 else None,
-                memory=remembered_beside(rows, memories[k]),
+                warm_start=start_on(rows, starts[k]),
                 seed=settings.seed,
                 label=label,
                 checkpoint=None if settings.checkpoint is None else partial(settings.checkpoint, k),
@@ -102,7 +104,7 @@ def _one_by_one(solve: Callable[[int], Solution], count: int, tokens: _Tokens) -
             solutions.append(solve(k))
         except RowsLost as error:
             waiting = count - k - 1
-            raise RowsLost(str(error), [*solutions, error.model, *[None] * waiting]) from error
+            raise RowsLost(str(error), solutions=[*solutions, *error.solutions, *[None] * waiting]) from error
         if solutions[-1].status is Status.INTERRUPTED:
             tokens.stop()  # the classes that are left only certify what doing nothing is worth
     if any(solution.status is Status.INTERRUPTED for solution in solutions):
@@ -125,23 +127,17 @@ def _side_by_side(
 # ------------------------------------------------------------------------------------------------
 # The state of an earlier fit, for a fit whose rows are stored elsewhere: per-row arrays move there.
 
-_OF_EACH_ROW = ("alpha", "anchor", "beta", "surplus", "slack")
 
-
-def remembered_beside(rows: Rows, memory: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return a memory whose numbers for each row are these rows' own; what cannot be moved is left out.
+def start_on(rows: Rows, start: WarmStart | None) -> WarmStart | None:
+    """Return a start whose per-row arrays are these rows' own; what cannot be moved is left out.
 
     Parameters
     ----------
     rows : Rows
-    memory : dict or None
-        What `Solver.remember` gave, perhaps for the same rows on disk, in memory or in another process.
+    start : WarmStart or None
+        Of a fit of the same rows, perhaps on disk, in memory or in another process.
     """
-    if memory is None:
-        return None
-    moved = {name: _moved(rows, memory[name]) for name in _OF_EACH_ROW if name in memory}
-    others = {name: part for name, part in memory.items() if name not in _OF_EACH_ROW}
-    return others | {name: vector for name, vector in moved.items() if vector is not None}
+    return None if start is None else start.moved(lambda array: _moved(rows, array))
 
 
 def _moved(rows: Rows, vector: RowVector) -> RowVector | None:
@@ -157,11 +153,11 @@ def _moved(rows: Rows, vector: RowVector) -> RowVector | None:
     return None
 
 
-def settle(memories: list[Any]) -> None:
-    """Have memories take no more room on disk than a later fit reads."""
+def settle(starts: Sequence[WarmStart | None]) -> None:
+    """Have warm starts take no more room on disk than a later fit reads."""
     from maxmargin.rows.disk.vectors import VectorFile
 
-    for memory in memories:
-        for part in (memory or {}).values():
-            if isinstance(part, VectorFile):
-                part.settle()
+    for start in starts:
+        for array in start.arrays if start is not None else ():
+            if isinstance(array, VectorFile):
+                array.settle()

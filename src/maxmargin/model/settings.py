@@ -10,7 +10,7 @@ import numpy as np
 
 from maxmargin.core.objective import Objective
 from maxmargin.core.offset import FreeOffset, NoOffset, Offset, PenalizedOffset
-from maxmargin.core.solution import Plan, Progress
+from maxmargin.core.solution import Plan, Progress, WarmStart
 from maxmargin.errors import InvalidParameter
 from maxmargin.losses.table import DUAL_LOSSES
 from maxmargin.rows.cores import resolve_jobs
@@ -39,7 +39,7 @@ class Settings:
     seed: int = 0
     watch: Callable[[Progress], Any] | None = None
     announce: Callable[[Plan], Any] | None = None
-    checkpoint: Callable[[int, Any], None] | None = None  # called with a class and its fit's state
+    checkpoint: Callable[[int, WarmStart], None] | None = None  # called with a class and its fit's state
 
 
 def settings_from(

@@ -59,7 +59,7 @@ def model_of(
         n_iter=[solution.n_iter for solution in solutions],
         support=_support(solutions, targets, settings),
         minima=minima,
-        memories=[solution.memory for solution in solutions],
+        warm_starts=[solution.warm_start for solution in solutions],
     )
 
 
@@ -86,5 +86,5 @@ def _minima(
     found = []
     for positive, solution in zip(targets.positives, solutions, strict=True):
         problem = targets.problem(rows, positive, settings.objective)
-        found.append(describe_minimum(problem, solution, solution.memory["C"], token))
+        found.append(describe_minimum(problem, solution, token))
     return found

@@ -5,32 +5,21 @@ At C = r·C₀ the duals rα are feasible if α was, Σ sα = 0 included, and th
 factor has the better bound: for growing C the best factor of a parabola that touches the objective at C₀ is
 1 + loss/‖w‖², and never more than r is taken. The weights stay as they are.
 
-The memory that is made here suits every solver, whichever found the solution.
+The start suits every solver, whichever found the solution.
 """
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
-
 from maxmargin._core import Stopped, StopToken
 from maxmargin.core.certificate.duality import examine
 from maxmargin.core.problem import Problem
-from maxmargin.core.solution import History, Plan, Solution, Status
-from maxmargin.rows.base import Array, inner
+from maxmargin.core.solution import History, Plan, Solution, Status, WarmStart
+from maxmargin.rows.base import inner
 
-__all__ = ["StartingPoint", "certified_start", "start_at_other_cost", "start_of", "warm_start_of"]
-
-
-class StartingPoint(NamedTuple):
-    """Weights, offset and dual variables that are known of a problem before it is solved."""
-
-    w: Array
-    b: float
-    alpha: Array
+__all__ = ["certified_start", "start_at_other_cost", "warm_start_of"]
 
 
-def certified_start(problem: Problem, point: StartingPoint, tol: float, token: StopToken) -> Solution | None:
+def certified_start(problem: Problem, point: WarmStart, tol: float, token: StopToken) -> Solution | None:
     """Return the point as a solution, with a certificate that is made now; None where there is no time.
 
     A free offset is the best one for the weights.
@@ -60,31 +49,26 @@ def certified_start(problem: Problem, point: StartingPoint, tol: float, token: S
     )
 
 
-def start_of(w: Array, offset: float, alpha: Array, relative_gap: float = math.inf) -> dict[str, Any]:
-    """Return weights, offset, duals and what their gap will be, if known, as the memory that `run` takes."""
-    return {"w": w, "offset": offset, "alpha": alpha, "relative_gap": relative_gap}
+def warm_start_of(solution: Solution) -> WarmStart:
+    """Return a solution as a start for any solver."""
+    gap = solution.certificate.relative_gap
+    return WarmStart(solution.coef, solution.intercept, solution.alpha, gap)
 
 
-def warm_start_of(solution: Solution) -> dict[str, Any]:
-    """Return a solution as the memory that `run` takes."""
-    proof = solution.certificate
-    return start_of(solution.coef, solution.intercept, solution.alpha, proof.relative_gap)
-
-
-def start_at_other_cost(solution: Solution, ratio: float) -> dict[str, Any]:
-    """Return the memory for the same problem with all costs multiplied by `ratio`.
+def start_at_other_cost(solution: Solution, ratio: float) -> WarmStart:
+    """Return a start for the same problem with all costs multiplied by `ratio`.
 
     Examples
     --------
     ::
 
         found = run(problem_at_C, solver, plan, limits, token=token)
-        memory = start_at_other_cost(found, 2.0)
-        run(problem_at_2C, solver, plan, limits, token=token, memory=memory)
+        start = start_at_other_cost(found, 2.0)
+        run(problem_at_2C, solver, plan, limits, token=token, warm_start=start)
     """
     square = inner(solution.coef, solution.coef)
     loss = max(solution.certificate.objective - 0.5 * square, 0.0)
     factor = min(ratio, 1.0 + loss / square) if ratio > 1 and square > 0 else ratio
     gap, value = 0.5 * square * (ratio - 1.0) ** 2, 0.5 * square + ratio * loss
     relative_gap = gap / value if value > 0 else 0.0
-    return start_of(solution.coef, solution.intercept, factor * solution.alpha, relative_gap)
+    return WarmStart(solution.coef, solution.intercept, factor * solution.alpha, relative_gap)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from maxmargin._core import StopToken
 from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.problem import Problem
+from maxmargin.core.solution import WarmStart
 from maxmargin.rows.base import Array, Rows, RowVector
 
 __all__ = ["Needs", "Point", "Solver", "Step", "is_small"]
@@ -103,8 +104,11 @@ class Solver(Protocol[State]):
     title: str
     needs: Needs
 
-    def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> State:
-        """Prepare; `memory` is what `remember` of an earlier fit of the same rows gave, or None.
+    def start(
+        self, problem: Problem, warm_start: WarmStart | None, seed: int, tol: float, token: StopToken
+    ) -> State:
+        """Prepare, at the point of an earlier fit of the same rows if there is one.
+
 
         `tol` is the relative gap that is wanted, to plan with; the loop alone decides when it is reached.
         """
@@ -122,8 +126,8 @@ class Solver(Protocol[State]):
         """Take note of a certificate that was not good enough."""
         ...
 
-    def remember(self, state: State) -> Any:
-        """Return what a warm start needs."""
+    def warm_start(self, state: State) -> WarmStart | None:
+        """Return from where a later fit can go on."""
         ...
 
     def default_max_iter(self, problem: Problem) -> int:

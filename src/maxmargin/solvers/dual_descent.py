@@ -24,6 +24,7 @@ from maxmargin.core.certificate.feasible import make_feasible
 from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.offset import chosen_from
 from maxmargin.core.problem import Problem
+from maxmargin.core.solution import WarmStart
 from maxmargin.losses.table import DUAL_LOSSES
 from maxmargin.rows.base import Array
 from maxmargin.rows.kernels import Combine, Scores
@@ -325,7 +326,9 @@ class DualDescent:
     title = "dual descent"
     needs = Needs(losses=frozenset(DUAL_LOSSES), vectors_at_hand=True)
 
-    def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> _State:
+    def start(
+        self, problem: Problem, warm_start: WarmStart | None, seed: int, tol: float, token: StopToken
+    ) -> _State:
         rows = problem.rows
         norm2, _ = rows.norms()
         mean, mean_score = self._centre(problem, norm2, token)
@@ -353,13 +356,14 @@ class DualDescent:
             next_active_set=settings.first_active_set if is_dear else settings.first_small_active_set,
             first_extrapolation=settings.first_extrapolation,
         )
-        if memory is not None and "alpha" in memory and memory["alpha"].shape == state.alpha.shape:
-            state.alpha[:] = make_feasible(problem, memory["alpha"])
+        given = None if warm_start is None else warm_start.alpha
+        if warm_start is not None and given is not None and given.shape == state.alpha.shape:
+            state.alpha[:] = make_feasible(problem, given)
             state.first_extrapolation = self.settings.first_warm_extrapolation
             if problem.dual.has_barrier:
                 _keep_inside(state.alpha, problem.cost)
             if problem.offset.is_free:
-                state.sweeps.center = memory["offset"] + _shift(state, memory["w"])
+                state.sweeps.center = warm_start.b + _shift(state, warm_start.w)
         if state.alpha.any():
             _recompute(problem, state, token)
         return state
@@ -523,10 +527,10 @@ class DualDescent:
     def learn(self, problem: Problem, state: _State, examination: CertifiedPoint) -> None:
         state.bound = max(state.bound, examination.certificate.bound)
 
-    def remember(self, state: _State) -> dict[str, Any]:
+    def warm_start(self, state: _State) -> WarmStart:
         w = self._weights(state)
         offset = state.sweeps.center + state.sweeps.gamma * state.sweeps.balance
-        return {"alpha": state.alpha, "w": w, "offset": offset - _shift(state, w)}
+        return WarmStart(w, offset - _shift(state, w), state.alpha)
 
     def default_max_iter(self, problem: Problem) -> int:
         # A thousand sweeps, and more while they cost next to nothing: 4e9 values read are some seconds.

@@ -26,6 +26,7 @@ import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
 from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.problem import Problem
+from maxmargin.core.solution import AverageStart, WarmStart
 from maxmargin.losses.base import Loss
 from maxmargin.rows.base import Array, Record, inner
 from maxmargin.solvers.base import Needs, Point, Step
@@ -113,15 +114,19 @@ class GradientDescent:
     title = "gradient descent"
     needs = Needs(losses=frozenset({"hinge", "squared_hinge", "logistic"}), vectors_at_hand=True)
 
-    def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> _State:
+    def start(
+        self, problem: Problem, warm_start: WarmStart | None, seed: int, tol: float, token: StopToken
+    ) -> _State:
         rows, total = problem.rows, problem.class_costs.total
         lam = 1.0 / total if total > 0 else 1.0
         rule = choose_rule(self.rule, problem.agreement_loss, lam)
         state = _State(rule, lam, np.zeros(rows.n_columns), 0.0, rows.zeros())
-        sizes = (state.w.shape, state.mean.shape)
-        if memory is not None and "mean" in memory and (memory["w"].shape, memory["mean"].shape) == sizes:
-            state.w, state.b, state.mean = memory["w"], memory["offset"], memory["mean"]
-            state.t, state.length = memory["t"], memory["length"]
+        average = None if warm_start is None else warm_start.average
+        if warm_start is not None and average is not None:
+            given, own = (warm_start.w.shape, average.mean.shape), (state.w.shape, state.mean.shape)
+            if given == own:
+                state.w, state.b, state.mean = warm_start.w, warm_start.b, average.mean
+                state.t, state.length = average.t, average.length
         return state
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
@@ -163,11 +168,11 @@ class GradientDescent:
     def learn(self, problem: Problem, state: _State, examination: CertifiedPoint) -> None:
         """Steps do not depend on the gap."""
 
-    def remember(self, state: _State) -> Any:
+    def warm_start(self, state: _State) -> WarmStart:
         """Return the point, the mean of the α, and the number and length of the last step."""
         here = state.here
         w, b = (state.w, state.b) if here is None else (here.w, here.b)
-        return {"w": w, "offset": b, "mean": state.mean, "t": state.t, "length": state.length}
+        return WarmStart(w, b, average=AverageStart(state.mean, state.t, state.length))
 
     def default_max_iter(self, problem: Problem) -> int:
         """Enough to see how far it gets; more would not bring many more digits."""

@@ -11,7 +11,6 @@ and duals that are exactly 0 or c, are left to `crossover`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from maxmargin._core import StopToken
 from maxmargin.core.certificate.duality import examine
 from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.problem import Problem
+from maxmargin.core.solution import PathStart, WarmStart
 from maxmargin.errors import InvalidParameter, Setting
 from maxmargin.rows.base import Array, Rows, RowVector, inner
 from maxmargin.solvers.base import Needs, Point, Step
@@ -36,8 +36,6 @@ from maxmargin.solvers.interior_path import (
 )
 
 __all__ = ["InteriorPoint"]
-
-_OF_THE_PATH = ("beta", "surplus", "slack")  # β, t and ξ: what a fit that goes on needs besides w and α
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +88,9 @@ class InteriorPoint:
     title = "interior point"
     needs = Needs(losses=frozenset({"hinge"}))
 
-    def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> _State:
+    def start(
+        self, problem: Problem, warm_start: WarmStart | None, seed: int, tol: float, token: StopToken
+    ) -> _State:
         rows, costs = problem.rows, problem.class_costs
         if rows.n_columns > self.settings.max_columns:
             raise InvalidParameter(
@@ -108,17 +108,19 @@ class InteriorPoint:
         coordinates = CentredCoordinates(
             problem.offset, rows.n_columns, mean_of_dense_rows(problem, condensed, token)
         )
-        if memory is not None and "alpha" in memory and rows.holds(memory["alpha"]):
-            found = examine(problem, memory["w"], None, memory["alpha"], token=token)
+        if warm_start is not None and warm_start.alpha is not None and rows.holds(warm_start.alpha):
+            found = examine(problem, warm_start.w, None, warm_start.alpha, token=token)
             # As good as it was: the same problem, whose path goes on where it was left.
-            if found.certificate.relative_gap <= 2.0 * memory.get("path_gap", -np.inf):
-                x = coordinates.join(memory["w"], memory["offset"])
-                if all(name in memory for name in _OF_THE_PATH):
-                    alpha, beta, t, xi = (condensed.copied(memory[name]) for name in ("alpha", *_OF_THE_PATH))
+            left = warm_start.path
+            if left is not None and found.certificate.relative_gap <= 2.0 * left.relative_gap:
+                x = coordinates.join(warm_start.w, warm_start.b)
+                if left.arrays is not None:
+                    given = (warm_start.alpha, *left.arrays)
+                    alpha, beta, t, xi = (condensed.copied(array) for array in given)
                     path = resume_path(condensed, coordinates, x, (alpha, beta, t, xi))
                     return _State(path, tol, self.settings.first_mu, 0)
-                path = open_path(problem, condensed, coordinates, x, memory["mu"], token)
-                return _State(path, tol, memory["mu"], memory["newton_left"])
+                path = open_path(problem, condensed, coordinates, x, left.mu, token)
+                return _State(path, tol, left.mu, left.newton_left)
             if found.certificate.relative_gap < self.settings.worth_resuming:
                 return self._resume_near(problem, condensed, coordinates, found, tol, token)
         x = np.append(np.zeros(rows.n_columns), _first_offset(problem, self.settings.first_mu))
@@ -250,17 +252,16 @@ class InteriorPoint:
     def learn(self, problem: Problem, state: _State, examination: CertifiedPoint) -> None:
         """Nothing: the path knows where it stands."""
 
-    def remember(self, state: _State) -> dict[str, Any]:
+    def warm_start(self, state: _State) -> WarmStart | None:
         if state.path is None:
-            return {"alpha": np.zeros(0), "w": np.zeros(0), "offset": 0.0}
+            return None
         best = _best_of(state, state.path)
-        memory = {"alpha": best.alpha, "w": best.w, "offset": best.b}
         if best is state.best:
-            return memory
-        memory["path_gap"] = best.relative_gap
-        if state.newton_left > 0:  # the point is in the centre, so that w and μ tell everything
-            return memory | {"mu": state.mu, "newton_left": state.newton_left}
-        return memory | dict(zip(_OF_THE_PATH, state.path.variables[1:], strict=True))
+            return WarmStart(best.w, best.b, best.alpha)
+        # As long as Newton's steps go on the point is in the centre, so that w and μ tell everything.
+        arrays = None if state.newton_left > 0 else state.path.variables[1:]
+        path = PathStart(best.relative_gap, state.mu, state.newton_left, arrays)
+        return WarmStart(best.w, best.b, best.alpha, path=path)
 
     def default_max_iter(self, problem: Problem) -> int:
         return 200

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from maxmargin.core.certificate.newton_decrement import MOST_COLUMNS, curvature_
 from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.line_search import line_search
 from maxmargin.core.problem import Problem
+from maxmargin.core.solution import WarmStart
 from maxmargin.errors import UNREGULARISED, InvalidParameter
 from maxmargin.rows.base import Array, inner
 from maxmargin.rows.kernels import Combine
@@ -64,7 +64,9 @@ class MaximumLikelihood:
     title = "Newton"
     needs = Needs(losses=frozenset({"logistic"}), vectors_at_hand=True)
 
-    def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> _State:
+    def start(
+        self, problem: Problem, warm_start: WarmStart | None, seed: int, tol: float, token: StopToken
+    ) -> _State:
         rows, costs = problem.rows, problem.class_costs
         if rows.n_columns > MOST_COLUMNS:
             raise InvalidParameter(
@@ -78,8 +80,8 @@ class MaximumLikelihood:
         w, b = np.zeros(rows.n_columns), 0.0
         if problem.offset.is_free and costs.positive > 0 and costs.negative > 0:
             b = math.log(costs.positive) - math.log(costs.negative)
-        if memory is not None and memory["w"].shape == w.shape:
-            w, b = np.array(memory["w"]), float(memory["offset"])
+        if warm_start is not None and warm_start.w.shape == w.shape:
+            w, b = np.array(warm_start.w), float(warm_start.b)
         shift = None
         if problem.offset.is_free and costs.total > 0:
             shift = rows.reduce(Combine(rows.n_columns), problem.cost / costs.total, token=token)
@@ -128,10 +130,10 @@ class MaximumLikelihood:
     def learn(self, problem: Problem, state: _State, examination: CertifiedPoint) -> None:
         """Nothing to learn: the next step is the same."""
 
-    def remember(self, state: _State) -> Any:
+    def warm_start(self, state: _State) -> WarmStart:
         """Return weights and offset."""
         here = state.here
-        return {"w": state.w, "offset": state.b} if here is None else {"w": here.w, "offset": here.b}
+        return WarmStart(state.w, state.b) if here is None else WarmStart(here.w, here.b)
 
     def default_max_iter(self, problem: Problem) -> int:
         """Far more than ever needed: steps are few where the problem has an optimum."""

@@ -16,13 +16,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from maxmargin._core import Factor, StopToken
 from maxmargin.core.certificate.point import CertifiedPoint, value_at_zero
 from maxmargin.core.problem import Problem
+from maxmargin.core.solution import WarmStart
 from maxmargin.rows.base import Array, Rows, RowVector, inner
 from maxmargin.rows.kernels import Gram, HessianDiagonal, Scores
 from maxmargin.solvers.base import Needs, Point, Step, is_small
@@ -132,13 +133,15 @@ class Newton:
     title = "Newton"
     needs = Needs(losses=frozenset({"logistic", "squared_hinge"}))
 
-    def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> _State:
+    def start(
+        self, problem: Problem, warm_start: WarmStart | None, seed: int, tol: float, token: StopToken
+    ) -> _State:
         rows = problem.rows
         w, b = np.zeros(rows.n_columns), _first_offset(problem)
-        is_warm = memory is not None and memory["w"].shape == w.shape
-        is_near = is_warm and memory.get("relative_gap", math.inf) <= tol
-        if is_warm:
-            w, b = np.array(memory["w"]), float(memory["offset"])
+        is_warm = is_near = False
+        if warm_start is not None and warm_start.w.shape == w.shape:
+            is_warm, is_near = True, warm_start.relative_gap <= tol
+            w, b = np.array(warm_start.w), float(warm_start.b)
         coordinates = CentredCoordinates(problem.offset, rows.n_columns)
         is_single_precision = _single_precision_will_do(problem, self.settings)
         aim = min(tol, self.settings.all_digits) if is_small(rows) else tol
@@ -210,9 +213,9 @@ class Newton:
 
     def _solve_sample(self, sample: Problem, state: _State, token: StopToken) -> float:
         """Move the start to the optimum of the sample and keep its Hessian; return the passes over it."""
-        memory = {"w": state.w, "offset": state.b} if state.is_warm else None
+        warm_start = WarmStart(state.w, state.b) if state.is_warm else None
         enough = 0.1 * _sample_error(sample)
-        inside = self.start(sample, memory, state.seed + 1, enough, token)
+        inside = self.start(sample, warm_start, state.seed + 1, enough, token)
         inside.is_sample = True
         passes = self._begin(sample, inside, token)
         for _ in range(50):
@@ -370,10 +373,10 @@ class Newton:
         if state.estimate <= state.tol:
             state.tol *= 0.3
 
-    def remember(self, state: _State) -> Any:
+    def warm_start(self, state: _State) -> WarmStart:
         """Return weights and offset."""
         here = state.here
-        return {"w": state.w, "offset": state.b} if here is None else {"w": here.w, "offset": here.b}
+        return WarmStart(state.w, state.b) if here is None else WarmStart(here.w, here.b)
 
     def default_max_iter(self, problem: Problem) -> int:
         """Far more than ever needed: steps are few where the problem has an optimum."""

@@ -15,7 +15,7 @@ from maxmargin.core.certificate.duality import examine, stationarity
 from maxmargin.core.certificate.point import CertifiedPoint, value_at_zero
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.problem import Problem
-from maxmargin.core.solution import History, Plan, Progress, Solution, Status
+from maxmargin.core.solution import History, Plan, Progress, Solution, Status, WarmStart
 from maxmargin.errors import InvalidInput, InvalidParameter, RowsLost
 from maxmargin.losses.table import LOSSES
 from maxmargin.rows.base import inner
@@ -118,7 +118,7 @@ class _Loop:
     watch: Watch | None
     token: StopToken
     label: str
-    checkpoint: Callable[[Any], None] | None = None
+    checkpoint: Callable[[WarmStart], None] | None = None
     best: _Best = field(default_factory=_Best)
     history: list[Progress] = field(default_factory=list)
     began: float = field(default_factory=time.perf_counter)
@@ -169,8 +169,8 @@ class _Loop:
         self.history.append(progress)
         if gap > self.limits.tol:
             self.solver.learn(self.problem, state, found)
-        if self.checkpoint is not None:
-            self.checkpoint(self.solver.remember(state))
+        if self.checkpoint is not None and (reached := self.solver.warm_start(state)) is not None:
+            self.checkpoint(reached)
         return self.watch is not None and bool(self.watch(progress))
 
 
@@ -183,14 +183,14 @@ def run(
     token: StopToken,
     watch: Watch | None = None,
     announce: Callable[[Plan], Any] | None = None,
-    memory: Any = None,
+    warm_start: WarmStart | None = None,
     seed: int = 0,
     label: str = "",
-    checkpoint: Callable[[Any], None] | None = None,
+    checkpoint: Callable[[WarmStart], None] | None = None,
 ) -> Solution:
     """Solve a problem to a certified gap, or as far as the limits allow.
 
-    `checkpoint` is handed, after every certificate, the memory from which a later fit could go on.
+    `checkpoint` is given, after every certificate, the point from which a later fit could go on.
 
     Whatever ends it, the solution is the best point found, and its certificate is one fresh pass over it.
     A Ctrl-C ends with `Status.INTERRUPTED`; the caller raises KeyboardInterrupt once all is kept. Only where
@@ -215,9 +215,9 @@ def run(
         loop.next_check = 1.0
     try:
         with np.errstate(all="ignore"):  # what is not finite gains nothing, and the certificate says so
-            return _solve(loop, plan, announce, _without_foreign_offset(problem, memory), seed)
+            return _solve(loop, plan, announce, _without_foreign_offset(problem, warm_start), seed)
     except RowsLost as error:
-        raise RowsLost(str(error), _last_certified(loop, plan)) from error
+        raise RowsLost(str(error), solutions=[_last_certified(loop, plan)]) from error
 
 
 def _refuse_extremes(problem: Problem) -> None:
@@ -234,22 +234,22 @@ def _refuse_extremes(problem: Problem) -> None:
     )
 
 
-def _without_foreign_offset(problem: Problem, memory: Any) -> Any:
-    """Return what a fit may go on from: of a model with offset, one without takes the weights and duals."""
-    if memory is None or not problem.offset.is_absent or not memory.get("offset"):
-        return memory
-    return {"offset": 0.0} | {name: memory[name] for name in ("w", "alpha") if name in memory}
+def _without_foreign_offset(problem: Problem, start: WarmStart | None) -> WarmStart | None:
+    """Return where a fit may start: at the weights and duals alone of a model that has an offset to lose."""
+    if start is None or not problem.offset.is_absent or start.b == 0:
+        return start
+    return WarmStart(start.w, 0.0, start.alpha)
 
 
 def _solve(
-    loop: _Loop, plan: Plan, announce: Callable[[Plan], Any] | None, memory: Any, seed: int
+    loop: _Loop, plan: Plan, announce: Callable[[Plan], Any] | None, warm_start: WarmStart | None, seed: int
 ) -> Solution:
     problem, limits = loop.problem, loop.limits
     state = None
     try:
         if announce is not None:
             announce(plan)  # in here: a Ctrl-C from the moment the plan is told keeps what there is
-        state = loop.solver.start(problem, memory, seed, limits.tol, loop.token)
+        state = loop.solver.start(problem, warm_start, seed, limits.tol, loop.token)
         status = _iterate(loop, state)
         further = others(problem, loop.solver)
         while plan.is_chosen and _may_go_on(loop, status) and (other := next(further, None)) is not None:
@@ -378,7 +378,7 @@ def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
         n_iter=loop.iterations,
         history=History.of(loop.history),
         plan=plan,
-        memory=None if state is None else loop.solver.remember(state),
+        warm_start=None if state is None else loop.solver.warm_start(state),
     )
 
 

@@ -30,6 +30,7 @@ from maxmargin.core.certificate.feasible import make_feasible
 from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.line_search import FIRST_STEPS, search_in_rounds
 from maxmargin.core.problem import Problem
+from maxmargin.core.solution import MultiplierStart, WarmStart
 from maxmargin.errors import InvalidParameter, Setting
 from maxmargin.rows.active import PositiveCostRows
 from maxmargin.rows.base import Array, Record, RowVector, Scale, Smallest, inner
@@ -102,7 +103,9 @@ class SemismoothNewton:
     title = "semismooth Newton"
     needs = Needs(losses=frozenset({"hinge"}))
 
-    def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> _State:
+    def start(
+        self, problem: Problem, warm_start: WarmStart | None, seed: int, tol: float, token: StopToken
+    ) -> _State:
         if problem.rows.n_columns > self.settings.max_columns:
             raise InvalidParameter(
                 f"solver {self.name!r} keeps a matrix of columns by columns and takes up to "
@@ -119,13 +122,15 @@ class SemismoothNewton:
             max(min(tol, self.settings.small_tol) if is_small else tol, self.settings.smallest_gap),
             is_small,
         )
-        if memory is not None and "alpha" in memory and problem.rows.holds(memory["alpha"]):
+        if warm_start is not None and warm_start.alpha is not None and problem.rows.holds(warm_start.alpha):
             # Its own anchors give its own multipliers again; those of another solver are as good as anchors.
-            given = memory["anchor"] if "anchor" in memory else make_feasible(problem, memory["alpha"])
+            own = warm_start.multipliers
+            given = make_feasible(problem, warm_start.alpha) if own is None else own.anchor
             anchor = problem.rows.zeros()
             problem.rows.reduce(WithinCosts(), given, problem.cost, anchor, token=token)
-            state.whole = warm_start(
-                problem, memory["w"], memory["offset"], anchor, memory.get("stiffness"), self.settings, token
+            stiffness = None if own is None else own.stiffness
+            state.whole = start_near(
+                problem, warm_start.w, warm_start.b, anchor, stiffness, self.settings, token
             )
         return state
 
@@ -196,8 +201,8 @@ class SemismoothNewton:
     def _place(self, problem: Problem, state: _State, token: StopToken) -> AugmentedLagrangian:
         """Return the augmented Lagrangian, around the last sample's weights if there are any that help."""
         if state.w is None or state.spread == 0:
-            return cold_start(problem, state.seed, self.settings, token)
-        return warm_start(
+            return start_at_zero(problem, state.seed, self.settings, token)
+        return start_near(
             problem, state.w, state.b, _half_of_costs(problem), 0.5 / state.spread, self.settings, token
         )
 
@@ -205,7 +210,7 @@ class SemismoothNewton:
         level = state.whole
         if level is None:  # stopped while samples were solved
             w = np.zeros(problem.rows.n_columns) if state.w is None else state.w
-            level = warm_start(problem, w, state.b, _half_of_costs(problem), None, self.settings, StopToken())
+            level = start_near(problem, w, state.b, _half_of_costs(problem), None, self.settings, StopToken())
         b = problem.offset.to_certify(level.b)
         return Point(level.w.copy(), b, level.multipliers())
 
@@ -213,17 +218,12 @@ class SemismoothNewton:
         if state.whole is not None:
             state.whole.refresh()
 
-    def remember(self, state: _State) -> dict[str, Any] | None:
+    def warm_start(self, state: _State) -> WarmStart | None:
         level = state.whole
         if level is None:
             return None
-        return {
-            "alpha": level.multipliers(),
-            "anchor": level.anchor,
-            "w": level.w,
-            "offset": level.b,
-            "stiffness": level.stiffness,
-        }
+        own = MultiplierStart(level.anchor, level.stiffness)
+        return WarmStart(level.w, level.b, level.multipliers(), multipliers=own)
 
     def default_max_iter(self, problem: Problem) -> int:
         return 500
@@ -468,7 +468,7 @@ class AugmentedLagrangian:
 # ---------------------------------------------------------------------- where to begin
 
 
-def warm_start(
+def start_near(
     problem: Problem,
     w: Array,
     b: float,
@@ -482,7 +482,7 @@ def warm_start(
     return AugmentedLagrangian(problem, w, b, anchor, kappa, _shift(problem, token), settings, token)
 
 
-def cold_start(
+def start_at_zero(
     problem: Problem, seed: int, settings: SemismoothNewtonSettings, token: StopToken
 ) -> AugmentedLagrangian:
     """Return the augmented Lagrangian at w = 0, so smooth that most rows are free.

@@ -23,7 +23,7 @@ from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.penalties import Ridge
 from maxmargin.core.problem import Problem
 from maxmargin.core.rounding import Shortfalls
-from maxmargin.core.solution import Plan, Solution, Status
+from maxmargin.core.solution import Plan, Solution, Status, WarmStart
 from maxmargin.errors import UNREGULARISED, InvalidInput, InvalidParameter
 from maxmargin.rows.base import Array, inner
 from maxmargin.rows.kernels import Combine, Gram, Scores
@@ -110,7 +110,9 @@ class UnregularisedHinge:
     title = "soft margins of growing C"
     needs = Needs(losses=frozenset({"hinge"}), vectors_at_hand=True)
 
-    def start(self, problem: Problem, memory: Any, seed: int, tol: float, token: StopToken) -> _State:
+    def start(
+        self, problem: Problem, warm_start: WarmStart | None, seed: int, tol: float, token: StopToken
+    ) -> _State:
         if problem.offset.square > 0:
             raise InvalidParameter(
                 "{C} ({lam}) with the hinge loss leaves no weight to compare a penalised offset with: use "
@@ -126,8 +128,8 @@ class UnregularisedHinge:
                 "example so that they reach from -1 to 1."
             )
         state = _State(first, np.zeros(rows.n_columns), 0.0, rows.zeros(), seed)
-        if memory is not None and memory["w"].shape == state.w.shape:
-            state.C = memory.get("C", first)  # a soft margin's memory has none
+        if warm_start is not None and warm_start.w.shape == state.w.shape and warm_start.C is not None:
+            state.C = warm_start.C
         return state
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
@@ -197,8 +199,8 @@ class UnregularisedHinge:
     def learn(self, problem: Problem, state: _State, examination: CertifiedPoint) -> None:
         """Nothing: the next C is larger in any case."""
 
-    def remember(self, state: _State) -> dict[str, Any]:
-        return {"C": state.C, "w": state.w, "offset": state.b, "alpha": state.alpha}
+    def warm_start(self, state: _State) -> WarmStart:
+        return WarmStart(state.w, state.b, state.alpha, C=state.C)
 
     def default_max_iter(self, problem: Problem) -> int:
         return _SETTINGS.max_strengths

@@ -24,7 +24,7 @@ from maxmargin.core.exact.rows import rounded_point
 from maxmargin.core.penalties import Ridge
 from maxmargin.core.problem import Problem
 from maxmargin.core.rounding import UNIT, above, below
-from maxmargin.core.solution import History, Plan, Solution, Status
+from maxmargin.core.solution import History, Plan, Solution, Status, WarmStart
 from maxmargin.errors import InvalidInput, NotSeparable
 from maxmargin.learners.columns import are_far_apart, of_common_size
 from maxmargin.learners.exact.hinge_minimum import describe_minimum
@@ -85,7 +85,7 @@ def hard_margin(task: TwoClasses, *, on_inseparable: str = "raise") -> ExactSolu
     minimum: HingeMinimum | None = None
     if status not in _CUT_SHORT and certificate.relative_gap <= _PROVED:
         try:
-            minimum = describe_minimum(problem, solution, solution.memory["C"], task.token)
+            minimum = describe_minimum(problem, solution, task.token)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
     return _in_original_units(
@@ -188,7 +188,7 @@ def _rounded(problem: Problem, before: Solution | None, exact: ExactMargin, plan
         n_iter=1,
         history=History.of([]),
         plan=replace(plan, solver="hard margin", reason="the nearest points of both hulls, in fractions"),
-        memory={"C": float((alpha[live] / problem.cost[live]).max(initial=0.0))},
+        warm_start=WarmStart(w, b, C=float((alpha[live] / problem.cost[live]).max(initial=0.0))),
     )
 
 
@@ -370,8 +370,8 @@ def _hard_margin_of(few: TwoClasses, first: _First) -> Solution:
     problem = hard_margin_problem(few)
     solver = UnregularisedHinge()
     plan = Plan(solver.title, "")
-    memory = {"C": first.C, "w": first.w}
-    found = run(problem, solver, plan, Limits(_SHORT), token=few.token, memory=memory)
+    start = WarmStart(first.w, 0.0, C=first.C)
+    found = run(problem, solver, plan, Limits(_SHORT), token=few.token, warm_start=start)
     if found.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     if found.status is Status.MAX_TIME:

@@ -50,17 +50,19 @@ class _Margin:
     short: Array
 
 
-def describe_minimum(problem: Problem, solution: Solution, suffices: float, token: StopToken) -> HingeMinimum:
+def describe_minimum(problem: Problem, solution: Solution, token: StopToken) -> HingeMinimum:
     """Return what is known about the minimum that a solution without a regulariser has reached.
 
     Parameters
     ----------
-    suffices : float
-        A C whose soft margin this was.
+    solution : Solution
+        With the C whose soft margin it was in its warm start.
     token : StopToken
         If it ends the programs, their results remain unknown.
     """
-    total = solution.certificate.objective
+    assert solution.warm_start is not None
+    assert solution.warm_start.C is not None
+    suffices, total = solution.warm_start.C, solution.certificate.objective
     weight = problem.class_costs.total
     mean = total / weight if weight > 0 else 0.0
     margin = _margin_of(problem, solution)

@@ -20,12 +20,12 @@ from maxmargin._core import StopToken
 from maxmargin.core.certificate.duality import examine
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.problem import Problem
-from maxmargin.core.solution import History, Plan, Progress, Solution, Status
+from maxmargin.core.solution import History, Plan, Progress, Solution, Status, WarmStart
 from maxmargin.deadline import Deadline
 from maxmargin.presentation.wording import short
 from maxmargin.rows.base import Array, Helpers, results_of
 from maxmargin.rows.kernels import Scores
-from maxmargin.selection.warm_start import start_at_other_cost, start_of
+from maxmargin.selection.warm_start import start_at_other_cost
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import Limits, run
 
@@ -96,14 +96,14 @@ class FoldFits:
     Attributes
     ----------
     fits : dict from (number of C, number of split) to FoldFit
-    starts : dict from number of C to a list of memories, one per problem
+    starts : dict from number of C to a list of warm starts, one per problem
         The mean of the splits' solutions: where a fit of all rows at that C should begin.
     status : Status
         SOLVED if every fit ended by itself, else what cut them short.
     """
 
     fits: dict[tuple[int, int], FoldFit]
-    starts: dict[int, list[dict[str, Any]]]
+    starts: dict[int, list[WarmStart]]
     status: Status
 
 
@@ -169,7 +169,7 @@ class _FoldFitter:
         self._lock = threading.Lock()
         self._deadline = Deadline(settings.limits.max_time)
         self.fits: dict[tuple[int, int], FoldFit] = {}
-        self.starts: dict[int, list[dict[str, Any]]] = {}
+        self.starts: dict[int, list[WarmStart]] = {}
         self.status = Status.SOLVED
 
     def stop(self, status: Status) -> None:
@@ -237,7 +237,7 @@ class _FoldFitter:
         for k, base in enumerate(self._folds[fold].problems):
             problem = base.with_cost(C * base.cost)
             solver, plan = choose(settings.solver, problem, limits.tol)
-            memory = None if last is None else start_at_other_cost(last[1][k], C / last[0])
+            warm_start = None if last is None else start_at_other_cost(last[1][k], C / last[0])
             solution = run(
                 problem,
                 solver,
@@ -245,11 +245,11 @@ class _FoldFitter:
                 limits,
                 token=self._token(fold),
                 watch=settings.watch,
-                memory=memory,
+                warm_start=warm_start,
                 seed=settings.seed,
                 label=self._label(C, fold, k),
             )
-            solutions.append(replace(solution, memory=None))
+            solutions.append(replace(solution, warm_start=None))
         self._last[fold] = (C, solutions)
         return solutions, time.perf_counter() - began
 
@@ -293,8 +293,8 @@ def held_out_scores(fold: Fold, solutions: Sequence[Solution]) -> Array:
 # The mean of the splits' solutions: a start for all rows, and the best there is when time is up.
 
 
-def average_of(splits: Sequence[Sequence[Solution]], present: NDArray[np.intp]) -> list[dict[str, Any]]:
-    """Return, for each problem, the splits' mean as a solver's memory.
+def average_of(splits: Sequence[Sequence[Solution]], present: NDArray[np.intp]) -> list[WarmStart]:
+    """Return, for each problem, the splits' mean as a warm start.
 
     Parameters
     ----------
@@ -314,13 +314,13 @@ def average_of(splits: Sequence[Sequence[Solution]], present: NDArray[np.intp]) 
         alpha /= np.maximum(present, 1)
         w = sum((solution.coef for solution in of_problem), np.zeros_like(of_problem[0].coef))
         offset = sum(solution.intercept for solution in of_problem)
-        means.append(start_of(w / len(splits), offset / len(splits), alpha))
+        means.append(WarmStart(w / len(splits), offset / len(splits), alpha))
     return means
 
 
-def solution_at(problem: Problem, start: dict[str, Any], status: Status) -> Solution:
-    """Return a memory as a solution, certified as it is."""
-    found = examine(problem, start["w"], None, start["alpha"])
+def solution_at(problem: Problem, start: WarmStart, status: Status) -> Solution:
+    """Return a warm start as a solution, certified as it is."""
+    found = examine(problem, start.w, None, start.alpha)
     return Solution(
         coef=found.w,
         intercept=found.b,
@@ -331,5 +331,5 @@ def solution_at(problem: Problem, start: dict[str, Any], status: Status) -> Solu
         n_iter=0,
         history=History.of([]),
         plan=Plan("mean of the splits", "there was no time for a fit of all rows"),
-        memory=start,
+        warm_start=start,
     )

@@ -11,12 +11,11 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from maxmargin._core import StopToken
-from maxmargin.core.solution import Solution, Status
+from maxmargin.core.solution import Solution, Status, WarmStart
 from maxmargin.deadline import Deadline
 from maxmargin.presentation.wording import short
 from maxmargin.rows.base import Helpers, results_of
@@ -24,7 +23,6 @@ from maxmargin.rows.kernels import Scores
 from maxmargin.selection.folds.folds import Fold, FoldFit, FoldFits, FoldSettings
 from maxmargin.selection.path.record import Path, PathPoint
 from maxmargin.selection.path.steps import FIT_SHARE, FollowedPath, follow_path
-from maxmargin.selection.warm_start import start_of
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import run
 
@@ -127,7 +125,7 @@ class _PathFitter:
                     self.fits[place, number] = fit if self._settings.keep_weights else _without_weights(fit)
         return followed
 
-    def starts(self) -> dict[int, list[dict[str, Any]]]:
+    def starts(self) -> dict[int, list[WarmStart]]:
         """Return the mean of the splits' weights at every C, if a request to stop leaves no time for a fit.
 
         Nothing is kept of the duals, so nothing will be proved about it.
@@ -142,7 +140,7 @@ class _PathFitter:
                 if all(len(point.coef) == len(problems) for point in points):
                     w = np.mean([point.coef for point in points], axis=0)
                     b = np.mean([point.intercept for point in points], axis=0)
-                    found[place] = [start_of(w[k], float(b[k]), nothing) for k in range(len(problems))]
+                    found[place] = [WarmStart(w[k], float(b[k]), nothing) for k in range(len(problems))]
         return found
 
     def token(self, number: int, left: float | None) -> StopToken:
@@ -176,17 +174,17 @@ class _Solve:
         self._deadline = Deadline(seconds)
         self._has_begun = False
 
-    def __call__(self, C: float, memories: list[Any] | None) -> list[Solution] | None:
+    def __call__(self, C: float, starts: list[WarmStart | None] | None) -> list[Solution] | None:
         if self._has_begun and self._deadline.is_over:
             return None
         self._has_begun, left = True, self._deadline.left()
-        return [self._fit(C, k, None if memories is None else memories[k], left) for k in self._numbers]
+        return [self._fit(C, k, None if starts is None else starts[k], left) for k in self._numbers]
 
     @property
     def _numbers(self) -> range:
         return range(len(self._fold.problems))
 
-    def _fit(self, C: float, k: int, memory: Any, left: float | None) -> Solution:
+    def _fit(self, C: float, k: int, warm_start: WarmStart | None, left: float | None) -> Solution:
         settings, base = self._fitter.settings, self._fold.problems[k]
         problem = base.with_cost(C * base.cost)
         limits = replace(settings.limits, tol=self._fitter.fit_tol, max_time=None)  # the token knows
@@ -199,7 +197,7 @@ class _Solve:
             limits,
             token=self._fitter.token(self._number, None if left is None else max(left, 1e-3)),
             watch=settings.watch,
-            memory=memory,
+            warm_start=warm_start,
             seed=settings.seed,
             label=f"C = {short(C)}, split {self._number + 1} of {self._fitter.n_folds}{which}",
         )

@@ -24,12 +24,11 @@ from numpy.typing import NDArray
 
 from maxmargin._core import Stopped, StopToken
 from maxmargin.core.problem import Problem
-from maxmargin.core.solution import Status
+from maxmargin.core.solution import Status, WarmStart
 from maxmargin.presentation.wording import Readable, plural
 from maxmargin.rows.base import Array
 from maxmargin.rows.kernels import Scores
 from maxmargin.selection.leave_one_out.metric import Metric, in_few_columns
-from maxmargin.selection.warm_start import start_of
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import Limits, run
 
@@ -78,8 +77,8 @@ def agreements_by_folds(
         held = fold == k
         part = problem.with_cost(np.where(held, 0.0, problem.cost))
         solver, plan = choose("auto", part, tol)
-        memory = start_of(w, b, np.where(held, 0.0, alpha)) if problem.is_regularised else None
-        fit = run(part, solver, plan, Limits(tol), token=token, memory=memory, seed=k)
+        warm_start = WarmStart(w, b, np.where(held, 0.0, alpha)) if problem.is_regularised else None
+        fit = run(part, solver, plan, Limits(tol), token=token, warm_start=warm_start, seed=k)
         if fit.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         if fit.status is Status.MAX_TIME:

@@ -23,7 +23,7 @@ import maxmargin._core as _core
 from maxmargin._core import Stopped, StopToken
 from maxmargin.core.offset import chosen_from
 from maxmargin.core.problem import Problem
-from maxmargin.core.solution import Progress, Status
+from maxmargin.core.solution import Progress, Status, WarmStart
 from maxmargin.rows.base import Array
 from maxmargin.selection.leave_one_out.bands import MOST_COLUMNS, decide_by_certificates
 from maxmargin.selection.leave_one_out.cases import HingeCases, LeftOutAgreements, cases_of
@@ -33,7 +33,6 @@ from maxmargin.selection.leave_one_out.hinge_optimum import find_optimum
 from maxmargin.selection.leave_one_out.record import REASONS, LeaveOneOut, Reason
 from maxmargin.selection.leave_one_out.refits import refit, solve_left_out
 from maxmargin.selection.leave_one_out.removals import follow_out, is_path_short, with_independent_free_rows
-from maxmargin.selection.warm_start import StartingPoint
 
 __all__ = ["hinge_left_out"]
 
@@ -53,7 +52,7 @@ def hinge_left_out(
     threads: int = 1,
     seed: int = 0,
     watch: Watch | None = None,
-    start: StartingPoint | None = None,
+    start: WarmStart | None = None,
     label: str = "",
 ) -> LeaveOneOut:
     """Decide for every example whether it is wrong when it is left out.
@@ -61,8 +60,8 @@ def hinge_left_out(
     A stop, by the token or by `watch`, leaves the rest undecided.
     """
     distinct = merge_copies(problem, token)
-    if start is not None:
-        start = start._replace(alpha=distinct.gathered(start.alpha))
+    if start is not None and start.alpha is not None:
+        start = replace(start, alpha=distinct.gathered(start.alpha))
     optimum = find_optimum(
         distinct.problem, token, solver=solver, seed=seed, watch=watch, start=start, label=label
     )

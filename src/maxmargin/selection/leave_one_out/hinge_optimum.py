@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
 from maxmargin.core.problem import Problem
-from maxmargin.core.solution import Progress, Solution, Status
+from maxmargin.core.solution import Progress, Solution, Status, WarmStart
 from maxmargin.rows.base import Array, inner
 from maxmargin.rows.kernels import Combine, Scores
-from maxmargin.selection.warm_start import StartingPoint, certified_start, warm_start_of
+from maxmargin.selection.warm_start import certified_start, warm_start_of
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.dual_descent import DualDescent
 from maxmargin.solvers.interior_point import InteriorPoint
@@ -85,7 +85,7 @@ def find_optimum(
     solver: str = "auto",
     seed: int = 0,
     watch: Callable[[Progress], Any] | None = None,
-    start: StartingPoint | None = None,
+    start: WarmStart | None = None,
     label: str = "",
 ) -> HingeOptimum:
     """Solve a hinge problem on distinct rows as tightly as rounding allows.
@@ -93,7 +93,7 @@ def find_optimum(
     A start that is certified to the tolerance is the optimum, and a fit begins at any other.
     """
 
-    def solved(name: str, memory: Any) -> Solution:
+    def solved(name: str, begin: WarmStart | None) -> Solution:
         method, plan = choose(name, problem, tol)
         return run(
             problem,
@@ -102,25 +102,25 @@ def find_optimum(
             Limits(tol),
             token=token,
             watch=watch,
-            memory=memory,
+            warm_start=begin,
             seed=seed,
             label=label,
         )
 
     known = None if start is None else certified_start(problem, start, tol, token)
-    memory = None if known is None else warm_start_of(known)
+    warm_start = None if known is None else warm_start_of(known)
     is_narrow = problem.rows.n_columns <= _FEW_COLUMNS
     if known is not None and known.status is Status.SOLVED:
         solution = known
     elif solver == "auto" and is_narrow:  # one that ends at exact bounds; and where it fails, others
-        solution = solved(SemismoothNewton.name, memory)
+        solution = solved(SemismoothNewton.name, warm_start)
         for name, enough in ((InteriorPoint.name, tol), (DualDescent.name, _POOR)):
             is_poor = solution.certificate.relative_gap > enough
             if solution.status in (Status.MAX_ITER, Status.STALLED) and is_poor:
                 other = solved(name, None)
                 solution = min(solution, other, key=lambda found: found.certificate.relative_gap)
     else:
-        solution = solved(solver, memory)
+        solution = solved(solver, warm_start)
     z: Array = problem.rows.zeros()
     problem.rows.reduce(Scores(solution.coef), z)
     agreements = problem.sign * (z + solution.intercept)

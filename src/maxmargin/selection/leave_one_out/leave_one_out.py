@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from maxmargin._core import StopToken
 from maxmargin.core.problem import Problem
-from maxmargin.core.solution import Progress, Status
+from maxmargin.core.solution import Progress, Status, WarmStart
 from maxmargin.deadline import Deadline
 from maxmargin.errors import UNREGULARISED, Interrupted, InvalidParameter, LeaveOneOutWarning
 from maxmargin.model.estimator_problem import EstimatorProblem, problem_of_estimator
@@ -22,7 +22,6 @@ from maxmargin.selection.leave_one_out.cases import sides
 from maxmargin.selection.leave_one_out.hinge import hinge_left_out
 from maxmargin.selection.leave_one_out.record import REASONS, LeaveOneOut, Reason
 from maxmargin.selection.leave_one_out.smooth import smooth_left_out
-from maxmargin.selection.warm_start import StartingPoint
 from maxmargin.validation import check_positive
 
 __all__ = ["compare_classes", "leave_one_out", "leave_out"]
@@ -131,15 +130,15 @@ def _of_each_class(
     return found
 
 
-def _starts(task: EstimatorProblem) -> list[StartingPoint | None]:
+def _starts(task: EstimatorProblem) -> list[WarmStart | None]:
     """Return the point of a fitted model for each problem, where weights and dual variables are known."""
     fitted = task.fitted_coefficients()
     if fitted is None:
         return [None] * len(task.problems)
-    starts: list[StartingPoint | None] = []
+    starts: list[WarmStart | None] = []
     for problem, w, b, alpha in zip(task.problems, *fitted, task.fitted_duals(*fitted), strict=True):
         offset = 0.0 if problem.offset.is_absent else float(b)
-        starts.append(None if alpha is None else StartingPoint(np.ascontiguousarray(w), offset, alpha))
+        starts.append(None if alpha is None else WarmStart(np.ascontiguousarray(w), offset, alpha))
     return starts
 
 
@@ -156,7 +155,7 @@ def leave_out(
     threads: int = 1,
     seed: int = 0,
     watch: Callable[[Progress], Any] | None = None,
-    start: StartingPoint | None = None,
+    start: WarmStart | None = None,
     label: str = "",
 ) -> LeaveOneOut:
     """Decide for every example whether it is wrong when it is left out, all costs staying as they are.
@@ -171,7 +170,7 @@ def leave_out(
         A stop leaves what is not decided yet undecided, and says so.
     threads, seed, watch, label
         As for a fit. `watch` sees the full fit, then the number of examples to go.
-    start : StartingPoint, optional
+    start : WarmStart, optional
         What is known of the full fit. It is the full fit if its certificate, made anew, is good enough.
     """
     if not problem.is_regularised:

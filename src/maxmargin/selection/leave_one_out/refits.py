@@ -26,7 +26,7 @@ from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.exact.arithmetic import Integers, as_integers
 from maxmargin.core.exact.systems import solve_from_left
 from maxmargin.core.problem import Problem
-from maxmargin.core.solution import Solution, Status
+from maxmargin.core.solution import Solution, Status, WarmStart
 from maxmargin.errors import InvalidParameter
 from maxmargin.rows.base import Array
 from maxmargin.rows.kernels import Scores
@@ -42,7 +42,6 @@ from maxmargin.selection.leave_one_out.cases import HingeCases, LeftOutAgreement
 from maxmargin.selection.leave_one_out.hinge_optimum import HingeOptimum, find_optimum
 from maxmargin.selection.leave_one_out.record import Reason
 from maxmargin.selection.leave_one_out.removals import solve_near, with_independent_free_rows
-from maxmargin.selection.warm_start import start_of
 from maxmargin.solvers.choose import BASELINES, SOLVERS, choose
 from maxmargin.solvers.run import Limits, run
 
@@ -231,10 +230,10 @@ def solve_again(
     cost[row] = new_cost
     alpha[row] = min(alpha[row], new_cost)
     problem = optimum.problem.with_cost(cost)
-    memory = start_of(optimum.w, optimum.b, alpha)
+    start = WarmStart(optimum.w, optimum.b, alpha)
     for tol in _TOLERANCES:
         solver, plan = choose("auto", problem, tol)
-        solution = run(problem, solver, plan, Limits(tol), token=token, memory=memory)
+        solution = run(problem, solver, plan, Limits(tol), token=token, warm_start=start)
         if solution.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         score = problem.rows.zeros()
@@ -243,7 +242,7 @@ def solve_again(
         yield agreement, solution.certificate.gap
         if solution.status is Status.MAX_TIME:
             raise Stopped
-        memory = start_of(solution.coef, solution.intercept, solution.alpha)
+        start = WarmStart(solution.coef, solution.intercept, solution.alpha)
 
 
 # ------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 import maxmargin._core as _core
 from maxmargin._core import Block, Factor, Stopped, StopToken
 from maxmargin.core.problem import Problem
-from maxmargin.core.solution import Progress, Solution, Status
+from maxmargin.core.solution import Progress, Solution, Status, WarmStart
 from maxmargin.rows.base import Array, Record
 from maxmargin.rows.kernels import Combine, Scores
 from maxmargin.selection.leave_one_out.cases import TIE, Cases, rounding_of_agreements
@@ -41,7 +41,7 @@ from maxmargin.selection.leave_one_out.metric import (
 )
 from maxmargin.selection.leave_one_out.record import REASONS, LeaveOneOut, Reason
 from maxmargin.selection.leave_one_out.smooth_bounds import LogisticBounds, SquaredHingeBounds
-from maxmargin.selection.warm_start import StartingPoint, certified_start, warm_start_of
+from maxmargin.selection.warm_start import certified_start, warm_start_of
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.newton_passes import Evaluation, evaluate
 from maxmargin.solvers.run import Limits, run
@@ -65,7 +65,7 @@ def smooth_left_out(
     token: StopToken,
     seed: int = 0,
     watch: Watch | None = None,
-    start: StartingPoint | None = None,
+    start: WarmStart | None = None,
     label: str = "",
 ) -> LeaveOneOut:
     """Decide for every example whether it is wrong when it is left out.
@@ -78,7 +78,7 @@ def smooth_left_out(
     narrow = in_few_columns(problem, MOST_COLUMNS, token) or problem
     if start is not None and narrow is not problem:  # whose weights are combinations of its own rows
         w = narrow.rows.reduce(Combine(narrow.rows.n_columns), narrow.sign * start.alpha)
-        start = start._replace(w=w)
+        start = replace(start, w=w)
     solution = solve_tightly(narrow, token, solver=solver, seed=seed, watch=watch, start=start, label=label)
     z = narrow.rows.zeros()
     narrow.rows.reduce(Scores(solution.coef), z)
@@ -183,7 +183,7 @@ class _Work:
         cost[row] = 0.0
         rest = problem.with_cost(cost)
         alpha = np.where(cost > 0, self.solution.alpha, 0.0)
-        start = StartingPoint(self.solution.coef, self.solution.intercept, alpha)
+        start = WarmStart(self.solution.coef, self.solution.intercept, alpha)
         for tol in (TIGHT, _TIGHTEST):
             found = solve_tightly(rest, self._token, tol=tol, start=start)
             raise_if_stopped(found)
@@ -195,7 +195,7 @@ class _Work:
             self._settle_refit(which, polished, np.array([np.inf]))
             if row not in self._unsettled():
                 break
-            start = StartingPoint(found.coef, found.intercept, found.alpha)
+            start = WarmStart(found.coef, found.intercept, found.alpha)
         self._report()
 
     def _settle_refit(self, which: NDArray[np.intp], optimum: SmoothOptimum, reach: Array) -> None:
@@ -418,7 +418,7 @@ def solve_tightly(
     solver: str = "auto",
     seed: int = 0,
     watch: Callable[[Progress], Any] | None = None,
-    start: StartingPoint | None = None,
+    start: WarmStart | None = None,
     label: str = "",
 ) -> Solution:
     """Solve a problem to nearly all digits, by Newton's method unless it has too many columns.
@@ -428,11 +428,19 @@ def solve_tightly(
     known = None if start is None else certified_start(problem, start, tol, token)
     if known is not None and known.status is Status.SOLVED:
         return known
-    memory = None if known is None else warm_start_of(known)
+    warm_start = None if known is None else warm_start_of(known)
     name = "newton" if solver == "auto" and problem.rows.n_columns <= MOST_COLUMNS else solver
     method, plan = choose(name, problem, tol)
     return run(
-        problem, method, plan, Limits(tol), token=token, watch=watch, memory=memory, seed=seed, label=label
+        problem,
+        method,
+        plan,
+        Limits(tol),
+        token=token,
+        watch=watch,
+        warm_start=warm_start,
+        seed=seed,
+        label=label,
     )
 
 

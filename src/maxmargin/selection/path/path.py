@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.core.objective import check_range
-from maxmargin.core.solution import Progress, Solution, Status
+from maxmargin.core.solution import Progress, Solution, Status, WarmStart
 from maxmargin.errors import ConvergenceWarning, Interrupted, InvalidParameter, Setting
 from maxmargin.losses.table import dual_form
 from maxmargin.model.one_vs_rest import solve_all
@@ -215,7 +215,7 @@ class _Fits:
     began: float = field(default_factory=time.perf_counter)
     has_begun: bool = False
 
-    def __call__(self, C: float, memories: list[Any] | None) -> list[Solution] | None:
+    def __call__(self, C: float, starts: list[WarmStart | None] | None) -> list[Solution] | None:
         limits, spent = self.settings.limits, time.perf_counter() - self.began
         if limits.max_time is not None:
             if self.has_begun and spent >= limits.max_time:
@@ -225,7 +225,7 @@ class _Fits:
         watch = self.settings.watch
         watch = None if watch is None else _labelled(watch, C, spent)
         settings = replace(self.settings, limits=limits, watch=watch)
-        return solve_all(self.rows, self.targets.at(C), settings, memories)
+        return solve_all(self.rows, self.targets.at(C), settings, starts)
 
 
 def _labelled(watch: Callable[[Progress], Any], C: float, before: float) -> Callable[[Progress], Any]:

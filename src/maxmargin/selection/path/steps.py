@@ -19,11 +19,11 @@ import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.problem import Problem
-from maxmargin.core.solution import Solution, Status
+from maxmargin.core.solution import Solution, Status, WarmStart
 from maxmargin.rows.base import Array, inner
 from maxmargin.rows.kernels import ScoresAndCombine
 from maxmargin.selection.path.record import Mixtures
-from maxmargin.selection.warm_start import start_at_other_cost, start_of
+from maxmargin.selection.warm_start import start_at_other_cost
 
 __all__ = ["FIT_SHARE", "FollowedPath", "follow_path", "visit_values"]
 
@@ -158,7 +158,7 @@ def follow_path(
     problems : sequence of Problem
         On the same rows, with the costs of C = 1.
     solve : function
-        From C and one memory per problem (or None) to one solution per problem, each to `FIT_SHARE` times
+        From C and one warm start per problem (or None) to one solution per problem, each to `FIT_SHARE` times
         the tolerance; None when there is no time left. The first call has to be answered.
     C_min, C_max : float
     tol : float
@@ -282,8 +282,8 @@ class _Path:
     # ------------------------------------------------------------------ fits
 
     def _fit(self, C: float, start: _Place | list[Any] | None) -> _Place:
-        memories = _starts_from(start, C) if isinstance(start, _Place) else start
-        solutions = self._solve(C, memories)
+        starts = _starts_from(start, C) if isinstance(start, _Place) else start
+        solutions = self._solve(C, starts)
         if solutions is None:
             self._ended = Status.MAX_TIME
             raise _Over
@@ -576,10 +576,10 @@ class Between:
         """Return the best mixed τ at C."""
         return _mixed(self.low.tau, self.high.tau, self.mixtures.best_duals(C))
 
-    def start(self, C: float) -> dict[str, Any]:
+    def start(self, C: float) -> WarmStart:
         """Return the best mixtures at C as the start of a fit there."""
         w, b, _ = self.weights(C)
-        return start_of(w, b, C * self.duals(C))
+        return WarmStart(w, b, C * self.duals(C))
 
 
 def _spread_over(ranges: list[tuple[float, float]]) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.core.problem import Problem
-from maxmargin.core.solution import Solution, Status
+from maxmargin.core.solution import Solution, Status, WarmStart
 from maxmargin.deadline import Deadline
 from maxmargin.errors import Interrupted, InvalidInput
 from maxmargin.model.model import LinearModel
@@ -120,7 +120,7 @@ def _fit_all(task: ValidationTask, C: float, fitted: FoldFits, index: int, left:
     starts = fitted.starts.get(index) or None
     problems = targets.problems(rows, task.objective)
     if fitted.status in (Status.INTERRUPTED, Status.STOPPED):
-        nothing = {"w": np.zeros(rows.n_columns), "alpha": rows.zeros()}
+        nothing = WarmStart(np.zeros(rows.n_columns), 0.0, rows.zeros())
         means = starts or [nothing] * len(problems)
         solutions = [
             solution_at(problem, mean, fitted.status) for problem, mean in zip(problems, means, strict=True)
@@ -171,7 +171,7 @@ def _with_calibration(
     return with_calibration(model, found, left_out, labels.codes, labels.weights)
 
 
-def _better(problem: Problem, solution: Solution, start: dict[str, Any]) -> Solution:
+def _better(problem: Problem, solution: Solution, start: WarmStart) -> Solution:
     """Return the start itself where a fit without time did not even get as far."""
     if solution.status not in (Status.MAX_TIME, Status.MAX_ITER, Status.INTERRUPTED):
         return solution

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from maxmargin._core import Stopped, StopToken
 from maxmargin.core.problem import Problem
-from maxmargin.core.solution import Solution, Status
+from maxmargin.core.solution import Solution, Status, WarmStart
 from maxmargin.deadline import Deadline
 from maxmargin.model.model import LinearModel
 from maxmargin.model.one_vs_rest import solve_all
@@ -35,7 +35,7 @@ from maxmargin.selection.leave_one_out.record import LeaveOneOut
 from maxmargin.selection.leave_one_out.search_record import ErrorCount, LeaveOneOutSearch
 from maxmargin.selection.search.selected import Selected
 from maxmargin.selection.search.task import ValidationTask
-from maxmargin.selection.warm_start import StartingPoint, start_at_other_cost
+from maxmargin.selection.warm_start import start_at_other_cost
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import Limits, run
 
@@ -239,14 +239,14 @@ class LeaveOneOutSearcher:
                 Limits(_TIGHT),
                 token=self._deadline.token(),
                 watch=settings.watch,
-                memory=None if last is None else start_at_other_cost(last[1][k], C / last[0]),
+                warm_start=None if last is None else start_at_other_cost(last[1][k], C / last[0]),
                 seed=settings.seed,
                 label=_label(C, k, len(problems)),
             )
             if found.status in CUT_SHORT:
                 self.status = found.status
                 return solutions
-            solutions.append(replace(found, memory=None))
+            solutions.append(replace(found, warm_start=None))
         return solutions
 
     # ------------------------------------------------------------ exact counts
@@ -282,7 +282,7 @@ class LeaveOneOutSearcher:
                 threads=settings.threads,
                 seed=settings.seed,
                 watch=settings.watch,
-                start=StartingPoint(solution.coef, solution.intercept, solution.alpha),
+                start=WarmStart(solution.coef, solution.intercept, solution.alpha),
                 label=label,
             )
             for problem, solution in zip(problems, solutions, strict=True)
