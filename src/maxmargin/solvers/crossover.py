@@ -302,10 +302,8 @@ class _Work:
         sums = self.rows.reduce(Gap(b), *vectors, token=self.token)
         dual_sum = self._dual_sum(self.alpha)
         v = dual_sum[:-1]
-        gap = sums.gap + 0.5 * inner(w - v, w - v)
-        dual = sums.dual - 0.5 * inner(v, v)
-        gap += problem.offset.gap(b, sums.balance, 1.0 + abs(b))
-        dual -= problem.offset.dual_penalty(sums.balance)
+        gap = problem.gap(sums.gap, w, v, b, sums.balance, 1.0 + abs(b))
+        dual = problem.dual_value(sums.dual, v, sums.balance)
         self.relative_gap = gap / dual if dual > 0 else np.inf
         self.bound = max(dual, self.bound)
         if self.relative_gap < self.best[0]:

@@ -458,7 +458,7 @@ class DualDescent:
             return state.bound
         w = self._weights(state)
         value = problem.rows.reduce(_DualValue(problem.loss.name), state.alpha, problem.cost)
-        return max(value - 0.5 * float(np.einsum("i,i->", w, w)), 1e-300)
+        return max(value - problem.penalty.conjugate(w), 1e-300)
 
     def _unshrink(self, state: _State) -> None:
         state.bound_visits.fill(0)
@@ -578,12 +578,11 @@ def _keep_inside(alpha: Array, cost: Array) -> None:
 
 
 def _dual_value(problem: Problem, alpha: Array, token: StopToken) -> float:
-    """Return Σ of the rows' dual terms − ½‖Σ sαx‖² − ½ (scale Σ sα)² of a feasible α."""
+    """Return the dual value of a feasible α."""
     signed = problem.sign * alpha
     v = problem.rows.reduce(Combine(problem.rows.n_columns), signed, token=token)
     terms = problem.rows.reduce(_DualValue(problem.loss.name), alpha, problem.cost, token=token)
-    balance = float(signed.sum())
-    return float(terms - 0.5 * np.einsum("i,i->", v, v) - 0.5 * problem.offset.square * balance * balance)
+    return problem.dual_value(terms, v, float(signed.sum()))
 
 
 def _recompute(problem: Problem, state: _State, token: StopToken) -> None:

@@ -21,7 +21,7 @@ from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import PathStart, WarmStart
 from maxmargin.errors import InvalidParameter, Setting
-from maxmargin.rows.base import Array, Rows, RowVector, inner
+from maxmargin.rows.base import Array, Rows, RowVector
 from maxmargin.solvers.base import Needs, Point, Step
 from maxmargin.solvers.coordinates import CentredCoordinates, mean_of_dense_rows
 from maxmargin.solvers.crossover import Crossover
@@ -278,10 +278,8 @@ def _relative_gap(problem: Problem, path: PathState) -> float:
     """Return the gap of the path's point from the sums of its last pass, without cancellation."""
     sums, v = path.record.sums, path.record.dual_sum[:-1]
     w, b = path.coordinates.split(path.x)
-    gap = sums.gap + 0.5 * inner(w - v, w - v)
-    dual = sums.dual - 0.5 * inner(v, v)
-    gap += problem.offset.gap(b, sums.balance, max(1.0, abs(b)))
-    dual -= problem.offset.dual_penalty(sums.balance)
+    gap = problem.gap(sums.gap, w, v, b, sums.balance, max(1.0, abs(b)))
+    dual = problem.dual_value(sums.dual, v, sums.balance)
     return gap / dual if dual > 0 else np.inf
 
 

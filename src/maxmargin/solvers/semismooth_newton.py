@@ -287,19 +287,17 @@ class AugmentedLagrangian:
 
     @property
     def objective(self) -> float:
-        return 0.5 * inner(self.w, self.w) + self._found.sums.loss + self._problem.offset.penalty(self.b)
+        problem = self._problem
+        return problem.penalty.value(self.w) + self._found.sums.loss + problem.offset.penalty(self.b)
 
-    def _residual(self) -> Array:
-        """Return w − Σ sα(x − shift): the gradient of the augmented Lagrangian in w."""
-        implied = self._v if self._shift is None else self._v - self._found.sums.balance * self._shift
-        return np.asarray(self.w - implied)
+    def _dual_weights(self) -> Array:
+        """Return Σ sα(x − shift), which w is at the optimum."""
+        return self._v if self._shift is None else self._v - self._found.sums.balance * self._shift
 
     def _infeasibility(self) -> float:
         """Return the share of w ≠ Σ sαx and of the offset in the gap."""
-        residual = self._residual()
-        apart = 0.5 * inner(residual, residual)
-        offset, balance = self._problem.offset, self._found.sums.balance
-        return apart + offset.gap(self.b, balance, abs(self._beta()) + 1.0)
+        balance, reach = self._found.sums.balance, abs(self._beta()) + 1.0
+        return self._problem.gap(0.0, self.w, self._dual_weights(), self.b, balance, reach)
 
     def relative_gap(self) -> float:
         """Return the relative duality gap, computed from the stored arrays."""
@@ -359,7 +357,7 @@ class AugmentedLagrangian:
         matrix = self._found.gram.copy()
         matrix[np.arange(d), np.arange(d)] += 1.0
         gradient = np.empty(d + 1)
-        gradient[:d] = self._residual()
+        gradient[:d] = self.w - self._dual_weights()
         self._offset_curvature = 0.0
         if offset.is_free:
             # A proximal term of the offset, for when no row is free. Next to none with free rows: where
