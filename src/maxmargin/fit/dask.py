@@ -44,7 +44,7 @@ def fit_on_dask(
     source : DaskBlocks or ParquetData
     settings : Settings
     client : distributed.Client, optional
-        By default the one that is current here.
+        By default the current one.
     start : LinearModel, optional
         Continue from its weights.
     """
@@ -118,7 +118,7 @@ def _fitted(rows: DaskRows, settings: Settings, starts: list[WarmStart | None] |
 
 
 def _if_it_should_be_over(found: list[Solution], error: RowsLost) -> list[Solution] | None:
-    """Return the solutions where time or Ctrl-C had ended the fit before the rows were out of reach."""
+    """Return the solutions where time or Ctrl-C had ended the fit before the rows were lost."""
     endings = [each.status for each in found if each.status in (Status.MAX_TIME, Status.INTERRUPTED)]
     if not endings:
         return None
@@ -131,7 +131,7 @@ def _if_it_should_be_over(found: list[Solution], error: RowsLost) -> list[Soluti
 
 
 def _nothing_done(targets: StoredTargets, settings: Settings, rows: DaskRows) -> Solution:
-    """Return the solution of a class of which nothing is certified: θ = 0, whose objective needs no rows."""
+    """Return θ = 0 for a class without a certificate: its objective needs no pass over the rows."""
     objective = targets.total_cost * float(LOSSES[settings.objective.loss].value(0.0))
     return Solution(
         coef=np.zeros(rows.n_columns),
@@ -147,7 +147,7 @@ def _nothing_done(targets: StoredTargets, settings: Settings, rows: DaskRows) ->
 
 
 def _without_vectors(model: LinearModel) -> LinearModel:
-    """Return the model without names of per-row arrays that go when the workers are freed."""
+    """Return the model without references to per-row arrays, which vanish with the workers."""
     starts = [None if start is None else WarmStart(start.w, start.b) for start in model.warm_starts]
     return replace(model, warm_starts=starts)
 

@@ -1,4 +1,4 @@
-"""One exact learner per class on shared rows, and the model that the answers make."""
+"""One exact learner per class on shared rows, and the model made of their solutions."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def learn_exactly(
     ----------
     learn : function of TwoClasses that returns an ExactSolution
     loss : str
-        What the model says that it minimises.
+        The loss that the model states.
     tol : float
         A certified relative gap above this makes the model warn.
     C : float
-        What the model says about its regulariser; inf is none.
+        The C that the model states; inf is no regulariser.
     max_time : float, optional
         Seconds until ``token.poll()`` is true, over all classes.
 
@@ -58,7 +58,7 @@ def learn_exactly(
     -------
     model : LinearModel
     solutions : list of ExactSolution
-        One per problem, with what the learner found besides.
+        One per problem.
     """
     offset = offset_from(fit_intercept, False, 1.0)
     # The strength of a regulariser is no part of the costs here: C = 1 leaves the weights as they are.
@@ -78,7 +78,7 @@ def _learn_all(
     for positive in targets.positives:
         try:
             solutions.append(learn(TwoClasses(rows, targets.sign(positive), targets.cost, has_offset, token)))
-        except Stopped:  # of learners that have nothing to show before their end
+        except Stopped:  # of learners without intermediate results
             raise KeyboardInterrupt from None
         except (NoFiniteOptimum, NotSeparable) as error:
             if len(targets.positives) == 1:

@@ -1,4 +1,4 @@
-"""What a fit to rows on disk holds in memory, and how to hold a limit."""
+"""How much memory a fit to rows on disk needs, and how to stay within a limit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from maxmargin.rows.memory import block_size
 __all__ = ["MemoryPlan", "check_storing", "plan_memory"]
 
 
-BESIDES = 16 << 20  # bytes for what is not counted
+OVERHEAD = 16 << 20  # bytes for what is not counted
 STORING = 48 << 20  # bytes that storing takes: a few batches
 SAMPLE_VALUES = 4_000_000  # of the sample that large problems begin with
 VECTORS = 10  # of which a pass holds pieces
@@ -26,20 +26,20 @@ DESCENT_VECTORS = 12  # of 8 bytes a row, that descent keeps
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """How a limit is held.
+    """How to fit within a memory limit.
 
     Attributes
     ----------
     limit, needed : int
-        Bytes: what may be held, and about what will be.
+        Bytes: the limit, and an estimate of what is needed.
     threads : int
         How many blocks are read at once.
     by_descent : bool
         Whether per-row arrays are in memory, as descent needs them; otherwise they are on disk.
     condensed_bytes : int
-        What condensed copies of the rows may take.
+        Bytes that condensed copies of the rows may take.
     has_room_for_system : bool
-        Whether a method may be chosen that solves a system as large as the rows are wide.
+        Whether there is room for a system of as many equations as columns.
     """
 
     limit: int
@@ -57,18 +57,18 @@ class MemoryPlan:
 def plan_memory(
     store: RowStore, limit: int, held: int, *, threads: int, ways: tuple[bool, ...]
 ) -> MemoryPlan:
-    """Return how to hold the limit, or say what the least is.
+    """Return how to stay within the limit; raise InvalidParameter with the least limit if that is impossible.
 
     Parameters
     ----------
     store : RowStore
         The rows.
     limit, held : int
-        Bytes: what this process may hold, and what it holds already.
+        Bytes: what this process may use, and what it uses already.
     threads : int
-        The most threads.
+        At most so many.
     ways : tuple of bool
-        Ways to fit, the best first: whether it is by descent.
+        Whether to fit by descent, the preferred choice first.
     """
     for by_descent in ways:
         for fewer in range(threads, 0, -1):
@@ -88,7 +88,7 @@ def plan_memory(
 
 
 def check_storing(path: Path, place: Any, settings: ReadSettings, limit: int | None) -> None:
-    """Refuse a limit within which the rows of a file cannot even be stored, unless they are."""
+    """Refuse a limit within which the rows of a file cannot be stored, unless they are stored already."""
     held = held_memory()
     if limit is None or held + STORING <= limit or is_row_store(stored_path(path, place, settings)):
         return
@@ -102,12 +102,12 @@ def check_storing(path: Path, place: Any, settings: ReadSettings, limit: int | N
 
 
 def fit_bytes(store: RowStore, threads: int, by_descent: bool) -> int:
-    """Return about how many bytes a fit takes beyond the program."""
+    """Estimate how many bytes a fit takes in addition to the program."""
     if by_descent:
-        return BESIDES + 8 * (DESCENT_VECTORS * store.n_rows + 10 * store.n_columns)
+        return OVERHEAD + 8 * (DESCENT_VECTORS * store.n_rows + 10 * store.n_columns)
     system = 8 * (store.n_columns + 1) ** 2
     itemsize = store.arrays["values" if store.is_sparse else "X"].dtype.itemsize
     per_value = itemsize + (8 if store.is_sparse else 0)
     sample = int(1.5 * per_value * min(SAMPLE_VALUES, store.n_values))
     block = block_size(store.n_rows, store.n_columns, store.n_values)
-    return BESIDES + system * (2 + 2 * threads) + sample + 8 * VECTORS * threads * min(block, store.n_rows)
+    return OVERHEAD + system * (2 + 2 * threads) + sample + 8 * VECTORS * threads * min(block, store.n_rows)

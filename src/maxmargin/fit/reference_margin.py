@@ -42,7 +42,7 @@ def fit_reference_margin(
 
     def fit(lam: float) -> tuple[Any, float, float]:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the bound carries what was not reached
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the bound accounts for the gap
             model = train(X, y, lam=lam, sample_weight=sample_weight, tol=1e-9, max_iter=2000)
         proof = model.certificates[0]
         return np.asarray(model.coef[0]), float(model.intercept[0]), lam * proof.bound

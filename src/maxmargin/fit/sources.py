@@ -32,14 +32,14 @@ class InputData:
 
 
 def is_source(X: Any) -> bool:
-    """Whether X is no table itself but says where one is."""
+    """Whether X refers to data that are elsewhere, rather than being a table itself."""
     if isinstance(X, str | os.PathLike | Data) or are_paths(X) or _is_dask(X):
         return True
     return is_row_store(X) or _is_parquet_data(X)
 
 
 def is_row_store(X: Any) -> TypeGuard[RowStore]:
-    """Whether X is a RowStore; an array need not wait for the module to be loaded that defines it."""
+    """Whether X is a RowStore, found out without importing the module that defines it."""
     module = sys.modules.get("maxmargin.rows.disk.store")
     return module is not None and isinstance(X, module.RowStore)
 
@@ -64,7 +64,7 @@ def input_from(
     memory: int | None = None,
     report: Callable[[str], Any] = lambda line: None,
 ) -> InputData | RowStore | DaskBlocks | ParquetData:
-    """Return what there is to fit to.
+    """Return the data that X, y and sample_weight stand for.
 
     Parameters
     ----------
@@ -73,10 +73,10 @@ def input_from(
         Labels and weights for a table or a Dask array, names of columns for a Dask data frame, or paths with
         a client; other sources have their own.
     client : distributed.Client, optional
-        For rows on a cluster only: paths are those of a Parquet data set then.
+        For rows on a cluster only; then paths are those of a Parquet data set.
     memory : int, optional
-        How many bytes a fit may hold: then a file's rows are stored on disk. Without it they are where they
-        would not fit into memory.
+        How many bytes a fit may use: a file's rows are then stored on disk. Without a limit they are only if
+        they would not fit into memory.
     report : callable
         Called with a line of text about what is done with a large file.
     """
@@ -118,7 +118,7 @@ def _as_written(store: RowStore) -> RowStore:
 
 
 def _from_file(path: Path, memory: int | None, report: Callable[[str], Any]) -> InputData | RowStore:
-    """Read a file, or store its rows on disk where they are more than memory holds."""
+    """Read a file, or store its rows on disk if they do not fit into memory."""
     from maxmargin.io.load import load_data
     from maxmargin.io.memory import available_memory, is_too_large, memory_text, memory_to_fit
     from maxmargin.io.settings import ReadSettings
@@ -156,16 +156,16 @@ def with_provenance(model: LinearModel, data: Data | None) -> LinearModel:
 
 
 # ------------------------------------------------------------------------------------------------
-# Paths handed to a fit: a Parquet data set where a Dask client comes with them, and else what to do.
+# Paths as X: a Parquet data set if a Dask client is given, and otherwise an error that says what to do.
 
 
 def are_paths(X: Any) -> bool:
-    """Whether X is a list of paths, which is no table in any case."""
+    """Whether X is a list of paths."""
     return isinstance(X, list | tuple) and len(X) > 0 and all(isinstance(p, str | os.PathLike) for p in X)
 
 
 def parquet_source(X: Any, y: Any, sample_weight: Any) -> ParquetData:
-    """Return the data set at one or more paths, with labels and weights by the names of their columns."""
+    """Return the data set at one or more paths; y and sample_weight are names of columns."""
     for name, value in (("y", y), ("sample_weight", sample_weight)):
         if value is not None and not isinstance(value, str):
             raise InvalidParameter(
@@ -178,7 +178,7 @@ def parquet_source(X: Any, y: Any, sample_weight: Any) -> ParquetData:
 
 
 def refuse_paths(X: Any) -> None:
-    """Say how a fit takes several files."""
+    """Raise an error that says how to fit to several files."""
     raise InvalidInput(
         f"X is a list of {len(X)} paths. Of Parquet files on a Dask cluster make ParquetData(paths, label=…) "
         "or give client=; otherwise store them on disk first, as in store_data(batches, folder) with "
@@ -187,7 +187,7 @@ def refuse_paths(X: Any) -> None:
 
 
 def refuse_batches(X: Any, y: Any) -> None:
-    """Say how a fit that goes through the rows many times takes batches."""
+    """Raise an error that says how to fit to batches, which can be read once only."""
     if y is not None or isinstance(X, list | tuple):
         return
     from maxmargin.io.batches import is_batches

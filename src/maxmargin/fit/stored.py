@@ -42,18 +42,18 @@ from maxmargin.solvers.run import certified_again
 __all__ = ["Checkpoints", "fit_stored", "memory_plan", "refuse_calibration"]
 
 
-# From so many columns on, if rows are sparse or few, descent over the rows is a method to consider: it needs
-# an array of numbers for each row, and no system of as many equations as there are columns.
+# From this many columns on, if rows are sparse or few, dual descent is a candidate: it needs per-row arrays
+# in memory, but no system of as many equations as columns.
 _MANY_COLUMNS = 2_000
 _FEW_ROWS_A_COLUMN = 4
 
-# A disk that is full or failing; whatever else goes wrong in a fit is not about its files.
+# A disk that is full or failing; other errors of a fit are not about its files.
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
-# What a fit may stumble over whose journal was tampered with. If it was something else it comes again.
+# Errors that a damaged journal may cause. An error with another cause occurs again without the journal.
 _SIGNS_OF_DAMAGE = (DamagedFile, ArithmeticError, ValueError, TypeError, LookupError, AssertionError)
 
-_ROUNDING = 1e-9  # by which two passes over the same point may differ, and far more
+_ROUNDING = 1e-9  # a generous bound of the relative difference of two passes over the same point
 
 
 def fit_stored(
@@ -63,7 +63,7 @@ def fit_stored(
     starts: list[WarmStart | None] | None = None,
     memory: MemoryPlan | None = None,
 ) -> LinearModel:
-    """Fit to rows on disk; a fit of the same rows and settings that was killed goes on where it was.
+    """Fit to rows on disk; a fit of the same rows and settings that was killed is resumed.
 
     Parameters
     ----------
@@ -103,14 +103,14 @@ def fit_stored(
 
 
 def memory_plan(store: RowStore, limit: int, *, solver: str, threads: int) -> MemoryPlan:
-    """Return how a fit to these rows keeps within so many bytes, or say what the least is."""
+    """Return how to fit to these rows within a limit in bytes."""
     by_descent = _may_descend(store, solver)
     ways = (by_descent, not by_descent) if solver == "auto" else (by_descent,)
     return plan_memory(store, limit, held_memory(), threads=threads, ways=ways)
 
 
 def _from_disk(plan: Plan, why: str) -> Plan:
-    """Return the plan with where the rows are, and why it is this method if not for its speed."""
+    """Add to a plan that rows are on disk, and the reason for the method if it is not speed."""
     return replace(plan, reason=f"{why or plan.reason}; rows read from disk")
 
 
@@ -127,7 +127,7 @@ def _fit_by_passes(
     starts: list[WarmStart | None] | None,
     condensed: int | None,
 ) -> LinearModel:
-    """Fit with everything on disk, and a journal of the passes."""
+    """Fit with rows and per-row arrays on disk, and a journal of the passes."""
     journal = None if starts else open_journal(_folder_of(store, settings), (store.n_rows, store.n_columns))
 
     def fit(settings: Settings) -> LinearModel:
@@ -143,7 +143,7 @@ def _fit_by_passes(
     except BaseException as error:
         if journal is not None and isinstance(error, MaxMarginError):
             journal.remove()
-        elif journal is not None:  # a full disk, say, or Ctrl-C: what is known by now is worth keeping
+        elif journal is not None:  # such as a full disk, or Ctrl-C: keep what was done
             journal.close()
         if isinstance(error, DamagedFile) or (isinstance(error, OSError) and error.errno in _DISK_ERRORS):
             raise UnreadableFile(
@@ -159,10 +159,10 @@ def _fit_by_passes(
 def _repeated(
     fit: Callable[[Settings], LinearModel], settings: Settings, journal: PassJournal, n_classes: int
 ) -> LinearModel:
-    """Fit with what the journal knows; the time that it takes to repeat that is not counted.
+    """Fit, taking from the journal the passes that it holds; the time for that does not count.
 
-    A fit that asks something else than the journal was either over before all was repeated, and gets
-    further with more time; or it is another fit.
+    If a pass is not the one in the journal, either the time limit ended the fit before the whole journal was
+    replayed, and more time helps, or the journal belongs to another fit.
     """
     furthest = -1
     if journal.damage:
@@ -177,7 +177,7 @@ def _repeated(
             needed = 4 * n_classes * took
             if limits.max_time is None or (needed <= limits.max_time and journal.n_repeated <= furthest):
                 _say_afresh(journal.folder.path, "its journal is of another release, or of other rows")
-                journal.clear()  # nothing is lost but time
+                journal.clear()  # only time is lost
                 continue
             furthest = max(furthest, journal.n_repeated)
             settings = replace(settings, limits=replace(limits, max_time=limits.max_time + needed))
@@ -196,10 +196,10 @@ def _say_afresh(folder: Path, why: str | Exception) -> None:
 def _confirmed(
     rows: DiskRows, store: RowStore, settings: Settings, solutions: list[Solution]
 ) -> tuple[StoredTargets, list[Solution]]:
-    """Return what a resumed fit found with certificates that owe nothing to its journal.
+    """Return the solutions of a resumed fit with certificates that do not depend on its journal.
 
-    Of what is in the journal only the points themselves are taken: labels, weights, rows are read again. If
-    the points are not as good as was written down, the journal does not belong to these rows.
+    Only the points are taken from the journal: labels, weights and rows are read again. If the points are not
+    as good as the journal says, it does not belong to these rows.
     """
     rows.norms()
     targets = stored_targets(rows, store.classes, settings.objective)
@@ -213,7 +213,7 @@ def _confirmed(
         is_as_good = abs(proved.objective - claimed.objective) <= _ROUNDING * claimed.objective
         if solution.status is Status.SOLVED:
             is_as_good = is_as_good and proved.relative_gap <= settings.limits.tol
-        # A fit that was cut short is not begun again, whatever it is worth.
+        # A fit that was cut short is not repeated, however good it is.
         if not is_as_good and solution.status not in (Status.MAX_TIME, Status.INTERRUPTED, Status.STOPPED):
             raise DamagedFile("its journal is of other rows")
         found.append(again)
@@ -226,9 +226,9 @@ def _fit_by_descent(
     starts: list[WarmStart | None] | None,
     condensed: int | None,
 ) -> LinearModel:
-    """Fit with the features on disk and a few numbers for each row in memory, saved now and then.
+    """Fit with the rows on disk and per-row arrays in memory, with a checkpoint now and then.
 
-    What was saved stays where the time was up, so that the same fit goes on from there another time.
+    Checkpoints of a fit that reached its time limit are kept, so that the same fit can be resumed.
     """
     saved = Checkpoints(_folder_of(store, settings), (store.n_rows, store.n_columns))
     n_problems = 1 if len(store.classes) == 2 else len(store.classes)
@@ -250,7 +250,7 @@ def _solved(
 
 
 def refuse_calibration(calibrate: str | None) -> None:
-    """Say why there are no probabilities."""
+    """Refuse to calibrate rows on disk."""
     if calibrate is not None:
         raise InvalidParameter(
             "{setting} takes rows in memory: it asks for every row left out.",
@@ -263,7 +263,7 @@ def refuse_calibration(calibrate: str | None) -> None:
 
 
 def _folder_of(store: RowStore, settings: Settings) -> Path:
-    """Return where to keep what is known of a fit, which another fit would not take for its own."""
+    """Return the folder of a fit's journal and checkpoints, which no other fit shares."""
     objective = settings.objective
     said = (
         objective.loss,
@@ -281,7 +281,7 @@ def _folder_of(store: RowStore, settings: Settings) -> Path:
 # ------------------------------------------------------------------------------------------------
 # Checkpoints of a fit by descent, whose state is more than the records of passes.
 
-LARGEST_SHARE = 0.05  # of the time may go into saving
+LARGEST_SHARE = 0.05  # of the time that saving may take
 _DRAFT = ".part"
 
 
@@ -295,7 +295,7 @@ class Checkpoints:
     Parameters
     ----------
     path : Path
-        The folder, in a folder of stored rows; made with the first file.
+        The folder, in the folder of the stored rows; made with the first file.
     shape : tuple of int
         How many rows and columns there are.
     """
@@ -316,7 +316,7 @@ class Checkpoints:
         try:
             folder = self._folder()
             for name in folder.names():
-                if name.endswith(_DRAFT):  # of a process that was killed, or of one that can do without
+                if name.endswith(_DRAFT):  # of a process that was killed, or of one that does not need it
                     folder.remove(name)
         except OSError:
             return [None] * count
@@ -334,7 +334,7 @@ class Checkpoints:
         return WarmStart(found["w"], found["offset"], found["alpha"]) if self._is_usable(found) else None
 
     def _is_usable(self, found: Any) -> bool:
-        """Whether it has the right parts, and finite numbers only: with others a fit might never end."""
+        """Whether it has the right parts, and finite numbers only: otherwise a fit might never end."""
         return (
             isinstance(found, dict)
             and found.keys() == self._shapes.keys()
@@ -362,7 +362,7 @@ class Checkpoints:
         self._next = now + (now - began) / LARGEST_SHARE
 
     def remove(self) -> None:
-        """End: the fit is over."""
+        """Remove the checkpoints: the fit has ended."""
         if self._path.exists():
             with suppress(OSError):
                 self._folder().vanish()

@@ -137,10 +137,10 @@ def fit_linear(
     start : LinearModel
         Continue from this model of the same rows.
     client : distributed.Client
-        For rows on a Dask cluster; None takes the one that is current.
+        For rows on a Dask cluster; None takes the current one.
     memory : str or int, optional
-        What the fit may hold in memory, such as "500MB": rows of a file are stored beside it, once, and read
-        from disk. Without it that is done for a file only that does not fit into memory.
+        What the fit may hold in memory, such as "500MB": rows of a file are stored next to it, once, and
+        read from disk. Without a limit this is done only for a file that does not fit into memory.
     """
     objective = objective_from(
         loss=loss,
@@ -241,7 +241,7 @@ def _fit_in_memory(
 def is_undetermined(targets: MemoryTargets, offset: Offset) -> bool:
     """Whether nothing pins the offset down.
 
-    Without offset, or with a penalised one, a single class makes a problem like any other.
+    Without offset, or with a penalised one, the problem of a single class has a unique solution.
     """
     return len(targets.classes) == 0 or (len(targets.classes) == 1 and offset.is_free)
 

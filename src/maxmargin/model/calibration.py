@@ -175,7 +175,7 @@ class Calibration(Readable):
         else:
             pairs = [curve.log_pair(columns[:, k]) for k, curve in enumerate(self.curves)]
             found = np.stack([positive for _, positive in pairs], axis=1)
-        found -= found.max(axis=1, keepdims=True)  # first: beside 1e300 the logarithm of the sum is nothing
+        found -= found.max(axis=1, keepdims=True)  # first: 1e300 would absorb the logarithm of the sum
         return np.asarray(found - np.logaddexp.reduce(found, axis=1, keepdims=True))
 
     def __str__(self) -> str:

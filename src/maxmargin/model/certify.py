@@ -51,7 +51,7 @@ _NO_LIMIT = 2**62  # iterations: a limit of time is to be used up
 
 @dataclass(frozen=True, eq=False)
 class _CallerSettings:
-    """What the caller says about the problem; for a fitted model it has to be nothing."""
+    """The caller's settings of the problem; for a fitted model, which has its own, all are the defaults."""
 
     intercept: Any = 0
     loss: Any = None
@@ -95,7 +95,7 @@ def certify(
     """State how far coefficients are above the optimum of their own objective.
 
     The problem is solved here to `tol`, which gives a bound that no coefficients can beat, and the given
-    ones are measured against it. They may come from anywhere and be as bad as they like.
+    ones are measured against it. They may have any origin and quality.
 
     Parameters
     ----------
@@ -118,20 +118,21 @@ def certify(
         Whether the offset is free, penalised as LIBLINEAR does, or absent.
     class_weight : None, "balanced" or mapping
     sample_weight : array
-        As given to the model's `fit`; models do not keep it. One of this package knows that there were some
-        and is refused without; a file's are taken from the column that they came from.
+        As given to the model's `fit`; models do not keep it. A model of this package that was fitted with
+        weights is refused without them; those of a file are read from the column that had them.
     tol : float
         How tightly to solve: the width of the interval that is stated, as a share of the optimum.
     max_time : float
-        Seconds after which the interval is as wide as it is by then; shared among the classes. Without it
-        the solver ends after the number of iterations that it thinks can help.
+        Seconds after which the interval that is known by then is returned; shared among the classes. Without
+        it the solver's own limit of iterations applies.
     n_jobs : int or None
         Threads that read the rows; None takes all cores. The result does not depend on it.
 
     Returns
     -------
     Assessment
-        Printing it says the sentence. With several classes, one entry for each, and the worst quoted.
+        Printing it gives the result as a sentence. With several classes it is that of the worst, and
+        `per_class` has one for each.
 
     Examples
     --------
@@ -184,7 +185,7 @@ def certify(
 def _stated_problem(
     given: Any, X: Any, settings: _CallerSettings, sample_weight: Any
 ) -> tuple[StatedProblem, Any]:
-    """Return the coefficients with their problem, and X as they see it."""
+    """Return the coefficients with their problem, and X as the last step of a pipeline gets it."""
     if isinstance(given, StatedProblem):
         return given, X  # of a file of another program, with what it does not say
     if isinstance(given, LiblinearModel):
@@ -319,7 +320,7 @@ def _assess(
     problem: Problem, w: Array, b: float, solution: Solution, tol: float, about: str, label: str
 ) -> Assessment:
     own, point = solution.certificate, _at_point(problem, w, b, solution.alpha, tol)
-    bound = max(own.bound, point.bound)  # each holds by itself
+    bound = max(own.bound, point.bound)  # each is valid by itself
     own, point = replace(own, bound=min(bound, own.objective)), replace(point, bound=bound)
     is_wide = min(own.relative_gap, point.relative_gap) > tol
     return Assessment(
@@ -373,7 +374,7 @@ class Assessment(Readable):
     bound : float
         No coefficients have a smaller value than this.
     rounding : float
-        How far rounding errors may reach; the objective and the bound already pay for them.
+        A bound of the rounding errors; the objective and the bound include it already.
     own : Certificate
         Of our own solution of the same problem, from which the bound comes.
     label : str

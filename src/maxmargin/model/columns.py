@@ -1,4 +1,4 @@
-"""What the columns of a data set are like, in one pass over the values that are stored."""
+"""Summaries of the columns of a data set, in one pass over the stored values."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["ColumnSummary", "summarise_columns"]
 Array = NDArray[np.float64]
 
 
-# Columns that may be counted one by one however few of them hold something.
+# Up to so many columns are visited one by one, even if most of them are empty.
 FEW_COLUMNS = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnSummary:
-    """What the first columns are like, and counts of all.
+    """Summaries of the first columns, and counts over all columns.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class ColumnSummary:
 
 
 class Moments(NamedTuple):
-    """What some columns are like, each array in their order."""
+    """Summaries of some columns, one entry a column."""
 
     least: Array
     largest: Array
@@ -80,12 +80,12 @@ class Moments(NamedTuple):
         smallest = deviations.min(initial=np.inf)
         if not deviations.size or not smallest > 0:
             return 1.0
-        with np.errstate(over="ignore"):  # infinite where it is beyond all numbers
+        with np.errstate(over="ignore"):  # infinite where it overflows
             return float(deviations.max() / smallest)
 
 
 def summarise_columns(X: Any, n_listed: int | None = None) -> ColumnSummary:
-    """Return what the columns are like; of sparse rows in memory for what is stored, however wide they are.
+    """Summarise the columns; for sparse rows in memory that depends on the stored values, not on the width.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def summarise_columns(X: Any, n_listed: int | None = None) -> ColumnSummary:
 
 
 def moments_of_dense(dense: NDArray[Any]) -> Moments:
-    """Return what the columns of a table are like."""
+    """Summarise the columns of a table."""
     least, largest = dense.min(axis=0).astype(np.float64), dense.max(axis=0).astype(np.float64)
     unit = units_of(least, largest)
     scaled = dense if np.all(unit == 1) else dense / unit
@@ -134,7 +134,7 @@ def units_of(least: Array, largest: Array) -> Array:
 
 
 def summary_of_sparse(matrix: Any, n_listed: int) -> ColumnSummary:
-    """Return what the columns of sparse rows are like: those that hold nothing are counted, not visited."""
+    """Summarise the columns of sparse rows: empty columns are counted, not visited."""
     n_rows, width = matrix.shape
     columns, values = np.asarray(matrix.indices), np.asarray(matrix.data, dtype=np.float64)
     if width <= max(FEW_COLUMNS, len(values)):
@@ -162,7 +162,7 @@ def summary_of_sparse(matrix: Any, n_listed: int) -> ColumnSummary:
 
 
 def moments_of_sparse(columns: NDArray[Any], values: Array, n_rows: int, width: int) -> Moments:
-    """Return what columns are like that have these values, each with its column's number, and else zeros."""
+    """Summarise columns from their stored values, each with its column's index; other values are 0."""
     stored = np.bincount(columns, minlength=width)
     # A value that is not stored is 0.
     least, largest = (np.where(stored < n_rows, 0.0, end) for end in (np.inf, -np.inf))

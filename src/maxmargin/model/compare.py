@@ -1,4 +1,4 @@
-"""Which classifier is best on these rows? It depends on "best", so every answer stands in one table."""
+"""Compare classifiers on the same rows by several criteria, in one table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def compare(models: Mapping[str, Any], X: Any, y: Any) -> Comparison:
         Anything with ``coef_`` and ``intercept_``, or ``coef`` and ``intercept``, or a pair (θ, θ₀).
     X : array, data frame or sparse matrix of shape (n, d)
     y : array of shape (n,)
-        The labels. A classifier that knows its classes maps them itself; for one that does not, ±1 are what
+        The labels. A classifier that knows its classes maps them itself; for one that does not, ±1 stay as
         they are, and of two other labels the larger one is positive.
 
     Returns
@@ -80,7 +80,7 @@ def _examine(name: str, model: Any, X: Any, y: Any) -> tuple[ComparedClassifier,
 
 @dataclass(frozen=True)
 class ComparedClassifier:
-    """What one classifier does with the rows.
+    """How one classifier does on the rows.
 
     Attributes
     ----------

@@ -9,7 +9,7 @@ Clopper and Pearson (Biometrika 26, 1934) take all p that neither tail rejects,
 an interval that holds p with probability 1 − δ or more for every p and n: its ends are quantiles of the beta
 distribution.
 
-For one-sided bounds at probabilities far below what floats can hold, Chernoff's inequality
+For one-sided bounds at probabilities that are too small for floating point, Chernoff's inequality
 
     Pr[Bin(n, p) ≤ k] ≤ exp(−n kl(k/n ‖ p)),   kl(q ‖ p) = q ln(q/p) + (1 − q) ln((1−q)/(1−p)),   k/n ≤ p,
 
@@ -36,7 +36,7 @@ def clopper_pearson(errors: int, n: int, confidence: float) -> tuple[float, floa
     >>> round(low, 5), round(high, 5)
     (0.00773, 0.07055)
     """
-    from scipy.special import betaincinv  # which takes its time to import
+    from scipy.special import betaincinv  # slow to import
 
     tail = 0.5 * (1.0 - confidence)
     low = float(betaincinv(errors, n - errors + 1, tail)) if errors > 0 else 0.0
@@ -45,14 +45,14 @@ def clopper_pearson(errors: int, n: int, confidence: float) -> tuple[float, floa
 
 
 def largest_rate(errors: int, n: int, log_odds: float) -> float:
-    """Return the largest probability of an error that so few errors do not refute.
+    """Return an upper bound of the probability of an error, given so many errors.
 
     Parameters
     ----------
     errors, n : int
         Errors among n independent examples.
     log_odds : float
-        ln(1/δ), δ the probability with which the bound may fail; it may be as large as it likes.
+        ln(1/δ), δ the probability with which the bound may fail; it may be arbitrarily large.
 
     Examples
     --------

@@ -116,7 +116,7 @@ def problem_of_estimator(
     n_jobs : int or None
         Threads that read the rows.
     asking : str
-        Who asks, for messages.
+        What needs the problem, for messages.
     """
     stated, model, X = _read(estimator_or_model, X, asking)
     check_choice("loss", stated.objective.loss, DUAL_LOSSES)
@@ -144,7 +144,7 @@ def problem_of_estimator(
 
 
 def _read(given: Any, X: Any, asking: str) -> tuple[StatedProblem, Any, Any]:
-    """Return the problem that is stated, the object that states it, and X as that sees it."""
+    """Return the stated problem, the object that states it, and X as that object gets it."""
     if isinstance(given, Objective):
         return StatedProblem(None, None, None, given), given, X
     model, X = unwrap(given, X)
@@ -164,7 +164,7 @@ def _read(given: Any, X: Any, asking: str) -> tuple[StatedProblem, Any, Any]:
 
 
 # ------------------------------------------------------------------------------------------------
-# A model of weighted rows is not judged by rows without weights: the objective would be another one.
+# A model fitted with weights is not judged on rows without weights: the objective would be a different one.
 
 
 def refuse_missing_weights(model: Any, sample_weight: Any) -> None:
@@ -173,7 +173,7 @@ def refuse_missing_weights(model: Any, sample_weight: Any) -> None:
     Parameters
     ----------
     model : LinearModel or fitted estimator
-        Without the pipeline or search around it. Others' models do not say.
+        Without the pipeline or search around it. Models of other libraries do not say.
     sample_weight : array or None
         What was given.
     """
@@ -190,12 +190,12 @@ def refuse_missing_weights(model: Any, sample_weight: Any) -> None:
 
 
 # ------------------------------------------------------------------------------------------------
-# Any fitted linear classifier on examples, and how far ahead it has each example's own class.
+# The scores that a fitted linear classifier gives to examples.
 
 
 @dataclass(frozen=True, eq=False)
 class ScoredExamples(CheckedData):
-    """Examples as a linear classifier sees them, and its scores.
+    """Examples, and the scores that a linear classifier gives them.
 
     Attributes
     ----------
@@ -240,7 +240,7 @@ class ScoredExamples(CheckedData):
     def solves_a_problem(self) -> bool:
         """Whether the model was fitted here as the optimum of a problem with a regulariser and a dual.
 
-        Only then does it make sense to ask for the optimum without one of the examples.
+        Only then is there an optimum without one of the examples.
         """
         model = self.model
         is_fitted = model.C is not None and math.isfinite(model.C) and model.certificate is not None

@@ -22,7 +22,7 @@ from maxmargin.validation import check_labels
 __all__ = ["Evaluation", "evaluate"]
 
 
-SAME = 1e-9  # objectives of the same rows differ by less, whatever the order of their sums
+SAME = 1e-9  # relative; objectives of the same rows differ by less, in any order of summation
 
 
 def evaluate(model: LinearModel, X: Any, y: Any, *, confidence: float = 0.95) -> Evaluation:
@@ -99,7 +99,7 @@ def _are_training_rows(model: LinearModel, scores: NDArray[np.float64], actual: 
             offset = float(model.intercept[k]) / model.intercept_scaling
             penalty += 0.5 * offset * offset
         agreements = np.where(codes == positive, 1, -1) * scores[:, k]
-        with np.errstate(over="ignore"):  # then it is infinite, as no certificate states
+        with np.errstate(over="ignore"):  # then it is infinite, and no certificate's is
             objective = penalty + float(cost @ loss.value(agreements))
         if not math.isclose(objective, certificate.objective, rel_tol=SAME):
             return False
@@ -137,7 +137,7 @@ def _listed(labels: NDArray[Any]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation(Readable):
-    """Errors, counted by class, and what probabilities are worth where there are any.
+    """Errors, counted by class, and the reliability of the probabilities, if there are any.
 
     Attributes
     ----------
@@ -185,19 +185,19 @@ class Evaluation(Readable):
 
     @property
     def n_errors(self) -> int:
-        """How many of them were given another label than their own."""
+        """How many of them were misclassified."""
         return self.n_rows - int(np.trace(self.counts[: self.n_classes]))
 
     @property
     def recall(self) -> NDArray[np.float64]:
-        """The share of each label's rows that were recognised; NaN where there are none."""
+        """The share of each label's rows that were classified correctly; NaN where there are none."""
         right = np.zeros(len(self.labels))
         right[: self.n_classes] = np.diagonal(self.counts[: self.n_classes])
         return _share(right, self.counts.sum(axis=1))
 
     @property
     def precision(self) -> NDArray[np.float64]:
-        """The share of rows said to be of a class that are; NaN where it was never said."""
+        """The share of rows predicted to be of a class that are; NaN if none is."""
         return _share(np.diagonal(self.counts[: self.n_classes]), self.counts.sum(axis=0))
 
     def __str__(self) -> str:

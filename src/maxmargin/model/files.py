@@ -1,7 +1,7 @@
 """Models in files: what predicts, what proves, how it was made; no code.
 
 The container is that of ``io.models`` (JSON and plain arrays). The history of a fit (``histories``) and
-warm starts stay out: the first would make two equal fits differ in their bytes, the second belongs to the
+warm starts are not stored: the first would make files of two equal fits differ, the second belong to the
 rows.
 """
 
@@ -111,7 +111,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     if linear.is_weighted:
         header["sample_weight"] = {"column": linear.weight}
     version = 1
-    # Who cannot read these should say so, not forget the probabilities or take other columns.
+    # A version that cannot read these should refuse the file, not drop the probabilities or misread columns.
     if linear.calibration is not None:
         header["calibration"], version = linear.calibration.to_fields(), 2
     if linear.encoding is not None:
@@ -132,7 +132,7 @@ def load_model(path: str | os.PathLike[str]) -> LinearModel:
     -------
     LinearModel
         The same numbers, bit for bit; what is known of the fit and its rows besides, ``histories``,
-        ``warm_starts`` and ``agreement_counts``, stays behind.
+        ``warm_starts`` and ``agreement_counts``, is not in the file.
 
     Raises
     ------
@@ -162,7 +162,7 @@ def load_model(path: str | os.PathLike[str]) -> LinearModel:
     except KeyError as error:
         raise ModelFileError(f"the model file is damaged ({error} is missing)", path) from None
     except (TypeError, ValueError, OverflowError) as error:
-        # However long the value is that is wrong.
+        # However long the wrong value is.
         raise ModelFileError(f"the model file is damaged ({error!s:.200})", path) from None
 
 
@@ -373,7 +373,7 @@ def _names(header: Header, n_columns: int) -> list[str] | None:
 
 
 # ------------------------------------------------------------------------------------------------
-# A model as plain text, numbers and lists: what another program needs to predict as it does.
+# A model as text, numbers and lists: what another program needs to make the same predictions.
 
 _RULE = {
     1: "score = intercept + Σ weight · value; the class of the score where it is ≥ 0, else the other one",

@@ -67,7 +67,7 @@ def is_model(candidate: Any) -> bool:
 
 
 def is_ours(model: Any) -> bool:
-    """Return whether this is an estimator of this package whose settings name what it minimises."""
+    """Return whether this is an estimator of this package whose settings state what it minimises."""
     if _own_name(model) in _ONLINE:
         return True
     return hasattr(model, "get_params") and {"lam", "penalize_intercept"} <= set(model.get_params(deep=False))
@@ -94,7 +94,7 @@ def _own_name(model: Any) -> str:
 
 
 def unwrap(model: Any, X: Any) -> tuple[Any, Any]:
-    """Return the linear model inside pipelines and searches, and X as that model sees it."""
+    """Return the linear model inside pipelines and searches, and X as that model gets it."""
     while True:
         if hasattr(model, "best_estimator_"):
             model = model.best_estimator_
@@ -127,7 +127,7 @@ def read_model(model: Any) -> StatedProblem:
 
 
 def read_settings(model: Any, asking: str) -> StatedProblem:
-    """Return the problem that an estimator names, fitted or not; its coefficients if it has any."""
+    """Return the problem that an estimator states, fitted or not, with its coefficients if it has any."""
     try:
         name, reader = _reader(model)
     except InvalidInput:
@@ -245,7 +245,7 @@ def _check_no_l1(model: Any, params: Params) -> None:
     """Refuse L1 and elastic net, as scikit-learn writes them before and since its version 1.8."""
     penalty, l1_ratio = params.get("penalty", "deprecated"), params.get("l1_ratio")
     if math.isinf(params["C"]):
-        return  # whatever the penalty is called, it has no weight
+        return  # the penalty has no weight
     has_l1 = penalty == "l1" or (penalty in ("deprecated", "elasticnet") and l1_ratio not in (None, 0))
     if has_l1:
         setting = f"l1_ratio={l1_ratio!r}" if penalty == "deprecated" else f"penalty={penalty!r}"
@@ -321,7 +321,7 @@ def _read_logistic_sgd(model: Any, params: Params) -> StatedProblem:
 
 
 def _read_online(model: Any, loss: str, **strength: Any) -> StatedProblem:
-    """Read an online learner of this package: what it approaches is fixed by its class."""
+    """Read an online learner of this package: its class determines the objective."""
     offset = FreeOffset() if model.fit_intercept else NoOffset()
     return StatedProblem(*_fitted(model), Objective(loss, offset, **strength))
 

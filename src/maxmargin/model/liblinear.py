@@ -1,4 +1,4 @@
-"""LIBLINEAR's models beside ours: the same numbers, other conventions.
+"""Conversion of models from and to LIBLINEAR, which has other conventions.
 
 LIBLINEAR counts the first of two labels as the positive one, we the larger; it multiplies the last weight by
 the bias, we add an offset; its file names the solver but neither C nor weights of classes.
@@ -30,7 +30,7 @@ LOSSES = {
     "L2R_L2LOSS_SVC_DUAL": "squared_hinge",
     "L2R_L1LOSS_SVC_DUAL": "hinge",
 }
-# Their like with other penalties, which we can predict with but not certify.
+# Solvers with other penalties: their models predict here, but cannot be certified.
 _OTHER_PENALTIES = {"L1R_LR": "logistic", "L1R_L2LOSS_SVC": "squared_hinge", "MCSVM_CS": "hinge"}
 
 # The solver that a model of ours is written as, for its loss.
@@ -40,7 +40,7 @@ SOLVER_TYPES = {"hinge": "L2R_L1LOSS_SVC_DUAL", "squared_hinge": "L2R_L2LOSS_SVC
 def from_liblinear(found: LiblinearModel) -> LinearModel:
     """Return a model of ours with the same scores: a classifier that was given, without certificate.
 
-    Predictions are the same but where a score is exactly 0: there LIBLINEAR takes the second label of its
+    Predictions are the same except where a score is exactly 0: there LIBLINEAR takes the second label of its
     file, we the larger one.
 
     Examples
@@ -79,7 +79,7 @@ def to_liblinear(
     labels: Sequence[int] | None = None,
     bias: float | None = None,
 ) -> LiblinearModel:
-    """Return what a LIBLINEAR model file says of a model of ours.
+    """Return one of our models as LIBLINEAR would store it.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def problem_of_liblinear(
     class_weight : mapping from label to weight, optional
         LIBLINEAR's -wi, which it does not keep either.
     free_bias : bool
-        Whether the bias was not penalised (-R); nor does it keep that.
+        Whether the bias was not penalised (-R); it does not keep that either.
     """
     if found.solver_type not in LOSSES:
         penalty = (

@@ -31,7 +31,7 @@ NO_TIME_TO_CALIBRATE = "the time limit was reached before it could be done"
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """The rows that hold a hinge model where it is.
+    """The support vectors of a hinge model.
 
     Attributes
     ----------
@@ -234,7 +234,7 @@ class LinearModel:
 
     @property
     def has_probabilities(self) -> bool:
-        """Whether `predict_proba` has something to say: the loss is logistic, or scores were calibrated."""
+        """Whether there are probabilities: the loss is logistic, or the scores were calibrated."""
         return self.calibration is not None or self.loss == "logistic"
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -272,7 +272,7 @@ class LinearModel:
         return most_probable_first(_logistic_logs(scores), predicted(scores))
 
     def reliability(self, X: Any, y: Any, **settings: Any) -> Reliability:
-        """Compare the probabilities with what came true, on rows that were not fitted to.
+        """Compare the probabilities with the outcomes, on rows that were not fitted to.
 
         Parameters
         ----------
@@ -377,7 +377,7 @@ class LinearModel:
         if proof is None or status is None or proof.relative_gap <= self.tol:
             return None
         if proof.kind in ("lp-dual", "normal-equations") and proof.bound == 0 and status is Status.SOLVED:
-            return None  # every label is met, to rounding errors: no gap is a small share of 0
+            return None  # without residuals, to rounding errors: no gap is a small share of 0
         if proof.kind in _EXACT_KINDS or self.loss == "exponential":
             remedy = _ADVICE_EXACT.get(status, "Scale the columns.")
             if proof.kind == "zero-one-bound" and status is Status.STALLED:
@@ -483,7 +483,7 @@ def with_counts(
         rows, places, n_rows = rows[kept], places[kept], int(np.count_nonzero(present))
     try:
         scores = model.scores(rows)
-    except InvalidInput:  # they overflow: the model is what it is, and predicting will say so
+    except InvalidInput:  # they overflow, and predicting will raise the error
         return model
     if len(scores) == 0:
         return model

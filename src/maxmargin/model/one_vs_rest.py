@@ -32,7 +32,7 @@ def solve_all(
 ) -> list[Solution]:
     """Solve for every class against the rest; two classes make one problem, with the second positive.
 
-    Ctrl-C ends all of them with what they have; the solutions then say INTERRUPTED. `RowsLost` carries a
+    Ctrl-C ends all of them with their best points and the status INTERRUPTED. `RowsLost` carries a
     solution, or None, for each class.
     """
     positives = targets.positives
@@ -106,7 +106,7 @@ def _one_by_one(solve: Callable[[int], Solution], count: int, tokens: _Tokens) -
             waiting = count - k - 1
             raise RowsLost(str(error), solutions=[*solutions, *error.solutions, *[None] * waiting]) from error
         if solutions[-1].status is Status.INTERRUPTED:
-            tokens.stop()  # the classes that are left only certify what doing nothing is worth
+            tokens.stop()  # the remaining classes only certify θ = 0
     if any(solution.status is Status.INTERRUPTED for solution in solutions):
         return [replace(solution, status=Status.INTERRUPTED) for solution in solutions]
     return solutions

@@ -43,7 +43,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class CheckedData:
-    """Rows with their labels and sample weights, each found to be usable.
+    """Rows with their labels and sample weights, checked.
 
     Attributes
     ----------
@@ -148,8 +148,8 @@ def _shown(classes: Any) -> str:
 # ------------------------------------------------------------------------------------------------
 # Whether the weights of so many columns fit into memory at all.
 #
-# A file of a few bytes may name column 2,000,000,000. Without a look beforehand a system that promises
-# more memory than it has would end the process in the middle of the fit.
+# A file of a few bytes may name column 2,000,000,000. Without a check a system that overcommits memory would
+# end the process in the middle of the fit.
 
 FEW = 10_000_000  # columns that need no check
 VECTORS = 4  # of the weights' length that every solver has at least
@@ -177,7 +177,7 @@ def check_weights_fit(n_columns: int, n_classes: int) -> None:
 
 
 # ------------------------------------------------------------------------------------------------
-# Classes and costs, wherever the rows are.
+# Classes and costs, for rows in any storage.
 
 
 class ClassTargets(ABC):
@@ -332,8 +332,8 @@ def _check_largest(cost: float) -> None:
 def check_class_weight(class_weight: Mapping[Any, Any], classes: NDArray[Any]) -> None:
     """Refuse weights that no fit can have: 0, and those of unknown classes where known ones have none.
 
-    A weight for a class that is not there is no mistake where all others have one as well: a split of the
-    rows may lack it. scikit-learn has the same rule.
+    A weight for a class that is not there is allowed if all others have one as well: a split of the rows may
+    lack the class. scikit-learn has the same rule.
 
     Parameters
     ----------

@@ -18,20 +18,20 @@ from maxmargin.presentation.wording import percent, printable
 __all__ = ["Ticker", "show_line", "watching"]
 
 
-_BAR = 20  # letters
+_BAR = 20  # characters
 
 
 class Screen(Protocol):
-    """A place to show how far a fit has come."""
+    """Where the progress of a fit is shown."""
 
     patience: float  # seconds between two changes; faster is unreadable, and lines that stay should be few
 
     def show(self, line: str, share: float) -> None:
-        """Show a line and the share of the way that is done."""
+        """Show a line, and the share of the work that is done."""
         ...
 
     def close(self) -> None:
-        """Leave it as it is, and let others write after it."""
+        """Finish, so that other output can follow."""
         ...
 
 
@@ -60,15 +60,15 @@ class Terminal:
 
 
 def _columns(stream: TextIO) -> int | None:
-    """Return how much of a line a terminal shows: one that goes on below could not be rewritten."""
+    """Return the width of the terminal: a line that wraps could not be rewritten."""
     try:
         return max(os.get_terminal_size(stream.fileno()).columns - 1, 0) or None
-    except (OSError, ValueError):  # no terminal of this system
+    except (OSError, ValueError):  # not a terminal of this system
         return None
 
 
 class Log:
-    """A line now and then."""
+    """Lines in a log, at intervals."""
 
     patience = 5.0
 
@@ -80,7 +80,7 @@ class Log:
         self._stream.flush()
 
     def close(self) -> None:
-        """A log needs no end."""
+        """Do nothing: a log needs no end."""
 
 
 class Notebook:
@@ -100,11 +100,11 @@ class Notebook:
             self._handle.update(bundle, raw=True)
 
     def close(self) -> None:
-        """What was shown last stays."""
+        """Leave what was shown last."""
 
 
 class Ticker:
-    """Shows the live gap where the user looks: terminal, notebook or log."""
+    """Shows the live gap in a terminal, notebook or log."""
 
     def __init__(self, tol: float, stream: TextIO | None = None) -> None:
         self._tol = tol
@@ -136,7 +136,7 @@ class Ticker:
         )
 
     def _share(self, gap: float) -> float:
-        """Return the share of the way from the first gap to the goal, in digits gained."""
+        """Return the share of the digits to gain, from the first gap to the tolerance, that are gained."""
         if gap <= self._tol:
             return 1.0
         if not (math.isfinite(gap) and gap < self._first_gap and self._tol > 0):
@@ -146,7 +146,7 @@ class Ticker:
         return math.log(self._first_gap / gap) / math.log(self._first_gap / self._tol)
 
     def close(self) -> None:
-        """Show how it ended, if that has not been shown, and end the line."""
+        """Show the last progress, unless it has been shown, and end the line."""
         with self._lock:
             if self._waiting is not None:
                 self._show(self._waiting)
@@ -163,7 +163,7 @@ def _screen(stream: TextIO | None) -> Screen:
 
 
 def _notebook_display() -> Callable[..., Any] | None:
-    """Return how a notebook shows things; None elsewhere, and nothing is imported to find out."""
+    """Return IPython's display function in a notebook, without importing anything; None elsewhere."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is None or getattr(shell, "kernel", None) is None:

@@ -39,8 +39,8 @@ def read_rows_for(
     LIBSVM text counts its columns as the training file did and may leave the last ones unused. A table is
     read by the model's encoding: its columns may be in another order, if both have names, and there may be
     more of them; it may lack the label. How a text table is written (`separator`, `decimal`, `text_encoding`,
-    `na`, `comment`) is said as to `load_data`. With ``own_weights`` the column that had the weights in
-    training has them here too, if it is there.
+    `na`, `comment`) is given as to `load_data`. With ``own_weights`` weights are read from the
+    column that had them in training, if it is there.
     """
     with open_source(source) as opened:
         written = ReadSettings(**text_table)

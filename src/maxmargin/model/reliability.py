@@ -32,7 +32,7 @@ def reliability(
 ) -> Reliability:
     """Compare predicted probabilities with observed frequencies on rows that were not fitted to.
 
-    ``reliability(model, X, y)`` asks the model; ``reliability(probabilities, y)`` takes what it said.
+    ``reliability(model, X, y)`` calls ``predict_proba``; ``reliability(probabilities, y)`` does not.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def _bootstrap(
     means, p, came_true = means[:, order], p[order], came_true[order]
 
     def all_three(times: Array) -> Array:
-        """How often each row was drawn decides everything; bins are those of the rows themselves."""
+        """Only how often each row was drawn matters; bins are those of the rows themselves."""
         return np.append(means @ times / n_rows, error_of(times * (p - came_true)))
 
     def error_of(differences: Array) -> float:
@@ -269,7 +269,7 @@ def _bootstrap(
 
 @dataclass(frozen=True)
 class WithInterval(Readable):
-    """A number found from a sample, and the interval in which other samples of the kind would put it."""
+    """An estimate from a sample, with its confidence interval."""
 
     value: float
     low: float
@@ -284,7 +284,7 @@ class WithInterval(Readable):
 
 @dataclass(frozen=True, eq=False)
 class Reliability(Readable):
-    """Predicted probabilities beside observed frequencies, and scores that sum up the difference.
+    """Predicted probabilities and observed frequencies, and scores that summarise the difference.
 
     Attributes
     ----------

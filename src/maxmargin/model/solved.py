@@ -32,7 +32,7 @@ def model_of(
     Parameters
     ----------
     token : StopToken, optional
-        Ends what is found out besides about a smallest hinge loss.
+        Ends the additional work on a smallest hinge loss.
     """
     token = Deadline().token() if token is None else token
     try:
@@ -77,7 +77,7 @@ def _minima(
     rows: Rows,
     token: StopToken,
 ) -> list[HingeMinimum]:
-    """Return what is known of the smallest hinge loss, where that was asked for and reached."""
+    """Return what is known of the smallest hinge loss, if C is infinite and it was reached."""
     is_asked = settings.objective.loss == "hinge" and math.isinf(targets.C)
     if not is_asked or any(solution.status is not Status.SOLVED for solution in solutions):
         return []

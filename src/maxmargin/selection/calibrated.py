@@ -137,7 +137,7 @@ def _left_out(
             futures = [pool.submit(of_class, k) for k in range(count)]
             return results_of(futures)
         except BaseException:
-            token.stop()  # the others have nothing to go on for
+            token.stop()  # the others need not go on
             raise
 
 
@@ -164,10 +164,10 @@ def _scores_and_weights(
 # row count as one row that costs what they cost together, and one copy of it leaves. Weights that are not
 # whole numbers count no copies: there the row leaves with its weight.
 #
-# At a tiny C nothing but the balance of the classes holds a free offset. Without one row of a class it jumps
-# across the scores of all of that class, and the scores of left-out rows say the opposite of what the model
-# knows. Folds that take equal shares of both classes do not have this trouble. They are also taken without a
-# regulariser, where few rows can hold the weights between them and a step of Newton's method goes astray.
+# At a tiny C a free offset is determined by the balance of the classes alone. Without one row of a class it
+# jumps across the scores of the whole class, and the scores of left-out rows contradict the model. Folds with
+# equal shares of both classes avoid this. They are also used without a regulariser, where a few rows may
+# determine the weights, and a Newton step without one of them can be far off.
 
 JUMP = 0.1  # of the distance between the classes' mean scores
 TOLERANCE = 1e-2  # of fits without a fold: probabilities are the same to four digits with 1e-4

@@ -41,7 +41,7 @@ def fit_calibration(
     source: str = "held-out scores",
     token: StopToken | None = None,
 ) -> Calibration:
-    """Fit probabilities to the scores of rows that had no part in them.
+    """Fit probabilities to the scores of rows that were left out of the fits.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def fit_calibration(
 
 
 class _Column:
-    """The scores of one class against the rest, and what they should mean."""
+    """The scores of one class against the rest, and their targets."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class _Column:
 
 
 def _platt(column: _Column) -> Curve:
-    """Platt's sigmoid; scores that are all alike say nothing, and get a slope of 0."""
+    """Platt's sigmoid; equal scores carry no information, and get a slope of 0."""
     centre = float(np.average(column.scores, weights=column.weight))
     away = column.scores - centre
     scale = float(np.abs(away).max())
@@ -155,7 +155,7 @@ def _above_zero(slope: float) -> float:
 def _largest_likelihood(column: _Column, x: Array, start: Array, *, has_offset: bool) -> Array:
     """Maximise the likelihood of the targets by Newton's method; scores x in [−1, 1].
 
-    Of many rows every so many-th does for the first steps.
+    With many rows, the first steps use a regular subsample.
     """
     every = x.shape[0] // FEW_ROWS
     if every > 1:

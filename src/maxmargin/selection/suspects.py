@@ -40,8 +40,8 @@ def suspects(
 
     The agreement with the model itself misses examples that the model bends to; so the agreement with the
     classifier that would be fitted without the example is estimated for all of them, at a fraction of the
-    cost of a fit, and the mean of both ranks. Labels that were flipped come first; so do honest examples that
-    look like the other class. Somebody has to look.
+    cost of a fit, and the mean of both ranks. Labels that were flipped come first; so do correctly labelled
+    examples that look like the other class: the ranking is for inspection.
 
     Parameters
     ----------

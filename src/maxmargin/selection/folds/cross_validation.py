@@ -41,7 +41,7 @@ class Labels:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """The rows that one split held out, scored at one C; what a judge is handed.
+    """The rows that one split held out, scored at one C, for a judge.
 
     Attributes
     ----------
@@ -81,14 +81,14 @@ Probabilities = Callable[[Sequence[tuple[NDArray[np.intp], Array]], int], Array]
 
 
 def logistic_probabilities(scored: Sequence[tuple[NDArray[np.intp], Array]], split: int) -> Array:
-    """Return what the logistic model itself says."""
+    """Return the logistic model's own log-probabilities."""
     return log_probabilities(scored[split][1])
 
 
 def calibrated_probabilities(kind: str, labels: Labels) -> Probabilities:
-    """Return how scores become probabilities: of each split by what the other splits' held-out rows say.
+    """Return how scores become probabilities: for each split by a map fitted to the rows of the others.
 
-    A row that is held out more than once has no say in its own probability.
+    A row that is held out more than once has no influence on its own probability.
     """
 
     def probabilities(scored: Sequence[tuple[NDArray[np.intp], Array]], split: int) -> Array:

@@ -148,7 +148,7 @@ def _side_by_side(fitter: _FoldFitter, threads: int) -> None:
         try:
             results_of([pool.submit(fitter.work) for _ in range(threads)])
         except KeyboardInterrupt:
-            fitter.stop(Status.INTERRUPTED)  # leaving the pool waits for all
+            fitter.stop(Status.INTERRUPTED)  # leaving the pool waits for all threads
 
 
 class _FoldFitter:
@@ -158,7 +158,7 @@ class _FoldFitter:
         self._folds, self._settings = folds, settings
         self._Cs = np.asarray(Cs, dtype=np.float64)
         self._order = np.argsort(self._Cs, kind="stable")
-        self._steps = [0] * len(folds)  # how many C's each split has behind it
+        self._steps = [0] * len(folds)  # how many C's of each split are done
         self._busy = [False] * len(folds)
         self._last: list[tuple[float, list[Solution]] | None] = [None] * len(folds)
         self._pending: dict[int, dict[int, list[Solution]]] = {}
@@ -173,10 +173,10 @@ class _FoldFitter:
         self.status = Status.SOLVED
 
     def stop(self, status: Status) -> None:
-        """Let every thread end with what it has."""
+        """Have every thread stop, and keep what is done."""
         with self._lock:
             if self.status is Status.SOLVED or status is Status.INTERRUPTED:
-                self.status = status  # what follows from the first reason is no other
+                self.status = status  # the first reason is kept
             for token in self._tokens.values():
                 token.stop()
 
@@ -185,7 +185,7 @@ class _FoldFitter:
         try:
             while (place := self._next()) is not None:
                 self._take(*place)
-        except BaseException:  # the other threads have nothing to go on for
+        except BaseException:  # the other threads need not go on
             self.stop(Status.STOPPED)
             raise
 
@@ -230,7 +230,7 @@ class _FoldFitter:
 
     def _solve(self, number: int, fold: int) -> tuple[list[Solution], float]:
         C, settings = float(self._Cs[number]), self._settings
-        limits = replace(settings.limits, max_time=None)  # the token knows
+        limits = replace(settings.limits, max_time=None)  # the token has the deadline
         began = time.perf_counter()
         last = self._last[fold]
         solutions: list[Solution] = []
@@ -265,7 +265,7 @@ class _FoldFitter:
             self.fits[number, fold] = fit
             if fit.is_finished:
                 self._steps[fold] += 1
-                self._busy[fold] = False  # one that was cut short is not taken up again
+                self._busy[fold] = False  # one that was cut short is not resumed
                 pending = self._pending.setdefault(number, {})
                 pending[fold] = solutions
                 if len(pending) == len(self._folds):

@@ -1,4 +1,4 @@
-"""How good scores of rows that were held out are: the larger the better, whatever is measured."""
+"""Measures of the scores of held-out rows: the larger the better."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _LEAST_LOG = float(np.log(np.finfo(np.float64).eps))
 def all_classes(scores: Array, classes: NDArray[np.intp], n_classes: int) -> Array:
     """Return the scores with one column per class, or one for two classes in all.
 
-    A split that never saw a class gives it no chance. One that saw two of several has one column for them.
+    A class that a split does not train on gets the score −∞. A split that trains on two of several classes
+    has one column for them.
     """
     if n_classes == 2 or scores.shape[1] == n_classes:
         return scores
@@ -34,7 +35,7 @@ def all_classes(scores: Array, classes: NDArray[np.intp], n_classes: int) -> Arr
 
 
 def is_right(scores: Array, codes: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Return which rows are on their own side, for certain: a row on the boundary is an error."""
+    """Return which rows are classified correctly; a row on the boundary is an error."""
     if scores.shape[1] == 1:
         return np.asarray(np.where(codes == 1, scores[:, 0] > 0, scores[:, 0] < 0))
     rows = np.arange(len(codes))
@@ -49,7 +50,7 @@ def share_right(scores: Array, codes: NDArray[np.integer], weights: Array) -> fl
 
 
 def log_probabilities(scores: Array) -> Array:
-    """Return what the logistic model makes of scores, a column per class; several are scaled to add to 1."""
+    """Return the logistic model's log-probabilities, a column per class; shares of several add to 1."""
     positive = -np.logaddexp(0.0, -scores)
     if scores.shape[1] == 1:
         return np.hstack([-np.logaddexp(0.0, scores), positive])

@@ -58,7 +58,7 @@ def _side_by_side(fitter: _PathFitter, count: int, threads: int) -> None:
         try:
             results_of([pool.submit(fitter.follow, number) for number in range(count)])
         except KeyboardInterrupt:
-            fitter.stop(Status.INTERRUPTED)  # leaving the pool waits for all
+            fitter.stop(Status.INTERRUPTED)  # leaving the pool waits for all threads
 
 
 class _PathFitter:
@@ -78,7 +78,7 @@ class _PathFitter:
         self.status = Status.SOLVED
 
     def stop(self, status: Status) -> None:
-        """Let every thread end with what it has; only a request to stop ends the others' paths too."""
+        """Have every thread stop; only a request to stop ends the paths that have not begun, too."""
         with self._lock:
             if self.status is Status.SOLVED or status is Status.INTERRUPTED:
                 self.status = status
@@ -94,7 +94,7 @@ class _PathFitter:
             return
         try:
             followed = self._follow(number, left)
-        except BaseException:  # the other threads have nothing to go on for
+        except BaseException:  # the other threads need not go on
             self.stop(Status.STOPPED)
             raise
         if followed.ended is Status.MAX_TIME:
@@ -128,7 +128,7 @@ class _PathFitter:
     def starts(self) -> dict[int, list[WarmStart]]:
         """Return the mean of the splits' weights at every C, if a request to stop leaves no time for a fit.
 
-        Nothing is kept of the duals, so nothing will be proved about it.
+        Duals are not kept, so it has no certificate.
         """
         if self.status not in (Status.INTERRUPTED, Status.STOPPED):
             return {}
@@ -158,7 +158,7 @@ class _PathFitter:
 
     @property
     def fit_tol(self) -> float:
-        """What is asked of each fit, so that mixtures have room."""
+        """The tolerance of each fit, which leaves room for the mixtures."""
         return FIT_SHARE * self._tol
 
     @property
@@ -167,7 +167,7 @@ class _PathFitter:
 
 
 class _Solve:
-    """Fits of one split, at whatever C its path asks for."""
+    """Fits of one split at the values of C that its path needs."""
 
     def __init__(self, fitter: _PathFitter, fold: Fold, number: int, seconds: float | None) -> None:
         self._fitter, self._fold, self._number = fitter, fold, number
@@ -187,7 +187,9 @@ class _Solve:
     def _fit(self, C: float, k: int, warm_start: WarmStart | None, left: float | None) -> Solution:
         settings, base = self._fitter.settings, self._fold.problems[k]
         problem = base.with_cost(C * base.cost)
-        limits = replace(settings.limits, tol=self._fitter.fit_tol, max_time=None)  # the token knows
+        limits = replace(
+            settings.limits, tol=self._fitter.fit_tol, max_time=None
+        )  # the token has the deadline
         solver, plan = choose(settings.solver, problem, limits.tol)
         which = f", class {k + 1} of {len(self._numbers)}" if len(self._numbers) > 1 else ""
         return run(

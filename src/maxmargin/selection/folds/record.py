@@ -62,9 +62,9 @@ class CrossValidation(Readable):
 
     @property
     def standard_error(self) -> NDArray[np.float64]:
-        """How far the mean may be off by chance: the splits' deviation over the root of their number.
+        """The standard error of the mean: the splits' standard deviation over the root of their number.
 
-        Splits share training rows, so this is a rule of thumb; with one split nothing is known, and it is 0.
+        Splits share training rows, so this is a rule of thumb; with one split it is 0.
         """
         if self.n_splits < 2:
             return np.zeros(len(self.Cs))

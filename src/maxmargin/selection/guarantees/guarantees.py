@@ -252,7 +252,7 @@ def _hold_out(model: Any, examined: ScoredExamples, test: Any, about: Circumstan
 
 
 def _leave_out(examined: ScoredExamples, found: _Found, limits: dict[str, Any]) -> LeaveOneOut | bool:
-    """Return what leave-one-out finds; False where there is no problem to solve without an example."""
+    """Return the leave-one-out record; False if the model solves no problem with a finite C."""
     if not examined.solves_a_problem:
         found.leave("leave-one-out error", "it takes the optimum of a problem with a finite C")
         return False

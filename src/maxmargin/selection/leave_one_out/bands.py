@@ -1,7 +1,7 @@
 """The rows near the margin of a hinge fit, in one table, for thousands of small problems on them.
 
-When one example leaves, the optimum moves a little, and only rows near the margin notice. All others are
-held where they are: what they add to the weights, to Σ sα and to the duality gap is summed up once. A
+When one example leaves, the optimum moves a little, and only rows near the margin are affected. The duals of
+all others are fixed: what they add to the weights, to Σ sα and to the duality gap is summed up once. A
 penalised offset is one more column, of the value `scale`.
 """
 
@@ -80,7 +80,7 @@ class Bands:
 
     @cached_property
     def offset_reach(self) -> float:
-        """Return what no offset exceeds that could matter.
+        """Return a bound on the size of the offsets that matter.
 
         No better point has longer weights than √(2·objective), and no best offset lies beyond all
         breakpoints.
@@ -154,7 +154,7 @@ def side_by_side(work: Callable[[int], None], count: int, threads: int) -> None:
         try:
             loop()
         except BaseException:
-            for _ in numbers:  # leaves nothing for the others to begin
+            for _ in numbers:  # so that the other threads begin nothing
                 pass
             raise
         results_of(others)
@@ -169,7 +169,7 @@ def side_by_side(work: Callable[[int], None], count: int, threads: int) -> None:
 #
 #     bound − L(w, b) = μ m_g − ½‖w − w(α') + μ s_g x_g‖² − Σ (share of the gap of every row at α'),
 #
-# in which nothing cancels and the gap of the full fit pays its share. If it is positive, the example is
+# in which nothing cancels and the gap of the full fit is included. If it is positive, the example is
 # right in every optimum of the left-out problem. Only rows near the margin cost little there, so α' is looked
 # for on a band of them, small bands first.
 
@@ -212,7 +212,7 @@ def decide_by_certificates(
     examples = _Examples(groups, new_costs, decisions)
     left = np.flatnonzero(optimum.agreements[groups] > 0.0)
     for width, cover in _BANDS:
-        # Where few rows are free, a band of them alone is too small to say anything.
+        # With few free rows, a band of them alone is too small to decide anything.
         n_rows = max(int(width * bands.size), bands.size - bands.n_free)
         band = bands.around(n_rows, cover)
         is_last = cover == _BANDS[-1][1] or band.chosen.size == optimum.problem.rows.n_rows

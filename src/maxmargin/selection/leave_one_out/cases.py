@@ -21,9 +21,8 @@ __all__ = ["TIE", "Cases", "HingeCases", "LeftOutAgreements", "cases_of", "round
 # What is known about examples that are left out one by one, while it is being found out.
 #
 # An agreement is known up to a bound of its error, in which the rounding error of its own computation is
-# always included. Beyond that bound its sign is certain; agreements that are certain to be next to 0
-# are ties. Both are about the example alone: how large the agreements of others
-# are does not matter.
+# always included. Beyond that bound its sign is certain; agreements that are certain to be next to 0 are
+# ties. Both depend on the example alone, not on the size of other agreements.
 
 TIE = 1e-7  # agreements up to this size are ties, which count as wrong
 
@@ -39,14 +38,14 @@ def sides(agreement: Array, bound: Array) -> NDArray[np.int8]:
 
 
 def rounding_of_agreements(problem: Problem, w: Array, b: float) -> Array:
-    """Return what rounding can make of the agreement of each row, by the size of what is added up."""
+    """Return a bound of the rounding error of each row's agreement, by the size of its terms."""
     n_terms = problem.rows.n_columns + 8
     sizes = np.sqrt(problem.rows.norms()[0]) * math.sqrt(inner(w, w)) + abs(b)
     return np.asarray(n_terms * 2.0**-52 * sizes)
 
 
 class Cases:
-    """What becomes of examples that are left out, each decision final and with its reason.
+    """The decisions about examples that are left out, each final and with its reason.
 
     A case is an example; with the hinge, copies of an example that weigh the same are one case.
 
@@ -76,7 +75,7 @@ class Cases:
         return np.flatnonzero(self.outcome == 0)
 
     def decide(self, which: NDArray[np.intp], outcome: int, reason: Reason) -> None:
-        """Note what becomes of some cases, and why that is known; what was known before stays."""
+        """Note the outcome of some cases and its reason; earlier decisions stay."""
         new = which[self.outcome[which] == 0]
         self.outcome[new] = outcome
         self.code[new] = REASONS.index(reason)
@@ -131,7 +130,7 @@ class HingeCases(Cases):
 
     @property
     def unknown(self) -> NDArray[np.intp]:
-        """The cases whose left-out agreement is not known yet, or to hardly a digit."""
+        """The cases whose left-out agreement is unknown, or known to hardly a digit."""
         return np.flatnonzero(~(self.bound <= _KNOWN * np.maximum(1.0, np.abs(self.agreement))))
 
     def reach(self, which: NDArray[np.intp], gap: float, at: HingeOptimum | None = None) -> Array:
@@ -180,7 +179,7 @@ def cases_of(optimum: HingeOptimum, distinct: DistinctRows) -> HingeCases:
 
 
 def spread_of(optimum: HingeOptimum) -> tuple[Array, float]:
-    """Return the norm of every row, and the largest; about a middle if the offset is free.
+    """Return the norm of every row, and the largest; about a centre if the offset is free.
 
     A free offset makes up for any shift of the rows, so only distances from some point count: here the mean
     of the support vectors.
@@ -217,7 +216,7 @@ class LeftOutAgreements:
         self._radius = radius if optimum.problem.offset.is_free else 0.0
 
     def note(self, place: int, agreement: float, gap: float, offset_error: float = 0.0) -> None:
-        """Keep what a left-out solution with that gap says, if nothing tighter is known.
+        """Keep the agreement of a left-out solution with that gap, if no tighter bound is known.
 
         Its offset may be so far from the middle of the best ones for its weights.
         """

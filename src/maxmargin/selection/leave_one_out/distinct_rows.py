@@ -1,8 +1,8 @@
 """Copies of an example as one row that costs what they cost together.
 
 A problem with copies of the same (x, s) has the same weights and offsets as the one in which they are one
-row with the sum of their costs, and leaving one copy out is lowering that cost. Rules about examples that a
-copy could stand in for then hold by themselves.
+row with the sum of their costs, and leaving one copy out is lowering that cost. Rules about examples then
+need no exception for copies.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def first_of_each(problem: Problem, live: NDArray[np.intp], token: StopToken) ->
     if not isinstance(rows, MemoryRows) or live.size == 0:
         return live
     z = rows.zeros()
-    # Any vector without structure will do; the same one makes the same answer every time.
+    # Any vector without structure will do; a fixed one makes the result reproducible.
     direction = np.random.default_rng(0).standard_normal(rows.n_columns)
     try:
         rows.reduce(Scores(direction), z, token=token)

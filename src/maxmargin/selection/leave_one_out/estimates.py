@@ -1,4 +1,4 @@
-"""About how an example would agree with the classifier that is fitted without it, for next to nothing.
+"""Estimates of the agreement of each example with the classifier fitted without it, at little cost.
 
 One Newton step of the problem without example i leads from the optimum of all examples to
 
@@ -9,10 +9,10 @@ the approximate leave-one-out of the smooth losses. An example with α = 0 keeps
 
 The hinge has its curvature in one point, and what counts is how many examples are near it, not which of
 them lie on it. So the corner is rounded: h = c·¾(1 − u²)/δ, u = (m − 1)/δ, is the density of examples at the
-margin as a parabola of width δ sees it. The width holds three times as many examples as there are free
+margin, smoothed by a parabola of width δ. The width holds three times as many examples as there are free
 ones: about as far as margins move when an example leaves.
 
-Nothing here is certain, and nothing certain is made of it.
+These are estimates only: no decision is based on them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = ["Estimated", "agreements_by_folds", "alone_in_class", "curvatures", "
 # others: an estimate on the cautious side.
 
 _FOLDS = 5
-# A fit that begins at the optimum of all rows must get away from it: what it keeps would flatter its fold.
+# Fits start at the optimum of all rows and must leave it: what they keep of it would be optimistic.
 TOLERANCE = 1e-4
 
 

@@ -169,7 +169,7 @@ class NearSystem:
     def leave_out(
         self, rows: NDArray[np.int64], new_costs: Array, token: StopToken
     ) -> tuple[Array, Array, NDArray[np.bool_]]:
-        """Return the changes of the duals and of the offset, and which examples came to rest."""
+        """Return the changes of the duals and of the offset, and for which examples this converged."""
         changes, offset_changes = np.zeros((rows.size, self.n_near + 1)), np.zeros(rows.size)
         solved = np.zeros(rows.size, dtype=bool)
         self._core.remove(rows, new_costs, changes, offset_changes, solved, token)
@@ -194,7 +194,7 @@ class NearSystem:
         return agreements, gaps, np.where(is_between, error, np.inf)
 
     def _with_balance(self, gaps: Array, balance: Array, offsets: Array, length2: Array) -> Array:
-        """Return the gaps with Σ sα′ ≠ 0 paid for, as `gap_of` does."""
+        """Return the gaps including the cost of Σ sα′ ≠ 0, as `gap_of` does."""
         optimum = self.optimum
         largest = optimum.problem.rows.norms()[1]
         b = np.abs(optimum.b + offsets)
@@ -269,7 +269,7 @@ def with_independent_free_rows(optimum: HingeOptimum, token: StopToken, threads:
     alpha = optimum.alpha.copy()
     alpha[free] = moved
     gap = gap_of(problem, optimum.w, optimum.b, optimum.scores, alpha)
-    # Rounding may have cost more than it is worth, where columns have very different sizes.
+    # With columns of very different sizes, rounding may have made it worse.
     is_as_good = gap <= max(2.0 * optimum.gap, 1e-12 * optimum.objective)
     return replace(optimum, alpha=alpha, gap=gap) if is_as_good else optimum
 
@@ -302,7 +302,7 @@ def follow_out(
         piece = pieces[number]
         agreement, bound, is_out = paths.follow(cases, order[piece], stop_below[piece], token)
         unsure = ~is_out & (sides(agreement + bound, cases.rounding[order[piece]]) != -1)
-        if unsure.any():  # all the way, then
+        if unsure.any():  # to the end, then
             again = order[piece][unsure]
             to_the_end = np.full(again.size, -np.inf)
             agreement[unsure], bound[unsure], is_out[unsure] = paths.follow(cases, again, to_the_end, token)

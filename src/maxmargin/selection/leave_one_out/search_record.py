@@ -84,12 +84,12 @@ class LeaveOneOutSearch(Readable):
 
     @property
     def n_splits(self) -> int:
-        """As many as there are rows that count."""
+        """As many as rows that count."""
         return self.n_examples
 
     @property
     def mean(self) -> NDArray[np.float64]:
-        """The scores; the name that tables of splits have for it."""
+        """The scores, under the name that tables of splits use."""
         return self.scores
 
     @property

@@ -5,7 +5,7 @@ L1  a bound on how far the optimum moves when an example leaves, from its levera
 L2  the same around the point to which one or more Newton steps without the example lead;
 L3  a fit without the example, with a Hessian of its own.
 
-All bounds are about the left-out optimum itself: that the full fit is not quite exact is part of them.
+All bounds are about the left-out optimum itself: they include the gap of the full fit.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ __all__ = ["examine_optimum", "follow_newton", "smooth_left_out", "solve_tightly
 
 Watch = Callable[[Progress], Any]
 
-_SAFE = 0.5  # an example this far on the right side at worst is decided without a look at its leverage
+_SAFE = 0.5  # an example whose agreement is at least this large is decided without its leverage
 _TIGHTEST = 1e-13  # relative gap of a fit after one to the usual tolerance left something open
 _POLISH = 4  # Newton steps after a fit, at most: what they leave is rounding
 _CUT_SHORT = (Status.INTERRUPTED, Status.MAX_TIME, Status.STOPPED)
@@ -275,7 +275,7 @@ def _record(work: _Work, agreements: Literal["estimated", "exact"] | None, statu
 Settle = Callable[[NDArray[np.intp], Array, Array], NDArray[np.bool_]]
 
 _MOST_STEPS = 12
-_LOSING = 0.5  # a gradient that falls by less is led by the wrong Hessian
+_LOSING = 0.5  # a gradient that falls by less: the Hessian is too far off
 _VALUES_AT_ONCE = 1 << 18  # of all points of a batch
 _CORES = 4  # of `_core.left_out_gradients`
 
@@ -292,7 +292,9 @@ class _Batch:
         self._optimum = optimum
         metric, leverages = optimum.bounds.metric, optimum.bounds.leverages
         room = metric.room(leverages)[which]
-        self.which = which[room > 0]  # an example with a direction of its own is nothing for one Hessian
+        self.which = which[
+            room > 0
+        ]  # without an example that is alone in some direction the Hessian is singular
         self._room = room[room > 0]
         self._sign = optimum.problem.sign[self.which].astype(np.float64)
         self._lifted = lifted_rows(optimum.problem, metric.frame, self.which)

@@ -21,7 +21,7 @@ __all__ = ["Mixtures", "Path", "PathPoint"]
 
 Array = NDArray[np.float64]
 
-_SAME_C = 1e-12  # relative: a value that went through a text or a logarithm is still itself
+_SAME_C = 1e-12  # relative; a value that was converted to text or to a logarithm still counts as the same
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,7 +241,7 @@ class Path(Readable):
 # Weights with q = ½‖w‖² (plus the penalty of an offset) and loss R at unit cost have the objective q + C R
 # at every C; duals with value G at unit cost and Q = ‖Σ sτx‖² give the bound C G − ½C²Q there.
 
-# Objective and bound are two sums that are subtracted: their rounding errors, as a share, are paid for.
+# A bound of the relative rounding errors of objective and bound, which are subtracted.
 ROUNDING_OF_SUMS = 2.0**-43
 
 

@@ -1,4 +1,4 @@
-"""C without a word from the user: by leave-one-out where that is cheap, else by folds."""
+"""Automatic choice of C: by leave-one-out where that is cheap, otherwise by folds."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def stratified_splits(
 ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Return (training rows, held-out rows) of each split; each class is dealt out evenly, in random order.
 
-    Files are often sorted, by class, date or source; neighbours therefore go to different splits by chance.
+    Files are often sorted, by class, date or source; so rows are assigned to splits at random.
 
     Parameters
     ----------
@@ -144,9 +144,9 @@ def stratified_splits(
     >>> [held_out.tolist() for _, held_out in splits]
     [[1, 2, 4], [0, 3, 5]]
     """
-    random = np.random.RandomState(seed % 2**32)  # its numbers are the same in every version of NumPy
+    random = np.random.RandomState(seed % 2**32)  # reproducible in every version of NumPy
     fold = np.empty(len(codes), dtype=np.intp)
-    dealt = 0  # every class goes on where the last one ended, so that splits are of equal size
+    dealt = 0  # every class continues where the last one ended, so that splits are of equal size
     for code in np.unique(codes):
         rows = random.permutation(np.flatnonzero(codes == code))
         fold[rows] = (dealt + np.arange(len(rows))) % n_splits

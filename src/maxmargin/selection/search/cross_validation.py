@@ -172,7 +172,7 @@ def _with_calibration(
 
 
 def _better(problem: Problem, solution: Solution, start: WarmStart) -> Solution:
-    """Return the start itself where a fit without time did not even get as far."""
+    """Return the start itself if it is better than a fit that was cut short."""
     if solution.status not in (Status.MAX_TIME, Status.MAX_ITER, Status.INTERRUPTED):
         return solution
     mean = solution_at(problem, start, solution.status)

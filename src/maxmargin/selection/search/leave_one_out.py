@@ -42,7 +42,7 @@ from maxmargin.solvers.run import Limits, run
 __all__ = ["select_by_leave_one_out"]
 
 
-_PARTS = 5  # in which the left-out scores take turns to be turned into probabilities by the others
+_PARTS = 5  # of the rows; each part's probabilities come from a map fitted to the other parts
 
 
 def select_by_leave_one_out(
@@ -99,7 +99,7 @@ def _log_likelihoods(count: ErrorCount | None, labels: Labels, calibrate: str | 
     result = np.empty(len(scores))
     if calibrate is None:
         return own_log_probabilities(log_probabilities(scores), labels.codes)
-    # No row has a say in its own probability.
+    # No row has an influence on its own probability.
     order = np.argsort(labels.codes, kind="stable")
     parts = [order[k::_PARTS] for k in range(_PARTS)]
     scored = [(rows, scores[rows]) for rows in parts]
@@ -148,7 +148,7 @@ def _selected(
 
 
 def _model(task: ValidationTask, C: float, searcher: LeaveOneOutSearcher, index: int) -> LinearModel:
-    """Return the fit of all rows that the search has made; where there was no time, what none is worth."""
+    """Return the search's fit of all rows; if there was no time for one, a fit without steps."""
     targets, settings = task.targets.at(C), task.settings
     rows = task.rows.on_threads(settings.threads if len(targets.classes) == 2 else 1)
     solutions = searcher.solutions.get(index)

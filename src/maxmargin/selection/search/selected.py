@@ -1,4 +1,4 @@
-"""What a search for C hands back, and what there is to say about it."""
+"""The result of a search for C."""
 
 from __future__ import annotations
 

@@ -40,12 +40,12 @@ class ValidationTask(PreparedData):
 
     @property
     def judged(self) -> Labels:
-        """Return the rows' classes and weights, as judges of scores want them."""
+        """Return the rows' classes and weights, as judges of scores take them."""
         weights = np.ones(self.rows.n_rows) if self.weights is None else self.weights
         return Labels(self.targets.codes, weights, len(self.targets.classes))
 
     def fold_settings(self, *, keep_weights: bool, max_time: float | None) -> FoldSettings:
-        """Return how the splits are to be walked."""
+        """Return how to fit the splits."""
         own = self.settings
         limits = replace(own.limits, max_time=max_time)
         return FoldSettings(own.solver, limits, own.threads, own.seed, own.watch, keep_weights)
@@ -72,7 +72,7 @@ class ValidationTask(PreparedData):
         return Fold(problems, held_out, np.searchsorted(self.targets.classes, targets.classes))
 
     def missing_classes(self, folds: Sequence[Fold]) -> str:
-        """Return what to say of splits that hold out rows of a class and train on none; else nothing."""
+        """Return a warning about splits that hold out rows of a class and train on none; else nothing."""
         found = []
         for split, fold in enumerate(folds):
             held_out = fold.held_out[self.judged.weights[fold.held_out] > 0]
