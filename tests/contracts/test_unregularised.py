@@ -237,7 +237,7 @@ def test_files_and_estimators(tmp_path):
     assert again.get_params()["C"] == np.inf
     np.testing.assert_array_equal(again.predict_proba(task.X), estimator.predict_proba(task.X))
     assert clone(estimator).get_params()["C"] == np.inf
-    with pytest.raises(AttributeError, match="every row pulls"):
+    with pytest.raises(AttributeError, match="every row has an influence"):
         _ = estimator.support_
     assert certify(estimator, task.X, task.sign, sample_weight=task.cost).relative_gap <= 2e-4
 
