@@ -193,7 +193,7 @@ def write_text(pieces: Iterable[str], target: Path) -> None:
 
     A terminal is shown control characters in the text; the next program gets the text as it is.
     """
-    from maxmargin.rows.disk.drafts import replacing
+    from maxmargin.rows.disk.atomic import replacing
 
     if target == STANDARD:
         is_seen = sys.stdout.isatty()

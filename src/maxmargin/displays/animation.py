@@ -19,7 +19,7 @@ from maxmargin.displays.step_boundary import draw_boundary, near_name
 from maxmargin.displays.style import MARKERS, TINT, faint, ink, palette, side_colours, tidy
 from maxmargin.errors import InvalidParameter
 from maxmargin.presentation.palette import css_variables
-from maxmargin.rows.disk.drafts import replacing
+from maxmargin.rows.disk.atomic import replacing
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -25,7 +25,7 @@ from maxmargin.reporting.sections.reliability import reliability_section
 from maxmargin.reporting.sections.suspects import suspects_section
 from maxmargin.reporting.sections.verdict import verdict
 from maxmargin.reporting.subject import Subject, subject_of
-from maxmargin.rows.disk.drafts import replacing
+from maxmargin.rows.disk.atomic import replacing
 from maxmargin.validation import check_positive
 
 __all__ = ["report"]
