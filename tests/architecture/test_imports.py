@@ -24,7 +24,7 @@ IMPORTS_ONLY = {
         "maxmargin.model.parameters",
         "maxmargin.model.reliability",
         "maxmargin.presentation",
-        "maxmargin.rows.disk.drafts",
+        "maxmargin.rows.disk.atomic",
         "maxmargin.selection.folds.record",
         "maxmargin.selection.leave_one_out.record",
         "maxmargin.selection.leave_one_out.search_record",

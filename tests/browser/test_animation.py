@@ -20,7 +20,7 @@ def test_a_film_is_stepped_and_played(page, film, tmp_path):
     text, picture = page.locator("#text"), page.locator("#picture")
     assert text.inner_text() == "The start."
     first = picture.get_attribute("src")
-    page.get_by_role("button", name="One step on").click()
+    page.get_by_role("button", name="One step forward").click()
     assert text.inner_text() == film.texts[1]
     assert picture.get_attribute("src") != first
     page.get_by_role("button", name="One step back").click()

@@ -94,7 +94,7 @@ def test_support_vectors_make_the_weights(loss, X, y):
 
 def test_logistic_regression_has_no_support_vectors_and_says_why():
     model = LogisticRegression().fit(*CANCER)
-    with pytest.raises(AttributeError, match="with the logistic loss every row pulls"):
+    with pytest.raises(AttributeError, match="with the logistic loss every row has an influence"):
         model.support_  # noqa: B018
     assert not hasattr(model, "dual_coef_")
     hinge = LinearClassifier().fit(*CANCER)

@@ -25,7 +25,7 @@ def test_a_page_from_two_files(said, noisy):
     page = (noisy / "report.html").read_text(encoding="utf-8")
     assert "height of the wave" in page
     assert "maxmargin report noisy.model noisy.csv -o report.html" in page
-    assert "a model file does not keep it" in page
+    assert "a model file does not contain it" in page
 
 
 def test_every_option(said, noisy):

@@ -185,7 +185,7 @@ def test_the_demo_keeps_only_whole_files(tmp_path, capsys):
 # Where files are opened for writing: the way itself, folders that are renamed or removed, and the journal of
 # a fit, which is written in place so that it survives its process.
 WRITES_DIRECTLY = {
-    "rows/disk/drafts.py",
+    "rows/disk/atomic.py",
     "cli/streams.py",
     "io/store.py",
     "rows/disk/journal.py",

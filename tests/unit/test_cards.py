@@ -214,7 +214,7 @@ def test_an_estimator_adds_a_card_to_scikit_learns_diagram():
 
 def test_what_has_no_certificate_says_how_it_came_about():
     given = mm.LinearClassifier.from_parameters([1.0, 2.0, 3.0])
-    assert "parameters that were given; certify(X, y) judges them" in given._repr_html_()
+    assert "parameters that were given; certify(X, y) evaluates them" in given._repr_html_()
     walked = mm.Perceptron(max_passes=2).fit(X, Y)
     assert "600 examples looked at" in walked._repr_html_()
     assert "it made the 2 passes asked for" in walked._repr_html_()

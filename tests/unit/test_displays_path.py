@@ -200,7 +200,7 @@ def test_many_coefficients_are_not_all_drawn():
 def test_of_several_classes_one_is_named():
     labels = np.array(list("abc") * 10)
     found = regularization_path(ROWS, labels, Cs=[0.1, 1.0])
-    with pytest.raises(InvalidInput, match="name one of a, b, c with label="):
+    with pytest.raises(InvalidInput, match="choose one of a, b, c with label="):
         RegularizationPathDisplay.from_path(found, kind="coefficients")
     with pytest.raises(InvalidParameter, match="label must be one of a, b, c; got label='d'"):
         RegularizationPathDisplay.from_path(found, kind="coefficients", label="d")

@@ -90,7 +90,7 @@ def test_models_survive_files_and_estimators(tmp_path):
     assert "normal equations" in str(again.certificate_)
     with pytest.raises(InvalidParameter, match="has squared loss; the model has loss='hinge'"):
         PlainLeastSquares.from_model(LinearSVM().fit([[0.0], [1.0]], [0, 1]).to_model())
-    with pytest.raises(AttributeError, match="with the squared loss every row pulls"):
+    with pytest.raises(AttributeError, match="with the squared loss every row has an influence"):
         _ = again.support_
 
 

@@ -29,7 +29,7 @@ from maxmargin.errors import (
 )
 from maxmargin.io.load import load_data
 from maxmargin.io.save import save_data
-from maxmargin.rows.disk.drafts import replacing
+from maxmargin.rows.disk.atomic import replacing
 
 LIBSVM = b"1 1:2 3:4\n-1 2:5\n"
 CSV = b"a,b,c\n1,2,0\n3,4,1\n"
@@ -299,7 +299,7 @@ def test_errors_are_caught_as_what_they_are():
 WRITE_SLOWLY = """
     import sys
     from pathlib import Path
-    from maxmargin.rows.disk.drafts import replacing
+    from maxmargin.rows.disk.atomic import replacing
 
     with replacing(Path(sys.argv[1])) as file:
         file.write(b"half")

@@ -169,7 +169,7 @@ def test_a_pair_of_coefficients(tmp_path):
     X, y = two_classes(d=2)
     said = plain_text(report_of(([1.0, -1.0], 0.5), X, y, tmp_path))
     assert "nothing says what it was meant to minimise" in said
-    assert "This is the training error turned around" in said
+    assert "This is the training accuracy" in said
 
 
 def test_scikit_learn_models_and_pipelines_with_texts(tmp_path):
@@ -219,7 +219,7 @@ def test_balanced_classes_of_a_model_from_a_file(tmp_path):
         said = plain_text(report_of(one, X, y, tmp_path, **settings))
         assert "balanced classes" in said
         assert "not the best for this problem" not in said
-        assert "a model file does not keep it" in said  # the course of the fit
+        assert "a model file does not contain it" in said  # the history of the fit
     with pytest.raises(InvalidInput, match="LinearModel knows its own class weights"):
         report_of(model, X, y, tmp_path, class_weight={"no": 2.0})
 
@@ -230,7 +230,7 @@ def test_balanced_classes_of_a_model_from_a_file(tmp_path):
         (mm.LinearSVMCV(Cs=[0.1, 1.0], cv="loo"), "Chosen from 2 candidates on these examples"),
         (mm.Perceptron(), "A perceptron minimises no objective"),
         (mm.Pegasos(lam=0.1, max_updates=2000), "% above the optimum of its own objective"),
-        (mm.LeastSquaresClassifier(), "So says the model's own certificate, from when it was fitted"),
+        (mm.LeastSquaresClassifier(), "According to the model's own certificate, from when it was fitted"),
         (mm.ZeroOneClassifier(), "no hyperplane makes fewer"),
         (
             mm.LogisticRegression(C=float("inf")),
@@ -268,7 +268,7 @@ def test_a_search_over_a_pipeline_of_a_data_frame(tmp_path):
 def test_no_boundary_and_no_suspects(tmp_path):
     X = np.array([[0.0], [1.0], [3.0], [4.0]] * 5)
     y = np.array([0, 0, 1, 1] * 5)
-    assert "No row is at odds with the classifier" in plain_text(
+    assert "The classifier contradicts no label" in plain_text(
         report_of(mm.LinearSVM(10).fit(X, y), X, y, tmp_path)
     )
     assert "θ = 0" in plain_text(report_of(([0.0], 0.0), X, y, tmp_path))

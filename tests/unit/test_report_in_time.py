@@ -16,7 +16,7 @@ def test_no_time_means_less_and_says_so(tmp_path):
     model = mm.LinearSVM().fit(X, y)
     said = plain_text(report_of(model, X, y, tmp_path, max_time=1e-9))
     assert "the time limit was reached before" in said
-    assert "This is the training error turned around" in said
+    assert "This is the training accuracy" in said
     model = mm.LinearSVM().fit(X[:150], y[:150])
     said = plain_text(report_of(model, X[:150], y[:150], tmp_path, test=(X[150:], y[150:]), max_time=1e-9))
     assert "right on 50 held-out rows that had no part in training" in said

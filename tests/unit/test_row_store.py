@@ -29,8 +29,8 @@ from maxmargin.errors import (
 )
 from maxmargin.io.batches import stored_batches
 from maxmargin.io.store import GrowingArray, StoreWriter, store_batches
-from maxmargin.rows.disk import drafts
-from maxmargin.rows.disk.drafts import remove_dead_drafts
+from maxmargin.rows.disk import atomic
+from maxmargin.rows.disk.atomic import remove_abandoned_drafts
 from maxmargin.rows.disk.store import is_row_store, open_store
 
 RANDOM = np.random.default_rng(1)
@@ -107,7 +107,7 @@ def test_sparse_batches_may_be_narrower_than_the_rows(tmp_path):
 @pytest.mark.parametrize("can_exchange", [True, False])
 def test_stored_rows_are_replaced_at_the_end(tmp_path, can_exchange, monkeypatch):
     if not can_exchange:
-        monkeypatch.setattr(drafts, "_exchanged", lambda one, other: False)
+        monkeypatch.setattr(atomic, "_exchanged", lambda one, other: False)
     store_batches(batches(X, Y, 4), tmp_path / "rows")
     store_batches(batches(X[:4], Y[:4], 4), tmp_path / "rows")
     assert open_store(tmp_path / "rows").n_rows == 4
@@ -215,10 +215,10 @@ def test_a_folder_that_was_taken_for_a_dead_one_is_made_again(tmp_path, monkeypa
     def late(descriptor, how):
         if not swept:
             swept.append(True)
-            remove_dead_drafts(tmp_path / "rows")
+            remove_abandoned_drafts(tmp_path / "rows")
         flock(descriptor, how)
 
-    monkeypatch.setattr("maxmargin.rows.disk.drafts.fcntl.flock", late)
+    monkeypatch.setattr("maxmargin.rows.disk.atomic.fcntl.flock", late)
     assert store_batches(batches(X, Y, 4), tmp_path / "rows").n_rows == 10
     assert names_in(tmp_path) == ["rows"]
 

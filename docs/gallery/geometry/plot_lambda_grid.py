@@ -2,8 +2,9 @@
 The same data at a small and a large λ
 ======================================
 
-λ is the weight of ½‖θ‖², which is small if the margin is wide. At a small λ a few examples near the boundary
-decide; a large λ widens the margin until many are inside it. Examples on the margin or inside are circled.
+λ is the weight of ½‖θ‖², which is small if the margin is wide. At a small λ a few examples near the
+boundary decide; a large λ widens the margin until many are inside it. Examples on the margin or inside are
+circled.
 """
 
 import numpy as np

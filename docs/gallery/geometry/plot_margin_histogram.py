@@ -2,9 +2,9 @@
 How safe is each example?
 =========================
 
-However many columns there are, one number tells how safely an example is classified: its agreement y(θ·x + θ₀).
-At 0 or below it is misclassified; between 0 and 1 it is classified correctly, but inside the margin. Here are
-569 tumours with 30 measurements each.
+However many columns there are, one number tells how safely an example is classified: its agreement y(θ·x +
+θ₀). At 0 or below it is misclassified; between 0 and 1 it is classified correctly, but inside the margin.
+Here are 569 tumours with 30 measurements each.
 """
 
 import maxmargin as mm

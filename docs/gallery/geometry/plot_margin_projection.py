@@ -3,8 +3,8 @@ Any number of columns, seen edge-on
 ===================================
 
 Thirty columns cannot be drawn, but a linear classifier uses only one direction. The horizontal axis is the
-signed distance to the boundary, and it is exact; the vertical axis is the direction parallel to the boundary in
-which the rows spread most.
+signed distance to the boundary, and it is exact; the vertical axis is the direction parallel to the
+boundary in which the rows spread most.
 """
 
 import numpy as np

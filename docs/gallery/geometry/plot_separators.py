@@ -2,8 +2,8 @@
 Which of several separators?
 ============================
 
-All of these lines separate the examples, and the training error does not distinguish them. The distance to the
-nearest example does: the widest margin is shaded.
+All of these lines separate the examples, and the training error does not distinguish them. The distance to
+the nearest example does: the widest margin is shaded.
 """
 
 import numpy as np
@@ -24,8 +24,8 @@ display = mm.SeparatorsDisplay.from_separators(separators, X, y)
 display.frame()
 
 # %%
-# A small ‖θ‖ makes the margin wide, but that alone proves nothing: here the margin of the second line contains
-# examples, each of which has a slack.
+# A small ‖θ‖ makes the margin wide, but that alone proves nothing: here the margin of the second line
+# contains examples, each of which has a slack.
 
 given = {"widest": separators["hard margin"], "too wide": ([0.3, 0.5], 0.0)}
 mm.SeparatorsDisplay.from_separators(given, X, y, bands="own")

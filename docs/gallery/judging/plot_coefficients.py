@@ -2,8 +2,8 @@
 What decides
 ============
 
-The largest coefficients with their names. A coefficient has the inverse unit of its column, so coefficients of
-columns on different scales cannot be compared; multiplied by the column's standard deviation they can.
+The largest coefficients with their names. A coefficient has the inverse unit of its column, so coefficients
+of columns on different scales cannot be compared; multiplied by the column's standard deviation they can.
 """
 
 import maxmargin as mm

@@ -17,8 +17,8 @@ print(svm.certificate_)
 mm.ConvergenceDisplay.from_estimator(svm, against="passes")
 
 # %%
-# Several methods on the same problem, by passes over the data. All of them are stopped by the same certificate,
-# which none of them computes itself.
+# Several methods on the same problem, by passes over the data. All of them are stopped by the same
+# certificate, which none of them computes itself.
 
 solvers = {
     name: mm.LinearSVM(C=1.0, tol=1e-6, solver=name).fit(X, data.y)

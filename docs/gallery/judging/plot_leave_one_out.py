@@ -3,8 +3,8 @@ Without this example
 ====================
 
 Would an example still be classified correctly if it had not been in the training set? Examples that are not
-support vectors do not move the boundary, and those that are wrong already stay wrong; the others are decided
-one by one, each for a stated reason.
+support vectors do not move the boundary, and those that are wrong already stay wrong; the others are
+decided one by one, each for a stated reason.
 """
 
 import maxmargin as mm

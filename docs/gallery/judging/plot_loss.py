@@ -2,8 +2,8 @@
 What an agreement costs
 =======================
 
-What we care about is the number of errors, but it has no gradient to follow. Learners minimise something else
-instead: a loss of the agreement y(θ·x + θ₀). Kinks, where the slope jumps, are marked.
+What we care about is the number of errors, but it has no gradient to follow. Learners minimise something
+else instead: a loss of the agreement y(θ·x + θ₀). Kinks, where the slope jumps, are marked.
 """
 
 import numpy as np

@@ -2,8 +2,8 @@
 Every C at once
 ===============
 
-A few fits certify **every** C in between: as C grows, the margin narrows, and there are fewer support vectors and
-training errors. What counts is the leave-one-out error, which is exact; the best C is marked.
+A few fits certify **every** C in between: as C grows, the margin narrows, and there are fewer support
+vectors and training errors. What counts is the leave-one-out error, which is exact; the best C is marked.
 """
 
 import numpy as np

@@ -2,9 +2,9 @@
 Do the probabilities hold?
 ==========================
 
-Of the examples with a predicted probability of 80 %, about 80 % should be positive. Bars are 95 % intervals, and
-the counts below say how many examples each point stands for. One fit is enough for probabilities: the scores
-that the training examples would have if they were left out are estimated.
+Of the examples with a predicted probability of 80 %, about 80 % should be positive. Bars are 95 %
+intervals, and the counts below say how many examples each point stands for. One fit is enough for
+probabilities: the scores that the training examples would have if they were left out are estimated.
 """
 
 import numpy as np

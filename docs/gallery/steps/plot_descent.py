@@ -2,8 +2,8 @@
 Descent and its kinks
 =====================
 
-As a function of one weight, the mean hinge loss is piecewise linear. At a kink the slope jumps: every slope in
-the fan is a subgradient, and the descent has to choose one.
+As a function of one weight, the mean hinge loss is piecewise linear. At a kink the slope jumps: every slope
+in the fan is a subgradient, and the descent has to choose one.
 """
 
 import numpy as np
@@ -15,8 +15,8 @@ trace = mm.gradient_descent(rows, signs, fit_intercept=False, step=2.0, max_step
 mm.DescentDisplay.from_trace(trace, fan=1 / 1.5)
 
 # %%
-# As a function of two weights the objective is a map. The steps 1/t are long at first and cross the valley; a
-# step need not decrease the objective, and the lowest point is marked.
+# As a function of two weights the objective is a map. The steps 1/t are long at first and cross the valley;
+# a step need not decrease the objective, and the lowest point is marked.
 
 X = np.array(
     [[2.0, 1.5], [1.5, 3.5], [2.5, 2.0], [1.0, 0.0], [-2.0, -1.0], [0.0, -1.5], [0.5, 0.0], [2.0, 2.0]]

@@ -2,8 +2,9 @@
 The path of the perceptron
 ==========================
 
-The perceptron adds y·x to its weights whenever an example is misclassified. Each corner of its path is such an
-update, with the marker of the example's class; all weights in the shaded cone make no error, so it stays there.
+The perceptron adds y·x to its weights whenever an example is misclassified. Each corner of its path is such
+an update, with the marker of the example's class; all weights in the shaded cone make no error, so it stays
+there.
 """
 
 import numpy as np
@@ -27,8 +28,8 @@ print(perceptron.trace_.explain(1))
 mm.TraceDisplay.from_estimator(perceptron, kind="boundary", t=1)
 
 # %%
-# On examples that are not separable the perceptron never converges, while stochastic gradient descent on the hinge
-# loss with decreasing steps settles.
+# On examples that are not separable the perceptron never converges, while stochastic gradient descent on
+# the hinge loss with decreasing steps settles.
 
 X_mixed, y_mixed = np.vstack([X, [[0.5, 0.0], [2.0, 2.0]]]), np.append(y, [1, -1])
 sgd = mm.HingeSGD(max_updates=300, shuffle=False, trace=True).fit(X_mixed, y_mixed)

@@ -1,4 +1,4 @@
-"""The command line: ``maxmargin train``, ``predict`` and the other commands, one a file."""
+"""The command line: ``maxmargin train``, ``predict`` and the other commands, one per module."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["main", "run"]
 def main(arguments: Sequence[str] | None = None, *, ends_process: bool = False) -> int:
     """Run the command that the arguments name and return the exit code.
 
-    What that needs is loaded only here, so that Ctrl-C is a line and no traceback in the meantime, too.
+    Everything else is imported here, so that Ctrl-C during the imports gives one line and no traceback.
     """
     try:
         from maxmargin.cli import program
@@ -26,9 +26,9 @@ def main(arguments: Sequence[str] | None = None, *, ends_process: bool = False) 
 
 
 def run() -> int:
-    """Be the program: run the command of its arguments, and leave the rest to Python.
+    """Run the command of the process's arguments: the entry point of the program.
 
-    Ctrl-C while Python tidies up ends it at once: it would be a traceback, and nothing is left to do.
+    Ctrl-C while Python shuts down ends it at once: there would be a traceback, and nothing is left to do.
     """
     import atexit
     import os

@@ -168,7 +168,7 @@ def add_data(parser: Any) -> None:
 
 
 def add_rows(parser: Any) -> None:
-    """Describe the file with rows for a model: how it is read, the model knows."""
+    """Describe the file with rows for a model, which knows how it is read."""
     add_data(parser)
     add_row_options(parser)
 

@@ -1,4 +1,4 @@
-"""The program: which command is meant, and how it ends.
+"""The program: parsing the command, running it, and its exit code.
 
 Commands are modules of this package, imported when they are named, and import what they need when they run,
 so that ``--help`` answers at once.
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None, *, ends_process: bool = False) 
         console.finish(INTERRUPTED)
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has seen enough.
+        # The reader of our output has closed the pipe.
         discard(sys.stdout)
         return BROKEN_PIPE
     except OSError as error:
@@ -136,13 +136,13 @@ def run_command(chosen: argparse.Namespace, console: Console, signals: EndingSig
 
 
 def what_is_there(console: Console) -> str:
-    """Return which files were written before the output failed."""
+    """Return a clause on the files that were written before the output failed."""
     names = " and ".join(console.written)
     return f"; {names} {'was' if len(console.written) == 1 else 'were'} written before" if names else ""
 
 
 def in_words(error: OSError) -> str:
-    """Return what is wrong with a file, or with the output, which has no name."""
+    """Return a message about a file, or about the output, which has no name."""
     if error.filename:
         return f"{error.filename}: {error.strerror}"
     if error.errno in (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG):
@@ -154,7 +154,7 @@ def in_words(error: OSError) -> str:
 
 
 class UsageError(Exception):
-    """Words that do not make a command."""
+    """Arguments that are not a valid command."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -179,7 +179,7 @@ class Parser(argparse.ArgumentParser):
             super()._print_message(message, file)
 
     def error(self, message: str) -> NoReturn:
-        """Leave it to the program to print it."""
+        """Raise `UsageError`, which the program prints."""
         raise UsageError(f"{message} (see {self.prog} --help)")
 
 
@@ -240,7 +240,7 @@ def build_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
 
 
 def add_one(commands: Any, name: str) -> None:
-    """Have a command's module describe it."""
+    """Add a command to the parser by its module."""
     identifier = name.replace("-", "_")
     module = importlib.import_module(f"maxmargin.cli.commands.{identifier}")
     getattr(module, f"add_{identifier}")(commands)
@@ -263,7 +263,7 @@ class EndingSignals:
         self.pressed = False
 
     def take(self, number: int, frame: FrameType | None) -> None:
-        """Do what Ctrl-C does; a second signal must not disturb the tidying up after the first."""
+        """Do what Ctrl-C does; a second signal must not disturb the clean-up after the first."""
         if self.came is None:
             self.came = number
             raise KeyboardInterrupt

@@ -37,7 +37,7 @@ def source_text(source: Path) -> str:
 
 def read_classes(arguments: argparse.Namespace, console: Console, *, for_a_fit: bool = False) -> Data:
     """Read training data, print what they are, and refuse data of a single class."""
-    from maxmargin.cli.described import data_fields
+    from maxmargin.cli.json_fields import data_fields
 
     data = read_data(arguments, arguments.data, for_a_fit=for_a_fit)
     print_what_was_read(data, arguments, console)

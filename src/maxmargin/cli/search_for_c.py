@@ -1,4 +1,4 @@
-"""``--C auto``: which values of C are tried, how they are judged, and what is printed about it."""
+"""``--C auto``: which values of C are tried, how they are evaluated, and what is printed about it."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def read_either_model(source: Path, data: Path | None = None) -> LinearModel | L
 
 
 def read_through(source: Path, read: Callable[[Path], Read]) -> Read:
-    """Read a model in a way that wants a file's name, also from the standard input."""
+    """Read a model by a function that needs a file name, also from the standard input."""
     from maxmargin.errors import ModelFileError
 
     if source != STANDARD:
@@ -113,7 +113,7 @@ def write_model(model: LinearModel, target: Path) -> None:
 
 
 def write_through(target: Path, write: Callable[[Path], None]) -> None:
-    """Write in a way that wants a file's name, also to the standard output."""
+    """Write by a function that needs a file name, also to the standard output."""
     if target != STANDARD:
         write(target)
         return
@@ -174,7 +174,7 @@ def read_labelled_rows(
     *,
     own_weights: bool = False,
 ) -> RowsForModel:
-    """Read rows with their labels, for those who have nothing to say without."""
+    """Read rows with their labels; rows without labels are refused."""
     from maxmargin.errors import InvalidInput
 
     file = source or arguments.data
@@ -193,7 +193,7 @@ def write_text(pieces: Iterable[str], target: Path) -> None:
 
     A terminal is shown control characters in the text; the next program gets the text as it is.
     """
-    from maxmargin.rows.disk.drafts import replacing
+    from maxmargin.rows.disk.atomic import replacing
 
     if target == STANDARD:
         is_seen = sys.stdout.isatty()

@@ -1,1 +1,1 @@
-"""Pictures with matplotlib; they draw records and read estimators by their attributes."""
+"""Plots with matplotlib; they draw records and read estimators by their attributes."""

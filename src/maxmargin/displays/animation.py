@@ -1,4 +1,4 @@
-"""The steps of an online learner as moving pictures: a GIF, or a page with buttons."""
+"""The steps of an online learner as an animation: a GIF, or a page with buttons."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from maxmargin.displays.step_boundary import draw_boundary, near_name
 from maxmargin.displays.style import MARKERS, TINT, faint, ink, palette, side_colours, tidy
 from maxmargin.errors import InvalidParameter
 from maxmargin.presentation.palette import css_variables
-from maxmargin.rows.disk.drafts import replacing
+from maxmargin.rows.disk.atomic import replacing
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -77,7 +77,7 @@ class TraceAnimation:
         self.texts = ["The start." if t < trace.first else trace.explain(t) for t in self.steps]
 
     def save(self, path: str | Path, *, dots_per_inch: int = 100) -> Path:
-        """Write a ``.gif`` or ``.html`` file, whole or not at all; the same trace gives the same bytes.
+        """Write a ``.gif`` or ``.html`` file, completely or not at all; the same trace gives the same bytes.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class TraceAnimation:
         return path
 
     def to_html(self, *, dots_per_inch: int = 100) -> str:
-        """Return a page of its own, with buttons and a slider, that needs nothing but itself."""
+        """Return a self-contained page with buttons and a slider."""
         pictures = [_as_png(image) for image in self._images(dots_per_inch, with_text=False)]
         template = files("maxmargin.displays").joinpath("assets/animation.html").read_text(encoding="utf-8")
         frames = [
@@ -214,7 +214,7 @@ def _as_png(image: Image) -> bytes:
 
 
 # ------------------------------------------------------------------------------------------------
-# The few colours of a film: one set for all of its pictures, or areas would change colour between them.
+# The few colours of a GIF: one palette for all frames, or areas would change colour between them.
 
 Colours = NDArray[np.uint8]
 

@@ -203,7 +203,7 @@ class CoefficientsDisplay:
         self.shown_.append(shown)
 
     def _write_legend(self, panels: list[Any], ax: Axes | None) -> None:
-        """Return how many coefficients are left out, if any are."""
+        """Write how many coefficients are left out, if any are."""
         if self._n_left_out == 0:
             return
         if len(panels) == 1:
@@ -298,7 +298,7 @@ def column_deviations(X: Any) -> Array:
         raise InvalidInput("X must hold numbers.") from None
     if rows.ndim != 2 or len(rows) == 0:
         raise InvalidInput(f"X must be a matrix with rows; got shape {rows.shape}")
-    middle = rows[0].astype(np.float64)  # near the data: without it, large means would eat the digits
+    middle = rows[0].astype(np.float64)  # near the data: large means would cancel digits otherwise
     total, squares = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
     for start in range(0, len(rows), ROWS_AT_ONCE):
         block = rows[start : start + ROWS_AT_ONCE] - middle

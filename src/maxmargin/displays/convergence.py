@@ -1,4 +1,4 @@
-"""How fits closed in on the optimum: objective, bound and the gap between them."""
+"""How fits converge: objective, bound and the gap between them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ __all__ = ["ConvergenceDisplay"]
 
 Array = NDArray[np.float64]
 
-# What is left of a gap when rounding has eaten it; a logarithmic axis has no place for 0.
+# The smallest gap that is drawn: a logarithmic axis has no place for 0.
 ROUNDING = 1e-16
 
 # The first certificates may be far off; the upper panel shows at most this many times the final objective.
 WORTH_SHOWING = 3.0
 
-# Courses of which one is this many times as long as another share a logarithmic axis.
+# If one fit is this many times as long as another, the axis is logarithmic.
 FAR_APART = 4.0
 
 MARKS_PER_LINE = 25
@@ -96,7 +96,7 @@ class ConvergenceDisplay:
         against: str = "seconds",
         ax: Axes | None = None,
     ) -> ConvergenceDisplay:
-        """Draw the course of a fit, or of several together.
+        """Draw the history of a fit, or of several together.
 
         Parameters
         ----------
@@ -124,12 +124,12 @@ class ConvergenceDisplay:
         against: str = "seconds",
         ax: Axes | None = None,
     ) -> ConvergenceDisplay:
-        """Draw the course of fitted models.
+        """Draw the histories of fitted models.
 
         Parameters
         ----------
         model : estimator or LinearModel, or mapping of str to these
-            With more than two classes, each class is a course of its own.
+            With more than two classes, each class has its own history.
         tol : float, optional
             By default the model's own, or the smallest of several models'.
         against, ax
@@ -276,7 +276,7 @@ def _steps(ax: Axes, moments: Array, values: Array, look: Look, label: str) -> A
 
 
 def _courses(name: str, model: Any) -> list[tuple[str, History]]:
-    """Return the courses of a model by name: one, or one for each of its classes."""
+    """Return the histories of a model by name: one, or one for each of its classes."""
     found = attribute_of(model, "histories", needed=False)
     if not found:
         raise InvalidInput(

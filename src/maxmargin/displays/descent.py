@@ -369,7 +369,7 @@ def _shades() -> Any:
 
 
 # ------------------------------------------------------------------------------------------------
-# The steps of any descent, and an objective that somebody gave for it.
+# The steps of any descent, and an objective that the user gave for it.
 
 MOST_DRAWN, FEWEST_DRAWN = 3000, 100  # steps; of longer descents every so many
 # agreements that the steps may cost; with many rows fewer are drawn

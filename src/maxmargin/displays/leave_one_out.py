@@ -1,4 +1,4 @@
-"""What becomes of each example when it is left out, and how that is known."""
+"""What happens to each example when it is left out, and how that is known."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SINGLE, CROWD = 22.0, 110.0  # square points of a mark for one example, and for 
 MOVED = 0.05  # a change of the agreement that an eye could see, where the margin is at 1
 NEAR = (-1.5, 2.5)  # agreements that the picture holds, and more where examples moved
 
-# What each kind of example looks like: colour (that of text: a hollow mark), marker, size.
+# How each kind of example is drawn: colour (that of text: a hollow mark), marker, size.
 RIGHT, WRONG, UNDECIDED = "right", "wrong", "undecided"
 LOOKS = {RIGHT: ("negative", "o", 1.0), WRONG: ("positive", "X", 1.5), UNDECIDED: ("ink", "s", 1.0)}
 

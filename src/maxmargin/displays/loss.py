@@ -373,9 +373,9 @@ def _loss_of(model: Any) -> str:
 
 
 # ------------------------------------------------------------------------------------------------
-# The losses of the lecture notes as curves to draw; a test holds them to `maxmargin.losses`.
+# The losses of the lecture notes as curves to draw; a test compares them with `maxmargin.losses`.
 #
-# Pictures know no mathematics but their own, so the formulas stand here once more, one line each.
+# Displays do not import the library's mathematics, so the formulas are repeated here, one line each.
 
 
 @dataclass(frozen=True)

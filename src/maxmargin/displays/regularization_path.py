@@ -1,4 +1,4 @@
-"""What C does: margin, support vectors, errors and coefficients along the regularisation path."""
+"""The effect of C: margin, support vectors, errors and coefficients along the regularisation path."""
 
 from __future__ import annotations
 
@@ -410,7 +410,7 @@ def _row_of(path: Path, label: Any) -> int:
 
 
 # ------------------------------------------------------------------------------------------------
-# Errors on examples that were held out, for several C, from whatever counted them.
+# Errors on held-out examples for several C, from any kind of record.
 
 
 @dataclass(frozen=True, eq=False)

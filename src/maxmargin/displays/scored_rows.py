@@ -1,4 +1,4 @@
-"""Scores and agreements of rows with anybody's linear classifier."""
+"""Scores and agreements of rows with any linear classifier."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def classifier_of(model: Any) -> Any:
 
 
 def names_at_classifier(model: Any) -> Any:
-    """Return the names of the columns that the classifier sees, as far as anybody knows them."""
+    """Return the names of the columns that the classifier sees, as far as they are known."""
     if hasattr(model, "steps") and len(model.steps) > 1:
         name_columns = getattr(model[:-1], "get_feature_names_out", None)
         return None if name_columns is None else name_columns()

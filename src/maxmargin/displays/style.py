@@ -1,4 +1,4 @@
-"""One look for all pictures: two colours that everybody can tell apart, thin lines, legends off the data."""
+"""One style for all plots: two colours that everybody can distinguish, thin lines, legends off the data."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TINT = 0.16  # how opaque an area of weights is
 # is none that an eye could see, so such rows count as on the boundary.
 VISIBLE_LOSS = 1e-3
 
-# Beyond this, single marks hide each other: densities tell more, and pictures stay small.
+# Beyond this, single marks hide each other: densities show more, and files stay small.
 MANY_ROWS = 5000
 
 LARGEST, SMALLEST = 9.0, 7.0  # points, of everything that is written small

@@ -1,4 +1,4 @@
-"""The scikit-learn face of the package: thin, and the only part that knows scikit-learn.
+"""The scikit-learn interface, and the only part of the package that imports scikit-learn.
 
 Fitting is three steps: check names and labels, train (`maxmargin.fit`), keep the result.
 """

@@ -46,9 +46,9 @@ class ConvergenceWarning(errors.ConvergenceWarning, ScikitLearnConvergenceWarnin
 
 
 class LinearEstimator(ClassifierMixin, BaseEstimator):
-    """Prediction, geometry and judgement by a linear model; subclasses say where the model comes from."""
+    """Prediction, geometry and evaluation by a linear model; subclasses say where the model comes from."""
 
-    # What scikit-learn's classifiers had up to 1.7, and what yellowbrick still tells classifiers by.
+    # An attribute of scikit-learn's classifiers up to 1.7, by which yellowbrick still recognises them.
     _estimator_type: ClassVar[str] = "classifier"
 
     coef_: NDArray[np.float64]
@@ -74,7 +74,7 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
     # ------------------------------------------------------------ the model
 
     def to_model(self) -> LinearModel:
-        """Return the model as a record that knows nothing of scikit-learn; `save_model` takes it.
+        """Return the model as a record that does not need scikit-learn; `save_model` takes it.
 
         Examples
         --------
@@ -167,8 +167,8 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
         if model.support is not None:
             self.support_, self.dual_coef_ = model.support.indices, model.support.dual_coef
 
-    def _tell_how_it_ended(self) -> None:
-        """Raise what Ctrl-C left to be raised, and warn where the certificate is not what was asked for."""
+    def _report_ending(self) -> None:
+        """Raise `Interrupted` after Ctrl-C, and warn if the certified gap is above the tolerance."""
         model = self._model
         if model.interrupted:
             raise errors.Interrupted(
@@ -181,7 +181,7 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
             warnings.warn(model.calibration_warning(), stacklevel=3)
 
     def _model_for(self, X: Any) -> LinearModel:
-        """Return the model once X has been found to have its columns."""
+        """Return the model after checking that X has its columns."""
         self._require_model()
         try:
             self._check_columns(X, reset=False)
@@ -213,9 +213,9 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
         if is_constant and name in (*_OF_A_FIT, *_OF_THE_HINGES, *_OF_THE_BARE_HINGE):
             return f"{what}: {model.plans[0].reason}"
         if name in _OF_A_FIT:
-            return f"{what}: its parameters were given, not fitted; certify(X, y) judges them"
+            return f"{what}: its parameters were given, not fitted; certify(X, y) evaluates them"
         if name in _OF_THE_HINGES and model.loss not in ("hinge", "squared_hinge"):
-            return f"{what}: with the {model.loss} loss every row pulls, so no rows are support vectors"
+            return f"{what}: with the {model.loss} loss every row has an influence, not only support vectors"
         if name in _OF_THE_HINGES:
             return f"{what}: support vectors of this model are not known, as where rows are not in memory"
         if name in _OF_THE_BARE_HINGE:
@@ -247,7 +247,7 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
 
     def _course(self) -> str:
         """Return how it was learned, where there is no certificate."""
-        return "parameters that were given; certify(X, y) judges them"
+        return "parameters that were given; certify(X, y) evaluates them"
 
     # ------------------------------------------------------------ scikit-learn's methods
 
@@ -369,7 +369,7 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
 
 
 # ------------------------------------------------------------------------------------------------
-# Labels as scikit-learn's users hand them in.
+# Labels as users of scikit-learn pass them.
 
 
 def checked_labels(y: Any) -> NDArray[Any]:

@@ -205,7 +205,7 @@ class ConvexEstimator(LossEstimator):
             raise
         _refuse_one_class(model)
         self._keep(model, for_warm_start=self.warm_start)
-        self._tell_how_it_ended()
+        self._report_ending()
         return self
 
     def _settings(self) -> dict[str, Any]:
@@ -311,8 +311,8 @@ class LinearClassifier(ConvexEstimator):
     Parameters
     ----------
     C : float, default 1.0
-        The weight of the losses against the regulariser: large C follows the rows, small C widens the
-        margin.
+        The weight of the losses relative to the regulariser: a large C fits the rows more closely, a small C
+        widens the margin.
     loss : {"hinge", "squared_hinge", "logistic"}, default "hinge"
         max(0, 1 − m), its square, or log(1 + exp(−m)) of the agreement m.
     {settings}
@@ -394,8 +394,8 @@ class LinearClassifier(ConvexEstimator):
     ) -> Self:
         """Make a classifier of given weights and offset, without fitting.
 
-        It predicts, and tells agreements, margins, slacks, losses, errors and equations; `fit` forgets the
-        given parameters.
+        It predicts, and computes agreements, margins, slacks, losses, errors and equations; `fit` discards
+        the given parameters.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Estimators that choose C by rows held out: fit = check, split, walk up the C's, fit all rows."""
+"""Estimators that choose C on held-out rows: fit = check, split, fit along the C's, fit all rows."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class ConvexEstimatorCV(LossEstimator):
         self.path_tol = path_tol
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Choose C by rows held out, and fit all rows at it.
+        """Choose C on held-out rows, and fit all rows at it.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class ConvexEstimatorCV(LossEstimator):
             if ticker is not None:
                 ticker.close()
         self._keep_selected(selected, task)
-        self._tell_how_the_search_ended(selected)
+        self._report_search_ending(selected)
         return self
 
     def _by_folds(
@@ -274,7 +274,7 @@ class ConvexEstimatorCV(LossEstimator):
         return for_splits, {"sample_weight": sample_weight} if is_weighed else {}
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return who is handed what: groups go to the splitter, weights to a scorer that asks for them."""
+        """Return the metadata routing: groups go to the splitter, weights to a scorer that requests them."""
         to_splitter = MethodMapping().add(caller="fit", callee="split")
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
         router.add(splitter=self.cv, method_mapping=to_splitter)
@@ -319,7 +319,7 @@ class ConvexEstimatorCV(LossEstimator):
         if selected.model is not None:
             self._keep(selected.model)
 
-    def _tell_how_the_search_ended(self, selected: Selected) -> None:
+    def _report_search_ending(self, selected: Selected) -> None:
         warning = selected.warning(float(self.tol), ConvergenceWarning)
         model = selected.model
         if selected.status is Status.INTERRUPTED or (model is not None and model.interrupted):
@@ -488,7 +488,7 @@ class LogisticRegressionCV(ConvexEstimatorCV):
 
 
 # ------------------------------------------------------------------------------------------------
-# scikit-learn's scorers as judges of scores that are already there.
+# scikit-learn's scorers applied to scores that are already there.
 
 
 class KnownScores(ClassifierMixin, BaseEstimator):

@@ -105,7 +105,7 @@ class ExactEstimator(LinearEstimator, ABC):
         )
         self._keep(model)
         self._keep_details(solutions)
-        self._tell_how_it_ended()
+        self._report_ending()
         return self
 
     @classmethod
@@ -266,7 +266,7 @@ class HardMarginSVM(ExactEstimator):
 class LinearProgramSeparator(ExactEstimator):
     """A hyperplane that separates the classes, found by linear programming.
 
-    With the signed rows A, finds w with Aw ≥ 1: every agreement is at least 1 (B). Where no hyperplane
+    With the signed rows A, finds w with Aw ≥ 1: every agreement is at least 1. Where no hyperplane
     separates, that is proved by rows and weights that anybody can check. There is no `max_time`: before its
     end a linear program has nothing to show.
 

@@ -203,8 +203,8 @@ def _separation(agreement: NDArray[np.float64]) -> Certificate:
 class Pegasos(OnlineMinimizer):
     """The support vector machine by stochastic subgradient steps, one example at a time.
 
-    It approaches the minimum of λ/2 ‖θ‖² + mean hinge loss, by default exactly as A's algorithm 1 does: no
-    offset, examples drawn at random, η = 1/t. `max_updates` is its T. C's version in passes is
+    It approaches the minimum of λ/2 ‖θ‖² + mean hinge loss, by default as in the lecture notes: no
+    offset, examples drawn at random, η = 1/t. `max_updates` is T. The version in passes is
     ``Pegasos(shuffle=False, max_passes=T, step=…)``, the published one ``Pegasos(step="1/(lam t)")``.
 
     Parameters
@@ -295,7 +295,7 @@ class Pegasos(OnlineMinimizer):
 
 @with_online_text
 class HingeSGD(OnlineMinimizer):
-    """E's hinge SGD: draw an example; if y(θ·x) ≤ 1, θ ← θ + η_k y x; keep the best θ by empirical risk.
+    """Hinge SGD: draw an example; if y(θ·x) ≤ 1, θ ← θ + η_k y x; keep the best θ by empirical risk.
 
     It approaches the smallest mean hinge loss, without a regulariser. Its three differences from the
     perceptron are `near_mistakes`, `step` and `shuffle`, and each can be switched by itself:
@@ -320,7 +320,7 @@ class HingeSGD(OnlineMinimizer):
         "draws" by default, as E has it.
     evaluate_every : int, optional
         Examples between two measurements of the empirical risk, which reads all rows; by default as many as
-        there are rows. 1 is E's method to the letter.
+        there are rows. 1 is the method of the lecture notes.
     min_improvement : float, optional
         End when the best risk fell by less from one measurement to the next; by default it goes on.
     {random_state}

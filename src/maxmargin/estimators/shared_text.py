@@ -22,66 +22,66 @@ penalize_intercept : bool, default False
 intercept_scaling : float, default 1.0
     The scale of a penalised offset.
 tol : float, default 1e-4
-    Stop when the objective is certified to be within this share of the optimum; 1e-4 is 0.01 %.
+    Stop when the relative gap between objective and bound is certified to be at most this; 1e-4 is 0.01 %.
 solver : str, default "auto"
-    The method; ``plan_`` says which was taken and why.
+    The method; ``plan_`` says which was used and why.
 class_weight : mapping or "balanced", optional
-    Positive factors on C by class; "balanced" gives all classes the same total. A class that y lacks may have
-    one if all that it has do.
+    Positive factors on C by class; "balanced" gives all classes the same total weight. There may be weights
+    for classes that y lacks if all classes in y have one.
 max_iter : int, optional
-    The most iterations; by default as many as can help.
+    The largest number of iterations; by default as many as can help.
 max_time : float, optional
-    The most seconds; on a Dask cluster with loading. Whatever ends a fit, it keeps the best model found and
-    its certificate.
+    The time limit in seconds, on a Dask cluster including loading. Whatever ends a fit, the best model found
+    is kept, with its certificate.
 warm_start : bool, default False
     Continue from the previous fit of the same rows.
 n_jobs : int, optional
-    Threads; by default all cores, and 1 inside joblib's workers. Results never depend on it.
+    Number of threads; by default all cores, and 1 inside joblib's workers. Results never depend on it.
 random_state : int, Generator or RandomState, optional
     The order in which rows are visited; by default one fixed order.
 verbose : int, default 0
-    1 shows the live gap.
+    1 shows the gap during the fit.
 watch : callable, optional
     Called with a `Progress` record after every certificate; returning True stops the fit.
 calibrate : {"sigmoid", "temperature", "isotonic"}, optional
-    Fit probabilities to the scores that the rows would have if they were left out: Platt's sigmoid;
-    σ(score/T), or softmax(scores/T) for several classes, whose most probable class is always the
-    predicted one; or the best map that never falls, for many rows. By default no probabilities are fitted.
+    Fit probabilities to the scores that the rows have when they are left out: Platt's sigmoid; σ(score/T), or
+    softmax(scores/T) for several classes, whose most probable class is always the predicted one; or the best
+    non-decreasing map, for many rows. By default no probabilities are fitted.
 """
 
 ATTRIBUTES = """
 coef_ : array of shape (1, d), or (n_classes, d) for more than two classes
-    The weights θ; with two classes the second is the positive one, more are one against the rest.
+    The weights θ. With two classes the second is the positive one; more are fitted one against the rest.
 intercept_ : array of shape (1,) or (n_classes,)
-    The offsets θ₀; the midpoint where an interval of them is best.
+    The offsets θ₀; the midpoint if all offsets of an interval are optimal.
 intercept_interval_ : array of shape (1 or n_classes, 2)
     The ends of that interval.
 classes_ : array
 certificate_ : Certificate
-    The proof of how far the objective is from the optimum; the worst of the classes.
+    The proof of how far the objective is from the optimum; the worst over the classes.
 certificates_ : list of Certificate
     One per problem: one for two classes, else one per class.
 margin_ : array of shape (1,) or (n_classes,)
     1/‖θ‖, the distance from the boundary to the margin boundaries; inf at θ = 0.
 n_iter_ : int
-    Iterations; the most of the classes.
+    Number of iterations; the largest over the classes.
 history_ : History
-    The course of the fit: seconds, passes, objective, bound, gap; of the class with the worst certificate.
+    The history of the fit: seconds, passes, objective, bound, gap; of the class with the worst certificate.
 histories_ : list of History
 plan_ : Plan
     Which solver was chosen and why, in words.
 calibration_ : Calibration
-    The map from scores to probabilities, where ``calibrate`` asked for one.
+    The map from scores to probabilities, if ``calibrate`` was set.
 n_features_in_ : int
 feature_names_in_ : array of str
-    Where X had names.
+    If X had names.
 """
 
 SUPPORT = """
 support_ : array
     Rows with a positive dual variable in any class: the support vectors. Hinge losses only.
 dual_coef_ : array of shape (1 or n_classes, len(support_))
-    Their dual variables times their signs, as LIBSVM keeps them.
+    Their dual variables times their signs, as in LIBSVM.
 """
 
 Class = TypeVar("Class", bound=type)
@@ -110,27 +110,26 @@ with_shared_text = filled_with({"settings": SETTINGS, "attributes": ATTRIBUTES, 
 TEXTS = {
     "shuffle": """
 shuffle : bool or "draws"
-    The order of the examples. False: as they stand. True: a new random order of all rows in every pass.
-    (Beyond 1,024 rows groups of 16 neighbours are drawn at random and mixed, 64 groups at a time: rows that
-    lie near each other are read faster.) "draws": each example is drawn at random from all rows, with
+    The order of the examples. False: the order of the rows. True: a new random order of all rows in every
+    pass. (Beyond 1,024 rows, groups of 16 neighbours are drawn at random and shuffled, 64 groups at a time,
+    since neighbouring rows are read faster.) "draws": each example is drawn at random from all rows, with
     replacement; a pass is then as many draws as there are rows.
 """,
     "random_state": """
 random_state : int, Generator or RandomState, optional
-    The order in which examples come; by default one fixed order.
+    The order in which examples are visited; by default one fixed order.
 """,
     "trace": """
 trace : bool, default False
-    Keep every step in ``trace_``, and a copy of the rows, on which steps are repeated. It costs nothing when
-    off.
+    Record every step in ``trace_``, with a copy of the rows. It costs nothing if it is off.
 """,
     "attributes": """
 stopped_ : str
-    Why it ended, in words.
+    Why it stopped, in words.
 n_draws_, n_updates_ : int
-    Examples looked at, and examples that moved the weights, in the last call; summed over the classes.
+    Examples visited, and examples that changed the weights, in the last call; summed over the classes.
 n_passes_ : int
-    Passes over the rows that were begun; the most of the classes.
+    Passes over the rows that were started; the largest over the classes.
 trace_ : Trace, or a list with one per class for more than two
     Every step, with trace=True: ``frame()``, ``weights(t)``, ``explain(t)``. After partial_fit, of the last
     call.
@@ -145,15 +144,15 @@ feature_names_in_ : array of str
     Where X had names.
 """,
     "streaming": """
-``partial_fit`` makes one pass over the rows that it is given and goes on from the weights, the step count and
-the averages of the call before. The classes are fixed by its first call.
+``partial_fit`` makes one pass over the given rows and continues from the weights, the step count and the
+averages of the previous call. The classes are fixed by its first call.
 
-``fit`` over batches is just that, pass after pass; the order of examples is that of `shuffle` within each
-batch. What takes all rows (the best weights so far, a certificate) reads the batches once more, and is not
-there for a generator, which is read only once.
+``fit`` on batches does the same, pass after pass; `shuffle` applies within each batch. What needs all rows
+(the best weights so far, a certificate) reads the batches once more, and is not available for a generator,
+which can be read only once.
 
-There is no ``sample_weight`` and no ``class_weight``: a weight means repetition here, and what repeating an
-example does depends on when the repetitions come. Repeat the rows instead.
+There is no ``sample_weight`` and no ``class_weight``: a weight means repetition here, and the effect of
+repeating an example depends on when the repetitions come. Repeat the rows instead.
 """,
 }
 
@@ -165,35 +164,35 @@ with_online_text = filled_with(TEXTS)
 
 SEARCH = """
 Cs : int, array or (float, ..., float), default 10
-    The values of C to try: so many from 1e-4 to 1e4, evenly on the logarithm's scale, or the values
-    themselves. With an ellipsis in the middle, as in ``(1e-3, ..., 1e2)``, all between two values: every
-    split follows its certified path, a handful of fits, and is judged at ten values of C in every decade.
-    C is the same on every split and on all rows.
+    The values of C to try: how many from 1e-4 to 1e4, evenly spaced on a logarithmic scale, or the values
+    themselves. With an ellipsis in the middle, as in ``(1e-3, ..., 1e2)``, the range between two values:
+    every split follows its certified regularisation path, a handful of fits, and is evaluated at ten values
+    of C per decade. C is the same on every split and on all rows.
 cv : int, splitter, iterable of splits or "loo", default 5
-    How rows are held out: a number of stratified folds, any splitter of scikit-learn's, or pairs of
-    training and held-out rows. "loo" finds the C with the fewest leave-one-out errors, exactly: one fit
-    of all rows at every C bounds their number, and only C's that may be the best are counted to the end.
-    Examples are counted one by one, each left out with its whole weight; costs stay as they are. With
-    "log_loss" estimated left-out scores are judged instead.
+    How rows are held out: a number of stratified folds, any scikit-learn splitter, or pairs of training and
+    held-out rows. "loo" finds the C with the fewest leave-one-out errors, exactly: one fit of all rows at
+    every C bounds their number, and only values of C that may be the best are counted to the end. Examples
+    are counted one by one, each left out with its whole weight; costs do not change. With "log_loss",
+    estimated leave-one-out scores are evaluated instead.
 scoring : str or callable, optional
-    None or "error": the share of held-out rows that are right, 1 − error, where a row on the boundary is
-    an error. "log_loss": the mean log-probability of the rows' own classes, scikit-learn's
-    "neg_log_loss". Any name of a scorer, or a function of a fitted estimator, X and y. The larger the
-    better. The first two count every row by its weight.
+    None or "error": the accuracy on held-out rows, 1 − error, where a row on the boundary is an error.
+    "log_loss": the mean log-probability of the rows' own classes, scikit-learn's "neg_log_loss". Or the name
+    of any scorer, or a function of a fitted estimator, X and y. Larger is better. The first two count every
+    row by its weight.
 rule : {"best", "one_standard_error"}, default "best"
-    The C with the best mean score, and of equal ones the smallest; or the smallest C whose mean is within
-    one standard error of the best.
+    The C with the best mean score, the smallest in case of ties; or the smallest C whose mean is within one
+    standard error of the best.
 path_tol : float, default 1e-2
-    The relative gap that is certified for every C of a range. The model at the end is fitted to ``tol``.
+    The relative gap that is certified for every C in a range. The final model is fitted to ``tol``.
 refit : bool, default True
-    Whether to fit all rows at the C that was chosen; the splits' solutions are where it begins.
+    Whether to fit all rows at the chosen C, starting from the solutions of the splits.
 """
 
 SEARCH_ATTRIBUTES = """
 C_ : float
-    The C that was chosen.
+    The chosen C.
 best_estimator_ : LinearSVM or LogisticRegression
-    The model as an estimator with that C, for whatever asks an estimator for its C; ``best_params_`` too.
+    The model as an estimator with that C, for tools that need one; ``best_params_`` too.
 best_index_ : int
     Its place in the table.
 best_score_ : float

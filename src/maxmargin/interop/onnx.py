@@ -17,7 +17,7 @@ from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.model.calibration import Calibration, Curve, IsotonicCurve, SigmoidCurve
 from maxmargin.model.files import linear_model, plain_labels
 from maxmargin.model.model import LinearModel
-from maxmargin.rows.disk.drafts import replacing
+from maxmargin.rows.disk.atomic import replacing
 from maxmargin.validation import check_choice
 
 __all__ = ["export_onnx"]

@@ -28,7 +28,7 @@ from maxmargin.errors import CacheWarning, InvalidInput, InvalidParameter, Setti
 from maxmargin.io.settings import ReadSettings
 from maxmargin.rows.cores import resolve_jobs
 from maxmargin.rows.disk.archive import DamagedArchive, MappedArchive, write_archive
-from maxmargin.rows.disk.drafts import replacing
+from maxmargin.rows.disk.atomic import replacing
 
 __all__ = ["cache_path", "cached"]
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from maxmargin.errors import InvalidInput, ModelFileError
 from maxmargin.io.open import read_file
-from maxmargin.rows.disk.drafts import replacing
+from maxmargin.rows.disk.atomic import replacing
 
 __all__ = [
     "CLASSIFIERS",

@@ -38,7 +38,7 @@ from maxmargin.rows.disk.arrays import (
     has_only_letters,
     parsed_json,
 )
-from maxmargin.rows.disk.drafts import replacing
+from maxmargin.rows.disk.atomic import replacing
 
 __all__ = ["VERSION", "is_model_file", "read_model", "write_model"]
 

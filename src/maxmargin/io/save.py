@@ -20,7 +20,7 @@ from maxmargin.io.open import compression_of, plain_suffix
 from maxmargin.io.saved_columns import check_text, column_names
 from maxmargin.io.settings import FORMATS
 from maxmargin.io.tables.csv_writing import table_lines
-from maxmargin.rows.disk.drafts import replacing
+from maxmargin.rows.disk.atomic import replacing
 from maxmargin.validation import refuse_masked
 
 __all__ = ["save_data"]

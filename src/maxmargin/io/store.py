@@ -27,7 +27,7 @@ from maxmargin.io.settings import ReadSettings
 from maxmargin.io.tables.batches import Batches, table_batches
 from maxmargin.io.tables.csv import CsvSource
 from maxmargin.rows.disk.archive import running_system
-from maxmargin.rows.disk.drafts import Draft, remove_dead_drafts, take_place
+from maxmargin.rows.disk.atomic import Draft, remove_abandoned_drafts, take_place
 from maxmargin.rows.disk.store import FORMAT, INDEX, VERSION, RowStore, is_row_store, open_store
 from maxmargin.validation import check_labels, check_matrix, check_weights
 
@@ -215,7 +215,7 @@ class StoreWriter:
 
     def __enter__(self) -> StoreWriter:
         check_folder(self._target)
-        remove_dead_drafts(self._target)
+        remove_abandoned_drafts(self._target)
         try:
             self._locked = Draft(self._target, self._mode)
         except (OSError, ValueError) as error:

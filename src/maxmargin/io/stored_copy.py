@@ -23,7 +23,7 @@ from maxmargin.io.cache import cache_path, settings_to, settled_state
 from maxmargin.io.settings import ReadSettings
 from maxmargin.io.store import store_file
 from maxmargin.rows.disk.archive import running_system
-from maxmargin.rows.disk.drafts import remove_dead_drafts
+from maxmargin.rows.disk.atomic import remove_abandoned_drafts
 from maxmargin.rows.disk.store import RowStore, is_row_store, open_store
 
 __all__ = ["stored_copy", "stored_path"]
@@ -77,7 +77,7 @@ def stored_copy(
             f"{elsewhere}"
         )
     with _alone(source, say):
-        remove_dead_drafts(folder)
+        remove_abandoned_drafts(folder)
         key: dict[str, Any] = {"written_by": __version__, "settings": settings_to(settings)}
         state = settled_state(source)
         if state is not None:

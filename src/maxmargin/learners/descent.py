@@ -4,7 +4,7 @@ It minimises the empirical risk, or with lam > 0 λ/2 ‖θ‖² + mean loss for
 
     J(θ, θ₀) = (1/n) Σ loss(yᵢ (θ·xᵢ + θ₀)) + lam/2 ‖θ‖²,
 
-by θ ← θ − η ∇J (C, E), all examples at a time. The solver of the same name descends on data of any size and
+by θ ← θ − η ∇J, all examples at a time. The solver of the same name descends on data of any size and
 certifies how far it got; this is for data small enough to follow every step.
 """
 

@@ -16,8 +16,8 @@ from maxmargin.presentation.wording import Readable, percent, plural, short
 __all__ = ["DescentTrace", "Landscape", "Trace", "TracedStep", "number", "vector"]
 
 
-class Narrator(Protocol):
-    """The method that was traced: its name, and how it tells a step."""
+class TracedMethod(Protocol):
+    """The method that was traced: its name, and how it describes a step."""
 
     @property
     def title(self) -> str:
@@ -43,7 +43,7 @@ class Narrator(Protocol):
         """Return what it tries to make small, from the agreements of all rows."""
         ...
 
-    def tell(self, step: TracedStep) -> str:
+    def describe(self, step: TracedStep) -> str:
         """Describe in words what a step did."""
         ...
 
@@ -112,7 +112,7 @@ class Trace(Readable):
     (4, True)
     """
 
-    method: Narrator
+    method: TracedMethod
     example: NDArray[np.uint32]
     agreement: NDArray[np.float64]
     updated: NDArray[np.bool_]
@@ -197,7 +197,7 @@ class Trace(Readable):
             after=self.replay.weights(count),
             has_offset=self.method.fit_intercept,
         )
-        return self.method.tell(seen)
+        return self.method.describe(seen)
 
     def __str__(self) -> str:
         updates = int(np.count_nonzero(self.updated))

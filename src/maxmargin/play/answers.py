@@ -1,4 +1,4 @@
-"""The questions that the page may ask, and who answers them."""
+"""The requests that the page may send, and their answers."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ QUESTIONS: dict[str, Callable[[Any], Any]] = {
 
 
 # ------------------------------------------------------------------------------------------------
-# θ and θ₀ that somebody typed, measured against the certified optimum.
+# θ and θ₀ that the user typed, compared with the certified optimum.
 
 
 def compare(task: Task, hand: Hand) -> dict[str, Any]:

@@ -139,7 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
-        """Hand out a file."""
+        """Send a file."""
         if self._is_refused():
             return
         page = self.server.pages.get(self.server.access.name_in(self.path))
@@ -174,7 +174,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.OK, json.dumps(found, allow_nan=False).encode(), "application/json")
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        """Keep quiet: the address in a log would be a permission in a log."""
+        """Log nothing: the address contains the token."""
 
     # ------------------------------------------------------------ parts
 
@@ -232,7 +232,7 @@ def _refuse_constant(name: str) -> Callable[..., Any]:
 
 
 # ------------------------------------------------------------------------------------------------
-# Who may ask: only the page that this program opened, on this machine.
+# Access control: only the page that this program opened, on this machine.
 #
 # Any web page that is open in the same browser can send requests to 127.0.0.1. Three things keep it out:
 # it does not know the token in the address; a name of its own that it points to 127.0.0.1 (DNS rebinding)

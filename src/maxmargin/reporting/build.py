@@ -25,7 +25,7 @@ from maxmargin.reporting.sections.reliability import reliability_section
 from maxmargin.reporting.sections.suspects import suspects_section
 from maxmargin.reporting.sections.verdict import verdict
 from maxmargin.reporting.subject import Subject, subject_of
-from maxmargin.rows.disk.drafts import replacing
+from maxmargin.rows.disk.atomic import replacing
 from maxmargin.validation import check_positive
 
 __all__ = ["report"]
@@ -56,11 +56,11 @@ def report(
 ) -> pathlib.Path:
     """Write one HTML file about a model, to share with colleagues.
 
-    It opens from disk in any browser and asks the network for nothing. The verdict comes first: how often the
+    It opens from disk in any browser and needs no network. The verdict comes first: how often the
     model is right, with an interval if there are held-out rows; how far it is from the optimum, certified
     anew from the rows; a fingerprint of the data. Then pictures of the rows and their margins, the path over
     C with leave-one-out errors, reliability of probabilities, coefficients, labels to look at, guarantees,
-    the course of the fit, versions and the command.
+    the history of the fit, versions and the command.
 
     Parameters
     ----------

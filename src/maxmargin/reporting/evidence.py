@@ -1,4 +1,4 @@
-"""Everything that a report tells, found out by the library, before a word of it is written."""
+"""Everything that a report shows, computed before any of it is written."""
 
 from __future__ import annotations
 
@@ -331,7 +331,7 @@ def _left_out_at(
         tol=named.settings.limits.tol,
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LeaveOneOutWarning)  # each point tells whether it says anything
+        warnings.simplefilter("ignore", LeaveOneOutWarning)  # each point records whether it is meaningful
         return leave_one_out(
             problem,
             examined.rows,
@@ -344,7 +344,7 @@ def _left_out_at(
 
 
 # ------------------------------------------------------------------------------------------------
-# Probabilities of rows that the model was not fitted to, beside what came true.
+# Predicted probabilities of rows that the model was not fitted to, against their labels.
 
 Array = NDArray[np.float64]
 
@@ -378,7 +378,7 @@ def judged_probabilities(
 
 
 def _of_another_library(subject: Subject, held_out: ScoredExamples | None) -> tuple[Reliability, str]:
-    """Judge a classifier of another library that gives probabilities itself."""
+    """Evaluate a classifier of another library that predicts probabilities itself."""
     estimator = subject.examined.estimator
     if isinstance(estimator, LinearModel) or not hasattr(estimator, "predict_proba"):
         raise InvalidInput(
@@ -414,7 +414,7 @@ def _probabilities(model: LinearModel, scores: Array) -> Array:
 
 
 # ------------------------------------------------------------------------------------------------
-# Finding out one thing after the other within a limit of time, and remembering what could not be had.
+# Computing one result after another within a time limit, and recording what is missing.
 
 T = TypeVar("T")
 
@@ -425,7 +425,7 @@ OUT_OF_TIME = "not done: the time limit was reached before"
 
 @dataclass(frozen=True)
 class Answer(Generic[T]):
-    """What was found, or why nothing was; warnings are sentences for the reader."""
+    """A result, or the reason why there is none; warnings are sentences for the reader."""
 
     value: T | None = None
     why_not: str = ""
@@ -455,7 +455,7 @@ class Stages:
     def run(
         self, name: str, work: Callable[[float | None], T], share: float = 1.0, *, even_late: bool = False
     ) -> Answer[T]:
-        """Find something out.
+        """Compute one result.
 
         Parameters
         ----------

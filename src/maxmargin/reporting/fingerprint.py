@@ -1,4 +1,4 @@
-"""A short text that tells whether two people hold the same data.
+"""A short text by which two people can check that they have the same data.
 
 It is a hash of the values alone: float32 or float64, dense or sparse, C or Fortran order make no difference
 where the numbers are the same.

@@ -76,7 +76,7 @@ def add_certify(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Read, certify, print."""
-    from maxmargin.cli.described import assessment_fields
+    from maxmargin.cli.json_fields import assessment_fields
     from maxmargin.cli.streams import read_either_model
     from maxmargin.model.certify import certify
     from maxmargin.model.liblinear import from_liblinear

@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 def convert_data(arguments: argparse.Namespace, console: Console) -> None:
     """Write a data set in another format."""
-    from maxmargin.cli.described import data_fields
+    from maxmargin.cli.json_fields import data_fields
     from maxmargin.io.load import format_by_suffix
     from maxmargin.io.open import check_readable
     from maxmargin.io.save import save_data
@@ -215,7 +215,7 @@ def write_json(model: LinearModel, path: Path) -> None:
 def write_as(target: Path, suffix: str, write: Callable[[Path], None]) -> None:
     """Have a file written by a function that goes by the suffix of a name, whatever the target's name is."""
     from maxmargin.cli.streams import write_out
-    from maxmargin.rows.disk.drafts import replacing
+    from maxmargin.rows.disk.atomic import replacing
 
     if target != STANDARD and target.name.lower().endswith(suffix):
         write(target)

@@ -60,7 +60,7 @@ def show(folder: Path, console: Console) -> None:
     """Split, train, print, draw, save."""
     from dataclasses import replace
 
-    from maxmargin.cli.described import model_fields
+    from maxmargin.cli.json_fields import model_fields
     from maxmargin.datasets import breast_cancer
     from maxmargin.fit.train import fit_linear
 
@@ -222,7 +222,7 @@ def draw(path: Path, model: LinearModel, split: Split) -> None:
     from maxmargin.displays.convergence import ConvergenceDisplay
     from maxmargin.displays.margin_histogram import MarginHistogramDisplay
     from maxmargin.displays.panels import save_png, side_by_side
-    from maxmargin.rows.disk.drafts import replacing
+    from maxmargin.rows.disk.atomic import replacing
 
     judge = split.held_out
     agreements = MarginHistogramDisplay(

@@ -57,7 +57,7 @@ def add_evaluate(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Read, count, print."""
-    from maxmargin.cli.described import assessment_fields
+    from maxmargin.cli.json_fields import assessment_fields
     from maxmargin.cli.streams import read_labelled_rows, read_model
     from maxmargin.model.certify import certify
     from maxmargin.model.evaluation import evaluate
@@ -150,7 +150,7 @@ def share(value: float) -> str:
 
 def fields_of(found: Evaluation) -> dict[str, Any]:
     """Return everything that was counted."""
-    from maxmargin.cli.described import plain_labels
+    from maxmargin.cli.json_fields import plain_labels
 
     return {
         "rows": found.n_rows,

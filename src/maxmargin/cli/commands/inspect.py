@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 def inspect_model(arguments: argparse.Namespace, console: Console) -> None:
     """Return what a model file holds."""
-    from maxmargin.cli.described import model_fields
+    from maxmargin.cli.json_fields import model_fields
     from maxmargin.cli.streams import read_model
     from maxmargin.model.files import readable_model
 
@@ -104,7 +104,7 @@ def origin_of(path: Path) -> str:
 
 def model_lines(model: LinearModel) -> list[str]:
     """Return what was fitted, how well and to what."""
-    from maxmargin.cli.described import plain_labels
+    from maxmargin.cli.json_fields import plain_labels
     from maxmargin.presentation.wording import plural, short
 
     cost = "given, not fitted" if model.C is None else f"C = {short(model.C)}"
@@ -138,7 +138,7 @@ def weight_lines(model: LinearModel, n_rows: int) -> list[str]:
     import numpy as np
 
     from maxmargin.cli.console import aligned
-    from maxmargin.cli.described import plain_labels
+    from maxmargin.cli.json_fields import plain_labels
 
     labels, lines = plain_labels(model.classes), []
     for k, weights in enumerate(model.coef):
@@ -177,7 +177,7 @@ def with_largest_weights(about: dict[str, Any], model: LinearModel, n_rows: int)
 
 def inspect_data(arguments: argparse.Namespace, console: Console) -> None:
     """Return what a data file holds."""
-    from maxmargin.cli.described import data_fields
+    from maxmargin.cli.json_fields import data_fields
     from maxmargin.model.columns import summarise_columns
 
     data = read_data(arguments, arguments.data)
@@ -203,7 +203,7 @@ def data_lines(data: Data, columns: ColumnSummary, n_rows: int) -> list[str]:
     import numpy as np
 
     from maxmargin.cli.console import aligned
-    from maxmargin.cli.described import plain_labels
+    from maxmargin.cli.json_fields import plain_labels
     from maxmargin.presentation.wording import percent, plural
 
     kind = "sparse" if hasattr(data.X, "nnz") else "dense"

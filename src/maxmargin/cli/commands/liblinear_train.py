@@ -107,7 +107,7 @@ def add_problem(group: Any) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Read, then fit, or judge in folds, or search for C."""
-    from maxmargin.cli.described import data_fields
+    from maxmargin.cli.json_fields import data_fields
 
     makes_model = arguments.v is None and not arguments.search
     problem = problem_of(arguments, console)
@@ -203,7 +203,7 @@ def with_known_weights(problem: LiblinearProblem, data: Data, console: Console) 
 
 def fit(problem: LiblinearProblem, data: Data, target: Path, console: Console) -> int:
     """Fit, print the results as LIBLINEAR does, write the model."""
-    from maxmargin.cli.described import model_fields
+    from maxmargin.cli.json_fields import model_fields
     from maxmargin.cli.streams import write_through
     from maxmargin.interop.liblinear import as_file, fit_as_liblinear
     from maxmargin.io.liblinear import write_liblinear_model

@@ -191,7 +191,7 @@ def fields_of(found: LeaveOneOut) -> dict[str, Any]:
 def write(found: LeaveOneOut, data: Data, arguments: argparse.Namespace, console: Console) -> None:
     """Write a line for each row, counted from 0."""
     from maxmargin.cli.console import separated
-    from maxmargin.cli.described import plain_labels
+    from maxmargin.cli.json_fields import plain_labels
     from maxmargin.cli.streams import write_text
     from maxmargin.selection.leave_one_out.record import REASONS
 

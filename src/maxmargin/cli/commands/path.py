@@ -233,7 +233,7 @@ def draw(path: Path, selected: Selected | None, target: File) -> None:
     """Draw errors, margin and support vectors against C."""
     from maxmargin.displays.panels import save_png
     from maxmargin.displays.regularization_path import RegularizationPathDisplay
-    from maxmargin.rows.disk.drafts import replacing
+    from maxmargin.rows.disk.atomic import replacing
 
     left_out = None if selected is None else selected.table
     display = RegularizationPathDisplay.from_path(path, left_out=left_out)

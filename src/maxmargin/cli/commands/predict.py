@@ -70,7 +70,7 @@ def add_predict(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Read both files, predict, write, and compare with the labels if there are any."""
-    from maxmargin.cli.described import plain_labels
+    from maxmargin.cli.json_fields import plain_labels
     from maxmargin.cli.streams import read_model, read_rows, write_text
 
     target = target_of(arguments, console)

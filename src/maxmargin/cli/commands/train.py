@@ -146,7 +146,7 @@ def train_in_memory(arguments: argparse.Namespace, console: Console) -> Trained:
 
 def finish(trained: Trained, target: Path, console: Console) -> int:
     """Print the results, write the model, and return the exit code."""
-    from maxmargin.cli.described import model_fields
+    from maxmargin.cli.json_fields import model_fields
     from maxmargin.cli.streams import write_model
 
     model = trained.model
@@ -429,7 +429,7 @@ def print_columns(store: RowStore, arguments: argparse.Namespace, console: Conso
 
 def store_fields(store: RowStore, source: Path) -> dict[str, Any]:
     """Return the size of stored rows, their classes and where they were found, as of a file that is read."""
-    from maxmargin.cli.described import plain_labels
+    from maxmargin.cli.json_fields import plain_labels
 
     counts = class_counts(store)
     return {

@@ -1,4 +1,4 @@
-"""Least absolute deviations on the labels, by linear programming (B).
+"""Least absolute deviations on the labels, by linear programming.
 
     minimise  Σ cᵢ |yᵢ − (θ·xᵢ + θ₀)|  =  Σ cᵢ |1 − mᵢ| ,   mᵢ the agreement.
 

@@ -1,6 +1,6 @@
 """Least squares on the labels: the (w, b) of smallest Σ c (s − (x·w + b))², and of these the shortest.
 
-It is (XᵀX)⁻Xᵀy of the lifted rows (x, 1), B's formula with the generalised inverse of Moore and Penrose.
+It is (XᵀX)⁻Xᵀy of the lifted rows (x, 1), with the generalised inverse of Moore and Penrose.
 Where columns are combinations of others, or rows are fewer than columns, the smallest ‖w‖² + b² is taken: the
 offset is one of the lifted coordinates and counts.
 

@@ -1,4 +1,4 @@
-"""A separator by linear programming, Aw ≥ 1 (B), and what comes closest to one where there is none."""
+"""A separator by linear programming, Aw ≥ 1, and what comes closest to one where there is none."""
 
 from __future__ import annotations
 

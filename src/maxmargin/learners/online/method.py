@@ -112,5 +112,5 @@ class OnlineMethod(ABC):
         """Return what the method tries to make small, from the agreements of all rows."""
 
     @abstractmethod
-    def tell(self, step: TracedStep) -> str:
+    def describe(self, step: TracedStep) -> str:
         """Describe in words what a step did."""

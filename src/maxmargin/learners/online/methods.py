@@ -1,8 +1,8 @@
 """The perceptron: on every mistake, move towards the example.
 
-    if y(θ·x + θ₀) ≤ 0:   θ ← θ + η y x,  θ₀ ← θ₀ + η y        (E; without θ₀ through the origin)
+    if y(θ·x + θ₀) ≤ 0:   θ ← θ + η y x,  θ₀ ← θ₀ + η y        (without θ₀ through the origin)
 
-B divides the step by the norm of the example, θ ← θ + y x/‖x‖; with an offset the example is (x, 1).
+The normalised perceptron divides the step by the norm of the example, θ ← θ + y x/‖x‖; with an offset (x, 1).
 The step size η changes nothing but the scale of θ and θ₀ as long as it is constant.
 """
 
@@ -44,7 +44,7 @@ class PerceptronMethod(OnlineMethod):
     def risk(self, agreements: Array, theta: Array) -> float:
         return float(np.mean(agreements <= 0))
 
-    def tell(self, step: TracedStep) -> str:
+    def describe(self, step: TracedStep) -> str:
         if not step.updated:
             return f"{step.seen} > 0, right; nothing changes"
         pull, why = step.step, ""
@@ -87,7 +87,7 @@ class PegasosMethod(OnlineMethod):
         mean = float(np.mean(np.maximum(0.0, 1.0 - agreements)))
         return mean + 0.5 * self.lam * float(np.sum(theta * theta))
 
-    def tell(self, step: TracedStep) -> str:
+    def describe(self, step: TracedStep) -> str:
         keep = 1 - step.step * self.lam
         if step.updated:
             said = f"{step.seen} ≤ 1, not beyond the margin; {step.moved(step.step, keep)}"
@@ -131,7 +131,7 @@ def share_left_of_the_first_step(t: int, pace: float, delay: float = 0.0) -> flo
 
 @dataclass(frozen=True, kw_only=True)
 class HingeSGDMethod(OnlineMethod):
-    """E's step, and the empirical risk with the hinge loss."""
+    """A step of hinge SGD, and the empirical risk with the hinge loss."""
 
     near_mistakes: bool = True
 
@@ -150,7 +150,7 @@ class HingeSGDMethod(OnlineMethod):
     def risk(self, agreements: Array, theta: Array) -> float:
         return float(np.mean(np.maximum(0.0, 1.0 - agreements)))
 
-    def tell(self, step: TracedStep) -> str:
+    def describe(self, step: TracedStep) -> str:
         limit = number(self.threshold)
         if not step.updated:
             why = "right by enough" if self.near_mistakes else "right"
@@ -170,7 +170,7 @@ class HingeSGDMethod(OnlineMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class LogisticSGDMethod(OnlineMethod):
-    """D's step, and the mean log-loss."""
+    """A step of logistic SGD, and the mean log-loss."""
 
     title: ClassVar[str] = "logistic SGD"
     kernel: ClassVar[str] = "logistic"
@@ -182,7 +182,7 @@ class LogisticSGDMethod(OnlineMethod):
     def risk(self, agreements: Array, theta: Array) -> float:
         return float(np.mean(np.logaddexp(0.0, -agreements)))
 
-    def tell(self, step: TracedStep) -> str:
+    def describe(self, step: TracedStep) -> str:
         mistake = 0.5 * (1.0 - math.tanh(0.5 * step.agreement))
         weighed = f"so P = {number(1 - mistake)} and the probability of a mistake 1 − P = {number(mistake)}"
         return f"{step.seen}, {weighed}; {step.moved(step.step * mistake)}, with η(1 − P) before y x"

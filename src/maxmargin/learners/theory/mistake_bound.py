@@ -1,4 +1,4 @@
-"""The perceptron's mistake bound (A, B), with a margin that is proved.
+"""The perceptron's mistake bound, with a margin that is proved.
 
 The perceptron walks in the space of the rows z: with an offset z = (x, 1), with normalised updates z/‖z‖.
 If a unit vector w* has yᵢ⟨w*, zᵢ⟩ ≥ γ > 0 for all examples and ‖zᵢ‖ ≤ R, then after t mistakes from w = 0

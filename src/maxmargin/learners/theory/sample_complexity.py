@@ -1,4 +1,4 @@
-"""How many examples are enough to learn a linear classifier (B's corollary), with every constant.
+"""How many examples are enough to learn a linear classifier, with every constant.
 
 Let V be the VC dimension, L the true and L̂ the training error over n independent examples. Changing one
 example moves sup(L − L̂) by at most 1/n, and its mean is at most twice the Rademacher complexity ρ of the
@@ -19,7 +19,7 @@ chaining    Go from the constant ½ to the nearest point of a net of mesh 1/16, 
             has at most e(V+1)(2e/r²)^V points, and Massart's lemma for each link gives
             ρ ≤ n^(−½) Σⱼ ℓⱼ √(2 ln(e(V+1)(2e·16^{2j})^V)),   ℓ₁ = ½, ℓⱼ = 16^{1−j} for j > 1.
 
-Counting is better for small n; chaining has no logarithm of n, hence B's O((d + 1 + log 1/δ)/ε²). The
+Counting is better for small n; chaining has no logarithm of n, hence O((d + 1 + log 1/δ)/ε²). The
 constant tends to about 20 for large V: n ≈ 20 V/ε².
 """
 

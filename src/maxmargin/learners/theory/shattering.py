@@ -1,4 +1,4 @@
-"""The VC dimension of linear classifiers, made with one's hands (B).
+"""The VC dimension of linear classifiers, by explicit constructions.
 
 A linear classifier with an offset is one through the origin of the lifted points (x, 1). Points z₁ … zₙ
 are given every labelling exactly if they are linearly independent:
@@ -35,7 +35,7 @@ _LISTED = 12  # points up to which all 2ⁿ separators are listed
 
 
 def vc_dimension(d: int, fit_intercept: bool = True) -> int:
-    """Return the VC dimension of linear classifiers: d through the origin, d + 1 with an offset (B).
+    """Return the VC dimension of linear classifiers: d through the origin, d + 1 with an offset.
 
     So many points can be given every labelling, and no set of one more can. The unit vectors, with an offset
     also the origin, are such a set; see `shatters` and `radon_partition`.

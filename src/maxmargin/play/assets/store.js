@@ -1,4 +1,4 @@
-// What is on the page, and everything that wants to know when it changes.
+// The state of the page, and the functions that are called when it changes.
 
 import { isInside, viewOf } from "./geometry.js";
 

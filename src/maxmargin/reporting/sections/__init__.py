@@ -1,1 +1,1 @@
-"""One section of the report a module."""
+"""The sections of the report, one per module."""

@@ -1,4 +1,4 @@
-"""What the model looks at: its largest coefficients, with names."""
+"""What the model uses: its largest coefficients, with names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["coefficients"]
 LISTED = 150  # of all coefficients, the largest
 LISTED_OF_ALL = 360  # of all classes together
 VALUES_AT_ONCE = 2_000_000
-FIRST = 20  # shown before somebody asks for all
+FIRST = 20  # shown until all are asked for
 
 
 def coefficients(evidence: Evidence) -> Section:
@@ -35,10 +35,10 @@ def coefficients(evidence: Evidence) -> Section:
     if n_columns > most:
         notes.append(f"Of {n_columns:,} columns the {most} that move the score most are listed.")
     if not subject.has_names:
-        notes.append("Nobody named the columns: x1 is the first.")
+        notes.append("The columns have no names: x1 is the first.")
     return Section(
         "coefficients",
-        "What it looks at",
+        "What it uses",
         "Coefficients",
         lead,
         notes=notes,

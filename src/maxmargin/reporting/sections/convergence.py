@@ -1,4 +1,4 @@
-"""How the fit closed in on the optimum."""
+"""How the fit converged."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ from typing import Any
 import numpy as np
 
 from maxmargin.core.solution import History
-from maxmargin.presentation.wording import chosen_percent, percent, plural
+from maxmargin.presentation.wording import chosen_percent, percent
 from maxmargin.reporting.evidence import Evidence
 from maxmargin.reporting.section import Chart, Column, Section, Table, digits, drawn_problems, numbers
 
 __all__ = ["convergence"]
 
-TITLE, SHORT = "How the fit closed in", "Convergence"
-LEAST = 1e-16  # what is left of a gap when rounding has eaten it
+TITLE, SHORT = "How the fit converged", "Convergence"
+LEAST = 1e-16  # a gap that is nothing but rounding
 
 
 def convergence(evidence: Evidence) -> Section:
-    """Return the section; where the course of the fit is not known it says so."""
+    """Return the section; if the history of the fit is not known it says so."""
     subject, model = evidence.subject, evidence.subject.model
     shown, note = drawn_problems(subject)
     histories = {k: model.histories[k] for k in shown if k < len(model.histories) and len(model.histories[k])}
     plan = f"{model.plans[0]}" if model.plans else ""
     if not histories:
-        why = "The course of the fit is not known"
+        why = "The history of the fit is not known"
         ours = bool(model.certificates)
-        because = "a model file does not keep it" if ours else "the model was not fitted by maxmargin"
-        notes = [f"{why}: {because}."] + ([f"What fitted it: {plan}."] if plan else [])
+        because = "a model file does not contain it" if ours else "the model was not fitted by maxmargin"
+        notes = [f"{why}: {because}."] + ([f"Solver: {plan}."] if plan else [])
         return Section("convergence", TITLE, SHORT, notes=notes)
     views = [_view(history, subject.problem_names[k]) for k, history in histories.items()]
     lead = [
-        "How far the model was from the optimum, at most, after so many readings of the data: the gap "
-        "between its objective and the bound, as a share of the bound. Each is a certificate, no estimate. "
-        f"The goal was {chosen_percent(model.tol)}. What fitted it: {plan}."
+        "The most by which the model could be above the optimum, by passes over the data: the gap "
+        "between its objective and the bound, relative to the bound. Each is a certificate, not an estimate. "
+        f"The goal was {chosen_percent(model.tol)}. Solver: {plan}."
     ]
     spec = {
         "kind": "gap",
-        "xLabel": "readings of the data",
+        "xLabel": "passes over the data",
         "yLabel": "relative gap",
         "views": views,
         "goal": model.tol,
@@ -45,8 +45,9 @@ def convergence(evidence: Evidence) -> Section:
     tables = [_table(history, subject.problem_names[k]) for k, history in histories.items()]
     last = next(iter(histories.values()))
     status = model.status.value if model.status is not None else ""
-    caption = f"It ended after {plural(round(float(last.passes[-1])), 'reading')}: {status}."
-    chart = Chart("convergence-chart", "Gap against readings of the data", spec, tables, caption)
+    n_passes = round(float(last.passes[-1]))
+    caption = f"It ended after {n_passes:,} {'pass' if n_passes == 1 else 'passes'}: {status}."
+    chart = Chart("convergence-chart", "Gap against passes over the data", spec, tables, caption)
     return Section("convergence", TITLE, SHORT, lead, [chart], notes=[note] if note else [])
 
 
@@ -62,7 +63,7 @@ def _view(history: History, name: str) -> dict[str, Any]:
 
 
 def _table(history: History, name: str) -> Table:
-    columns = ("readings of the data", "objective", "bound", "within")
+    columns = ("passes over the data", "objective", "bound", "within")
     rows = [
         [
             digits(passes),
@@ -74,4 +75,4 @@ def _table(history: History, name: str) -> Table:
             history.passes, history.objective, history.bound, _gaps(history), strict=True
         )
     ]
-    return Table(f"The course of the fit, {name}", [Column(one, is_number=True) for one in columns], rows)
+    return Table(f"The history of the fit, {name}", [Column(one, is_number=True) for one in columns], rows)

@@ -1,4 +1,4 @@
-"""What is known about new rows: measured, estimated and proved, side by side."""
+"""What is known about new rows: measured, estimated and proved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Would another C be better: errors, margin and support vectors along the path."""
+"""Would another C be better? Errors, margin and support vectors along the regularisation path."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _best(points: list[LeftOutAt], C: float) -> str:
         said += f"; the model's own C has {own.least:,}"
     elif own is not None:
         said += "; the model's own C is among them" if len(places) > 1 else ", which is the model's own"
-    return f"{said}. Small differences are chance."
+    return f"{said}. Small differences may be chance."
 
 
 def _errors(path: Path, points: list[LeftOutAt], C: float, best: str) -> Chart:
@@ -181,7 +181,7 @@ def _notes(evidence: Evidence, path: Path, points: list[LeftOutAt], C: float) ->
         return notes
     wanted = len(values_of_C(C, path)) + 1
     if len(points) < wanted:
-        why = evidence.left_out_along_path.why_not or "the time was over"
+        why = evidence.left_out_along_path.why_not or "the time limit was reached"
         notes.append(f"Rows were left out at {len(points)} of {wanted} values of C: {why}.")
     weak = [point for point in points if not point.is_meaningful]
     if weak:

@@ -1,4 +1,4 @@
-"""Where the rows lie: the distance to the boundary, and the widest direction along it."""
+"""Where the rows are: the distance to the boundary, and the widest direction along it."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ ROWS_OF_A_CELL = 5  # fewer are not drawn where single rows are not to be seen
 def projection(evidence: Evidence) -> Section:
     """Return the section; without a boundary it only says so."""
     subject = evidence.subject
-    title, short = "Where the rows lie", "Rows"
+    title, short = "Where the rows are", "Rows"
     shown, note = drawn_problems(subject)
     shown = [k for k in shown if subject.model.coef[k].any()]
     if not shown:
-        return Section("rows", title, short, notes=["θ = 0: there is no boundary to be near to or far from."])
+        return Section("rows", title, short, notes=["θ = 0: there is no boundary."])
     few, most = _few(subject.examined.X), min(POINTS, POINTS_OF_ALL // len(shown))
     views = [_view(subject, k, few, most) for k in shown]
     left, right = _sides(subject, shown[0]) if len(shown) == 1 else ("another class", "the class shown")

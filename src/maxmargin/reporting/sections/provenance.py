@@ -1,4 +1,4 @@
-"""How this was made: data, model, versions, command; enough to make it again."""
+"""How this was made: data, model, versions, command; enough to reproduce it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Can its probabilities be believed: predicted against observed."""
+"""Can its probabilities be trusted? Predicted against observed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from maxmargin.reporting.section import Chart, Column, Section, Table, capital, 
 
 __all__ = ["reliability_section"]
 
-TITLE, SHORT = "Can its probabilities be believed?", "Probabilities"
+TITLE, SHORT = "Can its probabilities be trusted?", "Probabilities"
 
 
 def reliability_section(evidence: Evidence) -> Section:

@@ -1,4 +1,4 @@
-"""Labels to look at: rows that the classifier contradicts, with and without them."""
+"""Labels to check: rows that the classifier contradicts, with and without them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from maxmargin.selection.suspects import Suspects
 
 __all__ = ["suspects_section"]
 
-TITLE, SHORT = "Labels to look at", "Suspects"
+TITLE, SHORT = "Labels to check", "Suspects"
 CHARACTERS = 400  # of a text
 MOST_COLUMNS = 4  # of a row that are listed
 
@@ -25,14 +25,14 @@ def suspects_section(evidence: Evidence, most: int) -> Section:
     if found is None:
         return Section("suspects", TITLE, SHORT, notes=[f"Not known: {evidence.suspects.why_not}"])
     if found.n_at_odds == 0:
-        said = "No row is at odds with the classifier: every label is where the others would put it."
+        said = "The classifier contradicts no label."
         return Section("suspects", TITLE, SHORT, [said])
     against = "the classifier" if found.left_out is None else "the classifier that is fitted without them"
     about = "About " if found.left_out_are == "estimated" else ""
     lead = [
-        f"{about}{found.n_at_odds:,} of {found.n_examples:,} rows are at odds with {against}, the most "
-        "suspicious first. A wrong label looks like this, and so does an honest row that resembles the other "
-        "class: somebody has to look.",
+        f"{about}{found.n_at_odds:,} of {found.n_examples:,} labels are contradicted by {against}, the most "
+        "suspicious first. A wrong label looks like this, but so does a correct one of a row that resembles "
+        "the other class: somebody has to check.",
         _shown(subject),
     ]
     return Section("suspects", TITLE, SHORT, lead, tables=[_table(subject, found, most)])
@@ -40,12 +40,12 @@ def suspects_section(evidence: Evidence, most: int) -> Section:
 
 def _shown(subject: Subject) -> str:
     if subject.redact:
-        return "Redacted: what is in the rows is left out; row numbers count from 0."
+        return "Redacted: the contents of the rows are left out; row numbers count from 0."
     if subject.texts is not None:
-        return "The beginning of its text is beside each. Row numbers count from 0."
+        return "Each is shown with the beginning of its text. Row numbers count from 0."
     return (
-        "Beside each are the columns that speak loudest against its label, with what they add to the score "
-        "of the other side. Row numbers count from 0."
+        "Each is shown with the columns that contradict its label most, and what they add to the score "
+        "of the other class. Row numbers count from 0."
     )
 
 
@@ -55,7 +55,7 @@ def _table(subject: Subject, found: Suspects, most: int) -> Table:
     if found.left_out is not None:
         columns.append(Column("when left out", is_number=True))
     if not subject.redact:
-        columns.append(Column("text" if subject.texts is not None else "what speaks against the label"))
+        columns.append(Column("text" if subject.texts is not None else "what contradicts the label"))
     labels = dict(zip(subject.model.classes.tolist(), class_names(subject.model.classes), strict=True))
     rows = []
     for place, row in enumerate(found.indices[:most].tolist()):

@@ -109,7 +109,7 @@ def _accuracy(evidence: Evidence) -> Accuracy:
     return Accuracy(
         headline=accuracy_text(right),
         basis=f"right on the {evidence.subject.n_rows:,} rows that it was fitted to",
-        worth="This is the training error turned around: it says little about new rows. Give held-out rows "
+        worth="This is the training accuracy: it says little about new rows. Give held-out rows "
         "with test=(X, y) for a figure that does.",
         interval=None,
         value=right,
@@ -202,7 +202,7 @@ def _optimality(evidence: Evidence) -> dict[str, Any]:
         headline = f"Up to {percent(gap)} above the optimum"
     further = (
         f"Objective {digits(found.objective, 7)}; none can be less than {digits(found.bound, 7)}. "
-        "The bound was computed from these rows for this report, by code that no solver touches."
+        "The bound was computed from these rows for this report, by code that is independent of the solvers."
     )
     if not is_near:
         further += (
@@ -225,8 +225,8 @@ def _not_computed(own: Certificate | None, why_not: str) -> dict[str, Any]:
     return {
         "state": "stated",
         "headline": capital(own.verdict),
-        "sentence": f"So says the model's own certificate, from when it was fitted: {own}.",
-        "further": f"It was not computed anew for this report. {capital(why_not)}",
+        "sentence": f"According to the model's own certificate, from when it was fitted: {own}.",
+        "further": f"It was not recomputed for this report. {capital(why_not)}",
     }
 
 

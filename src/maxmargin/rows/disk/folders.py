@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from maxmargin.errors import warn_caller
-from maxmargin.rows.disk.drafts import Draft, remove_dead_drafts
+from maxmargin.rows.disk.atomic import Draft, remove_abandoned_drafts
 
 __all__ = ["SCRATCH", "NotOwn", "OwnFolder", "ScratchFolder", "when_gone"]
 
@@ -156,7 +156,7 @@ class ScratchFolder:
     def __init__(self, place: Path) -> None:
         try:
             OwnFolder(place)
-            remove_dead_drafts(place / SCRATCH)
+            remove_abandoned_drafts(place / SCRATCH)
             draft = Draft(place / SCRATCH, 0o700)
         except OSError as error:
             self._temporary = TemporaryDirectory(prefix="maxmargin-", ignore_cleanup_errors=True)

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 import maxmargin._core as _core
 from maxmargin.errors import warn_caller
 from maxmargin.rows.base import RowVector
-from maxmargin.rows.disk.drafts import remove_dead_drafts
+from maxmargin.rows.disk.atomic import remove_abandoned_drafts
 from maxmargin.rows.disk.folders import SCRATCH, NotOwn, OwnFolder
 from maxmargin.rows.disk.records import HEADER_BYTES, DamagedFile, pack, packed_length, unpack
 
@@ -213,7 +213,7 @@ def open_journal(path: Path, shape: tuple[int, int]) -> PassJournal | None:
     """
     try:
         fits = OwnFolder(path.parent)
-        remove_dead_drafts(path.parent / SCRATCH)
+        remove_abandoned_drafts(path.parent / SCRATCH)
         n_rows, n_columns = shape
         # Sums over pairs of columns, and checksums of blocks, of one row each at the least.
         most_bytes = 1_000_000 + 64 * (n_columns + 2) ** 2 + 64 * n_rows

@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 from maxmargin.errors import InvalidParameter, MissingFile, UnreadableFile
 
-__all__ = ["Draft", "remove_dead_drafts", "replacing", "take_place"]
+__all__ = ["Draft", "remove_abandoned_drafts", "replacing", "take_place"]
 
 
 _HERE, _EXCHANGE = -100, 2  # of renameat2: paths count from the current folder, and both stay
@@ -107,7 +107,7 @@ def _exchanged(one: Path, other: Path) -> bool:
     return bool(rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0)
 
 
-def remove_dead_drafts(target: Path) -> None:
+def remove_abandoned_drafts(target: Path) -> None:
     """Remove drafts for the same name that killed processes left behind."""
     begin = _beginning(target)
     with suppress(OSError):
@@ -174,7 +174,7 @@ def replacing(
                 yield special
             return
         kept = kept_permissions(target, path) if follow_link else None
-        remove_dead_drafts(target)
+        remove_abandoned_drafts(target)
         draft = draft_of(target)
         try:  # from before the file is there: Ctrl-C may come at any time
             with open(create_draft(draft, mode if kept is None else 0o600), "wb") as file:
