@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from catalogue import LOSSES
-from covering import every_pair
+from covering import every_pair, every_value
 from mpmath import mp, mpf
 
 from maxmargin import LinearClassifier, certify, train
@@ -162,7 +162,7 @@ def separable_rows(scale, n=40):
     return scale * X, np.where(X @ [1.0, -0.5, 0.25] > 0, 1, -1)
 
 
-@every_pair(loss=LOSSES, scale_and_C=[(1e6, 1e3), (1e9, 1.0), (1.0, 1e12), (1e-9, 1.0)])
+@every_value(loss=LOSSES, scale_and_C=[(1e6, 1e3), (1e9, 1.0), (1.0, 1e12), (1e-9, 1.0)])
 def test_optima_that_are_tiny_beside_the_start(script, loss, scale_and_C):
     scale, C = scale_and_C
     X, y = separable_rows(scale)
@@ -178,7 +178,7 @@ def test_times_in_milliseconds(script, loss, is_separable):
     assert_true(script, script.Task(times, y, None, loss, 1.0), train(times, y, loss=loss))
 
 
-@every_pair(loss=LOSSES, seed=range(4))
+@every_value(loss=LOSSES, seed=range(4))
 def test_one_row_far_away(script, loss, seed):
     random = np.random.default_rng(seed)
     X = random.normal(size=(40, 3))
