@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from catalogue import LOSSES
-from covering import every_value
+from covering import every_pair, every_value
 from mpmath import mp, mpf
 
 from maxmargin import LinearClassifier, certify, train
@@ -169,7 +169,7 @@ def test_optima_that_are_tiny_beside_the_start(script, loss, scale_and_C):
     assert_true(script, script.Task(X, y, None, loss, C), train(X, y, loss=loss, C=C))
 
 
-@every_value(is_separable=[True, False], loss=["hinge", "squared_hinge", "logistic"])
+@every_pair(is_separable=[True, False], loss=["hinge", "squared_hinge", "logistic"])
 def test_times_in_milliseconds(script, loss, is_separable):
     random = np.random.default_rng(1)
     times = 1.7e12 + 3e10 * random.random((30, 1))
@@ -214,7 +214,7 @@ def test_coefficients_that_are_twice_too_long(script):
     assert str(said).startswith("300 % above the optimum of its own objective")
 
 
-@every_value(to=["none", "penalized"], loss=["hinge", "squared_hinge", "logistic"])
+@every_pair(to=["none", "penalized"], loss=["hinge", "squared_hinge", "logistic"])
 def test_warm_starts_across_kinds_of_offset(script, loss, to):
     random = np.random.default_rng(3)
     X = random.normal(size=(30, 2)) + 1.0

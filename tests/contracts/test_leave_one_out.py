@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from covering import every_value
+from covering import every_pair, every_value
 from reference.left_out import agreements_by_oracles, agreements_by_refits, same_decisions
 from reference.left_out_data import BUNDLED, FOLDER, FROM_FOLDER, MADE, load
 from reference.task import Task
@@ -51,7 +51,7 @@ def check_against_refits(problem, *, examples=None):
     return len(examples)
 
 
-@every_value(name=MADE, offset=OFFSETS)
+@every_pair(name=MADE, offset=OFFSETS)
 def test_equals_brute_force(name, offset):
     X, sign = load(name)
     for C in (0.01, 1.0, 100.0):

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from covering import every_value
+from covering import every_pair
 from reference.likelihood import Likelihood
 from reference.likelihood_tasks import KINDS, TASKS, overlapping, problem_of
 
 from maxmargin.core.certificate.duality import examine, stationarity
 
 
-@every_value(name=TASKS, kind=KINDS)
+@every_pair(name=TASKS, kind=KINDS)
 def test_honest_everywhere(name, kind):
     """On the way to the optimum, beside it and far away the gap is at least the distance to the optimum."""
     task = TASKS[name](kind)

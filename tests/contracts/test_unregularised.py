@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse as sp
-from covering import every_value
+from covering import every_pair
 from reference.likelihood import Likelihood, separated_rows
 from reference.likelihood_tasks import KINDS, TASKS, grid_task, overlapping, with_useless_columns
 from sklearn.base import clone
@@ -42,7 +42,7 @@ def value_of(task, model):
     return float(task.value(v))
 
 
-@every_value(name=TASKS, kind=KINDS)
+@every_pair(name=TASKS, kind=KINDS)
 def test_fits_reach_the_optimum(name, kind):
     task = TASKS[name](kind)
     best = float(task.optimum())

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 import sklearn
 
 import maxmargin as mm
-from maxmargin.model import model as model_cards
 from maxmargin.presentation.cards import HEIGHT, WIDTH, AgreementCounts, card, details, histogram, verdict
 from maxmargin.presentation.palette import LIGHT
 
@@ -108,11 +107,15 @@ def test_every_learner_counts_its_errors(learner):
     assert learner.to_model().agreement_counts.n_errors == round(300 * learner.training_error(X, labels))
 
 
-def test_of_many_rows_some_are_counted(monkeypatch):
-    monkeypatch.setattr(model_cards, "_MOST_ROWS", 100)
-    counts = mm.train(X, Y).agreement_counts
-    assert (counts.n_rows, counts.n_counted) == (300, 100)
-    sampled = mm.train(X, Y).agreements(X[::3], Y[::3])
+def test_of_many_rows_some_are_counted():
+    many_rows, many_labels = np.tile(X, (200, 1)), np.tile(Y, 200)
+    model = mm.train(many_rows, many_labels)
+    counts = model.agreement_counts
+    every = len(many_labels) // counts.n_counted
+    assert counts.n_rows == 60_000
+    assert every > 1
+    sampled = model.agreements(many_rows[::every], many_labels[::every])
+    assert counts.n_counted == len(sampled)
     assert counts.n_errors == np.sum(sampled <= 0)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from catalogue import LOSSES, OFFSETS, PROBLEMS, optimum, problem_of, task
-from covering import every_value
+from covering import every_pair, every_value
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -34,7 +34,7 @@ def problem(sign, cost, loss, kind="free"):
     return problem_of(told, MemoryRows(told.X, block_rows=4))
 
 
-@every_value(loss=LOSSES, kind=["free", "penalized", "none"])
+@every_pair(loss=LOSSES, kind=["free", "penalized", "none"])
 @given(point=wild_points())
 def test_always_feasible(loss, kind, point):
     sign, cost, alpha = point

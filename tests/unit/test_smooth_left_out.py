@@ -143,7 +143,7 @@ def test_every_bound_holds(loss, kind, is_wide, monkeypatch):
     assert seen > 100
 
 
-@every_value(loss=LOSSES, name=["overlapping", "separable", "more columns than rows"])
+@every_pair(loss=LOSSES, name=["overlapping", "separable", "more columns than rows"])
 def test_every_bound_around_a_newton_step_holds(loss, name):
     X, sign = load(name)
     seen = 0
