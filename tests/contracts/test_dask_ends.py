@@ -229,7 +229,13 @@ def test_a_worker_that_is_frozen_from_the_start_is_warned_of_and_times_out(clien
 @contextmanager
 def pausing(client, n_workers):
     """Have Dask pause some workers, as it does when they use much memory."""
-    some = sorted(client.ncores())[:n_workers]
+    client.wait_for_workers(2)  # an earlier test may have ended one that is being replaced
+
+    def statuses():
+        workers = client.scheduler_info(n_workers=-1)["workers"]
+        return {address: worker["status"] for address, worker in workers.items()}
+
+    some = sorted(statuses())[:n_workers]
 
     def pause_at(share):
         def set_share(dask_worker):
@@ -240,7 +246,7 @@ def pausing(client, n_workers):
         return client.run(set_share, workers=some)
 
     def wait_for(status):
-        while {client.scheduler_info(n_workers=-1)["workers"][each]["status"] for each in some} != {status}:
+        while {statuses().get(each) for each in some} != {status}:
             time.sleep(0.05)
 
     (before, *_) = pause_at(1e-9).values()
