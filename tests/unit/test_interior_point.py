@@ -224,7 +224,7 @@ def test_the_crossover_starts_from_weights_where_duals_do_not_tell_them(offset):
     assert examine(problem, crossed.w, b, crossed.alpha).certificate.relative_gap <= 1e-9
 
 
-def test_the_crossover_keeps_to_its_allowance():
+def test_the_crossover_keeps_to_its_budget():
     problem = problem_of(EASY)
     crossed = Crossover().improve(problem, np.full(3000, 0.3), 20.0, StopToken())
     assert crossed.passes <= 30

@@ -1,11 +1,9 @@
 """From a nearly optimal point of the hinge to the optimum: duals that are exactly 0 or c, gap of rounding.
 
-The multipliers of the dual are updated by α ← clip(α₀ − σ(m − 1), 0, c), where (w, b) minimises what that
-update comes from, the augmented Lagrangian: a hinge that is smoothed over a width of about c/σ. Rows that are
-not on the margin go to 0 or c at once and stay there; on the others, the free rows F, each solution is one
-Newton step with the matrix E + Σ_F σ x̃x̃ᵀ as soon as F is right. A few updates with growing σ leave nothing
-but rounding. Repeated rows and more free rows than columns do no harm: what the rows do not determine stays
-where it was, which for an interior point is the middle. Only per-row arrays are copied.
+These are steps of the semismooth Newton method around the point, with its duals as anchors and a stiffness so
+high that only rows on the margin stay free. Multipliers of the others go to 0 or c at once and stay there.
+Repeated rows and more free rows than columns do no harm: what the rows do not determine stays where it was,
+which for an interior point is the middle.
 """
 
 from __future__ import annotations
@@ -18,36 +16,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 import maxmargin._core as _core
-from maxmargin._core import Block, Factor, StopToken
+from maxmargin._core import Block, NotFactorised, StopToken
 from maxmargin.core.certificate.feasible import make_feasible
-from maxmargin.core.line_search import line_search
 from maxmargin.core.offset import chosen_from
 from maxmargin.core.problem import Problem
-from maxmargin.rows.base import Array, Largest, Record, Rows, RowVector, Scale, inner
-from maxmargin.rows.kernels import Gram, Scores
-from maxmargin.solvers.coordinates import CentredCoordinates, mean_of_dense_rows
+from maxmargin.rows.base import Array, Record, RowVector
+from maxmargin.rows.kernels import Scores
+from maxmargin.solvers.semismooth_newton import (
+    AugmentedLagrangian,
+    Excess,
+    SemismoothNewtonSettings,
+    start_near,
+)
 
 __all__ = ["Crossover", "CrossoverSettings"]
-
 
 _EPSILON = 2.0**-52
 
 
 @dataclass(frozen=True)
 class CrossoverSettings:
-    """The constants of the crossover.
+    """The constants of the crossover; decision 0033 measures it."""
 
-    A number in brackets is the decision that measured one. The others were chosen; decision 0032 says how
-    much the work of a dozen fits changes when one is halved or doubled.
-    """
-
-    max_updates: int = 8  # of the multipliers
-    max_newton_steps: int = 12  # for one update
-    growth: float = 30.0  # of σ from one update to the next
-    least_stiffness: float = 1e2  # the range of σ/c
+    max_steps: int = 60
+    first_move: float = 0.1  # how far, in units of the mean dual, the first update may move a free row
+    least_stiffness: float = 1e2  # of the first update, in the same units
     max_stiffness: float = 1e12
-    first_move: float = 0.1  # how far, as a share of c, the first update may move a free row
-    rounding: float = 1e-18  # of the bound: a line search for less would follow noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +70,6 @@ class Crossover:
         token: StopToken,
         *,
         point: tuple[Array, float] | None = None,
-        coordinates: CentredCoordinates | None = None,
-        rows: Rows | None = None,
         target: float = 1e-16,
     ) -> CrossoverPoint:
         """Return the best point found.
@@ -91,242 +83,89 @@ class Crossover:
         point : (w, b), optional
             Weights and offset to start from; those of α without it, which lose their digits where columns
             have very different sizes.
-        coordinates, rows : optional
-            The problem's coordinates and rows, if they have been prepared already.
         target : float
             The relative gap at which to stop.
         """
-        work = _Work(
-            problem,
-            problem.rows if rows is None else rows,
-            _coordinates_of(problem, token) if coordinates is None else coordinates,
-            make_feasible(problem, alpha),
-            self.settings,
-            token,
-        )
-        with contextlib.suppress(ValueError):  # numbers that are not finite: what was found before counts
-            work.run(point, pass_budget - self.spent, target)
-        self.spent += work.passes
-        relative_gap, x, best_alpha = work.best
-        w, b = work.coordinates.split(x)
-        return CrossoverPoint(w, b, best_alpha, relative_gap, work.passes)
-
-
-def _coordinates_of(problem: Problem, token: StopToken) -> CentredCoordinates:
-    return CentredCoordinates(
-        problem.offset, problem.rows.n_columns, mean_of_dense_rows(problem, problem.rows, token)
-    )
-
-
-class _Work:
-    """The state of one attempt."""
-
-    def __init__(
-        self,
-        problem: Problem,
-        rows: Rows,
-        coordinates: CentredCoordinates,
-        start: RowVector,
-        settings: CrossoverSettings,
-        token: StopToken,
-    ) -> None:
-        self.settings = settings
-        self.problem, self.rows, self.coordinates, self.token = problem, rows, coordinates, token
-        self.start = start
-        total, squares = rows.reduce(Sizes(), start, token=token).tolist()
-        self.unit = squares / total if total > 0 else 1.0
-        self.alpha, self.z, self.h = rows.zeros(), rows.zeros(), rows.zeros()
-        self.change = rows.zeros()
-        self.x = np.zeros(coordinates.curvature.shape[0])
-        self.factor: Factor | None = None
-        self.factored: RowVector = None  # the h of these factors
-        self.best: tuple[float, Array, RowVector] = (np.inf, self.x, start)
-        self.bound = 0.0
-        self.relative_gap = np.inf
-        self.passes = 0.0
-
-    def run(self, point: tuple[Array, float] | None, pass_budget: float, target: float) -> None:
-        self.begin(point)
-        stiffness = self.first_stiffness()
-        self.solve_active_set()
-        best = self.best
-        for _ in range(self.settings.max_updates):
-            if not self.solve(stiffness, pass_budget) or self.best is best:
-                break
-            best = self.best
-            self.polish(target)
-            if self.best[0] <= target or self.passes > pass_budget:
-                break
-            stiffness = min(stiffness * self.settings.growth, self.settings.max_stiffness)
-            self.start, self.alpha = self.alpha, self.start
-
-    def begin(self, point: tuple[Array, float] | None) -> None:
-        problem = self.problem
+        alpha = make_feasible(problem, alpha)
+        passes = 2.5
         if point is None:
-            dual_sum = self._dual_sum(self.start)
-            w = dual_sum[:-1].copy()
-            self._score(w, 0.0, self.z)
-            b = problem.offset.square * float(dual_sum[-1])
-            if problem.offset.is_free:
-                b = chosen_from(problem.offset.best(problem, self.z))
-            self.x = self.coordinates.join(w, b)
-        else:
-            self.x = self.coordinates.join(*point)
-            self._score(self.coordinates.split(self.x)[0], 0.0, self.z)
+            point = _point_of(problem, alpha, token)
+            passes += 2.0
+        level = self._start(problem, *point, alpha, token)
+        best = level.relative_gap(), level.w.copy(), level.b, level.multipliers()
+        with contextlib.suppress(ValueError, NotFactorised):  # numbers that are not finite
+            for _ in range(self.settings.max_steps):
+                if best[0] <= target or level.has_stalled() or self.spent + passes > pass_budget:
+                    break
+                passes += level.take_step(target, token)
+                if level.relative_gap() < best[0]:
+                    best = level.relative_gap(), level.w.copy(), level.b, level.multipliers()
+        relative_gap, w, b, found = best
+        crossed = CrossoverPoint(w, b, found, relative_gap, passes)
+        at_stake = problem.rows.reduce(FreeRoom(), problem.cost, found, token=token)
+        if 4.0 * _EPSILON * at_stake > target * level.objective:
+            crossed = _scaled_to_margin(problem, crossed, target, token)
+        self.spent += crossed.passes
+        return crossed
 
-    def first_stiffness(self) -> float:
-        """Estimate the active set; return a σ/c that moves no free row far.
+    def _start(
+        self, problem: Problem, w: Array, b: float, alpha: RowVector, token: StopToken
+    ) -> AugmentedLagrangian:
+        """Return the augmented Lagrangian, so stiff that no free row moves far.
 
         The margins of the free rows measure how good the point is.
         """
-        problem = self.problem
-        kernel = SplitRows(self.coordinates.split(self.x)[1], self.unit)
-        vectors = (problem.sign, problem.cost, self.z, self.start, self.h)
-        farthest = self.rows.reduce(kernel, *vectors, token=self.token)
-        stiffness = float(
-            np.clip(
-                self.settings.first_move / max(farthest.value, 1e-300),
-                self.settings.least_stiffness,
-                self.settings.max_stiffness,
-            )
-        )
-        self.rows.reduce(Scale(stiffness), self.h, self.h, token=self.token)
-        return stiffness
+        rows, excess = problem.rows, problem.rows.zeros()
+        rows.reduce(Excess(w, b), problem.sign, excess, token=token)
+        total, squares = rows.reduce(Sizes(), alpha, token=token).tolist()
+        unit = squares / total if total > 0 else 1.0
+        seen = rows.reduce(FreeMargins(unit), problem.cost, alpha, excess, token=token)
+        stiffness = self.settings.first_move / max(seen.farthest, 1e-300)
+        stiffness = min(max(stiffness, self.settings.least_stiffness), self.settings.max_stiffness)
+        kappa = stiffness * seen.shares / max(problem.class_costs.n_live, 1)
+        settings = SemismoothNewtonSettings(max_stiffness=self.settings.max_stiffness)
+        return start_near(problem, w, b, alpha, kappa, settings, token)
 
-    def solve_active_set(self) -> None:
-        """Solve on the estimated active set: exact at once if the estimate is right."""
-        kernel = DualSumOfStep(self.coordinates.split(self.x)[1])
-        vectors = (self.problem.sign, self.z, self.start, self.h)
-        dual_sum = self.rows.reduce(kernel, *vectors, token=self.token)
-        self.passes += 1.0
-        factor = self._factor(0.0)
-        self._go(
-            self.x + factor.solve(self.coordinates.centred(dual_sum) - self.coordinates.curvature * self.x)
-        )
 
-    def solve(self, stiffness: float, pass_budget: float) -> bool:
-        """Minimise for one σ by Newton's method; return whether that succeeded."""
-        problem = self.problem
-        step = 1.0
-        for _ in range(self.settings.max_newton_steps):
-            vectors = (problem.sign, problem.cost, self.z, self.start, self.alpha, self.h)
-            offset = self.coordinates.split(self.x)[1]
-            self.rows.reduce(Clip(offset, stiffness, self.unit), *vectors, token=self.token)
-            side = self._evaluate()
-            if step == 1.0 and self._factors_are_of_h():
-                self._refine(side)
-                return True
-            if self.passes > pass_budget:
-                return False
-            step = self._newton(stiffness, self._factor(1e-6 * stiffness).solve(side), side)
-        return False
+def _scaled_to_margin(
+    problem: Problem, point: CrossoverPoint, target: float, token: StopToken
+) -> CrossoverPoint:
+    """Return a slightly longer point if that is good enough or better, judged afresh.
 
-    def _factor(self, hold: float) -> Factor:
-        """Return the factors of the matrix; without free rows only `hold` keeps the offset in place."""
-        if self.factor is None or not self._factors_are_of_h():
-            gram = self.rows.reduce(
-                Gram(self.rows.n_columns, self.coordinates.shift), self.h, token=self.token
-            )
-            n_free = self.rows.reduce(CountFree(), self.h, token=self.token)
-            self.passes += n_free / max(self.rows.n_rows, 1)
-            held = hold * self.unit * self.rows.n_rows if n_free == 0 else 0.0
-            self.factor, self.factored = self.coordinates.factor(gram, hold=held), self.rows.copied(self.h)
-        return self.factor
-
-    def _factors_are_of_h(self) -> bool:
-        if self.factored is None:
-            return False
-        return self.rows.reduce(CountDifferent(), self.h, self.factored, token=self.token) == 0
-
-    def _newton(self, stiffness: float, change: Array, side: Array) -> float:
-        """Take the best step along a direction; return how long it was."""
-        problem, coordinates = self.problem, self.coordinates
-        decrement = inner(side, change)
-        self._change_scores(change)
-        offset = coordinates.split(self.x)[1]
-        vectors = (problem.sign, problem.cost, self.z, self.start, self.change)
-
-        def slope(step: float) -> tuple[float, None]:
-            own = inner(coordinates.curvature * (self.x + step * change), change)
-            kernel = ClipSlope(offset, stiffness, self.unit, step)
-            return own + self.rows.reduce(kernel, *vectors, token=self.token), None
-
-        step = line_search(slope, -decrement) if decrement > self.settings.rounding * self.bound else 1.0
-        self._go(self.x + step * change)
-        return step
-
-    def _refine(self, side: Array) -> None:
-        """Refine iteratively: remove what rounding, times σ, has left of w − Σ sαx."""
-        assert self.factor is not None
-        problem, change = self.problem, self.factor.solve(side)
-        self._change_scores(change)
-        self.x = self.x + change
-        kernel = MoveDuals(self.coordinates.split(self.x - change)[1] - self.coordinates.split(self.x)[1])
-        vectors = (problem.sign, problem.cost, self.h, self.change, self.alpha, self.z)
-        self.rows.reduce(kernel, *vectors, token=self.token)
-        self._evaluate()
-
-    def polish(self, target: float) -> None:
-        """Scale the point so that free rows lie just above the margin, where just below costs too much.
-
-        With large costs on separable rows it does: c times 1e-16 may be more than the tolerance.
-        """
-        problem = self.problem
-        offset = self.coordinates.split(self.x)[1]
-        vectors = (problem.sign, problem.cost, self.z, self.alpha, self.h)
-        seen = self.rows.reduce(LargestViolations(offset), *vectors, token=self.token)
-        error = _EPSILON * (2.0 + abs(offset) + seen.largest)
-        if (seen.below + error) * seen.room <= 0.1 * target * self.bound:
-            return
-        settled, scores = self.x, self.z
-        lift = 1.0 + 2.0 * (seen.below + error)
-        self.x, self.z = self.x * lift, self.rows.zeros()
-        self.rows.reduce(Scale(lift), scores, self.z, token=self.token)
-        self._evaluate()
-        if self.relative_gap <= target:
-            self._keep()
-        self.x, self.z = settled, scores
-
-    def _change_scores(self, change: Array) -> None:
-        self._score(*self.coordinates.split(change), self.change)
-
-    def _go(self, x: Array) -> None:
-        self.x = x
-        self._score(self.coordinates.split(x)[0], 0.0, self.z)
-
-    def _evaluate(self) -> Array:
-        """Keep the point if its relative gap is the smallest so far; return Σ sα x̃ − E x, 0 at the end."""
-        problem, coordinates = self.problem, self.coordinates
-        w, b = coordinates.split(self.x)
-        vectors = (problem.sign, problem.cost, self.z, self.alpha)
-        sums = self.rows.reduce(Gap(b), *vectors, token=self.token)
-        dual_sum = self._dual_sum(self.alpha)
-        v = dual_sum[:-1]
+    With large costs on separable rows, free rows that rounding leaves below the margin cost more than the
+    length: c times 1e-16 may be more than the tolerance, and the certificate pays for rounding.
+    """
+    rows, excess = problem.rows, problem.rows.zeros()
+    rows.reduce(Excess(point.w, point.b), problem.sign, excess, token=token)
+    v = rows.reduce(DualSum(), problem.sign, point.alpha, token=token)[:-1]
+    seen = rows.reduce(Violations(), problem.cost, point.alpha, excess, token=token)
+    error = _EPSILON * (3.0 + 2.0 * abs(point.b) + seen.largest)
+    found = []
+    for scale in (1.0, 1.0 + 2.0 * (seen.below + error)):
+        arrays = (problem.sign, problem.cost, point.alpha, excess)
+        sums = rows.reduce(ScaledGap(scale), *arrays, token=token)
+        w, b = scale * point.w, scale * point.b
         gap = problem.gap(sums.gap, w, v, b, sums.balance, 1.0 + abs(b))
         dual = problem.dual_value(sums.dual, v, sums.balance)
-        self.relative_gap = gap / dual if dual > 0 else np.inf
-        self.bound = max(dual, self.bound)
-        if self.relative_gap < self.best[0]:
-            self._keep()
-        return np.asarray(coordinates.centred(dual_sum) - coordinates.curvature * self.x)
+        relative_gap = gap / dual if dual > 0 else np.inf
+        found.append(CrossoverPoint(w, b, point.alpha, relative_gap, point.passes + 2.0))
+    shorter, longer = found
+    return longer if longer.relative_gap <= max(target, shorter.relative_gap) else shorter
 
-    def _keep(self) -> None:
-        self.best = (self.relative_gap, self.x, self.rows.copied(self.alpha))
 
-    def _score(self, w: Array, offset: float, z: RowVector) -> None:
-        self.rows.reduce(Scores(w, offset), z, token=self.token)
-        self.passes += 1.0
-
-    def _dual_sum(self, alpha: RowVector) -> Array:
-        """Return Σ sα (x, 1)."""
-        self.passes += 1.0
-        return self.rows.reduce(DualSum(), self.problem.sign, alpha, token=self.token)
+def _point_of(problem: Problem, alpha: RowVector, token: StopToken) -> tuple[Array, float]:
+    """Return the weights and the offset of a dual point."""
+    rows, z = problem.rows, problem.rows.zeros()
+    dual_sum = rows.reduce(DualSum(), problem.sign, alpha, token=token)
+    w, balance = dual_sum[:-1].copy(), float(dual_sum[-1])
+    if not problem.offset.is_free:
+        return w, problem.offset.square * balance
+    rows.reduce(Scores(w), z, token=token)
+    return w, chosen_from(problem.offset.best(problem, z))
 
 
 # ------------------------------------------------------------------------------------------------
-# The passes of the crossover over per-row arrays, and Σ f (x, 1) of arrays made of them.
-#
-# e = s(x·w + b) − 1 throughout; `offset` is what is to be added to the stored scores z = x·w.
+# The passes of the crossover.
 
 
 @dataclass(frozen=True)
@@ -341,65 +180,77 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class SplitRows:
-    """Split rows into free ones and others; per-row arrays: sign, cost, z, then α and h, which are written.
+class DualSum:
+    """Return Σ sα (x, 1); per-row arrays: sign, α."""
 
-    A row counts as free if its margin is nearer to 1 than its dual, in units of c, is to 0 or c. The duals
-    of the others go to the bound that is nearer. h is the unit of a free row, else 0. Returns how far the
-    margins of free rows are from 1 at most.
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
+        sign, alpha = pieces
+        signed, total = sign * alpha, np.zeros(block.n_columns + 1)
+        _core.multiply(block, None, None, signed, total[:-1], token)
+        total[-1] = signed.sum()
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class Margins(Record):
+    """How far margins of free rows are from 1 at most, and Σ min(c, unit)/c."""
+
+    farthest: Annotated[float, max]
+    shares: float
+
+
+@dataclass(frozen=True)
+class FreeMargins:
+    """Look at the margins of free rows; per-row arrays: cost, α, excess.
+
+    A row counts as free if its margin is nearer to 1 than its dual, in units of a typical one, is to 0 or c.
     """
 
-    offset: float
     unit: float
 
-    writes = (3, 4)
     reads_rows = False
 
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Largest:
-        sign, cost, z, alpha, h = pieces
-        unit = np.minimum(np.where(cost > 0, cost, 1.0), self.unit)
-        e = np.abs(sign * (z + self.offset) - 1.0)
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Margins:
+        cost, alpha, excess = pieces
+        live, e = cost > 0, np.abs(excess)
+        unit = np.minimum(np.where(live, cost, 1.0), self.unit)
         free = np.minimum(alpha, cost - alpha) > e * unit
-        alpha[:] = np.where(free, alpha, np.where(alpha > 0.5 * cost, cost, 0.0))
-        h[:] = np.where(free, unit, 0.0)
-        return Largest(float(e.max(initial=0.0, where=free)))
+        shares = np.divide(unit, cost, out=np.zeros_like(cost), where=live)
+        return Margins(float(e.max(initial=0.0, where=free)), float(shares.sum()))
 
 
 @dataclass(frozen=True)
-class Clip:
-    """Clip the duals at scores z; per-row arrays: sign, cost, z, α₀, then α and h, which are written."""
+class FreeRoom:
+    """Return Σ c − α over free rows: what they would cost for each unit below the margin.
 
-    offset: float
-    stiffness: float
-    unit: float
-
-    writes = (4, 5)
-    reads_rows = False
-
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
-        sign, cost, z, start, alpha, h = pieces
-        sigma = self.stiffness * np.minimum(cost, self.unit)
-        wanted = start - sigma * (sign * (z + self.offset) - 1.0)
-        np.clip(wanted, 0.0, cost, out=alpha)
-        h[:] = np.where((wanted > 0.0) & (wanted < cost), sigma, 0.0)
-
-
-@dataclass(frozen=True)
-class ClipSlope:
-    """The slope of the smoothed loss along a change of scores; per-row arrays: sign, cost, z, α₀, change."""
-
-    offset: float
-    stiffness: float
-    unit: float
-    step: float
+    Per-row arrays: cost, α.
+    """
 
     reads_rows = False
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> float:
-        sign, cost, z, start, change = pieces
-        e = sign * (z + self.step * change + self.offset) - 1.0
-        sigma = self.stiffness * np.minimum(cost, self.unit)
-        return -float((np.clip(start - sigma * e, 0.0, cost) * (sign * change)).sum())
+        cost, alpha = pieces
+        return float((cost - alpha).sum(where=(alpha > 0) & (alpha < cost)))
+
+
+@dataclass(frozen=True, eq=False)
+class LargestViolations(Record):
+    """The largest |e|, and by how much rows with α < c are below the margin at most."""
+
+    largest: Annotated[float, max]
+    below: Annotated[float, max]
+
+
+@dataclass(frozen=True)
+class Violations:
+    """How far rows are from the margin; per-row arrays: cost, α, excess e."""
+
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> LargestViolations:
+        cost, alpha, e = pieces
+        below = -float(e.min(initial=0.0, where=alpha < cost))
+        return LargestViolations(float(np.abs(e).max(initial=0.0)), max(below, 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -412,116 +263,15 @@ class GapSums(Record):
 
 
 @dataclass(frozen=True)
-class Gap:
-    """The sums at scores z; per-row arrays: sign, cost, z, α."""
+class ScaledGap:
+    """The sums at weights and offset times a number; per-row arrays: sign, cost, α, excess."""
 
-    offset: float
+    scale: float
 
     reads_rows = False
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> GapSums:
-        sign, cost, z, alpha = pieces
-        e = sign * (z + self.offset) - 1.0
+        sign, cost, alpha, excess = pieces
+        e = self.scale * excess + (self.scale - 1.0)
         gap = np.maximum(e, 0.0) * alpha + np.maximum(-e, 0.0) * (cost - alpha)
         return GapSums(float(gap.sum()), float(alpha.sum()), float((sign * alpha).sum()))
-
-
-def _combined(block: Block, coefficients: Array, token: StopToken) -> Array:
-    """Return Σ f (x, 1) of a block's rows."""
-    total = np.zeros(block.n_columns + 1)
-    _core.multiply(block, None, None, coefficients, total[:-1], token)
-    total[-1] = coefficients.sum()
-    return total
-
-
-@dataclass(frozen=True)
-class DualSum:
-    """Return Σ sα (x, 1); per-row arrays: sign, α."""
-
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
-        sign, alpha = pieces
-        return _combined(block, sign * alpha, token)
-
-
-@dataclass(frozen=True)
-class DualSumOfStep:
-    """Return Σ s(α − he)(x, 1): that sum if every free row came to the margin.
-
-    Per-row arrays: sign, z, α, h.
-    """
-
-    offset: float
-
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
-        sign, z, alpha, h = pieces
-        e = sign * (z + self.offset) - 1.0
-        return _combined(block, sign * (alpha - h * e), token)
-
-
-@dataclass(frozen=True)
-class CountFree:
-    """Count the rows with h ≠ 0."""
-
-    reads_rows = False
-
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> int:
-        (h,) = pieces
-        return int(np.count_nonzero(h))
-
-
-@dataclass(frozen=True)
-class CountDifferent:
-    """Count the rows in which two arrays differ."""
-
-    reads_rows = False
-
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> int:
-        first, second = pieces
-        return int(np.count_nonzero(first != second))
-
-
-@dataclass(frozen=True)
-class MoveDuals:
-    """Move free duals and all scores by a change of the scores, of which `beyond` is the offset's.
-
-    Per-row arrays: sign, cost, h, change, then α and z, which are written.
-    """
-
-    beyond: float
-
-    writes = (4, 5)
-    reads_rows = False
-
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
-        sign, cost, h, change, alpha, z = pieces
-        alpha -= h * (sign * change)
-        np.clip(alpha, 0.0, cost, out=alpha)
-        z += change
-        z += self.beyond
-
-
-@dataclass(frozen=True, eq=False)
-class Violations(Record):
-    """The largest |z|, the largest violation of rows with α < c, and Σ c − α of the free rows."""
-
-    largest: Annotated[float, max]
-    below: Annotated[float, max]
-    room: float
-
-
-@dataclass(frozen=True)
-class LargestViolations:
-    """What a rounding error below the margin may cost; per-row arrays: sign, cost, z, α, h."""
-
-    offset: float
-
-    reads_rows = False
-
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Violations:
-        sign, cost, z, alpha, h = pieces
-        e = sign * (z + self.offset) - 1.0
-        return Violations(
-            float(np.abs(z).max(initial=0.0)),
-            max(-float(e.min(initial=0.0, where=alpha < cost)), 0.0),
-            float((cost - alpha).sum(where=h > 0)),
-        )

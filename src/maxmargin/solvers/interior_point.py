@@ -233,8 +233,6 @@ class InteriorPoint:
             pass_budget,
             token,
             point=(best.w, best.b),
-            coordinates=path.coordinates,
-            rows=path.rows,
             target=max(0.1 * state.tol, self.settings.crossover_target),
         )
         if state.best is None or crossed.relative_gap < state.best.relative_gap:
