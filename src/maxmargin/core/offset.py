@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 import maxmargin._core as _core
 from maxmargin._core import Block, OffsetDerivatives, StopToken
+from maxmargin.core.line_search import find_root
 from maxmargin.errors import InvalidParameter
 from maxmargin.presentation.wording import short
 from maxmargin.rows.base import Array, Largest, Record, RowVector
@@ -34,10 +35,7 @@ __all__ = [
 
 
 _LEAST_SCALE, _MOST_SCALE = 1e-50, 1e50  # of an offset: its square counts like a C, and has the same range
-_ROUNDING = 1e-14  # relative: the root is known no better
 _MANY_ROWS = 100_000  # from so many on a sample pays for itself
-
-_Derivatives = Callable[[float], tuple[float, float]]  # from b to slope and curvature
 
 
 class Offset:
@@ -340,38 +338,11 @@ def _stationary_offset(
             return with_penalty(_core.offset_derivatives(name, sample.z, sample.sign, sample.cost, b), b)
 
         if abs(int(sample.sign.sum())) < sample.sign.size:  # both classes are there
-            start = _root(of_sample, bracket, start, 1e-3)
+            start = find_root(of_sample, bracket, start, accepted=(0.0, 0.0), smallest_step=1e-3)
     # Where the curvature changes no faster than itself, as for the logistic loss, the step after a small one
     # is of the size of its square.
-    return _root(of_all, bracket, start, 1e-8 if problem.dual.quadratic is None else 0.0)
-
-
-def _root(derivatives: _Derivatives, bracket: tuple[float, float], b: float, small: float) -> float:
-    """Find where a slope that only rises is 0, by Newton's method inside a shrinking bracket.
-
-    A step is taken if it stays inside and is at most half of the last but one; otherwise the bracket is
-    halved, so that the iteration cannot go round in a circle. It ends with a step that is `small`, or that
-    rounding makes just as well.
-    """
-    low, high = bracket
-    last = last_but_one = high - low
-    for _ in range(200):
-        slope, curvature = derivatives(b)
-        if slope > 0:
-            high = b
-        else:
-            low = b
-        step = -slope / curvature if curvature > 0 else math.copysign(math.inf, -slope)
-        if slope == 0 or abs(step) <= max(small, _ROUNDING * max(1.0, abs(b))):
-            return b + step if slope != 0 else b
-        following = b + step
-        if not (low < following < high and abs(step) <= 0.5 * last_but_one):
-            following = low + 0.5 * (high - low)
-            if not low < following < high:
-                return following
-        last_but_one, last = last, abs(following - b)
-        b = following
-    return b
+    smallest_step = 1e-8 if problem.dual.quadratic is None else 0.0
+    return find_root(of_all, bracket, start, accepted=(0.0, 0.0), smallest_step=smallest_step)
 
 
 def _bracket(problem: Problem, largest_score: float) -> tuple[float, float]:
