@@ -18,6 +18,7 @@ import maxmargin._core as _core
 from maxmargin._core import StopToken
 from maxmargin.core.certificate.duality import examine
 from maxmargin.core.certificate.point import CertifiedPoint
+from maxmargin.core.line_search import find_root
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import PathStart, WarmStart
 from maxmargin.errors import InvalidParameter, Setting
@@ -282,21 +283,17 @@ def _relative_gap(problem: Problem, path: PathState) -> float:
 
 
 def _first_offset(problem: Problem, mu: float) -> float:
-    """Return the offset that balances the classes on the path at w = 0, by bisection."""
+    """Return the offset that balances the classes on the path at w = 0."""
     if not problem.offset.is_free:
         return 0.0
     costs = problem.class_costs
 
-    def balance(b: float) -> float:
+    def balance(b: float) -> tuple[float, None]:
         positive, *_ = _core.interior_centre(b - 1.0, costs.positive, mu)
         negative, *_ = _core.interior_centre(-b - 1.0, costs.negative, mu)
-        return float(positive - negative)
+        return float(negative - positive), None
 
     reach = 2.0
-    while balance(reach) > 0 or balance(-reach) < 0:
+    while balance(reach)[0] < 0 or balance(-reach)[0] > 0:
         reach *= 2.0
-    low, high = -reach, reach
-    for _ in range(100):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if balance(middle) > 0 else (low, middle)
-    return 0.5 * (low + high)
+    return find_root(balance, (-reach, reach), 0.0, at_low=balance(-reach)[0], accepted=(0.0, 0.0))

@@ -28,7 +28,7 @@ import maxmargin._core as _core
 from maxmargin._core import Block, Factor, ProximalSums, Stopped, StopToken
 from maxmargin.core.certificate.feasible import make_feasible
 from maxmargin.core.certificate.point import CertifiedPoint
-from maxmargin.core.line_search import FIRST_STEPS, search_in_rounds
+from maxmargin.core.line_search import FIRST_STEPS, find_root, search_in_rounds
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import MultiplierStart, WarmStart
 from maxmargin.errors import InvalidParameter, Setting
@@ -529,15 +529,15 @@ def _typical_square(problem: Problem, shift: Array | None, seed: int, n_rows: in
 
 
 def _balanced_offset(problem: Problem, kappa: float, positive: float, negative: float) -> float:
-    """Return b with Σ sα = 0 at w = 0, by bisection: rows of one class have one share α/c."""
+    """Return b with Σ sα = 0 at w = 0: rows of one class have one share α/c."""
     costs = problem.class_costs
-    low, high = -2.0, 2.0
-    for _ in range(60):
-        b = 0.5 * (low + high)
+
+    def balance(b: float) -> tuple[float, None]:
         excess = costs.positive * min(max(positive - kappa * (b - 1.0), 0.0), 1.0)
         excess -= costs.negative * min(max(negative - kappa * (-b - 1.0), 0.0), 1.0)
-        low, high = (b, high) if excess > 0 else (low, b)
-    return 0.5 * (low + high)
+        return -excess, None
+
+    return find_root(balance, (-2.0, 2.0), 0.0, at_low=balance(-2.0)[0], accepted=(0.0, 0.0))
 
 
 # ------------------------------------------------------------------------------------------------
