@@ -95,8 +95,8 @@ def sweep(**changed):
         "norm2": (X * X).sum(axis=1),
         "mean_score": None,
         "alpha": np.zeros(3),
-        "calm": np.zeros(3, np.uint8),
-        "rest": np.zeros(3, np.uint8),
+        "bound_visits": np.zeros(3, np.uint8),
+        "skips": np.zeros(3, np.uint8),
     }
     arrays.update({name: value for name, value in changed.items() if name in arrays})
     loss = changed.get("loss", "hinge")
@@ -104,9 +104,9 @@ def sweep(**changed):
     return _core.dual_sweep(Block(X), loss, state, *arrays.values(), (0, 0, 0), StopToken())
 
 
-@each_row("name", ["sign", "cost", "norm2", "mean_score", "alpha", "calm", "rest", "u"])
+@each_row("name", ["sign", "cost", "norm2", "mean_score", "alpha", "bound_visits", "skips", "u"])
 def test_sweeps_check_lengths(name):
-    kinds = {"sign": np.int8, "calm": np.uint8, "rest": np.uint8}
+    kinds = {"sign": np.int8, "bound_visits": np.uint8, "skips": np.uint8}
     with pytest.raises(ValueError, match=f"{name} has length 7, expected {2 if name == 'u' else 3}"):
         sweep(**{name: np.zeros(7, kinds.get(name, np.float64))})
 

@@ -10,7 +10,7 @@ import maxmargin.solvers.sample as module
 from maxmargin.core.offset import PenalizedOffset
 from maxmargin.core.problem import Problem
 from maxmargin.rows.memory import MemoryRows
-from maxmargin.solvers.newton import _sample_size
+from maxmargin.solvers.newton import NewtonSettings, _sample_size
 from maxmargin.solvers.sample import largest_sample, sample_of
 from maxmargin.solvers.semismooth_newton import SemismoothNewton
 
@@ -88,10 +88,10 @@ def test_solvers_keep_to_the_largest_sample(monkeypatch):
     sign = np.where(random.random(200_000) < 0.5, 1, -1).astype(np.int8)
     problem = Problem.binary(MemoryRows(random.normal(size=(200_000, 2))), sign, np.ones(200_000), "hinge")
     assert SemismoothNewton()._sample_sizes(problem) == [4_000, 12_500]
-    assert _sample_size(problem) == 12_500
+    assert _sample_size(problem, NewtonSettings()) == 12_500
     monkeypatch.setattr(module, "_MOST_VALUES", 20_000)
     assert SemismoothNewton()._sample_sizes(problem) == [4_000, 10_000]
-    assert _sample_size(problem) == 10_000
+    assert _sample_size(problem, NewtonSettings()) == 10_000
     monkeypatch.setattr(module, "_MOST_VALUES", 2)  # but fewer than that would be misleading
     assert SemismoothNewton()._sample_sizes(problem) == [4_000]
-    assert _sample_size(problem) == 4_000
+    assert _sample_size(problem, NewtonSettings()) == 4_000

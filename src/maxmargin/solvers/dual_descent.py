@@ -12,8 +12,8 @@ slow down conjugate gradients as much as sweeps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,9 @@ from maxmargin.rows.base import Array
 from maxmargin.rows.kernels import Combine, Scores
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.base import Needs, Point, Step
-from maxmargin.solvers.crossover import Crossover
+
+if TYPE_CHECKING:
+    from maxmargin.solvers.crossover import Crossover
 
 __all__ = ["DualDescent", "DualDescentSettings", "Momentum"]
 
@@ -312,7 +314,7 @@ class _State:
     n_sweeps: int = 0
     bound: float = 0.0  # the certified bound, once there is one
     swept: float = 0.0  # passes that sweeps have cost
-    crossover: Crossover = field(default_factory=Crossover)
+    crossover: Crossover | None = None
     momentum: Momentum | None = None
 
 
@@ -498,14 +500,17 @@ class DualDescent:
 
         An attempt far from the optimum ends early and leaves a better start for the next one.
         """
-        before = state.crossover.spent
+        from maxmargin.solvers.crossover import Crossover  # with another solver: few fits come so far
+
+        crossover = state.crossover = state.crossover or Crossover()
+        before = crossover.spent
         gap, alpha, point = np.inf, state.alpha, None
-        while gap > self.settings.smallest_gap and state.crossover.spent < pass_budget:
-            crossed = state.crossover.improve(problem, alpha, pass_budget, token, point=point)
+        while gap > self.settings.smallest_gap and crossover.spent < pass_budget:
+            crossed = crossover.improve(problem, alpha, pass_budget, token, point=point)
             if not crossed.relative_gap < self.settings.crossover_gain * gap:
                 break
             gap, alpha, point = crossed.relative_gap, crossed.alpha, (crossed.w, crossed.b)
-        passes = state.crossover.spent - before
+        passes = crossover.spent - before
         if alpha is not state.alpha:
             if _dual_value(problem, alpha, token) > _dual_value(problem, state.alpha, token):
                 state.alpha[:] = alpha
