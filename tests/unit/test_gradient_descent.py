@@ -248,7 +248,7 @@ def test_the_mean_of_the_duals_belongs_to_the_weights(offset):
 @pytest.mark.parametrize(("loss", "steps"), [("hinge", 200), ("squared_hinge", 5), ("logistic", 10)])
 def test_it_says_how_far_it_got(loss, steps):
     X, y = clouds(n=400, d=5)
-    with pytest.warns(ConvergenceWarning, match=r"within .* of the optimum, not the"):
+    with pytest.warns(ConvergenceWarning, match=r"within .* of the optimum, not within the"):
         model = train(X, y, loss=loss, solver="gradient_descent", tol=1e-12, max_iter=steps)
     best = train(X, y, loss=loss, tol=1e-9)
     assert model.certificate.bound <= best.certificate.objective
