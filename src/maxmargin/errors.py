@@ -35,7 +35,6 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
@@ -200,11 +199,18 @@ class Message:
 
     def with_remedy(self, remedy: str, **settings: Setting) -> Self:
         """Return the same error or warning with another remedy, and the settings that it names."""
-        changed = copy(self)
+        changed = self._copied()
         changed._template = self.args[0] if self._template is None else self._template
         changed._remedies, changed._settings = (remedy,), {**self._settings, **settings}
         changed.args = (Message.render(changed), *self.args[1:])
         return changed
+
+    def _copied(self) -> Self:
+        """Return a copy; `copy.copy` would share the attributes once tblib, which Dask imports, is loaded."""
+        copied = type(self).__new__(type(self), *self.args)
+        copied.args = self.args
+        copied.__dict__.update(self.__dict__)
+        return copied
 
     def _text(self) -> str:
         """Return a message that names no setting."""
@@ -347,7 +353,7 @@ class FileFormatError(InvalidInput):
 
     def moved_to(self, path: str | os.PathLike[str] | None, line: int | None) -> FileFormatError:
         """Return the same error at another line, or of another file."""
-        moved = copy(self)
+        moved = self._copied()
         moved.path, moved.line = path, line
         moved.args = (self.args[0], path, line, self.column)
         return moved

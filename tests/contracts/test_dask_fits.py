@@ -136,7 +136,7 @@ def test_when_all_workers_are_gone_the_best_model_is_attached(leaving):
 
     X, y, _ = example("dense")
     estimator = LinearSVM(loss="squared_hinge", C=1e3, tol=1e-12, watch=watch)
-    told = r"no Dask worker is left.*`model` is the best so far, within"
+    told = r"no Dask worker is left.*The best model so far is within"
     with pytest.raises(RowsLost, match=told) as caught:
         estimator.fit(lazy(X, 400), y, client=client)
     model = caught.value.model

@@ -178,7 +178,7 @@ def partitioned(folder):
 @pytest.mark.parametrize(
     ("spoil", "error", "message"),
     [
-        (with_gap, InvalidInput, r"block 4 .*part-9.parquet.*row 40.*missing; ParquetData\(.*encoding="),
+        (with_gap, InvalidInput, r"block 4 .*part-9.parquet.*row 40.*missing.*; ParquetData\(.*encoding="),
         (with_infinity, InvalidInput, r"block 4 .*part-9.parquet.*found inf"),
         (lambda folder: changed(folder, a=list(range(100))), FileFormatError, '"a" is of type int64, in'),
         (cut_short, FileFormatError, "part-1.parquet: not Parquet data"),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 EXAMPLES = """\
-  maxmargin predict a9a.t a9a.model          one label per line, and the accuracy
+  maxmargin predict a9a.t a9a.model          one label per line, with accuracy
   maxmargin predict a9a.t a9a.model out.txt  … into a file
   maxmargin predict a9a.t a9a.model out.tsv --scores
   maxmargin predict a9a.t a9a.model --json   labels and accuracy in one object
