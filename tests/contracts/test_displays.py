@@ -151,7 +151,7 @@ def test_it_keeps_to_the_convention(name):
     assert len(display.frame()) > 0
 
 
-@third_of_the_pictures(1)
+@every_picture
 def test_it_draws_into_given_axes(name):
     display = copy.copy(drawn(name))
     plt.close("all")  # of the first time that it was drawn
@@ -173,7 +173,7 @@ def test_every_public_display_is_in_the_tables():
     assert drawn_there == {name for name in maxmargin.__all__ if name.endswith("Display")}
 
 
-@third_of_the_pictures(2)
+@third_of_the_pictures(1)
 def test_drawn_twice_gives_the_same_bytes(name):
     assert written(PICTURES[name].draw(None)) == drawn_and_written(name)[1]
 
@@ -221,7 +221,7 @@ def named_areas(figure: Any) -> list[tuple[str, Any]]:
     return found
 
 
-@third_of_the_pictures(0)
+@third_of_the_pictures(2)
 @pytest.mark.parametrize("style", ["default", "dark_background"])
 def test_it_shows_on_any_background(name, style):
     with plt.style.context(style):

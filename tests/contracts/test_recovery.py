@@ -214,9 +214,10 @@ def test_a_journal_that_is_cut_short_leads_to_the_same_bits(share, tmp_path):
         assert bits(train(store, **settings)) == bits(calm)
 
 
-def test_a_journal_of_other_rows_is_noticed(case, tmp_path):
+@pytest.mark.parametrize(("loss", "n_classes"), [("hinge", 2), ("logistic", 3)])
+def test_a_journal_of_other_rows_is_noticed(loss, n_classes, tmp_path):
     """Somebody wrote to the rows and hid it: then the points are not what was written down of them."""
-    store, settings = case
+    store, settings = stored(loss, n_classes, tmp_path)
     other = store_batches([(X[::-1], store.classes[store.arrays["labels"]])], tmp_path / "other")
     calm = train(other, **settings)
     ended_after_all_passes(store, settings)

@@ -3,7 +3,7 @@
 import warnings
 
 import numpy as np
-from covering import every_value
+from covering import every_pair
 
 from maxmargin import LinearSVM, LogisticRegression
 
@@ -49,7 +49,7 @@ def collinear():
     return np.hstack([X, X[:, :3], X[:, 3:4] + X[:, 4:5], np.ones((len(X), 1))]), y, {"C": 1e5}
 
 
-@every_value(
+@every_pair(
     tol=[1e-4, 1e-6],
     make=[unscaled, wildly_unscaled, large_cost, separable_with_large_cost, rare_class, collinear],
     estimator=ESTIMATORS,

@@ -4,7 +4,7 @@ import signal
 
 import numpy as np
 import pytest
-from covering import every_value
+from covering import every_pair
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -39,7 +39,7 @@ def test_errors_are_those_of_fits_without_each_example():
         assert left_out.errors[i] == (model.predict(X[[i]])[0] != Y[i])
 
 
-@every_value(n=[20, 2], far=[1e8, 1e6, 1e3], loss=["logistic", "squared_hinge", "hinge"])
+@every_pair(n=[20, 2], far=[1e8, 1e6, 1e3], loss=["logistic", "squared_hinge", "hinge"])
 def test_one_far_example_says_nothing_about_the_others(n, far, loss):
     random = np.random.default_rng(n)
     rows = np.concatenate([-1 - 0.3 * random.random(n), 1 + 0.3 * random.random(n), [0.05, far]])[:, None]

@@ -108,9 +108,7 @@ def test_larger_data(kind, shape, has_offset):
         assert_proved(separability(X, y, fit_intercept=has_offset), X, y, has_offset)
 
 
-@pytest.mark.parametrize(
-    "kind", ["complete", "quasi-complete", pytest.param("overlapping", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("kind", ["complete", "quasi-complete", "overlapping"])
 def test_many_columns_are_decided_in_floats(kind):
     X, y = larger(kind, 400, 104, np.random.default_rng(7))
     if kind != "complete":  # so many columns would separate what a plane nearly does
