@@ -109,7 +109,7 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
         Ensembles that draw rows by weights, such as bagging, come to this. The other classes of the labels
         stay known, with scores below 0, so that whatever works with a classifier works with this one.
         """
-        if np.shape(sample_weight) != labels.shape:
+        if sample_weight is None or np.asarray(sample_weight).shape != labels.shape:
             return False  # without weights, or with some that the fit will refuse
         weights = check_weights(sample_weight, len(labels))
         present, named = classes_of(labels[np.asarray(weights) > 0]), classes_of(labels)
