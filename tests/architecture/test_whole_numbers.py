@@ -8,7 +8,7 @@ import ast
 from pathlib import Path
 
 import grimp
-import pytest
+from covering import each_row
 
 import maxmargin
 
@@ -21,7 +21,7 @@ def modules() -> list[str]:
     return sorted(importing | set(EXACT))
 
 
-@pytest.mark.parametrize("module", modules())
+@each_row("module", modules())
 def test_no_matrix_product_by_its_sign(module):
     path = Path(maxmargin.__file__).parent.joinpath(*module.split(".")[1:]).with_suffix(".py")
     tree = ast.parse(path.read_text(encoding="utf-8"))

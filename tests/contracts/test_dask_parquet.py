@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from covering import each_row
 
 from maxmargin import LinearSVM, LogisticRegression, ParquetData, load_data, train
 from maxmargin.errors import FileFormatError, InvalidInput, InvalidParameter, MissingFile
@@ -212,7 +213,7 @@ def test_missing_values_are_filled_by_an_encoding(client, tmp_path):
     assert train(source, loss="logistic", client=client).certificate.relative_gap <= 1e-4
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("paths", "settings", "message"),
     [
         (3, {}, "paths must be a path"),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from catalogue import opened, problem_of, task
+from covering import each_row
 from interrupts import interrupt_when
 from reference.clusters import ALONE, lazy
 from reference.kernels import Total
@@ -316,7 +317,7 @@ def test_fit_to_a_parquet_data_set(client, tmp_path):
         ours.close()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("make", "y", "message"),
     [
         (lambda: da.zeros((10, 4), chunks=(5, 2)), np.zeros(10), "rechunk"),

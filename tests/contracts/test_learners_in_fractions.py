@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from covering import every_pair, every_value
+from covering import each_row, every_value
 
 from maxmargin import HardMarginSVM, LeastAbsoluteClassifier, LeastSquaresClassifier
 from maxmargin._core import StopToken
@@ -101,7 +101,8 @@ LEARNERS = [
 ]
 
 
-@every_pair(learner=LEARNERS, name=CASES)
+@pytest.mark.parametrize("learner", LEARNERS)
+@each_row("name", CASES)
 def test_claims_hold(script, learner, name):
     _, found = script.attempt(task_of(script, name), script.LEARNERS[learner])
     assert found == []

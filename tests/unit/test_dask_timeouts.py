@@ -5,6 +5,7 @@ import time
 from concurrent.futures import CancelledError
 
 import pytest
+from covering import each_row
 
 from maxmargin._core import Stopped, StopToken
 from maxmargin.deadline import Deadline
@@ -224,7 +225,7 @@ def test_the_setting_is_read_as_dask_reads_times(setting, seconds):
         assert worker_timeout() == seconds
 
 
-@pytest.mark.parametrize("setting", ["soon", "0 s", -1, "nan", [5], {"a": 1}, True])
+@each_row("setting", ["soon", "0 s", -1, "nan", [5], {"a": 1}, True])
 def test_a_setting_that_is_no_time_is_refused(setting):
     with (
         dask.config.set({"maxmargin.worker-timeout": setting}),

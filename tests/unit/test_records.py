@@ -12,6 +12,7 @@ from typing import Annotated, get_origin
 
 import numpy as np
 import pytest
+from covering import each_row
 
 import maxmargin
 from maxmargin import _core
@@ -71,7 +72,7 @@ def test_records_of_the_core_are_joined_field_by_field(name, first, second):
             assert joined == JOINS.get(name, {}).get(field, lambda x, y: x + y)(a, b)
 
 
-@pytest.mark.parametrize("name", sorted(CORE.keys() - {"Inspection"}))
+@each_row("name", sorted(CORE.keys() - {"Inspection"}))
 def test_the_record_of_no_rows_changes_no_sum(name):
     nothing, some = CORE[name](), record_of(CORE[name], 3)
     sums = [field for field in parts(some) if field not in JOINS.get(name, {})]
@@ -106,7 +107,7 @@ def test_records_of_the_core_survive_pickle_and_journal(name):
     assert parts(from_tree(CORE[name], to_tree(CORE[name], record))) == parts(record)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "tree",
     [
         None,
