@@ -65,9 +65,9 @@ class Offset:
         """Return what b adds to the objective."""
         return 0.0
 
-    def exact_penalty(self, b: float) -> Fraction:
-        """Return what b adds to the objective, without rounding."""
-        return Fraction(0)
+    def precise_penalty(self, b: float) -> tuple[float, ...]:
+        """Return the same in twice the precision, as a sum."""
+        return ()
 
     def slope(self, b: float) -> float:
         """Return the derivative of the penalty."""
@@ -77,9 +77,9 @@ class Offset:
         """Return what is taken off the dual value for Σ sα = `balance`."""
         return 0.0
 
-    def exact_dual_penalty(self, balance: Fraction) -> Fraction:
-        """Return the same, without rounding."""
-        return Fraction(0)
+    def precise_dual_penalty(self, balance: tuple[float, ...]) -> tuple[float, ...]:
+        """Return the same in twice the precision; `balance` and the result are sums."""
+        return ()
 
     def gap(self, b: float, balance: float, reach: float) -> float:
         """Return what the duality gap pays for b and Σ sα = `balance` that do not fit.
@@ -193,8 +193,8 @@ class PenalizedOffset(Offset):
     def penalty(self, b: float) -> float:
         return 0.5 * (b / self.scale) * (b / self.scale)
 
-    def exact_penalty(self, b: float) -> Fraction:
-        return (Fraction(b) / Fraction(self.scale)) ** 2 / 2
+    def precise_penalty(self, b: float) -> tuple[float, ...]:
+        return _parts((Fraction(b) / Fraction(self.scale)) ** 2 / 2)
 
     def slope(self, b: float) -> float:
         return b / self.square
@@ -202,8 +202,8 @@ class PenalizedOffset(Offset):
     def dual_penalty(self, balance: float) -> float:
         return 0.5 * (self.scale * balance) ** 2
 
-    def exact_dual_penalty(self, balance: Fraction) -> Fraction:
-        return (Fraction(self.scale) * balance) ** 2 / 2
+    def precise_dual_penalty(self, balance: tuple[float, ...]) -> tuple[float, ...]:
+        return _parts((Fraction(self.scale) * sum(map(Fraction, balance))) ** 2 / 2)
 
     def gap(self, b: float, balance: float, reach: float) -> float:
         return 0.5 * (b / self.scale - self.scale * balance) ** 2
@@ -239,6 +239,12 @@ class NoOffset(Offset):
 
     def __str__(self) -> str:
         return "no offset"
+
+
+def _parts(number: Fraction) -> tuple[float, float]:
+    """Return a number in twice the precision: a high and a low part."""
+    high = float(number)
+    return high, float(number - Fraction(high))
 
 
 def offset_of(kind: str, scale: float = 1.0) -> Offset:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -17,6 +16,8 @@ import maxmargin._core as _core
 from maxmargin.rows.base import Array, inner
 
 __all__ = ["NoPenalty", "Penalty", "Ridge"]
+
+Twofold = tuple[float, float]  # a number in twice the precision: a high and a low part
 
 
 class Penalty(ABC):
@@ -58,11 +59,11 @@ class Penalty(ABC):
         """Return the most by which the conjugate changes when V moves by a distance."""
 
     @abstractmethod
-    def precise_value(self, w: Array) -> Fraction | None:
+    def precise_value(self, w: Array) -> Twofold | None:
         """Return the value in twice the precision, for one output; None if it overflows."""
 
     @abstractmethod
-    def precise_conjugate(self, v: Array, origin: Array, balance: tuple[float, float]) -> Fraction | None:
+    def precise_conjugate(self, v: Array, origin: Array, balance: Twofold) -> Twofold | None:
         """Return the conjugate of v − balance · origin; v and balance have a high and a low part."""
 
 
@@ -97,14 +98,14 @@ class Ridge(Penalty):
     def conjugate_change(self, conjugate: float, distance: float) -> float:
         return math.sqrt(2.0 * conjugate) * distance + distance * distance
 
-    def precise_value(self, w: Array) -> Fraction | None:
+    def precise_value(self, w: Array) -> Twofold | None:
         return self.precise_conjugate(np.stack([w, np.zeros_like(w)]), np.zeros_like(w), (0.0, 0.0))
 
-    def precise_conjugate(self, v: Array, origin: Array, balance: tuple[float, float]) -> Fraction | None:
+    def precise_conjugate(self, v: Array, origin: Array, balance: Twofold) -> Twofold | None:
         high, low = _core.precise_norm2(v[0], v[1], origin, balance)
         if not (math.isfinite(high) and math.isfinite(low)):
             return None
-        return (Fraction(high) + Fraction(low)) / 2
+        return 0.5 * high, 0.5 * low
 
 
 @dataclass(frozen=True)
@@ -137,11 +138,11 @@ class NoPenalty(Penalty):
     def conjugate_change(self, conjugate: float, distance: float) -> float:
         return math.inf if distance > 0 else 0.0
 
-    def precise_value(self, w: Array) -> Fraction | None:
-        return Fraction(0)
+    def precise_value(self, w: Array) -> Twofold | None:
+        return 0.0, 0.0
 
-    def precise_conjugate(self, v: Array, origin: Array, balance: tuple[float, float]) -> Fraction | None:
-        return None if v.any() else Fraction(0)
+    def precise_conjugate(self, v: Array, origin: Array, balance: Twofold) -> Twofold | None:
+        return None if v.any() else (0.0, 0.0)
 
 
 def _square(W: Array) -> float:

@@ -73,6 +73,9 @@ class BlockedRows(Rows):
 
     def reduce(self, kernel: ReduceKernel[R], *vectors: RowVector, token: StopToken | None = None) -> R:
         stop = token if token is not None else StopToken()
+        if len(self._ranges) == 1:
+            with np.errstate(all="ignore"):
+                return self._visit(0, kernel, stop, vectors)
         tree = Tree[R](len(self._ranges))
         waiting = deque(range(len(self._ranges)))
 

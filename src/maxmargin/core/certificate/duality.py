@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Annotated, Any
 
 import numpy as np
@@ -180,14 +179,7 @@ def _in_double_precision(
     penalty, conjugate = problem.penalty.value(w), problem.penalty.conjugate(seen.v)
     if not np.isfinite([penalty, terms.loss, terms.dual, terms.balance, conjugate]).all():
         return certificate_of("duality", math.inf, 0.0), False
-    values = _Values(
-        Fraction(penalty),
-        Fraction(terms.loss),
-        Fraction(terms.dual),
-        [Fraction(terms.balance)],
-        Fraction(conjugate),
-        total,
-    )
+    values = _Values((penalty,), (terms.loss,), (terms.dual,), [(terms.balance,)], (conjugate,), total)
     reach = _Reach(_offset_reach(problem, seen.largest_score), _largest_norm(problem))
     return _conclude(problem, errors, values, [b], reach)
 
@@ -265,8 +257,7 @@ def _in_twice_the_precision(
         conjugate = problem.penalty.precise_conjugate(sums.v, origin, terms.balance)
     if penalty is None or conjugate is None:
         return certificate_of("duality", math.inf, 0.0), False
-    loss, dual, balance = (Fraction(high) + Fraction(low) for high, low in pairs)
-    values = _Values(penalty, loss, dual, [balance], conjugate, terms.total)
+    values = _Values(penalty, terms.loss, terms.dual, [terms.balance], conjugate, terms.total)
     distance = math.sqrt(terms.furthest2) * (1.0 + 1e-9)
     reach = _Reach(_precise_reach(problem, terms, inner(origin, w)), distance)
     return _conclude(problem, errors, values, [b], reach)
@@ -311,10 +302,8 @@ def _examine_outputs(
             terms=1024.0 * _UNIT,
         )
         value, dual, size, total = sums.numbers.tolist()
-        balance = [Fraction(number) for number in sums.balance.tolist()]
-        values = _Values(
-            Fraction(penalty), Fraction(value), Fraction(dual), balance, Fraction(conjugate), total + size
-        )
+        balance = [(number,) for number in sums.balance.tolist()]
+        values = _Values((penalty,), (value,), (dual,), balance, (conjugate,), total + size)
         costs = problem.costs_by_class
         near, far = (loss.offset_reach(costs, sums.largest_score + more) for more in (0.0, 1.0))
         reach = _Reach(near, (far - near) * _largest_norm(problem))
@@ -378,16 +367,16 @@ class _Errors:
 
 @dataclass(frozen=True)
 class _Values:
-    """The terms of primal and dual as they were computed: exact numbers, with errors from before.
+    """The terms of primal and dual as they were computed: one double each, or a high and a low part.
 
     The penalty of w, Σ c ℓ, −Σ c ℓ*(−α/c), Σ sα of each output, the penalty's conjugate of v, and about Σ α.
     """
 
-    penalty: Fraction
-    loss: Fraction
-    dual: Fraction
-    balance: list[Fraction]
-    conjugate: Fraction
+    penalty: tuple[float, ...]
+    loss: tuple[float, ...]
+    dual: tuple[float, ...]
+    balance: list[tuple[float, ...]]
+    conjugate: tuple[float, ...]
     total: float
 
 
@@ -404,19 +393,19 @@ def _conclude(
 ) -> tuple[Certificate, bool]:
     """Return a certificate that holds whatever rounding did, and whether rounding is much of its gap."""
     penalty, offset, largest_norm = problem.penalty, problem.offset, _largest_norm(problem)
-    of_offset = sum((offset.exact_penalty(entry) for entry in b), Fraction(0))
+    of_offset = [part for entry in b for part in offset.precise_penalty(entry)]
     of_weights, loss, dual, conjugate = (
-        float(x) for x in (values.penalty, values.loss, values.dual, values.conjugate)
+        sum(x) for x in (values.penalty, values.loss, values.dual, values.conjugate)
     )
     size, largest_b = largest_norm * penalty.norm_bound(of_weights), max(abs(entry) for entry in b)
     # The scores of w = 0 are exact, and so are agreements with an infinite offset.
     score_error = errors.score * (size + largest_b) if size > 0 and math.isfinite(largest_b) else 0.0
     objective_error = (
-        (errors.sums + errors.score) * (of_weights + float(of_offset))
+        (errors.sums + errors.score) * (of_weights + sum(of_offset))
         + (errors.sums + errors.terms) * loss
         + problem.loss_change(loss, score_error)
     )
-    objective = values.penalty + values.loss + of_offset + Fraction(objective_error)
+    objective = _rounded_up([*values.penalty, *values.loss, *of_offset, objective_error])
     v_error = errors.sums * largest_norm * values.total
     balance_error = errors.sums * values.total
     dual_error = (
@@ -424,24 +413,25 @@ def _conclude(
         + errors.sums * conjugate
         + penalty.conjugate_change(conjugate, v_error)
     )
-    bound = values.dual - values.conjugate
+    below = [*values.conjugate, *(-part for part in values.dual)]  # minus the bound, as a sum
     for balance in values.balance:
-        bound -= offset.exact_dual_penalty(balance)
-        dual_error += offset.square * balance_error * (abs(float(balance)) + balance_error)
-    bound -= Fraction(dual_error)
+        below += offset.precise_dual_penalty(balance)
+        dual_error += offset.square * balance_error * (abs(sum(balance)) + balance_error)
+    below.append(dual_error)
     price = 0.0
     if offset.is_free:
-        imbalance = sum(abs(float(balance)) for balance in values.balance) + balance_error
+        imbalance = sum(abs(sum(balance)) for balance in values.balance) + balance_error
         slope = reach.slope * math.sqrt(2.0 / penalty.curvature)
-        price = _price_of_imbalance(float(objective - bound), imbalance, reach.at_w + score_error, slope)
-        bound -= Fraction(price)
-    objective_up, bound_down = _rounded_up(objective), -_rounded_up(-bound)
-    of_objective = objective_error + math.ulp(objective_up)
-    of_bound = dual_error + price + math.ulp(bound_down)
-    is_hidden = of_objective + of_bound > _WORTH_PRECISION * (objective_up - bound_down)
+        gap = objective + _rounded_up(below)
+        price = _price_of_imbalance(gap, imbalance, reach.at_w + score_error, slope)
+        below.append(price)
+    bound = -_rounded_up(below)
+    of_objective = objective_error + math.ulp(objective)
+    of_bound = dual_error + price + math.ulp(bound)
+    is_hidden = of_objective + of_bound > _WORTH_PRECISION * (objective - bound)
     # Where 0 is the bound, no error has touched it.
-    rounding = of_objective + (of_bound if bound_down > 0 else 0.0)
-    return certificate_of("duality", objective_up, bound_down, rounding), is_hidden
+    rounding = of_objective + (of_bound if bound > 0 else 0.0)
+    return certificate_of("duality", objective, bound, rounding), is_hidden
 
 
 def _price_of_imbalance(gap: float, imbalance: float, furthest: float, slope: float) -> float:
@@ -458,13 +448,13 @@ def _price_of_imbalance(gap: float, imbalance: float, furthest: float, slope: fl
     return imbalance * furthest + slope * root
 
 
-def _rounded_up(number: Fraction) -> float:
-    """Return the smallest double that is not below a number; infinite if there is none."""
+def _rounded_up(terms: list[float]) -> float:
+    """Return the smallest double that is not below a sum; infinite if there is none."""
     try:
-        nearest = float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
-    return nearest if nearest >= number else math.nextafter(nearest, math.inf)
+        nearest = math.fsum(terms)
+        return math.nextafter(nearest, math.inf) if math.fsum([*terms, -nearest]) > 0 else nearest
+    except (OverflowError, ValueError):  # beyond the doubles, or infinite terms of both signs
+        return math.inf
 
 
 # ------------------------------------------------------------------------------------------------

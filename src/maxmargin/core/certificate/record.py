@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from types import MappingProxyType
 
 from maxmargin.presentation.cards import card, details, verdict
@@ -66,7 +67,7 @@ class Certificate(Readable):
     rounding: float = 0.0
     residuals: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}), compare=False)
 
-    @property
+    @cached_property
     def gap(self) -> float:
         """The most by which the objective can exceed the optimum: objective − bound.
 
@@ -79,7 +80,7 @@ class Certificate(Readable):
         is_short = math.isfinite(gap) and math.fsum([self.objective, -self.bound, -gap]) > 0
         return math.nextafter(gap, math.inf) if is_short else gap  # rounded up
 
-    @property
+    @cached_property
     def relative_gap(self) -> float:
         """The gap divided by the bound, which is what ``tol`` means; infinite where the bound is 0.
 
