@@ -20,6 +20,7 @@ columns far from 0), about the mean of the rows by α.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -375,7 +376,7 @@ class _Values:
     penalty: tuple[float, ...]
     loss: tuple[float, ...]
     dual: tuple[float, ...]
-    balance: list[tuple[float, ...]]
+    balance: Sequence[tuple[float, ...]]
     conjugate: tuple[float, ...]
     total: float
 
