@@ -12,6 +12,7 @@ void bind_checksums(nb::module_& m);
 void bind_dense_algebra(nb::module_& m);
 void bind_near_rows(nb::module_& m);
 void bind_newton(nb::module_& m);
+void bind_outputs(nb::module_& m);
 void bind_smooth_left_out(nb::module_& m);
 void bind_interior(nb::module_& m);
 void bind_leave_out(nb::module_& m);
@@ -31,6 +32,7 @@ NB_MODULE(_core, m) {
     bind_dense_algebra(m);
     bind_near_rows(m);
     bind_newton(m);
+    bind_outputs(m);
     bind_smooth_left_out(m);
     bind_interior(m);
     bind_leave_out(m);

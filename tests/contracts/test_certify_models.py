@@ -234,7 +234,6 @@ REFUSED = {
     "certify(model.estimators_[k], X, y == model.classes_[k])": OneVsRestClassifier(LinearSVC()),
     "certify its pairs one at a time": OneVsOneClassifier(LinearSVC()),
     "LinearSVC(penalty='l1') has no L2 penalty": LinearSVC(penalty="l1"),
-    "LinearSVC(multi_class='crammer_singer') is one joint problem": LinearSVC(multi_class="crammer_singer"),
     "SVC(kernel='rbf') has no linear coefficients": SVC(),
     "LogisticRegression(l1_ratio=1) has an L1 penalty": LogisticRegression(l1_ratio=1, solver="saga"),
     "LogisticRegression(l1_ratio=0.5) has an L1 penalty": LogisticRegression(l1_ratio=0.5, solver="saga"),
@@ -258,17 +257,10 @@ def test_refused_models(message, cancer):
     assert message in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (SVC(kernel="linear"), "SVC(kernel='linear') with 3 classes is one classifier for each pair"),
-        (LogisticRegression(), "LogisticRegression(solver='lbfgs') with 3 classes is multinomial"),
-    ],
-)
-def test_refused_with_several_classes(model, message, iris):
+def test_refused_with_several_classes(iris):
     with pytest.raises(InvalidParameter) as error:
-        certify(fitted(model, *iris), *iris)
-    assert message in str(error.value)
+        certify(fitted(SVC(kernel="linear"), *iris), *iris)
+    assert "SVC(kernel='linear') with 3 classes is one classifier for each pair" in str(error.value)
     assert "certify knows the L2-regularised hinge, squared hinge and logistic losses" in str(error.value)
 
 
@@ -312,3 +304,19 @@ def test_object_with_coefficients_but_no_settings_is_refused(cancer):
 
     with pytest.raises(InvalidInput, match="certify cannot read Probe"):
         certify(Probe(), *cancer)
+
+
+def test_a_softmax_model_of_scikit_learn(iris):
+    X, y = iris
+    model = fitted(LogisticRegression(C=3.0, solver="newton-cg", tol=1e-10, class_weight="balanced"), X, y)
+    found = certify(model, X, y, tol=1e-9)
+    assert found.relative_gap <= 1e-6
+    assert "softmax, C = 3" in found.problem
+    rough = certify(fitted(LogisticRegression(max_iter=5), X, y), X, y)
+    assert rough.relative_excess > 1e-4
+
+
+def test_two_classes_of_crammer_and_singer_are_the_hinge_at_twice_the_cost(cancer):
+    X, y = cancer
+    model = fitted(LinearSVC(C=0.01, multi_class="crammer_singer", tol=1e-10, max_iter=1_000_000), X, y)
+    assert certify(model, X, y, tol=1e-6).relative_gap <= 1e-3

@@ -73,6 +73,9 @@ class SquaredDifference(MulticlassLoss):
         # A best offset with b₀ = −b₁ leaves both classes at differences of at most 1.
         return largest_score + 0.5 if costs.min() > 0 else 0.0
 
+    def value_at_zero(self, costs, has_free_offset):
+        return 0.5 * costs.sum()
+
 
 def problem_of(seed, offset, *, n=40, d=3, storage=np.asarray):
     random = np.random.default_rng(seed)

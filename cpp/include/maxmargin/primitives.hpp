@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "maxmargin/output_tiles.hpp"
 #include "maxmargin/panels.hpp"
 #include "maxmargin/pattern_primitives.hpp"
 #include "maxmargin/tiles.hpp"
@@ -47,6 +48,7 @@ struct Primitives {
     const Panels* panels;
     const PatternKernels* patterns;
     const LogisticTerms* logistic;
+    const Outputs* outputs;
 };
 
 // The set in use. Throws std::invalid_argument if MAXMARGIN_CPU names one that cannot run here.

@@ -86,6 +86,7 @@ extern const Triangles triangles;           // in triangles.cpp
 extern const Panels panels;                 // in panels.cpp
 extern const PatternKernels patterns;       // in patterns.cpp
 extern const LogisticTerms logistic_terms;  // in logistic.cpp
+extern const Outputs outputs;               // in output_tiles.cpp
 extern const Primitives set;
 const Primitives set{
     MAXMARGIN_ISA_NAME,
@@ -100,6 +101,7 @@ const Primitives set{
     &panels,
     &patterns,
     &logistic_terms,
+    &outputs,
 };
 
 }  // namespace MAXMARGIN_ISA

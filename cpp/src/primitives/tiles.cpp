@@ -20,8 +20,6 @@ constexpr int kHeight = 4, kHeightSingle = 4, kVectors = 3, kVectorsSingle = 3;
 constexpr int kHeight = 2, kHeightSingle = 4, kVectors = 6, kVectorsSingle = 3;
 #endif
 
-using WideFloats = float __attribute__((vector_size(2 * kLanes * sizeof(float))));
-
 template <class Packed>
 struct Shape;
 
@@ -37,13 +35,6 @@ struct Shape<float> {
     static constexpr int lanes = 2 * kLanes, height = kHeightSingle, vectors = kVectorsSingle,
                          width = lanes * vectors;
 };
-
-template <class Vector, class Value>
-inline Vector load_as(const Value* p) {
-    Vector v;
-    __builtin_memcpy(&v, p, sizeof v);
-    return v;
-}
 
 inline void store(float* p, Doubles v) {
     const Floats narrow = __builtin_convertvector(v, Floats);

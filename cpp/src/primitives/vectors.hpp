@@ -16,6 +16,30 @@ constexpr int kLanes = 2;
 using Doubles = double __attribute__((vector_size(kLanes * sizeof(double))));
 using Floats = float __attribute__((vector_size(kLanes * sizeof(float))));  // as many, half as wide
 
+using WideFloats = float __attribute__((vector_size(2 * kLanes * sizeof(float))));  // as wide
+
+template <class Number>
+struct VectorOf;
+
+template <>
+struct VectorOf<double> {
+    using Type = Doubles;
+    static constexpr int lanes = kLanes;
+};
+
+template <>
+struct VectorOf<float> {
+    using Type = WideFloats;
+    static constexpr int lanes = 2 * kLanes;
+};
+
+template <class Vector, class Value>
+inline Vector load_as(const Value* p) {
+    Vector v;
+    __builtin_memcpy(&v, p, sizeof v);
+    return v;
+}
+
 inline Doubles load(const double* p) {
     Doubles v;
     __builtin_memcpy(&v, p, sizeof v);

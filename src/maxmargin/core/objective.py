@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from maxmargin.core.offset import FreeOffset, Offset
 from maxmargin.errors import UNREGULARISED, InvalidParameter, Setting
+from maxmargin.losses.base import MulticlassLoss
+from maxmargin.losses.multiclass import multiclass_loss
 from maxmargin.validation import check_choice, check_positive
 
-__all__ = ["BETWEEN", "LEAST", "MOST", "C_from", "Objective", "both_given", "check_range"]
+__all__ = ["BETWEEN", "LEAST", "MOST", "C_from", "Objective", "both_given", "check_range", "multi_class_of"]
 
 # Of C, and of C times a row's weights: within, squares of their products with a column do not overflow.
 LEAST, MOST = 1e-100, 1e100
@@ -88,6 +91,9 @@ class Objective:
         LIBLINEAR and SGDClassifier; here and in SVC every row keeps its own class's weight.
     balances_weights : bool
         Whether class_weight="balanced" counts sample weights, or rows.
+    multi_class : {"one_vs_rest", "softmax", "crammer_singer"}
+        What becomes of three or more classes: a problem for each against the rest, or one for all of them,
+        with the softmax form of the logistic loss or the hinge of Crammer and Singer.
 
     Examples
     --------
@@ -103,6 +109,13 @@ class Objective:
     class_weight: Any = None
     rest_weighs_one: bool = False
     balances_weights: bool = True
+    multi_class: str = "one_vs_rest"
+
+    def joint_loss(self, n_classes: int) -> MulticlassLoss | None:
+        """Return the loss of all classes at once; None where each problem has two."""
+        if n_classes < 3 or self.multi_class == "one_vs_rest":
+            return None
+        return multiclass_loss(self.multi_class, n_classes)
 
     def cost(self, total_weight: float, n_rows: int) -> float:
         """Return C for rows of that total weight; inf if there is to be no regulariser."""
@@ -122,6 +135,32 @@ class Objective:
     def at(self, C: float) -> Objective:
         """Return the objective with another C."""
         return replace(self, C=C, lam=None, alpha=None)
+
+
+# For each loss, the forms of three or more classes; "auto" takes the first.
+MULTI_CLASS: Mapping[str, tuple[str, ...]] = {
+    "logistic": ("one_vs_rest", "softmax"),
+    "hinge": ("one_vs_rest", "crammer_singer"),
+    "squared_hinge": ("one_vs_rest",),
+}
+
+
+def multi_class_of(multi_class: str, loss: str) -> str:
+    """Return the form of three or more classes that a user asks for; "auto" is the loss's own."""
+    known = dict.fromkeys(form for forms in MULTI_CLASS.values() for form in forms)
+    check_choice("multi_class", multi_class, ("auto", *known))
+    forms = MULTI_CLASS.get(loss, ("one_vs_rest",))
+    if multi_class == "auto":
+        return forms[0]
+    if multi_class not in forms:
+        raise InvalidParameter(
+            "{setting} is not for {loss}",
+            parameter="multi_class",
+            value=multi_class,
+            remedy=f"forms of this loss: {', '.join(map(repr, forms))}",
+            loss=Setting("loss", loss),
+        )
+    return multi_class
 
 
 def resolve_C(C: Any, lam: Any, total_weight: float, loss: str) -> float:  # noqa: N802

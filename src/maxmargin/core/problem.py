@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
+import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import ClassCosts
@@ -95,6 +96,18 @@ class Problem:
         if isinstance(self.loss, MulticlassLoss):
             return self.loss.loss_change(loss, float(self.costs_by_class.sum()), error)
         return self.dual.loss_change(loss, self.class_costs.total, error)
+
+    @property
+    def n_outputs(self) -> int:
+        """Vectors of weights: 1 for two classes, K for K."""
+        return self.loss.n_outputs
+
+    @property
+    def zero_weights(self) -> Array:
+        """W = 0, of the shape that weights have."""
+        if isinstance(self.loss, MulticlassLoss):
+            return np.zeros((self.loss.n_outputs, self.rows.n_columns))
+        return np.zeros(self.rows.n_columns)
 
     @property
     def n_unknowns(self) -> int:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,8 +167,8 @@ class WarmStart:
 
     Attributes
     ----------
-    w : array of shape (n_columns,)
-    b : float
+    w : array of shape (n_columns,), or (K, n_columns) for K outputs
+    b : float, or array of shape (K,)
     alpha : per-row array or None
         A dual point; None where the solver has none, or where it could not be kept.
     relative_gap : float
@@ -179,7 +180,7 @@ class WarmStart:
     """
 
     w: Array
-    b: float
+    b: Any
     alpha: RowVector | None = None
     relative_gap: float = math.inf
     multipliers: MultiplierStart | None = None
@@ -219,13 +220,13 @@ class Solution:
 
     Attributes
     ----------
-    coef : array of shape (n_columns,)
+    coef : array of shape (n_columns,), or (K, n_columns) for K outputs
         The weights w (θ in the lecture notes).
-    intercept : float
+    intercept : float, or array of shape (K,)
         The offset b (θ₀), the midpoint when the best one is an interval.
-    intercept_interval : (float, float)
+    intercept_interval : (float, float), or two arrays
         All offsets that are best for these weights.
-    alpha : array of shape (n_rows,)
+    alpha : array of shape (n_rows,) or (n_rows, K), or SoftmaxDuals
         The dual point that proves the bound.
     certificate : Certificate
     status : Status
@@ -237,12 +238,18 @@ class Solution:
     """
 
     coef: NDArray[np.float64]
-    intercept: float
-    intercept_interval: tuple[float, float]
-    alpha: NDArray[np.float64]
+    intercept: Any
+    intercept_interval: tuple[Any, Any]
+    alpha: Any
     certificate: Certificate
     status: Status
     n_iter: int
     history: History
     plan: Plan
     warm_start: WarmStart | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def intervals(self) -> list[tuple[float, float]]:
+        """The interval of the best offsets of each output."""
+        low, high = (np.atleast_1d(end).tolist() for end in self.intercept_interval)
+        return list(zip(low, high, strict=True))

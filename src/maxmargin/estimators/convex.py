@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 
+from maxmargin.core.objective import multi_class_of
 from maxmargin.core.solution import Progress
 from maxmargin.errors import InvalidInput, InvalidParameter, RowsLost
 from maxmargin.estimators.base import LinearEstimator, checked_labels
@@ -138,6 +139,7 @@ class ConvexEstimator(LossEstimator):
         verbose: int = 0,
         watch: Callable[[Progress], Any] | None = None,
         calibrate: str | None = None,
+        multi_class: str = "auto",
     ) -> None:
         self.C = C
         self.lam = lam
@@ -155,6 +157,7 @@ class ConvexEstimator(LossEstimator):
         self.verbose = verbose
         self.watch = watch
         self.calibrate = calibrate
+        self.multi_class = multi_class
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> Self:
         """Fit the model and certify it.
@@ -247,6 +250,8 @@ class ConvexEstimator(LossEstimator):
             "tol": model.tol,
             "class_weight": model.class_weight,
         }
+        if len(model.classes) > 2 and model.multi_class != multi_class_of("auto", model.loss):
+            settings["multi_class"] = model.multi_class
         if len(cls._losses) > 1:
             settings["loss"] = model.loss
         if model.calibration is not None:
@@ -361,6 +366,7 @@ class LinearClassifier(ConvexEstimator):
         verbose: int = 0,
         watch: Callable[[Progress], Any] | None = None,
         calibrate: str | None = None,
+        multi_class: str = "auto",
     ) -> None:
         super().__init__(
             C,
@@ -379,6 +385,7 @@ class LinearClassifier(ConvexEstimator):
             verbose=verbose,
             watch=watch,
             calibrate=calibrate,
+            multi_class=multi_class,
         )
         self.loss = loss
 
@@ -486,11 +493,13 @@ class LinearSVM(LinearClassifier):
 
 @with_shared_text
 class LogisticRegression(ConvexEstimator):
-    """Logistic regression with a certificate: P(y|x) = 1/(1 + exp(−y(θ·x + θ₀))).
+    """Logistic regression with a certificate, of two classes or many.
 
-    Minimises ½‖θ‖² + C Σ log(1 + exp(−y(θ·x + θ₀))). With more than two classes there is one model per
-    class against the rest, and their probabilities are scaled to add up to 1; this is not the multinomial
-    model.
+    Of two classes, P(y|x) = 1/(1 + exp(−y(θ·x + θ₀))), and ½‖θ‖² + C Σ log(1 + exp(−y(θ·x + θ₀))) is
+    minimised. Three or more have the softmax (multinomial) model: P(k|x) is proportional to
+    exp(θ_k·x + θ₀_k), and ½Σ‖θ_k‖² − C Σ log P(y|x) is minimised, with one certificate for all classes and
+    offsets that add up to 0. ``multi_class="one_vs_rest"`` fits each class against the rest instead, as
+    earlier versions did.
 
     ``C=float("inf")`` or ``lam=0`` drops ½‖θ‖² and C: maximum likelihood. Where a hyperplane separates the
     classes, wholly or but for rows on it, there is no maximum, and `fit` raises `NoFiniteOptimum` with the

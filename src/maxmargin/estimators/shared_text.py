@@ -47,11 +47,15 @@ calibrate : {"sigmoid", "temperature", "isotonic"}, optional
     Fit probabilities to the scores that the rows have when they are left out: Platt's sigmoid; σ(score/T), or
     softmax(scores/T) for several classes, whose most probable class is always the predicted one; or the best
     non-decreasing map, for many rows. By default no probabilities are fitted.
+multi_class : {"auto", "one_vs_rest", "softmax", "crammer_singer"}, default "auto"
+    What becomes of three or more classes: a problem for each against the rest, or one problem for all of them
+    with one certificate: softmax for the logistic loss, which "auto" takes there; for the hinge that of
+    Crammer and Singer. Two classes have one problem whatever this says.
 """
 
 ATTRIBUTES = """
 coef_ : array of shape (1, d), or (n_classes, d) for more than two classes
-    The weights θ. With two classes the second is the positive one; more are fitted one against the rest.
+    The weights θ. With two classes the second is the positive one.
 intercept_ : array of shape (1,) or (n_classes,)
     The offsets θ₀; the midpoint if all offsets of an interval are optimal.
 intercept_interval_ : array of shape (1 or n_classes, 2)
@@ -60,7 +64,7 @@ classes_ : array
 certificate_ : Certificate
     The proof of how far the objective is from the optimum; the worst over the classes.
 certificates_ : list of Certificate
-    One per problem: one for two classes, else one per class.
+    One per problem: one alone, or one per class against the rest.
 margin_ : array of shape (1,) or (n_classes,)
     1/‖θ‖, the distance from the boundary to the margin boundaries; inf at θ = 0.
 n_iter_ : int

@@ -16,9 +16,9 @@ from maxmargin.errors import ClusterWarning, InvalidInput, InvalidParameter, Max
 from maxmargin.io.tables.parquet import ParquetData
 from maxmargin.losses.table import LOSSES
 from maxmargin.model.model import LinearModel
-from maxmargin.model.one_vs_rest import solve_all
 from maxmargin.model.prepare import StoredTargets, stored_targets
 from maxmargin.model.settings import Settings
+from maxmargin.model.solve_all import solve_all
 from maxmargin.model.solved import model_of
 from maxmargin.rows.dask.blocks import DaskBlocks
 

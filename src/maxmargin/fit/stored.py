@@ -27,9 +27,9 @@ from maxmargin.errors import (
 from maxmargin.fit.memory_plan import MemoryPlan, plan_memory
 from maxmargin.io.memory import held_memory
 from maxmargin.model.model import LinearModel
-from maxmargin.model.one_vs_rest import settle, solve_all
 from maxmargin.model.prepare import StoredTargets, stored_targets
 from maxmargin.model.settings import Settings
+from maxmargin.model.solve_all import settle, solve_all
 from maxmargin.model.solved import model_of
 from maxmargin.rows.disk.folders import OwnFolder
 from maxmargin.rows.disk.journal import OtherFit, PassJournal, open_journal
@@ -203,11 +203,11 @@ def _confirmed(
     """
     rows.norms()
     targets = stored_targets(rows, store.classes, settings.objective)
-    if len(targets.positives) != len(solutions):
+    if targets.n_problems != len(solutions):
         raise DamagedFile("its journal is of other rows")
     found = []
-    for positive, solution in zip(targets.positives, solutions, strict=True):
-        problem = targets.problem(rows, positive, settings.objective)
+    for k, solution in enumerate(solutions):
+        problem = targets.problem(rows, k, settings.objective)
         again = certified_again(problem, solution, settings.limits.tol)
         claimed, proved = solution.certificate, again.certificate
         is_as_good = abs(proved.objective - claimed.objective) <= _ROUNDING * claimed.objective
@@ -267,6 +267,7 @@ def _folder_of(store: RowStore, settings: Settings) -> Path:
     objective = settings.objective
     said = (
         objective.loss,
+        objective.multi_class,
         objective.offset,
         settings.limits.tol,
         settings.limits.max_iter,

@@ -23,10 +23,10 @@ from maxmargin.fit.sources import InputData, input_from, is_row_store, with_prov
 from maxmargin.losses.table import dual_form
 from maxmargin.model.calibration import CALIBRATIONS
 from maxmargin.model.model import LinearModel, with_counts
-from maxmargin.model.one_vs_rest import solve_all
 from maxmargin.model.prepare import MemoryTargets, prepare
 from maxmargin.model.progress import Ticker, show_line, watching
 from maxmargin.model.settings import Settings, objective_from, settings_from
+from maxmargin.model.solve_all import solve_all
 from maxmargin.model.solved import model_of
 from maxmargin.validation import check_choice
 
@@ -41,14 +41,14 @@ def train(X: Any, y: Any = None, **settings: Any) -> LinearModel:
     X : array, data frame or sparse matrix of shape (n_rows, n_columns)
         Or a path, `Data`, `RowStore`, `ParquetData`, Dask array or data frame, as in `LinearClassifier.fit`.
     y : array of shape (n_rows,)
-        Labels of any kind; two classes make one problem, more are fitted one against the rest.
+        Labels of any kind; two classes make one problem, more what ``multi_class`` says.
     **settings
         ``loss`` ("hinge", "squared_hinge" or "logistic"), ``C`` or ``lam``, ``fit_intercept``,
         ``penalize_intercept``, ``intercept_scaling``, ``tol``, ``solver``, ``class_weight``,
-        ``sample_weight``, ``max_iter``, ``max_time``, ``n_jobs``, ``random_state``, ``verbose``, ``watch``
-        and ``calibrate``, as in `LinearClassifier`; ``announce``, called with the `Plan` before the first
-        step, ``start``, a model of the same rows to continue from, and ``client``, for rows on a Dask
-        cluster.
+        ``sample_weight``, ``max_iter``, ``max_time``, ``n_jobs``, ``random_state``, ``verbose``, ``watch``,
+        ``calibrate`` and ``multi_class``, as in `LinearClassifier`; ``announce``, called with the `Plan`
+        before the first step, ``start``, a model of the same rows to continue from, and ``client``, for rows
+        on a Dask cluster.
 
     Returns
     -------
@@ -97,6 +97,7 @@ def fit_linear(
     verbose: int = 0,
     watch: Callable[[Progress], Any] | None = None,
     calibrate: str | None = None,
+    multi_class: str = "auto",
     announce: Callable[[Plan], Any] | None = None,
     start: LinearModel | None = None,
     client: Any = None,
@@ -132,6 +133,9 @@ def fit_linear(
         Called with a `Progress` after every certificate; returning True stops.
     calibrate : None, "sigmoid", "temperature" or "isotonic"
         Fit probabilities to the scores that the rows would have if they were left out.
+    multi_class : "auto", "one_vs_rest", "softmax" or "crammer_singer"
+        What becomes of three or more classes: a problem for each against the rest, or one for all: softmax
+        for the logistic loss; for the hinge that of Crammer and Singer.
     announce : callable
         Called with the `Plan` before the first step.
     start : LinearModel
@@ -150,6 +154,7 @@ def fit_linear(
         penalize_intercept=penalize_intercept,
         intercept_scaling=intercept_scaling,
         class_weight=class_weight,
+        multi_class=multi_class,
     )
     settings = settings_from(
         objective,
@@ -220,7 +225,7 @@ def _fit_in_memory(
     rows, targets = data.rows, data.targets
     if is_undetermined(targets, settings.objective.offset):
         return undetermined_model(targets, rows.n_columns, settings.objective.loss, settings.limits.tol)
-    if len(targets.classes) > 2:  # fitted side by side; two share the threads within each pass
+    if targets.n_problems > 1:  # side by side; one alone has all threads within each pass
         rows = rows.on_threads(1)
     solutions = solve_all(rows, targets, settings, starts)
     model = model_of(solutions, targets, settings, rows, deadline.token())

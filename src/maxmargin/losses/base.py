@@ -245,3 +245,7 @@ class MulticlassLoss(ABC):
     @abstractmethod
     def offset_reach(self, costs: FloatArray, largest_score: float) -> float:
         """Return a bound of the entries of some best free offset, by the classes' costs and max|W x|."""
+
+    @abstractmethod
+    def value_at_zero(self, costs: FloatArray, has_free_offset: bool) -> float:
+        """Return an upper bound of the objective at W = 0, with its best offset if that is free."""

@@ -33,7 +33,7 @@ from maxmargin.model.foreign import (
     unwrap,
 )
 from maxmargin.model.liblinear import problem_of_liblinear
-from maxmargin.model.model import LinearModel
+from maxmargin.model.model import JOINT_FORMS, LinearModel
 from maxmargin.model.prepare import PreparedData, check_class_weight, prepare
 from maxmargin.model.settings import limits_from, objective_from
 from maxmargin.presentation.wording import Readable, magnitude, percent, short
@@ -61,6 +61,7 @@ class _CallerSettings:
     intercept_scaling: Any = 1.0
     class_weight: Any = None
     fit_intercept: Any = True
+    multi_class: Any = "auto"
 
     def refuse_all(self, model: Any, *, but: tuple[str, ...] = ()) -> None:
         """Refuse every setting that differs from its default."""
@@ -88,6 +89,7 @@ def certify(
     class_weight: Any = None,
     sample_weight: Any = None,
     fit_intercept: bool = True,
+    multi_class: str = "auto",
     tol: float = 1e-4,
     max_time: float | None = None,
     n_jobs: int | None = None,
@@ -116,6 +118,8 @@ def certify(
         alone, hinge or logistic.
     penalize_intercept, intercept_scaling, fit_intercept
         Whether the offset is free, penalised as LIBLINEAR does, or absent.
+    multi_class : "auto", "one_vs_rest", "softmax" or "crammer_singer"
+        What given coefficients of three or more classes were meant to minimise; as in `train`.
     class_weight : None, "balanced" or mapping
     sample_weight : array
         As given to the model's `fit`; models do not keep it. A model of this package that was fitted with
@@ -144,7 +148,15 @@ def certify(
     True
     """
     settings = _CallerSettings(
-        intercept, loss, C, lam, penalize_intercept, intercept_scaling, class_weight, fit_intercept
+        intercept,
+        loss,
+        C,
+        lam,
+        penalize_intercept,
+        intercept_scaling,
+        class_weight,
+        fit_intercept,
+        multi_class,
     )
     model = model_from(model_or_coef)
     X, y, sample_weight = rows_from(model, X, y, sample_weight)
@@ -163,7 +175,7 @@ def certify(
     if isinstance(class_weight, Mapping):
         check_class_weight(class_weight, classes_of(data.labels))
     points = _points(stated, data)
-    about = _in_words(stated.objective, data.weights is not None)
+    about = _in_words(stated.objective, len(data.targets.classes), data.weights is not None)
     deadline = Deadline(limits.max_time)
     found: list[Assessment] = []
     for problem, label, (w, b) in zip(data.problems, data.targets.names, points, strict=True):
@@ -200,7 +212,9 @@ def _stated_problem(
         refuse_other_losses(model.loss, model.certificate)
         offset = offset_of(model.offset, model.intercept_scaling)
         class_weight = model.class_weight or settings.class_weight
-        objective = Objective(model.loss, offset, C=model.C, class_weight=class_weight)
+        objective = Objective(
+            model.loss, offset, C=model.C, class_weight=class_weight, multi_class=model.multi_class
+        )
         return StatedProblem(model.coef, model.intercept, model.classes, objective), X
     if isinstance(model, LinearModel):
         alone = replace(settings, intercept=model.intercept)
@@ -240,6 +254,7 @@ def _problem_of_coefficients(coef: Any, settings: _CallerSettings) -> StatedProb
         penalize_intercept=settings.penalize_intercept,
         intercept_scaling=settings.intercept_scaling,
         class_weight=settings.class_weight,
+        multi_class=settings.multi_class,
     )
     return StatedProblem(coef, settings.intercept, None, objective)
 
@@ -255,8 +270,9 @@ def _check_names(model: Any, X: Any) -> None:
     )
 
 
-def _in_words(objective: Objective, is_weighted: bool) -> str:
-    parts = [objective.loss.replace("_", " "), objective.strength, str(objective.offset)]
+def _in_words(objective: Objective, n_classes: int, is_weighted: bool) -> str:
+    form = JOINT_FORMS.get(objective.multi_class, objective.loss) if n_classes > 2 else objective.loss
+    parts = [form.replace("_", " "), objective.strength, str(objective.offset)]
     if objective.class_weight is not None:
         parts.append("balanced classes" if isinstance(objective.class_weight, str) else "class weights")
     if is_weighted:
@@ -267,12 +283,12 @@ def _in_words(objective: Objective, is_weighted: bool) -> str:
 # ---------------------------------------------------------------- the points
 
 
-def _points(stated: StatedProblem, data: PreparedData) -> list[tuple[Array, float]]:
-    """Return weights and offset of each problem."""
+def _points(stated: StatedProblem, data: PreparedData) -> list[tuple[Array, Any]]:
+    """Return weights and offset of each problem: those of all classes where they have one."""
     n_columns, n_classes = data.rows.n_columns, len(data.targets.classes)
     coef = stated.coef.toarray() if hasattr(stated.coef, "toarray") else stated.coef
     coef = np.atleast_2d(_numbers("coef", coef))
-    wanted = len(data.targets.positives)
+    wanted = data.targets.n_outputs
     if coef.shape != (wanted, n_columns):
         raise InvalidInput(
             f"{n_classes} classes and {n_columns} columns need coefficients of shape "
@@ -286,6 +302,8 @@ def _points(stated: StatedProblem, data: PreparedData) -> list[tuple[Array, floa
         raise InvalidParameter(
             f"fit_intercept=False is a problem without offset, but intercept={intercept[intercept != 0][0]:g}"
         )
+    if data.targets.joint is not None:
+        return [(np.ascontiguousarray(coef), np.array(intercept))]
     return [(np.ascontiguousarray(w), float(b)) for w, b in zip(coef, intercept, strict=True)]
 
 
@@ -317,7 +335,7 @@ def _solve(problem: Problem, limits: Limits) -> Solution:
 
 
 def _assess(
-    problem: Problem, w: Array, b: float, solution: Solution, tol: float, about: str, label: str
+    problem: Problem, w: Array, b: Any, solution: Solution, tol: float, about: str, label: str
 ) -> Assessment:
     own, point = solution.certificate, _at_point(problem, w, b, solution.alpha, tol)
     bound = max(own.bound, point.bound)  # each is valid by itself
@@ -334,7 +352,7 @@ def _assess(
     )
 
 
-def _at_point(problem: Problem, w: Array, b: float, alpha: Array, tol: float) -> Certificate:
+def _at_point(problem: Problem, w: Array, b: Any, alpha: Any, tol: float) -> Certificate:
     """Return what is proved about the coefficients, by our own dual point or one that they imply."""
     with np.errstate(over="ignore", invalid="ignore"):
         found = examine(problem, w, b, alpha, enough=tol)
@@ -342,6 +360,9 @@ def _at_point(problem: Problem, w: Array, b: float, alpha: Array, tol: float) ->
         is_implied = problem.is_regularised and problem.loss.is_smooth
         if is_implied and proof.relative_gap > tol and math.isfinite(proof.objective):
             # A smooth loss turns good weights into a good dual point, perhaps better than our solver's.
+            if problem.n_outputs > 1:
+                implied = examine(problem, w, b, None, enough=tol).certificate
+                return max(proof, implied, key=lambda each: each.bound)
             duals = implied_duals(problem, problem.sign * (found.scores + b))
             implied = examine(problem, w, b, duals, enough=tol).certificate
             proof = max(proof, implied, key=lambda each: each.bound)

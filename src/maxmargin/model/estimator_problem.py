@@ -159,7 +159,9 @@ def _read(given: Any, X: Any, asking: str) -> tuple[StatedProblem, Any, Any]:
         )
     refuse_other_losses(model.loss, model.certificate)
     offset = offset_of(model.offset, model.intercept_scaling)
-    objective = Objective(model.loss, offset, C=model.C, class_weight=model.class_weight)
+    objective = Objective(
+        model.loss, offset, C=model.C, class_weight=model.class_weight, multi_class=model.multi_class
+    )
     return StatedProblem(model.coef, model.intercept, model.classes, objective, model.support), model, X
 
 

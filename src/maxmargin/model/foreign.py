@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from maxmargin.core.objective import Objective
+from maxmargin.core.objective import Objective, multi_class_of
 from maxmargin.core.offset import FreeOffset, NoOffset, Offset, PenalizedOffset
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.losses.table import DUAL_LOSSES
@@ -171,7 +171,8 @@ def _cannot_read(name: str) -> str:
 def _refuse(model: Any, setting: str, why: str) -> InvalidParameter:
     return InvalidParameter(
         f"{type(model).__name__}({setting}) {why}. certify knows the L2-regularised hinge, squared hinge and "
-        "logistic losses, the last also without a regulariser, for two classes or one class against the rest."
+        "logistic losses, the last also without a regulariser, for two classes or one class against the "
+        "rest, and the softmax and Crammer–Singer forms of all classes."
     )
 
 
@@ -184,18 +185,19 @@ def _penalised(params: Params) -> Offset:
 def _read_linear_svc(model: Any, params: Params) -> StatedProblem:
     if params["penalty"] != "l2":
         raise _refuse(model, f"penalty={params['penalty']!r}", "has no L2 penalty")
-    if params["multi_class"] != "ovr":
-        raise _refuse(model, f"multi_class={params['multi_class']!r}", "is one joint problem of all classes")
+    is_joint = params["multi_class"] == "crammer_singer"
     return StatedProblem(
         model.coef_,
         model.intercept_,
         model.classes_,
         Objective(
-            params["loss"],
+            "hinge" if is_joint else params["loss"],
             _penalised(params),
-            C=params["C"],
+            # Of two classes it has two vectors w, and of their difference the penalty is half as large.
+            C=2.0 * params["C"] if is_joint and len(model.classes_) == 2 else params["C"],
             class_weight=params["class_weight"],
             rest_weighs_one=True,
+            multi_class="crammer_singer" if is_joint else "one_vs_rest",
         ),
     )
 
@@ -218,14 +220,11 @@ def _read_svc(model: Any, params: Params) -> StatedProblem:
 def _read_logistic_regression(model: Any, params: Params) -> StatedProblem:
     _check_no_l1(model, params)
     one_vs_rest = params["solver"] == "liblinear" or params.get("multi_class") == "ovr"
-    if len(model.classes_) > 2 and not one_vs_rest:
-        setting = f"solver={params['solver']!r}"
-        raise _refuse(model, setting, f"with {len(model.classes_)} classes is multinomial")
-    if len(model.classes_) > 2 and params["class_weight"] is not None and params["solver"] != "liblinear":
+    by_liblinear = params["solver"] == "liblinear"
+    if len(model.classes_) > 2 and params["class_weight"] is not None and one_vs_rest and not by_liblinear:
         raise _refuse(
             model, "multi_class='ovr'", "with class_weight weighs each of its problems in its own way"
         )
-    by_liblinear = params["solver"] == "liblinear"
     free = FreeOffset() if params["fit_intercept"] else NoOffset()
     return StatedProblem(
         model.coef_,
@@ -237,6 +236,7 @@ def _read_logistic_regression(model: Any, params: Params) -> StatedProblem:
             C=math.inf if params.get("penalty", "deprecated") is None else params["C"],
             class_weight=params["class_weight"],
             rest_weighs_one=by_liblinear,
+            multi_class="one_vs_rest" if one_vs_rest else "softmax",
         ),
     )
 
@@ -297,6 +297,7 @@ def _read_ours(model: Any, params: Params) -> StatedProblem:
             C=None if by_lam else params["C"],
             lam=params["lam"],
             class_weight=params["class_weight"],
+            multi_class=multi_class_of(params.get("multi_class", "auto"), params.get("loss", "logistic")),
         ),
         model.to_model().support if is_fitted_by_us(model) else None,
     )

@@ -23,7 +23,10 @@ from maxmargin.rows.kernels import ManyScores
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.validation import check_labels, check_matrix
 
-__all__ = ["NO_TIME_TO_CALIBRATE", "LinearModel", "Support", "model_card", "with_counts"]
+__all__ = ["NO_TIME_TO_CALIBRATE", "LinearModel", "Support", "joint_support", "model_card", "with_counts"]
+
+# What one problem of all classes is called.
+JOINT_FORMS = {"softmax": "softmax", "crammer_singer": "hinge (Crammer–Singer)"}
 
 # `LinearModel.uncalibrated` where the time limit was reached before the scores were calibrated.
 NO_TIME_TO_CALIBRATE = "the time limit was reached before it could be done"
@@ -50,7 +53,7 @@ class Support:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearModel:
-    """θ and θ₀ for each class against the rest, with the proof of how good they are.
+    """θ and θ₀ of each class, or of the second of two, with the proof of how good they are.
 
     Attributes
     ----------
@@ -69,9 +72,11 @@ class LinearModel:
     class_weight : None, "balanced" or mapping of class to weight
     is_weighted : bool
         Whether the rows had sample weights, without which the objective is another one.
+    multi_class : {"one_vs_rest", "softmax", "crammer_singer"}
+        With three or more classes: a problem for each against the rest, or one for all of them.
     intercept_intervals : list of (low, high)
         All offsets that are best for the weights, per class.
-    certificates, statuses, plans, histories, n_iter : one entry per class
+    certificates, statuses, plans, histories, n_iter : one entry per problem: one, or one per class
     support : Support or None
         For the hinge losses.
     minima : list of HingeMinimum
@@ -127,6 +132,7 @@ class LinearModel:
     tol: float = 1e-4
     class_weight: str | dict[Any, float] | None = None
     is_weighted: bool = False
+    multi_class: str = "one_vs_rest"
     intercept_intervals: list[tuple[float, float]] = field(default_factory=list)
     certificates: list[Certificate] = field(default_factory=list)
     statuses: list[Status] = field(default_factory=list)
@@ -157,7 +163,7 @@ class LinearModel:
         strength = "given" if self.C is None else f"C = {short(self.C)}"
         if self.C is not None and math.isinf(self.C):
             strength = "unregularised"
-        kind = f"{self.loss}, {strength}"
+        kind = f"{self.form}, {strength}"
         proof = "" if self.certificate is None else f"; {self.certificate}"
         names = ", ".join(str(label) for label in self.classes[:5]) + (", …" if len(self.classes) > 5 else "")
         columns = plural(self.coef.shape[1], "column")
@@ -165,6 +171,32 @@ class LinearModel:
 
     def _repr_html_(self) -> str:
         return model_card(self)
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether all classes have one problem; scores then mean nothing but their differences.
+
+        Examples
+        --------
+        >>> from maxmargin import train
+        >>> rows, labels = [[0.0], [1.0], [2.0], [3.0]], ["a", "b", "c", "c"]
+        >>> model = train(rows, labels, loss="logistic", multi_class="softmax")
+        >>> model.is_joint, len(model.certificates), len(model.coef)
+        (True, 1, 3)
+        """
+        return self.multi_class != "one_vs_rest"
+
+    @property
+    def form(self) -> str:
+        """The loss in words, with what becomes of three or more classes.
+
+        Examples
+        --------
+        >>> from maxmargin import train
+        >>> train([[0.0], [1.0], [2.0]], ["a", "b", "c"], loss="logistic", multi_class="softmax").form
+        'softmax'
+        """
+        return JOINT_FORMS.get(self.multi_class, self.loss)
 
     @property
     def certificate(self) -> Certificate | None:
@@ -240,9 +272,9 @@ class LinearModel:
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class.
 
-        Calibrated ones where the model has a calibration; else those of the logistic model, which for
-        several classes are one-vs-rest shares scaled to add up to 1. The logistic model's most probable class
-        is always the predicted one.
+        Calibrated ones where the model has a calibration; else those of the logistic model: softmax, or, one
+        class against the rest, the classes' own probabilities scaled to add up to 1. The logistic model's
+        most probable class is always the predicted one.
         """
         if not self.has_probabilities:
             raise self._no_probabilities()
@@ -260,7 +292,7 @@ class LinearModel:
         """
         if self.calibration is not None:
             return self.calibration.probabilities(scores)
-        return most_probable_first(np.exp(_logistic_logs(scores)), predicted(scores))
+        return most_probable_first(np.exp(self._logs(scores)), predicted(scores))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Return their logarithms, finite even where the probabilities underflow."""
@@ -269,7 +301,13 @@ class LinearModel:
         scores = self.scores(X)
         if self.calibration is not None:
             return self.calibration.log_probabilities(scores)
-        return most_probable_first(_logistic_logs(scores), predicted(scores))
+        return most_probable_first(self._logs(scores), predicted(scores))
+
+    def _logs(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the logarithms of the logistic model's probabilities."""
+        if self.multi_class == "softmax":
+            return np.asarray(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
+        return _logistic_logs(scores)
 
     def reliability(self, X: Any, y: Any, **settings: Any) -> Reliability:
         """Compare the probabilities with the outcomes, on rows that were not fitted to.
@@ -345,13 +383,39 @@ class LinearModel:
         return np.where(labels[:, None] == self.classes[None, :], 1.0, -1.0)
 
     def agreements(self, X: Any, y: Any) -> NDArray[np.float64]:
-        """Return y(θ·x + θ₀); a matrix, one column per class, when there are more than two."""
+        """Return y(θ·x + θ₀); a matrix, one column per class against the rest, when there are more than two.
+
+        Where one problem has all classes: how far the score of the row's own class is ahead of all others.
+        """
         scores = self.scores(X)
-        result = self.signs(y, scores.shape[0]) * scores
+        signs = self.signs(y, scores.shape[0])
+        if self.is_joint:
+            return np.asarray(self._leads(scores, signs).min(axis=1))
+        result = signs * scores
         return np.asarray(result[:, 0] if result.shape[1] == 1 else result)
 
+    def _leads(self, scores: NDArray[np.float64], signs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return by how much the score of each row's own class is above each class's, infinite for itself."""
+        own = signs.argmax(axis=1)[:, None]
+        leads = np.take_along_axis(scores, own, axis=1) - scores
+        np.put_along_axis(leads, own, np.inf, axis=1)
+        return np.asarray(leads)
+
     def margins(self, X: Any, y: Any) -> NDArray[np.float64]:
-        """Return the geometric margins: agreements divided by ‖θ‖."""
+        """Return the geometric margins: agreements divided by ‖θ‖.
+
+        Where one problem has all classes: the distance to the nearest boundary with another class.
+        """
+        if self.is_joint:
+            scores = self.scores(X)
+            signs = self.signs(y, scores.shape[0])
+            own = signs.argmax(axis=1)
+            apart = np.linalg.norm(self.coef[:, None, :] - self.coef[None, :, :], axis=2)[own]
+            leads = self._leads(scores, signs)
+            if not (apart > 0)[np.isfinite(leads)].all():
+                raise InvalidInput("two classes with the same θ have no boundary, so no geometric margins.")
+            np.put_along_axis(apart, own[:, None], 1.0, axis=1)
+            return np.asarray((leads / apart).min(axis=1))
         if not self.coef.any(axis=1).all():
             raise InvalidInput("θ = 0 has no boundary, so no geometric margins.")
         agreement = self.agreements(X, y)
@@ -449,6 +513,14 @@ def support_of(
     return Support(indices, dual, free)
 
 
+def joint_support(solution: Solution, cost: NDArray[np.float64]) -> Support:
+    """Collect the rows with a dual variable in one problem of all classes."""
+    indices = np.flatnonzero(solution.alpha.any(axis=1))
+    dual = np.ascontiguousarray(solution.alpha[indices].T)
+    free = np.count_nonzero((dual > 0) & (dual < cost[indices]), axis=1)
+    return Support(indices, dual, free.astype(np.intp))
+
+
 # ------------------------------------------------------------------------------------------------
 # A fitted model as a notebook shows it: certificate, plan, and how far the rows are on the right side.
 
@@ -515,7 +587,7 @@ def _kind(model: LinearModel) -> str:
     )
     shown = [str(label) for label in model.classes[:5]] + (["…"] if len(model.classes) > 5 else [])
     classes = f", classes {', '.join(shown)}" if shown else ", no classes"
-    loss = "zero-one" if model.loss == "zero_one" else model.loss.replace("_", " ")
+    loss = "zero-one" if model.loss == "zero_one" else model.form.replace("_", " ")
     return f"{loss}, {strength}, {plural(model.coef.shape[1], 'column')}{classes}"
 
 

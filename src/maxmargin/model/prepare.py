@@ -1,7 +1,7 @@
 """From data and an objective to problems: the one place that checks X, y and weights and makes costs.
 
 cᵢ = C · class weight · sample weight, and an infinite C drops out. Two classes make one problem, with the
-second class positive; more make one problem per class against the rest, all on the same rows.
+second class positive; more make one problem per class against the rest, all on the same rows, or one of all.
 """
 
 from __future__ import annotations
@@ -20,17 +20,19 @@ from maxmargin._core import Block, StopToken
 from maxmargin.core.objective import BETWEEN, LEAST, MOST, Objective
 from maxmargin.core.penalties import NoPenalty, Penalty, Ridge
 from maxmargin.core.problem import Problem
+from maxmargin.core.targets import ClassTargets
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.labels import classes_of, codes_of
+from maxmargin.losses.base import MulticlassLoss
 from maxmargin.rows.base import Array, Record, Rows, RowVector
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.validation import check_labels, check_matrix, check_weights
 
 __all__ = [
     "CheckedData",
-    "ClassTargets",
     "MemoryTargets",
     "PreparedData",
+    "PreparedTargets",
     "StoredTargets",
     "check_class_weight",
     "check_data",
@@ -72,7 +74,7 @@ class PreparedData(CheckedData):
 
     @cached_property
     def problems(self) -> list[Problem]:
-        """One problem per class against the rest, or one alone for two classes."""
+        """One problem per class against the rest, or one alone."""
         return self.targets.problems(self.rows, self.objective)
 
 
@@ -180,14 +182,15 @@ def check_weights_fit(n_columns: int, n_classes: int) -> None:
 # Classes and costs, for rows in any storage.
 
 
-class ClassTargets(ABC):
-    """The classes that are present, and the rows' signs and costs in the problem of each."""
+class PreparedTargets(ABC):
+    """The classes that are present, and what the rows are in each problem."""
 
     classes: NDArray[Any]
     cost: RowVector
     C: float
     class_weight: str | dict[Any, float] | None  # as a model states it
     is_weighted: bool  # whether the rows have sample weights of their own
+    joint: MulticlassLoss | None  # of all classes at once, where they have one problem
 
     @property
     def penalty(self) -> Penalty:
@@ -196,13 +199,25 @@ class ClassTargets(ABC):
 
     @property
     def positives(self) -> list[int]:
-        """Which classes get a problem of their own: the second of two, else each."""
+        """Which class is positive in each problem: the second of two, or each; none where all have one."""
+        if self.joint is not None:
+            return []
         return [1] if len(self.classes) == 2 else list(range(len(self.classes)))
+
+    @property
+    def n_problems(self) -> int:
+        """How many problems there are: one, or one for each class."""
+        return 1 if self.joint is not None else len(self.positives)
+
+    @property
+    def n_outputs(self) -> int:
+        """How many vectors of weights a model has: one for two classes, else one for each class."""
+        return 1 if len(self.classes) == 2 else len(self.classes)
 
     @property
     def names(self) -> list[str]:
         """What each problem is called in a message: nothing where there is only one."""
-        if len(self.positives) == 1:
+        if self.n_problems == 1:
             return [""]
         return [f"class {label!s}" for label in self.classes]
 
@@ -210,22 +225,30 @@ class ClassTargets(ABC):
     def sign(self, positive: int) -> RowVector:
         """Return +1 for the rows of one class and −1 for the rest."""
 
+    @abstractmethod
+    def label(self) -> RowVector:
+        """Return the place of each row's class among the classes, int32."""
+
     def cost_against_rest(self, positive: int) -> RowVector:
         """Return the rows' costs in the problem of one class."""
         return self.cost
 
-    def problem(self, rows: Rows, positive: int, objective: Objective) -> Problem:
-        """Return the problem of one class against the rest."""
+    def problem(self, rows: Rows, k: int, objective: Objective) -> Problem:
+        """Return the problem of that number: of one class against the rest, or of all."""
+        if self.joint is not None:
+            targets = ClassTargets(self.label(), self.cost, len(self.classes))
+            return Problem(rows, targets, self.joint, self.penalty, objective.offset)
+        positive = self.positives[k]
         cost = self.cost_against_rest(positive)
         return Problem.binary(rows, self.sign(positive), cost, objective.loss, objective.offset, self.penalty)
 
     def problems(self, rows: Rows, objective: Objective) -> list[Problem]:
-        """Return the problems of all classes that get one."""
-        return [self.problem(rows, positive, objective) for positive in self.positives]
+        """Return all problems."""
+        return [self.problem(rows, k, objective) for k in range(self.n_problems)]
 
 
 @dataclass(frozen=True, eq=False)
-class MemoryTargets(ClassTargets):
+class MemoryTargets(PreparedTargets):
     """Classes and costs of rows in memory.
 
     A row of weight 0 is absent: it makes no class, and its code is that of some present class with cost 0.
@@ -244,6 +267,8 @@ class MemoryTargets(ClassTargets):
         Whether some row has a sample weight other than 1.
     rest_cost : array of shape (n_rows,) or None
         What rows of the other classes cost, where they do not keep their own class's weight.
+    joint : MulticlassLoss or None
+        Of all classes at once, where they have one problem.
     """
 
     classes: NDArray[Any]
@@ -253,6 +278,11 @@ class MemoryTargets(ClassTargets):
     class_weight: str | dict[Any, float] | None = None
     is_weighted: bool = False
     rest_cost: NDArray[np.float64] | None = None
+    joint: MulticlassLoss | None = None
+
+    def label(self) -> NDArray[np.int32]:
+        """Return the place of each row's class among the classes."""
+        return self.codes.astype(np.int32, copy=False)
 
     def sign(self, positive: int) -> NDArray[np.int8]:
         """Return +1 for the rows of one class and −1 for the rest."""
@@ -295,6 +325,7 @@ def make_targets(labels: NDArray[Any], weights: Array | None, objective: Objecti
         _check_largest(float(cost.max(initial=0.0)))
         return cost
 
+    joint = objective.joint_loss(len(classes))
     rest_differs = objective.rest_weighs_one and len(classes) > 2 and bool((per_class != 1).any())
     return MemoryTargets(
         classes,
@@ -303,7 +334,8 @@ def make_targets(labels: NDArray[Any], weights: Array | None, objective: Objecti
         C,
         _stated_class_weight(objective.class_weight, classes, per_class),
         weights is not None and bool((weights != 1).any()),
-        cost_of(np.ones(len(classes))) if rest_differs else None,
+        cost_of(np.ones(len(classes))) if rest_differs and joint is None else None,
+        joint,
     )
 
 
@@ -418,7 +450,7 @@ def _stated_class_weight(
 
 
 @dataclass(frozen=True, eq=False)
-class StoredTargets(ClassTargets):
+class StoredTargets(PreparedTargets):
     """Classes and costs of rows that are not in memory."""
 
     rows: Rows
@@ -430,6 +462,15 @@ class StoredTargets(ClassTargets):
     class_weight: str | dict[Any, float] | None = None
     total_cost: float = 0.0  # of all rows
     is_weighted: bool = False
+    joint: MulticlassLoss | None = None
+
+    def label(self) -> RowVector:
+        """Return the place of each row's class among the classes that have any weight."""
+        place = np.zeros(int(self.places.max()) + 1, dtype=np.int32)
+        place[self.places] = np.arange(len(self.places), dtype=np.int32)
+        label = self.rows.zeros(np.int32)
+        self.rows.reduce(_Label(place), self.labels, label)
+        return label
 
     def sign(self, positive: int) -> RowVector:
         """Return +1 for the rows of one class and −1 for the rest."""
@@ -472,6 +513,7 @@ def stored_targets(rows: Any, classes: NDArray[Any], objective: Objective) -> St
         _stated_class_weight(class_weight, classes[places], per_class),
         float(costs @ totals),
         rows.weights is not None,
+        objective.joint_loss(len(places)),
     )
 
 
@@ -525,6 +567,20 @@ class _Sign:
         np.equal(labels, self.place, out=sign.view(np.bool_))
         sign *= 2
         sign -= 1
+
+
+@dataclass(frozen=True)
+class _Label:
+    """Fill the second vector with the place of each label; 0 for labels that no row of any weight has."""
+
+    place: NDArray[np.int32]
+
+    writes = (1,)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
+        labels, label = pieces
+        np.take(self.place, labels, out=label, mode="clip")
 
 
 @dataclass(frozen=True)

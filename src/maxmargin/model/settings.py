@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.core.objective import Objective
+from maxmargin.core.objective import Objective, multi_class_of
 from maxmargin.core.offset import FreeOffset, NoOffset, Offset, PenalizedOffset
 from maxmargin.core.solution import Plan, Progress, WarmStart
 from maxmargin.errors import InvalidParameter
@@ -69,11 +69,13 @@ def objective_from(
     penalize_intercept: bool = False,
     intercept_scaling: float = 1.0,
     class_weight: Any = None,
+    multi_class: str = "auto",
 ) -> Objective:
     """Check what is to be minimised as users give it; the strength is checked where the rows are known."""
     loss = check_choice("loss", loss, DUAL_LOSSES)
+    multi_class = multi_class_of(multi_class, loss)
     offset = offset_from(fit_intercept, penalize_intercept, intercept_scaling)
-    return Objective(loss, offset, C=C, lam=lam, class_weight=class_weight)
+    return Objective(loss, offset, C=C, lam=lam, class_weight=class_weight, multi_class=multi_class)
 
 
 def check_watch(watch: Any) -> None:

@@ -12,8 +12,8 @@ from maxmargin.core.solution import Solution, Status
 from maxmargin.deadline import Deadline
 from maxmargin.learners.exact.record import HingeMinimum
 from maxmargin.losses.table import dual_form
-from maxmargin.model.model import LinearModel, Support, support_of
-from maxmargin.model.prepare import ClassTargets, MemoryTargets
+from maxmargin.model.model import LinearModel, Support, joint_support, support_of
+from maxmargin.model.prepare import MemoryTargets, PreparedTargets
 from maxmargin.model.settings import Settings
 from maxmargin.rows.base import Rows
 
@@ -22,7 +22,7 @@ __all__ = ["model_of"]
 
 def model_of(
     solutions: list[Solution],
-    targets: ClassTargets,
+    targets: PreparedTargets,
     settings: Settings,
     rows: Rows,
     token: StopToken | None = None,
@@ -41,17 +41,18 @@ def model_of(
         minima = []
         solutions = [replace(solution, status=Status.INTERRUPTED) for solution in solutions]
     return LinearModel(
-        coef=np.array([solution.coef for solution in solutions]),
-        intercept=np.array([solution.intercept for solution in solutions]),
+        coef=np.vstack([solution.coef for solution in solutions]),
+        intercept=np.hstack([solution.intercept for solution in solutions]),
         classes=targets.classes,
         loss=settings.objective.loss,
+        multi_class="one_vs_rest" if targets.joint is None else targets.joint.name,
         C=targets.C,
         offset=settings.objective.offset.kind,
         intercept_scaling=settings.objective.offset.scale,
         tol=settings.limits.tol,
         class_weight=targets.class_weight,
         is_weighted=targets.is_weighted,
-        intercept_intervals=[solution.intercept_interval for solution in solutions],
+        intercept_intervals=[interval for solution in solutions for interval in solution.intervals],
         certificates=[solution.certificate for solution in solutions],
         statuses=[solution.status for solution in solutions],
         plans=[solution.plan for solution in solutions],
@@ -63,16 +64,18 @@ def model_of(
     )
 
 
-def _support(solutions: list[Solution], targets: ClassTargets, settings: Settings) -> Support | None:
+def _support(solutions: list[Solution], targets: PreparedTargets, settings: Settings) -> Support | None:
     """Return the support vectors where duals can be zero and are in memory."""
     if dual_form(settings.objective.loss).has_barrier or not isinstance(targets, MemoryTargets):
         return None
+    if targets.joint is not None:
+        return joint_support(solutions[0], targets.cost)
     return support_of(solutions, [targets.sign(positive) for positive in targets.positives], targets.cost)
 
 
 def _minima(
     solutions: list[Solution],
-    targets: ClassTargets,
+    targets: PreparedTargets,
     settings: Settings,
     rows: Rows,
     token: StopToken,
@@ -84,7 +87,7 @@ def _minima(
     from maxmargin.learners.exact.hinge_minimum import describe_minimum
 
     found = []
-    for positive, solution in zip(targets.positives, solutions, strict=True):
-        problem = targets.problem(rows, positive, settings.objective)
+    for k, solution in enumerate(solutions):
+        problem = targets.problem(rows, k, settings.objective)
         found.append(describe_minimum(problem, solution, token))
     return found

@@ -125,7 +125,7 @@ def _left_out(
     rows, targets, weights = data
 
     def of_class(k: int) -> LeftOutScores:
-        problem = targets.problem(rows, targets.positives[k], settings.objective)
+        problem = targets.problem(rows, k, settings.objective)
         return left_out_scores(problem, solutions[k], token, weights=weights)
 
     count = len(solutions)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from maxmargin._core import StopToken
 from maxmargin.core.certificate.point import CertifiedPoint
@@ -46,19 +46,19 @@ class Point:
     Attributes
     ----------
     w : array
-        The weights.
-    b : float or None
+        The weights, of shape (n_columns,), or (K, n_columns) for K outputs.
+    b : float, array of shape (K,) or None
         The offset; None: whatever is best for the weights.
-    alpha : per-row array
-        A dual point.
-    near : float or None
+    alpha : per-row array, SoftmaxDuals or None
+        A dual point; None, for softmax, is that of the probabilities themselves.
+    near : float, array of shape (K,) or None
         Where to begin to look for the best offset.
     """
 
     w: Array
-    b: float | None
+    b: Any
     alpha: RowVector
-    near: float | None = None
+    near: Any = None
 
 
 @dataclass(frozen=True)

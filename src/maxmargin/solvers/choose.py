@@ -73,6 +73,9 @@ SOLVERS = SolverTable(
 # Slow by nature: there to learn from and to compare with. They are never chosen, and have to be honest only.
 BASELINES = frozenset({"gradient_descent"})
 
+# For the losses of all classes at once, under the names of their methods.
+JOINT = SolverTable(newton="softmax_newton.SoftmaxNewton")
+
 # For problems without ½‖θ‖², under the name of their method.
 WITHOUT_REGULARISER = SolverTable(
     newton="maximum_likelihood.MaximumLikelihood", soft_margins="unregularised_hinge.UnregularisedHinge"
@@ -81,9 +84,16 @@ WITHOUT_REGULARISER = SolverTable(
 
 def choose(name: str, problem: Problem, tol: float) -> tuple[Solver[Any], Plan]:
     """Return the solver of that name, or the one that suits the problem when the name is "auto"."""
-    known: Mapping[str, Solver[Any]] = SOLVERS if problem.is_regularised else _without_regulariser(problem)
+    known = _known(problem)
     if name != "auto" and name not in SOLVERS and name not in known:
         raise InvalidParameter.must_be("solver", f"one of {_listed(SOLVERS)}", name)
+    if name != "auto" and name not in known and problem.n_outputs > 1:
+        raise InvalidParameter(
+            f"solver {name!r} does not solve one problem of all classes",
+            parameter="solver",
+            value=name,
+            remedy=f"solvers that do: {_listed(known)}",
+        )
     if name != "auto" and name not in known:
         raise InvalidParameter(
             f"solver {name!r} needs a regulariser, and {{C}} ({{lam}}) leaves none",
@@ -94,7 +104,7 @@ def choose(name: str, problem: Problem, tol: float) -> tuple[Solver[Any], Plan]:
         )
     is_chosen = name == "auto"
     if is_chosen:
-        name, why = _suited(problem, tol) if problem.is_regularised else _only_one(problem)
+        name, why = _suited_for(problem, tol)
     else:
         why = "as asked"
         _refuse_other_losses(known[name], problem)
@@ -104,11 +114,20 @@ def choose(name: str, problem: Problem, tol: float) -> tuple[Solver[Any], Plan]:
 
 def others(problem: Problem, solver: Solver[Any]) -> Iterator[Solver[Any]]:
     """Yield the solvers that may go on where the one that suits the problem ended above the tolerance."""
-    for name in SOLVERS if problem.is_regularised else ():
-        if name == solver.name or name in BASELINES or problem.loss.name not in SOLVERS[name].needs.losses:
+    known = _known(problem)
+    for name in known if problem.is_regularised else ():
+        if name == solver.name or name in BASELINES or problem.loss.name not in known[name].needs.losses:
             continue
-        if problem.rows.vectors_at_hand or not SOLVERS[name].needs.vectors_at_hand:
-            yield SOLVERS[name]
+        if problem.rows.vectors_at_hand or not known[name].needs.vectors_at_hand:
+            yield known[name]
+
+
+def _known(problem: Problem) -> Mapping[str, Solver[Any]]:
+    if not problem.is_regularised:
+        return _without_regulariser(problem)
+    if problem.n_outputs == 1:
+        return SOLVERS
+    return {name: solver for name, solver in JOINT.items() if problem.loss.name in solver.needs.losses}
 
 
 def _listed(solvers: Mapping[str, Solver[Any]]) -> str:
@@ -156,6 +175,8 @@ def _runs_on_passes_alone(solver: Solver[Any], problem: Problem) -> bool:
 def _about(problem: Problem) -> str:
     rows = problem.rows
     size = f"{plural(rows.n_rows, 'row')}, {plural(rows.n_columns, 'column')}"
+    if problem.n_outputs > 1:
+        size += f", {problem.n_outputs:,} classes"
     loss = problem.loss.name if problem.is_regularised else f"{problem.loss.name}, unregularised"
     return f"{size}, {loss}, {problem.offset}"
 
@@ -163,6 +184,12 @@ def _about(problem: Problem) -> str:
 def _without_regulariser(problem: Problem) -> dict[str, Solver[Any]]:
     known = WITHOUT_REGULARISER.items()
     return {name: solver for name, solver in known if problem.loss.name in solver.needs.losses}
+
+
+def _suited_for(problem: Problem, tol: float) -> tuple[str, str]:
+    if not problem.is_regularised:
+        return _only_one(problem)
+    return _suited(problem, tol) if problem.n_outputs == 1 else _suited_jointly(problem)
 
 
 def _only_one(problem: Problem) -> tuple[str, str]:
@@ -249,6 +276,11 @@ def _suited(problem: Problem, tol: float) -> tuple[str, str]:
     if size.n > 4.0 * size.d:
         return method, f"far more rows than columns, so one {order} system per step"
     return method, f"one {order} system per step is cheap beside the sweeps of descent"
+
+
+def _suited_jointly(problem: Problem) -> tuple[str, str]:
+    """Return the method for all classes at once, and the reason."""
+    return "newton", "one problem of all classes, whose curvature is smooth"
 
 
 def _is_slow_for_descent(loss: str, size: _Size) -> bool:

@@ -17,6 +17,7 @@ from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import History, Plan, Progress, Solution, Status, WarmStart
 from maxmargin.errors import InvalidInput, InvalidParameter, RowsLost
+from maxmargin.losses.base import MulticlassLoss
 from maxmargin.losses.table import LOSSES
 from maxmargin.rows.base import inner
 from maxmargin.solvers.base import Solver, Step
@@ -236,9 +237,9 @@ def _refuse_extremes(problem: Problem) -> None:
 
 def _without_foreign_offset(problem: Problem, start: WarmStart | None) -> WarmStart | None:
     """Return where a fit may start: at the weights and duals alone of a model that has an offset to lose."""
-    if start is None or not problem.offset.is_absent or start.b == 0:
+    if start is None or not problem.offset.is_absent or not np.any(start.b):
         return start
-    return WarmStart(start.w, 0.0, start.alpha)
+    return WarmStart(start.w, 0.0 * start.b, start.alpha)
 
 
 def _solve(
@@ -352,8 +353,10 @@ def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
         loop.best.keep(examine(problem, point.w, point.b, point.alpha, near=point.near, enough=enough))
     best = loop.best
     if best.dual is None or best.objective > value_at_zero(problem):
-        alpha = problem.rows.zeros() if best.dual is None else best.dual.alpha
-        best.keep(examine(problem, np.zeros(problem.rows.n_columns), None, alpha, enough=enough))
+        alpha: Any = None if best.dual is None else best.dual.alpha
+        if alpha is None and not isinstance(problem.loss, MulticlassLoss):
+            alpha = problem.rows.zeros()
+        best.keep(examine(problem, problem.zero_weights, None, alpha, enough=enough))
     primal, dual = best.primal, best.dual
     assert primal is not None  # at w = 0 everything is finite
     assert dual is not None
@@ -387,8 +390,8 @@ def _scaled_to_margin(problem: Problem, found: CertifiedPoint, enough: float) ->
 
     With a tiny optimum and a large C the rounding of w and b itself is a loss on rows that should have none.
     """
-    short = 1.0 - found.least_agreement
-    if not (math.isfinite(problem.dual.rests_at) and 0 < short <= _SETTINGS.largest_shortfall):
+    short = 1.0 - found.least_agreement  # known of two classes alone
+    if not (0 < short <= _SETTINGS.largest_shortfall and math.isfinite(problem.dual.rests_at)):
         return found
     sizes = math.sqrt(problem.rows.norms()[1]) * math.sqrt(inner(found.w, found.w)) + abs(found.b)
     longer = (1.0 + 2.0**-51 * sizes) / found.least_agreement
@@ -398,7 +401,7 @@ def _scaled_to_margin(problem: Problem, found: CertifiedPoint, enough: float) ->
 
 def _with_residuals(problem: Problem, final: CertifiedPoint) -> Certificate:
     """Return the certificate with what is left of the gradient, where there is one."""
-    if not problem.loss.is_smooth:
+    if not problem.loss.is_smooth or isinstance(problem.loss, MulticlassLoss):
         return final.certificate
     return replace(final.certificate, residuals=stationarity(problem, final))
 

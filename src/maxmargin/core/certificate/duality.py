@@ -20,7 +20,6 @@ columns far from 0), about the mean of the rows by α.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -30,8 +29,10 @@ from numpy.typing import NDArray
 import maxmargin._core as _core
 from maxmargin._core import Block, CertificateTerms, DualSums, PreciseTerms, StopToken
 from maxmargin.core.certificate.feasible import make_feasible
+from maxmargin.core.certificate.formula import UNIT, Errors, Reach, Values, conclude, largest_norm
 from maxmargin.core.certificate.lp_dual import examine_by_multipliers
 from maxmargin.core.certificate.newton_decrement import examine_by_decrement
+from maxmargin.core.certificate.outputs import examine_outputs
 from maxmargin.core.certificate.point import CertifiedPoint, certificate_of
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.offset import chosen_from
@@ -46,19 +47,17 @@ __all__ = ["examine", "stationarity"]
 # Scaling the dual point helps far from the optimum; near it, it would only spoil exact zeros and costs.
 _WORTH_SCALING = 1e-3
 
-_UNIT = 2.0**-53  # the relative error of one operation
 _UNIT_TWICE = 2.0**-103  # of one in twice the precision
 _FEW_VALUES = 20_000  # of so few, all digits cost next to nothing
-_WORTH_PRECISION = 0.25  # a share of the gap: if rounding makes less of it, more digits would not help
 
 
 def examine(
     problem: Problem,
     w: Array,
-    b: float | None,
-    alpha: RowVector,
+    b: Any,
+    alpha: Any,
     *,
-    near: float | None = None,
+    near: Any = None,
     enough: float = 0.0,
     token: StopToken | None = None,
 ) -> CertifiedPoint:
@@ -66,12 +65,13 @@ def examine(
 
     Parameters
     ----------
-    w : array of shape (n_columns,)
+    w : array of shape (n_columns,), or (K, n_columns) for K outputs
         Any weights; they need not come from a solver.
-    b : float or None
+    b : float, array of shape (K,) or None
         Any offset, which has to be 0 where the problem has none; None takes the best one for these weights.
-    alpha : row vector
-        Any numbers; the nearest feasible dual point is used, or none where ρ = 0 and the loss is smooth.
+    alpha : per-row array, SoftmaxDuals or None
+        Any numbers; the nearest feasible dual point is used, or none where ρ = 0 and the loss is smooth. For
+        softmax a recipe, or None for the probabilities at these weights.
     near : float, optional
         Where to begin to look for the best offset; it is the same from anywhere, up to rounding.
     enough : float
@@ -80,7 +80,7 @@ def examine(
     if problem.offset.is_absent and np.any(b):
         raise ValueError(f"a problem without offset has the offset 0; got b={b!r}")
     if isinstance(problem.loss, MulticlassLoss):
-        return _examine_outputs(problem, problem.loss, w, b, alpha, token)
+        return examine_outputs(problem, w, b, alpha, near=near, token=token)
     if not problem.is_regularised and problem.loss.name == "hinge":
         return examine_by_multipliers(problem, w, b, alpha, in_whole_numbers=enough < math.inf, token=token)
     if not problem.is_regularised:
@@ -171,22 +171,18 @@ def _in_double_precision(
     problem: Problem, w: Array, b: float, seen: _Products, terms: CertificateTerms, total: float
 ) -> tuple[Certificate, bool]:
     rows = problem.rows
-    errors = _Errors(
-        score=2.0 * _UNIT * (rows.n_columns + 8),
-        sums=2.0 * _UNIT * (rows.largest_block + 64),
+    errors = Errors(
+        score=2.0 * UNIT * (rows.n_columns + 8),
+        sums=2.0 * UNIT * (rows.largest_block + 64),
         # A logistic term is a few operations, some of which magnify the errors of others.
-        terms=_UNIT * (8.0 if problem.dual.quadratic is not None else 1024.0),
+        terms=UNIT * (8.0 if problem.dual.quadratic is not None else 1024.0),
     )
     penalty, conjugate = problem.penalty.value(w), problem.penalty.conjugate(seen.v)
     if not np.isfinite([penalty, terms.loss, terms.dual, terms.balance, conjugate]).all():
         return certificate_of("duality", math.inf, 0.0), False
-    values = _Values((penalty,), (terms.loss,), (terms.dual,), [(terms.balance,)], (conjugate,), total)
-    reach = _Reach(_offset_reach(problem, seen.largest_score), _largest_norm(problem))
-    return _conclude(problem, errors, values, [b], reach)
-
-
-def _largest_norm(problem: Problem) -> float:
-    return math.sqrt(problem.rows.norms()[1]) * (1.0 + 1e-9)
+    values = Values((penalty,), (terms.loss,), (terms.dual,), [(terms.balance,)], (conjugate,), total)
+    reach = Reach(_offset_reach(problem, seen.largest_score), largest_norm(problem))
+    return conclude(problem, errors, values, [b], reach)
 
 
 def _offset_reach(problem: Problem, largest_score: float) -> float:
@@ -246,10 +242,10 @@ def _in_twice_the_precision(
     problem: Problem, w: Array, b: float, origin: Array, sums: _PreciseSums
 ) -> tuple[Certificate, bool]:
     rows = problem.rows
-    errors = _Errors(
+    errors = Errors(
         score=_UNIT_TWICE * (rows.n_columns + 8),
         sums=_UNIT_TWICE * (rows.largest_block + 64),
-        terms=8.0 * _UNIT_TWICE if problem.dual.quadratic is not None else 16.0 * _UNIT,
+        terms=8.0 * _UNIT_TWICE if problem.dual.quadratic is not None else 16.0 * UNIT,
     )
     terms, penalty, conjugate = sums.terms, None, None
     pairs = (terms.loss, terms.dual, terms.balance)
@@ -258,10 +254,10 @@ def _in_twice_the_precision(
         conjugate = problem.penalty.precise_conjugate(sums.v, origin, terms.balance)
     if penalty is None or conjugate is None:
         return certificate_of("duality", math.inf, 0.0), False
-    values = _Values(penalty, terms.loss, terms.dual, [terms.balance], conjugate, terms.total)
+    values = Values(penalty, terms.loss, terms.dual, [terms.balance], conjugate, terms.total)
     distance = math.sqrt(terms.furthest2) * (1.0 + 1e-9)
-    reach = _Reach(_precise_reach(problem, terms, inner(origin, w)), distance)
-    return _conclude(problem, errors, values, [b], reach)
+    reach = Reach(_precise_reach(problem, terms, inner(origin, w)), distance)
+    return conclude(problem, errors, values, [b], reach)
 
 
 def _precise_reach(problem: Problem, terms: PreciseTerms, origin_score: float) -> float:
@@ -271,191 +267,12 @@ def _precise_reach(problem: Problem, terms: PreciseTerms, origin_score: float) -
         return 0.0
     # The scores and that of the origin may be large and cancel.
     size = abs(origin_score) + abs(terms.least_score) + abs(terms.most_score)
-    doubt = 4.0 * _UNIT * (problem.rows.n_columns + 8) * size
+    doubt = 4.0 * UNIT * (problem.rows.n_columns + 8) * size
     if math.isfinite(form.rests_at):
         low, high = -form.rests_at - terms.most_negative, form.rests_at - terms.least_positive
         return max(abs(low + origin_score - doubt), abs(high + origin_score + doubt))
     most = max(terms.most_score - origin_score, origin_score - terms.least_score)
     return most + form.offset_reach(costs.positive, costs.negative) + doubt
-
-
-# ---------------------------------------------------------------- several outputs
-
-
-def _examine_outputs(
-    problem: Problem,
-    loss: MulticlassLoss,
-    W: Array,
-    b: Any,
-    duals: RowVector,
-    token: StopToken | None,
-) -> CertifiedPoint:
-    """Certify the point (W, b) of several outputs with any duals, a per-row array of shape (n_rows, K)."""
-    rows, targets = problem.rows, problem.targets
-    z, feasible = (rows.zeros(np.dtype((np.float64, (loss.n_outputs,)))) for _ in range(2))
-    kernel = _ReadOutputs(loss, np.ascontiguousarray(W), np.ascontiguousarray(b, dtype=np.float64))
-    sums = rows.reduce(kernel, targets.values, targets.cost, duals, z, feasible, token=token)
-    penalty, conjugate = problem.penalty.value(W), problem.penalty.conjugate(sums.V)
-    if np.isfinite([penalty, conjugate, *sums.numbers, *sums.balance]).all():
-        errors = _Errors(
-            score=2.0 * _UNIT * (rows.n_columns + 8),
-            sums=2.0 * _UNIT * (rows.largest_block + 64),
-            terms=1024.0 * _UNIT,
-        )
-        value, dual, size, total = sums.numbers.tolist()
-        balance = [(number,) for number in sums.balance.tolist()]
-        values = _Values((penalty,), (value,), (dual,), balance, (conjugate,), total + size)
-        costs = problem.costs_by_class
-        near, far = (loss.offset_reach(costs, sums.largest_score + more) for more in (0.0, 1.0))
-        reach = _Reach(near, (far - near) * _largest_norm(problem))
-        certificate, _ = _conclude(problem, errors, values, kernel.b.tolist(), reach)
-    else:
-        certificate = certificate_of("duality", math.inf, 0.0)
-    return CertifiedPoint(W, kernel.b, (kernel.b, kernel.b), feasible, z, certificate)
-
-
-@dataclass(frozen=True, eq=False)
-class _OutputSums(Record):
-    """V = Σ r xᵀ and Σ r of the duals r; Σ cℓ, −Σ cℓ*(−r/c), the sum of its terms' sizes, Σ|r|; max |W x|."""
-
-    V: Array
-    balance: Array
-    numbers: Array
-    largest_score: Annotated[float, max]
-
-
-@dataclass(frozen=True)
-class _ReadOutputs:
-    """Fill z with the scores W x and make the duals feasible; add up what the certificate is made of."""
-
-    loss: MulticlassLoss
-    W: Array
-    b: Array
-
-    writes = (3, 4)
-
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _OutputSums:
-        values, cost, given, z, duals = pieces
-        _core.multiply_many(block, self.W.reshape(-1), len(self.W), z.reshape(-1), token)
-        duals[:] = self.loss.feasible_duals(np.nan_to_num(given), values, cost)
-        V = np.zeros_like(self.W)
-        for k, v in enumerate(V):
-            _core.multiply(block, None, None, np.ascontiguousarray(duals[:, k]), v, token)
-        of_rows = self.loss.dual_value(duals, values, cost)
-        numbers = np.array(
-            [
-                (cost * self.loss.value(z + self.b, values)).sum(),
-                of_rows.sum(),
-                np.abs(of_rows).sum(),
-                np.abs(duals).sum(),
-            ]
-        )
-        largest = float(np.abs(z[cost > 0]).max(initial=0.0))
-        return _OutputSums(V, duals.sum(axis=0), numbers, largest)
-
-
-# ---------------------------------------------------------------- the formula
-
-
-@dataclass(frozen=True)
-class _Errors:
-    """Relative errors: of a score, by the sizes of the row and of w; of a sum over rows; of a row's terms."""
-
-    score: float
-    sums: float
-    terms: float
-
-
-@dataclass(frozen=True)
-class _Values:
-    """The terms of primal and dual as they were computed: one double each, or a high and a low part.
-
-    The penalty of w, Σ c ℓ, −Σ c ℓ*(−α/c), Σ sα of each output, the penalty's conjugate of v, and about Σ α.
-    """
-
-    penalty: tuple[float, ...]
-    loss: tuple[float, ...]
-    dual: tuple[float, ...]
-    balance: Sequence[tuple[float, ...]]
-    conjugate: tuple[float, ...]
-    total: float
-
-
-@dataclass(frozen=True)
-class _Reach:
-    """A bound of |b*|: `at_w` if the scores of w* are those of w, and `slope` times ‖w − w*‖ more."""
-
-    at_w: float
-    slope: float
-
-
-def _conclude(
-    problem: Problem, errors: _Errors, values: _Values, b: list[float], reach: _Reach
-) -> tuple[Certificate, bool]:
-    """Return a certificate that holds whatever rounding did, and whether rounding is much of its gap."""
-    penalty, offset, largest_norm = problem.penalty, problem.offset, _largest_norm(problem)
-    of_offset = [part for entry in b for part in offset.precise_penalty(entry)]
-    of_weights, loss, dual, conjugate = (
-        sum(x) for x in (values.penalty, values.loss, values.dual, values.conjugate)
-    )
-    size, largest_b = largest_norm * penalty.norm_bound(of_weights), max(abs(entry) for entry in b)
-    # The scores of w = 0 are exact, and so are agreements with an infinite offset.
-    score_error = errors.score * (size + largest_b) if size > 0 and math.isfinite(largest_b) else 0.0
-    objective_error = (
-        (errors.sums + errors.score) * (of_weights + sum(of_offset))
-        + (errors.sums + errors.terms) * loss
-        + problem.loss_change(loss, score_error)
-    )
-    objective = _rounded_up([*values.penalty, *values.loss, *of_offset, objective_error])
-    v_error = errors.sums * largest_norm * values.total
-    balance_error = errors.sums * values.total
-    dual_error = (
-        (errors.sums + errors.terms) * (abs(dual) + 2.0 * values.total)
-        + errors.sums * conjugate
-        + penalty.conjugate_change(conjugate, v_error)
-    )
-    below = [*values.conjugate, *(-part for part in values.dual)]  # minus the bound, as a sum
-    for balance in values.balance:
-        below += offset.precise_dual_penalty(balance)
-        dual_error += offset.square * balance_error * (abs(sum(balance)) + balance_error)
-    below.append(dual_error)
-    price = 0.0
-    if offset.is_free:
-        imbalance = sum(abs(sum(balance)) for balance in values.balance) + balance_error
-        slope = reach.slope * math.sqrt(2.0 / penalty.curvature)
-        gap = objective + _rounded_up(below)
-        price = _price_of_imbalance(gap, imbalance, reach.at_w + score_error, slope)
-        below.append(price)
-    bound = -_rounded_up(below)
-    of_objective = objective_error + math.ulp(objective)
-    of_bound = dual_error + price + math.ulp(bound)
-    is_hidden = of_objective + of_bound > _WORTH_PRECISION * (objective - bound)
-    # Where 0 is the bound, no error has touched it.
-    rounding = of_objective + (of_bound if bound > 0 else 0.0)
-    return certificate_of("duality", objective, bound, rounding), is_hidden
-
-
-def _price_of_imbalance(gap: float, imbalance: float, furthest: float, slope: float) -> float:
-    """Return the most that |Σ sα| · |b*| can be, where |b*| ≤ `furthest` if the scores of w* are those of w.
-
-    The range of b* grows with ‖w − w*‖ ≤ √(2·gap), by `slope` times √gap, and the gap with the price: with
-    r = √gap this is r² = gap₀ + ε(B + slope·r), whose positive root is taken.
-    """
-    if imbalance == 0:
-        return 0.0
-    slope *= imbalance
-    constant = max(gap, 0.0) + imbalance * furthest
-    root = 0.5 * (slope + math.sqrt(slope * slope + 4.0 * constant))
-    return imbalance * furthest + slope * root
-
-
-def _rounded_up(terms: list[float]) -> float:
-    """Return the smallest double that is not below a sum; infinite if there is none."""
-    try:
-        nearest = math.fsum(terms)
-        return math.nextafter(nearest, math.inf) if math.fsum([*terms, -nearest]) > 0 else nearest
-    except (OverflowError, ValueError):  # beyond the doubles, or infinite terms of both signs
-        return math.inf
 
 
 # ------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.problem import Problem
+from maxmargin.losses.base import MulticlassLoss
 from maxmargin.rows.base import Array, RowVector
 
 __all__ = ["CertifiedPoint", "certificate_of", "value_at_zero"]
@@ -50,7 +51,9 @@ def certificate_of(kind: str, objective: float, bound: float, rounding: float = 
 
 
 def value_at_zero(problem: Problem) -> float:
-    """Return the objective at w = 0 with its best offset: what doing nothing costs."""
+    """Return the objective at w = 0 with its best offset, or a little more: what doing nothing costs."""
+    if isinstance(problem.loss, MulticlassLoss):
+        return problem.loss.value_at_zero(problem.costs_by_class, problem.offset.is_free)
     costs = problem.class_costs
     if not problem.offset.is_free:
         return costs.total * float(problem.agreement_loss.value(0.0))

@@ -16,10 +16,10 @@ from maxmargin.core.objective import check_range
 from maxmargin.core.solution import Progress, Solution, Status, WarmStart
 from maxmargin.errors import ConvergenceWarning, Interrupted, InvalidParameter, Setting
 from maxmargin.losses.table import dual_form
-from maxmargin.model.one_vs_rest import solve_all
 from maxmargin.model.prepare import MemoryTargets, PreparedData, prepare
 from maxmargin.model.progress import Ticker, watching
 from maxmargin.model.settings import Settings, objective_from, settings_from
+from maxmargin.model.solve_all import solve_all
 from maxmargin.presentation.wording import chosen_percent, short
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.selection.path.record import Path

@@ -14,7 +14,7 @@ from maxmargin.core.solution import Solution, Status, WarmStart
 from maxmargin.deadline import Deadline
 from maxmargin.errors import Interrupted, InvalidInput
 from maxmargin.model.model import LinearModel
-from maxmargin.model.one_vs_rest import solve_all
+from maxmargin.model.solve_all import solve_all
 from maxmargin.model.solved import model_of
 from maxmargin.presentation.wording import plural
 from maxmargin.rows.base import Array

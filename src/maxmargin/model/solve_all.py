@@ -1,4 +1,4 @@
-"""One problem per class on shared rows, solved side by side."""
+"""All problems of a fit on shared rows: one, or one for each class against the rest, side by side."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from maxmargin._core import StopToken
 from maxmargin.core.solution import Solution, Status, WarmStart
 from maxmargin.deadline import Deadline
 from maxmargin.errors import NoFiniteOptimum, RowsLost
-from maxmargin.model.prepare import ClassTargets
+from maxmargin.model.prepare import PreparedTargets
 from maxmargin.model.settings import Settings
 from maxmargin.rows.base import Helpers, Rows, RowVector, results_of
 from maxmargin.solvers.choose import choose
@@ -26,28 +26,27 @@ __all__ = ["settle", "solve_all"]
 
 def solve_all(
     rows: Rows,
-    targets: ClassTargets,
+    targets: PreparedTargets,
     settings: Settings,
     starts: Sequence[WarmStart | None] | None = None,
 ) -> list[Solution]:
-    """Solve for every class against the rest; two classes make one problem, with the second positive.
+    """Solve the one problem of two classes or of all, or that of each class against the rest.
 
     Ctrl-C ends all of them with their best points and the status INTERRUPTED. `RowsLost` carries a
-    solution, or None, for each class.
+    solution, or None, for each problem.
     """
-    positives = targets.positives
-    if starts is None or len(starts) != len(positives):
-        starts = [None] * len(positives)
-    threads = min(settings.threads, len(positives))
-    tokens = _Tokens(settings.limits.max_time, len(positives), threads)
+    count = targets.n_problems
+    if starts is None or len(starts) != count:
+        starts = [None] * count
+    threads = min(settings.threads, count)
+    tokens = _Tokens(settings.limits.max_time, count, threads)
 
     def solve(k: int) -> Solution:
-        positive = positives[k]
-        label = "" if len(positives) == 1 else f"class {targets.classes[positive]!s}"
-        problem = targets.problem(rows, positive, settings.objective)
+        label = targets.names[k]
+        problem = targets.problem(rows, k, settings.objective)
         solver, plan = choose(settings.solver, problem, settings.limits.tol)
         if label:
-            plan = replace(plan, reason=f"{plan.reason}; one class against the rest, {len(positives)} times")
+            plan = replace(plan, reason=f"{plan.reason}; one class against the rest, {count} times")
         try:
             return run(
                 problem,
@@ -66,8 +65,8 @@ def solve_all(
             raise (error.about(f"{label} against the rest") if label else error) from None
 
     if threads == 1:
-        return _one_by_one(solve, len(positives), tokens)
-    return _side_by_side(solve, len(positives), threads, tokens)
+        return _one_by_one(solve, count, tokens)
+    return _side_by_side(solve, count, threads, tokens)
 
 
 class _Tokens:

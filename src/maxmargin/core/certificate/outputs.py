@@ -1,0 +1,305 @@
+"""The proof for losses of several outputs: weights W of shape (K, n_columns), offsets b of shape (K,).
+
+Nothing of the size rows × outputs is kept for softmax. Its dual point is a recipe: the probabilities p at
+some weights and offsets, from which each class gives up a share, and what is given up goes to classes that
+have too little, so that Σ c (e_y − α) = 0 to rounding where the offset is free. A pass makes α anew.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import maxmargin._core as _core
+from maxmargin._core import Block, Factor, StopToken
+from maxmargin.core.certificate.formula import UNIT, Errors, Reach, Values, conclude, largest_norm
+from maxmargin.core.certificate.point import CertifiedPoint, certificate_of
+from maxmargin.core.certificate.record import Certificate
+from maxmargin.core.problem import Problem
+from maxmargin.losses.base import MulticlassLoss
+from maxmargin.losses.multiclass import Softmax
+from maxmargin.rows.base import Array, Record, inner
+from maxmargin.rows.kernels import Gram
+from maxmargin.rows.memory import MemoryRows
+
+__all__ = ["OffsetNewton", "SoftmaxDuals", "SoftmaxGradient", "SoftmaxSums", "examine_outputs"]
+
+_EMPTY = np.zeros(0)
+_WORTH_SCALING = 0.999
+
+
+def examine_outputs(
+    problem: Problem,
+    W: Array,
+    b: Array | None,
+    duals: Any,
+    *,
+    near: Array | None = None,
+    token: StopToken | None = None,
+) -> CertifiedPoint:
+    """Certify the point (W, b) of several outputs.
+
+    Parameters
+    ----------
+    duals : per-row array of shape (n_rows, K), SoftmaxDuals or None
+        Any dual point; None takes the probabilities at W and its best offsets, for softmax.
+    """
+    loss = problem.loss
+    assert isinstance(loss, MulticlassLoss)
+    W = np.ascontiguousarray(W, dtype=np.float64)
+    if isinstance(loss, Softmax) and not isinstance(duals, np.ndarray):
+        return _examine_softmax(problem, loss, W, b, duals, near, token)
+    assert b is not None
+    b = np.ascontiguousarray(b, dtype=np.float64)
+    rows, targets = problem.rows, problem.targets
+    z, feasible = (rows.zeros(np.dtype((np.float64, (loss.n_outputs,)))) for _ in range(2))
+    sums = rows.reduce(
+        _ReadOutputs(loss, W, b), targets.values, targets.cost, duals, z, feasible, token=token
+    )
+    certificate = _concluded(problem, loss, W, b, sums)
+    return CertifiedPoint(W, b, (b, b), feasible, z, certificate)
+
+
+@dataclass(frozen=True, eq=False)
+class _OutputSums(Record):
+    """V = Σ r xᵀ and Σ r of the duals r; Σ cℓ, −Σ cℓ*(−r/c), the sum of its terms' sizes, Σ|r|; max |W x|."""
+
+    V: Array
+    balance: Array
+    numbers: Array
+    largest_score: Annotated[float, max]
+
+
+def _concluded(problem: Problem, loss: MulticlassLoss, W: Array, b: Array, sums: _OutputSums) -> Certificate:
+    scale = _best_scale(problem, sums)
+    penalty, conjugate = problem.penalty.value(W), problem.penalty.conjugate(scale * sums.V)
+    if not np.isfinite([penalty, conjugate, *sums.numbers, *sums.balance, *b]).all():
+        return certificate_of("duality", math.inf, 0.0)
+    rows = problem.rows
+    errors = Errors(
+        score=2.0 * UNIT * (rows.n_columns + 8),
+        sums=2.0 * UNIT * (rows.largest_block + 64),
+        terms=UNIT * (1024.0 + 8.0 * loss.n_outputs),
+    )
+    value, dual, size, total = (sums.numbers * [1.0, scale, scale, scale]).tolist()
+    balance = [(number,) for number in (scale * sums.balance).tolist()]
+    values = Values((penalty,), (value,), (dual,), balance, (conjugate,), total + size)
+    costs = problem.costs_by_class
+    near, far = (loss.offset_reach(costs, sums.largest_score + more) for more in (0.0, 1.0))
+    reach = Reach(near, (far - near) * largest_norm(problem))
+    certificate, _ = conclude(problem, errors, values, b.tolist(), reach)
+    return certificate
+
+
+def _best_scale(problem: Problem, sums: _OutputSums) -> float:
+    """Return the θ in [0, 1] that makes a bound of D(θr) largest: −ℓ* is concave, and at least 0 at r = 0.
+
+    It helps far from the optimum; near it, it would only spoil digits.
+    """
+    square = problem.penalty.curvature * inner(sums.V.reshape(-1), sums.V.reshape(-1))
+    square += problem.offset.square * inner(sums.balance, sums.balance)
+    scale = float(sums.numbers[1]) / square if square > 0 else 1.0
+    return max(scale, 0.0) if scale < _WORTH_SCALING else 1.0
+
+
+@dataclass(frozen=True)
+class _ReadOutputs:
+    """Fill z with the scores W x and make the duals feasible; add up what the certificate is made of."""
+
+    loss: MulticlassLoss
+    W: Array
+    b: Array
+
+    writes = (3, 4)
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _OutputSums:
+        values, cost, given, z, duals = pieces
+        _core.output_scores(block, self.W, np.zeros_like(self.b), False, z, token)
+        duals[:] = self.loss.feasible_duals(np.nan_to_num(given), values, cost)
+        V = np.zeros_like(self.W)
+        for k, v in enumerate(V):
+            _core.multiply(block, None, None, np.ascontiguousarray(duals[:, k]), v, token)
+        of_rows = self.loss.dual_value(duals, values, cost)
+        numbers = np.array(
+            [
+                (cost * self.loss.value(z + self.b, values)).sum(),
+                of_rows.sum(),
+                np.abs(of_rows).sum(),
+                np.abs(duals).sum(),
+            ]
+        )
+        largest = float(np.abs(z[cost > 0]).max(initial=0.0))
+        return _OutputSums(V, duals.sum(axis=0), numbers, largest)
+
+
+# ---------------------------------------------------------------- softmax
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxDuals:
+    """The dual point α = p ∘ (1 − shrink) + (Σ shrink p) fill, with p the probabilities at W and b."""
+
+    W: Array
+    b: Array
+    shrink: Array
+    fill: Array
+
+    @classmethod
+    def balanced(cls, problem: Problem, W: Array, b: Array, balance: Array) -> SoftmaxDuals:
+        """Return the probabilities, moved until Σ c (e_y − α) = 0 if the offset is free.
+
+        Parameters
+        ----------
+        balance : array of shape (K,)
+            Σ c (p − e_y).
+        """
+        K = len(b)
+        shrink, fill = np.zeros(K), np.full(K, 1.0 / K)
+        surplus, missing = np.maximum(balance, 0.0), np.maximum(-balance, 0.0)
+        if problem.offset.is_free and surplus.any() and missing.any():
+            mass = np.maximum(problem.costs_by_class + balance, surplus)
+            np.divide(surplus, mass, out=shrink, where=surplus > 0)
+            fill = missing / missing.sum()
+        return cls(W, b, shrink, fill)
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxSums(Record):
+    """Σ c loss, Σ c (p − e_y), and Σ c (p − e_y) xᵀ if it was asked for."""
+
+    loss: float
+    balance: Array
+    gradient: Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxGradient:
+    """Add up the losses at (W, b) and their slopes; vectors: labels, costs."""
+
+    W: Array
+    b: Array
+    single: bool = False
+    with_gradient: bool = True
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> SoftmaxSums:
+        label, cost = pieces
+        balance = np.zeros_like(self.b)
+        gradient = np.zeros_like(self.W) if self.with_gradient else None
+        loss = _core.softmax_gradient(
+            block, self.W, self.b, label, cost, self.single, gradient, balance, token
+        )
+        return SoftmaxSums(loss, balance, gradient)
+
+
+@dataclass(frozen=True, eq=False)
+class _ReadSoftmax:
+    W: Array
+    b: Array
+    duals: SoftmaxDuals
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _OutputSums:
+        label, cost = pieces
+        V, balance, duals = np.zeros_like(self.W), np.zeros_like(self.b), self.duals
+        loss, dual, total, largest = _core.softmax_certificate(
+            block, self.W, self.b, duals.W, duals.b, duals.shrink, duals.fill, label, cost, V, balance, token
+        )
+        return _OutputSums(V, balance, np.array([loss, dual, dual, total]), largest)
+
+
+def _examine_softmax(
+    problem: Problem,
+    loss: Softmax,
+    W: Array,
+    b: Array | None,
+    duals: SoftmaxDuals | None,
+    near: Array | None,
+    token: StopToken | None,
+) -> CertifiedPoint:
+    rows, targets = problem.rows, problem.targets
+    if b is None or duals is None:
+        first = near if b is None else b
+        first = np.zeros(loss.n_outputs) if first is None else np.ascontiguousarray(first, dtype=np.float64)
+        best, balance = _best_offset(problem, W, first, problem.offset.is_free and b is None, token)
+        b = best if b is None else first
+        duals = SoftmaxDuals.balanced(problem, W, best, balance) if duals is None else duals
+    b = np.ascontiguousarray(b, dtype=np.float64)
+    sums = rows.reduce(_ReadSoftmax(W, b, duals), targets.values, targets.cost, token=token)
+    certificate = _concluded(problem, loss, W, b, sums)
+    return CertifiedPoint(W, b, (b, b), duals, _EMPTY, certificate)
+
+
+_BALANCED = 1e-6  # Σ |Σ c (p − e_y)| as a share of the costs, of which the square is then lost on the bound
+_MOST_OFFSET_PASSES = 20
+
+
+def _best_offset(
+    problem: Problem, W: Array, b: Array, is_sought: bool, token: StopToken | None
+) -> tuple[Array, Array]:
+    """Return the best offsets for these weights, if they are sought, and Σ c (p − e_y) there."""
+    rows, targets, total = problem.rows, problem.targets, float(problem.costs_by_class.sum())
+
+    def at(offset: Array) -> SoftmaxSums:
+        kernel = SoftmaxGradient(W, offset, with_gradient=False)
+        return rows.reduce(kernel, targets.values, targets.cost, token=token)
+
+    here = at(b)
+    newton, length = None, 1.0
+    for _ in range(_MOST_OFFSET_PASSES if is_sought else 0):
+        if not float(np.abs(here.balance).sum()) > _BALANCED * total:
+            break
+        newton = newton or OffsetNewton(problem, W, token)
+        step = newton.step(b, here.balance)
+        there = at(b + length * step)
+        if there.loss <= here.loss or np.abs(there.balance).sum() < 0.5 * np.abs(here.balance).sum():
+            b, here, length = b + length * step, there, min(1.0, 2.0 * length)
+        else:
+            length *= 0.25
+    return b - b.mean() if is_sought else b, here.balance
+
+
+class OffsetNewton:
+    """Newton's method for the offsets at given weights, with the curvature of some of the rows."""
+
+    def __init__(self, problem: Problem, W: Array, token: StopToken | None) -> None:
+        n_rows, K = problem.rows.n_rows, len(W)
+        every = max(1, n_rows // max(_ROWS_FOR_CURVATURE, 4 * K))
+        chosen = np.arange(every // 2, n_rows, every)
+        (self._cost,) = problem.rows.take(chosen, problem.cost)
+        self._cost = np.array(self._cost) * (problem.costs_by_class.sum() / max(self._cost.sum(), 1e-300))
+        self._z = np.zeros((len(chosen), K))
+        kernel = _Scores(W, np.zeros(K))
+        problem.rows.subset(chosen).reduce(kernel, self._z, token=token)
+
+    def step(self, b: Array, balance: Array) -> Array:
+        """Return the change of the offsets b at which Σ c (p − e_y) is `balance`."""
+        z = self._z + b
+        p = np.exp(z - np.logaddexp.reduce(z, axis=1, keepdims=True))
+        K = len(b)
+        gram = MemoryRows(p).reduce(Gram(K), self._cost)
+        matrix = np.diag(gram[:K, K]) - gram[:K, :K]
+        # All offsets may grow alike; and what these rows do not tell is held a little.
+        level = float(np.trace(matrix)) / K
+        matrix += level / K + np.diag(np.full(K, 1e-6 * level + 1e-300))
+        return np.asarray(-Factor(np.ascontiguousarray(matrix)).solve(np.ascontiguousarray(balance)))
+
+
+_ROWS_FOR_CURVATURE = 2_000
+
+
+@dataclass(frozen=True, eq=False)
+class _Scores:
+    """Fill z, of shape (n_rows, K), with W x + b."""
+
+    W: Array
+    b: Array
+    single: bool = False
+
+    writes = (0,)
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
+        (z,) = pieces
+        _core.output_scores(block, self.W, self.b, self.single, z, token)
