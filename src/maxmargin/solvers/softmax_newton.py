@@ -70,6 +70,7 @@ class SoftmaxNewtonSettings:
     # Conjugate gradients end when the residual has fallen by this factor, or what the last step left.
     roughly: float = 0.3
     most_products: int = 200
+    left_over: float = 0.2  # or when they leave this share of the gap that is wanted
     worth_anew: float = 2.0  # a preconditioner is made anew after products of so many times its cost
     memory: int = 10  # steps that are remembered
     # Products of rows in single precision, while the relative gap is above this.
@@ -103,9 +104,14 @@ class _Inverse(Protocol):
 
     Attributes
     ----------
+    curvature : float
+        The mean of the offsets' diagonal.
     cost, cost_of_solving : float
         Multiplications to make it, and to use it once.
     """
+
+    @property
+    def curvature(self) -> float: ...
 
     @property
     def cost(self) -> float: ...
@@ -303,6 +309,7 @@ class SoftmaxNewton:
         assert state.inverse is not None
         offset, residual = problem.offset, G.copy()
         found = np.zeros_like(G)
+        left_over = self.settings.left_over * state.tol * here.value if state.sample is None else 0.0
         p = _kept_probabilities(problem, here, state.single, token)
         preconditioned = state.inverse.solve(residual)
         size = first = _dot(residual, preconditioned)
@@ -324,7 +331,9 @@ class SoftmaxNewton:
             residual -= length * curved
             preconditioned = state.inverse.solve(residual)
             size, before = _dot(residual, preconditioned), size
-            if size <= enough * enough * first:
+            # The residual is about the gradient at the end of the step, and half its square the gap there.
+            is_end = left_over > 0 and _gap_of(problem, residual, state.inverse.curvature) <= left_over
+            if size <= enough * enough * first or is_end:
                 break
             direction *= size / before
             direction += preconditioned
@@ -342,10 +351,11 @@ class SoftmaxNewton:
         return SharedGram.of(part, here, state.shift, d <= settings.largest_gram, token)
 
     def _estimate(self, problem: Problem, state: _State) -> None:
-        """Guess the relative gap of the probabilities as a dual point: half the square of the gradient."""
+        """Estimate the relative gap of the probabilities as a dual point."""
         here = state.here
         assert here is not None
-        gap = 0.5 * _dot(here.gradient[:, :-1], here.gradient[:, :-1])
+        curvature = state.inverse.curvature if state.inverse is not None else problem.costs_by_class.mean()
+        gap = _gap_of(problem, here.gradient, float(curvature))
         state.estimate = gap / max(here.value - gap, 1e-300)
 
     def point(self, problem: Problem, state: _State) -> Point:
@@ -401,6 +411,21 @@ def _evaluate(problem: Problem, state: _State, W: Array, b: Array, token: StopTo
     gradient[:, -1] = 0.0 if offset.is_absent else gradient[:, -1] + offset.stiffness * b
     value = problem.penalty.value(W) + sums.loss + sum(offset.penalty(entry) for entry in b.tolist())
     return _Evaluation(W, b, value, gradient)
+
+
+def _gap_of(problem: Problem, gradient: Array, curvature: float) -> float:
+    """Return about the gap that a gradient leaves: half its square, and what balancing the classes costs.
+
+    `curvature` is that of an offset.
+    """
+    of_weights, of_offsets = gradient[:, :-1], gradient[:, -1:]
+    gap = 0.5 * _dot(of_weights, of_weights)
+    if problem.offset.is_free:
+        # To balance them, rows that cost that much get other duals, and their part of V moves as far.
+        stiffness = 1.0 / max(curvature, 1e-300)
+        stiffness += problem.weighted_norm2 / max(float(problem.costs_by_class.sum()), 1e-300)
+        gap += 0.5 * stiffness * _dot(of_offsets, of_offsets)
+    return gap
 
 
 def _centred(G: Array, g: Array, shift: Array | None) -> Array:
@@ -506,6 +531,7 @@ class WholeHessian:
     """The factors of the Hessian of some rows."""
 
     factor: Factor
+    curvature: float
     cost: float
     cost_of_solving: float
 
@@ -519,16 +545,17 @@ class WholeHessian:
         of_offsets = np.arange(d, K * (d + 1), d + 1)
         diagonal = np.ones(K * (d + 1))
         diagonal[of_offsets] = offset.stiffness
+        level = float(matrix[of_offsets, of_offsets].sum()) / K
         if offset.is_absent:
             matrix[of_offsets] = matrix[:, of_offsets] = 0.0
             diagonal[of_offsets] = 1.0
         elif offset.is_free:  # all offsets may grow alike
-            level = float(matrix[of_offsets, of_offsets].sum()) / K
             matrix[np.ix_(of_offsets, of_offsets)] += level / K
             diagonal[of_offsets] = 1e-9 * level + 1e-300
         np.einsum("ii->i", matrix)[:] += diagonal
         size = float(len(matrix))
-        return cls(Factor(matrix), problem.rows.n_rows * size * size + size**3 / 3.0, 2.0 * size * size)
+        cost = problem.rows.n_rows * size * size + size**3 / 3.0
+        return cls(Factor(matrix), level, cost, 2.0 * size * size)
 
     def solve(self, G: Array) -> Array:
         """Return the solution of the equations with that Hessian."""
@@ -542,6 +569,7 @@ class SharedGram:
     factor: Factor | None
     diagonal: Array
     of_offsets: Factor | None
+    curvature: float
     cost: float
     cost_of_solving: float
 
@@ -568,10 +596,10 @@ class SharedGram:
         of_gram = rows.n_rows * float(d * d) + float(d) ** 3 / 3.0 if has_gram else 0.0
         costs = (of_gram + 2.0 * K * rows.n_values, 2.0 * K * (d * d if has_gram else d) + 2.0 * K * K)
         if offset.is_absent:
-            return cls(factor, diagonal, None, *costs)
+            return cls(factor, diagonal, None, level, *costs)
         balance += level / K if offset.is_free else 0.0
         np.einsum("ii->i", balance)[:] += offset.stiffness + 1e-9 * level + 1e-300
-        return cls(factor, diagonal, Factor(balance), *costs)
+        return cls(factor, diagonal, Factor(balance), level, *costs)
 
     def solve(self, G: Array) -> Array:
         """Return the solution of the equations with that matrix."""
