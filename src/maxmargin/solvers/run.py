@@ -401,7 +401,7 @@ def _scaled_to_margin(problem: Problem, found: CertifiedPoint, enough: float) ->
 
 def _with_residuals(problem: Problem, final: CertifiedPoint) -> Certificate:
     """Return the certificate with what is left of the gradient, where there is one."""
-    if not problem.loss.is_smooth or isinstance(problem.loss, MulticlassLoss):
+    if not problem.loss.is_smooth:
         return final.certificate
     return replace(final.certificate, residuals=stationarity(problem, final))
 

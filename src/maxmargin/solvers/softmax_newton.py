@@ -649,6 +649,8 @@ def sample_of_classes(problem: Problem, size: int, seed: int) -> Problem | None:
     One row is drawn from each of equally long stretches; None if a class has no row among them.
     """
     rows, costs = problem.rows, problem.costs_by_class
+    if size * rows.n_values > rows.most_copied * rows.n_rows:  # as many as there is memory for
+        size = max(int(rows.most_copied * rows.n_rows / rows.n_values), 4 * len(costs))
     random = np.random.default_rng(seed)
     places = (random.random(size) + np.arange(size)) * (rows.n_rows / size)
     chosen = np.minimum(places.astype(np.intp), rows.n_rows - 1)
