@@ -33,6 +33,7 @@ from maxmargin.core.certificate.formula import UNIT, Errors, Reach, Values, conc
 from maxmargin.core.certificate.lp_dual import examine_by_multipliers
 from maxmargin.core.certificate.newton_decrement import examine_by_decrement
 from maxmargin.core.certificate.outputs import SoftmaxGradient, examine_outputs
+from maxmargin.core.certificate.outputs_decrement import examine_softmax_by_decrement
 from maxmargin.core.certificate.point import CertifiedPoint, certificate_of
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.offset import chosen_from
@@ -79,6 +80,8 @@ def examine(
     """
     if problem.offset.is_absent and np.any(b):
         raise ValueError(f"a problem without offset has the offset 0; got b={b!r}")
+    if isinstance(problem.loss, MulticlassLoss) and not problem.is_regularised:
+        return examine_softmax_by_decrement(problem, w, b, near=near, token=token)
     if isinstance(problem.loss, MulticlassLoss):
         return examine_outputs(problem, w, b, alpha, near=near, token=token)
     if not problem.is_regularised and problem.loss.name == "hinge":

@@ -26,7 +26,14 @@ from maxmargin.rows.base import Array, Record, inner
 from maxmargin.rows.kernels import Gram
 from maxmargin.rows.memory import MemoryRows
 
-__all__ = ["OffsetNewton", "SoftmaxDuals", "SoftmaxGradient", "SoftmaxSums", "examine_outputs"]
+__all__ = [
+    "OffsetNewton",
+    "SoftmaxDuals",
+    "SoftmaxGradient",
+    "SoftmaxSums",
+    "best_offset",
+    "examine_outputs",
+]
 
 _EMPTY = np.zeros(0)
 _WORTH_SCALING = 0.999
@@ -228,7 +235,7 @@ def _examine_softmax(
     if b is None or duals is None:
         first = near if b is None else b
         first = np.zeros(loss.n_outputs) if first is None else np.ascontiguousarray(first, dtype=np.float64)
-        best, balance = _best_offset(problem, W, first, problem.offset.is_free and b is None, token)
+        best, balance = best_offset(problem, W, first, problem.offset.is_free and b is None, token)
         b = best if b is None else first
         duals = SoftmaxDuals.balanced(problem, W, best, balance) if duals is None else duals
     b = np.ascontiguousarray(b, dtype=np.float64)
@@ -241,7 +248,7 @@ _BALANCED = 1e-6  # Σ |Σ c (p − e_y)| as a share of the costs, of which the 
 _MOST_OFFSET_PASSES = 20
 
 
-def _best_offset(
+def best_offset(
     problem: Problem, W: Array, b: Array, is_sought: bool, token: StopToken | None
 ) -> tuple[Array, Array]:
     """Return the best offsets for these weights, if they are sought, and Σ c (p − e_y) there."""
