@@ -32,10 +32,10 @@ from maxmargin._core import StopToken
 from maxmargin.core.certificate.duality import examine
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.offset import FreeOffset, NoOffset, Offset, PenalizedOffset
-from maxmargin.core.penalties import Ridge
+from maxmargin.core.penalties import NoPenalty, Ridge
 from maxmargin.core.problem import Problem
 from maxmargin.core.targets import ClassTargets
-from maxmargin.errors import MaxMarginError
+from maxmargin.errors import MaxMarginError, NoFiniteOptimum
 from maxmargin.losses.multiclass import multiclass_loss
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.choose import JOINT, choose
@@ -60,12 +60,14 @@ class Task:
     loss: str
     offset: Offset
     n_classes: int
+    is_regularised: bool = True
 
     def problem(self, X: Any = None) -> Problem:
         """Return the problem on these rows, or on the same ones stored otherwise."""
         targets = ClassTargets(self.label.astype(np.int32), self.cost, self.n_classes)
         rows = MemoryRows(self.X if X is None else X, block_rows=8)
-        return Problem(rows, targets, multiclass_loss(self.loss, self.n_classes), Ridge(), self.offset)
+        penalty = Ridge() if self.is_regularised else NoPenalty()
+        return Problem(rows, targets, multiclass_loss(self.loss, self.n_classes), penalty, self.offset)
 
 
 class Exact:
@@ -84,7 +86,7 @@ class Exact:
         self.cost = [mpf(float(c)) for c in task.cost[live]]
         self.rows = [[mpf(float(x)) for x in row] for row in task.X[live]]
         self.unit = mpf(task.offset.scale)
-        self.ridge = [mpf(1)] * task.X.shape[1]
+        self.ridge = [mpf(task.is_regularised)] * task.X.shape[1]
         if not task.offset.is_absent:
             for row in self.rows:
                 row.append(self.unit)
@@ -183,12 +185,12 @@ class Exact:
             for k in range(K):
                 for j in range(size):
                     hessian[k * size + j, k * size + j] += self.ridge[j]
-            if self.offset.is_free:  # all offsets may grow alike
-                level = mp.fsum(hessian[(k + 1) * size - 1, (k + 1) * size - 1] for k in range(K)) / K
+            for j in [j for j, ridge in enumerate(self.ridge) if not ridge]:  # all classes may change alike
+                level = mp.fsum(hessian[k * size + j, k * size + j] for k in range(K)) / K
                 for k in range(K):
                     for m in range(K):
-                        hessian[(k + 1) * size - 1, (m + 1) * size - 1] += level
-                    hessian[(k + 1) * size - 1, (k + 1) * size - 1] += level * mpf(2) ** -(BITS // 2)
+                        hessian[k * size + j, m * size + j] += level
+                    hessian[k * size + j, k * size + j] += level * mpf(2) ** -(BITS // 2)
             try:
                 found = mp.lu_solve(hessian, -gradient)
             except ZeroDivisionError:
@@ -242,17 +244,18 @@ STORAGES = {
     "CSR": sp.csr_array,
     "CSR, float32": lambda X: sp.csr_array(X.astype(np.float32)),
 }
-LOSSES = ("softmax", "crammer_singer")
+LOSSES = ("softmax", "crammer_singer", "softmax, unregularised")
 
 
 def draw(seed: int, number: int, losses: tuple[str, ...]) -> tuple[Task, Any, float, str]:
     """Return a problem, its rows as they are stored, a tolerance, and what there is to say about them."""
     random = np.random.default_rng([seed, number])
     loss = losses[number % len(losses)]
+    is_regularised = "unregularised" not in loss
     K, d = int(random.integers(2, 5)), int(random.integers(1, 4))
-    n = int(random.integers(K, 16))
+    n = int(random.integers(K, 16) if is_regularised else random.integers(8, 40))
     label = np.concatenate([np.arange(K), random.integers(0, K, n - K)])
-    centres = random.normal(size=(K, d)) * random.choice([0.3, 1.0, 5.0])
+    centres = random.normal(size=(K, d)) * random.choice([0.3, 1.0, 5.0] if is_regularised else [0.0, 0.3, 1.0])
     X = centres[label] + random.normal(size=(n, d))
     storage = str(random.choice(list(STORAGES)))
     narrow = {"float16": 1, "float32": 6, "CSR, float32": 6}.get(storage, 50)
@@ -276,7 +279,8 @@ def draw(seed: int, number: int, losses: tuple[str, ...]) -> tuple[Task, Any, fl
     ]
     tol = float(10.0 ** -random.integers(2, 11))
     about = f"{loss}, K = {K}, d = {d}, n = {n}, C = {C:.3g}, {offset}, {storage}"
-    return Task(X, label, cost, loss, offset, K), STORAGES[storage](X), tol, about
+    task = Task(X, label, cost, loss.split(",")[0], offset, K, is_regularised="unregularised" not in loss)
+    return task, STORAGES[storage](X), tol, about
 
 
 def points(
@@ -318,6 +322,25 @@ def judge(said: Certificate, W: np.ndarray, b: np.ndarray, exact: Exact) -> list
     return faults
 
 
+def judge_refusal(error: NoFiniteOptimum, task: Task, problem: Problem) -> list[str]:
+    """Return what is false about a direction along which the likelihood is said to grow for ever."""
+    live = np.flatnonzero(task.cost > 0)
+    D = [[mpf(float(x)) for x in row] for row in np.column_stack([error.direction, error.offset])]
+    rows = [[*(mpf(float(x)) for x in row), mpf(1)] for row in task.X[live]]
+    differences, largest = [], mpf(0)
+    for row, y in zip(rows, task.label[live], strict=True):
+        scores = [mp.fdot(row, weights) for weights in D]
+        largest = max(largest, *(mp.fsum(abs(x * w) for x, w in zip(row, weights, strict=True)) for weights in D))
+        differences += [scores[y] - z for k, z in enumerate(scores) if k != y]
+    if not max(differences) > 0:
+        return ["no difference of scores grows along the direction"]
+    if min(differences) < -largest * mpf(2) ** -48:
+        return [f"a difference of scores falls along the direction by {float(min(differences) / largest):.1e}"]
+    if task.offset.is_absent and np.any(error.offset):
+        return ["an offset where there is none"]
+    return []
+
+
 @dataclass
 class Record:
     """What was found about one problem."""
@@ -348,6 +371,10 @@ def hold(seed: int, number: int, losses: tuple[str, ...] = LOSSES) -> Record:
             for W, b, duals in points(random, task, fit.coef, np.asarray(fit.intercept), fit.alpha):
                 seen = examine(problem, W, b, duals)
                 found.append(("point", seen.certificate, seen.w, np.asarray(seen.b)))
+    except NoFiniteOptimum as error:
+        record.refused = str(error)
+        record.faults = tuple(judge_refusal(error, task, problem))
+        return record
     except MaxMarginError as error:
         record.refused = str(error)
     except Exception as error:  # noqa: BLE001, nothing else may be raised
@@ -369,7 +396,8 @@ def main() -> int:
     parser.add_argument("--problems", type=int, default=200, metavar="N")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, metavar="NUMBER")
-    known = tuple(loss for loss in LOSSES if any(loss in solver.needs.losses for solver in JOINT.values()))
+    solved = {loss for solver in JOINT.values() for loss in solver.needs.losses}
+    known = tuple(loss for loss in LOSSES if loss.split(",")[0] in solved)
     parser.add_argument("--loss", choices=known, action="append")
     options = parser.parse_args()
     counts: Counter[str] = Counter()

@@ -9,7 +9,8 @@ this is all that the proof for two classes needs of the loss. So with
 
 **if u = λR < 1, an optimum exists, and f is within ((1 − u) log(1 − u) + u) / R² of it.**
 
-What all classes have in common changes no loss (and is 0 in g), so H gets a curvature there. R is bounded by
+What the weights of all classes have in common, and free offsets, changes no loss and is 0 in g, so that H may
+have any curvature there. R is bounded by
 the least eigenvalue of H, scaled to a unit diagonal: what is proved hardly depends on it near the optimum.
 
 Computed residuals r = c (p − e_y) are off by a share, δ, that adds up to 0 over the classes; H is at least
@@ -27,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import maxmargin._core as _core
-from maxmargin._core import Block, Factor, StopToken
+from maxmargin._core import Block, Factor, NotFactorised, StopToken
 from maxmargin.core.certificate.newton_decrement import MOST_COLUMNS, MOST_WRONG, STIFF, most_to_gain
 from maxmargin.core.certificate.outputs import SoftmaxDuals, SoftmaxGradient, SoftmaxSums, best_offset
 from maxmargin.core.certificate.point import CertifiedPoint, certificate_of
@@ -64,6 +65,8 @@ def without_common_part(problem: Problem, matrix: Array, K: int) -> Array:
     d = problem.rows.n_columns
     blocks = matrix.reshape(K, d + 1, K, d + 1)
     level = np.einsum("kjkj->j", blocks) / K
+    if problem.offset.square > 0:  # what offsets have in common is penalised
+        level[d] = 0.0
     np.einsum("kjmj->jkm", blocks)[:] += (level / K)[:, None, None]
     np.einsum("kjkj->jk", blocks)[-1] += problem.offset.stiffness
     still = [*problem.null_space.dependent, *([d] if problem.offset.is_absent else [])]
@@ -102,7 +105,11 @@ def examine_softmax_by_decrement(
     least, bound = (seen.loss - seen.doubt + penalty) * (1.0 - 4.0 * UNIT), 0.0
     if math.isfinite(objective):
         with np.errstate(all="ignore"):  # what overflows proves nothing
-            bound = least - _most_to_gain(problem, W, b, seen, sums, token) * (1.0 + 4.0 * UNIT)
+            try:
+                gain = _most_to_gain(problem, W, b, seen, sums, token)
+            except NotFactorised:
+                gain = math.inf
+            bound = least - gain * (1.0 + 4.0 * UNIT)
     certificate = certificate_of("newton-decrement", objective, bound, 2.0 * seen.doubt)
     duals = SoftmaxDuals.balanced(problem, W, b, sums.balance)
     return CertifiedPoint(W, b, (b, b), duals, np.zeros(0), certificate)
@@ -196,7 +203,9 @@ def _most_to_gain(
         gradient[:, :-1] -= np.multiply.outer(sums.balance, shift)
     gradient[:, -1] = 0.0 if problem.offset.is_absent else gradient[:, -1] + problem.offset.stiffness * b
     gradient[:, problem.null_space.dependent] = 0.0
-    gradient -= gradient.mean(axis=0)
+    gradient[:, :-1] -= gradient[:, :-1].mean(axis=0)
+    if problem.offset.is_free:
+        gradient[:, -1] -= gradient[:, -1].mean()
     # Means are taken off after the sums, so that the lengths of the columns as they are stored count.
     ratio, size = 1.0, K * (d + 1)
     if shift is not None:
