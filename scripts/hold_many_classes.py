@@ -1,15 +1,16 @@
 """Hold certificates of random problems of many classes against arithmetic of 60 digits and more.
 
-``python scripts/hold_many_classes.py --problems 2000 --seed 1`` draws problems over losses, offsets, storages,
-scales of the data, costs and classes, fits and certifies them, and certifies points away from the optimum:
+``python scripts/hold_many_classes.py --problems 2000 --seed 1`` draws problems over losses, offsets,
+storages, scales of the data, costs and classes, fits and certifies them, and certifies points away from the
+optimum:
 
 - no point of the problem may have a value below `bound`;
 - no certified point may have a value above `objective`;
 - a certificate has no NaN, and nothing is raised but the package's own errors.
 
 Each judgement is a comparison with the value of some point, so a fault that is reported is one. The point is
-the optimum, by Newton's method in that arithmetic; how often it was reached is told, too. Ends with 1 if there
-is a fault.
+the optimum, by Newton's method in that arithmetic; how often it was reached is told, too. Ends with 1 if
+there is a fault.
 """
 
 from __future__ import annotations
@@ -73,9 +74,9 @@ class Task:
 class Exact:
     """A problem in many digits: its value at any point, and its optimum.
 
-    Both losses are width · log Σ exp((z_k − z_y + lead_k) / width): softmax with width 1 and no lead, the hinge
-    with a lead of 1 of other classes in the limit of width 0. Variables are the weights of a class and its
-    offset over the offset's scale, class after class.
+    Both losses are width · log Σ exp((z_k − z_y + lead_k) / width): softmax with width 1 and no lead, the
+    hinge with a lead of 1 of other classes in the limit of width 0. Variables are the weights of a class and
+    its offset over the offset's scale, class after class.
     """
 
     def __init__(self, task: Task) -> None:
@@ -117,7 +118,9 @@ class Exact:
     def _value(self, point: list[list[mpf]]) -> mpf:
         with mp.workprec(8 * BITS):
             scores = [[mp.fdot(row, w) for w in point] for row in self.rows]
-            total = mp.fsum(mp.fdot([r * x for r, x in zip(self.ridge, w, strict=True)], w) for w in point) / 2
+            total = (
+                mp.fsum(mp.fdot([r * x for r, x in zip(self.ridge, w, strict=True)], w) for w in point) / 2
+            )
             for z, y, c in zip(scores, self.label, self.cost, strict=True):
                 if self.is_hinge:
                     total += c * max(mpf(0), max([1 + z[k] - z[y] for k in range(self.K) if k != y]))
@@ -131,7 +134,9 @@ class Exact:
         sizes = [abs(x) for row in self.rows for x in row if x] or [mpf(1)]
         wide = int(mp.log(1 + max(self.cost) * max(sizes) ** 2, 2) + 2 * mp.log(max(sizes) / min(sizes), 2))
         with mp.workprec(BITS + max(wide, 0)):
-            widths = [mpf(10) ** -digits for digits in range(0, LEAST_WIDTH + 1, 2)] if self.is_hinge else [mpf(1)]
+            widths = (
+                [mpf(10) ** -digits for digits in range(0, LEAST_WIDTH + 1, 2)] if self.is_hinge else [mpf(1)]
+            )
             point = self._start
             for width in widths:
                 point, is_solved = self._newton(point, width, until)
@@ -153,15 +158,11 @@ class Exact:
             for z, y, c in zip(scores, self.label, self.cost, strict=True)
         )
 
-    def _newton(
-        self, point: list[list[mpf]], width: mpf, until: float
-    ) -> tuple[list[list[mpf]], bool]:
+    def _newton(self, point: list[list[mpf]], width: mpf, until: float) -> tuple[list[list[mpf]], bool]:
         K, size = self.K, len(self.ridge)
         for _ in range(300):
             scores = [[mp.fdot(row, w) for w in point] for row in self.rows]
-            of_rows = [
-                self._probabilities(z, y, width) for z, y in zip(scores, self.label, strict=True)
-            ]
+            of_rows = [self._probabilities(z, y, width) for z, y in zip(scores, self.label, strict=True)]
             gradient = mp.matrix(K * size, 1)
             hessian = mp.matrix(K * size, K * size)
             for k in range(K):
@@ -255,7 +256,9 @@ def draw(seed: int, number: int, losses: tuple[str, ...]) -> tuple[Task, Any, fl
     K, d = int(random.integers(2, 5)), int(random.integers(1, 4))
     n = int(random.integers(K, 16) if is_regularised else random.integers(8, 40))
     label = np.concatenate([np.arange(K), random.integers(0, K, n - K)])
-    centres = random.normal(size=(K, d)) * random.choice([0.3, 1.0, 5.0] if is_regularised else [0.0, 0.3, 1.0])
+    centres = random.normal(size=(K, d)) * random.choice(
+        [0.3, 1.0, 5.0] if is_regularised else [0.0, 0.3, 1.0]
+    )
     X = centres[label] + random.normal(size=(n, d))
     storage = str(random.choice(list(STORAGES)))
     narrow = {"float16": 1, "float32": 6, "CSR, float32": 6}.get(storage, 50)
@@ -266,7 +269,9 @@ def draw(seed: int, number: int, losses: tuple[str, ...]) -> tuple[Task, Any, fl
         X[random.random(X.shape) < 0.5] = 0.0
     X = np.asarray(X, dtype={"float16": np.float16}.get(storage, np.float32 if narrow == 6 else np.float64))
     X = X.astype(np.float64)
-    C = 10.0 ** random.uniform(*[(-2, 2), (-8, 8), (-2, 12), (-100, 100)][random.choice(4, p=[0.5, 0.3, 0.15, 0.05])])
+    C = 10.0 ** random.uniform(
+        *[(-2, 2), (-8, 8), (-2, 12), (-100, 100)][random.choice(4, p=[0.5, 0.3, 0.15, 0.05])]
+    )
     cost = np.full(n, C)
     if random.random() < 0.4:
         cost = C * 10.0 ** random.uniform(-3, 3, n)
@@ -318,7 +323,9 @@ def judge(said: Certificate, W: np.ndarray, b: np.ndarray, exact: Exact) -> list
         faults.append(f"objective too small by a share of {float((value - said.objective) / value):.1e}")
     assert exact.best is not None
     if said.bound > exact.best:
-        faults.append(f"bound above a value by a share of {float((said.bound - exact.best) / exact.best):.1e}")
+        faults.append(
+            f"bound above a value by a share of {float((said.bound - exact.best) / exact.best):.1e}"
+        )
     return faults
 
 
@@ -330,12 +337,16 @@ def judge_refusal(error: NoFiniteOptimum, task: Task, problem: Problem) -> list[
     differences, largest = [], mpf(0)
     for row, y in zip(rows, task.label[live], strict=True):
         scores = [mp.fdot(row, weights) for weights in D]
-        largest = max(largest, *(mp.fsum(abs(x * w) for x, w in zip(row, weights, strict=True)) for weights in D))
+        largest = max(
+            largest, *(mp.fsum(abs(x * w) for x, w in zip(row, weights, strict=True)) for weights in D)
+        )
         differences += [scores[y] - z for k, z in enumerate(scores) if k != y]
     if not max(differences) > 0:
         return ["no difference of scores grows along the direction"]
     if min(differences) < -largest * mpf(2) ** -48:
-        return [f"a difference of scores falls along the direction by {float(min(differences) / largest):.1e}"]
+        return [
+            f"a difference of scores falls along the direction by {float(min(differences) / largest):.1e}"
+        ]
     if task.offset.is_absent and np.any(error.offset):
         return ["an offset where there is none"]
     return []
@@ -377,7 +388,7 @@ def hold(seed: int, number: int, losses: tuple[str, ...] = LOSSES) -> Record:
         return record
     except MaxMarginError as error:
         record.refused = str(error)
-    except Exception as error:  # noqa: BLE001, nothing else may be raised
+    except Exception as error:
         record.faults = (f"{type(error).__name__}: {error}",)
         return record
     if found:

@@ -86,7 +86,8 @@ void check_products(const OutputTiles<Number>& tiles, std::int64_t n, std::int64
 template <class Number>
 void check_softmax(const OutputTiles<Number>& tiles, std::int64_t n, std::int64_t K, double spread) {
     const std::int64_t stride = rounded_up(K, tiles.lanes);
-    std::vector<Number> z(at(n * stride) + 1, Number(0)), b(at(stride), -std::numeric_limits<Number>::infinity());
+    std::vector<Number> z(at(n * stride) + 1, Number(0)),
+        b(at(stride), -std::numeric_limits<Number>::infinity());
     std::vector<double> scores(at(n * K)), cost(at(n), 0.75);
     std::vector<std::int32_t> label(at(n));
     z.back() = Number(kWall);

@@ -28,7 +28,13 @@ def optimum_of_scipy(C):
         p[np.arange(len(z)), LABEL] -= 1
         return objective(W, b, C), np.concatenate([(W + C * p.T @ X).ravel(), C * p.sum(axis=0)])
 
-    found = minimize(value, np.zeros(16), jac=True, method="L-BFGS-B", options={"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-10})
+    found = minimize(
+        value,
+        np.zeros(16),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-10},
+    )
     return found.x[:12].reshape(4, 3), found.x[12:], found.fun
 
 
@@ -116,7 +122,9 @@ def test_layers_that_do_not_fit_are_refused():
         certify(Linear(W, b), X, LABEL, C=1.0, intercept=b, **SOFTMAX)
     with pytest.raises(InvalidParameter, match="coefficients alone do not say"):
         certify(Linear(W, b), X, LABEL)
-    with pytest.raises(InvalidInput, match=r"got \(2, 3\)\. Of a softmax with two outputs give the difference"):
+    with pytest.raises(
+        InvalidInput, match=r"got \(2, 3\)\. Of a softmax with two outputs give the difference"
+    ):
         certify(Linear(W[:2], b[:2]), X, LABEL < 2, C=1.0, **SOFTMAX)
 
 

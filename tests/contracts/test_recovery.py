@@ -85,7 +85,8 @@ def journal_of(store) -> Path:
 
 
 @every_value(
-    **{"loss, n_classes": [("hinge", 2), ("logistic", 3), ("softmax", 3)]}, kind=[OSError, MemoryError, KeyboardInterrupt]
+    **{"loss, n_classes": [("hinge", 2), ("logistic", 3), ("softmax", 3)]},
+    kind=[OSError, MemoryError, KeyboardInterrupt],
 )
 def test_a_fit_that_an_error_ended_goes_on_to_the_same_bits(loss, n_classes, kind, tmp_path):
     store, settings = stored(loss, n_classes, tmp_path)

@@ -13,7 +13,7 @@ theirs = pytest.importorskip("sklearn.linear_model.tests.test_logistic")
 
 
 class InItsPlace(LinearClassifierMixin, BaseEstimator):
-    """Our LogisticRegression under the settings of scikit-learn's; its solvers are names that change nothing."""
+    """Our LogisticRegression under the settings of scikit-learn's; its solvers' names change nothing."""
 
     def __init__(
         self,
@@ -41,7 +41,9 @@ class InItsPlace(LinearClassifierMixin, BaseEstimator):
         self._ours.set_params(
             C=np.inf if self.penalty is None else self.C,
             fit_intercept=self.fit_intercept,
-            tol=max(min(self.tol, 1e-4) ** 2, 1e-9),  # theirs is of the gradient, of which a gap is the square
+            tol=max(
+                min(self.tol, 1e-4) ** 2, 1e-9
+            ),  # theirs is of the gradient, of which a gap is the square
             class_weight=self.class_weight,
             warm_start=self.warm_start,
             multi_class="softmax",

@@ -164,7 +164,7 @@ def test_probabilities_of_scores_that_are_far_apart():
 
 
 def optimum_of_clarabel(X, label, cost, offset):
-    """Minimise ½‖W‖² + Σ c t with Σ_k exp(z_k − z_y − t) ≤ 1, by an exponential cone for each row and class."""
+    """Minimise ½‖W‖² + Σ c t with Σ_k exp(z_k − z_y − t) ≤ 1, by an exponential cone for each row and k."""
     (n, d), K = X.shape, int(label.max()) + 1
     has_b, size = offset != "none", K * (d + (offset != "none"))
     width = d + has_b
@@ -220,7 +220,10 @@ def test_the_optimum_of_clarabel(offset, seed, C):
 @pytest.mark.parametrize("offset", OFFSETS)
 def test_two_classes_are_the_logistic_problem_at_twice_the_cost(offset):
     X, label = table(4, K=2, n=40)
-    named = {"none": {"fit_intercept": False}, "penalized": {"penalize_intercept": True, "intercept_scaling": 2.0}}
+    named = {
+        "none": {"fit_intercept": False},
+        "penalized": {"penalize_intercept": True, "intercept_scaling": 2.0},
+    }
     binary = train(X, label, loss="logistic", C=2 * 0.7, tol=1e-11, **named.get(offset, {}))
     found = solved(problem_of(X, label, np.full(len(X), 0.7), offset), 1e-11)
     np.testing.assert_allclose(found.coef[1] - found.coef[0], binary.coef[0], rtol=1e-5)
@@ -231,7 +234,9 @@ def test_two_classes_are_the_logistic_problem_at_twice_the_cost(offset):
 def test_a_permutation_of_the_classes_is_one_of_the_weights():
     X, label = table(5, K=4)
     order = np.array([2, 0, 3, 1])
-    one, other = (solved(problem_of(X, y, np.ones(len(X))), 1e-12) for y in (label, order[label].astype(np.int32)))
+    one, other = (
+        solved(problem_of(X, y, np.ones(len(X))), 1e-12) for y in (label, order[label].astype(np.int32))
+    )
     np.testing.assert_allclose(other.coef[order], one.coef, rtol=1e-6, atol=1e-8)
     assert other.certificate.objective == pytest.approx(one.certificate.objective, rel=1e-12)
 
@@ -240,7 +245,9 @@ def test_weights_are_repetitions():
     X, label = table(6)
     times = np.random.default_rng(6).integers(0, 4, len(X))
     weighed = solved(problem_of(X, label, times), 1e-12)
-    repeated = solved(problem_of(np.repeat(X, times, axis=0), np.repeat(label, times), np.ones(times.sum()), K=3), 1e-12)
+    repeated = solved(
+        problem_of(np.repeat(X, times, axis=0), np.repeat(label, times), np.ones(times.sum()), K=3), 1e-12
+    )
     np.testing.assert_allclose(weighed.coef, repeated.coef, rtol=1e-6, atol=1e-8)
     assert weighed.certificate.objective == pytest.approx(repeated.certificate.objective, rel=1e-12)
 
@@ -262,7 +269,9 @@ def test_a_class_without_cost():
     cost = np.where(label == 2, 0.0, 1.0)
     found = solved(problem_of(X, label, cost), 1e-8)
     kept = label != 2
-    fewer = solved(problem_of(X[kept], np.searchsorted([0, 1, 3], label[kept]).astype(np.int32), np.ones(kept.sum())))
+    fewer = solved(
+        problem_of(X[kept], np.searchsorted([0, 1, 3], label[kept]).astype(np.int32), np.ones(kept.sum()))
+    )
     assert found.certificate.relative_gap <= 1e-8
     assert found.certificate.objective == pytest.approx(fewer.certificate.objective, rel=1e-8)
     # A dual point that pulls at the class has no bound but 0: its best offset is −∞.
@@ -329,7 +338,9 @@ def test_the_exact_optimum_of_crammer_and_singer(script):
 
 
 @pytest.mark.parametrize("loss", [Softmax, CrammerSinger])
-@pytest.mark.parametrize(("scale", "C"), [(1e-50, 1e100), (1e-50, 1e-100), (1e50, 1.0), (1e50, 1e-100), (1.0, 1e100)])
+@pytest.mark.parametrize(
+    ("scale", "C"), [(1e-50, 1e100), (1e-50, 1e-100), (1e50, 1.0), (1e50, 1e-100), (1.0, 1e100)]
+)
 def test_no_number_is_lost_at_extreme_scales(loss, scale, C):
     X, label = table(10, n=12)
     problem = problem_of(scale * X, label, np.full(12, C), loss=loss)
@@ -345,7 +356,7 @@ def test_no_number_is_lost_at_extreme_scales(loss, scale, C):
 
 
 def test_entropies_of_sure_rows_keep_their_digits():
-    """Probabilities of 1 − 1e-20, moved to be balanced: a rounded logarithm of 1 would be worth more than all."""
+    """Probabilities of 1 − 1e-20, moved to be balanced: a rounded logarithm of 1 would outweigh them all."""
     X, label = np.array([[-1.0], [0.0], [1.0], [1.01]]), np.array([0, 1, 2, 2], dtype=np.int32)
     C = 1e18
     problem = problem_of(X, label, np.full(4, C))
@@ -359,7 +370,17 @@ def test_entropies_of_sure_rows_keep_their_digits():
     sums = np.zeros((3, 1)), np.zeros(3)
     block = _core.Block(X)
     terms = _core.softmax_certificate(
-        block, W, b, duals.W, duals.b, duals.shrink, duals.fill, label, np.full(4, C), *sums, _core.StopToken()
+        block,
+        W,
+        b,
+        duals.W,
+        duals.b,
+        duals.shrink,
+        duals.fill,
+        label,
+        np.full(4, C),
+        *sums,
+        _core.StopToken(),
     )
     with mp.workdps(60):
         exact = mpf(0)

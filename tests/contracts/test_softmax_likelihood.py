@@ -37,7 +37,9 @@ def test_the_maximum_of_scikit_learn(seed, storage, weighted):
     assert found.certificate.kind == "newton-decrement"
     assert found.certificate.relative_gap <= 1e-9
     np.testing.assert_allclose(found.coef, other.coef_ - other.coef_.mean(axis=0), rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(found.intercept, other.intercept_ - other.intercept_.mean(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        found.intercept, other.intercept_ - other.intercept_.mean(), rtol=1e-5, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("offset", NAMED)

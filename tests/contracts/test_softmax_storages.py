@@ -75,7 +75,7 @@ def test_stored_rows_give_the_model_of_memory(store):
 
 
 def test_a_fit_to_stored_rows_continues_an_earlier_one(store):
-    stored, X, label = store
+    stored = store[0]
     first = train(stored, **SETTINGS, C=0.9, tol=1e-8)
     warm, cold = (train(stored, **SETTINGS, tol=1e-8, start=start) for start in (first, None))
     assert warm.certificate.relative_gap <= 1e-8
@@ -99,7 +99,11 @@ def test_a_memory_limit_is_kept_or_the_least_is_told(store):
 
 def test_the_memory_of_many_classes_is_counted():
     rows = SimpleNamespace(
-        n_rows=10**8, n_columns=768, n_values=768 * 10**8, is_sparse=False, arrays={"X": np.empty(0, np.float16)}
+        n_rows=10**8,
+        n_columns=768,
+        n_values=768 * 10**8,
+        is_sparse=False,
+        arrays={"X": np.empty(0, np.float16)},
     )
     few, many = (fit_bytes(rows, 2, False, n_outputs) for n_outputs in (10, 1_000))
     weights = 8 * 1_000 * 769

@@ -84,8 +84,8 @@ def plan_memory(
     of_classes = f" and {n_outputs:,} classes at once" if n_outputs > 1 else ""
     raise InvalidParameter(
         f"{{setting}} is too little for {plural(store.n_rows, 'row')} of "
-        f"{plural(store.n_columns, 'column')} on disk{of_classes}: a fit holds {memory_text(least)} at least, "
-        f"{memory_text(held)} of which the program itself",
+        f"{plural(store.n_columns, 'column')} on disk{of_classes}: a fit holds {memory_text(least)} at "
+        f"least, {memory_text(held)} of which the program itself",
         parameter="memory",
         value=limit,
         setting=Setting("memory", limit, memory_text(limit)),

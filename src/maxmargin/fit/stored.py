@@ -105,7 +105,9 @@ def fit_stored(
     )
 
 
-def memory_plan(store: RowStore, limit: int, *, solver: str, threads: int, objective: Objective) -> MemoryPlan:
+def memory_plan(
+    store: RowStore, limit: int, *, solver: str, threads: int, objective: Objective
+) -> MemoryPlan:
     """Return how to fit to these rows within a limit in bytes."""
     joint = objective.joint_loss(len(store.classes))
     by_descent = _may_descend(store, solver, joint)
@@ -150,7 +152,11 @@ def _fit_by_passes(
         return model_of(solutions, targets, settings, rows)
 
     try:
-        model = fit(settings) if journal is None else _repeated(fit, settings, journal, _n_problems(store, settings))
+        model = (
+            fit(settings)
+            if journal is None
+            else _repeated(fit, settings, journal, _n_problems(store, settings))
+        )
     except BaseException as error:
         if journal is not None and isinstance(error, MaxMarginError):
             journal.remove()
@@ -244,7 +250,9 @@ def _fit_by_descent(
     saved = Checkpoints(_folder_of(store, settings), _shape(store, settings))
     rows = MappedRows(store, threads=settings.threads, condensed_bytes=condensed)
     settings = replace(settings, checkpoint=saved.save)
-    targets, solutions = _solved(rows, store, settings, starts or saved.warm_starts(_n_problems(store, settings)))
+    targets, solutions = _solved(
+        rows, store, settings, starts or saved.warm_starts(_n_problems(store, settings))
+    )
     model = model_of(solutions, targets, settings, rows)
     if not {Status.MAX_TIME, Status.INTERRUPTED} & set(model.statuses):
         saved.remove()

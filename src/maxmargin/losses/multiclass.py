@@ -78,8 +78,8 @@ class Softmax(_SimplexLoss):
         return np.asarray(cost * np.maximum(alpha * ratio - alpha + np.exp(logs), 0.0).sum(axis=1))
 
     def loss_change(self, loss: float, cost: float, error: float) -> float:
-        # With S = Σ exp(z_k − z_y) over the other classes the loss is log(1 + S), and S changes by a factor of
-        # at most exp(2e): the loss by no more than expm1(2e) S / (1 + S), and S / (1 + S) ≤ min(1, loss).
+        # With S = Σ exp(z_k − z_y) over the other classes the loss is log(1 + S), and S changes by a factor
+        # of at most exp(2e): the loss by no more than expm1(2e) S / (1 + S), and S / (1 + S) ≤ loss.
         change = 2.0 * cost * error
         if error < 0.25:
             change = min(change, 1.001 * math.expm1(2.0 * error) * loss)

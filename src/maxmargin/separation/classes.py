@@ -1,8 +1,8 @@
 """Several classes on which the likelihood of softmax has no maximum: their separation is one of pairs.
 
-A direction (D, e) separates if (d_y − d_k)·x + e_y − e_k ≥ 0 for every row that counts and every other class k,
-and > 0 for some: along it no row's loss grows, and some fall for ever. With the weights of the first class held
-at 0, this is a direction in (K − 1)(n_columns + 1) columns that separates one class alone: the rows are
+A direction (D, e) separates if (d_y − d_k)·x + e_y − e_k ≥ 0 for every row that counts and every other class
+k, and > 0 for some: along it no row's loss grows, and some fall for ever. With the weights of the first class
+held at 0, this is a direction in (K − 1)(n_columns + 1) columns that separates one class alone: the rows are
 (e_y − e_k) ⊗ (x, 1), one for each row and other class (Kesler's construction).
 """
 
@@ -99,15 +99,15 @@ class PairsOfClasses:
         how = f"linear scores can put the class of each of the {rows} ahead of all others"
         if found.kind != "complete":
             how = (
-                f"{'' if found.is_exact else 'to rounding errors, '}linear scores can put the class of every row "
-                f"ahead of the others or level with them ({found.n_separated:,} of "
-                f"{self.n_rows * (self.n_classes - 1):,} pairs of a row and another class are strictly apart; "
+                f"{'' if found.is_exact else 'to rounding errors, '}linear scores can put the class of every "
+                f"row ahead of the others or level with them ({found.n_separated:,} of "
+                f"{self.n_rows * (self.n_classes - 1):,} pairs of a row and another class are apart; "
                 "quasi-complete separation)"
             )
         what, course, advice = LIKELIHOOD
         return NoFiniteOptimum(
-            f"{what}: {how}, so it {course} for ever as the weights grow along the `direction` of this error. "
-            f"Nothing was fitted. {advice}",
+            f"{what}: {how}, so it {course} for ever as the weights grow along the `direction` of this "
+            f"error. Nothing was fitted. {advice}",
             np.ascontiguousarray(direction),
             offset.copy(),
             found.kind,

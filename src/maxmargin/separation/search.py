@@ -28,7 +28,14 @@ from maxmargin.rows.kernels import Combine, Scores
 from maxmargin.separation.exact import MOST_EXACT, decide, exactly
 from maxmargin.separation.programs import solve_program
 
-__all__ = ["Separation", "SeparationWatch", "check_direction", "find_separation", "refuse_separable", "separation_near"]
+__all__ = [
+    "Separation",
+    "SeparationWatch",
+    "check_direction",
+    "find_separation",
+    "refuse_separable",
+    "separation_near",
+]
 
 
 _ROUNDING = 64.0 * 2.0**-52

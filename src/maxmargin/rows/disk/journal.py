@@ -218,8 +218,8 @@ def open_journal(path: Path, shape: tuple[int, int, int]) -> PassJournal | None:
         fits = OwnFolder(path.parent)
         remove_abandoned_drafts(path.parent / SCRATCH)
         n_rows, n_columns, n_outputs = shape
-        # Sums over pairs of columns, or of few weights of all outputs; weights; and checksums of blocks, of one
-        # row each at the least.
+        # Sums over pairs of columns, or of few weights of all outputs; weights; and checksums of blocks, of
+        # one row each at the least.
         sums = 64 * (n_columns + 2) ** 2 + (_MOST_SUMS if n_outputs > 1 else 0)
         most_bytes = 1_000_000 + sums + 64 * n_outputs * (n_columns + 1) + 64 * n_rows
         return PassJournal(OwnFolder(path, inside=fits), most_bytes)
