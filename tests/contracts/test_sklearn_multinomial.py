@@ -95,4 +95,7 @@ APPLICABLE = [
     "test_sample_weight_not_modified",
     "test_single_feature_newton_cg",
 ]
+# Most of the time of these is scikit-learn's own cross-validation.
+for name in ("test_logistic_regression_solvers_multiclass", "test_logistic_regression_sample_weights"):
+    pytest.mark.slow(getattr(theirs, name))
 globals().update({name: getattr(theirs, name) for name in APPLICABLE if hasattr(theirs, name)})

@@ -297,9 +297,9 @@ def script():
 
 @pytest.mark.parametrize("loss", ["softmax", "softmax, unregularised"])
 def test_random_problems_hold(script, loss):
-    records = [script.hold(77, number, (loss,)) for number in range(8)]
-    assert [record.faults for record in records] == [()] * 8
-    assert sum(record.is_solved for record in records) >= 4
+    records = [script.hold(77, number, (loss,)) for number in range(6)]
+    assert [record.faults for record in records] == [()] * 6
+    assert sum(record.is_solved for record in records) >= 3
     assert sum(record.certificates for record in records) >= 50
 
 

@@ -21,6 +21,7 @@ from maxmargin.core.problem import Problem
 from maxmargin.errors import NoFiniteOptimum
 from maxmargin.presentation.wording import plural
 from maxmargin.rows.base import Array
+from maxmargin.rows.kernels import Scores
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.separation.search import LIKELIHOOD, Separation, SeparationWatch, separation_near
 
@@ -134,8 +135,8 @@ class ClassesWatch:
         if self.pairs is None:
             return
         problem, w = self.pairs.problem, self.pairs.weights(W, b)
-        X: Any = problem.rows.X  # type: ignore[attr-defined]
-        z = np.asarray(X @ w) if sp.issparse(X) else np.einsum("ij,j->i", X, w)
+        z = problem.rows.zeros()
+        problem.rows.reduce(Scores(w), z, token=token)
         found = self.watch.seen(problem, w, 0.0, z, decrement, token)
         if found is not None:
             raise self.pairs.error(found)
