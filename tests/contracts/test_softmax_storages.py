@@ -1,5 +1,6 @@
 """Softmax wherever the rows are: the same bits for equal blocks, resumed fits, memory, deadlines."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +10,7 @@ from covering import every_value
 
 from maxmargin import store_data, train
 from maxmargin._core import StopToken
+from maxmargin.core.certificate.duality import examine
 from maxmargin.core.offset import FreeOffset, NoOffset, PenalizedOffset
 from maxmargin.core.penalties import Ridge
 from maxmargin.core.problem import Problem
@@ -18,7 +20,7 @@ from maxmargin.errors import ConvergenceWarning, InvalidParameter
 from maxmargin.fit.memory_plan import fit_bytes
 from maxmargin.fit.stored import Checkpoints
 from maxmargin.io.memory import held_memory
-from maxmargin.losses.multiclass import Softmax
+from maxmargin.losses.multiclass import CrammerSinger, Softmax
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import Limits, run
@@ -123,3 +125,22 @@ def test_checkpoints_of_all_classes_are_read_again(tmp_path):
     for kept, given in zip((found.w, found.b, found.alpha), (W, b, duals), strict=True):
         np.testing.assert_array_equal(kept, given)
     assert Checkpoints(tmp_path / "fit", (50, 3, 5)).warm_starts(1) == [None]
+
+
+@pytest.mark.parametrize("cut", ROWS)
+def test_certificates_are_the_same_everywhere(cut):
+    X, label = table(n=40)
+    W = np.random.default_rng(2).normal(size=(4, 3))
+    rows = ROWS[cut](X)
+
+    def proofs(rows):
+        targets = ClassTargets(rows.keep(label), rows.keep(np.full(len(X), 0.5)), 4)
+        problem = Problem(rows, targets, Softmax(4))
+        own = examine(problem, W, None, None)  # with the best offsets, by Newton's method on some of the rows
+        duals = rows.keep(np.random.default_rng(3).normal(size=(len(X), 4)))
+        hinge = examine(replace(problem, loss=CrammerSinger(4)), W, own.b, duals)
+        return own.b.tolist(), own.certificate, hinge.certificate
+
+    found = proofs(rows)
+    assert found == proofs(MemoryRows(X, block_rows=rows.largest_block))
+    assert found[1].bound > 0
