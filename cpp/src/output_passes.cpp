@@ -374,6 +374,7 @@ double to_probabilities(const Pass& pass, typename Pass::Number* z, std::int64_t
     pass.tiles().softmax(z, pass.stride(), n_rows, offsets, sums.data());
     double loss = 0;
     for (std::int64_t i = 0; i < n_rows; ++i) {
+        if (!(cost[i] > 0)) continue;
         const SoftmaxRow& row = sums[static_cast<std::size_t>(i)];
         loss += cost[i] * (std::log1p(row.rest) + (row.largest - own[static_cast<std::size_t>(i)]));
     }
@@ -582,25 +583,35 @@ bool softmax_certificate(const Block& block, const OutputPoint& point, const Sof
                 Number* p = of_duals.data() + i * pass.stride();
                 const SoftmaxRow& row = sums_of_duals[static_cast<std::size_t>(i)];
                 const double log_sum = std::log1p(row.rest);
-                double entropy = 0, moved = 0;
-                for (std::int64_t k = 0; k < K; ++k) moved += static_cast<double>(p[k]) * duals.shrink[k];
-                for (std::int64_t k = 0; k < K; ++k) {
-                    const double whole = static_cast<double>(p[k]);
-                    if (duals.moves) {
-                        const double alpha = whole * (1.0 - duals.shrink[k]) + moved * duals.fill[k];
-                        if (alpha > 0) entropy -= alpha * std::log(alpha);
-                    } else if (whole > 0) {
-                        entropy += whole * (row.largest - static_cast<double>(below[i * pass.stride() + k]) +
-                                            log_sum);
+                double entropy = 0;
+                if (!duals.moves) {
+                    for (std::int64_t k = 0; k < K; ++k) {
+                        const double whole = static_cast<double>(p[k]);
+                        if (whole > 0)
+                            entropy += whole * (row.largest -
+                                                static_cast<double>(below[i * pass.stride() + k]) + log_sum);
                     }
+                } else {
+                    double moved = 0, largest = 0, others = 0;
+                    for (std::int64_t k = 0; k < K; ++k) moved += static_cast<double>(p[k]) * duals.shrink[k];
+                    for (std::int64_t k = 0; k < K; ++k) {
+                        const double alpha =
+                            static_cast<double>(p[k]) * (1.0 - duals.shrink[k]) + moved * duals.fill[k];
+                        p[k] = static_cast<Number>(alpha);
+                        const double smaller = std::min(alpha, largest);
+                        largest = std::max(alpha, largest);
+                        others += smaller;
+                        if (smaller > 0) entropy -= smaller * std::log(smaller);
+                    }
+                    // The largest α is what the others leave: near 1 its own digits would not tell how much.
+                    entropy -= (1.0 - others) * std::log1p(-others);
                 }
-                terms.dual += cost[i] * entropy;
+                if (cost[i] > 0) terms.dual += cost[i] * entropy;
                 // 1 − α of the row's own class is the sum of the others: no digits are lost where it is
                 // small.
                 double own = 0;
                 for (std::int64_t k = 0; k < K; ++k) {
-                    const double alpha =
-                        static_cast<double>(p[k]) * (1.0 - duals.shrink[k]) + moved * duals.fill[k];
+                    const double alpha = static_cast<double>(p[k]);
                     if (k != label[i]) own += alpha;
                     p[k] = static_cast<Number>(-cost[i] * alpha);
                 }

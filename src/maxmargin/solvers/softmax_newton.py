@@ -36,7 +36,6 @@ from maxmargin.core.solution import WarmStart
 from maxmargin.core.targets import ClassTargets
 from maxmargin.rows.base import Array, Record, RowVector
 from maxmargin.rows.kernels import Combine, Gram, HessianDiagonal
-from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.base import Needs, Point, Step
 
 __all__ = ["SoftmaxNewton"]
@@ -73,8 +72,10 @@ class SoftmaxNewtonSettings:
     left_over: float = 0.2  # or when they leave this share of the gap that is wanted
     worth_anew: float = 2.0  # a preconditioner is made anew after products of so many times its cost
     memory: int = 10  # steps that are remembered
-    # Products of rows in single precision, while the relative gap is above this.
+    # Products of rows in single precision, while the relative gap is above this; of few rows they would save
+    # nothing.
     enough_for_single: float = 1e-5
+    worth_single: int = 1_000_000  # values times classes
     sufficient: float = 1e-4  # of the predicted decrease
     # A step is shortened if the slope at its end is more than this share of that at its beginning, or of the
     # value there: where all losses are 0, the Hessian knows nothing of them.
@@ -164,7 +165,10 @@ class SoftmaxNewton:
         W, b, is_warm = np.zeros((K, d)), _first_offsets(problem), False
         if warm_start is not None and np.shape(warm_start.w) == W.shape:
             W, b, is_warm = np.array(warm_start.w), np.array(warm_start.b, dtype=np.float64), True
-        return _State(W, b, is_warm, seed, tol, single=tol >= self.settings.enough_for_single)
+            W -= W.mean(axis=0)  # what all classes have in common is no loss, and costs its square
+            b -= b.mean()
+        is_large = K * problem.rows.n_values >= self.settings.worth_single
+        return _State(W, b, is_warm, seed, tol, single=is_large and tol >= self.settings.enough_for_single)
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
         """Find and evaluate a start, or take one Newton step."""
@@ -384,14 +388,17 @@ class SoftmaxNewton:
 # Points, and coordinates whose columns are centred.
 
 
+_AS_GOOD_AS_ABSENT = 40.0  # exp(−40) is no probability beside 1: of a class that costs nothing
+
+
 def _first_offsets(problem: Problem) -> Array:
     """Return the best offsets for W = 0: the logarithms of the classes' costs, with the sum 0."""
     costs = problem.costs_by_class
-    b = np.zeros(len(costs))
-    if problem.offset.is_free and (costs > 0).all():
-        b = np.log(costs)
-        b -= b.mean()
-    return b
+    if not problem.offset.is_free:
+        return np.zeros(len(costs))
+    some = np.log(costs, out=np.full(len(costs), np.inf), where=costs > 0)
+    b = np.where(costs > 0, some, some.min() - _AS_GOOD_AS_ABSENT)
+    return np.asarray(b - b.mean())
 
 
 def _mean_row(problem: Problem, token: StopToken) -> Array | None:
@@ -545,21 +552,26 @@ class WholeHessian:
         of_offsets = np.arange(d, K * (d + 1), d + 1)
         diagonal = np.ones(K * (d + 1))
         diagonal[of_offsets] = offset.stiffness
-        level = float(matrix[of_offsets, of_offsets].sum()) / K
         if offset.is_absent:
             matrix[of_offsets] = matrix[:, of_offsets] = 0.0
             diagonal[of_offsets] = 1.0
-        elif offset.is_free:  # all offsets may grow alike
-            matrix[np.ix_(of_offsets, of_offsets)] += level / K
-            diagonal[of_offsets] = 1e-9 * level + 1e-300
+        # The loss does not tell whether all classes change alike, and steps never do that: such changes get a
+        # curvature that rounding does not hide.
+        blocks = matrix.reshape(K, d + 1, K, d + 1)
+        level = np.einsum("kjkj->j", blocks) / K
+        np.einsum("kjmj->jkm", blocks)[:] += (level / K)[:, None, None]
+        if offset.is_free:
+            diagonal[of_offsets] = 1e-9 * level[d] + 1e-300
         np.einsum("ii->i", matrix)[:] += diagonal
         size = float(len(matrix))
         cost = problem.rows.n_rows * size * size + size**3 / 3.0
-        return cls(Factor(matrix), level, cost, 2.0 * size * size)
+        return cls(Factor(matrix), float(level[d]), cost, 2.0 * size * size)
 
     def solve(self, G: Array) -> Array:
         """Return the solution of the equations with that Hessian."""
-        return self.factor.solve(np.ascontiguousarray(G).reshape(-1)).reshape(G.shape)
+        found = self.factor.solve(np.ascontiguousarray(G).reshape(-1)).reshape(G.shape)
+        found -= found.mean(axis=0)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -579,11 +591,9 @@ class SharedGram:
     ) -> SharedGram:
         """Return the inverse that the curvatures of these rows give."""
         rows, offset, (K, d) = problem.rows, problem.offset, here.W.shape
-        p = np.zeros((rows.n_rows, K), dtype=np.float32)
+        p, h = rows.zeros(np.dtype((np.float32, (K,)))), rows.zeros()
         rows.reduce(Probabilities(here.W, here.b, True), p, token=token)
-        h = np.array(problem.cost) * (1.0 - np.einsum("ik,ik->i", p, p, dtype=np.float64)) / K
-        h = np.maximum(h, 0.0)  # the mean over classes of c p (1 − p)
-        gram = MemoryRows(p).reduce(Gram(K), np.array(problem.cost), token=token)
+        gram = rows.reduce(_Curvatures(K), problem.cost, p, h, token=token)
         balance = np.diag(gram[:K, K]) - gram[:K, :K]
         level = float(np.trace(balance)) / K
         factor, diagonal = None, np.ones(d)
@@ -609,6 +619,22 @@ class SharedGram:
         if self.of_offsets is not None:
             found[:, -1] = self.of_offsets.solve(np.ascontiguousarray(G[:, -1]))
         return found
+
+
+@dataclass(frozen=True)
+class _Curvatures:
+    """Fill h with the mean over the classes of c p (1 − p); return Σ c (p, 1)(p, 1)ᵀ. Vectors: c, p, h."""
+
+    n_outputs: int
+
+    writes = (2,)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
+        cost, p, h = pieces
+        left = 1.0 - np.einsum("ik,ik->i", p, p, dtype=np.float64)
+        h[:] = np.maximum(cost * left / self.n_outputs, 0.0)
+        return Gram(self.n_outputs)(Block(p), token, cost)
 
 
 def _has_room(problem: Problem, single: bool) -> bool:
@@ -651,6 +677,8 @@ def sample_of_classes(problem: Problem, size: int, seed: int) -> Problem | None:
     One row is drawn from each of equally long stretches; None if a class has no row among them.
     """
     rows, costs = problem.rows, problem.costs_by_class
+    if size * rows.n_values > rows.most_copied * rows.n_rows:  # as many as there is memory for
+        size = max(int(rows.most_copied * rows.n_rows / rows.n_values), 4 * len(costs))
     random = np.random.default_rng(seed)
     places = (random.random(size) + np.arange(size)) * (rows.n_rows / size)
     chosen = np.minimum(places.astype(np.intp), rows.n_rows - 1)
