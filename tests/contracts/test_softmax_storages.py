@@ -17,6 +17,7 @@ from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Status, WarmStart
 from maxmargin.core.targets import ClassTargets
 from maxmargin.errors import ConvergenceWarning, InvalidParameter
+from maxmargin.fit.dask import _nothing_done
 from maxmargin.fit.memory_plan import fit_bytes
 from maxmargin.fit.stored import Checkpoints
 from maxmargin.io.memory import held_memory
@@ -144,3 +145,12 @@ def test_certificates_are_the_same_everywhere(cut):
     found = proofs(rows)
     assert found == proofs(MemoryRows(X, block_rows=rows.largest_block))
     assert found[1].bound > 0
+
+
+def test_where_rows_are_lost_before_the_fit_there_is_a_model_of_zeros():
+    targets = SimpleNamespace(joint=Softmax(3), n_outputs=3, total_cost=12.0)
+    found = _nothing_done(targets, SimpleNamespace(), SimpleNamespace(n_columns=2))
+    np.testing.assert_array_equal(found.coef, np.zeros((3, 2)))
+    np.testing.assert_array_equal(found.intercept, np.zeros(3))
+    assert found.certificate.objective == pytest.approx(12 * np.log(3))
+    assert found.certificate.bound == 0
