@@ -5,13 +5,15 @@ At C = r·C₀ the duals rα are feasible if α was, Σ sα = 0 included, and th
 factor has the better bound: for growing C the best factor of a parabola that touches the objective at C₀ is
 1 + loss/‖w‖², and never more than r is taken. The weights stay as they are.
 
-The start suits every solver, whichever found the solution.
+The start suits every solver, whichever found the solution. Softmax has its dual point from the weights: there
+is none to multiply.
 """
 
 from __future__ import annotations
 
 from maxmargin._core import Stopped, StopToken
 from maxmargin.core.certificate.duality import examine
+from maxmargin.core.certificate.outputs import SoftmaxDuals
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import History, Plan, Solution, Status, WarmStart
 from maxmargin.rows.base import inner
@@ -66,9 +68,10 @@ def start_at_other_cost(solution: Solution, ratio: float) -> WarmStart:
         start = start_at_other_cost(found, 2.0)
         run(problem_at_2C, solver, plan, limits, token=token, warm_start=start)
     """
-    square = inner(solution.coef, solution.coef)
+    square = inner(solution.coef.reshape(-1), solution.coef.reshape(-1))
     loss = max(solution.certificate.objective - 0.5 * square, 0.0)
     factor = min(ratio, 1.0 + loss / square) if ratio > 1 and square > 0 else ratio
     gap, value = 0.5 * square * (ratio - 1.0) ** 2, 0.5 * square + ratio * loss
     relative_gap = gap / value if value > 0 else 0.0
-    return WarmStart(solution.coef, solution.intercept, factor * solution.alpha, relative_gap)
+    alpha = None if isinstance(solution.alpha, SoftmaxDuals) else factor * solution.alpha
+    return WarmStart(solution.coef, solution.intercept, alpha, relative_gap)
