@@ -1,16 +1,12 @@
-"""A grid of C for one problem of all classes: a certified fit at each value, each from where the last ones point.
+"""A grid of C for one problem of all classes: a certified fit at each, from where the last ones lead.
 
-Between two values nothing is claimed. From the smallest C upwards the weights change like a power of C where
-the regulariser holds them, and like its logarithm where the rows are separated: from one value to the next
-of an even grid, the differences of the weights then have a constant ratio, and a fit begins where the next
-difference leads.
+Between two values nothing is claimed.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,12 +15,12 @@ from numpy.typing import NDArray
 import maxmargin._core as _core
 from maxmargin._core import Block, StopToken
 from maxmargin.core.problem import Problem
-from maxmargin.core.solution import Solution, Status, WarmStart
-from maxmargin.rows.base import Array, inner
+from maxmargin.core.solution import Solution, Status
+from maxmargin.rows.base import Array
 from maxmargin.selection.path.steps import FollowedPath, Solve, Stop
-from maxmargin.selection.warm_start import start_at_other_cost
+from maxmargin.selection.warm_start import PathOfStarts
 
-__all__ = ["PathOfStarts", "visit_grid"]
+__all__ = ["visit_grid"]
 
 
 _ENDINGS = (Status.INTERRUPTED, Status.MAX_TIME, Status.STOPPED)
@@ -49,7 +45,7 @@ def visit_grid(problem: Problem, solve: Solve, values: Sequence[float], weights:
     ended: Status | None = None
     for C in values:
         try:
-            solutions = solve(C, None if not stops else [starts.at(C)])
+            solutions = solve(C, [starts.at(C)])
             if solutions is None:
                 ended = Status.MAX_TIME
                 break
@@ -87,43 +83,3 @@ class _Errors:
         scores = np.empty((len(label), len(self.b)))
         _core.output_scores(block, self.W, self.b, False, scores, token)
         return float(weights[scores.argmax(axis=1) != label].sum())
-
-
-class PathOfStarts:
-    """The last solutions along growing C, and where they lead."""
-
-    def __init__(self) -> None:
-        self._last: list[tuple[float, Solution]] = []
-
-    def add(self, C: float, solution: Solution) -> None:
-        """Note the solution at the next C."""
-        self._last = [*self._last[-2:], (C, replace(solution, warm_start=None))]
-
-    def at(self, C: float) -> WarmStart:
-        """Return where a fit at a larger C begins: at least one solution has been noted."""
-        last, solution = self._last[-1]
-        start = start_at_other_cost(solution, C / last)
-        if len(self._last) < 3:
-            return start
-        (first, one), (second, two), _ = self._last
-        before = two.coef - one.coef, two.intercept - one.intercept
-        after = solution.coef - two.coef, solution.intercept - two.intercept
-        size, along = _product(before, before), _product(before, after)
-        if not (size > 0 and along > 0):
-            return start
-        # The differences grow like C^power, on steps in log C that need not be even.
-        steps = math.log(second / first), math.log(last / second), math.log(C / last)
-        power = math.log(along * steps[0] / (size * steps[1])) / (0.5 * (steps[0] + steps[1]))
-        power = min(max(power, -_STEEPEST), _STEEPEST)
-        share = math.exp(power * 0.5 * (steps[1] + steps[2])) * steps[2] / steps[1]
-        return replace(
-            start, w=solution.coef + share * after[0], b=np.asarray(solution.intercept + share * after[1])
-        )
-
-
-_STEEPEST = 1.0  # power of C: where nothing but the regulariser holds the weights, they are proportional to it
-
-
-def _product(first: tuple[Array, Any], second: tuple[Array, Any]) -> float:
-    """Return the product of two differences of weights; offsets follow the weights."""
-    return inner(first[0].reshape(-1), second[0].reshape(-1))

@@ -319,7 +319,7 @@ def _path_of(
         training_error=np.array([stop.error for stop in stops]),
         n_support=None if dual_form(settings.objective.loss).has_barrier else support,
         loss=settings.objective.loss,
-        multi_class="one_vs_rest" if targets.joint is None else targets.joint.name,
+        multi_class=targets.multi_class,
         offset=settings.objective.offset.kind,
         classes=targets.classes,
         tol=tol,
