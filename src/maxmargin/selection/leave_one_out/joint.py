@@ -39,6 +39,7 @@ from maxmargin.selection.leave_one_out.joint_estimates import (
     JointMetric,
     LeftOutScores,
     estimate_scores,
+    scores_by_folds,
     scores_of,
     without_rows,
 )
@@ -47,7 +48,7 @@ from maxmargin.selection.leave_one_out.record import REASONS, LeaveOneOut, Reaso
 from maxmargin.selection.leave_one_out.smooth import TIGHT, raise_if_stopped, solve_tightly
 from maxmargin.selection.leave_one_out.smooth_bounds import along, reach_of
 
-__all__ = ["joint_left_out"]
+__all__ = ["joint_bounds", "joint_left_out"]
 
 
 Watch = Callable[[Progress], Any]
@@ -88,6 +89,21 @@ def joint_left_out(
     work = (_Softmax if is_softmax else _CrammerSinger)(narrow, solution, token, watch, label)
     status = solution.status if solution.status in _CUT_SHORT else work.run(is_exact=agreements == "exact")
     return _record(work, agreements, status)
+
+
+def joint_bounds(problem: Problem, solution: Solution, token: StopToken) -> tuple[NDArray[np.int8], Array]:
+    """Return what is certain of each example without another fit, and its estimated left-out scores.
+
+    +1 right when left out, −1 wrong, 0 not known; of shape (n_rows,). Scores have shape (n_rows, K).
+    """
+    work = (_Softmax if problem.loss.is_smooth else _CrammerSinger)(problem, solution, token, None, "")
+    work.cases.decide(alone_in_class(problem), -1, Reason.ALONE)
+    work.use_bounds()
+    estimates = work.estimates
+    if estimates is None:
+        coef, intercept = solution.coef, solution.intercept
+        estimates = scores_by_folds(problem, coef, intercept, token, alpha=solution.alpha)
+    return work.cases.outcome, estimates.scores
 
 
 # ------------------------------------------------------------------------------------------------
@@ -212,6 +228,10 @@ class _Work:
     def _decide(self) -> None:
         raise NotImplementedError
 
+    def use_bounds(self) -> SoftmaxOptimum | None:
+        """Decide what needs no further fit; return what Newton steps without an example can begin with."""
+        raise NotImplementedError
+
     def unsettled(self) -> NDArray[np.intp]:
         """Return the examples that need more work: undecided, or not known exactly where that is wanted."""
         cases = self.cases
@@ -260,15 +280,19 @@ class _Work:
 
 class _Softmax(_Work):
     def _decide(self) -> None:
+        optimum = self.use_bounds()
+        for row in self.unsettled().tolist():
+            if optimum is None or not self._follow(optimum, row):
+                self._refit(row)
+
+    def use_bounds(self) -> SoftmaxOptimum | None:
         problem, solution, token = self.problem, self.solution, self.token
         optimum = _optimum(problem, solution, token)
         if optimum is None:
             self.estimates = estimate_scores(problem, solution.coef, solution.intercept, token)
             self._decide_unlikely(_reach_of_gap(problem, solution, self.scores, token), self.scores)
             self.report()
-            for row in self.unsettled().tolist():
-                self._refit(row)
-            return
+            return None
         live = np.flatnonzero(problem.cost > 0)
         order = f"{optimum.metric.size:,} × {optimum.metric.size:,}"
         self.estimates = LeftOutScores(
@@ -279,9 +303,7 @@ class _Softmax(_Work):
         for lost, bound in optimum.without():
             self.settle(live, leads - lost[live], bound[live], Reason.BOUND)
         self.report()
-        for row in self.unsettled().tolist():
-            if not self._follow(optimum, row):
-                self._refit(row)
+        return optimum
 
     def _decide_unlikely(self, near: Array, scores: Array) -> None:
         """Decide the examples whose own class has a probability below 1/K (M)."""
@@ -347,6 +369,11 @@ class _Softmax(_Work):
 
 class _CrammerSinger(_Work):
     def _decide(self) -> None:
+        self.use_bounds()
+        for row in self.unsettled().tolist():
+            self._refit(row)
+
+    def use_bounds(self) -> None:
         problem, solution = self.problem, self.solution
         live = problem.cost > 0
         is_resting = live & ~np.asarray(solution.alpha).any(axis=1)
@@ -355,8 +382,6 @@ class _CrammerSinger(_Work):
         leads = self.leads_at(which, self.scores[which])
         self.settle(which, leads, np.broadcast_to(reach[which, None], leads.shape), Reason.NO_SUPPORT_VECTOR)
         self.report()
-        for row in self.unsettled().tolist():
-            self._refit(row)
 
     def _refit(self, row: int) -> None:
         rest, which, alpha = self.rest_without(row), np.array([row]), np.array(self.solution.alpha)
