@@ -306,9 +306,6 @@ def _compress(
     examined: ScoredExamples, about: Circumstances, found: _Found, n_jobs: int | None, deadline: Deadline
 ) -> None:
     model = examined.model
-    if model.is_joint:
-        found.leave("compression", ONE_AGAINST_REST)
-        return
     if model.loss not in ("hinge", "squared_hinge") or model.support is None:
         found.leave("compression", "no support vectors are known that determine the model")
         return
@@ -346,7 +343,7 @@ def _refit(named: EstimatorProblem, kept: Any, token: StopToken) -> Any:
         scores_of_refit(problem, kept, settings.limits.tol, settings.solver, token)
         for problem in named.problems
     ]
-    return np.column_stack(scores)
+    return np.hstack(scores)
 
 
 def _bound_mistakes(

@@ -241,9 +241,9 @@ class _Work:
         return np.flatnonzero(is_left & ~(cases.bound <= self.exact))
 
     def settle(self, which: NDArray[np.intp], leads: Array, bounds: Array, reason: Reason) -> None:
-        """Note the leads over each class and how far each may be off, of shape (len(which), K)."""
+        """Note the leads over each class, of shape (len(which), K), and how far each may be off."""
         own = np.arange(len(which)), self.label[which]
-        leads, bounds = leads.copy(), bounds.copy()
+        leads, bounds = leads.copy(), np.broadcast_to(bounds, leads.shape).copy()
         leads[own], bounds[own] = np.inf, 0.0
         with np.errstate(invalid="ignore"):
             low, high = (leads - bounds).min(axis=1), (leads + bounds).min(axis=1)
@@ -380,7 +380,7 @@ class _CrammerSinger(_Work):
         reach = _reach_of_length(problem, solution)
         which = np.flatnonzero(is_resting & (self.lead - reach > _SAFE))
         leads = self.leads_at(which, self.scores[which])
-        self.settle(which, leads, np.broadcast_to(reach[which, None], leads.shape), Reason.NO_SUPPORT_VECTOR)
+        self.settle(which, leads, reach[which, None], Reason.NO_SUPPORT_VECTOR)
         self.report()
 
     def _refit(self, row: int) -> None:
@@ -390,7 +390,7 @@ class _CrammerSinger(_Work):
         found = solve_tightly(rest, self.token, start=start)
         raise_if_stopped(found)
         scores = scores_of(rest, found.coef, found.intercept)[which]
-        bound = np.broadcast_to(_reach_of_length(rest, found)[which, None], scores.shape)
+        bound = _reach_of_length(rest, found)[which, None]
         self.settle(which, self.leads_at(which, scores), bound, Reason.REFITTED)
         self.report()
 
@@ -494,12 +494,16 @@ def _record(work: _Work, agreements: Literal["estimated", "exact"] | None, statu
     )
     estimates = work.estimates
     if estimates is not None and agreements is not None:
-        scores, alone = np.where(is_live[:, None], estimates.scores, np.nan), alone_in_class(problem)
+        scores, alone = np.array(estimates.scores), alone_in_class(problem)
+        scores[alone] = work.scores[alone]
         scores[alone, work.label[alone]] = -np.inf
-        record = replace(record, probabilities=np.exp(log_probabilities(scores, "softmax")))
+        probabilities = np.full(scores.shape, np.nan)
+        probabilities[is_live] = np.exp(log_probabilities(scores[is_live], "softmax"))
+        record = replace(record, probabilities=probabilities)
         if agreements == "estimated":
             leads = lead_of(scores, work.label)
             leads[alone] = WITHOUT_ITS_CLASS
+            leads[~is_live] = np.nan
             return replace(
                 record, agreements=leads, agreements_are="estimated", agreements_by=estimates.by
             )

@@ -375,7 +375,7 @@ def scores_by_folds(
 ) -> LeftOutScores:
     """Return every row's scores by the fit, certified to `tol`, that leaves its fold out.
 
-    NaN for rows that cost nothing, and for one that is alone in its class, which no fold leaves out.
+    Rows that no fold leaves out have NaN: those that cost nothing, and one that is alone in its class.
 
     A deadline or Ctrl-C raises as a pass over the rows would: half of the folds are no estimate.
     """
