@@ -5,7 +5,14 @@ import pytest
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.linear_model import LogisticRegression as ScikitLearns
 
-from maxmargin import LinearModel, LogisticRegression, LogisticRegressionCV, guarantees, leave_one_out, suspects
+from maxmargin import (
+    LinearModel,
+    LogisticRegression,
+    LogisticRegressionCV,
+    guarantees,
+    leave_one_out,
+    suspects,
+)
 from maxmargin._core import StopToken
 from maxmargin.errors import CalibrationWarning, Interrupted, InvalidParameter
 from maxmargin.model.prepare import prepare
@@ -164,7 +171,7 @@ def test_cv_loo_counts_what_leave_one_out_counts():
     Cs = [0.01, 0.1, 10.0]
     found = LogisticRegressionCV(Cs=Cs, cv="loo", **SOFTMAX).fit(X, y)
     counts = [leave_one_out(LogisticRegression(C=C, **SOFTMAX), X, y).n_errors for C in Cs]
-    assert found.C_ == Cs[int(np.argmin(counts))]
+    assert Cs[int(np.argmin(counts))] == found.C_
     assert found.leave_one_out_.n_errors == min(counts)
     assert found.left_out_agreements_.shape == y.shape
 

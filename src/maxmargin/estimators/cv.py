@@ -620,7 +620,7 @@ def agreements_of(scores: NDArray[np.float64], targets: MemoryTargets) -> NDArra
     if targets.joint is not None:
         return lead_of(scores, targets.codes)
     agreements = scores * np.array([targets.sign(positive) for positive in targets.positives]).T
-    return agreements[:, 0] if agreements.shape[1] == 1 else agreements
+    return np.asarray(agreements[:, 0] if agreements.shape[1] == 1 else agreements)
 
 
 def takes_weights(scorer: Any) -> bool:

@@ -410,7 +410,8 @@ def _left_out_scores(subject: Subject, left_out: LeaveOneOut) -> Array | None:
 
 def _joint_left_out_scores(model: LinearModel, left_out: LeaveOneOut) -> Array | None:
     """Return them up to a constant for each row, which softmax and a temperature do not see."""
-    if left_out.probabilities is None or (model.calibration is not None and model.calibration.kind != "temperature"):
+    is_blind = model.calibration is None or model.calibration.kind == "temperature"
+    if left_out.probabilities is None or not is_blind:
         return None
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(left_out.probabilities))

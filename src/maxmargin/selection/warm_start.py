@@ -122,7 +122,7 @@ class PathOfStarts:
         )
 
 
-_STEEPEST = 1.0  # power of C: where nothing but the regulariser holds the weights, they are proportional to it
+_STEEPEST = 1.0  # power of C: weights that the regulariser alone holds are proportional to it
 
 
 def _product(first: tuple[Array, Any], second: tuple[Array, Any]) -> float:

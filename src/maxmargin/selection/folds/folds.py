@@ -277,7 +277,7 @@ class _FoldFitter:
 
 
 def held_out_scores(fold: Fold, solutions: Sequence[Solution]) -> Array:
-    """Return x·w + b of the rows held out, one column per output, by one pass over the rows for each problem."""
+    """Return x·w + b of the rows held out, one column per output, by one pass for each problem."""
     result = np.empty((len(fold.held_out), sum(problem.n_outputs for problem in fold.problems)))
     if fold.problems[0].n_outputs > 1:
         (problem,), (solution,) = fold.problems, solutions

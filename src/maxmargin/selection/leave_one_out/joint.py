@@ -142,7 +142,10 @@ class SoftmaxOptimum:
         As `LogisticBounds.without`: first around the point itself, then around that of one Newton step.
         """
         lack, longest = self.slack / np.sqrt(self.room), self.longest / np.sqrt(self.room)
-        yield np.zeros_like(self.length), along(reach_of(self.own + lack, longest)[:, None], self.length_without)
+        yield (
+            np.zeros_like(self.length),
+            along(reach_of(self.own + lack, longest)[:, None], self.length_without),
+        )
         x = np.minimum(longest * self.own, 100.0)
         error = np.where(x > 1e-4, np.expm1(x) / np.maximum(x, 1e-4) - 1.0, x)
         grown = np.exp(0.5 * x)
@@ -402,7 +405,7 @@ def alone_in_class(problem: Problem) -> NDArray[np.intp]:
     live = np.flatnonzero(problem.cost > 0)
     label = problem.targets.values[live]
     counts = np.bincount(label, minlength=problem.n_outputs)
-    return live[counts[label] == 1]
+    return np.asarray(live[counts[label] == 1])
 
 
 def _rounding(problem: Problem, solution: Solution) -> Array:
@@ -504,9 +507,7 @@ def _record(work: _Work, agreements: Literal["estimated", "exact"] | None, statu
             leads = lead_of(scores, work.label)
             leads[alone] = WITHOUT_ITS_CLASS
             leads[~is_live] = np.nan
-            return replace(
-                record, agreements=leads, agreements_are="estimated", agreements_by=estimates.by
-            )
+            return replace(record, agreements=leads, agreements_are="estimated", agreements_by=estimates.by)
     if agreements == "exact" or (agreements is not None and not problem.loss.is_smooth):
         return replace(
             record,

@@ -1,9 +1,9 @@
 """Left-out scores of softmax by one Newton step without each row, and the metric that they are made of.
 
-The Hessian is H = E + Σ A ⊗ x̃x̃ᵀ with A = c (diag p − ppᵀ) = BBᵀ, x̃ = (x, 1) about the mean where the offset
-is free, and E the penalties. A row that leaves takes its share of the gradient with it, r ⊗ x̃ with r = c (e_y −
-p), and its share of the Hessian. Its scores then fall by L₋ r, where its block of the inverse, without it, is
-L₋ = L + LB (1 − BᵀLB)⁻¹ BᵀL. Where H would be too large, rows are left out by fifths.
+The Hessian is H = E + Σ A ⊗ x̃x̃ᵀ with A = c (diag p − ppᵀ) = BBᵀ, E the penalties, and x̃ = (x, 1), about the
+mean where the offset is free. A row that leaves takes its share of the gradient with it, r ⊗ x̃ with
+r = c (e_y − p), and its share of the Hessian. Its scores then fall by L₋ r, where its block of the inverse,
+without it, is L₋ = L + LB (1 − BᵀLB)⁻¹ BᵀL. Where H would be too large, rows are left out by fifths.
 """
 
 from __future__ import annotations
@@ -316,13 +316,13 @@ def _lengths(L: Array, label: NDArray[np.int32]) -> Array:
     rows, diagonal = np.arange(len(label)), np.einsum("mkk->mk", L)
     square = diagonal + diagonal[rows, label][:, None] - 2.0 * L[rows, label]
     square[rows, label] = 0.0
-    return np.sqrt(np.maximum(square, 0.0))
+    return np.asarray(np.sqrt(np.maximum(square, 0.0)))
 
 
 def _largest_lengths(L: Array) -> Array:
     diagonal = np.einsum("mkk->mk", L)
     square = diagonal[:, :, None] + diagonal[:, None, :] - 2.0 * L
-    return np.sqrt(np.maximum(square.max(axis=(1, 2), initial=0.0), 0.0))
+    return np.asarray(np.sqrt(np.maximum(square.max(axis=(1, 2), initial=0.0), 0.0)))
 
 
 # ------------------------------------------------------------------------------------------------
@@ -348,9 +348,9 @@ def estimate_scores(
 ) -> LeftOutScores:
     """Estimate the scores of every row by the fit without it.
 
-    By one Newton step, or, with more than 2,000 unknowns, by five folds. (A Hessian of each class alone would be
-    small, but the scores it gives are far off where C is large: on digits at C = 100, with 650 unknowns, their
-    log loss is 0.56, with the whole Hessian 0.122, by folds 0.127.)
+    By one Newton step, or, with more than 2,000 unknowns, by five folds. (A Hessian of each class alone would
+    be small, but the scores that it gives are far off where C is large: on digits at C = 100 their log loss
+    is 0.56; with the whole Hessian 0.122, by folds 0.127.)
 
     Parameters
     ----------

@@ -97,7 +97,7 @@ class LogisticBounds:
         square = np.einsum("ij,ij->i", gradients, solved) + self.metric.h[which] * along * along / room
         grown = np.exp(np.minimum(-0.5 * least[:, 0], 300.0))
         reach = reach_of(grown * np.sqrt(np.maximum(square, 0.0)), grown * self._longest / np.sqrt(room))
-        return along(reach * grown, size)
+        return np.asarray(along(reach * grown, size))
 
     def _removed(self, which: NDArray[np.intp]) -> tuple[Array, Array]:
         """Return the lengths of rows in the metric without them, and the room that they leave."""

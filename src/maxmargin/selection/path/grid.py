@@ -73,7 +73,7 @@ def _stop_at(problem: Problem, C: float, solution: Solution, weights: Array) -> 
 
 @dataclass(frozen=True, eq=False)
 class _Errors:
-    """Return what the rows weigh whose own class does not have the largest score; vectors: labels, weights."""
+    """Return what the rows weigh whose class does not have the largest score; vectors: labels, weights."""
 
     W: Array
     b: Array

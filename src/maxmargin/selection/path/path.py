@@ -120,7 +120,8 @@ def regularization_path(
 
     A grid for all classes together:
 
-    >>> path = regularization_path(X, [0, 1, 2, 1, 2], loss="logistic", multi_class="softmax", Cs=[0.1, 1, 10])
+    >>> settings = {"loss": "logistic", "multi_class": "softmax", "Cs": [0.1, 1, 10]}
+    >>> path = regularization_path(X, [0, 1, 2, 1, 2], **settings)
     >>> path.is_certified, path.at(10).coef.shape, path.n_fits
     (True, (3, 2), 3)
     """

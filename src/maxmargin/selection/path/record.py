@@ -238,7 +238,8 @@ class Path(Readable):
         else:
             words = f"no range of C certified {within}, by {fits}"
         error = f"training error {percent(self.training_error[0])} to {percent(self.training_error[-1])}"
-        return f"{JOINT_FORMS.get(self.multi_class, self.loss)}: {words}; {error}{f'; {self.reason}' if self.reason else ''}"
+        form = JOINT_FORMS.get(self.multi_class, self.loss)
+        return f"{form}: {words}; {error}{f'; {self.reason}' if self.reason else ''}"
 
     __repr__ = __str__
 

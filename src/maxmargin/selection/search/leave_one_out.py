@@ -441,9 +441,7 @@ def count_bounds(
     )
 
 
-def count_joint_bounds(
-    problem: Problem, solution: Solution, token: StopToken, *, began: float
-) -> ErrorCount:
+def count_joint_bounds(problem: Problem, solution: Solution, token: StopToken, *, began: float) -> ErrorCount:
     """Return what a tight fit of all classes together shows about leave-one-out."""
     outcome, estimated = joint_bounds(problem, solution, token)
     live, codes = np.flatnonzero(problem.cost > 0), problem.targets.values
