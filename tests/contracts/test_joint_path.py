@@ -58,12 +58,12 @@ def test_every_value_is_certified_and_holds_against_scipy():
 
 def test_a_range_is_a_grid_and_says_so_between_its_values():
     X, y = wine()
-    path = regularization_path(X, y, C_min=0.01, C_max=1.0, tol=1e-3, **SOFTMAX)
+    path = regularization_path(X, y, C_min=0.01, C_max=0.1, tol=1e-3, **SOFTMAX)
     assert path.is_certified
-    assert len(path) == 17
+    assert len(path) == 9
     with pytest.raises(InvalidParameter, match="claims nothing between them.*one_vs_rest"):
         path.at(0.0123)
-    assert len(RegularizationPathDisplay.from_path(path).frame()) == 17
+    assert len(RegularizationPathDisplay.from_path(path).frame()) == 9
 
 
 def test_sample_and_class_weights_are_those_of_the_fits():
@@ -82,7 +82,7 @@ def test_the_whole_sweep_costs_a_few_fits_at_its_end():
     def watch(progress):
         passes[progress.label] = progress.passes
 
-    X = (X / 16.0).astype(np.float32)
+    X, y = (X[:500] / 16.0).astype(np.float32), y[:500]
     path = regularization_path(X, y, Cs=Cs, tol=1e-3, watch=watch, n_jobs=1, **SOFTMAX)
     assert path.is_certified
     assert len(passes) == len(Cs)

@@ -46,7 +46,7 @@ from maxmargin.selection.leave_one_out.joint_estimates import (
 from maxmargin.selection.leave_one_out.metric import in_few_columns
 from maxmargin.selection.leave_one_out.record import REASONS, LeaveOneOut, Reason
 from maxmargin.selection.leave_one_out.smooth import TIGHT, raise_if_stopped, solve_tightly
-from maxmargin.selection.leave_one_out.smooth_bounds import along, reach_of
+from maxmargin.selection.leave_one_out.smooth_bounds import reach_along, reach_of
 
 __all__ = ["joint_bounds", "joint_left_out"]
 
@@ -134,7 +134,7 @@ class SoftmaxOptimum:
     def near(self) -> Array:
         """Return how far the lead over each class can be from that at the optimum itself, (n_rows, K)."""
         reach = reach_of(np.array([self.slack]), np.array([self.longest]))
-        return along(reach, self.length)
+        return reach_along(reach, self.length)
 
     def without(self) -> Iterator[tuple[Array, Array]]:
         """Yield what leads lose when an example is left out, and how far that may be off (L1), (n_rows, K).
@@ -144,7 +144,7 @@ class SoftmaxOptimum:
         lack, longest = self.slack / np.sqrt(self.room), self.longest / np.sqrt(self.room)
         yield (
             np.zeros_like(self.length),
-            along(reach_of(self.own + lack, longest)[:, None], self.length_without),
+            reach_along(reach_of(self.own + lack, longest)[:, None], self.length_without),
         )
         x = np.minimum(longest * self.own, 100.0)
         error = np.where(x > 1e-4, np.expm1(x) / np.maximum(x, 1e-4) - 1.0, x)
@@ -152,7 +152,7 @@ class SoftmaxOptimum:
         reach = reach_of(grown * (self.own * error + lack), grown * longest)
         label = self.problem.targets.values
         lost = self.fallen[np.arange(len(label)), label][:, None] - self.fallen
-        yield lost, along((reach * grown)[:, None], self.length_without)
+        yield lost, reach_along((reach * grown)[:, None], self.length_without)
 
 
 def _optimum(problem: Problem, solution: Solution, token: StopToken) -> SoftmaxOptimum | None:
@@ -340,7 +340,7 @@ class _Softmax(_Work):
             longest = grown * optimum.longest / math.sqrt(optimum.room[row])
             reach = reach_of(np.array([grown * length]), np.array([longest]))
             scores = scores_of(problem.part(which), W, b)
-            bound = along(reach * grown, optimum.length_without[which])
+            bound = reach_along(reach * grown, optimum.length_without[which])
             self.settle(which, self.leads_at(which, scores), bound, Reason.CERTIFICATE)
             if row not in self.unsettled():
                 self.report()
