@@ -493,7 +493,7 @@ class LogisticRegressionCV(ConvexEstimatorCV):
     >>> Cs = [0.01, 0.1, 1.0]
     >>> model = LogisticRegressionCV(Cs=Cs, scoring="log_loss", multi_class="softmax").fit(X, y)
     >>> model.C_, model.cv_results_["mean_test_score"].round(3)
-    (1.0, array([-0.573, -0.323, -0.172]))
+    (1.0, array([-0.641, -0.331, -0.14 ]))
     """
 
     _losses: ClassVar[tuple[str, ...]] = ("logistic",)
