@@ -7,10 +7,13 @@ from sklearn.linear_model import LogisticRegression as ScikitLearns
 
 from maxmargin import (
     LinearModel,
+    LinearSVM,
+    LinearSVMCV,
     LogisticRegression,
     LogisticRegressionCV,
     guarantees,
     leave_one_out,
+    regularization_path,
     suspects,
 )
 from maxmargin._core import StopToken
@@ -20,6 +23,7 @@ from maxmargin.model.settings import objective_from
 from maxmargin.selection.folds.held_out import lead_of
 from maxmargin.selection.leave_one_out.joint_estimates import JointMetric, scores_by_folds
 from maxmargin.selection.leave_one_out.record import REASONS, Reason
+from maxmargin.solvers.choose import JOINT
 
 SOFTMAX = {"multi_class": "softmax"}
 
@@ -245,3 +249,31 @@ def test_guarantees_do_not_take_it_for_one_against_the_rest():
     for name in ("mistake bound", "margin", "VC dimension"):
         assert "multi_class='one_vs_rest'" in refused[name]
     assert known["leave-one-out error"].value < 0.05
+
+
+# ------------------------------------------------------------ Crammer–Singer
+
+HAS_SOLVER = any("crammer_singer" in solver.needs.losses for solver in JOINT.values())
+CRAMMER_SINGER = {"multi_class": "crammer_singer"}
+
+
+@pytest.mark.skipif(not HAS_SOLVER, reason="no solver for Crammer–Singer yet")
+def test_crammer_singer_is_followed_everywhere():
+    X, y = wine()
+    model = LinearSVM(C=0.1, tol=1e-8, **CRAMMER_SINGER).fit(X, y)
+    found = leave_one_out(model, X, y)
+    assert found.n_undecided == 0
+    assert set(found.reasons) == {Reason.NO_SUPPORT_VECTOR, Reason.REFITTED}
+    for row in range(0, len(y), 9):
+        kept = np.arange(len(y)) != row
+        without = LinearSVM(C=0.1, tol=1e-8, **CRAMMER_SINGER).fit(X[kept], y[kept])
+        assert found.errors[row] == (without.predict(X[[row]])[0] != y[row])
+    path = regularization_path(X, y, Cs=[0.01, 0.1, 1.0], tol=1e-5, **CRAMMER_SINGER)
+    assert path.is_certified
+    np.testing.assert_allclose(path.at(0.1).certificate.bound, model.certificate_.bound, rtol=2e-5)
+    assert path.n_support.shape == (3,)
+    search = LinearSVMCV(Cs=[0.01, 0.1], cv=3, **CRAMMER_SINGER).fit(X, y)
+    assert (search.cv_results_["max_relative_gap"] <= 1e-4).all()
+    calibrated = LinearSVM(C=0.1, calibrate="temperature", **CRAMMER_SINGER).fit(X, y)
+    np.testing.assert_allclose(calibrated.predict_proba(X).sum(axis=1), 1.0)
+    assert suspects(model, X, y, n=3).left_out_are == "estimated"
