@@ -180,7 +180,7 @@ class RowsWithArrays(BlockedRows):
         return [np.asarray(vector[indices]) for vector in vectors]
 
     def holds(self, vector: RowVector) -> bool:
-        return np.shape(vector) == (self.n_rows,)
+        return np.shape(vector)[:1] == (self.n_rows,)
 
 
 # ------------------------------------------------------------------------------------------------

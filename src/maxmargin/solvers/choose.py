@@ -74,7 +74,10 @@ SOLVERS = SolverTable(
 BASELINES = frozenset({"gradient_descent"})
 
 # For the losses of all classes at once, under the names of their methods.
-JOINT = SolverTable(newton="softmax_newton.SoftmaxNewton")
+JOINT = SolverTable(
+    newton="softmax_newton.SoftmaxNewton",
+    dual_descent="class_descent.ClassDescent",
+)
 
 # For problems without ½‖θ‖², under the name of their method.
 WITHOUT_REGULARISER = SolverTable(
@@ -280,7 +283,9 @@ def _suited(problem: Problem, tol: float) -> tuple[str, str]:
 
 def _suited_jointly(problem: Problem) -> tuple[str, str]:
     """Return the method for all classes at once, and the reason."""
-    return "newton", "one problem of all classes, whose curvature is smooth"
+    if problem.loss.name == "softmax":
+        return "newton", "one problem of all classes, whose curvature is smooth"
+    return "dual_descent", "todo"
 
 
 def _is_slow_for_descent(loss: str, size: _Size) -> bool:
