@@ -41,7 +41,8 @@ void set_duals(const ClassRow& row, const double* a, std::int64_t n_outputs, dou
         others += a[k];
         r[k] = a[k] > 0 ? -a[k] : 0.0;
     }
-    r[row.label] = others;
+    // A class that is not in use has no rounding for a mass.
+    r[row.label] = a[row.label] > 0 ? others : row.cost;
 }
 
 }  // namespace
@@ -82,6 +83,7 @@ void project_duals(const ClassRow& row, double step, std::int64_t n_outputs, con
 void feasible_duals(const ClassPiece& rows, const double* given, double* duals, double* mass) {
     const std::int64_t K = rows.n_outputs;
     constexpr double most = 1e9;  // of α: beyond, digits of the others are lost
+    const double rounding = 4.0 * static_cast<double>(K) * std::numeric_limits<double>::epsilon();
     std::vector<double> zero(static_cast<std::size_t>(K), 0.0), a(static_cast<std::size_t>(K));
     for (std::int64_t i = 0; i < rows.n_rows; ++i) {
         const ClassRow row{rows.label[i], rows.cost[i]};
@@ -96,7 +98,8 @@ void feasible_duals(const ClassPiece& rows, const double* given, double* duals, 
             is_feasible = is_feasible && from[k] == r && (k == row.label || r <= 0);
             if (k != row.label) others -= r;
         }
-        if (is_feasible && others == from[row.label] && others <= row.cost) {
+        const bool is_whole = from[row.label] == row.cost && std::abs(others - row.cost) <= rounding * row.cost;
+        if (is_feasible && (is_whole || (others == from[row.label] && others <= row.cost))) {
             if (to != from) std::copy_n(from, K, to);
         } else {
             project_duals(row, 1.0, K, zero.data(), a.data(), to);

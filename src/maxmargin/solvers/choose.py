@@ -77,6 +77,7 @@ BASELINES = frozenset({"gradient_descent"})
 JOINT = SolverTable(
     newton="softmax_newton.SoftmaxNewton",
     dual_descent="class_descent.ClassDescent",
+    semismooth_newton="class_newton.ClassNewton",
 )
 
 # For problems without ½‖θ‖², under the name of their method.

@@ -3,7 +3,8 @@
 Rows are visited in random order and each sets its own duals to their best values, a projection onto the
 simplex (the kernel's header has the formulas). The free offsets are reached by a proximal multiplier, as in
 `dual_descent`: the inner problem has the penalty ‖b − b₀‖²/(2γ), which makes b = b₀ + γ Σ r more numbers of
-the state; when it is solved well enough, b₀ moves to where b would go.
+the state. b₀ moves to where b is after every sweep: waiting until a sweep finds no violation would be
+waiting for the last row of text.
 """
 
 from __future__ import annotations
@@ -33,7 +34,6 @@ class ClassDescentSettings:
     coupling: float = 0.1  # γ as a share of the mean ‖x‖²
     lanes: int = 8  # weights of a column are padded to a multiple: whole cache lines
     gap_correction: float = 1.3  # of the gap that a sweep adds up
-    first_precision: float = 0.1  # violations at which an inner problem counts as solved
     zero_violation: float = 1e-13
 
 
@@ -68,7 +68,6 @@ class _State:
     in_use: NDArray[np.uint8]
     n_live: int
     seed: int
-    precision: float
     n_sweeps: int = 0
     bound: float = 0.0
 
@@ -99,7 +98,6 @@ class ClassDescent:
             in_use=rows.zeros(np.uint8),
             n_live=int(np.count_nonzero(problem.cost > 0)),
             seed=seed,
-            precision=self.settings.first_precision,
         )
         given = None if warm_start is None else warm_start.alpha
         if warm_start is not None and np.shape(given) == state.duals.shape:
@@ -124,19 +122,23 @@ class ClassDescent:
         state.balance[:] = state.duals.sum(axis=0)
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
-        """Sweep once, and move the offsets when the sweeps have settled."""
+        """Sweep once, and move the offsets."""
         kernel = _Sweep(state.W, state.balance, state.center, state.gamma)
         numbers = (problem.targets.values, problem.cost, problem.rows.norms()[0])
         vectors = (*numbers, state.duals, state.calm, state.skips, state.in_use)
         seen = problem.rows.sweep(kernel, state.seed, state.n_sweeps, *vectors, token=token)
         state.n_sweeps += 1
         estimate = self._estimate_gap(problem, state, seen.gap)
-        if seen.highest <= state.precision:
-            self._move_offsets(problem, state)
-        is_still = seen.highest <= self.settings.zero_violation
+        moved = 0.0
+        if problem.offset.is_free:
+            change = state.gamma * state.balance
+            moved = float(np.abs(change).max())
+            state.center += change
+        is_still = max(seen.highest, moved) <= self.settings.zero_violation
         saw_all = is_still and seen.visited >= state.n_live
         if is_still:
-            self._unshrink(state)
+            state.calm.fill(0)
+            state.skips.fill(0)
         return Step(seen.visited / max(problem.rows.n_rows, 1), estimate, wants_certificate=saw_all)
 
     def _estimate_gap(self, problem: Problem, state: _State, gap: float) -> float:
@@ -149,23 +151,6 @@ class ClassDescent:
             own = state.duals[np.arange(len(state.duals)), problem.targets.values].sum()
             bound = float(own) - problem.penalty.value(state.W)
         return self.settings.gap_correction * gap / max(bound, 1e-300)
-
-    def _move_offsets(self, problem: Problem, state: _State) -> None:
-        """Begin a new inner problem: the free offsets go where their multipliers say, precision rises."""
-        moved = 0.0
-        if problem.offset.is_free:
-            change = state.gamma * state.balance
-            moved = float(np.abs(change).max())
-            state.center += change
-        if moved < state.precision:
-            state.precision = max(0.5 * moved, 0.3 * state.precision)
-        else:
-            state.precision *= 0.7
-            self._unshrink(state)
-
-    def _unshrink(self, state: _State) -> None:
-        state.calm.fill(0)
-        state.skips.fill(0)
 
     def _offsets(self, problem: Problem, state: _State) -> Array:
         if problem.offset.is_absent:
