@@ -46,12 +46,14 @@ class ClassNewtonSettings:
     """The constants of the method; chosen, not measured."""
 
     first_sigma: float = 1.0  # changes of scores by 1/σ move α from class to class
-    growth: float = 4.0
+    # After a minimum that took few steps, σ grows.
+    growth: float = 3.0
+    few_steps: int = 6
     most_sigma: float = 1e8
-    # A minimum counts as found when half the square of the gradient, in the metric of Newton's equations,
-    # is below this share of the gap; or after so many steps.
-    enough: float = 0.05
-    most_steps: int = 12
+    # A minimum counts as found when what the gradient adds to the gap is below this share of it; or after so
+    # many steps.
+    enough: float = 0.1
+    most_steps: int = 20
     largest_hessian: int = 1_500  # unknowns up to which a whole matrix is factorised
     largest_gram: int = 4_000  # columns up to which a Gram matrix is
     roughly: float = 0.05  # by which conjugate gradients make the residual smaller
@@ -129,18 +131,22 @@ class ClassNewton:
         passes, decrement = self._advance(problem, state, token)
         state.steps += 1
         estimate = self._estimate(problem, state)
-        is_minimum = decrement <= self.settings.enough * state.gap
+        # What is left of the gradient is part of the gap; the rest is what the smoothing leaves.
+        G, g = self._gradient(problem, state)
+        left = 0.5 * inner(G.reshape(-1), G.reshape(-1)) + float(np.abs(g).sum())
+        is_minimum = decrement == 0 or left <= self.settings.enough * state.gap
         if not is_minimum and state.steps < self.settings.most_steps:
             return Step(passes, math.inf)
         before = state.sigma
-        self._renew(problem, state, token)
+        growth = self.settings.growth if state.steps <= self.settings.few_steps else 1.0
+        self._renew(problem, state, growth, token)
         is_exhausted = before >= self.settings.most_sigma and is_minimum
         return Step(passes, estimate, is_exhausted=is_exhausted)
 
-    def _renew(self, problem: Problem, state: _State, token: StopToken) -> None:
-        """Smooth about the duals that were found, and less."""
+    def _renew(self, problem: Problem, state: _State, growth: float, token: StopToken) -> None:
+        """Smooth about the duals that were found, and less if that was easy."""
         state.centre[:] = state.duals
-        state.sigma = min(state.sigma * self.settings.growth, self.settings.most_sigma)
+        state.sigma = min(state.sigma * growth, self.settings.most_sigma)
         state.steps = 0
         self._evaluate(problem, state, state.b, state.z, token)
         self._read_slopes(problem, state, token)
