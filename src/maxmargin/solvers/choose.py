@@ -225,6 +225,7 @@ class CostModel:
             "logistic": (2.0, 0.6, 20.0),
         }
     )
+    few_unknowns: int = 1_500  # of all classes, up to which a system costs less than descent's sweeps
     few_columns: int = (
         8  # up to which descent on the hinge may take very many sweeps (`_is_slow_for_descent`)
     )
@@ -286,7 +287,14 @@ def _suited_jointly(problem: Problem) -> tuple[str, str]:
     """Return the method for all classes at once, and the reason."""
     if problem.loss.name == "softmax":
         return "newton", "one problem of all classes, whose curvature is smooth"
-    return "dual_descent", "todo"
+    rows = problem.rows
+    unknowns = problem.n_outputs * (rows.n_columns + 1)
+    if unknowns <= _COSTS.few_unknowns:
+        return "semismooth_newton", f"one {unknowns:,} × {unknowns:,} system per step is cheap"
+    is_dense = 2 * rows.n_values > rows.n_rows * rows.n_columns
+    if is_dense and rows.n_rows > 4 * rows.n_columns:
+        return "semismooth_newton", "far more rows than columns, of which few are on the margin in the end"
+    return "dual_descent", "steps row by row should get there in few sweeps"
 
 
 def _is_slow_for_descent(loss: str, size: _Size) -> bool:

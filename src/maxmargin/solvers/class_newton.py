@@ -38,7 +38,7 @@ from maxmargin.rows.kernels import Combine, Gram, HessianDiagonal
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.base import Needs, Point, Step
 
-__all__ = ["ClassNewton", "largest_hessian"]
+__all__ = ["ClassNewton"]
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,6 @@ class ClassNewtonSettings:
     sufficient: float = 1e-4
     shortest: float = 1e-8
     resting: float = 1e-7  # of b, beside the curvature of the mean class: where no row holds an offset
-
-
-_SETTINGS = ClassNewtonSettings()
-
-
-def largest_hessian() -> int:
-    """Return up to how many unknowns a step costs one factorisation."""
-    return _SETTINGS.largest_hessian
 
 
 @dataclass(eq=False)
@@ -94,7 +86,7 @@ class _State:
 class ClassNewton:
     """The semismooth Newton method for the hinge of all classes at once."""
 
-    settings: ClassNewtonSettings = _SETTINGS
+    settings: ClassNewtonSettings = ClassNewtonSettings()
 
     name = "semismooth_newton"
     title = "semismooth Newton"

@@ -103,7 +103,9 @@ def _concluded(problem: Problem, loss: MulticlassLoss, W: Array, b: Array, sums:
     balance = [(number,) for number in (scale * sums.balance).tolist()]
     values = Values((penalty,), (value,), (dual,), balance, (conjugate,), total + size)
     costs = problem.costs_by_class
-    near, far = (loss.offset_reach(costs, sums.largest_score + more) for more in (0.0, 1.0))
+    # Scores are known up to rounding, of which a chain of classes may add up more than one share.
+    largest = sums.largest_score + errors.score * largest_norm(problem) * math.sqrt(2.0 * penalty)
+    near, far = (loss.offset_reach(costs, largest + more) for more in (0.0, 1.0))
     reach = Reach(near, (far - near) * largest_norm(problem))
     certificate, _ = conclude(problem, errors, values, b.tolist(), reach)
     return certificate
@@ -200,8 +202,9 @@ def balance_duals(problem: Problem, duals: RowVector, mass: Array, token: StopTo
         mass = problem.rows.reduce(kernel, problem.targets.values, problem.cost, duals, token=token)
 
 
-_MOST_HINGE_PASSES = 60
-_STEPS_AT_ONE_SMOOTHING = 15
+_MOST_HINGE_PASSES, _OF_FEW_SCORES = 60, 600
+_FEW_SCORES = 200_000
+_STEPS_AT_ONE_SMOOTHING = 25
 _FIRST_SMOOTHING, _LAST_SMOOTHING = 1.0, 1e9  # σ: changes of scores by 1/σ move α from class to class
 
 
@@ -224,16 +227,17 @@ def _best_hinge_offset(
     centre, found = rows.copied(duals), rows.zeros(np.dtype((np.float64, (K,))))
     best, least = b, loss_at(b)
     sigma, passes = _FIRST_SMOOTHING, 0
-    while passes < _MOST_HINGE_PASSES and sigma <= _LAST_SMOOTHING:
+    most = _OF_FEW_SCORES if rows.n_rows * K <= _FEW_SCORES else _MOST_HINGE_PASSES
+    while passes < most and sigma <= _LAST_SMOOTHING:
         smooth = rows.reduce(SmoothedHinge(b, sigma, True), *vectors, z, centre, found, token=token)
         passes += 1
         for _ in range(_STEPS_AT_ONE_SMOOTHING):
-            if float(np.abs(smooth.balance).sum()) <= 1e-12 * total or passes >= _MOST_HINGE_PASSES:
+            if float(np.abs(smooth.balance).sum()) <= 1e-12 * total or passes >= most:
                 break
             assert smooth.curvature is not None
             step, slope = _offset_step(smooth.curvature, -smooth.balance)
             length, there = 1.0, None
-            while length > 1e-6 and passes < _MOST_HINGE_PASSES:
+            while length > 1e-6 and passes < most:
                 there = rows.reduce(
                     SmoothedHinge(b + length * step, sigma, True), *vectors, z, centre, found, token=token
                 )
@@ -242,7 +246,7 @@ def _best_hinge_offset(
                     break
                 if abs(there.value - smooth.value) <= 1e-13 * total:
                     break
-                length *= 0.3
+                length *= 0.4
                 there = None
             if there is None:
                 break
@@ -252,9 +256,9 @@ def _best_hinge_offset(
         gained = least - value
         if value < least:
             best, least = b, value
-        if sigma > 1e3 and gained <= 1e-14 * total:
+        if sigma > 1e3 and float(np.abs(smooth.balance).sum()) <= 1e-9 * total and gained <= 1e-14 * total:
             break
-        sigma *= 10.0
+        sigma *= 3.0
     return best - best.mean()
 
 
