@@ -93,9 +93,8 @@ void hessian_of(const OwnedBlock& block, Labels label, In<double> cost, InMatrix
     expect_length(label, block.block.n_rows, "label");
     const std::int64_t size = rows.n_outputs * (block.block.n_columns + 1);
     expect_shape(hessian, size, size, "hessian");
-    run_to_the_end(token, [&] {
-        return hinge_hessian(block.block, rows, duals.data(), sigma, hessian.data(), token);
-    });
+    run_to_the_end(
+        token, [&] { return hinge_hessian(block.block, rows, duals.data(), sigma, hessian.data(), token); });
 }
 
 DualSweepRecord sweep(const OwnedBlock& block, OutMatrix W, Out<double> balance, In<double> center,

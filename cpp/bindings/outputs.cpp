@@ -52,9 +52,8 @@ void combine(const OwnedBlock& rows, InMatrix r, bool single, OutMatrix V, Pytho
     if (static_cast<std::int64_t>(r.shape(0)) != rows.block.n_rows ||
         static_cast<std::int64_t>(r.shape(1)) != n_outputs || n_outputs == 0)
         throw nb::value_error("r must have one row for each row and one column for each output");
-    run_to_the_end(token, [&] {
-        return combine_outputs(rows.block, r.data(), n_outputs, single, V.data(), token);
-    });
+    run_to_the_end(token,
+                   [&] { return combine_outputs(rows.block, r.data(), n_outputs, single, V.data(), token); });
 }
 
 double gradient_of_softmax(const OwnedBlock& rows, InMatrix W, In<double> b, In<std::int32_t> label,

@@ -98,7 +98,8 @@ void feasible_duals(const ClassPiece& rows, const double* given, double* duals, 
             is_feasible = is_feasible && from[k] == r && (k == row.label || r <= 0);
             if (k != row.label) others -= r;
         }
-        const bool is_whole = from[row.label] == row.cost && std::abs(others - row.cost) <= rounding * row.cost;
+        const bool is_whole =
+            from[row.label] == row.cost && std::abs(others - row.cost) <= rounding * row.cost;
         if (is_feasible && (is_whole || (others == from[row.label] && others <= row.cost))) {
             if (to != from) std::copy_n(from, K, to);
         } else {

@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::uint8_t kMostSkips = 255;
 constexpr std::int64_t kRowsAhead = 2;
+constexpr std::int64_t kColumnsAhead = 6;  // whose weights are loaded before they are needed
+constexpr std::int64_t kLine = 8;          // doubles
 
 class Sweep {
   public:
@@ -71,15 +73,26 @@ class Sweep {
     template <class View>
     void score_all(const View& view, std::int64_t i) noexcept {
         for (std::int64_t k = 0; k < state_.n_outputs; ++k) scores_[at(k)] = offset(k);
-        for (std::int64_t j = 0; j < view.n_values(i); ++j)
+        const std::int64_t n = view.n_values(i);
+        for (std::int64_t j = 0; j < n; ++j) {
+            if (j + kColumnsAhead < n) {
+                const double* later = weights(view.column(i, j + kColumnsAhead));
+                for (std::int64_t k = 0; k < state_.n_outputs; k += kLine) __builtin_prefetch(later + k, 1);
+            }
             add_(scores_.data(), static_cast<double>(view.value(i, j)), weights(view.column(i, j)),
                  state_.n_outputs);
+        }
     }
 
     template <class View>
     void score_some(const View& view, std::int64_t i, std::int64_t count) noexcept {
         for (std::int64_t t = 0; t < count; ++t) scores_[at(t)] = offset(classes_[at(t)]);
-        for (std::int64_t j = 0; j < view.n_values(i); ++j) {
+        const std::int64_t n = view.n_values(i);
+        for (std::int64_t j = 0; j < n; ++j) {
+            if (j + kColumnsAhead < n) {
+                const double* later = weights(view.column(i, j + kColumnsAhead));
+                for (std::int64_t t = 0; t < count; ++t) __builtin_prefetch(later + classes_[at(t)], 1);
+            }
             const auto value = static_cast<double>(view.value(i, j));
             const double* w = weights(view.column(i, j));
             for (std::int64_t t = 0; t < count; ++t) scores_[at(t)] += value * w[classes_[at(t)]];

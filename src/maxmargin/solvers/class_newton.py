@@ -105,7 +105,8 @@ class ClassNewton:
                 vectors = (problem.targets.values, problem.cost, warm_start.alpha, centre)
                 rows.reduce(FeasibleDuals(K), *vectors, token=token)
             rows.reduce(OutputScores(W, np.zeros(K)), z, token=token)
-        return _State(W, b, centre, rows.zeros(kind), z, self.settings.first_sigma, self._mean(problem, token))
+        shift = self._mean(problem, token)
+        return _State(W, b, centre, rows.zeros(kind), z, self.settings.first_sigma, shift)
 
     def _mean(self, problem: Problem, token: StopToken) -> Array | None:
         rows, total = problem.rows, float(problem.costs_by_class.sum())

@@ -1,8 +1,8 @@
 // The hinge of Crammer and Singer, max over k of u_k − u_y with u_k = 1[k ≠ y] + z_k + b_k, on stored scores.
 //
-// A row's duals are r = c (e_y − α) with α in the simplex of K entries: r_k = −c α_k for k ≠ y, and r_y is the
-// sum of the others' sizes, so that none of its digits are lost. Arrays of scores and duals have K numbers
-// for each row.
+// A row's duals are r = c (e_y − α) with α in the simplex of K entries: r_k = −c α_k for k ≠ y, and r_y is
+// the sum of the others' sizes, so that none of its digits are lost. Arrays of scores and duals have K
+// numbers for each row.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ struct ClassRow {
 };
 
 // The a = cα nearest to a(r) + step·u, as duals: the best step of the row's dual problem if `step` is 1/‖x‖².
-// An infinite step gives all cost to the first class of the largest u. `u` is overwritten; `changed` may be r.
+// An infinite step gives all cost to the first class of the largest u. `u` is overwritten; `changed` may be
+// r.
 void project_duals(const ClassRow& row, double step, std::int64_t n_outputs, const double* r, double* u,
                    double* changed) noexcept;
 
@@ -35,8 +36,8 @@ void feasible_duals(const ClassPiece& rows, const double* given, double* duals, 
 void move_duals(const ClassPiece& rows, const double* shrink, const double* fill, double* duals);
 
 // The hinge smoothed about `centre` with steps σc: duals maximise Σ a u − |a − a°|²/(2 σ c), and the value is
-// that, less c u_y. balance += Σ r; curvature += Σ σ c (diag 1_A − 1_A 1_Aᵀ/|A|), where A are the classes with
-// a > 0: the Hessian in b; it may be null.
+// that, less c u_y. balance += Σ r; curvature += Σ σ c (diag 1_A − 1_A 1_Aᵀ/|A|), where A are the classes
+// with a > 0: the Hessian in b; it may be null.
 double smoothed_hinge(const ClassPiece& rows, const double* z, const double* b, const double* centre,
                       double sigma, double* duals, double* balance, double* curvature);
 
