@@ -98,9 +98,10 @@ void hessian_of(const OwnedBlock& block, Labels label, In<double> cost, InMatrix
 }
 
 DualSweepRecord sweep(const OwnedBlock& block, OutMatrix W, Out<double> balance, In<double> center,
-                      double gamma, Labels label, In<double> cost, In<double> norm2, OutMatrix duals,
-                      Out<std::uint8_t> calm, Out<std::uint8_t> skips, Out<std::uint8_t> in_use,
-                      nb::tuple order, PythonStopToken& token) {
+                      double gamma, double worthwhile, Labels label, In<double> cost, In<double> norm2,
+                      OutMatrix duals, Out<std::uint8_t> calm, Out<std::uint8_t> skips,
+                      Out<std::uint8_t> in_use, Out<std::uint8_t> rests, nb::tuple order,
+                      PythonStopToken& token) {
     const std::int64_t n = block.block.n_rows, K = static_cast<std::int64_t>(balance.shape(0));
     const ClassPiece rows = piece_of(label, cost, K);
     expect_length(label, n, "label");
@@ -110,11 +111,12 @@ DualSweepRecord sweep(const OwnedBlock& block, OutMatrix W, Out<double> balance,
     expect_length(calm, n, "calm");
     expect_length(skips, n, "skips");
     expect_length(in_use, n, "in_use");
+    expect_length(rests, n, "rests");
     const auto stride = static_cast<std::int64_t>(W.shape(1));
     expect_shape(W, block.block.n_columns, std::max(stride, K), "W");
-    const ClassSweepRows numbers{rows.label,  rows.cost,    norm2.data(), duals.data(),
-                                 calm.data(), skips.data(), in_use.data()};
-    const ClassSweepState state{W.data(), stride, K, balance.data(), center.data(), gamma};
+    const ClassSweepRows numbers{rows.label,  rows.cost,    norm2.data(),  duals.data(),
+                                 calm.data(), skips.data(), in_use.data(), rests.data()};
+    const ClassSweepState state{W.data(), stride, K, balance.data(), center.data(), gamma, worthwhile};
     const SweepOrder name{nb::cast<std::uint64_t>(order[0]), nb::cast<std::uint64_t>(order[1]),
                           nb::cast<std::uint64_t>(order[2])};
     DualSweepRecord record;
@@ -157,9 +159,9 @@ void bind_class_hinge(nanobind::module_& m) {
           nb::arg("hessian").noconvert(), nb::arg("token"),
           "The lower triangle of the smoothed hinge's Hessian in (w₁, b₁, w₂, b₂, …).");
     m.def("class_sweep", &sweep, nb::arg("block"), nb::arg("W").noconvert(), nb::arg("balance").noconvert(),
-          nb::arg("center").noconvert(), nb::arg("gamma"), nb::arg("label").noconvert(),
-          nb::arg("cost").noconvert(), nb::arg("norm2").noconvert(), nb::arg("duals").noconvert(),
-          nb::arg("calm").noconvert(), nb::arg("skips").noconvert(), nb::arg("in_use").noconvert(),
-          nb::arg("order"), nb::arg("token"),
+          nb::arg("center").noconvert(), nb::arg("gamma"), nb::arg("worthwhile"),
+          nb::arg("label").noconvert(), nb::arg("cost").noconvert(), nb::arg("norm2").noconvert(),
+          nb::arg("duals").noconvert(), nb::arg("calm").noconvert(), nb::arg("skips").noconvert(),
+          nb::arg("in_use").noconvert(), nb::arg("rests").noconvert(), nb::arg("order"), nb::arg("token"),
           "Set the duals of every active row to their best, in the order named by (seed, pass, block).");
 }

@@ -11,7 +11,7 @@
 namespace maxmargin {
 namespace {
 
-constexpr std::uint8_t kMostSkips = 255;
+constexpr std::uint8_t kMostSkips = 255, kRest = 2;
 constexpr std::int64_t kRowsAhead = 2;
 constexpr std::int64_t kColumnsAhead = 6;  // whose weights are loaded before they are needed
 constexpr std::int64_t kLine = 8;          // doubles
@@ -121,6 +121,7 @@ class Sweep {
             }
         }
         record.gap += mean;
+        numbers_.rests[row] = mean < state_.worthwhile ? kRest : 0;
         record.highest = std::max(record.highest, largest - smallest);
         if (!(largest > smallest)) {  // all classes in use are the largest
             std::copy_n(old_.data(), count, next_.data());
@@ -185,6 +186,10 @@ std::vector<std::uint32_t> draw_order(const ClassSweepRows& numbers, std::int64_
     std::vector<std::uint32_t> active;
     for (std::int64_t i = 0; i < n; ++i) {
         if (!(numbers.cost[i] > 0)) continue;
+        if (numbers.rests[i] > 0) {
+            --numbers.rests[i];
+            continue;
+        }
         if (numbers.skips[i] > 0 && numbers.in_use[i] == 1) {
             --numbers.skips[i];
         } else {

@@ -291,9 +291,6 @@ def _suited_jointly(problem: Problem) -> tuple[str, str]:
     unknowns = problem.n_outputs * (rows.n_columns + 1)
     if unknowns <= _COSTS.few_unknowns:
         return "semismooth_newton", f"one {unknowns:,} × {unknowns:,} system per step is cheap"
-    is_dense = 2 * rows.n_values > rows.n_rows * rows.n_columns
-    if is_dense and rows.n_rows > 4 * rows.n_columns:
-        return "semismooth_newton", "far more rows than columns, of which few are on the margin in the end"
     return "dual_descent", "steps row by row should get there in few sweeps"
 
 

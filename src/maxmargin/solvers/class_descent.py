@@ -33,7 +33,8 @@ class ClassDescentSettings:
 
     coupling: float = 0.1  # γ as a share of the mean ‖x‖²
     lanes: int = 8  # weights of a column are padded to a multiple: whole cache lines
-    gap_correction: float = 1.3  # of the gap that a sweep adds up
+    worthwhile: float = 0.1  # of the mean gap: rows with less rest
+    gap_correction: float = 1.0  # of the gap that a sweep adds up
     zero_violation: float = 1e-13
 
 
@@ -45,12 +46,21 @@ class _Sweep:
     balance: Array
     center: Array
     gamma: float
+    worthwhile: float
 
     def __call__(
         self, block: Block, token: StopToken, order: tuple[int, int, int], *pieces: NDArray[Any]
     ) -> DualSweepRecord:
         return _core.class_sweep(
-            block, self.W, self.balance, self.center, self.gamma, *pieces, order=order, token=token
+            block,
+            self.W,
+            self.balance,
+            self.center,
+            self.gamma,
+            self.worthwhile,
+            *pieces,
+            order=order,
+            token=token,
         )
 
 
@@ -66,10 +76,12 @@ class _State:
     calm: NDArray[np.uint8]
     skips: NDArray[np.uint8]
     in_use: NDArray[np.uint8]
+    rests: NDArray[np.uint8]
     n_live: int
     seed: int
     n_sweeps: int = 0
     bound: float = 0.0
+    worthwhile: float = 0.0  # gaps of rows that rest are below this
 
 
 @dataclass(frozen=True)
@@ -96,6 +108,7 @@ class ClassDescent:
             calm=rows.zeros(np.uint8),
             skips=rows.zeros(np.uint8),
             in_use=rows.zeros(np.uint8),
+            rests=rows.zeros(np.uint8),
             n_live=int(np.count_nonzero(problem.cost > 0)),
             seed=seed,
         )
@@ -123,12 +136,13 @@ class ClassDescent:
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
         """Sweep once, and move the offsets."""
-        kernel = _Sweep(state.W, state.balance, state.center, state.gamma)
+        kernel = _Sweep(state.W, state.balance, state.center, state.gamma, state.worthwhile)
         numbers = (problem.targets.values, problem.cost, problem.rows.norms()[0])
-        vectors = (*numbers, state.duals, state.calm, state.skips, state.in_use)
+        vectors = (*numbers, state.duals, state.calm, state.skips, state.in_use, state.rests)
         seen = problem.rows.sweep(kernel, state.seed, state.n_sweeps, *vectors, token=token)
         state.n_sweeps += 1
         estimate = self._estimate_gap(problem, state, seen.gap)
+        state.worthwhile = self.settings.worthwhile * seen.gap / max(seen.visited, 1)
         moved = 0.0
         if problem.offset.is_free:
             change = state.gamma * state.balance
@@ -139,6 +153,8 @@ class ClassDescent:
         if is_still:
             state.calm.fill(0)
             state.skips.fill(0)
+            state.rests.fill(0)
+            state.worthwhile = 0.0
         return Step(seen.visited / max(problem.rows.n_rows, 1), estimate, wants_certificate=saw_all)
 
     def _estimate_gap(self, problem: Problem, state: _State, gap: float) -> float:

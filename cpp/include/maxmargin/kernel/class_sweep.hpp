@@ -11,7 +11,8 @@
 // linear SVMs", KDD 2008.
 //
 // Shrinking: after k consecutive visits in which no class came into use, the next k visits of a row look at
-// the classes with α > 0 only; a row with one such class is skipped. No row or class is left out for good.
+// the classes with α > 0 only; a row with one such class is skipped. A row that had less to gain than
+// `worthwhile` rests for two sweeps. No row or class is left out for good.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,7 @@ struct ClassSweepRows {
     std::uint8_t* calm;    // consecutive visits in which no class came into use
     std::uint8_t* skips;   // visits that still look at the classes in use only
     std::uint8_t* in_use;  // classes with α > 0, at most 255; 0 if that is not known
+    std::uint8_t* rests;   // sweeps that still leave the row out
 };
 
 // W has n_columns rows of `stride` numbers, of which n_outputs are used; the others have n_outputs numbers.
@@ -40,6 +42,7 @@ struct ClassSweepState {
     double* balance;       // κ
     const double* center;  // b₀
     double gamma;
+    double worthwhile;  // a gap
 };
 
 // The record's `highest` is the largest violation, and its `gap` adds up what rows had to gain.
