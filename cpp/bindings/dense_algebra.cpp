@@ -55,6 +55,19 @@ NewArray solve(const Factor& self, In<double> rhs) {
     return NewArray(x, {static_cast<std::size_t>(self.size())}, owner);
 }
 
+NewMatrix solve_rows(const Factor& self,
+                     nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> rhs) {
+    if (static_cast<std::int64_t>(rhs.shape(1)) != self.size())
+        throw nb::value_error("a right-hand side is a row, as long as the matrix is wide");
+    auto* x = new double[rhs.shape(0) * rhs.shape(1)];
+    nb::capsule owner(x, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+    {
+        nb::gil_scoped_release nogil;
+        self.solve_rows(rhs.data(), static_cast<std::int64_t>(rhs.shape(0)), x);
+    }
+    return NewMatrix(x, {rhs.shape(0), rhs.shape(1)}, owner);
+}
+
 void expect_columns(const Factor& factor, const OwnedBlock& rows) {
     if (rows.block.n_columns + 1 == factor.size()) return;
     throw nb::value_error(("the block has " + std::to_string(rows.block.n_columns) + " columns, expected " +
@@ -121,6 +134,8 @@ void bind_dense_algebra(nanobind::module_& m) {
         .def_prop_ro("smallest_pivot", &Factor::smallest_pivot,
                      "Of the matrix scaled to a unit diagonal; near 1e-16, a column depends on others.")
         .def("solve", &solve, nb::arg("rhs").noconvert(), "M^-1 rhs as a new array.")
+        .def("solve_rows", &solve_rows, nb::arg("rhs").noconvert(),
+             "M^-1 times each row of rhs, without refinement, as the rows of a new array.")
         .def("lower", &lower_triangle, "The lower triangle L with LL' = M, as a new array.")
         .def("quadratic_forms", &all_forms, nb::arg("block"), nb::arg("shift").noconvert().none(),
              nb::arg("chosen").noconvert().none(), nb::arg("forms").noconvert(), nb::arg("token"),

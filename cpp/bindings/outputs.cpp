@@ -86,6 +86,36 @@ void product_of_softmax(const OwnedBlock& rows, InMatrix W, In<double> b, InMatr
     });
 }
 
+template <class P>
+void expect_probabilities(const P& p, const OwnedBlock& rows, std::int64_t n_outputs) {
+    if (static_cast<std::int64_t>(p.shape(0)) != rows.block.n_rows ||
+        static_cast<std::int64_t>(p.shape(1)) != n_outputs)
+        throw nb::value_error("p must have one row for each row and one column for each output");
+}
+
+void probabilities_of_softmax(const OwnedBlock& rows, InMatrix W, In<double> b, bool single,
+                              nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu> p,
+                              PythonStopToken& token) {
+    const OutputPoint point = point_of(rows, W, b);
+    expect_probabilities(p, rows, point.n_outputs);
+    run_to_the_end(token, [&] { return softmax_probabilities(rows.block, point, single, p.data(), token); });
+}
+
+void product_with_probabilities(const OwnedBlock& rows,
+                                nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu> p,
+                                InMatrix D, In<double> e, In<double> cost, bool single, OutMatrix product,
+                                Out<double> product_b, PythonStopToken& token) {
+    const OutputPoint direction = point_of(rows, D, e);
+    expect_probabilities(p, rows, direction.n_outputs);
+    expect_length(cost, rows.block.n_rows, "cost");
+    expect_shape(product, direction.n_outputs, rows.block.n_columns, "product");
+    expect_length(product_b, direction.n_outputs, "product_b");
+    run_to_the_end(token, [&] {
+        return softmax_curvature_product(rows.block, p.data(), direction, cost.data(), single, product.data(),
+                                         product_b.data(), token);
+    });
+}
+
 void hessian_of_softmax(const OwnedBlock& rows, InMatrix W, In<double> b, In<double> cost,
                         std::optional<In<double>> shift, bool single, OutMatrix hessian,
                         PythonStopToken& token) {
@@ -139,6 +169,14 @@ void bind_outputs(nanobind::module_& m) {
           nb::arg("cost").noconvert(), nb::arg("single"), nb::arg("product").noconvert(),
           nb::arg("product_b").noconvert(), nb::arg("token"),
           "product += Σ q xᵀ and product_b += Σ q with q = c p ∘ (u − p·u), u = D x + e, for softmax.");
+    m.def("softmax_probabilities", &probabilities_of_softmax, nb::arg("block"), nb::arg("W").noconvert(),
+          nb::arg("b").noconvert(), nb::arg("single"), nb::arg("p").noconvert(), nb::arg("token"),
+          "p = the softmax of W x + b for every row, in single precision.");
+    m.def("softmax_curvature_product", &product_with_probabilities, nb::arg("block"),
+          nb::arg("p").noconvert(), nb::arg("D").noconvert(), nb::arg("e").noconvert(),
+          nb::arg("cost").noconvert(), nb::arg("single"), nb::arg("product").noconvert(),
+          nb::arg("product_b").noconvert(), nb::arg("token"),
+          "The product of softmax_hessian_product with probabilities p that were kept.");
     m.def("output_scores", &scores_of_outputs, nb::arg("block"), nb::arg("W").noconvert(),
           nb::arg("b").noconvert(), nb::arg("single"), nb::arg("z").noconvert(), nb::arg("token"),
           "z = W x + b for every row.");

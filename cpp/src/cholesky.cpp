@@ -87,6 +87,34 @@ void Factor::solve(const double* rhs, double* x) const {
     }
 }
 
+void Factor::solve_rows(const double* rhs, std::int64_t n_sides, double* x) const {
+    if (n_sides < 32) {  // each row of the factor is read once for all of them
+        std::copy_n(rhs, n_sides * size_, x);
+        for (std::int64_t k = 0; k < n_sides; ++k) {
+            for (std::int64_t i = 0; i < size_; ++i) x[k * size_ + i] *= scale_[at(i)];
+        }
+        upper_.solve_rows(x, n_sides);
+        for (std::int64_t k = 0; k < n_sides; ++k) {
+            for (std::int64_t i = 0; i < size_; ++i) x[k * size_ + i] *= scale_[at(i)];
+        }
+        return;
+    }
+    constexpr std::int64_t kSides = 64;  // at a time, so that they stay in cache
+    std::vector<double> sides(at(size_ * std::min(kSides, n_sides)));
+    for (std::int64_t first = 0; first < n_sides; first += kSides) {
+        const std::int64_t count = std::min(kSides, n_sides - first);
+        for (std::int64_t k = 0; k < count; ++k) {
+            for (std::int64_t i = 0; i < size_; ++i)
+                sides[at(i * count + k)] = rhs[(first + k) * size_ + i] * scale_[at(i)];
+        }
+        upper_.solve_many(sides.data(), count);
+        for (std::int64_t k = 0; k < count; ++k) {
+            for (std::int64_t i = 0; i < size_; ++i)
+                x[(first + k) * size_ + i] = sides[at(i * count + k)] * scale_[at(i)];
+        }
+    }
+}
+
 void Factor::lower(double* triangle) const {
     for (std::int64_t i = 0; i < size_; ++i) {
         for (std::int64_t j = 0; j <= i; ++j) triangle[i * size_ + j] = upper_.row(j)[i] / scale_[at(i)];

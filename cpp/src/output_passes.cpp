@@ -62,6 +62,10 @@ class DenseReader {
 
   private:
     void convert(std::int64_t first, std::int64_t rows) {
+        if (storage_.column_stride == 1 && storage_.scalar == Scalar::f32)
+            return convert_from<float>(first, rows);
+        if (storage_.column_stride == 1 && storage_.scalar == Scalar::f64)
+            return convert_from<double>(first, rows);
         if constexpr (std::is_same_v<Number, float>) {
             if (storage_.scalar == Scalar::f16 && storage_.column_stride == 1) {
                 const auto* data =
@@ -78,6 +82,16 @@ class DenseReader {
             for (std::int64_t j = 0; j < n_columns_; ++j)
                 converted_[static_cast<std::size_t>(i * width_ + j)] =
                     static_cast<Number>(wide_[static_cast<std::size_t>(i * n_columns_ + j)]);
+        }
+    }
+
+    template <class Stored>
+    void convert_from(std::int64_t first, std::int64_t rows) {
+        const Stored* data = static_cast<const Stored*>(storage_.data) + first * storage_.row_stride;
+        for (std::int64_t i = 0; i < rows; ++i) {
+            const Stored* from = data + i * storage_.row_stride;
+            Number* to = converted_.data() + i * width_;
+            for (std::int64_t j = 0; j < n_columns_; ++j) to[j] = static_cast<Number>(from[j]);
         }
     }
 
@@ -360,6 +374,7 @@ double to_probabilities(const Pass& pass, typename Pass::Number* z, std::int64_t
     pass.tiles().softmax(z, pass.stride(), n_rows, offsets, sums.data());
     double loss = 0;
     for (std::int64_t i = 0; i < n_rows; ++i) {
+        if (!(cost[i] > 0)) continue;
         const SoftmaxRow& row = sums[static_cast<std::size_t>(i)];
         loss += cost[i] * (std::log1p(row.rest) + (row.largest - own[static_cast<std::size_t>(i)]));
     }
@@ -443,6 +458,52 @@ bool softmax_hessian_product(const Block& block, const OutputPoint& point, const
             pass.tiles().curve(p.data(), u.data(), pass.stride(), chunk.n_rows, along.offsets(),
                                cost + first);
             add_balance(u.data(), pass.stride(), chunk.n_rows, point.n_outputs, product_b);
+            pass.combine(chunk, u.data(), products);
+        });
+        products.finish();
+        return complete;
+    });
+}
+
+bool softmax_probabilities(const Block& block, const OutputPoint& point, bool single, float* p,
+                           StopToken& token) {
+    return with_pass(block, point.n_outputs, single, [&](auto pass) {
+        using Pass = decltype(pass);
+        const auto packed = pass.packed(point, minus_infinity<typename Pass::Number>);
+        Buffer<typename Pass::Number> z = pass.scores();
+        std::vector<SoftmaxRow> sums(static_cast<std::size_t>(kMostRows));
+        return pass.each(token, [&](const auto& chunk, std::int64_t first) {
+            pass.score(chunk, packed, z.data());
+            pass.tiles().softmax(z.data(), pass.stride(), chunk.n_rows, packed.offsets(), sums.data());
+            for (std::int64_t i = 0; i < chunk.n_rows; ++i) {
+                for (std::int64_t k = 0; k < point.n_outputs; ++k)
+                    p[(first + i) * point.n_outputs + k] =
+                        static_cast<float>(z[static_cast<std::size_t>(i * pass.stride() + k)]);
+            }
+        });
+    });
+}
+
+bool softmax_curvature_product(const Block& block, const float* p, const OutputPoint& direction,
+                               const double* cost, bool single, double* product, double* product_b,
+                               StopToken& token) {
+    return with_pass(block, direction.n_outputs, single, [&](auto pass) {
+        using Pass = decltype(pass);
+        using Number = typename Pass::Number;
+        const auto along = pass.packed(direction, Number(0));
+        Buffer<Number> padded = pass.scores(), u = pass.scores();
+        typename Pass::Sums products(pass, product);
+        const std::int64_t K = direction.n_outputs;
+        const bool complete = pass.each(token, [&](const auto& chunk, std::int64_t first) {
+            for (std::int64_t i = 0; i < chunk.n_rows; ++i) {
+                for (std::int64_t k = 0; k < K; ++k)
+                    padded[static_cast<std::size_t>(i * pass.stride() + k)] =
+                        static_cast<Number>(p[(first + i) * K + k]);
+            }
+            pass.score(chunk, along, u.data());
+            pass.tiles().curve(padded.data(), u.data(), pass.stride(), chunk.n_rows, along.offsets(),
+                               cost + first);
+            add_balance(u.data(), pass.stride(), chunk.n_rows, K, product_b);
             pass.combine(chunk, u.data(), products);
         });
         products.finish();
@@ -541,25 +602,35 @@ bool softmax_certificate(const Block& block, const OutputPoint& point, const Sof
                 Number* p = of_duals.data() + i * pass.stride();
                 const SoftmaxRow& row = sums_of_duals[static_cast<std::size_t>(i)];
                 const double log_sum = std::log1p(row.rest);
-                double entropy = 0, moved = 0;
-                for (std::int64_t k = 0; k < K; ++k) moved += static_cast<double>(p[k]) * duals.shrink[k];
-                for (std::int64_t k = 0; k < K; ++k) {
-                    const double whole = static_cast<double>(p[k]);
-                    if (duals.moves) {
-                        const double alpha = whole * (1.0 - duals.shrink[k]) + moved * duals.fill[k];
-                        if (alpha > 0) entropy -= alpha * std::log(alpha);
-                    } else if (whole > 0) {
-                        entropy += whole * (row.largest - static_cast<double>(below[i * pass.stride() + k]) +
-                                            log_sum);
+                double entropy = 0;
+                if (!duals.moves) {
+                    for (std::int64_t k = 0; k < K; ++k) {
+                        const double whole = static_cast<double>(p[k]);
+                        if (whole > 0)
+                            entropy += whole * (row.largest -
+                                                static_cast<double>(below[i * pass.stride() + k]) + log_sum);
                     }
+                } else {
+                    double moved = 0, largest = 0, others = 0;
+                    for (std::int64_t k = 0; k < K; ++k) moved += static_cast<double>(p[k]) * duals.shrink[k];
+                    for (std::int64_t k = 0; k < K; ++k) {
+                        const double alpha =
+                            static_cast<double>(p[k]) * (1.0 - duals.shrink[k]) + moved * duals.fill[k];
+                        p[k] = static_cast<Number>(alpha);
+                        const double smaller = std::min(alpha, largest);
+                        largest = std::max(alpha, largest);
+                        others += smaller;
+                        if (smaller > 0) entropy -= smaller * std::log(smaller);
+                    }
+                    // The largest α is what the others leave: near 1 its own digits would not tell how much.
+                    entropy -= (1.0 - others) * std::log1p(-others);
                 }
-                terms.dual += cost[i] * entropy;
+                if (cost[i] > 0) terms.dual += cost[i] * entropy;
                 // 1 − α of the row's own class is the sum of the others: no digits are lost where it is
                 // small.
                 double own = 0;
                 for (std::int64_t k = 0; k < K; ++k) {
-                    const double alpha =
-                        static_cast<double>(p[k]) * (1.0 - duals.shrink[k]) + moved * duals.fill[k];
+                    const double alpha = static_cast<double>(p[k]);
                     if (k != label[i]) own += alpha;
                     p[k] = static_cast<Number>(-cost[i] * alpha);
                 }

@@ -74,4 +74,38 @@ void UpperFactor::solve(double* x) const noexcept {
     }
 }
 
+void UpperFactor::solve_rows(double* x, std::int64_t n_sides) const noexcept {
+    const DensePrimitives<double>& use = primitives().dense_f64;
+    for (std::int64_t i = 0; i < size_; ++i) {
+        for (std::int64_t k = 0; k < n_sides; ++k) {
+            double* side = x + k * size_;
+            side[i] *= inverse_diagonal_[at(i)];
+            use.add(side + i + 1, -side[i], row(i) + i + 1, size_ - i - 1);
+        }
+    }
+    for (std::int64_t i = size_ - 1; i >= 0; --i) {
+        for (std::int64_t k = 0; k < n_sides; ++k) {
+            double* side = x + k * size_;
+            const double known = use.dot(row(i) + i + 1, side + i + 1, size_ - i - 1);
+            side[i] = (side[i] - known) * inverse_diagonal_[at(i)];
+        }
+    }
+}
+
+void UpperFactor::solve_many(double* x, std::int64_t n_sides) const noexcept {
+    const DensePrimitives<double>& use = primitives().dense_f64;
+    for (std::int64_t i = 0; i < size_; ++i) {
+        double* known = x + i * n_sides;
+        for (std::int64_t k = 0; k < n_sides; ++k) known[k] *= inverse_diagonal_[at(i)];
+        const double* upper = row(i);
+        for (std::int64_t j = i + 1; j < size_; ++j) use.add(x + j * n_sides, -upper[j], known, n_sides);
+    }
+    for (std::int64_t i = size_ - 1; i >= 0; --i) {
+        double* wanted = x + i * n_sides;
+        const double* upper = row(i);
+        for (std::int64_t j = i + 1; j < size_; ++j) use.add(wanted, -upper[j], x + j * n_sides, n_sides);
+        for (std::int64_t k = 0; k < n_sides; ++k) wanted[k] *= inverse_diagonal_[at(i)];
+    }
+}
+
 }  // namespace maxmargin

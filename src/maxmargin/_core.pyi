@@ -510,6 +510,11 @@ class Factor:
     def solve(self, rhs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
         """M^-1 rhs as a new array."""
 
+    def solve_rows(self, rhs: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """
+        M^-1 times each row of rhs, without refinement, as the rows of a new array.
+        """
+
     def lower(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
         """The lower triangle L with LL' = M, as a new array."""
 
@@ -629,6 +634,14 @@ def softmax_gradient(block: Block, W: Annotated[NDArray[numpy.float64], dict(sha
 def softmax_hessian_product(block: Block, W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], D: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], e: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], single: bool, product: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], product_b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> None:
     """
     product += Σ q xᵀ and product_b += Σ q with q = c p ∘ (u − p·u), u = D x + e, for softmax.
+    """
+
+def softmax_probabilities(block: Block, W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], single: bool, p: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], token: StopToken) -> None:
+    """p = the softmax of W x + b for every row, in single precision."""
+
+def softmax_curvature_product(block: Block, p: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], D: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], e: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], single: bool, product: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], product_b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], token: StopToken) -> None:
+    """
+    The product of softmax_hessian_product with probabilities p that were kept.
     """
 
 def output_scores(block: Block, W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], single: bool, z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], token: StopToken) -> None:

@@ -419,14 +419,14 @@ class NoFiniteOptimum(MaxMarginError, ValueError):
     ----------
     message : str
         Why there is no minimum, and what to change.
-    direction : array of shape (n_columns,), optional
+    direction : array of shape (n_columns,), or (K, n_columns) for K classes at once, optional
         Weights along which the objective never stops falling.
-    offset : float
+    offset : float or array of shape (K,)
         What the offset does meanwhile.
     kind : "complete" or "quasi-complete"
         Whether every row gets better, or some stay on the boundary.
     n_separated : int
-        How many rows get better.
+        How many rows get better; of K classes at once, how many pairs of a row and another class.
 
     Examples
     --------
@@ -443,7 +443,7 @@ class NoFiniteOptimum(MaxMarginError, ValueError):
         self,
         message: str,
         direction: Any = None,
-        offset: float = 0.0,
+        offset: Any = 0.0,
         kind: str = "complete",
         n_separated: int = 0,
     ) -> None:

@@ -76,6 +76,11 @@ def check_matrix(X: Any, *, allow_no_rows: bool = False) -> Any:
 
 
 def _check_dense(X: Any) -> NDArray[Any]:
+    if str(getattr(X, "dtype", "")).endswith("bfloat16"):  # of ml_dtypes, torch or jax
+        raise InvalidInput(
+            f"X has dtype {X.dtype}, which NumPy does not know. Give the same numbers in single precision: "
+            "X.astype(np.float32), or X.float() of torch; float16 is read as it is."
+        )
     array = X if type(X) is np.ndarray else _as_array(X)
     if array.ndim == 0:
         raise InvalidInput(f"Expected 2D array, got scalar array instead: X={array!r}.")

@@ -27,7 +27,8 @@ X = RANDOM.normal(size=(9_000, 4))
 SCORES = X @ np.array([1.0, -1.0, 0.5, 0.0]) + 2 * RANDOM.normal(size=9_000)
 SETTINGS = {
     "hinge": {"C": 0.1, "loss": "hinge", "solver": "semismooth_newton", "tol": 1e-8},
-    "logistic": {"C": 0.1, "loss": "logistic", "solver": "newton", "tol": 1e-8},
+    "logistic": {"C": 0.1, "loss": "logistic", "solver": "newton", "tol": 1e-8, "multi_class": "one_vs_rest"},
+    "softmax": {"C": 0.1, "loss": "logistic", "solver": "newton", "tol": 1e-8, "multi_class": "softmax"},
 }
 
 
@@ -84,7 +85,8 @@ def journal_of(store) -> Path:
 
 
 @every_value(
-    **{"loss, n_classes": [("hinge", 2), ("logistic", 3)]}, kind=[OSError, MemoryError, KeyboardInterrupt]
+    **{"loss, n_classes": [("hinge", 2), ("logistic", 3), ("softmax", 3)]},
+    kind=[OSError, MemoryError, KeyboardInterrupt],
 )
 def test_a_fit_that_an_error_ended_goes_on_to_the_same_bits(loss, n_classes, kind, tmp_path):
     store, settings = stored(loss, n_classes, tmp_path)
@@ -247,16 +249,16 @@ CHECKPOINTS = {
 def test_a_checkpoint_that_is_none_is_not_used(name, tmp_path):
     (tmp_path / "fit").mkdir()
     (tmp_path / "fit" / "0.state").write_bytes(pack(CHECKPOINTS[name]))
-    assert Checkpoints(tmp_path / "fit", (50, 3)).warm_starts(1) == [None]
+    assert Checkpoints(tmp_path / "fit", (50, 3, 1)).warm_starts(1) == [None]
     (tmp_path / "fit" / "0.state").write_bytes(pack(FINE))
-    assert Checkpoints(tmp_path / "fit", (50, 3)).warm_starts(1) != [None]
+    assert Checkpoints(tmp_path / "fit", (50, 3, 1)).warm_starts(1) != [None]
 
 
 def test_drafts_of_checkpoints_go_with_the_next_fit(tmp_path):
-    saved = Checkpoints(tmp_path / "fit", (50, 3))
+    saved = Checkpoints(tmp_path / "fit", (50, 3, 1))
     saved.save(0, WarmStart(FINE["w"], FINE["offset"], FINE["alpha"]))
     (tmp_path / "fit" / ".0.0123456789ab.part").write_bytes(b"half of one")
-    assert Checkpoints(tmp_path / "fit", (50, 3)).warm_starts(1)[0].b == 0.5
+    assert Checkpoints(tmp_path / "fit", (50, 3, 1)).warm_starts(1)[0].b == 0.5
     assert [path.name for path in (tmp_path / "fit").iterdir()] == ["0.state"]
 
 
@@ -265,7 +267,7 @@ def test_a_checkpoint_takes_no_more_memory_than_such_a_one(tmp_path):
     with (tmp_path / "fit" / "0.state").open("wb") as file:
         file.write(pack(FINE))
         file.truncate(1 << 40)  # most of it in no block of the disk
-    assert Checkpoints(tmp_path / "fit", (50, 3)).warm_starts(1) == [None]
+    assert Checkpoints(tmp_path / "fit", (50, 3, 1)).warm_starts(1) == [None]
 
 
 class Bomb:

@@ -131,14 +131,19 @@ def _if_it_should_be_over(found: list[Solution], error: RowsLost) -> list[Soluti
 
 
 def _nothing_done(targets: StoredTargets, settings: Settings, rows: DaskRows) -> Solution:
-    """Return θ = 0 for a class without a certificate: its objective needs no pass over the rows."""
-    objective = targets.total_cost * float(LOSSES[settings.objective.loss].value(0.0))
+    """Return θ = 0 for a problem without a certificate: its objective needs no pass over the rows."""
+    offset: Any = 0.0
+    if targets.joint is None:
+        coef, loss = np.zeros(rows.n_columns), float(LOSSES[settings.objective.loss].value(0.0))
+    else:
+        coef, offset = np.zeros((targets.n_outputs, rows.n_columns)), np.zeros(targets.n_outputs)
+        loss = float(targets.joint.value(offset[None, :], np.zeros(1, dtype=np.int32))[0])
     return Solution(
-        coef=np.zeros(rows.n_columns),
-        intercept=0.0,
-        intercept_interval=(0.0, 0.0),
+        coef=coef,
+        intercept=offset,
+        intercept_interval=(offset, offset),
         alpha=np.zeros(0),
-        certificate=Certificate("duality", objective, 0.0),
+        certificate=Certificate("duality", targets.total_cost * loss, 0.0),
         status=Status.LOST,
         n_iter=0,
         history=History.of([]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ class MemoryPlan:
 
 
 def plan_memory(
-    store: RowStore, limit: int, held: int, *, threads: int, ways: tuple[bool, ...]
+    store: RowStore, limit: int, held: int, *, threads: int, ways: tuple[bool, ...], n_outputs: int = 1
 ) -> MemoryPlan:
     """Return how to stay within the limit; raise InvalidParameter with the least limit if that is impossible.
 
@@ -69,18 +70,22 @@ def plan_memory(
         At most so many.
     ways : tuple of bool
         Whether to fit by descent, the preferred choice first.
+    n_outputs : int
+        Of the problem: more than one where all classes are fitted at once.
     """
+    sizes = partial(fit_bytes, store, n_outputs=n_outputs)
     for by_descent in ways:
         for fewer in range(threads, 0, -1):
-            needed = held + fit_bytes(store, fewer, by_descent)
+            needed = held + sizes(fewer, by_descent)
             if needed <= limit:
-                is_roomy = not by_descent or needed + fit_bytes(store, fewer, by_descent=False) <= limit
+                is_roomy = not by_descent or needed + sizes(fewer, by_descent=False) <= limit
                 return MemoryPlan(limit, needed, fewer, by_descent, limit - needed, is_roomy)
-    least = held + min(fit_bytes(store, 1, by_descent) for by_descent in ways)
+    least = held + min(sizes(1, by_descent) for by_descent in ways)
+    of_classes = f" and {n_outputs:,} classes at once" if n_outputs > 1 else ""
     raise InvalidParameter(
         f"{{setting}} is too little for {plural(store.n_rows, 'row')} of "
-        f"{plural(store.n_columns, 'column')} on disk: a fit holds {memory_text(least)} at least, "
-        f"{memory_text(held)} of which the program itself",
+        f"{plural(store.n_columns, 'column')} on disk{of_classes}: a fit holds {memory_text(least)} at "
+        f"least, {memory_text(held)} of which the program itself",
         parameter="memory",
         value=limit,
         setting=Setting("memory", limit, memory_text(limit)),
@@ -101,8 +106,10 @@ def check_storing(path: Path, place: Any, settings: ReadSettings, limit: int | N
     )
 
 
-def fit_bytes(store: RowStore, threads: int, by_descent: bool) -> int:
+def fit_bytes(store: RowStore, threads: int, by_descent: bool, n_outputs: int = 1) -> int:
     """Estimate how many bytes a fit takes in addition to the program."""
+    if n_outputs > 1:
+        return _joint_bytes(store, threads, by_descent, n_outputs)
     if by_descent:
         return OVERHEAD + 8 * (DESCENT_VECTORS * store.n_rows + 10 * store.n_columns)
     system = 8 * (store.n_columns + 1) ** 2
@@ -111,3 +118,30 @@ def fit_bytes(store: RowStore, threads: int, by_descent: bool) -> int:
     sample = int(1.5 * per_value * min(SAMPLE_VALUES, store.n_values))
     block = block_size(store.n_rows, store.n_columns, store.n_values)
     return OVERHEAD + system * (2 + 2 * threads) + sample + 8 * VECTORS * threads * min(block, store.n_rows)
+
+
+# Of all classes at once.
+WEIGHTS = 40  # arrays of the weights' size, with the steps that are remembered
+RECORDS = 4  # for each thread: the sums of a pass, those that wait for a neighbour, and packed weights
+OFFSET_ROWS = 4  # rows for each class that the curvature of the offsets is taken from
+DUAL_ARRAYS = 4  # with a number for each row and class, that descent keeps
+CHUNK = 4 * 256  # rows whose scores, for each class, a thread holds
+LARGEST_SYSTEM = 1_200  # unknowns of which the whole Hessian is made
+LARGEST_GRAM = 4_000  # columns of which a Gram matrix is made
+
+
+def _joint_bytes(store: RowStore, threads: int, by_descent: bool, n_outputs: int) -> int:
+    weights = n_outputs * (store.n_columns + 1)
+    block = min(block_size(store.n_rows, store.n_columns, store.n_values), store.n_rows)
+    numbers = weights * (WEIGHTS + RECORDS * threads) + CHUNK * threads * n_outputs
+    numbers += 3 * OFFSET_ROWS * n_outputs * n_outputs + 3 * min(2_000, store.n_rows) * n_outputs
+    if by_descent:
+        return OVERHEAD + 8 * (numbers + store.n_rows * (n_outputs * DUAL_ARRAYS + DESCENT_VECTORS))
+    if weights <= LARGEST_SYSTEM:
+        numbers += (2 + 4 * threads) * weights * weights
+    elif store.n_columns <= LARGEST_GRAM:
+        numbers += (2 + 2 * threads) * store.n_columns**2
+    itemsize = store.arrays["values" if store.is_sparse else "X"].dtype.itemsize
+    per_value = itemsize + (8 if store.is_sparse else 0)
+    sample = int(1.5 * per_value * min(SAMPLE_VALUES, store.n_values))
+    return OVERHEAD + 8 * (numbers + VECTORS * threads * block) + sample

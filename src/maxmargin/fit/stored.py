@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.core.objective import Objective
 from maxmargin.core.solution import Plan, Solution, Status, WarmStart
 from maxmargin.errors import (
     InvalidInput,
@@ -26,6 +27,7 @@ from maxmargin.errors import (
 )
 from maxmargin.fit.memory_plan import MemoryPlan, plan_memory
 from maxmargin.io.memory import held_memory
+from maxmargin.losses.base import MulticlassLoss
 from maxmargin.model.model import LinearModel
 from maxmargin.model.prepare import StoredTargets, stored_targets
 from maxmargin.model.settings import Settings
@@ -36,7 +38,7 @@ from maxmargin.rows.disk.journal import OtherFit, PassJournal, open_journal
 from maxmargin.rows.disk.records import DamagedFile, pack, unpack
 from maxmargin.rows.disk.rows import DiskRows, MappedRows
 from maxmargin.rows.disk.store import RowStore
-from maxmargin.solvers.choose import SOLVERS
+from maxmargin.solvers.choose import JOINT, SOLVERS
 from maxmargin.solvers.run import certified_again
 
 __all__ = ["Checkpoints", "fit_stored", "memory_plan", "refuse_calibration"]
@@ -76,12 +78,13 @@ def fit_stored(
     """
     if len(store.classes) < 2:
         raise InvalidInput(f"{store.folder} holds one class, {store.classes[0]!s}; a classifier needs two")
-    by_descent = _may_descend(store, settings.solver)
+    joint = settings.objective.joint_loss(len(store.classes))
+    by_descent = _may_descend(store, settings.solver, joint)
     condensed, why = None, ""
     if memory is not None:
         by_descent, condensed = memory.by_descent, memory.condensed_bytes
         settings = replace(settings, threads=memory.threads)
-        if not memory.has_room_for_system and settings.solver == "auto":
+        if not memory.has_room_for_system and settings.solver == "auto" and joint is None:
             settings = replace(settings, solver="dual_descent")
             why = "in this memory there is no room for a system of as many equations as columns"
     # One class after the other: each pass has all threads, and their order is the journal's.
@@ -102,11 +105,15 @@ def fit_stored(
     )
 
 
-def memory_plan(store: RowStore, limit: int, *, solver: str, threads: int) -> MemoryPlan:
+def memory_plan(
+    store: RowStore, limit: int, *, solver: str, threads: int, objective: Objective
+) -> MemoryPlan:
     """Return how to fit to these rows within a limit in bytes."""
-    by_descent = _may_descend(store, solver)
-    ways = (by_descent, not by_descent) if solver == "auto" else (by_descent,)
-    return plan_memory(store, limit, held_memory(), threads=threads, ways=ways)
+    joint = objective.joint_loss(len(store.classes))
+    by_descent = _may_descend(store, solver, joint)
+    ways = (by_descent, not by_descent) if solver == "auto" and joint is None else (by_descent,)
+    n_outputs = 1 if joint is None else joint.n_outputs
+    return plan_memory(store, limit, held_memory(), threads=threads, ways=ways, n_outputs=n_outputs)
 
 
 def _from_disk(plan: Plan, why: str) -> Plan:
@@ -114,11 +121,17 @@ def _from_disk(plan: Plan, why: str) -> Plan:
     return replace(plan, reason=f"{why or plan.reason}; rows read from disk")
 
 
-def _may_descend(store: RowStore, solver: str) -> bool:
+def _may_descend(store: RowStore, solver: str, joint: MulticlassLoss | None) -> bool:
+    """Whether a solver that needs per-row arrays in memory may be chosen, or is the only one."""
+    known = SOLVERS if joint is None else JOINT
     if solver != "auto":
-        return solver in SOLVERS and SOLVERS[solver].needs.vectors_at_hand
+        return solver in known and known[solver].needs.vectors_at_hand
     is_wide = store.is_sparse or store.n_rows < _FEW_ROWS_A_COLUMN * store.n_columns
-    return is_wide and store.n_columns > _MANY_COLUMNS
+    is_wide = is_wide and store.n_columns > _MANY_COLUMNS
+    if joint is None:
+        return is_wide
+    needs = [each.needs.vectors_at_hand for each in JOINT.values() if joint.name in each.needs.losses]
+    return all(needs) or (is_wide and any(needs))
 
 
 def _fit_by_passes(
@@ -128,7 +141,7 @@ def _fit_by_passes(
     condensed: int | None,
 ) -> LinearModel:
     """Fit with rows and per-row arrays on disk, and a journal of the passes."""
-    journal = None if starts else open_journal(_folder_of(store, settings), (store.n_rows, store.n_columns))
+    journal = None if starts else open_journal(_folder_of(store, settings), _shape(store, settings))
 
     def fit(settings: Settings) -> LinearModel:
         rows = DiskRows(store, threads=settings.threads, condensed_bytes=condensed, journal=journal)
@@ -139,7 +152,11 @@ def _fit_by_passes(
         return model_of(solutions, targets, settings, rows)
 
     try:
-        model = fit(settings) if journal is None else _repeated(fit, settings, journal, len(store.classes))
+        model = (
+            fit(settings)
+            if journal is None
+            else _repeated(fit, settings, journal, _n_problems(store, settings))
+        )
     except BaseException as error:
         if journal is not None and isinstance(error, MaxMarginError):
             journal.remove()
@@ -157,7 +174,7 @@ def _fit_by_passes(
 
 
 def _repeated(
-    fit: Callable[[Settings], LinearModel], settings: Settings, journal: PassJournal, n_classes: int
+    fit: Callable[[Settings], LinearModel], settings: Settings, journal: PassJournal, n_problems: int
 ) -> LinearModel:
     """Fit, taking from the journal the passes that it holds; the time for that does not count.
 
@@ -173,8 +190,8 @@ def _repeated(
             return fit(settings)
         except OtherFit:
             took, limits = time.perf_counter() - began, settings.limits
-            # The first class has its share of the time, and may keep half of it for the last certificate.
-            needed = 4 * n_classes * took
+            # The first problem has its share of the time, and may keep half of it for the last certificate.
+            needed = 4 * n_problems * took
             if limits.max_time is None or (needed <= limits.max_time and journal.n_repeated <= furthest):
                 _say_afresh(journal.folder.path, "its journal is of another release, or of other rows")
                 journal.clear()  # only time is lost
@@ -230,11 +247,12 @@ def _fit_by_descent(
 
     Checkpoints of a fit that reached its time limit are kept, so that the same fit can be resumed.
     """
-    saved = Checkpoints(_folder_of(store, settings), (store.n_rows, store.n_columns))
-    n_problems = 1 if len(store.classes) == 2 else len(store.classes)
+    saved = Checkpoints(_folder_of(store, settings), _shape(store, settings))
     rows = MappedRows(store, threads=settings.threads, condensed_bytes=condensed)
     settings = replace(settings, checkpoint=saved.save)
-    targets, solutions = _solved(rows, store, settings, starts or saved.warm_starts(n_problems))
+    targets, solutions = _solved(
+        rows, store, settings, starts or saved.warm_starts(_n_problems(store, settings))
+    )
     model = model_of(solutions, targets, settings, rows)
     if not {Status.MAX_TIME, Status.INTERRUPTED} & set(model.statuses):
         saved.remove()
@@ -247,6 +265,17 @@ def _solved(
     rows.norms()  # finds values that are not finite before anything else is done
     targets = stored_targets(rows, store.classes, settings.objective)
     return targets, solve_all(rows, targets, replace(settings, threads=1), starts)
+
+
+def _n_problems(store: RowStore, settings: Settings) -> int:
+    n_classes = len(store.classes)
+    return 1 if n_classes == 2 or settings.objective.joint_loss(n_classes) is not None else n_classes
+
+
+def _shape(store: RowStore, settings: Settings) -> tuple[int, int, int]:
+    """Return the numbers of rows and columns, and of the outputs of a problem."""
+    joint = settings.objective.joint_loss(len(store.classes))
+    return store.n_rows, store.n_columns, 1 if joint is None else joint.n_outputs
 
 
 def refuse_calibration(calibrate: str | None) -> None:
@@ -287,7 +316,7 @@ _DRAFT = ".part"
 
 
 class Checkpoints:
-    """The warm start of each class's fit, in files that appear whole or not at all.
+    """The warm start of each problem's fit, in files that appear whole or not at all.
 
     A fit that begins with such a one goes on from there; it ends at the same optimum within the
     certificate, though not with the same bits. What is damaged, or not this user's own, is as if it were not
@@ -298,20 +327,23 @@ class Checkpoints:
     path : Path
         The folder, in the folder of the stored rows; made with the first file.
     shape : tuple of int
-        How many rows and columns there are.
+        How many rows, columns and outputs there are.
     """
 
-    def __init__(self, path: Path, shape: tuple[int, int]) -> None:
+    def __init__(self, path: Path, shape: tuple[int, int, int]) -> None:
         self._path = path
-        self._shapes = {"alpha": shape[:1], "w": shape[1:], "offset": ()}
-        self._most_bytes = 8 * sum(shape) + 4_096  # the numbers, and what describes them
+        n_rows, n_columns, n_outputs = shape
+        several = () if n_outputs == 1 else (n_outputs,)
+        self._shapes = {"alpha": (n_rows, *several), "w": (*several, n_columns), "offset": several}
+        # The numbers, and what describes them.
+        self._most_bytes = 8 * n_outputs * (n_rows + n_columns + 1) + 4_096
         self._next = 0.0
 
     def _folder(self) -> OwnFolder:
         return OwnFolder(self._path, inside=OwnFolder(self._path.parent))
 
     def warm_starts(self, count: int) -> list[WarmStart | None]:
-        """Return what was saved for each class; None where there is nothing to be used."""
+        """Return what was saved for each problem; None where there is nothing to be used."""
         if not self._path.exists():
             return [None] * count
         try:
@@ -346,15 +378,16 @@ class Checkpoints:
         )
 
     def save(self, k: int, start: WarmStart) -> None:
-        """Save the warm start of class k, unless saving took much of the time lately; never fail a fit."""
+        """Save the warm start of problem k, unless saving took much of the time lately; never fail a fit."""
         began = time.perf_counter()
-        if began < self._next:
+        if began < self._next or start.alpha is None:
             return
+        offset = start.b if np.ndim(start.b) else float(start.b)
         with suppress(OSError):
             folder, draft = self._folder(), f".{k}.{secrets.token_hex(6)}{_DRAFT}"
             try:
                 with os.fdopen(folder.open(draft), "wb") as file:
-                    file.write(pack({"alpha": start.alpha, "w": start.w, "offset": float(start.b)}))
+                    file.write(pack({"alpha": start.alpha, "w": start.w, "offset": offset}))
                 folder.rename(draft, f"{k}.state")
             except BaseException:
                 folder.remove(draft)

@@ -195,7 +195,9 @@ def fit_linear(
             if isinstance(source, RowStore):
                 plan = None
                 if limit is not None:
-                    plan = memory_plan(source, limit, solver=solver, threads=settings.threads)
+                    plan = memory_plan(
+                        source, limit, solver=solver, threads=settings.threads, objective=settings.objective
+                    )
                 return fit_stored(source, settings, starts=starts, memory=plan)
             from maxmargin.fit.dask import fit_on_dask
 

@@ -5,6 +5,7 @@ Both have duals r = c (e_y − α) with α in the simplex: α ≥ 0, Σ α = 1.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,6 +15,9 @@ from numpy.typing import NDArray
 from maxmargin.losses.base import FloatArray, MulticlassLoss
 
 __all__ = ["CrammerSinger", "Softmax", "multiclass_loss"]
+
+
+_FLUSHED = 1e-304  # more than exp(−700): passes take probabilities below that, beside the largest, for 0
 
 
 @dataclass(frozen=True)
@@ -34,9 +38,6 @@ class _SimplexLoss(MulticlassLoss):
         np.divide(-duals, cost[:, None], out=alpha, where=cost[:, None] > 0)
         alpha[np.arange(len(label)), label] += 1.0
         return alpha
-
-    def loss_change(self, loss: float, cost: float, error: float) -> float:
-        return 2.0 * cost * error
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,18 @@ class Softmax(_SimplexLoss):
         # Of each entry α log(α/p) − α + p ≥ 0, which add up to the same.
         return np.asarray(cost * np.maximum(alpha * ratio - alpha + np.exp(logs), 0.0).sum(axis=1))
 
+    def loss_change(self, loss: float, cost: float, error: float) -> float:
+        # With S = Σ exp(z_k − z_y) over the other classes the loss is log(1 + S), and S changes by a factor
+        # of at most exp(2e): the loss by no more than expm1(2e) S / (1 + S), and S / (1 + S) ≤ loss.
+        change = 2.0 * cost * error
+        if error < 0.25:
+            change = min(change, 1.001 * math.expm1(2.0 * error) * loss)
+        return change + cost * self.n_outputs * _FLUSHED
+
     def offset_reach(self, costs: FloatArray, largest_score: float) -> float:
-        # At the optimum a class's mean probability is its share of the costs; scores of at most s change it
-        # by a factor of at most exp(2 s). A constant may be added to all offsets.
+        # At the optimum a class's mean probability is its share of the costs. Scores of at most s change
+        # every probability by a factor between exp(−2 s) and exp(2 s), so that up to a constant, which may be
+        # added to all offsets, each is the logarithm of its class's cost up to 2 s.
         logs = np.log(costs[costs > 0])
         return 2.0 * largest_score + 0.5 * float(np.ptp(logs)) if len(logs) > 1 else 0.0
 
@@ -129,6 +139,10 @@ class CrammerSinger(_SimplexLoss):
         violations = self._violations(scores, label)
         short = violations.max(axis=1, keepdims=True) - violations
         return np.asarray(cost * (alpha * short).sum(axis=1))
+
+    def loss_change(self, loss: float, cost: float, error: float) -> float:
+        # Differences of scores near 1 are rounded as well, those of W = 0 included.
+        return 2.0 * cost * (error + 2.0**-53)
 
     def offset_reach(self, costs: FloatArray, largest_score: float) -> float:
         # Let G = 2 s + 1 with all scores within s. Where sorted offsets leave a gap above G, rows of the

@@ -26,8 +26,10 @@ from maxmargin.model.foreign import (
     HOW_TO_GIVE_COEFFICIENTS,
     StatedProblem,
     is_fitted_by_us,
+    is_layer,
     is_model,
     is_ours,
+    read_layer,
     read_model,
     refuse_other_losses,
     unwrap,
@@ -46,6 +48,17 @@ from maxmargin.validation import check_choice, refuse_masked
 __all__ = ["Assessment", "certify"]
 
 
+# What a linear layer does not say itself.
+_NOT_OF_A_LAYER = (
+    "loss",
+    "C",
+    "lam",
+    "penalize_intercept",
+    "intercept_scaling",
+    "class_weight",
+    "fit_intercept",
+    "multi_class",
+)
 _NO_LIMIT = 2**62  # iterations: a limit of time is to be used up
 
 
@@ -104,7 +117,8 @@ def certify(
     model_or_coef : fitted model or array
         LinearSVC, SVC(kernel="linear"), LogisticRegression or SGDClassifier of scikit-learn, a pipeline or
         search that ends in one of them, a model of this package; the name of a model file, ours or
-        LIBLINEAR's; or coefficients of shape (d,), (1, d) or, one against the rest, (n_classes, d).
+        LIBLINEAR's; anything with ``weight`` and ``bias``, such as ``torch.nn.Linear``; or coefficients of
+        shape (d,), (1, d) or, with three classes or more, (n_classes, d).
     X, y : the data that the model was fitted to
         Labels of any kind; with two classes the second in increasing order is the positive one. A pipeline
         gets the X that it was fitted with. Without y, X is what `load_data` returned, or a file's name.
@@ -224,6 +238,12 @@ def _stated_problem(
         settings.refuse_all(model)
         _check_names(model, X)
         return stated, X
+    if is_layer(model):
+        coef, intercept = read_layer(model)
+        settings.refuse_all(model, but=_NOT_OF_A_LAYER)
+        has_offset = settings.fit_intercept and intercept is not None
+        found = replace(settings, intercept=intercept if has_offset else 0, fit_intercept=has_offset)
+        return _problem_of_coefficients(coef, found), X
     return _problem_of_coefficients(model, settings), X
 
 
@@ -283,6 +303,12 @@ def _in_words(objective: Objective, n_classes: int, is_weighted: bool) -> str:
 # ---------------------------------------------------------------- the points
 
 
+_OF_TWO_OUTPUTS = (
+    " Of a softmax with two outputs give the difference of the second and the first, and of their offsets, "
+    "with 2 C in the place of C: at its optimum the two have opposite signs."
+)
+
+
 def _points(stated: StatedProblem, data: PreparedData) -> list[tuple[Array, Any]]:
     """Return weights and offset of each problem: those of all classes where they have one."""
     n_columns, n_classes = data.rows.n_columns, len(data.targets.classes)
@@ -293,6 +319,7 @@ def _points(stated: StatedProblem, data: PreparedData) -> list[tuple[Array, Any]
         raise InvalidInput(
             f"{n_classes} classes and {n_columns} columns need coefficients of shape "
             f"{f'({n_columns},) or ' if wanted == 1 else ''}({wanted}, {n_columns}); got {coef.shape}."
+            + (_OF_TWO_OUTPUTS if coef.shape == (2, n_columns) else "")
         )
     intercept = _numbers("intercept", stated.intercept).ravel()
     if intercept.shape[0] not in (1, wanted):

@@ -22,8 +22,10 @@ __all__ = [
     "HOW_TO_GIVE_COEFFICIENTS",
     "StatedProblem",
     "is_fitted_by_us",
+    "is_layer",
     "is_model",
     "is_ours",
+    "read_layer",
     "read_model",
     "read_settings",
     "refuse_other_losses",
@@ -64,6 +66,22 @@ class StatedProblem:
 def is_model(candidate: Any) -> bool:
     """Return whether this looks like an estimator rather than an array of coefficients."""
     return hasattr(candidate, "get_params") or hasattr(candidate, "coef_")
+
+
+def is_layer(candidate: Any) -> bool:
+    """Return whether this has a ``weight`` and a ``bias`` like ``torch.nn.Linear``, and is no estimator."""
+    return hasattr(candidate, "weight") and hasattr(candidate, "bias") and not is_model(candidate)
+
+
+def read_layer(layer: Any) -> tuple[Any, Any]:
+    """Return weights and bias of a linear layer as arrays; None for a bias that it does not have."""
+    return _as_array(layer.weight), None if layer.bias is None else _as_array(layer.bias)
+
+
+def _as_array(tensor: Any) -> Any:
+    for step in ("detach", "cpu", "double", "numpy"):  # what a tensor needs before NumPy can read it
+        tensor = getattr(tensor, step)() if hasattr(tensor, step) else tensor
+    return tensor
 
 
 def is_ours(model: Any) -> bool:

@@ -147,7 +147,7 @@ def _moved(rows: Rows, vector: RowVector) -> RowVector | None:
 
     if isinstance(vector, VectorFile) and vector.n_rows == rows.n_rows and rows.vectors_at_hand:
         return vector.read(slice(0, rows.n_rows))
-    if isinstance(rows, DiskRows) and np.shape(vector) == (rows.n_rows,):
+    if isinstance(rows, DiskRows) and np.shape(vector)[:1] == (rows.n_rows,):
         return rows.keep(vector)
     return None
 

@@ -28,14 +28,21 @@ from maxmargin.rows.kernels import Combine, Scores
 from maxmargin.separation.exact import MOST_EXACT, decide, exactly
 from maxmargin.separation.programs import solve_program
 
-__all__ = ["Separation", "SeparationWatch", "check_direction", "find_separation", "refuse_separable"]
+__all__ = [
+    "Separation",
+    "SeparationWatch",
+    "check_direction",
+    "find_separation",
+    "refuse_separable",
+    "separation_near",
+]
 
 
 _ROUNDING = 64.0 * 2.0**-52
 # Along a separating direction the loss of a row falls like exp(−m), and Newton's method adds 1 to m.
 _SLOW = (0.3, 0.45)
 _SLOW_STEPS = 3
-_LIKELIHOOD = (
+LIKELIHOOD = (
     "the likelihood has no maximum",
     "grows",
     "Give a finite C, which keeps the weights finite.",
@@ -194,6 +201,15 @@ def _decided_exactly(problem: Problem, best: Separation | None, token: StopToken
 
 def refuse_separable(problem: Problem, w: Array, b: float, token: StopToken | None = None) -> None:
     """Raise NoFiniteOptimum if some direction separates."""
+    found = separation_near(problem, w, b, token)
+    if found is not None:
+        raise found.error(*LIKELIHOOD)
+
+
+def separation_near(
+    problem: Problem, w: Array, b: float, token: StopToken | None = None
+) -> Separation | None:
+    """Return the separation with the most rows strictly on their own side; (w, b) may be one."""
     found = check_direction(problem, w, b)
     if found is None or found.kind != "complete":
         z = problem.rows.zeros()
@@ -202,8 +218,7 @@ def refuse_separable(problem: Problem, w: Array, b: float, token: StopToken | No
         if closely is None and found is not None:
             closely = replace(found, is_exact=False)
         found = closely
-    if found is not None:
-        raise found.error(*_LIKELIHOOD)
+    return found
 
 
 @dataclass
@@ -224,17 +239,25 @@ class SeparationWatch:
         self, problem: Problem, w: Array, b: float, z: Array, decrement: float, token: StopToken
     ) -> None:
         """Take note of a step that ended at (w, b) with scores z; raise NoFiniteOptimum if it is proved."""
+        found = self.seen(problem, w, b, z, decrement, token)
+        if found is not None:
+            raise found.error(*LIKELIHOOD)
+
+    def seen(
+        self, problem: Problem, w: Array, b: float, z: Array, decrement: float, token: StopToken
+    ) -> Separation | None:
+        """Take note of such a step; return the separation if one is proved."""
         self.steps += 1
         found = _separates_completely(problem, w, b, z)
         if found is not None:
-            raise found.error(*_LIKELIHOOD)
+            return found
         ratio = decrement / self.last if self.last > 0 else 0.0
         self.slow = self.slow + 1 if _SLOW[0] <= ratio <= _SLOW[1] else 0
         self.last = decrement
         if self.steps < self.next_look or (self.slow < _SLOW_STEPS and self.steps < _FIRST_LOOK):
-            return
-        refuse_separable(problem, w, b, token)
+            return None
         self.slow, self.next_look = 0, 2 * self.steps
+        return separation_near(problem, w, b, token)
 
 
 # ------------------------------------------------------------------------------------------------

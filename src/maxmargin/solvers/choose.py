@@ -85,10 +85,20 @@ WITHOUT_REGULARISER = SolverTable(
     newton="maximum_likelihood.MaximumLikelihood", soft_margins="unregularised_hinge.UnregularisedHinge"
 )
 
+JOINT_WITHOUT_REGULARISER = SolverTable(newton="softmax_likelihood.SoftmaxLikelihood")
+
 
 def choose(name: str, problem: Problem, tol: float) -> tuple[Solver[Any], Plan]:
     """Return the solver of that name, or the one that suits the problem when the name is "auto"."""
     known = _known(problem)
+    if not known:
+        raise InvalidParameter(
+            f"{{C}} ({{lam}}) leaves no regulariser, which the {problem.loss.name} loss needs",
+            parameter="C",
+            value=UNREGULARISED["C"].value,
+            remedy="give a finite C",
+            **UNREGULARISED,
+        )
     if name != "auto" and name not in SOLVERS and name not in known:
         raise InvalidParameter.must_be("solver", f"one of {_listed(SOLVERS)}", name)
     if name != "auto" and name not in known and problem.n_outputs > 1:
@@ -186,8 +196,8 @@ def _about(problem: Problem) -> str:
 
 
 def _without_regulariser(problem: Problem) -> dict[str, Solver[Any]]:
-    known = WITHOUT_REGULARISER.items()
-    return {name: solver for name, solver in known if problem.loss.name in solver.needs.losses}
+    known = WITHOUT_REGULARISER if problem.n_outputs == 1 else JOINT_WITHOUT_REGULARISER
+    return {name: solver for name, solver in known.items() if problem.loss.name in solver.needs.losses}
 
 
 def _suited_for(problem: Problem, tol: float) -> tuple[str, str]:

@@ -401,7 +401,7 @@ def _scaled_to_margin(problem: Problem, found: CertifiedPoint, enough: float) ->
 
 def _with_residuals(problem: Problem, final: CertifiedPoint) -> Certificate:
     """Return the certificate with what is left of the gradient, where there is one."""
-    if not problem.loss.is_smooth or isinstance(problem.loss, MulticlassLoss):
+    if not problem.loss.is_smooth:
         return final.certificate
     return replace(final.certificate, residuals=stationarity(problem, final))
 
@@ -438,6 +438,11 @@ def _explain_no_bound(problem: Problem, final: CertifiedPoint) -> None:
     proof = final.certificate
     may_run_away = not problem.is_regularised and problem.loss.is_smooth
     if may_run_away and 0 < proof.objective <= proof.gap:
+        if problem.n_outputs > 1:
+            from maxmargin.separation.classes import refuse_separable_classes
+
+            refuse_separable_classes(problem, final.w, final.b)
+            return
         from maxmargin.separation.search import refuse_separable
 
         refuse_separable(problem, final.w, final.b)

@@ -5,15 +5,22 @@ direction D, with u = D x, its Hessian is D + Σ q xᵀ with q = c p ∘ (u − 
 and keeps nothing of the size rows × classes.
 
 The Newton equations are solved by conjugate gradients. Where there are many rows, their products are those of
-a sample, while value and gradient are those of all rows: steps are rougher and far cheaper. They are
-preconditioned by the factors of the Hessian of some rows, or, where that would be too large, of
-1 + s Σ x̃ x̃ᵀ, the same for each class, with the mean curvature s; x̃ are the rows less their mean. The fit
-begins at the optimum of a sample.
+a sample, while value and gradient are those of all rows; what the sample does not tell of the curvature is
+learned from the steps themselves, as by the limited-memory method of Broyden, Fletcher, Goldfarb and Shanno.
+Conjugate gradients are preconditioned by the factors of the Hessian of some rows, or, where that would be too
+large, of 1 + Σ h x̃ x̃ᵀ, the same for each class, with h the mean of c p (1 − p) over the classes; x̃ are the
+rows less their mean.
+The fit begins at the optimum of a sample.
+
+Points, gradients and steps are arrays of shape (K, n_columns + 1), the offsets last, in coordinates whose
+columns are centred where the offset is free and rows are dense: b = β − W·shift.
 """
 
 from __future__ import annotations
 
 import math
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -27,11 +34,13 @@ from maxmargin.core.certificate.point import CertifiedPoint, value_at_zero
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import WarmStart
 from maxmargin.core.targets import ClassTargets
-from maxmargin.rows.base import Array, Record, inner
+from maxmargin.rows.base import Array, Record, RowVector
 from maxmargin.rows.kernels import Combine, Gram, HessianDiagonal
 from maxmargin.solvers.base import Needs, Point, Step
 
 __all__ = ["SoftmaxNewton"]
+
+_MOST_KEPT = 20_000_000  # probabilities: 80 MB
 
 
 @dataclass(frozen=True)
@@ -47,41 +56,63 @@ class SoftmaxNewtonSettings:
     gram_rows_per_column: int = 4
     # Products with the Hessian read one row of so many, but no fewer than these, and so many for each column.
     sample_share: int = 10
-    least_sample: int = 10_000
+    least_sample: int = 3_000
     sample_rows_per_column: int = 10
-    worth_a_sample: int = 3  # drawn if the problem is so many times larger
+    worth_a_sample: int = 2  # drawn if the problem is so many times larger
+    # After so many steps that leave more of the decrement than this, the sample is doubled.
+    slow: float = 0.5
+    most_slow_steps: int = 3
     start_share: int = 10  # the start is the optimum of one row of so many
     least_start: int = 2_000
     start_tolerance: float = 1e-2
+    start_rows_per_unknown: int = 4  # fewer weigh no more than they do in the whole
     # Conjugate gradients end when the residual has fallen by this factor, or what the last step left.
-    roughly: float = 0.1
+    roughly: float = 0.3
     most_products: int = 200
-    slow: float = 0.25  # a step that leaves more of the decrement than this has its sample doubled
-    # Products of rows in single precision, while the relative gap is above this.
+    left_over: float = 0.2  # or when they leave this share of the gap that is wanted
+    worth_anew: float = 2.0  # a preconditioner is made anew after products of so many times its cost
+    memory: int = 10  # steps that are remembered
+    # Products of rows in single precision, while the relative gap is above this; of few rows they would save
+    # nothing.
     enough_for_single: float = 1e-5
+    worth_single: int = 1_000_000  # values times classes
     sufficient: float = 1e-4  # of the predicted decrease
+    # A step is shortened if the slope at its end is more than this share of that at its beginning, or of the
+    # value there: where all losses are 0, the Hessian knows nothing of them.
+    overshot: float = 0.5
+    overshot_of_value: float = 0.25
+    hidden: float = 1e-12  # a difference of values, as their share
     shortest: float = 2.0**-20  # step that is tried
 
 
 @dataclass(frozen=True, eq=False)
 class _Evaluation:
-    """Objective and gradient at a point; the gradient's columns are centred, `balance` is that of b."""
+    """Objective and gradient at a point (W, b)."""
 
     W: Array
     b: Array
     value: float
     gradient: Array
-    balance: Array
+
+    @property
+    def balance(self) -> Array:
+        """The slope in the offsets: Σ c (p − e_y), and that of their penalty."""
+        return np.ascontiguousarray(self.gradient[:, -1])
 
 
 class _Inverse(Protocol):
-    """Something near the inverse of the Hessian in centred coordinates.
+    """Something near the inverse of the Hessian.
 
     Attributes
     ----------
+    curvature : float
+        The mean of the offsets' diagonal.
     cost, cost_of_solving : float
         Multiplications to make it, and to use it once.
     """
+
+    @property
+    def curvature(self) -> float: ...
 
     @property
     def cost(self) -> float: ...
@@ -89,8 +120,8 @@ class _Inverse(Protocol):
     @property
     def cost_of_solving(self) -> float: ...
 
-    def solve(self, G: Array, g: Array) -> tuple[Array, Array]:
-        """Return weights of shape (K, n_columns) and offsets of shape (K,)."""
+    def solve(self, G: Array) -> Array:
+        """Return the solution for a gradient, of the same shape."""
         ...
 
 
@@ -109,6 +140,8 @@ class _State:
     sample: Problem | None = None  # whose Hessian is used; None: that of all rows
     inverse: _Inverse | None = None
     dear: float = 0.0  # multiplications of the products since the inverse was made
+    steps: _Steps | None = None
+    slow_steps: int = 0  # with this sample
     here: _Evaluation | None = None
     decrement: float = math.inf
     estimate: float = math.inf
@@ -132,7 +165,10 @@ class SoftmaxNewton:
         W, b, is_warm = np.zeros((K, d)), _first_offsets(problem), False
         if warm_start is not None and np.shape(warm_start.w) == W.shape:
             W, b, is_warm = np.array(warm_start.w), np.array(warm_start.b, dtype=np.float64), True
-        return _State(W, b, is_warm, seed, tol, single=tol >= self.settings.enough_for_single)
+            W -= W.mean(axis=0)  # what all classes have in common is no loss, and costs its square
+            b -= b.mean()
+        is_large = K * problem.rows.n_values >= self.settings.worth_single
+        return _State(W, b, is_warm, seed, tol, single=is_large and tol >= self.settings.enough_for_single)
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
         """Find and evaluate a start, or take one Newton step."""
@@ -151,6 +187,9 @@ class SoftmaxNewton:
         size = max(n_rows // settings.start_share, settings.least_start, 4 * len(state.b))
         if not state.is_warm and n_rows >= settings.worth_a_sample * size:
             part = sample_of_classes(problem, size, state.seed + state.depth)
+            if part is not None and size < settings.start_rows_per_unknown * (state.W.size + len(state.b)):
+                # So few can be fitted far too well: that they stand for all is not to be believed.
+                part = part.with_cost(part.cost * (part.rows.n_rows / n_rows))
             if part is not None:
                 passes += self._solve_part(part, state, token) * part.rows.n_rows / n_rows
         state.shift = _mean_row(problem, token) if state.shift is None else state.shift
@@ -159,8 +198,7 @@ class SoftmaxNewton:
             settings.least_sample,
             settings.sample_rows_per_column * problem.rows.n_columns,
         )
-        if n_rows >= settings.worth_a_sample * size:
-            state.sample = sample_of_classes(problem, size, state.seed + 100 + state.depth)
+        self._draw_sample(problem, state, size)
         here = _evaluate(problem, state, state.W, state.b, token)
         passes += 1.0
         if not here.value <= value_at_zero(problem) * (1 + 1e-9) or not math.isfinite(here.value):
@@ -189,91 +227,121 @@ class SoftmaxNewton:
         self, problem: Problem, state: _State, here: _Evaluation, token: StopToken
     ) -> tuple[float, bool]:
         """Take one step; return its passes, and whether rounding leaves nothing to gain."""
-        settings = self.settings
-        curved = problem if state.sample is None else state.sample
-        if state.inverse is None or state.dear > state.inverse.cost:  # as much as it takes to make it anew
-            state.inverse, state.dear = self._inverse(curved, state, here, token), 0.0
-        share = curved.rows.n_rows / problem.rows.n_rows
-        D, e, decrement, products = self._direction(curved, state, here, token)
-        passes = 1.5 * products * share
-        state.dear += products * (6.0 * curved.rows.n_values * len(here.b) + state.inverse.cost_of_solving)
-        if not 0 < decrement < math.inf:
-            if state.single:
-                state.single = False
-                state.here = _evaluate(problem, state, here.W, here.b, token)
-                return passes + 1.0, False
+        direction, passes = self._direction(problem, state, here, token)
+        decrement = -_dot(here.gradient, direction)
+        there, length, tried = None, 1.0, 0.0
+        if 0 < decrement < math.inf:
+            there, length, tried = self._search(problem, state, here, direction, token)
+        passes += tried
+        if there is None and state.single:
+            state.single, state.steps = False, None if state.steps is None else _Steps(self.settings.memory)
+            state.here = _evaluate(problem, state, here.W, here.b, token)
+            return passes + 1.0, False
+        if there is None:
+            state.decrement = decrement
             return passes, True
-        length, before = 1.0, here
-        while True:
-            change = length * D
-            b = here.b + length * (e if state.shift is None else e - D @ state.shift)
-            there = _evaluate(problem, state, here.W + change, b, token)
-            passes += 1.0
-            slope = _product(there.gradient, there.balance, D, e)  # along the step, at its end
-            if there.value <= here.value - settings.sufficient * length * decrement:
-                break
-            if abs(there.value - here.value) <= 1e-12 * abs(here.value) and slope <= 0.9 * decrement:
-                break  # rounding hides the difference; the slope tells
-            length *= min(max(decrement / (decrement + max(slope, 0.0)), 0.1), 0.5)
-            if length < settings.shortest:
-                if not state.single:
-                    state.decrement = decrement
-                    return passes, True
-                state.single = False
-                state.here = _evaluate(problem, state, here.W, here.b, token)
-                return passes + 1.0, False
-        state.here = there
-        G, g = state.inverse.solve(there.gradient, there.balance)
-        after = _product(there.gradient, there.balance, G, g)
-        G, g = state.inverse.solve(before.gradient, before.balance)
-        first = _product(before.gradient, before.balance, G, g)
-        state.left = after / first if first > 0 else 1.0
-        state.decrement = decrement * min(state.left, 1.0)
-        if state.sample is not None and state.left > settings.slow and length == 1.0:
-            size = 2 * state.sample.rows.n_rows
-            is_small_part = problem.rows.n_rows >= settings.worth_a_sample * size
-            larger = sample_of_classes(problem, size, state.seed + 200) if is_small_part else None
-            state.sample, state.dear = larger, math.inf
+        assert state.inverse is not None
+        before, after = (_dot(at.gradient, state.inverse.solve(at.gradient)) for at in (here, there))
+        state.left = min(after / before, 1.0) if before > 0 else 1.0
+        state.here, state.decrement = there, decrement * state.left
+        if state.steps is not None:
+            state.steps.add(length * direction, there.gradient - here.gradient)
+        if state.sample is not None and state.left > self.settings.slow:
+            state.slow_steps += 1
+            if state.slow_steps >= self.settings.most_slow_steps:
+                self._draw_sample(problem, state, 2 * state.sample.rows.n_rows)
         return passes, False
+
+    def _draw_sample(self, problem: Problem, state: _State, size: int) -> None:
+        """Have a sample of that size stand for the Hessian of all rows; none where it would save little."""
+        is_worth_it = problem.rows.n_rows >= self.settings.worth_a_sample * size
+        state.sample = sample_of_classes(problem, size, state.seed + size) if is_worth_it else None
+        state.steps = None if state.sample is None else state.steps or _Steps(self.settings.memory)
+        state.slow_steps, state.dear = 0, math.inf
+
+    def _search(
+        self, problem: Problem, state: _State, here: _Evaluation, direction: Array, token: StopToken
+    ) -> tuple[_Evaluation | None, float, float]:
+        """Return the end of a step that is short enough, its length, and the passes; None if none helps."""
+        settings, length, passes = self.settings, 1.0, 0.0
+        decrement = -_dot(here.gradient, direction)
+        dW, db = _stored(direction, state.shift)
+        while length >= settings.shortest:
+            there = _evaluate(problem, state, here.W + length * dW, here.b + length * db, token)
+            passes += 1.0
+            slope = _dot(there.gradient, direction)  # along the step, at its end
+            has_fallen = there.value <= here.value - settings.sufficient * length * decrement
+            most = min(settings.overshot * decrement, settings.overshot_of_value * there.value)
+            # Where rounding hides the difference of the values, the slope tells.
+            is_hidden = abs(there.value - here.value) <= settings.hidden * abs(here.value)
+            if (has_fallen and slope <= most) or (is_hidden and abs(slope) <= 0.9 * decrement):
+                return there, length, passes
+            # To where the slope would vanish if it changed evenly; it may have jumped up near the beginning.
+            even = decrement / (decrement + max(slope, 0.0))
+            length *= min(max(even, 0.1), 0.75 if slope > settings.overshot * decrement else 0.5)
+        return None, 0.0, passes
 
     def _direction(
         self, problem: Problem, state: _State, here: _Evaluation, token: StopToken
-    ) -> tuple[Array, Array, float, int]:
-        """Solve the Newton equations by conjugate gradients: a step, its decrement, and the products."""
-        assert state.inverse is not None
-        settings, offset = self.settings, problem.offset
-        R, r = -here.gradient, -here.balance
-        D, e = np.zeros_like(R), np.zeros_like(r)
-        P, p = state.inverse.solve(R, r)
-        size = first = _product(R, r, P, p)
-        Q, q = P.copy(), p.copy()
-        enough = min(settings.roughly, state.left) if state.sample is None else settings.roughly
+    ) -> tuple[Array, float]:
+        """Return the step of the Newton equations, and the passes that it took."""
+        curved = problem if state.sample is None else state.sample
+        share = curved.rows.n_rows / problem.rows.n_rows
+        if state.inverse is None or state.dear > self.settings.worth_anew * state.inverse.cost:
+            state.inverse, state.dear = self._inverse(curved, state, here, token), 0.0
+        enough = self.settings.roughly if state.sample is not None else min(self.settings.roughly, state.left)
         products = 0
-        while products < settings.most_products and size > 0:
-            kernel = HessianProduct(here.W, here.b, Q, _raw(q, Q, state.shift), state.single)
-            sums = problem.rows.reduce(kernel, problem.cost, token=token)
+
+        def solve(G: Array) -> Array:
+            nonlocal products
+            found, products = self._conjugate_gradients(curved, state, here, G, enough, token)
+            return found
+
+        direction = (
+            solve(-here.gradient) if state.steps is None else state.steps.direction(here.gradient, solve)
+        )
+        per_product = 6.0 * curved.rows.n_values * len(here.b) + state.inverse.cost_of_solving
+        state.dear += products * per_product
+        # A product is two of the three that it takes where probabilities are not kept; a gradient takes two.
+        per_pass = 1.0 if _has_room(curved, state.single) else 1.5
+        return direction, per_pass * products * share
+
+    def _conjugate_gradients(
+        self, problem: Problem, state: _State, here: _Evaluation, G: Array, enough: float, token: StopToken
+    ) -> tuple[Array, int]:
+        """Return about H⁻¹G, with the Hessian H of these rows, and the products with it."""
+        assert state.inverse is not None
+        offset, residual = problem.offset, G.copy()
+        found = np.zeros_like(G)
+        left_over = self.settings.left_over * state.tol * here.value if state.sample is None else 0.0
+        p = _kept_probabilities(problem, here, state.single, token)
+        preconditioned = state.inverse.solve(residual)
+        size = first = _dot(residual, preconditioned)
+        direction = preconditioned.copy()
+        products = 0
+        while products < self.settings.most_products and size > 0:
+            dW, db = _stored(direction, state.shift)
+            kernel = HessianProduct(here.W, here.b, dW, db, state.single)
+            sums = problem.rows.reduce(kernel, problem.cost, *p, token=token)
             products += 1
-            H, h = _centred(sums.product, sums.balance, state.shift)
-            H += Q
-            h = np.zeros_like(q) if offset.is_absent else h + offset.stiffness * q
-            bend = _product(Q, q, H, h)
+            curved = _centred(sums.product, sums.balance, state.shift)
+            curved[:, :-1] += direction[:, :-1]
+            curved[:, -1] = 0.0 if offset.is_absent else curved[:, -1] + offset.stiffness * direction[:, -1]
+            bend = _dot(direction, curved)
             if not bend > 0:
                 break
             length = size / bend
-            D += length * Q
-            e += length * q
-            R -= length * H
-            r -= length * h
-            P, p = state.inverse.solve(R, r)
-            size, before = _product(R, r, P, p), size
-            if size <= enough * enough * first:
+            found += length * direction
+            residual -= length * curved
+            preconditioned = state.inverse.solve(residual)
+            size, before = _dot(residual, preconditioned), size
+            # The residual is about the gradient at the end of the step, and half its square the gap there.
+            is_end = left_over > 0 and _gap_of(problem, residual, state.inverse.curvature) <= left_over
+            if size <= enough * enough * first or is_end:
                 break
-            Q *= size / before
-            Q += P
-            q *= size / before
-            q += p
-        decrement = -_product(here.gradient, here.balance, D, e)
-        return D, e, decrement, products
+            direction *= size / before
+            direction += preconditioned
+        return found, products
 
     def _inverse(self, problem: Problem, state: _State, here: _Evaluation, token: StopToken) -> _Inverse:
         """Return something near the inverse of the Hessian here, from some of the rows."""
@@ -287,13 +355,12 @@ class SoftmaxNewton:
         return SharedGram.of(part, here, state.shift, d <= settings.largest_gram, token)
 
     def _estimate(self, problem: Problem, state: _State) -> None:
-        """Guess the relative gap of the probabilities as a dual point: half the square of the gradient."""
+        """Estimate the relative gap of the probabilities as a dual point."""
         here = state.here
         assert here is not None
-        gap = 0.5 * inner(here.gradient.reshape(-1), here.gradient.reshape(-1))
+        curvature = state.inverse.curvature if state.inverse is not None else problem.costs_by_class.mean()
+        gap = _gap_of(problem, here.gradient, float(curvature))
         state.estimate = gap / max(here.value - gap, 1e-300)
-        if state.single and state.estimate <= 10.0 * self.settings.enough_for_single:
-            state.single = state.tol >= self.settings.enough_for_single
 
     def point(self, problem: Problem, state: _State) -> Point:
         """Return the point; its own probabilities, balanced, are the dual point."""
@@ -305,7 +372,7 @@ class SoftmaxNewton:
         return Point(here.W, b, SoftmaxDuals.balanced(problem, here.W, b, here.balance) if is_exact else None)
 
     def learn(self, problem: Problem, state: _State, examination: CertifiedPoint) -> None:
-        """Aim lower if the certificate was worse than estimated."""
+        """Go on: the next steps get nearer."""
 
     def warm_start(self, state: _State) -> WarmStart:
         """Return weights and offsets."""
@@ -318,17 +385,20 @@ class SoftmaxNewton:
 
 
 # ------------------------------------------------------------------------------------------------
-# Points, and coordinates whose columns are centred where the offset is free: b = β − W·shift.
+# Points, and coordinates whose columns are centred.
+
+
+_AS_GOOD_AS_ABSENT = 40.0  # exp(−40) is no probability beside 1: of a class that costs nothing
 
 
 def _first_offsets(problem: Problem) -> Array:
     """Return the best offsets for W = 0: the logarithms of the classes' costs, with the sum 0."""
     costs = problem.costs_by_class
-    b = np.zeros(len(costs))
-    if problem.offset.is_free and (costs > 0).all():
-        b = np.log(costs)
-        b -= b.mean()
-    return b
+    if not problem.offset.is_free:
+        return np.zeros(len(costs))
+    some = np.log(costs, out=np.full(len(costs), np.inf), where=costs > 0)
+    b = np.where(costs > 0, some, some.min() - _AS_GOOD_AS_ABSENT)
+    return np.asarray(b - b.mean())
 
 
 def _mean_row(problem: Problem, token: StopToken) -> Array | None:
@@ -343,25 +413,43 @@ def _evaluate(problem: Problem, state: _State, W: Array, b: Array, token: StopTo
     kernel = SoftmaxGradient(W, b, state.single)
     sums = problem.rows.reduce(kernel, problem.targets.values, problem.cost, token=token)
     assert sums.gradient is not None
-    gradient, balance = _centred(sums.gradient, sums.balance, state.shift)
-    gradient += W
-    offset = problem.offset
-    balance = np.zeros_like(b) if offset.is_absent else balance + offset.stiffness * b
+    offset, gradient = problem.offset, _centred(sums.gradient, sums.balance, state.shift)
+    gradient[:, :-1] += W
+    gradient[:, -1] = 0.0 if offset.is_absent else gradient[:, -1] + offset.stiffness * b
     value = problem.penalty.value(W) + sums.loss + sum(offset.penalty(entry) for entry in b.tolist())
-    return _Evaluation(W, b, value, gradient, balance)
+    return _Evaluation(W, b, value, gradient)
 
 
-def _centred(G: Array, g: Array, shift: Array | None) -> tuple[Array, Array]:
-    return (G, g) if shift is None else (G - np.multiply.outer(g, shift), g)
+def _gap_of(problem: Problem, gradient: Array, curvature: float) -> float:
+    """Return about the gap that a gradient leaves: half its square, and what balancing the classes costs.
+
+    `curvature` is that of an offset.
+    """
+    of_weights, of_offsets = gradient[:, :-1], gradient[:, -1:]
+    gap = 0.5 * _dot(of_weights, of_weights)
+    if problem.offset.is_free:
+        # To balance them, rows that cost that much get other duals, and their part of V moves as far.
+        stiffness = 1.0 / max(curvature, 1e-300)
+        stiffness += problem.weighted_norm2 / max(float(problem.costs_by_class.sum()), 1e-300)
+        gap += 0.5 * stiffness * _dot(of_offsets, of_offsets)
+    return gap
 
 
-def _raw(q: Array, Q: Array, shift: Array | None) -> Array:
-    """Return the change of the offsets b for that of β."""
-    return q if shift is None else q - np.einsum("kj,j->k", Q, shift)
+def _centred(G: Array, g: Array, shift: Array | None) -> Array:
+    """Return Σ q (x − shift, 1) from Σ q x and Σ q."""
+    if shift is not None:
+        G = G - np.multiply.outer(g, shift)
+    return np.hstack([G, g[:, None]])
 
 
-def _product(G: Array, g: Array, D: Array, e: Array) -> float:
-    return inner(G.reshape(-1), D.reshape(-1)) + inner(g, e)
+def _stored(direction: Array, shift: Array | None) -> tuple[Array, Array]:
+    """Return the changes of W and b."""
+    dW, db = np.ascontiguousarray(direction[:, :-1]), np.ascontiguousarray(direction[:, -1])
+    return dW, db if shift is None else db - np.einsum("kj,j->k", dW, shift)
+
+
+def _dot(a: Array, b: Array) -> float:
+    return float(np.einsum("kj,kj->", a, b))
 
 
 @dataclass(frozen=True, eq=False)
@@ -372,7 +460,10 @@ class _Products(Record):
 
 @dataclass(frozen=True, eq=False)
 class HessianProduct:
-    """Σ q xᵀ and Σ q with q = c p ∘ (u − p·u), u = D x + e: the Hessian of the losses; vectors: costs."""
+    """Σ q xᵀ and Σ q with q = c p ∘ (u − p·u), u = D x + e: the Hessian of the losses.
+
+    Vectors: costs, and p if it was kept.
+    """
 
     W: Array
     b: Array
@@ -381,12 +472,46 @@ class HessianProduct:
     single: bool
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Products:
-        (cost,) = pieces
+        cost, *p = pieces
         product, balance = np.zeros_like(self.W), np.zeros_like(self.b)
-        _core.softmax_hessian_product(
-            block, self.W, self.b, self.D, self.e, cost, self.single, product, balance, token
-        )
+        if p:
+            _core.softmax_curvature_product(
+                block, p[0], self.D, self.e, cost, self.single, product, balance, token
+            )
+        else:
+            _core.softmax_hessian_product(
+                block, self.W, self.b, self.D, self.e, cost, self.single, product, balance, token
+            )
         return _Products(product, balance)
+
+
+# ------------------------------------------------------------------------------------------------
+# What the steps themselves tell of the curvature.
+
+
+class _Steps:
+    """The last steps s with the changes y of the gradient, and the two loops that use them."""
+
+    def __init__(self, most: int) -> None:
+        self._pairs: deque[tuple[Array, Array, float]] = deque(maxlen=most)
+
+    def add(self, s: Array, y: Array) -> None:
+        """Remember a step, unless rounding made its curvature meaningless."""
+        bend = _dot(s, y)
+        if bend > 1e-10 * math.sqrt(_dot(s, s) * _dot(y, y)):
+            self._pairs.append((s, y, bend))
+
+    def direction(self, gradient: Array, solve: Callable[[Array], Array]) -> Array:
+        """Return the step from a point with that gradient; `solve` is near the inverse Hessian."""
+        q, shares = -gradient, []
+        for s, y, bend in reversed(self._pairs):
+            share = _dot(s, q) / bend
+            q -= share * y
+            shares.append(share)
+        step = solve(q)
+        for (s, y, bend), share in zip(self._pairs, reversed(shares), strict=True):
+            step += (share - _dot(y, step) / bend) * s
+        return step
 
 
 # ------------------------------------------------------------------------------------------------
@@ -413,7 +538,7 @@ class WholeHessian:
     """The factors of the Hessian of some rows."""
 
     factor: Factor
-    shape: tuple[int, int]
+    curvature: float
     cost: float
     cost_of_solving: float
 
@@ -430,29 +555,33 @@ class WholeHessian:
         if offset.is_absent:
             matrix[of_offsets] = matrix[:, of_offsets] = 0.0
             diagonal[of_offsets] = 1.0
-        elif offset.is_free:  # all offsets may grow alike
-            level = float(matrix[of_offsets, of_offsets].sum()) / K
-            matrix[np.ix_(of_offsets, of_offsets)] += level / K
-            diagonal[of_offsets] = 1e-9 * level + 1e-300
+        # The loss does not tell whether all classes change alike, and steps never do that: such changes get a
+        # curvature that rounding does not hide.
+        blocks = matrix.reshape(K, d + 1, K, d + 1)
+        level = np.einsum("kjkj->j", blocks) / K
+        np.einsum("kjmj->jkm", blocks)[:] += (level / K)[:, None, None]
+        if offset.is_free:
+            diagonal[of_offsets] = 1e-9 * level[d] + 1e-300
         np.einsum("ii->i", matrix)[:] += diagonal
         size = float(len(matrix))
         cost = problem.rows.n_rows * size * size + size**3 / 3.0
-        return cls(Factor(matrix), (K, d + 1), cost, 2.0 * size * size)
+        return cls(Factor(matrix), float(level[d]), cost, 2.0 * size * size)
 
-    def solve(self, G: Array, g: Array) -> tuple[Array, Array]:
+    def solve(self, G: Array) -> Array:
         """Return the solution of the equations with that Hessian."""
-        joined = np.ascontiguousarray(np.hstack([G, g[:, None]])).reshape(-1)
-        found = self.factor.solve(joined).reshape(self.shape)
-        return np.ascontiguousarray(found[:, :-1]), np.ascontiguousarray(found[:, -1])
+        found = self.factor.solve(np.ascontiguousarray(G).reshape(-1)).reshape(G.shape)
+        found -= found.mean(axis=0)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
 class SharedGram:
-    """1 + s Σ x̃x̃ᵀ, or its diagonal, for the weights of each class; for the offsets, their own Hessian."""
+    """1 + Σ h x̃x̃ᵀ, or its diagonal, for the weights of each class; for the offsets, their own Hessian."""
 
     factor: Factor | None
     diagonal: Array
     of_offsets: Factor | None
+    curvature: float
     cost: float
     cost_of_solving: float
 
@@ -462,15 +591,11 @@ class SharedGram:
     ) -> SharedGram:
         """Return the inverse that the curvatures of these rows give."""
         rows, offset, (K, d) = problem.rows, problem.offset, here.W.shape
-        ones = HessianProduct(here.W, here.b, np.zeros_like(here.W), np.zeros(K), False)
-        balance = np.empty((K, K))
-        for k in range(K):
-            unit = np.zeros(K)
-            unit[k] = 1.0
-            balance[k] = rows.reduce(replace(ones, e=unit), problem.cost, token=token).balance
-        total = float(problem.costs_by_class.sum())
+        p, h = rows.zeros(np.dtype((np.float32, (K,)))), rows.zeros()
+        rows.reduce(Probabilities(here.W, here.b, True), p, token=token)
+        gram = rows.reduce(_Curvatures(K), problem.cost, p, h, token=token)
+        balance = np.diag(gram[:K, K]) - gram[:K, :K]
         level = float(np.trace(balance)) / K
-        h = np.array(problem.cost) * (level / total) if total > 0 else np.array(problem.cost)
         factor, diagonal = None, np.ones(d)
         if has_gram:
             matrix = np.ascontiguousarray(rows.reduce(Gram(d, shift, True), h, token=token)[:-1, :-1])
@@ -478,21 +603,68 @@ class SharedGram:
             factor = Factor(matrix)
         else:
             diagonal = 1.0 + rows.reduce(HessianDiagonal(d), h, token=token)[0]
-        gram = rows.n_rows * float(d * d) + float(d) ** 3 / 3.0 if has_gram else 0.0
-        costs = (gram + 6.0 * K * K * rows.n_values, 2.0 * K * (d * d if has_gram else d) + 2.0 * K * K)
+        of_gram = rows.n_rows * float(d * d) + float(d) ** 3 / 3.0 if has_gram else 0.0
+        costs = (of_gram + 2.0 * K * rows.n_values, 2.0 * K * (d * d if has_gram else d) + 2.0 * K * K)
         if offset.is_absent:
-            return cls(factor, diagonal, None, *costs)
+            return cls(factor, diagonal, None, level, *costs)
         balance += level / K if offset.is_free else 0.0
         np.einsum("ii->i", balance)[:] += offset.stiffness + 1e-9 * level + 1e-300
-        return cls(factor, diagonal, Factor(balance), *costs)
+        return cls(factor, diagonal, Factor(balance), level, *costs)
 
-    def solve(self, G: Array, g: Array) -> tuple[Array, Array]:
+    def solve(self, G: Array) -> Array:
         """Return the solution of the equations with that matrix."""
-        weights = G / self.diagonal
-        if self.factor is not None:
-            weights = np.stack([self.factor.solve(np.ascontiguousarray(row)) for row in G])
-        offsets = np.zeros_like(g) if self.of_offsets is None else self.of_offsets.solve(g)
-        return weights, offsets
+        found = np.zeros_like(G)
+        weights = np.ascontiguousarray(G[:, :-1])
+        found[:, :-1] = weights / self.diagonal if self.factor is None else self.factor.solve_rows(weights)
+        if self.of_offsets is not None:
+            found[:, -1] = self.of_offsets.solve(np.ascontiguousarray(G[:, -1]))
+        return found
+
+
+@dataclass(frozen=True)
+class _Curvatures:
+    """Fill h with the mean over the classes of c p (1 − p); return Σ c (p, 1)(p, 1)ᵀ. Vectors: c, p, h."""
+
+    n_outputs: int
+
+    writes = (2,)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
+        cost, p, h = pieces
+        left = 1.0 - np.einsum("ik,ik->i", p, p, dtype=np.float64)
+        h[:] = np.maximum(cost * left / self.n_outputs, 0.0)
+        return Gram(self.n_outputs)(Block(p), token, cost)
+
+
+def _has_room(problem: Problem, single: bool) -> bool:
+    return single and problem.rows.n_rows * problem.n_outputs <= _MOST_KEPT
+
+
+def _kept_probabilities(
+    problem: Problem, here: _Evaluation, single: bool, token: StopToken
+) -> tuple[RowVector, ...]:
+    """Return the rows' probabilities, in single precision, where that is enough and there is room."""
+    if not _has_room(problem, single):
+        return ()
+    p = problem.rows.zeros(np.dtype((np.float32, (len(here.b),))))
+    problem.rows.reduce(Probabilities(here.W, here.b, single), p, token=token)
+    return (p,)
+
+
+@dataclass(frozen=True, eq=False)
+class Probabilities:
+    """Fill p, of shape (n_rows, K) and single precision, with the probabilities at (W, b)."""
+
+    W: Array
+    b: Array
+    single: bool
+
+    writes = (0,)
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
+        (p,) = pieces
+        _core.softmax_probabilities(block, self.W, self.b, self.single, p, token)
 
 
 # ------------------------------------------------------------------------------------------------
@@ -505,6 +677,8 @@ def sample_of_classes(problem: Problem, size: int, seed: int) -> Problem | None:
     One row is drawn from each of equally long stretches; None if a class has no row among them.
     """
     rows, costs = problem.rows, problem.costs_by_class
+    if size * rows.n_values > rows.most_copied * rows.n_rows:  # as many as there is memory for
+        size = max(int(rows.most_copied * rows.n_rows / rows.n_values), 4 * len(costs))
     random = np.random.default_rng(seed)
     places = (random.random(size) + np.arange(size)) * (rows.n_rows / size)
     chosen = np.minimum(places.astype(np.intp), rows.n_rows - 1)

@@ -37,6 +37,9 @@ class Factor {
     // x = M⁻¹ rhs, improved by steps of iterative refinement against M: two, or four with a ridge.
     void solve(const double* rhs, double* x) const;
 
+    // The same for several right-hand sides, the rows of `rhs`, without refinement: to precondition with.
+    void solve_rows(const double* rhs, std::int64_t n_sides, double* x) const;
+
     // L with LLᵀ = M (and its ridge), row-major with zeros above the diagonal: row i of L has the inner
     // products of row i of M.
     void lower(double* triangle) const;

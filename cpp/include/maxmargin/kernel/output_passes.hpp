@@ -43,6 +43,14 @@ bool softmax_hessian_product(const Block& block, const OutputPoint& point, const
                              const double* cost, bool single, double* product, double* product_b,
                              StopToken& token);
 
+// The same with the probabilities p, one row of n_outputs numbers for each row, as `softmax_probabilities`
+// fills them: a third less work where there is room for them.
+bool softmax_curvature_product(const Block& block, const float* p, const OutputPoint& direction,
+                               const double* cost, bool single, double* product, double* product_b,
+                               StopToken& token);
+bool softmax_probabilities(const Block& block, const OutputPoint& point, bool single, float* p,
+                           StopToken& token);
+
 // The Hessian of the total loss in (w₁, b₁, w₂, b₂, …), of the rows less `shift`, which may be null:
 //   hessian += Σ c (diag p − p pᵀ) ⊗ x̃ x̃ᵀ with x̃ = (x − shift, 1).
 bool softmax_hessian(const Block& block, const OutputPoint& point, const double* cost, const double* shift,

@@ -37,6 +37,10 @@ class UpperFactor {
     // x ← (UᵀU)⁻¹ x.
     void solve(double* x) const noexcept;
 
+    // The same for several right-hand sides, each a row of x; or with the numbers of equation i in row i.
+    void solve_rows(double* x, std::int64_t n_sides) const noexcept;
+    void solve_many(double* x, std::int64_t n_sides) const noexcept;
+
   private:
     std::int64_t size_, padded_, stride_, step_;
     double smallest_pivot_ = 1;

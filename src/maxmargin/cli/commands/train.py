@@ -463,11 +463,14 @@ def class_counts(store: RowStore) -> list[int]:
 
 def print_memory(arguments: argparse.Namespace, store: RowStore, console: Console) -> None:
     """Print how the limit is kept, or what the least would be."""
+    from maxmargin.core.objective import Objective, multi_class_of
     from maxmargin.fit.stored import memory_plan
     from maxmargin.rows.cores import resolve_jobs
 
     threads = resolve_jobs(arguments.jobs)
-    plan = memory_plan(store, arguments.memory, solver=arguments.solver, threads=threads)
+    multi_class = multi_class_of(getattr(arguments, "multi_class", "auto"), arguments.loss)
+    objective = Objective(arguments.loss, multi_class=multi_class)
+    plan = memory_plan(store, arguments.memory, solver=arguments.solver, threads=threads, objective=objective)
     fewer = "" if plan.threads == threads else f"; {plan.threads} of {threads} threads, to keep the limit"
     console.print(f"memory: {plan}{fewer}")
     console.add_fields({"memory": {"limit": plan.limit, "needed": plan.needed, "threads": plan.threads}})

@@ -32,7 +32,8 @@ from maxmargin.core.certificate.feasible import make_feasible
 from maxmargin.core.certificate.formula import UNIT, Errors, Reach, Values, conclude, largest_norm
 from maxmargin.core.certificate.lp_dual import examine_by_multipliers
 from maxmargin.core.certificate.newton_decrement import examine_by_decrement
-from maxmargin.core.certificate.outputs import examine_outputs
+from maxmargin.core.certificate.outputs import SoftmaxGradient, examine_outputs
+from maxmargin.core.certificate.outputs_decrement import examine_softmax_by_decrement
 from maxmargin.core.certificate.point import CertifiedPoint, certificate_of
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.offset import chosen_from
@@ -79,6 +80,8 @@ def examine(
     """
     if problem.offset.is_absent and np.any(b):
         raise ValueError(f"a problem without offset has the offset 0; got b={b!r}")
+    if isinstance(problem.loss, MulticlassLoss) and not problem.is_regularised:
+        return examine_softmax_by_decrement(problem, w, b, near=near, token=token)
     if isinstance(problem.loss, MulticlassLoss):
         return examine_outputs(problem, w, b, alpha, near=near, token=token)
     if not problem.is_regularised and problem.loss.name == "hinge":
@@ -288,7 +291,8 @@ def stationarity(
     orthogonal to the labels, Σ sₜ cₜ (1 − Pₜ) = 0 when the offset is free, and reproduce the weights,
     Σ sₜ cₜ xₜ (1 − Pₜ) = θ.
     Without regularisation they are orthogonal to every label × feature column as well: the second sum is 0.
-    Other smooth losses have their slope −ℓ′(mₜ) in the place of 1 − Pₜ.
+    Other smooth losses have their slope −ℓ′(mₜ) in the place of 1 − Pₜ. For softmax both are those of the
+    worst class, Σ c (e_y − P) and Σ c (e_y − P) xᵀ = W; there are none where a pass would take long.
 
     Returns
     -------
@@ -296,12 +300,33 @@ def stationarity(
         ``"labels"``: |Σ s c (1 − P)| (less b/scale² when the offset is penalised; absent without offset);
         ``"features"``: the largest component of |Σ s c x (1 − P) − ρθ|.
     """
+    if problem.n_outputs > 1:
+        return _stationarity_of_outputs(problem, point, token)
     kernel = _SumPulls(problem.loss.name, point.b, problem.rows.n_columns)
     pulls = problem.rows.reduce(kernel, point.scores, problem.sign, problem.cost, token=token)
     residuals = {"features": float(np.abs(pulls.weights - problem.penalty.slope(point.w)).max(initial=0.0))}
     if not problem.offset.is_absent:
         penalty = problem.offset.slope(point.b)
         residuals["labels"] = abs(pulls.total - penalty)
+    return residuals
+
+
+_MOST_PRODUCTS = 2_000_000_000  # with more than that a pass is worth more than two numbers
+
+
+def _stationarity_of_outputs(
+    problem: Problem, point: CertifiedPoint, token: StopToken | None
+) -> dict[str, float]:
+    if problem.n_outputs * problem.rows.n_values > _MOST_PRODUCTS:
+        return {}
+    kernel = SoftmaxGradient(point.w, np.asarray(point.b))
+    sums = problem.rows.reduce(kernel, problem.targets.values, problem.cost, token=token)
+    assert sums.gradient is not None
+    slopes = sums.gradient + problem.penalty.slope(point.w)
+    residuals = {"features": float(np.abs(slopes).max(initial=0.0))}
+    if not problem.offset.is_absent:
+        balance = sums.balance + problem.offset.stiffness * point.b
+        residuals["labels"] = float(np.abs(balance).max())
     return residuals
 
 

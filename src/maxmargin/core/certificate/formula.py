@@ -18,7 +18,10 @@ _WORTH_PRECISION = 0.25  # a share of the gap: if rounding makes less of it, mor
 
 @dataclass(frozen=True)
 class Errors:
-    """Relative errors: of a score, by the sizes of the row and of w; of a sum over rows; of a row's terms."""
+    """Relative errors: of a score, by the sizes of the row and of w; of a sum over rows; of a row's terms.
+
+    That of a score is also one of any sum over the columns.
+    """
 
     score: float
     sums: float
@@ -42,10 +45,14 @@ class Values:
 
 @dataclass(frozen=True)
 class Reach:
-    """A bound of |b*|: `at_w` if the scores of w* are those of w, and `slope` times ‖w − w*‖ more."""
+    """A bound of |b*|: `at_w` if the scores of w* are those of w, and `slope` times ‖w − w*‖ more.
+
+    `growth` times an error of the scores is what it may be off by.
+    """
 
     at_w: float
     slope: float
+    growth: float = 1.0
 
 
 def conclude(
@@ -70,7 +77,7 @@ def conclude(
     balance_error = errors.sums * values.total
     dual_error = (
         (errors.sums + errors.terms) * (abs(dual) + 2.0 * values.total)
-        + errors.sums * conjugate
+        + (errors.sums + errors.score) * conjugate
         + penalty.conjugate_change(conjugate, v_error)
     )
     below = [*values.conjugate, *(-part for part in values.dual)]  # minus the bound, as a sum
@@ -83,7 +90,7 @@ def conclude(
         imbalance = sum(abs(sum(balance)) for balance in values.balance) + balance_error
         slope = reach.slope * math.sqrt(2.0 / penalty.curvature)
         gap = objective + _rounded_up(below)
-        price = _price_of_imbalance(gap, imbalance, reach.at_w + score_error, slope)
+        price = _price_of_imbalance(gap, imbalance, reach.at_w + reach.growth * score_error, slope)
         below.append(price)
     bound = -_rounded_up(below)
     of_objective = objective_error + math.ulp(objective)

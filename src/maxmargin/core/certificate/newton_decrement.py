@@ -54,12 +54,20 @@ from maxmargin.rows.base import Array, Largest, Record, inner
 from maxmargin.rows.kernels import Combine, Gram, HessianDiagonal, Scores
 from maxmargin.rows.memory import MemoryRows
 
-__all__ = ["MOST_COLUMNS", "certify_by_decrement", "curvature_matrix", "examine_by_decrement"]
+__all__ = [
+    "MOST_COLUMNS",
+    "MOST_WRONG",
+    "STIFF",
+    "certify_by_decrement",
+    "curvature_matrix",
+    "examine_by_decrement",
+    "most_to_gain",
+]
 
 
 _BELIEVED = 0.5
-_MOST_WRONG = 0.01  # a share by which curvatures may be off for the matrix to tell anything
-_STIFF = 2.0**900  # the curvature of what may not move: its share of any quadratic form is 0
+MOST_WRONG = 0.01  # a share by which curvatures may be off for the matrix to tell anything
+STIFF = 2.0**900  # the curvature of what may not move: its share of any quadratic form is 0
 _MOST_DENSE = 20_000_000  # numbers of rows that are written down once more
 MOST_COLUMNS = 4096  # the matrix of more columns than that would fill memory and take minutes
 
@@ -188,7 +196,7 @@ def _most_to_gain(
 ) -> float:
     """Return the bound on f(v) − f(v*); infinite where there is none."""
     rows = problem.rows
-    if rows.n_columns > MOST_COLUMNS or not sums.worst <= _MOST_WRONG or not math.isfinite(sums.reach2):
+    if rows.n_columns > MOST_COLUMNS or not sums.worst <= MOST_WRONG or not math.isfinite(sums.reach2):
         return math.inf
     shift = _centre(problem, h, token)
     matrix = curvature_matrix(problem, rows.reduce(Gram(rows.n_columns, shift), h, token=token))
@@ -216,13 +224,15 @@ def _most_to_gain(
     of_penalty = abs(problem.offset.slope(b)) / float(spread[-1])
     off = math.sqrt(size) * ratio * unit * (math.sqrt(sums.reach2) + of_penalty)
     reach = rows.reduce(_LargestForm(factor, shift), problem.cost, token=token).value
-    return _gain(factor, gradient, reach, least, off, sums)
+    return most_to_gain(factor, gradient, reach, least, off, sums.error2)
 
 
-def _gain(factor: Factor, gradient: Array, reach: float, least: float, off: float, sums: _Sums) -> float:
+def most_to_gain(
+    factor: Factor, gradient: Array, reach: float, least: float, off: float, error2: float
+) -> float:
     """Return the bound from λ and R; 5/4 pays for what H is off by, for curvatures and for the forms."""
     length = math.sqrt(1.25 * max(inner(gradient, factor.solve(gradient)), 0.0))
-    length += 1.25 * (off / math.sqrt(least) + math.sqrt(sums.error2))
+    length += 1.25 * (off / math.sqrt(least) + math.sqrt(error2))
     u = length * math.sqrt(1.25 * max(reach, 0.0))
     if not u <= _BELIEVED:
         return math.inf
@@ -270,7 +280,7 @@ def _with_leftovers(
     gradient = -np.einsum("ij,i->j", A, pull[live])
     forms = [inner(a, factor.solve(a)) for a in np.ascontiguousarray(A)]
     off = math.sqrt(size) * (unit + wrong) * math.sqrt(sums.reach2)
-    return _gain(factor, gradient, max(forms), least, off, sums)
+    return most_to_gain(factor, gradient, max(forms), least, off, sums.error2)
 
 
 def curvature_matrix(problem: Problem, gram: Array) -> Array:
@@ -278,7 +288,7 @@ def curvature_matrix(problem: Problem, gram: Array) -> Array:
     gram[-1, -1] += problem.offset.stiffness
     still = [*problem.null_space.dependent, *([gram.shape[0] - 1] if problem.offset.is_absent else [])]
     gram[still, :] = gram[:, still] = 0.0
-    gram[still, still] = _STIFF
+    gram[still, still] = STIFF
     return gram
 
 

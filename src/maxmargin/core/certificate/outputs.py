@@ -37,6 +37,7 @@ __all__ = [
     "SoftmaxGradient",
     "SoftmaxSums",
     "balance_duals",
+    "best_offset",
     "examine_outputs",
 ]
 
@@ -93,21 +94,22 @@ def _concluded(problem: Problem, loss: MulticlassLoss, W: Array, b: Array, sums:
     penalty, conjugate = problem.penalty.value(W), problem.penalty.conjugate(scale * sums.V)
     if not np.isfinite([penalty, conjugate, *sums.numbers, *sums.balance, *b]).all():
         return certificate_of("duality", math.inf, 0.0)
-    rows = problem.rows
+    rows, costs = problem.rows, problem.costs_by_class
+    # α and the entropies are sums over K outputs, and so is the rest of a row's dual.
     errors = Errors(
         score=2.0 * UNIT * (rows.n_columns + 8),
-        sums=2.0 * UNIT * (rows.largest_block + 64),
+        sums=2.0 * UNIT * (rows.largest_block + 4 * loss.n_outputs + 64),
         terms=UNIT * (1024.0 + 8.0 * loss.n_outputs),
     )
     value, dual, size, total = (sums.numbers * [1.0, scale, scale, scale]).tolist()
     balance = [(number,) for number in (scale * sums.balance).tolist()]
     values = Values((penalty,), (value,), (dual,), balance, (conjugate,), total + size)
-    costs = problem.costs_by_class
-    # Scores are known up to rounding, of which a chain of classes may add up more than one share.
-    largest = sums.largest_score + errors.score * largest_norm(problem) * math.sqrt(2.0 * penalty)
-    near, far = (loss.offset_reach(costs, largest + more) for more in (0.0, 1.0))
-    reach = Reach(near, (far - near) * largest_norm(problem))
-    certificate, _ = conclude(problem, errors, values, b.tolist(), reach)
+    # The reach grows in proportion to the scores.
+    growth = (loss.offset_reach(costs, 1.0) - loss.offset_reach(costs, 0.0)) * (1.0 + 1e-9)
+    at_w = loss.offset_reach(costs, sums.largest_score)
+    certificate, _ = conclude(
+        problem, errors, values, b.tolist(), Reach(at_w, growth * largest_norm(problem), growth)
+    )
     return certificate
 
 
@@ -116,6 +118,8 @@ def _best_scale(problem: Problem, sums: _OutputSums) -> float:
 
     It helps far from the optimum; near it, it would only spoil digits.
     """
+    if problem.offset.is_free and problem.loss.is_smooth and sums.balance[problem.costs_by_class == 0].any():
+        return 0.0  # a class without cost is best at −∞, and no dual point that pulls at it is feasible
     square = problem.penalty.curvature * inner(sums.V.reshape(-1), sums.V.reshape(-1))
     square += problem.offset.square * inner(sums.balance, sums.balance)
     scale = float(sums.numbers[1]) / square if square > 0 else 1.0
@@ -222,7 +226,8 @@ def _best_hinge_offset(
         return b
 
     def loss_at(offset: Array) -> float:
-        return rows.reduce(_HingeLoss(offset), *vectors, z, duals, token=token)
+        loss: float = rows.reduce(_HingeLoss(offset), *vectors, z, duals, token=token)
+        return loss
 
     centre, found = rows.copied(duals), rows.zeros(np.dtype((np.float64, (K,))))
     best, least = b, loss_at(b)
@@ -460,7 +465,7 @@ def _examine_softmax(
     if b is None or duals is None:
         first = near if b is None else b
         first = np.zeros(loss.n_outputs) if first is None else np.ascontiguousarray(first, dtype=np.float64)
-        best, balance = _best_offset(problem, W, first, problem.offset.is_free and b is None, token)
+        best, balance = best_offset(problem, W, first, problem.offset.is_free and b is None, token)
         b = best if b is None else first
         duals = SoftmaxDuals.balanced(problem, W, best, balance) if duals is None else duals
     b = np.ascontiguousarray(b, dtype=np.float64)
@@ -473,7 +478,7 @@ _BALANCED = 1e-6  # Σ |Σ c (p − e_y)| as a share of the costs, of which the 
 _MOST_OFFSET_PASSES = 20
 
 
-def _best_offset(
+def best_offset(
     problem: Problem, W: Array, b: Array, is_sought: bool, token: StopToken | None
 ) -> tuple[Array, Array]:
     """Return the best offsets for these weights, if they are sought, and Σ c (p − e_y) there."""
@@ -517,7 +522,10 @@ class OffsetNewton:
         p = np.exp(z - np.logaddexp.reduce(z, axis=1, keepdims=True))
         K = len(b)
         gram = MemoryRows(p).reduce(Gram(K), self._cost)
-        matrix = np.diag(gram[:K, K]) - gram[:K, :K]
+        # Each diagonal entry from the others of its row: where probabilities are nearly 1 it has no digits.
+        matrix = -gram[:K, :K]
+        np.fill_diagonal(matrix, 0.0)
+        np.fill_diagonal(matrix, -matrix.sum(axis=1))
         # All offsets may grow alike; and what these rows do not tell is held a little.
         level = float(np.trace(matrix)) / K
         matrix += level / K + np.diag(np.full(K, 1e-6 * level + 1e-300))

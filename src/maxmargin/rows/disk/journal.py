@@ -205,8 +205,11 @@ class PassJournal:
         os.close(self._descriptor)
 
 
-def open_journal(path: Path, shape: tuple[int, int]) -> PassJournal | None:
-    """Return the journal of a fit to rows and columns; None if there cannot be one.
+_MOST_SUMS = 64 << 20  # bytes of the Hessian of all outputs, which is made where it is small
+
+
+def open_journal(path: Path, shape: tuple[int, int, int]) -> PassJournal | None:
+    """Return the journal of a fit to rows and columns with so many outputs; None if there cannot be one.
 
     That is where the folder cannot be written to, or where another process is at the same fit. What is not
     this user's own is left alone, and a warning says so.
@@ -214,9 +217,11 @@ def open_journal(path: Path, shape: tuple[int, int]) -> PassJournal | None:
     try:
         fits = OwnFolder(path.parent)
         remove_abandoned_drafts(path.parent / SCRATCH)
-        n_rows, n_columns = shape
-        # Sums over pairs of columns, and checksums of blocks, of one row each at the least.
-        most_bytes = 1_000_000 + 64 * (n_columns + 2) ** 2 + 64 * n_rows
+        n_rows, n_columns, n_outputs = shape
+        # Sums over pairs of columns, or of few weights of all outputs; weights; and checksums of blocks, of
+        # one row each at the least.
+        sums = 64 * (n_columns + 2) ** 2 + (_MOST_SUMS if n_outputs > 1 else 0)
+        most_bytes = 1_000_000 + sums + 64 * n_outputs * (n_columns + 1) + 64 * n_rows
         return PassJournal(OwnFolder(path, inside=fits), most_bytes)
     except NotOwn as error:
         warn_caller(
