@@ -9,6 +9,7 @@ void bind_losses(nb::module_& m);
 void bind_kernels(nb::module_& m);
 void bind_certificate(nb::module_& m);
 void bind_checksums(nb::module_& m);
+void bind_class_hinge(nb::module_& m);
 void bind_dense_algebra(nb::module_& m);
 void bind_near_rows(nb::module_& m);
 void bind_newton(nb::module_& m);
@@ -29,6 +30,7 @@ NB_MODULE(_core, m) {
     bind_kernels(m);
     bind_certificate(m);
     bind_checksums(m);
+    bind_class_hinge(m);
     bind_dense_algebra(m);
     bind_near_rows(m);
     bind_newton(m);

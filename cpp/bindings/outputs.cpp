@@ -46,6 +46,16 @@ void scores_of_outputs(const OwnedBlock& rows, InMatrix W, In<double> b, bool si
     run_to_the_end(token, [&] { return output_scores(rows.block, point, single, z.data(), token); });
 }
 
+void combine(const OwnedBlock& rows, InMatrix r, bool single, OutMatrix V, PythonStopToken& token) {
+    const auto n_outputs = static_cast<std::int64_t>(V.shape(0));
+    expect_shape(V, n_outputs, rows.block.n_columns, "V");
+    if (static_cast<std::int64_t>(r.shape(0)) != rows.block.n_rows ||
+        static_cast<std::int64_t>(r.shape(1)) != n_outputs || n_outputs == 0)
+        throw nb::value_error("r must have one row for each row and one column for each output");
+    run_to_the_end(token,
+                   [&] { return combine_outputs(rows.block, r.data(), n_outputs, single, V.data(), token); });
+}
+
 double gradient_of_softmax(const OwnedBlock& rows, InMatrix W, In<double> b, In<std::int32_t> label,
                            In<double> cost, bool single, std::optional<OutMatrix> gradient,
                            Out<double> balance, PythonStopToken& token) {
@@ -170,6 +180,8 @@ void bind_outputs(nanobind::module_& m) {
     m.def("output_scores", &scores_of_outputs, nb::arg("block"), nb::arg("W").noconvert(),
           nb::arg("b").noconvert(), nb::arg("single"), nb::arg("z").noconvert(), nb::arg("token"),
           "z = W x + b for every row.");
+    m.def("combine_outputs", &combine, nb::arg("block"), nb::arg("r").noconvert(), nb::arg("single"),
+          nb::arg("V").noconvert(), nb::arg("token"), "V += Σ r xᵀ, with one row of r for each row.");
     m.def("softmax_hessian", &hessian_of_softmax, nb::arg("block"), nb::arg("W").noconvert(),
           nb::arg("b").noconvert(), nb::arg("cost").noconvert(), nb::arg("shift").noconvert().none(),
           nb::arg("single"), nb::arg("hessian").noconvert(), nb::arg("token"),

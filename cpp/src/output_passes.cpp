@@ -400,6 +400,25 @@ bool output_scores(const Block& block, const OutputPoint& point, bool single, do
     });
 }
 
+bool combine_outputs(const Block& block, const double* r, std::int64_t n_outputs, bool single, double* V,
+                     StopToken& token) {
+    return with_pass(block, n_outputs, single, [&](auto pass) {
+        using Pass = decltype(pass);
+        Buffer<typename Pass::Number> of_chunk = pass.scores();
+        typename Pass::Sums products(pass, V);
+        const bool complete = pass.each(token, [&](const auto& chunk, std::int64_t first) {
+            for (std::int64_t i = 0; i < chunk.n_rows; ++i) {
+                for (std::int64_t k = 0; k < n_outputs; ++k)
+                    of_chunk[static_cast<std::size_t>(i * pass.stride() + k)] =
+                        static_cast<typename Pass::Number>(r[(first + i) * n_outputs + k]);
+            }
+            pass.combine(chunk, of_chunk.data(), products);
+        });
+        products.finish();
+        return complete;
+    });
+}
+
 bool softmax_gradient(const Block& block, const OutputPoint& point, const ClassRows& rows, bool single,
                       double* gradient, double* balance, double& loss, StopToken& token) {
     return with_pass(block, point.n_outputs, single, [&](auto pass) {

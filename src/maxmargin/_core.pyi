@@ -443,6 +443,39 @@ def joined_crc32(first: int, second: int, second_bytes: int) -> int:
     The CRC-32 of two pieces from those of each; the second has so many bytes.
     """
 
+def feasible_class_duals(label: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], given: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], duals: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], mass: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """
+    Put the nearest c (e_label − α) with α in the simplex into duals; mass += Σ c α.
+    """
+
+def move_class_duals(label: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], shrink: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fill: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], duals: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+    """
+    Have each class give up a share of its α, which goes to classes in the proportions `fill`.
+    """
+
+def smoothed_class_hinge(label: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], sigma: float, duals: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], balance: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], curvature: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None) -> float:
+    """
+    The hinge at z + b smoothed about duals: fill its own duals, add up their sum and the Hessian in b; returns its value.
+    """
+
+def curve_class_duals(label: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], duals: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], sigma: float, u: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+    """Replace changes of scores by those of the smoothed hinge's slopes."""
+
+def class_hinge_terms(label: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], duals: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], balance: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> tuple:
+    """
+    balance += Σ r; returns Σ c loss at z + b, Σ r_label, Σ |r| and the largest |z|.
+    """
+
+def class_hinge_hessian(block: Block, label: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], duals: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], sigma: float, hessian: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], token: StopToken) -> None:
+    """
+    The lower triangle of the smoothed hinge's Hessian in (w₁, b₁, w₂, b₂, …).
+    """
+
+def class_sweep(block: Block, W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], balance: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], center: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gamma: float, worthwhile: float, label: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], norm2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], duals: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], calm: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], skips: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], in_use: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], rests: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu')], order: tuple, token: StopToken) -> DualSweepRecord:
+    """
+    Set the duals of every active row to their best, in the order named by (seed, pass, block).
+    """
+
 def weighted_gram(block: Block, h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, G: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], single: bool, token: StopToken) -> None:
     """
     G += sum of h (x - shift, 1)(x - shift, 1)' over the rows of the block; shift may be None.
@@ -613,6 +646,9 @@ def softmax_curvature_product(block: Block, p: Annotated[NDArray[numpy.float32],
 
 def output_scores(block: Block, W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], single: bool, z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], token: StopToken) -> None:
     """z = W x + b for every row."""
+
+def combine_outputs(block: Block, r: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], single: bool, V: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], token: StopToken) -> None:
+    """V += Σ r xᵀ, with one row of r for each row."""
 
 def softmax_hessian(block: Block, W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, single: bool, hessian: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], token: StopToken) -> None:
     """

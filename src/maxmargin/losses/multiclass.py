@@ -145,17 +145,18 @@ class CrammerSinger(_SimplexLoss):
         return 2.0 * cost * (error + 2.0**-53)
 
     def offset_reach(self, costs: FloatArray, largest_score: float) -> float:
-        # Of the offsets in increasing order let one be more than 2 s + 1 above the one before. No class below
-        # is the most violating one of a row, neither of a row from above, which has no loss there, nor of
-        # one from below. So no row from below costs anything, Σ c (e_y − α) = 0, and the classes below can
-        # be raised at no cost. Best offsets without such a step differ by at most K − 1 of them.
+        # Let G = 2 s + 1 with all scores within s. Where sorted offsets leave a gap above G, rows of the
+        # classes above it do not feel those below, and rows of those below have their largest violation
+        # above: closing the gap to G costs the former nothing and the latter less. So some best offsets have
+        # no larger gap, and those with the sum 0 are within Σ j G / K = G (K − 1)/2, j = 1 … K − 1.
         return (2.0 * largest_score + 1.0) * (len(costs) - 1) / 2.0
 
     def value_at_zero(self, costs: FloatArray, has_free_offset: bool) -> float:
         total = float(costs.sum())
         if not has_free_offset or len(costs) < 2:
             return total
-        # The class with most cost may be put ahead of all others, which then cost 2; or nothing is moved.
+        # If class m is ahead of all others by t ≥ 0, its rows lose max(0, 1 − t) and the others at least
+        # 1 + t, and no more if they are level: the sum is least at t = 0 or 1.
         return min(total, 2.0 * (total - float(costs.max())))
 
 

@@ -74,7 +74,11 @@ SOLVERS = SolverTable(
 BASELINES = frozenset({"gradient_descent"})
 
 # For the losses of all classes at once, under the names of their methods.
-JOINT = SolverTable(newton="softmax_newton.SoftmaxNewton")
+JOINT = SolverTable(
+    newton="softmax_newton.SoftmaxNewton",
+    dual_descent="class_descent.ClassDescent",
+    semismooth_newton="class_newton.ClassNewton",
+)
 
 # For problems without ½‖θ‖², under the name of their method.
 WITHOUT_REGULARISER = SolverTable(
@@ -231,6 +235,7 @@ class CostModel:
             "logistic": (2.0, 0.6, 20.0),
         }
     )
+    few_unknowns: int = 1_500  # of all classes, up to which a system costs less than descent's sweeps
     few_columns: int = (
         8  # up to which descent on the hinge may take very many sweeps (`_is_slow_for_descent`)
     )
@@ -290,7 +295,13 @@ def _suited(problem: Problem, tol: float) -> tuple[str, str]:
 
 def _suited_jointly(problem: Problem) -> tuple[str, str]:
     """Return the method for all classes at once, and the reason."""
-    return "newton", "one problem of all classes, whose curvature is smooth"
+    if problem.loss.name == "softmax":
+        return "newton", "one problem of all classes, whose curvature is smooth"
+    rows = problem.rows
+    unknowns = problem.n_outputs * (rows.n_columns + 1)
+    if unknowns <= _COSTS.few_unknowns:
+        return "semismooth_newton", f"one {unknowns:,} × {unknowns:,} system per step is cheap"
+    return "dual_descent", "steps row by row should get there in few sweeps"
 
 
 def _is_slow_for_descent(loss: str, size: _Size) -> bool:

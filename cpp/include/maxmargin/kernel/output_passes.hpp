@@ -28,6 +28,10 @@ struct ClassRows {
 // z = W x + b, one row of n_outputs numbers for each row.
 bool output_scores(const Block& block, const OutputPoint& point, bool single, double* z, StopToken& token);
 
+// V += Σ r xᵀ for the numbers r, n_outputs for each row.
+bool combine_outputs(const Block& block, const double* r, std::int64_t n_outputs, bool single, double* V,
+                     StopToken& token);
+
 // Softmax: p = exp(z) / Σ exp(z), loss c (log Σ exp(z) − z_label), residuals r = c (p − e_label).
 //   gradient += Σ r xᵀ, balance += Σ r; returns false if it was stopped. `gradient` may be null.
 bool softmax_gradient(const Block& block, const OutputPoint& point, const ClassRows& rows, bool single,

@@ -21,16 +21,22 @@ from maxmargin.core.certificate.point import CertifiedPoint, certificate_of
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.problem import Problem
 from maxmargin.losses.base import MulticlassLoss
-from maxmargin.losses.multiclass import Softmax
-from maxmargin.rows.base import Array, Record, inner
+from maxmargin.losses.multiclass import CrammerSinger, Softmax
+from maxmargin.rows.base import Array, Record, RowVector, Scale, inner
 from maxmargin.rows.kernels import Gram
 from maxmargin.rows.memory import MemoryRows
 
 __all__ = [
+    "CombineOutputs",
+    "FeasibleDuals",
     "OffsetNewton",
+    "OutputScores",
+    "SmoothSums",
+    "SmoothedHinge",
     "SoftmaxDuals",
     "SoftmaxGradient",
     "SoftmaxSums",
+    "balance_duals",
     "best_offset",
     "examine_outputs",
 ]
@@ -61,6 +67,8 @@ def examine_outputs(
     W = np.ascontiguousarray(W, dtype=np.float64)
     if isinstance(loss, Softmax) and not isinstance(duals, np.ndarray):
         return _examine_softmax(problem, loss, W, b, duals, near, enough, token)
+    if isinstance(loss, CrammerSinger):
+        return _examine_hinge(problem, loss, W, b, duals, near, token)
     assert b is not None
     b = np.ascontiguousarray(b, dtype=np.float64)
     rows, targets = problem.rows, problem.targets
@@ -147,6 +155,228 @@ class _ReadOutputs:
         )
         largest = float(np.abs(z[cost > 0]).max(initial=0.0))
         return _OutputSums(V, duals.sum(axis=0), numbers, largest)
+
+
+# ---------------------------------------------------------------- the hinge of all classes
+
+
+def _examine_hinge(
+    problem: Problem,
+    loss: CrammerSinger,
+    W: Array,
+    b: Array | None,
+    given: RowVector | None,
+    near: Array | None,
+    token: StopToken | None,
+) -> CertifiedPoint:
+    """Certify the point; the duals are made feasible and, where the offset is free, balanced."""
+    rows, targets, K = problem.rows, problem.targets, loss.n_outputs
+    vectors = (targets.values, targets.cost)
+    z, duals = (rows.zeros(np.dtype((np.float64, (K,)))) for _ in range(2))
+    mass = rows.reduce(FeasibleDuals(K), *vectors, duals if given is None else given, duals, token=token)
+    if problem.offset.is_free:
+        balance_duals(problem, duals, mass, token)
+    rows.reduce(OutputScores(W, np.zeros(K)), z, token=token)
+    if b is None:
+        b = np.zeros(K) if near is None else np.ascontiguousarray(near, dtype=np.float64)
+        if problem.offset.is_free:
+            b = _best_hinge_offset(problem, z, duals, b - b.mean(), token)
+    b = np.ascontiguousarray(b, dtype=np.float64)
+    sums = rows.reduce(_ReadHinge(b), *vectors, z, duals, token=token)
+    scale = _best_scale(problem, sums)
+    if scale != 1.0:
+        rows.reduce(Scale(scale), duals, duals, token=token)
+        sums = rows.reduce(_ReadHinge(b), *vectors, z, duals, token=token)
+    certificate = _concluded(problem, loss, W, b, sums)
+    return CertifiedPoint(W, b, (b, b), duals, z, certificate)
+
+
+def balance_duals(problem: Problem, duals: RowVector, mass: Array, token: StopToken | None = None) -> None:
+    """Move duals, where they are, until Σ r = 0 to rounding; `mass` is Σ c α.
+
+    Each class that has too much gives up a share of its α in every row, and what is given up goes to the
+    classes that have too little: α stays in the simplex.
+    """
+    costs, K = problem.costs_by_class, len(mass)
+    for _ in range(2):  # the second time for what rounding left of a large imbalance
+        surplus, missing = np.maximum(mass - costs, 0.0), np.maximum(costs - mass, 0.0)
+        if not (surplus.any() and missing.any()):
+            return
+        shrink = np.divide(surplus, mass, out=np.zeros(K), where=surplus > 0)
+        kernel = _MoveDuals(shrink, missing / missing.sum())
+        mass = problem.rows.reduce(kernel, problem.targets.values, problem.cost, duals, token=token)
+
+
+_MOST_HINGE_PASSES, _OF_FEW_SCORES = 60, 600
+_FEW_SCORES = 200_000
+_STEPS_AT_ONE_SMOOTHING = 25
+_FIRST_SMOOTHING, _LAST_SMOOTHING = 1.0, 1e9  # σ: changes of scores by 1/σ move α from class to class
+
+
+def _best_hinge_offset(
+    problem: Problem, z: RowVector, duals: RowVector, b: Array, token: StopToken | None
+) -> Array:
+    """Return offsets with the sum 0 that are best for the scores z, or close to it, and no worse than b.
+
+    The method of multipliers: the hinge is smoothed about duals, b minimises that by Newton's method in K
+    numbers, its duals are what the next one is smoothed about, less and less.
+    """
+    rows, vectors, K = problem.rows, (problem.targets.values, problem.cost), len(b)
+    total = float(problem.costs_by_class.sum())
+    if not total > 0:
+        return b
+
+    def loss_at(offset: Array) -> float:
+        loss: float = rows.reduce(_HingeLoss(offset), *vectors, z, duals, token=token)
+        return loss
+
+    centre, found = rows.copied(duals), rows.zeros(np.dtype((np.float64, (K,))))
+    best, least = b, loss_at(b)
+    sigma, passes = _FIRST_SMOOTHING, 0
+    most = _OF_FEW_SCORES if rows.n_rows * K <= _FEW_SCORES else _MOST_HINGE_PASSES
+    while passes < most and sigma <= _LAST_SMOOTHING:
+        smooth = rows.reduce(SmoothedHinge(b, sigma, True), *vectors, z, centre, found, token=token)
+        passes += 1
+        for _ in range(_STEPS_AT_ONE_SMOOTHING):
+            if float(np.abs(smooth.balance).sum()) <= 1e-12 * total or passes >= most:
+                break
+            assert smooth.curvature is not None
+            step, slope = _offset_step(smooth.curvature, -smooth.balance)
+            length, there = 1.0, None
+            while length > 1e-6 and passes < most:
+                there = rows.reduce(
+                    SmoothedHinge(b + length * step, sigma, True), *vectors, z, centre, found, token=token
+                )
+                passes += 1
+                if there.value <= smooth.value - 1e-4 * length * slope:
+                    break
+                if abs(there.value - smooth.value) <= 1e-13 * total:
+                    break
+                length *= 0.4
+                there = None
+            if there is None:
+                break
+            b, smooth = b + length * step, there
+        centre, found = found, centre
+        value = loss_at(b)
+        gained = least - value
+        if value < least:
+            best, least = b, value
+        if sigma > 1e3 and float(np.abs(smooth.balance).sum()) <= 1e-9 * total and gained <= 1e-14 * total:
+            break
+        sigma *= 3.0
+    return best - best.mean()
+
+
+def _offset_step(curvature: Array, gradient: Array) -> tuple[Array, float]:
+    """Return Newton's step, and what it promises; all offsets may grow alike."""
+    K = len(gradient)
+    level = float(np.trace(curvature)) / K
+    matrix = curvature + level / K
+    np.einsum("ii->i", matrix)[:] += 1e-9 * level + 1e-300
+    step = np.asarray(-Factor(np.ascontiguousarray(matrix)).solve(np.ascontiguousarray(gradient)))
+    largest = float(np.abs(step).max())
+    if largest > 10.0:  # where classes share no row, nothing but this holds them
+        step *= 10.0 / largest
+    return step, -inner(step, gradient)
+
+
+@dataclass(frozen=True)
+class FeasibleDuals:
+    """Make duals feasible, from any numbers; return Σ c α. Vectors: labels, costs, what is given, duals."""
+
+    n_outputs: int
+
+    writes = (3,)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
+        label, cost, given, duals = pieces
+        mass = np.zeros(self.n_outputs)
+        _core.feasible_class_duals(label, cost, np.ascontiguousarray(given, np.float64), duals, mass)
+        return mass
+
+
+@dataclass(frozen=True, eq=False)
+class _MoveDuals:
+    shrink: Array
+    fill: Array
+
+    writes = (2,)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
+        label, cost, duals = pieces
+        _core.move_class_duals(label, cost, self.shrink, self.fill, duals)
+        mass = np.zeros_like(self.fill)
+        _core.feasible_class_duals(label, cost, duals, duals, mass)
+        return mass
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothSums(Record):
+    """The smoothed losses, the sum of −r, and the Hessian in b."""
+
+    value: float
+    balance: Array
+    curvature: Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothedHinge:
+    """The hinge at z + b, smoothed about duals; vectors: labels, costs, z, the centre, duals to be filled."""
+
+    b: Array
+    sigma: float
+    is_curved: bool
+
+    writes = (4,)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> SmoothSums:
+        label, cost, z, centre, duals = pieces
+        K = len(self.b)
+        balance, curvature = np.zeros(K), np.zeros((K, K)) if self.is_curved else None
+        value = _core.smoothed_class_hinge(
+            label, cost, z, self.b, centre, self.sigma, duals, balance, curvature
+        )
+        return SmoothSums(value, balance, curvature)
+
+
+@dataclass(frozen=True, eq=False)
+class _HingeLoss:
+    b: Array
+
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> float:
+        label, cost, z, duals = pieces
+        return float(_core.class_hinge_terms(label, cost, z, self.b, duals, np.zeros_like(self.b))[0])
+
+
+@dataclass(frozen=True, eq=False)
+class CombineOutputs:
+    """Return V = Σ r xᵀ of shape (K, n_columns), for duals r of shape (n_rows, K)."""
+
+    n_columns: int
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
+        (duals,) = pieces
+        V = np.zeros((duals.shape[1], self.n_columns))
+        _core.combine_outputs(block, duals, False, V, token)
+        return V
+
+
+@dataclass(frozen=True, eq=False)
+class _ReadHinge:
+    b: Array
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _OutputSums:
+        label, cost, z, duals = pieces
+        V, balance = np.zeros((len(self.b), block.n_columns)), np.zeros_like(self.b)
+        loss, dual, total, largest = _core.class_hinge_terms(label, cost, z, self.b, duals, balance)
+        _core.combine_outputs(block, duals, False, V, token)
+        return _OutputSums(V, balance, np.array([loss, dual, dual, total]), largest)
 
 
 # ---------------------------------------------------------------- softmax
@@ -293,7 +523,7 @@ class OffsetNewton:
         (self._cost,) = problem.rows.take(chosen, problem.cost)
         self._cost = np.array(self._cost) * (problem.costs_by_class.sum() / max(self._cost.sum(), 1e-300))
         self._z = np.zeros((len(chosen), K))
-        kernel = _Scores(W, np.zeros(K))
+        kernel = OutputScores(W, np.zeros(K))
         problem.rows.subset(chosen).reduce(kernel, self._z, token=token)
 
     def step(self, b: Array, balance: Array) -> Array:
@@ -316,7 +546,7 @@ _ROWS_FOR_CURVATURE = 2_000
 
 
 @dataclass(frozen=True, eq=False)
-class _Scores:
+class OutputScores:
     """Fill z, of shape (n_rows, K), with W x + b."""
 
     W: Array

@@ -1,0 +1,402 @@
+"""A semismooth Newton method for the hinge of Crammer and Singer: the method of multipliers.
+
+The hinge is smoothed about duals α°: its value at scores u = 1[k ≠ y] + W x + b is the largest of
+α·u − ‖α − α°‖²/(2σ) over the simplex, less u_y, and the best α, a projection, is its slope. That makes
+
+    ½‖W‖² + Σ c [smoothed hinge]
+
+once differentiable, with the curvature σ c (diag 1_A − 1_A 1_Aᵀ/|A|) in the classes A with α > 0 of a row, so
+that Newton's method ends at its minimum after a few steps. Then α takes the place of α°, and σ grows: the
+minimum moves to the optimum of the hinge itself. Only rows with two classes in A have a curvature; near the
+optimum they are few. The Newton equations are solved by factors of the whole matrix where it is small, else
+by conjugate gradients over these rows, preconditioned by 1 + s Σ x̃x̃ᵀ of the same rows, where x̃ are the rows
+less their mean.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import maxmargin._core as _core
+from maxmargin._core import Block, Factor, StopToken
+from maxmargin.core.certificate.outputs import (
+    CombineOutputs,
+    FeasibleDuals,
+    OutputScores,
+    SmoothedHinge,
+)
+from maxmargin.core.certificate.point import CertifiedPoint
+from maxmargin.core.problem import Problem
+from maxmargin.core.solution import WarmStart
+from maxmargin.rows.base import Array, inner
+from maxmargin.rows.kernels import Combine, Gram, HessianDiagonal
+from maxmargin.rows.memory import MemoryRows
+from maxmargin.solvers.base import Needs, Point, Step
+
+__all__ = ["ClassNewton"]
+
+
+@dataclass(frozen=True)
+class ClassNewtonSettings:
+    """The constants of the method; chosen, not measured."""
+
+    first_sigma: float = 1.0  # changes of scores by 1/σ move α from class to class
+    # After a minimum that took few steps, σ grows.
+    growth: float = 3.0
+    few_steps: int = 6
+    most_sigma: float = 1e8
+    # A minimum counts as found when what the gradient adds to the gap is below this share of it; or after so
+    # many steps.
+    enough: float = 0.1
+    most_steps: int = 20
+    largest_hessian: int = 1_500  # unknowns up to which a whole matrix is factorised
+    largest_gram: int = 4_000  # columns up to which a Gram matrix is
+    roughly: float = 0.05  # by which conjugate gradients make the residual smaller
+    most_products: int = 150
+    sufficient: float = 1e-4
+    shortest: float = 1e-8
+    resting: float = 1e-7  # of b, beside the curvature of the mean class: where no row holds an offset
+
+
+@dataclass(eq=False)
+class _State:
+    """Everything that changes during a fit."""
+
+    W: Array
+    b: Array
+    centre: Array
+    duals: Array
+    z: Array  # W x
+    sigma: float
+    shift: Array | None
+    value: float = math.inf
+    V: Array | None = None  # Σ r xᵀ of the duals
+    balance: Array | None = None
+    gap: float = math.inf
+    bound: float = 0.0
+    steps: int = 0  # at this smoothing
+
+
+@dataclass(frozen=True)
+class ClassNewton:
+    """The semismooth Newton method for the hinge of all classes at once."""
+
+    settings: ClassNewtonSettings = ClassNewtonSettings()
+
+    name = "semismooth_newton"
+    title = "semismooth Newton"
+    needs = Needs(losses=frozenset({"crammer_singer"}), vectors_at_hand=True)
+
+    def start(
+        self, problem: Problem, warm_start: WarmStart | None, seed: int, tol: float, token: StopToken
+    ) -> _State:
+        rows, K = problem.rows, problem.n_outputs
+        kind = np.dtype((np.float64, (K,)))
+        W, b = problem.zero_weights, np.zeros(K)
+        centre, z = rows.zeros(kind), rows.zeros(kind)
+        if warm_start is not None and np.shape(warm_start.w) == W.shape:
+            W, b = np.array(warm_start.w), np.array(warm_start.b, dtype=np.float64)
+            if np.shape(warm_start.alpha) == centre.shape:
+                vectors = (problem.targets.values, problem.cost, warm_start.alpha, centre)
+                rows.reduce(FeasibleDuals(K), *vectors, token=token)
+            rows.reduce(OutputScores(W, np.zeros(K)), z, token=token)
+        shift = self._mean(problem, token)
+        return _State(W, b, centre, rows.zeros(kind), z, self.settings.first_sigma, shift)
+
+    def _mean(self, problem: Problem, token: StopToken) -> Array | None:
+        rows, total = problem.rows, float(problem.costs_by_class.sum())
+        is_dense = rows.n_values == rows.n_rows * rows.n_columns
+        if not problem.offset.is_free or total == 0 or not is_dense:
+            return None
+        return np.asarray(rows.reduce(Combine(rows.n_columns), problem.cost, token=token) / total)
+
+    def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
+        """Take one Newton step; renew the centre where it ends."""
+        if state.V is None:
+            self._evaluate(problem, state, state.b, state.z, token)
+            self._read_slopes(problem, state, token)
+            return Step(2.0, math.inf, is_start=True)
+        passes, decrement = self._advance(problem, state, token)
+        state.steps += 1
+        estimate = self._estimate(problem, state)
+        # What is left of the gradient is part of the gap; the rest is what the smoothing leaves.
+        G, g = self._gradient(problem, state)
+        left = 0.5 * inner(G.reshape(-1), G.reshape(-1)) + float(np.abs(g).sum())
+        is_minimum = decrement == 0 or left <= self.settings.enough * state.gap
+        if not is_minimum and state.steps < self.settings.most_steps:
+            return Step(passes, math.inf)
+        before = state.sigma
+        growth = self.settings.growth if state.steps <= self.settings.few_steps else 1.0
+        self._renew(problem, state, growth, token)
+        is_exhausted = before >= self.settings.most_sigma and is_minimum
+        return Step(passes, estimate, is_exhausted=is_exhausted)
+
+    def _renew(self, problem: Problem, state: _State, growth: float, token: StopToken) -> None:
+        """Smooth about the duals that were found, and less if that was easy."""
+        state.centre[:] = state.duals
+        state.sigma = min(state.sigma * growth, self.settings.most_sigma)
+        state.steps = 0
+        self._evaluate(problem, state, state.b, state.z, token)
+        self._read_slopes(problem, state, token)
+
+    # ------------------------------------------------------------ values and slopes
+
+    def _evaluate(self, problem: Problem, state: _State, b: Array, z: Array, token: StopToken) -> float:
+        """Fill the duals at scores z + b; set value, without the penalties, and balance."""
+        vectors = (problem.targets.values, problem.cost, z, state.centre, state.duals)
+        sums = problem.rows.reduce(SmoothedHinge(b, state.sigma, False), *vectors, token=token)
+        state.balance = sums.balance
+        state.value = sums.value
+        return sums.value
+
+    def _read_slopes(self, problem: Problem, state: _State, token: StopToken) -> None:
+        state.V = problem.rows.reduce(CombineOutputs(problem.rows.n_columns), state.duals, token=token)
+
+    def _penalties(self, problem: Problem, W: Array, b: Array) -> float:
+        return problem.penalty.value(W) + sum(problem.offset.penalty(entry) for entry in b.tolist())
+
+    def _gradient(self, problem: Problem, state: _State) -> tuple[Array, Array]:
+        assert state.V is not None
+        assert state.balance is not None
+        g = problem.offset.stiffness * state.b - state.balance
+        return state.W - state.V, np.zeros_like(g) if problem.offset.is_absent else g
+
+    def _estimate(self, problem: Problem, state: _State) -> float:
+        """Guess the relative gap: objective of these weights less the dual value of these duals."""
+        assert state.V is not None
+        label, cost = problem.targets.values, problem.cost
+        loss, dual, *_ = problem.rows.reduce(_Terms(state.b), label, cost, state.z, state.duals)
+        bound = dual - problem.penalty.conjugate(state.V)
+        assert state.balance is not None
+        if problem.offset.is_free:
+            bound -= float(np.abs(state.balance).sum())
+        else:
+            bound -= 0.5 * problem.offset.square * inner(state.balance, state.balance)
+        state.bound = max(state.bound, bound)
+        state.gap = max(loss + self._penalties(problem, state.W, state.b) - bound, 0.0)
+        return state.gap / max(state.bound, 1e-300)
+
+    # ------------------------------------------------------------ one step
+
+    def _advance(self, problem: Problem, state: _State, token: StopToken) -> tuple[float, float]:
+        """Take one step; return its passes and what it promised."""
+        settings, rows = self.settings, problem.rows
+        G, g = self._gradient(problem, state)
+        D, e, passes = self._direction(problem, state, G, g, token)
+        decrement = -inner(G.reshape(-1), D.reshape(-1)) - inner(g, e)
+        if not 0 < decrement < math.inf:
+            return passes, 0.0
+        u = rows.zeros(np.dtype((np.float64, (problem.n_outputs,))))
+        rows.reduce(OutputScores(D, np.zeros_like(e)), u, token=token)
+        before, W, b = state.value + self._penalties(problem, state.W, state.b), state.W, state.b
+        length = 1.0
+        while True:
+            there = self._penalties(problem, W + length * D, b + length * e)
+            there += self._evaluate(problem, state, b + length * e, state.z + length * u, token)
+            if there <= before - settings.sufficient * length * decrement or length < settings.shortest:
+                break
+            if there - before <= 1e-13 * abs(before):
+                break
+            length *= 0.4
+        state.W, state.b = W + length * D, b + length * e
+        state.z += length * u
+        self._read_slopes(problem, state, token)
+        return passes + 1.0, decrement
+
+    def _direction(
+        self, problem: Problem, state: _State, G: Array, g: Array, token: StopToken
+    ) -> tuple[Array, Array, float]:
+        K, d = G.shape
+        vectors = (problem.targets.values, problem.cost, state.duals)
+        if K * (d + 1) <= self.settings.largest_hessian:
+            H = problem.rows.reduce(_Hessian(state.sigma, d), *vectors, token=token)
+            of_offsets = np.arange(d, K * (d + 1), d + 1)
+            diagonal = np.ones(K * (d + 1))
+            if problem.offset.is_absent:
+                H[of_offsets] = H[:, of_offsets] = 0.0
+            else:
+                level = float(H[of_offsets, of_offsets].mean())
+                diagonal[of_offsets] = problem.offset.stiffness
+                if problem.offset.is_free:  # all offsets may grow alike
+                    diagonal[of_offsets] = self.settings.resting * level + 1e-6
+                    H[np.ix_(of_offsets, of_offsets)] += (level + 1e-6) / K
+            np.einsum("ii->i", H)[:] += diagonal
+            joined = np.ascontiguousarray(np.hstack([G, g[:, None]])).reshape(-1)
+            found = -Factor(H).solve(joined).reshape(K, d + 1)
+            return np.ascontiguousarray(found[:, :-1]), np.ascontiguousarray(found[:, -1]), 1.0
+        return self._by_products(problem, state, G, g, token)
+
+    def _by_products(
+        self, problem: Problem, state: _State, G: Array, g: Array, token: StopToken
+    ) -> tuple[Array, Array, float]:
+        """Solve the Newton equations by conjugate gradients over the rows that have a curvature."""
+        curved = _CurvedRows.of(problem, state.duals, state.sigma)
+        offset, shift = problem.offset, state.shift
+        if shift is not None:
+            G = G - np.multiply.outer(g, shift)
+        inverse = _Inverse.of(curved, problem, shift, self.settings, token)
+        R, r = -G, -g
+        D, e = np.zeros_like(R), np.zeros_like(r)
+        P, p = inverse.solve(R, r)
+        size = first = inner(R.reshape(-1), P.reshape(-1)) + inner(r, p)
+        Q, q = P, p
+        products = 0
+        while products < self.settings.most_products and size > 0:
+            raw = q if shift is None else q - np.einsum("kj,j->k", Q, shift)
+            H, h = curved.product(Q, raw, token)
+            if shift is not None:
+                H -= np.multiply.outer(h, shift)
+            H += Q
+            h = np.zeros_like(q) if offset.is_absent else h + (offset.stiffness + inverse.rest) * q
+            products += 1
+            bend = inner(Q.reshape(-1), H.reshape(-1)) + inner(q, h)
+            if not bend > 0:
+                break
+            length = size / bend
+            D, e, R, r = D + length * Q, e + length * q, R - length * H, r - length * h
+            P, p = inverse.solve(R, r)
+            size, before = inner(R.reshape(-1), P.reshape(-1)) + inner(r, p), size
+            if size <= self.settings.roughly**2 * first:
+                break
+            Q, q = P + (size / before) * Q, p + (size / before) * q
+        e = e if shift is None else e - np.einsum("kj,j->k", D, shift)
+        share = curved.rows.n_rows / max(problem.rows.n_rows, 1)
+        return D, e, products * share
+
+    # ------------------------------------------------------------ what the loop asks for
+
+    def point(self, problem: Problem, state: _State) -> Point:
+        if problem.offset.is_free:
+            return Point(state.W, None, state.duals, near=state.b)
+        return Point(state.W, state.b, state.duals)
+
+    def learn(self, problem: Problem, state: _State, examination: CertifiedPoint) -> None:
+        state.bound = max(state.bound, examination.certificate.bound)
+
+    def warm_start(self, state: _State) -> WarmStart:
+        return WarmStart(state.W, state.b, state.duals)
+
+    def default_max_iter(self, problem: Problem) -> int:
+        """Far more than ever needed."""
+        return 500
+
+
+@dataclass(frozen=True, eq=False)
+class _Terms:
+    b: Array
+
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
+        label, cost, z, duals = pieces
+        return np.array(_core.class_hinge_terms(label, cost, z, self.b, duals, np.zeros_like(self.b)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Hessian:
+    sigma: float
+    n_columns: int
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
+        label, cost, duals = pieces
+        size = duals.shape[1] * (self.n_columns + 1)
+        matrix = np.zeros((size, size))
+        _core.class_hinge_hessian(block, label, cost, duals, self.sigma, matrix, token)
+        return matrix
+
+
+@dataclass(frozen=True, eq=False)
+class _Curve:
+    """Replace changes of scores by those of the slopes; vectors: labels, costs, duals, changes."""
+
+    sigma: float
+
+    writes = (3,)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
+        label, cost, duals, u = pieces
+        _core.curve_class_duals(label, cost, duals, self.sigma, u)
+        return np.asarray(u.sum(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class _CurvedRows:
+    """The rows with two classes in use or more, copied."""
+
+    rows: MemoryRows
+    vectors: tuple[Array, Array, Array]  # labels, costs, duals
+    in_use: NDArray[np.bool_]
+    sigma: float
+
+    @classmethod
+    def of(cls, problem: Problem, duals: Array, sigma: float) -> _CurvedRows:
+        label, cost = problem.targets.values, problem.cost
+        in_use = duals < 0
+        every = np.arange(len(label))
+        in_use[every, label] = duals[every, label] < cost
+        chosen = np.flatnonzero((in_use.sum(axis=1) > 1) & (cost > 0))
+        vectors = (label[chosen], cost[chosen], duals[chosen])
+        return cls(problem.rows.subset(chosen), vectors, in_use[chosen], sigma)
+
+    def product(self, D: Array, e: Array, token: StopToken) -> tuple[Array, Array]:
+        """Return the Hessian of the losses times a direction."""
+        u = self.rows.zeros(np.dtype((np.float64, (len(e),))))
+        self.rows.reduce(OutputScores(D, e), u, token=token)
+        balance = self.rows.reduce(_Curve(self.sigma), *self.vectors, u, token=token)
+        return self.rows.reduce(CombineOutputs(self.rows.n_columns), u, token=token), balance
+
+
+@dataclass(frozen=True, eq=False)
+class _Inverse:
+    """Something near the inverse of the Hessian: the same for the weights of each class."""
+
+    factor: Factor | None
+    diagonal: Array
+    of_offsets: Factor | None
+    rest: float
+
+    @classmethod
+    def of(
+        cls,
+        curved: _CurvedRows,
+        problem: Problem,
+        shift: Array | None,
+        settings: ClassNewtonSettings,
+        token: StopToken,
+    ) -> _Inverse:
+        rows, K, d = curved.rows, problem.n_outputs, problem.rows.n_columns
+        _, cost, _ = curved.vectors
+        count = curved.in_use.sum(axis=1)
+        h = curved.sigma * cost * (count - 1.0) / K  # the mean of a row's diagonal
+        factor, diagonal = None, np.ones(d)
+        if d <= settings.largest_gram:
+            matrix = np.ascontiguousarray(rows.reduce(Gram(d, shift), h, token=token)[:-1, :-1])
+            np.einsum("ii->i", matrix)[:] += 1.0
+            factor = Factor(matrix)
+        else:
+            diagonal = 1.0 + rows.reduce(HessianDiagonal(d), h, token=token)[0]
+        if problem.offset.is_absent:
+            return cls(factor, diagonal, None, 0.0)
+        used = curved.in_use.astype(np.float64)
+        weight = curved.sigma * cost
+        gram = MemoryRows(used).reduce(Gram(K), weight / np.maximum(count, 1))[:K, :K]
+        balance = np.diag(np.einsum("i,ik->k", weight, used)) - gram
+        level, rest = float(np.trace(balance)) / K, 0.0
+        if problem.offset.is_free:
+            rest = settings.resting * level + 1e-6
+            balance += (level + 1e-6) / K
+        np.einsum("ii->i", balance)[:] += problem.offset.stiffness + rest
+        return cls(factor, diagonal, Factor(np.ascontiguousarray(balance)), rest)
+
+    def solve(self, G: Array, g: Array) -> tuple[Array, Array]:
+        weights = G / self.diagonal
+        if self.factor is not None:
+            weights = np.stack([self.factor.solve(np.ascontiguousarray(row)) for row in G])
+        offsets = np.zeros_like(g) if self.of_offsets is None else self.of_offsets.solve(g)
+        return weights, np.asarray(offsets)
