@@ -659,8 +659,8 @@ class DegenerateModelWarning(MaxMarginWarning):
     >>> warning = caught[0].message
     >>> isinstance(warning, DegenerateModelWarning), model.coef.any()
     (True, False)
-    >>> print(warning)
-    >>> warning.parameter, warning.value
+    >>> warning.parameter, warning.value, warning.remedy
+    ('class_weight', None, "class_weight='balanced' predicts both classes.")
     """
 
 

@@ -429,7 +429,7 @@ class LinearClassifier(ConvexEstimator):
         >>> W, b, names = [[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]], [0.0, 0.0, 0.5], ["a", "b", "c"]
         >>> layer = {"classes": names, "loss": "logistic", "multi_class": "softmax"}
         >>> LinearClassifier.from_parameters(W, b, **layer).predict_proba([[2.0, 1.0]]).round(3)
-        array([[0.723, 0.266, 0.012]])
+        array([[0.725, 0.267, 0.008]])
         """
         form = multi_class_of(multi_class, check_choice("loss", loss, cls._losses))
         estimator = cls(loss=loss, multi_class=multi_class)

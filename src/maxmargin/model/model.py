@@ -184,7 +184,7 @@ class LinearModel:
         Examples
         --------
         >>> from maxmargin import train
-        >>> rows, labels = [[0.0], [1.0], [2.0], [3.0]], ["a", "b", "c", "c"]
+        >>> rows, labels = [[0.0], [1.0], [5.0], [6.0], [10.0], [11.0]], ["a", "a", "b", "b", "c", "c"]
         >>> model = train(rows, labels, loss="logistic", multi_class="softmax")
         >>> model.is_joint, len(model.certificates), len(model.coef)
         (True, 1, 3)
@@ -198,7 +198,7 @@ class LinearModel:
         Examples
         --------
         >>> from maxmargin import train
-        >>> train([[0.0], [1.0], [2.0]], ["a", "b", "c"], loss="logistic", multi_class="softmax").form
+        >>> train([[0.0], [5.0], [9.0]], ["a", "b", "c"], loss="logistic", multi_class="softmax").form
         'softmax'
         """
         return JOINT_FORMS.get(self.multi_class, self.loss)
