@@ -657,8 +657,8 @@ class DegenerateModelWarning(MaxMarginWarning):
     ...     warnings.simplefilter("always")
     ...     model = train(rows, [k % 25 == 9 for k in range(50)])
     >>> warning = caught[0].message
-    >>> isinstance(warning, DegenerateModelWarning), model.coef.any()
-    (True, False)
+    >>> isinstance(warning, DegenerateModelWarning), model.coef.tolist()
+    (True, [[0.0]])
     >>> warning.parameter, warning.value, warning.remedy
     ('class_weight', None, "class_weight='balanced' predicts both classes.")
     """
@@ -691,8 +691,8 @@ class MissingClassWarning(MaxMarginWarning):
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     model = LinearSVMCV(Cs=[1.0], cv=KFold(3)).fit(X, y)
-    >>> [warning.category is MissingClassWarning for warning in caught], model.best_score_
-    ([True], 0.0)
+    >>> MissingClassWarning in [warning.category for warning in caught], model.best_score_
+    (True, 0.0)
     """
 
 
