@@ -151,10 +151,9 @@ def folds(text: str) -> int | str:
 
 def settings_of(arguments: argparse.Namespace, classes: NDArray[Any]) -> dict[str, Any]:
     """Return the settings that fits, searches and paths share, by the library's own names for them."""
-    form = multi_class(arguments)
     return {
         "loss": arguments.loss,
-        **({} if form == "auto" else {"multi_class": form}),
+        "multi_class": multi_class(arguments),
         "fit_intercept": not arguments.no_intercept,
         "penalize_intercept": arguments.penalize_intercept,
         "intercept_scaling": arguments.intercept_scaling,

@@ -152,7 +152,7 @@ def objective_of(arguments: argparse.Namespace, data: Data) -> Objective:
 
     settings = settings_of(arguments, data.classes)
     names = ("fit_intercept", "penalize_intercept", "intercept_scaling", "class_weight", "multi_class")
-    stated = {name: settings[name] for name in names if name in settings}
+    stated = {name: settings[name] for name in names}
     return objective_from(loss=arguments.loss, C=arguments.C, lam=arguments.lam, **stated)
 
 

@@ -19,6 +19,7 @@ from maxmargin.cli.fitting import (
     check_effort,
     check_strength,
     form_words,
+    multi_class,
     settings_of,
     strength,
 )
@@ -478,8 +479,8 @@ def print_memory(arguments: argparse.Namespace, store: RowStore, console: Consol
     from maxmargin.rows.cores import resolve_jobs
 
     threads = resolve_jobs(arguments.jobs)
-    multi_class = multi_class_of(getattr(arguments, "multi_class", "auto"), arguments.loss)
-    objective = Objective(arguments.loss, multi_class=multi_class)
+    form = multi_class_of(multi_class(arguments), arguments.loss)
+    objective = Objective(arguments.loss, multi_class=form)
     plan = memory_plan(store, arguments.memory, solver=arguments.solver, threads=threads, objective=objective)
     fewer = "" if plan.threads == threads else f"; {plan.threads} of {threads} threads, to keep the limit"
     console.print(f"memory: {plan}{fewer}")
