@@ -46,9 +46,18 @@ def three_classes() -> tuple[LinearModel, np.ndarray]:
     return replace(model, histories=[]), X[:6] + 0.05
 
 
+def one_softmax() -> tuple[LinearModel, np.ndarray]:
+    """Return a softmax model of the same three classes, with a free offset."""
+    angle = np.arange(30.0)
+    X = np.stack([np.cos(angle), np.sin(angle), np.cos(2 * angle)], axis=1)
+    y = np.array([1, 2, 5])[(2 * X[:, 0] + X[:, 1] > 0).astype(int) + (X[:, 2] > 0.3)]
+    model = train(X, y, loss="logistic", multi_class="softmax", C=2, class_weight="balanced")
+    return replace(model, histories=[], warm_starts=[]), X[:6] + 0.05
+
+
 if __name__ == "__main__":
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
-    for make in (tumours, three_classes):
+    for make in (one_softmax,):  # what the newest version added
         model, rows = make()
         name = f"{make.__name__}-{VERSION}"
         save_model(model, folder / f"{name}.model")
@@ -56,5 +65,6 @@ if __name__ == "__main__":
             "rows": rows.tolist(),
             "labels": model.predict(rows).tolist(),
             "scores": model.scores(rows).tolist(),
+            "softmax": model.predict_proba(rows).tolist(),
         }
         (folder / f"{name}.json").write_text(json.dumps(expected, indent=1) + "\n")

@@ -20,6 +20,7 @@ _PUBLIC = {
     "ConstantStep": "maxmargin.solvers.step_rules",
     "ConvergenceDisplay": "maxmargin.displays.convergence",
     "ConvergenceWarning": "maxmargin.errors",
+    "DegenerateModelWarning": "maxmargin.errors",
     "Data": "maxmargin.data",
     "DescentDisplay": "maxmargin.displays.descent",
     "DescentTrace": "maxmargin.learners.trace",

@@ -19,6 +19,7 @@ from maxmargin.encoding import Encoding as Encoding
 from maxmargin.errors import CacheWarning as CacheWarning
 from maxmargin.errors import CalibrationWarning as CalibrationWarning
 from maxmargin.errors import ConvergenceWarning as ConvergenceWarning
+from maxmargin.errors import DegenerateModelWarning as DegenerateModelWarning
 from maxmargin.errors import LeaveOneOutWarning as LeaveOneOutWarning
 from maxmargin.errors import MissingClassWarning as MissingClassWarning
 from maxmargin.errors import SkippedLines as SkippedLines

@@ -21,6 +21,7 @@
         ├── CalibrationWarning             probabilities were asked for and could not be fitted
         ├── ClusterWarning                 little memory, different processors, a slow or silent worker
         ├── ConvergenceWarning             the certified gap is above the tolerance asked for
+        ├── DegenerateModelWarning         θ = 0, or classes that no row is predicted to be
         ├── LeaveOneOutWarning             leave-one-out says little about new examples here
         ├── MissingClassWarning            weights of 0, or a split, took all rows of some class
         └── SkippedLines                   lines of a file that could not be read were skipped
@@ -35,7 +36,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from types import FrameType, MappingProxyType
 from typing import Any, NamedTuple, Self
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "CalibrationWarning",
     "ClusterWarning",
     "ConvergenceWarning",
+    "DegenerateModelWarning",
     "FileFormatError",
     "Interrupted",
     "InvalidInput",
@@ -640,6 +642,28 @@ class ConvergenceWarning(MaxMarginWarning):
     """
 
 
+class DegenerateModelWarning(MaxMarginWarning):
+    """The model is of little use on its own rows: θ = 0, or classes that none of them is predicted to be.
+
+    The optimum of a problem may be such a model. Where that takes about as long as the fit took, the message
+    says what other settings would give.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from maxmargin import DegenerateModelWarning, train
+    >>> rows = [[float(k % 10)] for k in range(50)]
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     model = train(rows, [k % 25 == 9 for k in range(50)])
+    >>> warning = caught[0].message
+    >>> isinstance(warning, DegenerateModelWarning), model.coef.tolist()
+    (True, [[0.0]])
+    >>> warning.parameter, warning.value, warning.remedy
+    ('class_weight', None, "class_weight='balanced' predicts both classes.")
+    """
+
+
 class LeaveOneOutWarning(MaxMarginWarning):
     """Leave-one-out errors say little about new examples; the message says why.
 
@@ -667,8 +691,8 @@ class MissingClassWarning(MaxMarginWarning):
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     model = LinearSVMCV(Cs=[1.0], cv=KFold(3)).fit(X, y)
-    >>> [warning.category is MissingClassWarning for warning in caught], model.best_score_
-    ([True], 0.0)
+    >>> MissingClassWarning in [warning.category for warning in caught], model.best_score_
+    (True, 0.0)
     """
 
 
@@ -720,6 +744,23 @@ def warn_caller(warning: Warning) -> None:
         frame = frame.f_back
         level += 1
     warnings.warn(warning, stacklevel=level)
+
+
+def is_called_by(package: str) -> bool:
+    """Return whether code of another package is what called this one, from however deep inside it.
+
+    Examples
+    --------
+    >>> is_called_by("doctest"), is_called_by("sklearn")
+    (True, False)
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))
+        if not is_ours(module):
+            return module == package or module.startswith(f"{package}.")
+        frame = frame.f_back
+    return False
 
 
 def is_ours(module: str) -> bool:

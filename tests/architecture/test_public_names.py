@@ -25,6 +25,7 @@ PUBLIC = [
     "ConvergenceDisplay",
     "ConvergenceWarning",
     "Data",
+    "DegenerateModelWarning",
     "DescentDisplay",
     "DescentTrace",
     "Encoding",

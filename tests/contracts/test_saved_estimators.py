@@ -89,6 +89,21 @@ def test_skops(name, n_classes):
     check_skops(model, X)
 
 
+@pytest.mark.parametrize("C", [1.0, 1e-6])  # with the smaller one, classes are never predicted
+@pytest.mark.filterwarnings("ignore::maxmargin.DegenerateModelWarning")
+def test_softmax_is_kept(C, tmp_path):
+    X, y = data_of(3)
+    model = mm.LogisticRegression(C=C, multi_class="softmax", class_weight={0: 0.1}).fit(X, y)
+    check_skops(model, X)
+    copy = pickle.loads(pickle.dumps(model))
+    assert answers_of(copy, X) == answers_of(model, X)
+    assert copy.to_model().degenerate == model.to_model().degenerate
+    save_model(model, tmp_path / "a.model")
+    read = mm.LogisticRegression.from_model(load_model(tmp_path / "a.model"))
+    assert answers_of(read, X) == answers_of(model, X)
+    assert read.to_model().multi_class == "softmax"
+
+
 SEARCHES = {"leave-one-out": {"cv": "loo"}, "without a model": {"cv": 2, "refit": False}}
 
 

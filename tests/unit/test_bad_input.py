@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from covering import each_row, every_pair, every_value
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
+from sklearn.model_selection import cross_val_score
 from sklearn.svm import LinearSVC
 
 from maxmargin import (
@@ -438,10 +439,22 @@ def test_numbers_written_as_text_are_numbers():
     assert written.coef_ == pytest.approx(FITTED.coef_, rel=1e-12)
 
 
-def test_a_class_weight_for_a_class_that_is_absent():
-    """It may be there where all classes have a weight, as a split may lack one: scikit-learn's rule."""
-    weighted = LinearSVM(class_weight={0: 1.0, 1: 1.0, 5: 2.0}).fit(X, Y)
-    assert weighted.coef_.tobytes() == FITTED.coef_.tobytes()
+@pytest.mark.parametrize("cv", [False, True])
+def test_a_class_weight_for_a_class_that_is_absent(cv):
+    """It may be there in a part of the rows that scikit-learn made, as in its own estimators."""
+    estimator = LinearSVMCV(Cs=[1.0], cv=2) if cv else LinearSVM()
+    estimator.set_params(class_weight={0: 1.0, 1: 1.0, 5: 2.0})
+    with pytest.raises(
+        InvalidParameter, match="class_weight names 5, .* classes are 0, 1. Name classes of y"
+    ):
+        estimator.fit(X, Y)
+    rows = np.vstack([X, X[:1] + 3.0])
+    labels = np.append(Y, 5)
+    folds = [(np.arange(len(Y)), np.arange(len(labels)))]  # the only row of class 5 is held out
+    assert cross_val_score(estimator, rows, labels, cv=folds, error_score="raise").shape == (1,)
+    estimator.set_params(class_weight={0: 1.0, 7: 2.0})
+    with pytest.raises(ValueError, match="class_weight names 7"):
+        cross_val_score(estimator, rows, labels, cv=folds, error_score="raise")
 
 
 WITH_CLASS_WEIGHTS = [LinearSVM(), LogisticRegression(), LeastSquaresClassifier(), LinearSVMCV(cv=2)]

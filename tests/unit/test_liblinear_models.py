@@ -242,6 +242,31 @@ def test_losses_that_liblinear_has_not():
         to_liblinear(model)
 
 
+def test_softmax_is_not_liblinears():
+    """Its logistic models are one class against the rest: it would compute other probabilities."""
+    model = LinearModel(
+        np.ones((3, 2)), np.zeros(3), np.array([1, 2, 3]), loss="logistic", multi_class="softmax"
+    )
+    with pytest.raises(InvalidInput, match="LIBLINEAR has no softmax: .* multi_class='one_vs_rest'"):
+        to_liblinear(model)
+
+
+def test_one_problem_of_all_classes_there_and_back():
+    random = np.random.default_rng(0)
+    coef, intercept = random.normal(size=(3, 4)), random.normal(size=3)
+    model = LinearModel(coef, intercept, np.array([1, 5, 9]), multi_class="crammer_singer")
+    found = to_liblinear(model)
+    assert found.solver_type == "MCSVM_CS"
+    again = from_liblinear(found)
+    assert again.multi_class == "crammer_singer"
+    np.testing.assert_allclose(again.coef, coef)
+    two = LinearModel(coef[:1], intercept[:1], np.array([1, 5]), loss="hinge")
+    pair = to_liblinear(two, solver_type="MCSVM_CS")
+    assert pair.weights.shape == (5, 2)
+    np.testing.assert_allclose(from_liblinear(pair).coef, coef[:1])
+    np.testing.assert_allclose(from_liblinear(pair).intercept, intercept[:1])
+
+
 def test_the_offset_finds_its_bias():
     X, y = [[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1]
     assert to_liblinear(fit_linear(X, y)).bias == 1.0

@@ -22,7 +22,7 @@ THREE = np.array([0, 0, 2, 2, 7, 7])
 
 SIZES = Encoding((SourceColumn("größe", "categories", ("groß", "klein"), fill="klein"),))
 
-NOT_KEPT = {"histories", "warm_starts", "agreement_counts"}
+NOT_KEPT = {"histories", "warm_starts", "agreement_counts", "degenerate"}
 
 
 def assert_same(found, expected):
@@ -55,6 +55,7 @@ def assert_same(found, expected):
         {"loss": "hinge", "calibrate": "sigmoid"},
         {"loss": "squared_hinge", "calibrate": "temperature"},
         {"loss": "hinge", "calibrate": "isotonic"},
+        {"loss": "logistic", "multi_class": "softmax"},
     ],
     labels=[TWO, THREE, TWO == 1, np.array(list("aabbéé"))],
 )
@@ -134,7 +135,9 @@ def test_an_estimator_is_saved_as_its_model(tmp_path):
 # ---------------------------------------------------------------- files of earlier versions
 
 
-@pytest.mark.parametrize("name", ["tumours-1", "three_classes-1", "tumours-2", "wines-2", "houses-3"])
+@pytest.mark.parametrize(
+    "name", ["tumours-1", "three_classes-1", "tumours-2", "wines-2", "houses-3", "one_softmax-4"]
+)
 def test_an_old_file_still_predicts_the_same(name):
     model = load_model(GOLDEN / f"{name}.model")
     expected = json.loads((GOLDEN / f"{name}.json").read_text())
@@ -145,6 +148,9 @@ def test_an_old_file_still_predicts_the_same(name):
     if "probabilities" in expected:
         np.testing.assert_allclose(model.predict_proba(rows), expected["probabilities"], rtol=1e-12)
         assert str(model.calibration) == expected["calibration"]
+    if "softmax" in expected:
+        assert (model.multi_class, len(model.certificates), model.class_weight) == ("softmax", 1, "balanced")
+        np.testing.assert_allclose(model.predict_proba(rows), expected["softmax"], rtol=1e-12)
     fields = None if model.encoding is None else model.encoding.to_fields()
     assert fields == expected.get("encoding")
 
@@ -157,6 +163,9 @@ def description_of(path):
 def test_what_is_new_in_a_file_decides_its_version(tmp_path):
     """Whoever reads version 1 goes on reading it; what such a reader would overlook tells it to give up."""
     path = tmp_path / "a.model"
+    softmax = train(X, THREE, loss="logistic", multi_class="softmax")
+    save_model(softmax, path)
+    assert (description_of(path)["version"], description_of(path)["header"]["multi_class"]) == (4, "softmax")
     cases = ((None, None, 1), ("sigmoid", None, 2), (None, SIZES, 3), ("sigmoid", SIZES, 3))
     for kind, encoding, version in cases:
         save_model(replace(train(X, TWO, calibrate=kind), encoding=encoding), path)
@@ -164,12 +173,12 @@ def test_what_is_new_in_a_file_decides_its_version(tmp_path):
         assert description["version"] == version
         assert ("calibration" in description["header"]) == (kind is not None)
         assert ("encoding" in description["header"]) == (encoding is not None)
-        assert "class_weight" not in description["header"]
+        assert not {"class_weight", "multi_class"} & set(description["header"])
 
 
 def test_class_weights_are_kept_for_each_class(tmp_path):
     path = tmp_path / "a.model"
-    model = train(X, THREE, class_weight={0: 1.0, 2: 5.0, 7: 1.0, "absent": 3.0})
+    model = train(X, THREE, class_weight={0: 1.0, 2: 5.0})
     save_model(model, path)
     assert description_of(path)["header"]["class_weight"] == [1.0, 5.0, 1.0]
     assert load_model(path).class_weight == model.class_weight == {0: 1.0, 2: 5.0, 7: 1.0}
@@ -189,6 +198,27 @@ def test_a_damaged_encoding_is_refused(tmp_path):
         write_model(tmp_path / "b.model", {**header, "encoding": damage}, arrays, version=3)
         with pytest.raises(ModelFileError, match="the model file is damaged"):
             load_model(tmp_path / "b.model")
+
+
+@pytest.mark.parametrize("damage", ["one_vs_rest", "crammer_singer", "sigmoid", 3, True])
+def test_a_damaged_form_of_several_classes_is_refused(tmp_path, damage):
+    save_model(train(X, THREE, loss="logistic", multi_class="softmax"), tmp_path / "a.model")
+    header, arrays = read_model(tmp_path / "a.model")
+    write_model(tmp_path / "b.model", {**header, "multi_class": damage}, arrays, version=4)
+    with pytest.raises(ModelFileError, match="the model file is damaged .multi_class"):
+        load_model(tmp_path / "b.model")
+    write_model(tmp_path / "b.model", {**header, "plans": [*header["plans"]] * 3}, arrays, version=4)
+    with pytest.raises(ModelFileError, match="3 plans for 1 problems"):
+        load_model(tmp_path / "b.model")
+
+
+def test_two_classes_have_no_form(tmp_path):
+    save_model(train(X, TWO, loss="logistic", multi_class="softmax"), tmp_path / "a.model")
+    header, arrays = read_model(tmp_path / "a.model")
+    assert "multi_class" not in header
+    write_model(tmp_path / "b.model", {**header, "multi_class": "softmax"}, arrays, version=4)
+    with pytest.raises(ModelFileError, match="multi_class 'softmax' with logistic loss and 2 classes"):
+        load_model(tmp_path / "b.model")
 
 
 def test_a_damaged_calibration_is_refused(tmp_path):

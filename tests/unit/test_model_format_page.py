@@ -24,8 +24,11 @@ SIZES = Encoding((SourceColumn("size", "categories", ("large", "small")),))
 @pytest.fixture
 def description(tmp_path):
     """The description of a model that has everything a model can have."""
-    model = train(X, Y, calibrate="sigmoid", class_weight={1: 2.0}, sample_weight=[1, 1, 2, 1, 1, 1])
-    save_model(replace(model, encoding=SIZES), tmp_path / "a.model")
+    y = [0, 0, 1, 1, 2, 2]
+    model = train(X, y, calibrate="sigmoid", class_weight={1: 2.0}, sample_weight=[1, 1, 2, 1, 1, 1])
+    names = ("certificates", "statuses", "plans", "n_iter")
+    joint = {name: getattr(model, name)[:1] for name in names} | {"multi_class": "crammer_singer"}
+    save_model(replace(model, encoding=SIZES, **joint), tmp_path / "a.model")
     with zipfile.ZipFile(tmp_path / "a.model") as archive:
         return json.loads(archive.read("model.json"))
 

@@ -8,6 +8,7 @@ import onnx
 import onnxruntime
 import pytest
 from covering import every_pair, every_value
+from scipy.special import softmax
 
 from maxmargin import (
     LinearClassifier,
@@ -98,6 +99,23 @@ def test_probabilities_are_the_models(tmp_path, n_classes, kind, dtype):
         low, high = (model.calibration.probabilities(scores + side * slack)[:, 1] for side in (-1, 1))
         assert (low * (1 - 1e-6) <= found[:, 1]).all()
         assert (found[:, 1] <= high * (1 + 1e-6)).all()
+
+
+@every_value(kind=[None, "temperature"], dtype=DTYPES)
+def test_probabilities_of_softmax(tmp_path, kind, dtype):
+    X, y = blobs(4)
+    model = train(X, y, loss="logistic", multi_class="softmax")
+    if kind is not None:
+        model = replace(model, calibration=Calibration(kind, (SigmoidCurve(0.4, 0.0),), 240))
+    export_onnx(model, tmp_path / "a.onnx", dtype=dtype)
+    X = np.vstack([X, 100 * X]).astype(dtype).astype(np.float64)
+    found = assert_same_predictions(tmp_path / "a.onnx", model, X, dtype)["probabilities"]
+    scores = X @ model.coef.T + model.intercept
+    expected = softmax(scores * (1.0 if kind is None else 0.4), axis=1)
+    rtol, atol = (1e-4, 1e-30) if dtype == "float32" else (1e-11, 1e-300)
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol)
+    notes = {entry.key: entry.value for entry in onnx.load(tmp_path / "a.onnx").metadata_props}
+    assert notes["maxmargin.multi_class"] == "softmax"
 
 
 @every_value(n_knots=[1, 2, 3, 4, 7, 8, 9, 1000], dtype=DTYPES)

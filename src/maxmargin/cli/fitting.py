@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CALIBRATIONS",
     "LOSSES",
+    "MULTI_CLASS",
     "RULES",
     "add_effort",
     "add_problem",
@@ -24,7 +25,9 @@ __all__ = [
     "check_strength",
     "class_weight_of",
     "folds",
+    "form_words",
     "grid",
+    "multi_class",
     "settings_of",
     "strength",
     "time_left",
@@ -32,6 +35,7 @@ __all__ = [
 
 # As in the library, which cannot be imported before a command runs; tests compare them.
 LOSSES = ("hinge", "squared_hinge", "logistic")
+MULTI_CLASS = ("auto", "one-vs-rest", "softmax", "crammer-singer")
 CALIBRATIONS = ("sigmoid", "temperature", "isotonic")
 RULES = ("best", "one_standard_error")
 
@@ -44,6 +48,7 @@ LEAST_TIME = 1e-9  # seconds that are always left: a fit has a model and its cer
 def add_problem(group: Any) -> None:
     """Add the options of the problem, but for C."""
     group.add_argument("--loss", choices=LOSSES, default="hinge", help="the loss (hinge)")
+    add_multi_class(group)
     offset = group.add_mutually_exclusive_group()
     offset.add_argument(
         "--no-intercept", action="store_true", help="no offset: the boundary passes through the origin"
@@ -59,6 +64,18 @@ def add_problem(group: Any) -> None:
         help="with --penalize-intercept: the value of the constant column, LIBLINEAR's -B (1)",
     )
     add_weights(group)
+
+
+def add_multi_class(group: Any, about: str = "") -> None:
+    """Add the option that says what becomes of three or more classes."""
+    group.add_argument(
+        "--multi-class",
+        choices=MULTI_CLASS,
+        type=lambda text: text.replace("_", "-"),
+        metavar="FORM",
+        help=f"{about}three or more classes: one-vs-rest, each against the rest; or one problem for all of "
+        "them: softmax (logistic) or crammer-singer (hinge) (auto, as the loss has it)",
+    )
 
 
 def add_weights(group: Any) -> None:
@@ -136,6 +153,7 @@ def settings_of(arguments: argparse.Namespace, classes: NDArray[Any]) -> dict[st
     """Return the settings that fits, searches and paths share, by the library's own names for them."""
     return {
         "loss": arguments.loss,
+        "multi_class": multi_class(arguments),
         "fit_intercept": not arguments.no_intercept,
         "penalize_intercept": arguments.penalize_intercept,
         "intercept_scaling": arguments.intercept_scaling,
@@ -148,6 +166,20 @@ def settings_of(arguments: argparse.Namespace, classes: NDArray[Any]) -> dict[st
     }
 
 
+def multi_class(arguments: argparse.Namespace) -> str:
+    """Return the form of three or more classes by the library's own name."""
+    return (arguments.multi_class or "auto").replace("-", "_")
+
+
+def form_words(arguments: argparse.Namespace, n_classes: int) -> str:
+    """Return the loss in words, with the form of three or more classes where it is one problem."""
+    from maxmargin.core.objective import multi_class_of
+    from maxmargin.model.model import JOINT_FORMS
+
+    form = multi_class_of(multi_class(arguments), arguments.loss)
+    return f"{JOINT_FORMS.get(form if n_classes > 2 else '', arguments.loss)} loss"
+
+
 def time_left(arguments: argparse.Namespace) -> float | None:
     """Return the seconds of --max-time that are left since the command began; None without a limit."""
     given: float | None = arguments.max_time
@@ -158,6 +190,7 @@ def time_left(arguments: argparse.Namespace) -> float | None:
 
 def check_effort(arguments: argparse.Namespace) -> None:
     """Refuse wrong numbers before a large file is read."""
+    from maxmargin.core.objective import multi_class_of
     from maxmargin.model.settings import offset_from
     from maxmargin.rows.cores import resolve_jobs
     from maxmargin.solvers.choose import SOLVERS
@@ -165,6 +198,7 @@ def check_effort(arguments: argparse.Namespace) -> None:
 
     if arguments.intercept_scaling != 1 and not arguments.penalize_intercept:
         raise InvalidParameter("--intercept-scaling goes with --penalize-intercept, or not at all")
+    multi_class_of(multi_class(arguments), arguments.loss)
     check_choice("solver", arguments.solver, ("auto", *SOLVERS))
     check_positive("tol", arguments.tol)
     check_positive("max_iter", getattr(arguments, "max_iter", None), or_none=True, integer=True)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from maxmargin.core.certificate.record import Certificate
     from maxmargin.data import Data
     from maxmargin.model.certify import Assessment
+    from maxmargin.model.degenerate import Degeneracy
     from maxmargin.model.model import LinearModel
 
 __all__ = ["assessment_fields", "certificate_fields", "data_fields", "model_fields", "plain_labels"]
@@ -69,17 +70,30 @@ def model_fields(model: LinearModel) -> dict[str, Any]:
     support = model.support
     return {
         "loss": model.loss,
+        "multi_class": model.multi_class if len(model.classes) > 2 else None,
         "C": model.C,
         "offset": model.offset,
         "classes": plain_labels(model.classes),
         "plan": {"solver": model.plans[0].solver, "reason": model.plans[0].reason} if model.plans else None,
         "certificate": certificate_fields(model.certificate, model.tol),
+        "degenerate": None if model.degenerate is None else degeneracy_fields(model.degenerate),
         "status": model.status,
         "iterations": sum(model.n_iter),
         "margin": model.margin,
         "support_vectors": None if support is None else len(support.indices),
         "on_the_margin": None if support is None else support.n_free,
         "calibration": None if model.calibration is None else model.calibration.kind,
+    }
+
+
+def degeneracy_fields(found: Degeneracy) -> dict[str, Any]:
+    """Return what makes a model useless on its training rows, and what was tried instead."""
+    return {
+        "classes": found.n_classes,
+        "predicted": found.n_predicted,
+        "never_predicted": found.never,
+        "zero_weights": found.zero,
+        "tried": [vars(tried) for tried in found.tried],
     }
 
 

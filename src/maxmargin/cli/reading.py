@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,8 +42,10 @@ def read_classes(arguments: argparse.Namespace, console: Console, *, for_a_fit: 
 
     data = read_data(arguments, arguments.data, for_a_fit=for_a_fit)
     print_what_was_read(data, arguments, console)
-    console.add_fields({"data": data_fields(data, arguments.data)})
-    check_classes(data.classes, arguments.data, has_label=data.label is not None)
+    fields = data_fields(data, arguments.data)
+    console.add_fields({"data": fields})
+    counts = [one["rows"] for one in fields["classes"]]
+    check_classes(data.classes, arguments.data, counts, has_label=data.label is not None)
     return data
 
 
@@ -66,16 +69,24 @@ def label_guess(label: str | int | None, asked: str | int | None) -> str:
     return f"label guessed: column {label}, the last one, counted from 0; --label names another"
 
 
-def check_classes(classes: NDArray[Any], source: Path, *, has_label: bool) -> None:
-    """Refuse data of a single class."""
+def check_classes(classes: NDArray[Any], source: Path, counts: Sequence[int], *, has_label: bool) -> None:
+    """Refuse data of a single class, and numbers to be predicted in place of classes."""
     from maxmargin.data import label_text
     from maxmargin.errors import InvalidInput
+    from maxmargin.labels import why_no_classes
 
+    other = "; --label names another column" if has_label else ""
     if len(classes) < 2:
         only = label_text(classes[0], is_signed=False)
         raise InvalidInput(
-            f"{source_text(source)} has one class only ({only}): there is nothing to tell apart"
-            + ("; --label names another column" if has_label else "")
+            f"{source_text(source)} has one class only ({only}): there is nothing to tell apart{other}"
+        )
+    why = why_no_classes(classes, counts)
+    if why:
+        raise InvalidInput(
+            f"{source_text(source)} has numbers as labels that are no classes ({why}), and this is for "
+            "classes, not for regression",
+            remedy=f"make classes of them, such as above and below a limit{other}",
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from maxmargin.cli.fitting import RULES, folds, grid, settings_of
+from maxmargin.cli.fitting import RULES, folds, form_words, grid, settings_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,6 +55,7 @@ def check_search(arguments: argparse.Namespace) -> None:
 
 def search(arguments: argparse.Namespace, data: Data, console: Console) -> tuple[LinearModel, bool]:
     """Choose C by rows left out; return the model at it, and whether something was missed on the way."""
+    from maxmargin.fit.alternatives import selected_with_degeneracy
     from maxmargin.fit.sources import with_provenance
     from maxmargin.model.progress import Ticker
     from maxmargin.selection.search.automatic import choose_way, select_C
@@ -62,7 +63,7 @@ def search(arguments: argparse.Namespace, data: Data, console: Console) -> tuple
 
     Cs, _ = check_Cs(DECADES if arguments.Cs is None else arguments.Cs)
     way = choose_way(data.y, arguments.cv)
-    console.print(plan_line(way, Cs, arguments))
+    console.print(plan_line(way, Cs, arguments, len(data.classes)))
     ticker = Ticker(arguments.tol) if console.shows_progress else None
     task = validation_task(
         data.X,
@@ -82,10 +83,11 @@ def search(arguments: argparse.Namespace, data: Data, console: Console) -> tuple
     console.print(f"searched {selected.table}")
     console.add_fields({"search": search_fields(selected, way)})
     print_if_at_the_end(selected, Cs, console)
-    return with_provenance(selected.model, data), warn_of_search(selected, console)
+    model = selected_with_degeneracy(selected.model, task)
+    return with_provenance(model, data), warn_of_search(selected, console)
 
 
-def plan_line(way: Way, Cs: NDArray[Any], arguments: argparse.Namespace) -> str:
+def plan_line(way: Way, Cs: NDArray[Any], arguments: argparse.Namespace, n_classes: int) -> str:
     """Return the line printed before the search."""
     from maxmargin.presentation.wording import chosen_percent, plural, short
 
@@ -93,7 +95,8 @@ def plan_line(way: Way, Cs: NDArray[Any], arguments: argparse.Namespace) -> str:
     values = f"{plural(len(Cs), 'value')} of C"
     span = f" from {short(Cs.min())} to {short(Cs.max())}" if len(Cs) > 1 else ""
     goal = chosen_percent(arguments.tol)
-    return f"plan: {values}{span}, judged by {way}{reason}; {arguments.loss} loss, to {goal} of the optimum"
+    what = form_words(arguments, n_classes)
+    return f"plan: {values}{span}, judged by {way}{reason}; {what}, to {goal} of the optimum"
 
 
 def print_if_at_the_end(selected: Selected, Cs: NDArray[Any], console: Console) -> None:

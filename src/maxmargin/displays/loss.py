@@ -165,7 +165,7 @@ class LossDisplay:
         X : array, data frame or sparse matrix of shape (n, d)
         y : array of shape (n,)
         positive : label, optional
-            With more than two classes, the one that is held against the rest.
+            With more than two classes, the one that is held against the rest, or two of them.
         loss : str, optional
             Whose curve carries the examples; by default the model's own, or the hinge where it names none.
         losses, kind, ax

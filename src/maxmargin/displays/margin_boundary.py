@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.displays.plane import DASHES, Plane, column_names, plane_rows
-from maxmargin.displays.sides import Sides, last_step, parameters_of, two_sides
+from maxmargin.displays.sides import Sides, last_step, of_pair, parameters_of, two_sides
 from maxmargin.displays.style import VISIBLE_LOSS, ink, legend_below, letters, side_colours
 from maxmargin.errors import InvalidParameter
 from maxmargin.model.parameters import Parameters
@@ -129,7 +129,9 @@ class MarginBoundaryDisplay:
         X : array, data frame or sparse matrix of shape (n, 2)
         y : array of shape (n,)
         positive : label, optional
-            The class on the positive side; of more than two classes, the one to draw against the rest.
+            The class on the positive side; of more than two classes, the one to draw against the rest, or
+            two of them to draw these and the boundary between them: where all classes are one problem there
+            is no other.
         circled : {"violators", "support", "none"}
             The rows to circle: those with a hinge loss, or also those exactly on the margin.
         slacks : bool
@@ -150,6 +152,7 @@ class MarginBoundaryDisplay:
     @classmethod
     def of(cls, model: Any, X: Any, y: Any, positive: Any = None) -> MarginBoundaryDisplay:
         """Make a display without drawing it."""
+        model, X, y, positive = of_pair(model, X, y, positive)
         classifier, seen = last_step(model, X)
         parameters = parameters_of(classifier, positive)
         rows = plane_rows(seen, parameters)

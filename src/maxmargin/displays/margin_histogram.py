@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.displays.scored_rows import scored
-from maxmargin.displays.sides import Sides, two_sides
+from maxmargin.displays.sides import Sides, of_pair, two_sides
 from maxmargin.displays.style import (
     VISIBLE_LOSS,
     ink,
@@ -109,7 +109,9 @@ class MarginHistogramDisplay:
         X : array, data frame or sparse matrix of shape (n, d)
         y : array of shape (n,)
         positive : label, optional
-            The class on the positive side; of more than two classes, the one to draw against the rest.
+            The class on the positive side; of more than two classes, the one to draw against the rest, or
+            two of them to draw these and the boundary between them: where all classes are one problem there
+            is no other.
         measure : {"agreement", "distance"}
             y(θ·x + θ₀), or that divided by ‖θ‖.
         ax : matplotlib Axes, optional
@@ -119,6 +121,7 @@ class MarginHistogramDisplay:
         -------
         MarginHistogramDisplay
         """
+        model, X, y, positive = of_pair(model, X, y, positive)
         scores, classes, norm = scored(model, X, positive)
         sides = two_sides(y, classes, positive, n_rows=len(scores))
         agreements = sides.signs * scores

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.displays.plane import DASHES, draw_density, visible_range
-from maxmargin.displays.sides import Sides, last_step, parameters_of, rows_of, two_sides
+from maxmargin.displays.sides import Sides, last_step, of_pair, parameters_of, rows_of, two_sides
 from maxmargin.displays.style import (
     MANY_ROWS,
     MARKERS,
@@ -132,7 +132,9 @@ class MarginProjectionDisplay:
             Neither copied nor made dense.
         y : array of shape (n,)
         positive : label, optional
-            The class on the positive side; of more than two classes, the one to draw against the rest.
+            The class on the positive side; of more than two classes, the one to draw against the rest, or
+            two of them to draw these and the boundary between them: where all classes are one problem there
+            is no other.
         ax : matplotlib Axes, optional
             Where to draw; by default a new figure.
 
@@ -140,6 +142,7 @@ class MarginProjectionDisplay:
         -------
         MarginProjectionDisplay
         """
+        model, X, y, positive = of_pair(model, X, y, positive)
         classifier, seen = last_step(model, X)
         parameters = parameters_of(classifier, positive)
         if not parameters.norm:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.displays.sides import Sides, last_step, parameters_of, rows_of, two_sides
+from maxmargin.displays.sides import Sides, last_step, of_pair, parameters_of, rows_of, two_sides
 from maxmargin.displays.widest_direction import scores_of
 from maxmargin.errors import InvalidInput
 from maxmargin.model.parameters import attribute_of
@@ -42,8 +42,9 @@ def agreements_of(model: Any, X: Any, y: Any, positive: Any = None) -> tuple[Arr
     X : array, data frame or sparse matrix
     y : array of labels
     positive : label, optional
-        With more than two classes, the one that is held against the rest.
+        With more than two classes, the one that is held against the rest, or two of them.
     """
+    model, X, y, positive = of_pair(model, X, y, positive)
     scores, classes, _ = scored(model, X, positive)
     sides = two_sides(y, classes, positive, n_rows=len(scores))
     if not np.isfinite(scores).all():

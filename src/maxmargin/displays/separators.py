@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.displays.plane import Plane, column_names, plane_rows
-from maxmargin.displays.sides import Sides, last_step, parameters_of, two_sides
+from maxmargin.displays.sides import Sides, last_step, of_pair, parameters_of, two_sides
 from maxmargin.displays.style import ink, legend_below, letters, palette
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.model.parameters import Parameters
@@ -129,7 +129,8 @@ class SeparatorsDisplay:
         X : array, data frame or sparse matrix of shape (n, 2)
         y : array of shape (n,)
         positive : label, optional
-            The class on the positive side; of more than two classes, the one to draw against the rest.
+            The class on the positive side; of more than two classes, the one to draw against the rest, or
+            two of them to draw these and the boundaries between them.
         bands : {"nearest", "own", "none"}
             What is tinted: the widest margin, up to the rows nearest to it; or for each separator what lies
             between its own margin boundaries θ·x + θ₀ = ±1, whether rows are in it or not; or nothing.
@@ -143,6 +144,10 @@ class SeparatorsDisplay:
         if not 1 <= len(separators) <= len(DASHES):
             raise InvalidInput(f"1 to {len(DASHES)} separators can be drawn; got {len(separators)}.")
         models = {str(name): last_step(model, None)[0] for name, model in separators.items()}
+        if isinstance(positive, tuple):
+            drawn = {name: of_pair(model, X, y, positive) for name, model in models.items()}
+            models = {name: one[0] for name, one in drawn.items()}
+            _, X, y, positive = next(iter(drawn.values()))
         lines = {name: parameters_of(model, positive) for name, model in models.items()}
         for line in lines.values():
             rows = plane_rows(X, line)

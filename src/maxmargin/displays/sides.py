@@ -13,7 +13,7 @@ from maxmargin.errors import InvalidInput
 from maxmargin.model.parameters import Parameters, attribute_of, signs_of
 from maxmargin.validation import refuse_masked
 
-__all__ = ["Sides", "last_step", "parameters_of", "rows_of", "two_sides"]
+__all__ = ["Sides", "last_step", "of_pair", "parameters_of", "rows_of", "two_sides"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +42,77 @@ class Sides:
         return f"{self.names[(sign + 1) // 2]} ({count:,})"
 
 
+@dataclass(frozen=True, eq=False)
+class PairOfClasses:
+    """The boundary between two of a model's classes: where their scores are the same."""
+
+    coef: NDArray[np.float64]
+    intercept: float
+    classes: NDArray[Any]
+    feature_names: Any
+    loss: Any
+
+
+def of_pair(model: Any, X: Any, y: Any, positive: Any) -> tuple[Any, Any, Any, Any]:
+    """Return what is drawn of a classifier of several classes: for a pair of them, their boundary and rows.
+
+    Parameters
+    ----------
+    model, X, y
+    positive : label, (label, label) or None
+        Of a pair, the second is the positive one.
+
+    Returns
+    -------
+    model, X, y, positive
+        As they came, where no pair is asked for.
+    """
+    classifier, seen = last_step(model, X)
+    classes = attribute_of(classifier, "classes", needed=False)
+    if not isinstance(positive, tuple):
+        refuse_joint(classifier, classes)
+        return model, X, y, positive
+    known = [] if classes is None else np.asarray(classes).tolist()
+    if len(positive) != 2 or positive[0] == positive[1] or any(label not in known for label in positive):
+        raise InvalidInput(
+            f"positive must name two of the classes {', '.join(map(str, known))}; got {positive!r}"
+        )
+    first, second = (known.index(label) for label in positive)
+    coef = np.asarray(attribute_of(classifier, "coef"), dtype=np.float64)
+    intercept = np.ravel(attribute_of(classifier, "intercept")) + np.zeros(len(coef))
+    if len(coef) != len(known):
+        raise InvalidInput(f"{type(classifier).__name__} does not have one θ for each class.")
+    refuse_masked("y", y)
+    chosen = np.isin(np.asarray(y), positive)
+    names = attribute_of(classifier, "feature_names", needed=False)
+    if names is None:
+        names = getattr(classifier, "feature_names_in_", None)
+    pair = PairOfClasses(
+        coef[second] - coef[first],
+        float(intercept[second] - intercept[first]),
+        np.asarray(classes)[[first, second]],
+        names,
+        _linear(classifier).loss if hasattr(_linear(classifier), "loss") else None,
+    )
+    rows = seen if hasattr(seen, "shape") else np.asarray(seen)
+    return pair, rows[chosen], np.asarray(y)[chosen], None
+
+
+def refuse_joint(classifier: Any, classes: Any) -> None:
+    """Refuse to draw one class against the rest where all classes have one problem."""
+    if getattr(_linear(classifier), "is_joint", False):
+        names = tuple(np.asarray(classes).tolist()[:2])
+        raise InvalidInput(
+            f"{type(classifier).__name__} fits all classes in one problem, which has no boundary of one "
+            f"class against the rest: name two of the classes, for example positive={names!r}"
+        )
+
+
+def _linear(classifier: Any) -> Any:
+    """Return the model of an estimator of this package; anything else as it is."""
+    return classifier.to_model() if hasattr(classifier, "to_model") else classifier
+
+
 def last_step(model: Any, X: Any) -> tuple[Any, Any]:
     """Return the classifier at the end of a pipeline, and the rows as they reach it."""
     if not hasattr(model, "steps"):
@@ -61,6 +132,7 @@ def parameters_of(model: Any, positive: Any = None) -> Parameters:
         return Parameters(-found.coef, -found.intercept, classes[::-1]) if is_turned else found
     if hasattr(model, "kernel"):
         raise InvalidInput(f"{type(model).__name__} has a θ for every pair of classes, not for each class.")
+    refuse_joint(model, classes)
     where = np.flatnonzero(np.asarray(classes) == positive) if positive is not None else np.zeros(0)
     if len(where) != 1 or np.shape(coef)[0] != len(classes):
         raise InvalidInput(

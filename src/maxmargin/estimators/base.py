@@ -179,6 +179,8 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
             warnings.warn(warning, stacklevel=3)  # where fit was called
         if model.uncalibrated:
             warnings.warn(model.calibration_warning(), stacklevel=3)
+        if model.degenerate is not None:
+            warnings.warn(model.degenerate.warning(model), stacklevel=3)
 
     def _model_for(self, X: Any) -> LinearModel:
         """Return the model after checking that X has its columns."""

@@ -24,6 +24,7 @@ from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.estimators.base import ConvergenceWarning, checked_labels
 from maxmargin.estimators.convex import ConvexEstimator, LinearSVM, LogisticRegression, LossEstimator
 from maxmargin.estimators.shared_text import with_cv_text
+from maxmargin.fit.alternatives import selected_with_degeneracy
 from maxmargin.model.calibration import CALIBRATIONS
 from maxmargin.model.certify import Assessment, certify
 from maxmargin.model.model import LinearModel
@@ -320,7 +321,7 @@ class ConvexEstimatorCV(LossEstimator):
         if selected.path is not None:
             self.path_ = selected.path
         if selected.model is not None:
-            self._keep(selected.model)
+            self._keep(selected_with_degeneracy(selected.model, task))
 
     def _report_search_ending(self, selected: Selected) -> None:
         warning = selected.warning(float(self.tol), ConvergenceWarning)
@@ -337,6 +338,9 @@ class ConvexEstimatorCV(LossEstimator):
             warnings.warn(selected.missing, errors.MissingClassWarning, stacklevel=3)
         if model is not None and model.uncalibrated:
             warnings.warn(model.calibration_warning(), stacklevel=3)
+        useless = None if model is None else self._model.degenerate
+        if useless is not None:
+            warnings.warn(useless.warning(self._model), stacklevel=3)
 
     def _require_model(self) -> None:
         super()._require_model()

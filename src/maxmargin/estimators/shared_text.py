@@ -26,8 +26,8 @@ tol : float, default 1e-4
 solver : str, default "auto"
     The method; ``plan_`` says which was used and why.
 class_weight : mapping or "balanced", optional
-    Positive factors on C by class; "balanced" gives all classes the same total weight. There may be weights
-    for classes that y lacks if all classes in y have one.
+    Positive factors on C by class; "balanced" gives all classes the same total weight. A weight for a class
+    that y lacks is an error, but where scikit-learn splits the rows and a part may lack it.
 max_iter : int, optional
     The largest number of iterations; by default as many as can help.
 max_time : float, optional
@@ -64,11 +64,12 @@ classes_ : array
 certificate_ : Certificate
     The proof of how far the objective is from the optimum; the worst over the classes.
 certificates_ : list of Certificate
-    One per problem: one alone, or one per class against the rest.
+    One per problem: one alone, of two classes or of all, or one per class against the rest.
 margin_ : array of shape (1,) or (n_classes,)
-    1/‖θ‖, the distance from the boundary to the margin boundaries; inf at θ = 0.
+    1/‖θ‖, the distance from the boundary to the margin boundaries; inf at θ = 0. Where all classes have one
+    problem, boundaries lie between two classes, and `margins` measures from these.
 n_iter_ : int
-    Number of iterations; the largest over the classes.
+    Number of iterations; the largest over the problems.
 history_ : History
     The history of the fit: seconds, passes, objective, bound, gap; of the class with the worst certificate.
 histories_ : list of History

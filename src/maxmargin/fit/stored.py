@@ -7,13 +7,14 @@ import hashlib
 import os
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxmargin.core.objective import Objective
 from maxmargin.core.solution import Plan, Solution, Status, WarmStart
@@ -26,8 +27,11 @@ from maxmargin.errors import (
     warn_caller,
 )
 from maxmargin.fit.memory_plan import MemoryPlan, plan_memory
+from maxmargin.io.batches import stored_batches
 from maxmargin.io.memory import held_memory
+from maxmargin.labels import codes_of
 from maxmargin.losses.base import MulticlassLoss
+from maxmargin.model.degenerate import Degeneracy, degeneracy_of
 from maxmargin.model.model import LinearModel
 from maxmargin.model.prepare import StoredTargets, stored_targets
 from maxmargin.model.settings import Settings
@@ -93,6 +97,7 @@ def fit_stored(
     from_disk = replace(settings, announce=announce and (lambda plan: announce(_from_disk(plan, why))))
     model = fit(store, from_disk, starts, condensed)
     settle(model.warm_starts)
+    model = replace(model, degenerate=_degeneracy(model, store))
     names = store.feature_names
     return replace(
         model,
@@ -103,6 +108,24 @@ def fit_stored(
         weight=store.source.get("weight"),
         encoding=store.encoding,
     )
+
+
+def _degeneracy(model: LinearModel, store: RowStore) -> Degeneracy | None:
+    """Return what makes the model useless; a useful one shows that by a few of the rows."""
+    if any(status is not Status.SOLVED for status in model.statuses):
+        return None
+
+    def batches() -> Iterator[tuple[Any, NDArray[np.integer[Any]]]]:
+        for X, y, *_ in stored_batches(store):
+            known = np.isin(y, model.classes)  # a class whose rows all weigh 0 is none of the model's
+            if not known.all():
+                X, y = X[known], y[known]
+            yield X, codes_of(y, model.classes)
+
+    try:
+        return degeneracy_of(model, batches(), store.n_rows)
+    except InvalidInput:  # scores that overflow, and predicting will raise the error
+        return None
 
 
 def memory_plan(

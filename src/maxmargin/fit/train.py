@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,6 +20,7 @@ from maxmargin.errors import (
     InvalidParameter,
     NoFiniteOptimum,
 )
+from maxmargin.fit.alternatives import with_degeneracy
 from maxmargin.fit.sources import InputData, input_from, is_row_store, with_provenance
 from maxmargin.losses.table import dual_form
 from maxmargin.model.calibration import CALIBRATIONS
@@ -73,6 +75,8 @@ def train(X: Any, y: Any = None, **settings: Any) -> LinearModel:
         warnings.warn(warning, stacklevel=2)
     if model.uncalibrated:
         warnings.warn(model.calibration_warning(), stacklevel=2)
+    if model.degenerate is not None:
+        warnings.warn(model.degenerate.warning(model), stacklevel=2)
     return model
 
 
@@ -102,6 +106,7 @@ def fit_linear(
     start: LinearModel | None = None,
     client: Any = None,
     memory: str | int | None = None,
+    tries: bool = True,
 ) -> LinearModel:
     """Fit without warning or raising at the end; `train` and the estimators do that.
 
@@ -145,6 +150,8 @@ def fit_linear(
     memory : str or int, optional
         What the fit may hold in memory, such as "500MB": rows of a file are stored next to it, once, and
         read from disk. Without a limit this is done only for a file that does not fit into memory.
+    tries : bool
+        Whether to find out what would help where the model is of no use (`degenerate` of the model).
     """
     objective = objective_from(
         loss=loss,
@@ -202,7 +209,7 @@ def fit_linear(
             from maxmargin.fit.dask import fit_on_dask
 
             return fit_on_dask(source, settings, client=client, start=start)
-        model = _fit_in_memory(source, settings, starts, calibrate)
+        model = _fit_in_memory(source, settings, starts, calibrate, tries)
     finally:
         if ticker is not None:
             ticker.close()
@@ -214,6 +221,7 @@ def _fit_in_memory(
     settings: Settings,
     starts: list[WarmStart | None] | None,
     calibrate: str | None,
+    tries: bool,
 ) -> LinearModel:
     deadline = Deadline(settings.limits.max_time)
     data = prepare(
@@ -229,9 +237,14 @@ def _fit_in_memory(
         return undetermined_model(targets, rows.n_columns, settings.objective.loss, settings.limits.tol)
     if targets.n_problems > 1:  # side by side; one alone has all threads within each pass
         rows = rows.on_threads(1)
+    began = time.perf_counter()
     solutions = solve_all(rows, targets, settings, starts)
     model = model_of(solutions, targets, settings, rows, deadline.token())
+    took = time.perf_counter() - began
     model = with_counts(model, rows.X, targets.codes, targets.cost > 0)
+    model = with_degeneracy(
+        model, data, settings, seconds=took, seconds_left=deadline.left(at_least=0.0), tries=tries
+    )
     if calibrate is None or len(targets.classes) < 2:
         return model
     from maxmargin.selection.calibrated import calibrated

@@ -15,7 +15,8 @@ from maxmargin.data import Data
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter
 from maxmargin.fit.train import fit_linear
 from maxmargin.io.liblinear import LiblinearModel
-from maxmargin.model.liblinear import labels_in_order, to_liblinear
+from maxmargin.labels import classes_of
+from maxmargin.model.liblinear import JOINT, labels_in_order, to_liblinear
 from maxmargin.model.model import LinearModel
 from maxmargin.selection.folds.cross_validation import JUDGES
 from maxmargin.selection.folds.record import CrossValidation
@@ -58,11 +59,17 @@ class LiblinearProblem:
     tol: float = 1e-4
     n_jobs: int | None = None
 
+    @property
+    def is_joint(self) -> bool:
+        """Whether all classes have one problem (-s 4)."""
+        return self.solver_type == JOINT
+
     def settings(self) -> dict[str, Any]:
         """Return everything but C and the classes' weights, as `fit_linear` takes it."""
         has_offset = self.bias > 0  # the value 0 adds nothing
         return {
             "loss": self.loss,
+            **({"multi_class": "crammer_singer"} if self.is_joint else {}),
             "fit_intercept": has_offset,
             "penalize_intercept": has_offset and not self.free_bias,
             "intercept_scaling": self.bias if has_offset else 1.0,
@@ -84,10 +91,14 @@ def fit_as_liblinear(
     With several classes a class's weight counts where it is the positive one, and all others count once:
     LIBLINEAR's way, which differs from ours.
     """
-    settings = {"C": problem.C, "verbose": verbose, "announce": announce, **problem.settings()}
+    settings: dict[str, Any] = {"C": problem.C, "tries": False, **problem.settings()}
+    settings |= {"verbose": verbose, "announce": announce}
     weights = problem.class_weight
     present = data.y if sample_weight is None else data.y[sample_weight > 0]
-    if not weights or len(np.unique(present)) <= 2:
+    n_classes = len(classes_of(present))
+    if problem.is_joint and n_classes <= 2:
+        settings["C"] *= 2  # of two classes its problem is that of the hinge at twice the C
+    if not weights or problem.is_joint or n_classes <= 2:
         return fit_linear(data.X, data.y, class_weight=weights, sample_weight=sample_weight, **settings)
     found = []
     for label in np.unique(present):
@@ -121,6 +132,7 @@ def _joined(found: list[LinearModel], classes: NDArray[Any]) -> LinearModel:
         minima=[],
         warm_starts=[],
         agreement_counts=None,
+        degenerate=None,
     )
 
 
@@ -188,6 +200,8 @@ def search_for_C(  # noqa: N802 - C is the letter's name
     first : float or None
         The C to begin with; None takes LIBLINEAR's, so small that no row can matter yet.
     """
+    if problem.is_joint:
+        raise InvalidParameter("-C with -s 4 is not done here, nor by LIBLINEAR: try C's with -c and -v")
     if problem.class_weight and len(data.classes) > 2:
         raise InvalidParameter(
             "-C with -wi and more than two classes is not done here: try one C after the other with -c and -v"

@@ -80,7 +80,8 @@ def export_onnx(model: Any, path: str | os.PathLike[str], *, dtype: str = "float
         raise InvalidInput("an ONNX file needs a model of two classes or more; this one knows fewer.")
     kind = np.dtype(dtype)
     _check_range(linear, kind)
-    curves = linear.calibration or ("logistic" if linear.has_probabilities else None)
+    own = "softmax" if linear.multi_class == "softmax" else "logistic"
+    curves = linear.calibration or (own if linear.has_probabilities else None)
     graph = classifier_graph(linear.coef, linear.intercept, _classes(linear), kind, curves=curves)
     write_onnx(path, graph, _notes(linear), repr(linear).strip("<>"))
 
@@ -107,6 +108,7 @@ def _notes(model: LinearModel) -> dict[str, str]:
     """Return what the file should tell besides its numbers."""
     notes = {
         "loss": model.loss,
+        "multi_class": model.multi_class if model.is_joint else "",
         "C": "" if model.C is None else repr(float(model.C)),
         "certificate": "" if model.certificate is None else str(model.certificate),
         "calibration": "" if model.calibration is None else str(model.calibration),
@@ -191,7 +193,7 @@ def classifier_graph(
     coef, intercept, classes
         As `LinearModel` has them; classes are booleans, int64, float64 or text.
     dtype : float32 or float64
-    curves : Calibration, "logistic" or None
+    curves : Calibration, "logistic", "softmax" or None
         Where probabilities come from.
     """
     graph = Graph(dtype, n_scores=coef.shape[0])
@@ -221,6 +223,8 @@ def add_probabilities(graph: Graph, columns: str, curves: Calibration | str) -> 
     if isinstance(curves, str):
         if graph.n_scores == 1:
             sigmoid_pair(graph, columns)
+        elif curves == "softmax":
+            softmax_of_scaled(graph, columns, 1.0)
         else:
             graph.add("Softmax", log_sigmoid(graph, columns), output=PROBABILITIES, axis=1)
     elif curves.kind == "temperature" and graph.n_scores > 1:

@@ -3,8 +3,8 @@
 ::
 
     model.json    {"format": "maxmargin-model", "version": 1, "header": {…}, "arrays": ["coef", …]}
-                  version 2 has a calibration in the header and version 3 an encoding, either of which an
-                  older reader would overlook
+                  version 2 has a calibration in the header, version 3 an encoding and version 4 the form of
+                  a problem of all classes, each of which an older reader would overlook
     coef.npy      one file an array: booleans, whole numbers, floats or text, never objects
 
 Nothing in such a file is ever executed. Entries are stored, not compressed, with fixed time stamps: the
@@ -44,7 +44,7 @@ __all__ = ["VERSION", "is_model_file", "read_model", "write_model"]
 
 
 FORMAT = "maxmargin-model"
-VERSION = 3  # the newest that is understood
+VERSION = 4  # the newest that is understood
 DESCRIPTION = "model.json"
 NON_FINITE = "$float"
 

@@ -15,7 +15,7 @@ import numpy as np
 from maxmargin.core.objective import Objective
 from maxmargin.core.offset import offset_of
 from maxmargin.core.problem import Problem
-from maxmargin.errors import InvalidInput
+from maxmargin.errors import InvalidInput, MaxMarginError
 from maxmargin.losses.table import DUAL_LOSSES
 from maxmargin.model.foreign import (
     StatedProblem,
@@ -296,4 +296,13 @@ def _linear_model(model: Any) -> LinearModel:
     coef = np.atleast_2d(np.asarray(attribute_of(model, "coef"), dtype=np.float64))
     offset = np.broadcast_to(np.ravel(attribute_of(model, "intercept")), coef.shape[:1])
     classes = np.asarray(attribute_of(model, "classes"))
-    return LinearModel(coef, np.array(offset, dtype=np.float64), classes)
+    form = _form_of_another_library(model) if len(classes) > 2 else "one_vs_rest"
+    return LinearModel(coef, np.array(offset, dtype=np.float64), classes, multi_class=form)
+
+
+def _form_of_another_library(model: Any) -> str:
+    """Return whether all classes have one problem; of a classifier that is not known each has its own."""
+    try:
+        return read_settings(model, "this").objective.multi_class
+    except MaxMarginError:
+        return "one_vs_rest"

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from maxmargin import __version__
 from maxmargin.core.certificate.record import Certificate
+from maxmargin.core.objective import MULTI_CLASS
 from maxmargin.core.solution import Plan, Status
 from maxmargin.data import Data
 from maxmargin.encoding import Encoding
@@ -111,11 +112,14 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     if linear.is_weighted:
         header["sample_weight"] = {"column": linear.weight}
     version = 1
-    # A version that cannot read these should refuse the file, not drop the probabilities or misread columns.
+    # A version that cannot read these should refuse the file, not drop the probabilities, misread columns or
+    # take one problem of all classes for one of each.
     if linear.calibration is not None:
         header["calibration"], version = linear.calibration.to_fields(), 2
     if linear.encoding is not None:
         header["encoding"], version = linear.encoding.to_fields(), 3
+    if linear.is_joint:
+        header["multi_class"], version = linear.multi_class, 4
     write_model(path, header, arrays, version=version)
 
 
@@ -132,7 +136,7 @@ def load_model(path: str | os.PathLike[str]) -> LinearModel:
     -------
     LinearModel
         The same numbers, bit for bit; what is known of the fit and its rows besides, ``histories``,
-        ``warm_starts`` and ``agreement_counts``, is not in the file.
+        ``warm_starts``, ``agreement_counts`` and ``degenerate``, is not in the file.
 
     Raises
     ------
@@ -215,42 +219,47 @@ def plain_labels(classes: NDArray[Any]) -> NDArray[Any]:
 
 def _model(header: Header, arrays: Arrays) -> LinearModel:
     coef, intercept, classes = _floats(arrays, "coef", 2), _floats(arrays, "intercept", 1), arrays["classes"]
-    n_problems = coef.shape[0]
-    if classes.ndim != 1 or n_problems != (len(classes) if len(classes) > 2 else 1):
+    n_outputs = coef.shape[0]
+    if classes.ndim != 1 or n_outputs != (len(classes) if len(classes) > 2 else 1):
         raise ValueError(f"{len(classes)} classes with weights of shape {coef.shape}")
     if len(set(classes.tolist())) != len(classes):
         raise ValueError("two classes have the same label")
-    if intercept.shape != (n_problems,):
+    if intercept.shape != (n_outputs,):
         raise ValueError(f"weights of shape {coef.shape} with an intercept of shape {intercept.shape}")
     offset = _typed(header, "offset", str)
     if offset not in OFFSETS:
         raise ValueError(f"offset {offset!r}")
 
-    def each(name: str, make: Callable[[Any], Any]) -> list[Any]:
+    loss = _typed(header, "loss", str)
+    multi_class = _multi_class(header, loss, n_outputs)
+    n_problems = n_outputs if multi_class == "one_vs_rest" else 1
+
+    def each(name: str, make: Callable[[Any], Any], count: int = n_problems) -> list[Any]:
         """Return one entry per problem; without certificates, as of a classifier that was given, or none."""
         entries = [make(entry) for entry in _typed(header, name, list)]
-        if len(entries) != n_problems and (entries or header["certificates"]):
-            raise ValueError(f"{len(entries)} {name} for {n_problems} problems")
+        if len(entries) != count and (entries or header["certificates"]):
+            raise ValueError(f"{len(entries)} {name} for {count} problems")
         return entries
 
     return LinearModel(
         coef=coef,
         intercept=intercept,
         classes=classes,
-        loss=_typed(header, "loss", str),
+        loss=loss,
+        multi_class=multi_class,
         C=None if header["C"] is None else _above_zero(header, "C"),
         offset=offset,
         intercept_scaling=_above_zero(header, "intercept_scaling"),
         tol=_above_zero(header, "tol"),
         class_weight=_class_weight(header, classes),
         is_weighted=_sample_weight(header) is not None,
-        intercept_intervals=each("intercept_intervals", _interval),
+        intercept_intervals=each("intercept_intervals", _interval, n_outputs),
         certificates=each("certificates", _certificate),
         statuses=each("statuses", _status),
         plans=each("plans", _plan),
         n_iter=each("n_iter", int),
-        support=_support(arrays, n_problems),
-        calibration=_calibration(header, n_problems),
+        support=_support(arrays, n_outputs),
+        calibration=_calibration(header, n_outputs),
         feature_names=_names(header, coef.shape[1]),
         scheme=_optional(header, "scheme", str),
         label=_optional(header, "label", str | int),
@@ -324,21 +333,31 @@ def _status(entry: Any) -> Status:
     return Status[name]
 
 
-def _support(arrays: Arrays, n_problems: int) -> Support | None:
+def _support(arrays: Arrays, n_outputs: int) -> Support | None:
     if "support_indices" not in arrays:
         return None
     indices, n_free = arrays["support_indices"], arrays["support_n_free"]
     dual_coef = _floats(arrays, "support_dual_coef", 2)
-    if indices.dtype.kind != "i" or n_free.dtype.kind != "i" or n_free.shape != (n_problems,):
+    if indices.dtype.kind != "i" or n_free.dtype.kind != "i" or n_free.shape != (n_outputs,):
         raise ValueError("the support vectors are not whole numbers, one count per problem")
-    if indices.ndim != 1 or dual_coef.shape != (n_problems, len(indices)):
+    if indices.ndim != 1 or dual_coef.shape != (n_outputs, len(indices)):
         raise ValueError(f"{indices.size} support vectors with duals of shape {dual_coef.shape}")
     return Support(indices.astype(np.intp), dual_coef, n_free.astype(np.intp))
 
 
-def _calibration(header: Header, n_problems: int) -> Calibration | None:
+def _calibration(header: Header, n_outputs: int) -> Calibration | None:
     fields = _optional(header, "calibration", dict)
-    return None if fields is None else Calibration.from_fields(fields, n_problems)
+    return None if fields is None else Calibration.from_fields(fields, n_outputs)
+
+
+def _multi_class(header: Header, loss: str, n_outputs: int) -> str:
+    """Return the form of three or more classes; only one problem of all of them is named in a file."""
+    value = _optional(header, "multi_class", str)
+    if value is None:
+        return "one_vs_rest"
+    if value not in MULTI_CLASS.get(loss, ()) or value == "one_vs_rest" or n_outputs == 1:
+        raise ValueError(f"multi_class {value!r} with {loss} loss and {max(n_outputs, 2)} classes")
+    return str(value)
 
 
 def _class_weight(header: Header, classes: NDArray[Any]) -> str | dict[Any, float] | None:
@@ -408,6 +427,7 @@ def readable_model(model: LinearModel) -> dict[str, Any]:
         "scheme": model.scheme,
         "encoding": None if model.encoding is None else model.encoding.to_fields(),
         "loss": model.loss,
+        "multi_class": model.multi_class if len(model.classes) > 2 else None,
         "C": model.C,
         "offset": model.offset,
         "certificate_in_words": None if model.certificate is None else str(model.certificate),

@@ -7,6 +7,7 @@ the bias, we add an offset; its file names the solver but neither C nor weights 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from maxmargin.core.objective import Objective
 from maxmargin.core.offset import FreeOffset, NoOffset, Offset, PenalizedOffset
-from maxmargin.errors import InvalidInput, InvalidParameter
+from maxmargin.errors import InvalidInput, InvalidParameter, Setting
 from maxmargin.io.liblinear import LARGEST_LABEL, LiblinearModel
 from maxmargin.model.foreign import StatedProblem
 from maxmargin.model.model import LinearModel
@@ -29,9 +30,11 @@ LOSSES = {
     "L2R_L2LOSS_SVC": "squared_hinge",
     "L2R_L2LOSS_SVC_DUAL": "squared_hinge",
     "L2R_L1LOSS_SVC_DUAL": "hinge",
+    "MCSVM_CS": "hinge",
 }
 # Solvers with other penalties: their models predict here, but cannot be certified.
-_OTHER_PENALTIES = {"L1R_LR": "logistic", "L1R_L2LOSS_SVC": "squared_hinge", "MCSVM_CS": "hinge"}
+_OTHER_PENALTIES = {"L1R_LR": "logistic", "L1R_L2LOSS_SVC": "squared_hinge"}
+JOINT = "MCSVM_CS"  # one problem of all classes, and a score for each of two as well
 
 # The solver that a model of ours is written as, for its loss.
 SOLVER_TYPES = {"hinge": "L2R_L1LOSS_SVC_DUAL", "squared_hinge": "L2R_L2LOSS_SVC", "logistic": "L2R_LR"}
@@ -66,6 +69,7 @@ def from_liblinear(found: LiblinearModel) -> LinearModel:
         intercept=intercept + 0.0,
         classes=labels[order],
         loss={**LOSSES, **_OTHER_PENALTIES}[found.solver_type],
+        multi_class="crammer_singer" if found.solver_type == JOINT and len(labels) > 2 else "one_vs_rest",
         offset=offset.kind,
         intercept_scaling=offset.scale,
         scheme="libsvm",
@@ -95,7 +99,7 @@ def to_liblinear(
     Raises
     ------
     InvalidInput
-        For labels that LIBLINEAR cannot hold, and losses that it does not have.
+        For labels that LIBLINEAR cannot hold, and problems that it does not have, such as softmax.
 
     Examples
     --------
@@ -109,6 +113,15 @@ def to_liblinear(
             f"LIBLINEAR has no {model.loss.replace('_', ' ')} loss; it can hold models with "
             f"{', '.join(SOLVER_TYPES)} loss"
         )
+    if model.multi_class == "softmax":
+        raise InvalidInput(
+            "LIBLINEAR has no softmax: its logistic models are one class against the rest, and it would "
+            "compute other probabilities",
+            remedy="Write a model of its own kind, as fitted with {form}, or an ONNX file",
+            form=Setting("multi_class", "one_vs_rest"),
+        )
+    if solver_type is None:
+        solver_type = JOINT if model.is_joint else SOLVER_TYPES[model.loss]
     known = whole_labels(model.classes)
     if labels is None:
         labels = known[::-1] if len(known) == 2 else known
@@ -116,6 +129,8 @@ def to_liblinear(
     if len(known) <= 2:
         sign = 1.0 if len(known) == 1 or rows[0] == 1 else -1.0
         coef, intercept = sign * model.coef, sign * model.intercept
+        if solver_type == JOINT and len(known) == 2:
+            coef, intercept = np.vstack([coef, -coef]) / 2, np.hstack([intercept, -intercept]) / 2
     else:
         coef, intercept = model.coef[rows], model.intercept[rows]
     if bias is None:
@@ -124,9 +139,7 @@ def to_liblinear(
     weights = coef.T
     if bias >= 0:
         weights = np.vstack([weights, intercept[None, :] / bias if bias > 0 else 0.0 * intercept[None, :]])
-    return LiblinearModel(
-        solver_type or SOLVER_TYPES[model.loss], tuple(labels), float(bias), np.ascontiguousarray(weights)
-    )
+    return LiblinearModel(solver_type, tuple(labels), float(bias), np.ascontiguousarray(weights))
 
 
 def whole_labels(labels: NDArray[Any]) -> list[int]:
@@ -156,9 +169,10 @@ def labels_in_order(y: NDArray[Any]) -> tuple[int, ...]:
 
 def problem_of_liblinear(
     found: LiblinearModel,
-    C: float,
+    C: float | None = None,
     class_weight: Mapping[Any, float] | str | None = None,
     *,
+    lam: float | None = None,
     free_bias: bool = False,
 ) -> StatedProblem:
     """Return the coefficients with the problem that LIBLINEAR solved for them, for `certify`.
@@ -166,25 +180,43 @@ def problem_of_liblinear(
     Parameters
     ----------
     found : LiblinearModel
-    C : float
-        LIBLINEAR's -c; the file does not keep it.
+    C, lam : float
+        LIBLINEAR's -c, or λ of the mean form in its place; the file does not keep it.
     class_weight : mapping from label to weight, optional
         LIBLINEAR's -wi, which it does not keep either.
     free_bias : bool
         Whether the bias was not penalised (-R); it does not keep that either.
     """
     if found.solver_type not in LOSSES:
-        penalty = (
-            "is one joint problem of all classes" if found.solver_type == "MCSVM_CS" else "penalises Σ|θⱼ|"
-        )
         raise InvalidParameter(
-            f"{found.solver_type} {penalty}, which is not certified here; LIBLINEAR's -s 0, 1, 2, 3 and 7 are"
+            f"{found.solver_type} penalises Σ|θⱼ|, which is not certified here; LIBLINEAR's -s 0, 1, 2, 3, 4 "
+            "and 7 are"
         )
     model = from_liblinear(found)
     offset = _offset_of(found, free_bias=free_bias)
     loss = LOSSES[found.solver_type]
-    objective = Objective(loss, offset, C=C, class_weight=class_weight, rest_weighs_one=True)
+    objective = Objective(
+        loss,
+        offset,
+        C=C,
+        lam=lam,
+        class_weight=class_weight,
+        rest_weighs_one=True,
+        multi_class=model.multi_class,
+    )
+    if found.solver_type == JOINT and len(found.labels) == 2:
+        objective = twice_as_strong(objective)
     return StatedProblem(model.coef, model.intercept, model.classes, objective)
+
+
+def twice_as_strong(objective: Objective) -> Objective:
+    """Return the problem that Crammer and Singer's is for two classes.
+
+    With u = w₁ − w₀, ½‖w₁‖² + ½‖w₀‖² = ¼‖u‖²; the offset is a difference as well, and penalised alike.
+    """
+    if objective.lam is not None:
+        return replace(objective, lam=objective.lam / 2)
+    return replace(objective, C=2 * (1.0 if objective.C is None else objective.C))
 
 
 def _offset_of(found: LiblinearModel, *, free_bias: bool) -> Offset:

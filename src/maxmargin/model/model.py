@@ -16,6 +16,7 @@ from maxmargin.encoding import Encoding
 from maxmargin.errors import CalibrationWarning, ConvergenceWarning, InvalidInput, Setting
 from maxmargin.learners.exact.record import HingeMinimum
 from maxmargin.model.calibration import Calibration, most_probable_first, predicted
+from maxmargin.model.degenerate import Degeneracy
 from maxmargin.model.reliability import Reliability
 from maxmargin.presentation.cards import AgreementCounts, card, details, histogram, verdict
 from maxmargin.presentation.wording import chosen_percent, plural, short
@@ -93,6 +94,9 @@ class LinearModel:
         How the columns of a table became features, where they are more than columns of numbers.
     agreement_counts : AgreementCounts or None
         How far on the right side the training rows are; None for a model that was given or read from a file.
+    degenerate : Degeneracy or None
+        What makes the model useless on the training rows: θ = 0, or classes that none of them is predicted to
+        be. None for a useful one, and where it is not known.
 
     Examples
     --------
@@ -150,6 +154,7 @@ class LinearModel:
     encoding: Encoding | None = None
     warm_starts: list[WarmStart | None] = field(default_factory=list, repr=False)
     agreement_counts: AgreementCounts | None = None
+    degenerate: Degeneracy | None = None
 
     # Statuses are kept by name: some formats, skops' among them, take no Enum.
     def __getstate__(self) -> dict[str, Any]:
@@ -179,7 +184,7 @@ class LinearModel:
         Examples
         --------
         >>> from maxmargin import train
-        >>> rows, labels = [[0.0], [1.0], [2.0], [3.0]], ["a", "b", "c", "c"]
+        >>> rows, labels = [[0.0], [1.0], [5.0], [6.0], [10.0], [11.0]], ["a", "a", "b", "b", "c", "c"]
         >>> model = train(rows, labels, loss="logistic", multi_class="softmax")
         >>> model.is_joint, len(model.certificates), len(model.coef)
         (True, 1, 3)
@@ -193,7 +198,7 @@ class LinearModel:
         Examples
         --------
         >>> from maxmargin import train
-        >>> train([[0.0], [1.0], [2.0]], ["a", "b", "c"], loss="logistic", multi_class="softmax").form
+        >>> train([[0.0], [5.0], [9.0]], ["a", "b", "c"], loss="logistic", multi_class="softmax").form
         'softmax'
         """
         return JOINT_FORMS.get(self.multi_class, self.loss)
@@ -575,6 +580,7 @@ def model_card(model: LinearModel, name: str = "LinearModel", history: str = "")
     return card(
         f"{name}: {_kind(model)}",
         _proof(model) or verdict(history),
+        _uselessness(model),
         _plan(model),
         _picture(model),
         details("More", _numbers(model)),
@@ -599,6 +605,10 @@ def _proof(model: LinearModel) -> str:
     if len(model.certificates) > 1:
         label = f"class {model.classes[model.certificates.index(proof)]!s}, the worst: "
     return verdict(f"{label}{proof}", proof.relative_gap <= model.tol)
+
+
+def _uselessness(model: LinearModel) -> str:
+    return "" if model.degenerate is None else verdict(str(model.degenerate), False)
 
 
 def _plan(model: LinearModel) -> str:

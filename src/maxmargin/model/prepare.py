@@ -21,7 +21,7 @@ from maxmargin.core.objective import BETWEEN, LEAST, MOST, Objective
 from maxmargin.core.penalties import NoPenalty, Penalty, Ridge
 from maxmargin.core.problem import Problem
 from maxmargin.core.targets import ClassTargets
-from maxmargin.errors import InvalidInput, InvalidParameter
+from maxmargin.errors import InvalidInput, InvalidParameter, is_called_by
 from maxmargin.labels import classes_of, codes_of
 from maxmargin.losses.base import MulticlassLoss
 from maxmargin.rows.base import Array, Record, Rows, RowVector
@@ -367,10 +367,10 @@ def _check_largest(cost: float) -> None:
 
 
 def check_class_weight(class_weight: Mapping[Any, Any], classes: NDArray[Any]) -> None:
-    """Refuse weights that no fit can have: 0, and those of unknown classes where known ones have none.
+    """Refuse weights that no fit can have: 0, and those of unknown classes.
 
-    A weight for a class that is not there is allowed if all others have one as well: a split of the rows may
-    lack the class. scikit-learn has the same rule.
+    Where scikit-learn hands in the rows, they may be a split that lacks a class: a weight for one that is not
+    there is then allowed, as in scikit-learn, if all others have one as well.
 
     Parameters
     ----------
@@ -380,9 +380,14 @@ def check_class_weight(class_weight: Mapping[Any, Any], classes: NDArray[Any]) -
     """
     known = classes.tolist()
     unknown = [label for label in class_weight if label not in known]
-    if unknown and not all(label in class_weight for label in known):
+    may_be_split = all(label in class_weight for label in known) and is_called_by("sklearn")
+    if unknown and not may_be_split:
         raise InvalidParameter(
-            f"class_weight names {_listed(unknown)}, which y does not have: its classes are {_listed(known)}."
+            f"{{parameter}} names {_listed(unknown)}, which y does not have: its classes are "
+            f"{_listed(known)}.",
+            parameter="class_weight",
+            value=class_weight,
+            remedy="Name classes of y only; those without a weight count once.",
         )
     for label, weight in class_weight.items():
         if isinstance(weight, (int, float, np.number)) and weight == 0:

@@ -60,7 +60,14 @@ def fit_task(task: Task) -> LinearModel:
     """
     solver = "semismooth_newton" if task.loss == "hinge" else "auto"
     return fit_linear(
-        task.X, task.sign, tol=TOLERANCE, max_time=PATIENCE, n_jobs=1, solver=solver, **task.settings()
+        task.X,
+        task.sign,
+        tol=TOLERANCE,
+        max_time=PATIENCE,
+        n_jobs=1,
+        solver=solver,
+        tries=False,
+        **task.settings(),
     )
 
 
@@ -101,7 +108,7 @@ def _why_undetermined(task: Task) -> str:
     if task.n_points == 0:
         return "Place points of both classes to see a boundary."
     try:
-        model = fit_linear(task.X, task.sign, n_jobs=1, **task.settings())
+        model = fit_linear(task.X, task.sign, n_jobs=1, tries=False, **task.settings())
     except NoFiniteOptimum:
         return f"One class only: θ = 0, and the {task.loss} loss falls for ever as the offset grows."
     if not task.has_offset:

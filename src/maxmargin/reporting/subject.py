@@ -20,6 +20,41 @@ __all__ = ["Subject", "subject_of"]
 
 
 @dataclass(frozen=True, eq=False)
+class Boundary:
+    """A hyperplane between two sides, and the rows that it is to tell apart.
+
+    Attributes
+    ----------
+    theta : array of shape (d,)
+    scores : array
+        Of the rows: 0 on the hyperplane.
+    is_positive : boolean array
+        On which side each of them belongs.
+    rows : array of int
+        Which rows of the subject they are.
+    sides : (str, str)
+        What is on the negative and on the positive side.
+    """
+
+    theta: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    is_positive: NDArray[np.bool_]
+    rows: NDArray[np.intp]
+    sides: tuple[str, str]
+
+    @property
+    def is_there(self) -> bool:
+        """Whether θ is more than rounding: the scores differ."""
+        largest = float(np.abs(self.scores).max(initial=0.0))
+        return bool(self.theta.any()) and float(np.ptp(self.scores)) > 1e-12 * largest
+
+    @property
+    def agreements(self) -> NDArray[np.float64]:
+        """The scores, positive on the row's own side."""
+        return np.where(self.is_positive, self.scores, -self.scores)
+
+
+@dataclass(frozen=True, eq=False)
 class Subject:
     """A classifier on the rows that it was fitted to.
 
@@ -83,9 +118,39 @@ class Subject:
 
     @property
     def problem_names(self) -> list[str]:
-        """What each θ tells apart: the second class of two, or each class against the rest."""
+        """What each problem is about: the second class of two, each against the rest, or all."""
         names = self.class_names
+        if self.model.is_joint:
+            return ["all classes"]
         return names[1:] if len(names) == 2 else names
+
+    def boundary(self, k: int) -> Boundary:
+        """Return the boundary of a class against the rest, or of the second of two."""
+        names, model = self.class_names, self.model
+        sides = (names[0], names[1]) if len(names) == 2 else (f"not {names[k]}", names[k])
+        is_positive = self.examined.signs[:, k] > 0
+        return Boundary(model.coef[k], self.examined.scores[:, k], is_positive, np.arange(self.n_rows), sides)
+
+    def boundary_between(self, first: int, second: int) -> Boundary:
+        """Return the boundary between two classes of one problem of all, with the rows of these two."""
+        model, scores, codes = self.model, self.examined.scores, self.codes()
+        rows = np.flatnonzero((codes == first) | (codes == second))
+        ahead = scores[rows, second] - scores[rows, first]
+        sides = (self.class_names[first], self.class_names[second])
+        return Boundary(model.coef[second] - model.coef[first], ahead, codes[rows] == second, rows, sides)
+
+    def nearest_pairs(self) -> list[tuple[int, int]]:
+        """Return the pairs of classes between which rows are nearest to an error, the nearest first.
+
+        A row speaks for its own class and the best other one, the more the less its own is ahead.
+        """
+        codes, n = self.codes(), len(self.class_names)
+        others = np.where(self.examined.signs > 0, -np.inf, self.examined.scores).argmax(axis=1)
+        low, high = np.minimum(codes, others), np.maximum(codes, others)
+        weights = 1.0 / (1.0 + np.exp(np.minimum(self.examined.lead, 500.0)))
+        totals = np.bincount(low * n + high, weights=weights, minlength=n * n)
+        order = np.argsort(-totals, kind="stable")[: n * (n - 1) // 2]
+        return [divmod(int(place), n) for place in order if totals[place] > 0]
 
     def predicted(self, examined: ScoredExamples | None = None) -> NDArray[np.intp]:
         """Return the place of each row's predicted class."""

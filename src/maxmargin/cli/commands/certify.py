@@ -6,7 +6,15 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.cli.codes import DONE, MISSED
-from maxmargin.cli.fitting import LOSSES, add_weights, check_strength, class_weight_of, time_left
+from maxmargin.cli.fitting import (
+    LOSSES,
+    add_multi_class,
+    add_weights,
+    check_strength,
+    class_weight_of,
+    multi_class,
+    time_left,
+)
 from maxmargin.cli.options import (
     add_command,
     add_common,
@@ -62,6 +70,7 @@ def add_certify(commands: Any) -> None:
     group.add_argument(
         "--loss", choices=LOSSES, help="the loss of given coefficients (default: the one in their file)"
     )
+    add_multi_class(group, "of given coefficients with ")
     add_weights(group)
     group.add_argument("--free-bias", action="store_true", help="the bias was not penalised, LIBLINEAR's -R")
     effort = parser.add_argument_group("the solver")
@@ -108,10 +117,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 def stated_by_liblinear(found: LiblinearModel, class_weight: Any, arguments: argparse.Namespace) -> Any:
     """Return a LIBLINEAR model with the problem that it was meant to solve."""
-    from dataclasses import replace
-
     from maxmargin.errors import InvalidParameter
-    from maxmargin.model.liblinear import problem_of_liblinear
+    from maxmargin.model.liblinear import from_liblinear, problem_of_liblinear
 
     if arguments.C is None and arguments.lam is None:
         raise InvalidParameter(
@@ -119,14 +126,17 @@ def stated_by_liblinear(found: LiblinearModel, class_weight: Any, arguments: arg
         )
     if arguments.loss is not None:
         raise InvalidParameter(f"{arguments.model} is LIBLINEAR's and contains its loss; leave --loss out")
-    stated = problem_of_liblinear(found, 1.0, class_weight, free_bias=arguments.free_bias)
-    check_strength(arguments.C, arguments.lam, stated.objective.loss)
-    return replace(stated, objective=replace(stated.objective, C=arguments.C, lam=arguments.lam))
+    if arguments.multi_class is not None:
+        raise InvalidParameter(f"{arguments.model} is LIBLINEAR's and contains it; leave --multi-class out")
+    check_strength(arguments.C, arguments.lam, from_liblinear(found).loss)
+    return problem_of_liblinear(
+        found, arguments.C, class_weight, lam=arguments.lam, free_bias=arguments.free_bias
+    )
 
 
 def stated_by_options(model: LinearModel, class_weight: Any, arguments: argparse.Namespace) -> Any:
     """Return a model that was given, such as LIBLINEAR's as one of ours, with the problem that is named."""
-    from maxmargin.core.objective import Objective
+    from maxmargin.core.objective import Objective, multi_class_of
     from maxmargin.core.offset import FreeOffset, offset_of
     from maxmargin.errors import InvalidParameter
     from maxmargin.model.foreign import StatedProblem
@@ -137,7 +147,9 @@ def stated_by_options(model: LinearModel, class_weight: Any, arguments: argparse
             f"{arguments.model} holds a classifier that was given, not fitted, and does not say what it "
             f"minimises: give --C or --lam ({loss.replace('_', ' ')} loss, unless --loss names another)"
         )
-    if class_weight is not None and len(model.classes) > 2:
+    asked = multi_class(arguments)
+    form = model.multi_class if asked == "auto" else multi_class_of(asked, loss)
+    if class_weight is not None and len(model.classes) > 2 and form == "one_vs_rest":
         raise InvalidParameter(
             f"{arguments.model} has {len(model.classes)} classes and does not say whether a class's weight "
             "counts in the problems of the others: certify the LIBLINEAR file itself, or leave "
@@ -146,7 +158,9 @@ def stated_by_options(model: LinearModel, class_weight: Any, arguments: argparse
     is_free = model.offset == "free" or (model.offset == "penalized" and arguments.free_bias)
     offset = FreeOffset() if is_free else offset_of(model.offset, model.intercept_scaling)
     check_strength(arguments.C, arguments.lam, loss)
-    objective = Objective(loss, offset, C=arguments.C, lam=arguments.lam, class_weight=class_weight)
+    objective = Objective(
+        loss, offset, C=arguments.C, lam=arguments.lam, class_weight=class_weight, multi_class=form
+    )
     return StatedProblem(model.coef, model.intercept, model.classes, objective)
 
 
@@ -158,6 +172,7 @@ def refuse_what_is_known(arguments: argparse.Namespace) -> None:
         "--C": arguments.C,
         "--lam": arguments.lam,
         "--loss": arguments.loss,
+        "--multi-class": arguments.multi_class,
         "--free-bias": arguments.free_bias or None,
     }
     for option, value in given.items():

@@ -108,7 +108,7 @@ def model_lines(model: LinearModel) -> list[str]:
     from maxmargin.presentation.wording import plural, short
 
     cost = "given, not fitted" if model.C is None else f"C = {short(model.C)}"
-    lines = [f"problem        {model.loss} loss, {cost}, {model.offset} offset"]
+    lines = [f"problem        {model.form} loss, {cost}, {model.offset} offset"]
     if model.class_weight is not None:
         lines[0] += f", class weights {model.class_weight}"
     labels = ", ".join(map(str, plain_labels(model.classes[:20])))
@@ -124,12 +124,13 @@ def model_lines(model: LinearModel) -> list[str]:
         plan = model.plans[0]
         lines.append(f"solver         {plan.solver} ({plan.reason})")
         lines.append(f"ended          {model.status.value}")
-    widths = ", ".join(f"{width:.3g}" for width in model.margin[:20])
-    lines.append(f"margin width   {widths}")
+    if not model.is_joint:  # where a class has a margin of its own
+        widths = ", ".join(f"{width:.3g}" for width in model.margin[:20])
+        lines.append(f"margin width   {widths}")
     if model.support is not None:
         lines.append(f"support        {plural(len(model.support.indices), 'support vector')}")
     if model.has_probabilities:
-        lines.append(f"probabilities  {model.calibration or 'of the logistic model itself'}")
+        lines.append(f"probabilities  {model.calibration or f'of the {model.form} model itself'}")
     return lines
 
 

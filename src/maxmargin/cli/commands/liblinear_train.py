@@ -222,7 +222,7 @@ def fit(problem: LiblinearProblem, data: Data, target: Path, console: Console) -
 
 
 def course(model: LinearModel) -> list[str]:
-    """Return what LIBLINEAR prints after its fit, once for each class against the rest."""
+    """Return what LIBLINEAR prints after its fit, once for each problem."""
     import numpy as np
 
     lines = []
@@ -232,7 +232,8 @@ def course(model: LinearModel) -> list[str]:
             f"Objective value = {proof.objective:.6f}, certified {proof.verdict}",
         ]
         if model.support is not None:
-            lines.append(f"nSV = {np.count_nonzero(model.support.dual_coef[at])}")
+            own = model.support.dual_coef if model.is_joint else model.support.dual_coef[at]
+            lines.append(f"nSV = {np.count_nonzero(own)}")
     return lines
 
 
@@ -304,10 +305,10 @@ SOLVERS = {
     1: ("L2R_L2LOSS_SVC_DUAL", "squared_hinge"),
     2: ("L2R_L2LOSS_SVC", "squared_hinge"),
     3: ("L2R_L1LOSS_SVC_DUAL", "hinge"),
+    4: ("MCSVM_CS", "hinge"),
     7: ("L2R_LR_DUAL", "logistic"),
 }
 ABSENT_SOLVERS = {
-    4: "is one joint problem of all classes (Crammer and Singer); use -s 3, each class against the rest",
     5: "penalises Σ|θⱼ| and not ‖θ‖²; use -s 1, or LIBLINEAR itself where weights must be 0",
     6: "penalises Σ|θⱼ| and not ‖θ‖²; use -s 0, or LIBLINEAR itself where weights must be 0",
     11: "is regression, and this is for classes; use LIBLINEAR itself",
@@ -328,7 +329,8 @@ def add_solver(group: Any) -> None:
         "-s",
         type=solver_number,
         metavar="TYPE",
-        help="0, 7: logistic; 1, 2: squared hinge; 3: hinge (1; with -C 2). Primal or dual is the same",
+        help="0, 7: logistic; 1, 2: squared hinge; 3: hinge; 4: hinge of all classes, by Crammer and Singer "
+        "(1; with -C 2). Primal or dual is the same",
     )
 
 
@@ -338,7 +340,7 @@ def solver_number(text: str) -> int:
     if chosen in ABSENT_SOLVERS:
         raise argparse.ArgumentTypeError(f"-s {chosen} {ABSENT_SOLVERS[chosen]}")
     if chosen not in SOLVERS:
-        raise argparse.ArgumentTypeError(f"there is no -s {chosen}; here are 0, 1, 2, 3 and 7")
+        raise argparse.ArgumentTypeError(f"there is no -s {chosen}; here are 0, 1, 2, 3, 4 and 7")
     return chosen
 
 

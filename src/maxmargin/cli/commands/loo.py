@@ -151,7 +151,7 @@ def objective_of(arguments: argparse.Namespace, data: Data) -> Objective:
     from maxmargin.model.settings import objective_from
 
     settings = settings_of(arguments, data.classes)
-    names = ("fit_intercept", "penalize_intercept", "intercept_scaling", "class_weight")
+    names = ("fit_intercept", "penalize_intercept", "intercept_scaling", "class_weight", "multi_class")
     stated = {name: settings[name] for name in names}
     return objective_from(loss=arguments.loss, C=arguments.C, lam=arguments.lam, **stated)
 

@@ -162,7 +162,8 @@ def table_of(path: Path) -> list[str]:
     from maxmargin.cli.console import aligned
     from maxmargin.presentation.wording import percent
 
-    heading = ["C", "within", "training error", "support vectors", "margin width"]
+    width = "margin width" if path.multi_class == "one_vs_rest" else "1/‖θ‖"
+    heading = ["C", "within", "training error", "support vectors", width]
     rows = [
         [
             f"{path.C[k]:.4g}",
@@ -245,6 +246,7 @@ def fields_of(path: Path) -> dict[str, Any]:
     """Return the path for machines."""
     return {
         "loss": path.loss,
+        "multi_class": path.multi_class if len(path.classes) > 2 else None,
         "offset": path.offset,
         "tol": path.tol,
         "fits": path.n_fits,

@@ -18,6 +18,8 @@ from maxmargin.cli.fitting import (
     add_problem,
     check_effort,
     check_strength,
+    form_words,
+    multi_class,
     settings_of,
     strength,
 )
@@ -153,7 +155,9 @@ def finish(trained: Trained, target: Path, console: Console) -> int:
     if model.interrupted:
         console.print_stderr("interrupted: this is the best model so far")
     console.print(certificate_line(model))
-    console.print(quality_line(trained))
+    quality = quality_line(trained)
+    if quality:
+        console.print(quality)
     if model.calibration is not None:
         console.print(f"calibrated: {model.calibration}")
     console.add_fields({**model_fields(model), **training_fields(trained), **trained.fields, "out": target})
@@ -191,7 +195,7 @@ def fit(
         max_iter=arguments.max_iter,
         calibrate=arguments.calibrate,
         verbose=int(console.shows_progress),
-        announce=lambda plan: console.print(plan_line(plan, arguments, n_rows)),
+        announce=lambda plan: console.print(plan_line(plan, arguments, len(classes), n_rows)),
         **where,
         **settings_of(arguments, classes),
     )
@@ -246,7 +250,7 @@ def check_settings(arguments: argparse.Namespace) -> None:
 # ---------------------------------------------------------------- output
 
 
-def plan_line(plan: Plan, arguments: argparse.Namespace, n_rows: int | None) -> str:
+def plan_line(plan: Plan, arguments: argparse.Namespace, n_classes: int, n_rows: int | None) -> str:
     """Return the line printed before the fit; without `n_rows`, of a cluster, the plan has the counts."""
     from maxmargin.presentation.wording import chosen_percent, short
 
@@ -259,7 +263,8 @@ def plan_line(plan: Plan, arguments: argparse.Namespace, n_rows: int | None) -> 
         strength = f"λ = {short(arguments.lam)}{as_C}"
     why = plan.reason if n_rows is not None else f"{plan.about}; {plan.reason}"
     goal = chosen_percent(arguments.tol)
-    return f"plan: {plan.solver} ({why}), {arguments.loss} loss, {strength}, to {goal} of the optimum"
+    what = form_words(arguments, n_classes)
+    return f"plan: {plan.solver} ({why}), {what}, {strength}, to {goal} of the optimum"
 
 
 def certificate_line(model: LinearModel) -> str:
@@ -267,6 +272,8 @@ def certificate_line(model: LinearModel) -> str:
     from maxmargin.presentation.wording import plural
 
     several = f" (the worst of {len(model.classes)} classes)" if len(model.certificates) > 1 else ""
+    if model.is_joint:
+        several = f" (all {len(model.classes):,} classes together)"
     iterations = plural(sum(model.n_iter), "iteration")
     assert model.certificate is not None
     proved = model.certificate.verdict
@@ -278,7 +285,8 @@ def quality_line(trained: Trained) -> str:
     """Return the line on training accuracy, where it was counted, margin and support vectors."""
     from maxmargin.presentation.wording import plural
 
-    model, parts = trained.model, [width_text(trained.model)]
+    model = trained.model
+    parts = [] if model.is_joint else [width_text(model)]  # there a class has no margin of its own
     if trained.n_errors is not None and trained.n_rows:
         parts.insert(0, f"training accuracy {100 * (1 - trained.n_errors / trained.n_rows):.1f} %")
     if model.support is not None:
@@ -311,6 +319,8 @@ def warn(model: LinearModel, console: Console) -> int:
         return MISSED
     if model.uncalibrated:
         console.warn(model.calibration_warning())
+    if model.degenerate is not None:
+        console.warn(model.degenerate.warning(model))
     warning = model.warning()
     if warning is not None:
         console.warn(warning)
@@ -375,7 +385,8 @@ def train_stored(arguments: argparse.Namespace, console: Console) -> Trained:
     from maxmargin.cli.reading import check_classes
 
     store = stored_rows(arguments, console)
-    check_classes(store.classes, arguments.data, has_label=store.source.get("label") is not None)
+    has_label = store.source.get("label") is not None
+    check_classes(store.classes, arguments.data, class_counts(store), has_label=has_label)
     if arguments.memory is not None:
         print_memory(arguments, store, console)
     model = fit(arguments, store, store.classes, console, n_rows=store.n_rows, memory=arguments.memory)
@@ -468,8 +479,8 @@ def print_memory(arguments: argparse.Namespace, store: RowStore, console: Consol
     from maxmargin.rows.cores import resolve_jobs
 
     threads = resolve_jobs(arguments.jobs)
-    multi_class = multi_class_of(getattr(arguments, "multi_class", "auto"), arguments.loss)
-    objective = Objective(arguments.loss, multi_class=multi_class)
+    form = multi_class_of(multi_class(arguments), arguments.loss)
+    objective = Objective(arguments.loss, multi_class=form)
     plan = memory_plan(store, arguments.memory, solver=arguments.solver, threads=threads, objective=objective)
     fewer = "" if plan.threads == threads else f"; {plan.threads} of {threads} threads, to keep the limit"
     console.print(f"memory: {plan}{fewer}")

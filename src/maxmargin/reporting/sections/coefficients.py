@@ -31,6 +31,11 @@ def coefficients(evidence: Evidence) -> Section:
         "A coefficient is what one unit more of a column adds to the score. Since columns have different "
         "units, they are ranked by what one standard deviation adds: coefficient times deviation."
     ]
+    if subject.model.is_joint:
+        lead.append(
+            "The class with the largest score wins, so that only differences between the classes' scores "
+            "count: a column speaks for a class where its coefficient there is larger than elsewhere."
+        )
     notes = [note] if note else []
     if n_columns > most:
         notes.append(f"Of {n_columns:,} columns the {most} that move the score most are listed.")
@@ -82,6 +87,7 @@ def _group(subject: Subject, k: int, spread: NDArray[np.float64], most: int) -> 
         for place, column in enumerate(order)
         if theta[column] != 0
     ]
-    towards = (names[0], names[1]) if len(names) == 2 else (f"not {names[k]}", names[k])
+    other = "other classes" if subject.model.is_joint else f"not {names[k]}"
+    towards = (names[0], names[1]) if len(names) == 2 else (other, names[k])
     offset = signed(subject.model.intercept[k], 4)
     return {"name": towards[1], "towards": towards, "rows": rows, "offset": offset}

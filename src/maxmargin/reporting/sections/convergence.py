@@ -21,6 +21,8 @@ def convergence(evidence: Evidence) -> Section:
     """Return the section; if the history of the fit is not known it says so."""
     subject, model = evidence.subject, evidence.subject.model
     shown, note = drawn_problems(subject)
+    if model.is_joint:
+        shown, note = [0], ""
     histories = {k: model.histories[k] for k in shown if k < len(model.histories) and len(model.histories[k])}
     plan = f"{model.plans[0]}" if model.plans else ""
     if not histories:

@@ -23,8 +23,9 @@ def path_section(evidence: Evidence) -> Section:
         return Section("path", TITLE, SHORT, notes=[f"No path over C: {evidence.path.why_not}"])
     C = _own_C(evidence)
     points = _points(evidence, C)
+    against = "the size of the weights" if evidence.subject.model.is_joint else "the width of the margin"
     lead = [
-        "C is the price of an error against the width of the margin. The model was refitted over a range of "
+        f"C is the price of an error against {against}. The model was refitted over a range of "
         f"C around its own {short(C)}: {_certified(path)}. {_training_errors(path)}; errors of rows "
         "that are left out show what that is worth."
     ]
@@ -125,7 +126,8 @@ def _errors(path: Path, points: list[LeftOutAt], C: float, best: str) -> Chart:
         "series": series,
         "own": numbers([C])[0],
     }
-    columns = ["C", "training error", "wrong when left out", "margin", "support vectors", "certified within"]
+    margin = "margin" if path.multi_class == "one_vs_rest" else "1/‖θ‖"
+    columns = ["C", "training error", "wrong when left out", margin, "support vectors", "certified within"]
     rows = [_row(path, points, float(value)) for value in grid]
     table = Table("The path", [Column(name, is_number=True) for name in columns], rows)
     return Chart("path-chart", "Errors against C", spec, [table], best)
@@ -145,8 +147,15 @@ def _row(path: Path, points: list[LeftOutAt], C: float) -> list[str]:
 
 
 def _geometry(path: Path, C: float) -> Chart:
+    is_joint = path.multi_class != "one_vs_rest"
+    what = "1/‖θ‖" if is_joint else "margin width"  # where a class has no margin of its own
     series: list[dict[str, Any]] = [
-        {"name": "margin width 1/‖θ‖", "values": numbers(path.margin), "colour": "proved", "marks": True}
+        {
+            "name": "1/‖θ‖, the smallest of the classes'" if is_joint else "margin width 1/‖θ‖",
+            "values": numbers(path.margin),
+            "colour": "proved",
+            "marks": True,
+        }
     ]
     if path.n_support is not None:
         series.append(
@@ -162,19 +171,20 @@ def _geometry(path: Path, C: float) -> Chart:
     spec = {
         "kind": "lines",
         "xLabel": "C",
-        "yLabel": "margin width",
+        "yLabel": what,
         "rightLabel": "support vectors",
         "x": numbers(path.C, 7),
         "logX": True,
         "series": series,
         "own": numbers([C])[0],
     }
-    columns = [Column("C", is_number=True), Column("margin width", is_number=True)]
+    columns = [Column("C", is_number=True), Column(what, is_number=True)]
     rows = [[digits(value), digits(width)] for value, width in zip(path.C, path.margin, strict=True)]
     if path.n_support is not None:
         columns.append(Column("support vectors", is_number=True))
         rows = [[*row, f"{int(count):,}"] for row, count in zip(rows, path.n_support, strict=True)]
-    return Chart("margin-path-chart", "Margin against C", spec, [Table("Margin width", columns, rows)])
+    title = "Size of the weights against C" if is_joint else "Margin against C"
+    return Chart("margin-path-chart", title, spec, [Table(what.capitalize(), columns, rows)])
 
 
 def _notes(evidence: Evidence, path: Path, points: list[LeftOutAt], C: float) -> list[str]:

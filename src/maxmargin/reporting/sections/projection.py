@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from maxmargin.displays.widest_direction import times, widest_direction
 from maxmargin.presentation.wording import plural
 from maxmargin.reporting.evidence import Evidence
-from maxmargin.reporting.section import Chart, Column, Section, Table, digits, drawn_problems, numbers
-from maxmargin.reporting.subject import Subject
+from maxmargin.reporting.section import MOST, Chart, Column, Section, Table, digits, drawn_problems, numbers
+from maxmargin.reporting.subject import Boundary, Subject
 
 __all__ = ["projection"]
 
@@ -27,23 +27,30 @@ def projection(evidence: Evidence) -> Section:
     """Return the section; without a boundary it only says so."""
     subject = evidence.subject
     title, short = "Where the rows are", "Rows"
-    shown, note = drawn_problems(subject)
-    shown = [k for k in shown if subject.model.coef[k].any()]
+    shown, note = _boundaries(subject)
     if not shown:
         return Section("rows", title, short, notes=["θ = 0: there is no boundary."])
     few, most = _few(subject.examined.X), min(POINTS, POINTS_OF_ALL // len(shown))
-    views = [_view(subject, k, few, most) for k in shown]
-    left, right = _sides(subject, shown[0]) if len(shown) == 1 else ("another class", "the class shown")
+    views = [_view(subject, one, few, most) for one in shown]
+    left, right = shown[0].sides if len(shown) == 1 else ("another class", "the class shown")
+    where = f"To the right of the thick line the model says {right}, to the left {left}."
+    if subject.model.is_joint:
+        where = (
+            "The rows of two classes at a time, and the boundary between them: to the right of the thick "
+            "line the score of the second class is larger, to the left that of the first. Which class the "
+            "model says depends on all scores, of which the largest wins."
+        )
     lead = [
-        f"To the right of the thick line the model says {right}, to the left {left}. Distances from it are "
-        "exact, whatever the number of columns; upwards is the direction along the boundary in which the "
-        "rows differ most. The dashed lines are the margin boundaries, where the score is ±1."
+        f"{where} Distances from it are exact, whatever the number of columns; upwards is the direction "
+        "along the boundary in which the rows differ most. The dashed lines are the margin boundaries, where "
+        f"the {'scores differ by 1' if subject.model.is_joint else 'score is ±1'}."
     ]
     if subject.redact:
         lead.append("Redacted: squares stand for rows nearby, the larger the more; no single row is drawn.")
     drawn = max([view.pop("n_drawn") for view in views])
     how = f"where {ROWS_OF_A_CELL} or more lie together" if subject.redact else "drawn at random"
-    caption = f"{drawn:,} of {plural(subject.n_rows, 'row')}, {how}" if drawn < subject.n_rows else ""
+    n_rows = max(len(one.rows) for one in shown)
+    caption = f"{drawn:,} of {plural(n_rows, 'row')}, {how}" if drawn < n_rows else ""
     chart = Chart(
         "rows-chart",
         "Rows by distance to the boundary",
@@ -53,39 +60,56 @@ def projection(evidence: Evidence) -> Section:
             "yLabel": "widest direction along it",
             "views": views,
         },
-        [_table(subject, k) for k in shown],
+        [_table(one) for one in shown],
         caption,
     )
     return Section("rows", title, short, lead, [chart], notes=[note] if note else [])
 
 
-def _view(subject: Subject, k: int, few: Any, most: int) -> dict[str, Any]:
-    model, examined = subject.model, subject.examined
-    length = float(np.linalg.norm(model.coef[k]))
-    x = examined.scores[:, k] / length
-    direction, _ = widest_direction(few, model.coef[k] / length)
-    across = times(examined.X, direction)
+def _boundaries(subject: Subject) -> tuple[list[Boundary], str]:
+    """Return the boundaries to draw, and what to say about the others."""
+    if not subject.model.is_joint:
+        shown, note = drawn_problems(subject)
+        found = [subject.boundary(k) for k in shown]
+        return [one for one in found if one.is_there], note
+    pairs, n = subject.nearest_pairs(), len(subject.class_names)
+    found = [subject.boundary_between(*pair) for pair in pairs[:MOST]]
+    n_pairs = n * (n - 1) // 2
+    note = (
+        ""
+        if len(found) == n_pairs
+        else (
+            f"Of {n_pairs:,} pairs of classes the {len(found)} are shown that the model tells apart least "
+            "clearly."
+        )
+    )
+    return [one for one in found if one.is_there], note
+
+
+def _view(subject: Subject, boundary: Boundary, few: Any, most: int) -> dict[str, Any]:
+    length = float(np.linalg.norm(boundary.theta))
+    x, rows = boundary.scores / length, boundary.rows
+    X = subject.examined.X
+    if len(rows) < X.shape[0]:
+        X = X[rows]
+        few = _few(X)
+    direction, _ = widest_direction(few, boundary.theta / length)
+    across = times(X, direction)
     across -= across.mean()
-    side = examined.signs[:, k] > 0
-    sides = _sides(subject, k)
-    view: dict[str, Any] = {"name": sides[1], "sides": sides, "margin": numbers([1 / length])[0]}
+    sides = boundary.sides
+    name = " or ".join(sides) if subject.model.is_joint else sides[1]
+    view: dict[str, Any] = {"name": name, "sides": list(sides), "margin": numbers([1 / length])[0]}
     if subject.redact:
-        return {**view, **_density(x, across, side)}
-    chosen = _sample(subject.n_rows, most)
+        return {**view, **_density(x, across, boundary.is_positive)}
+    chosen = _sample(len(rows), most)
     chosen = chosen[np.argsort(x[chosen], kind="stable")]
     drawn = {
         "x": numbers(x[chosen], 4),
         "y": numbers(across[chosen], 4),
-        "positive": side[chosen].astype(int).tolist(),
-        "row": chosen.tolist(),
+        "positive": boundary.is_positive[chosen].astype(int).tolist(),
+        "row": rows[chosen].tolist(),
     }
     return {**view, **drawn, "n_drawn": len(chosen)}
-
-
-def _sides(subject: Subject, k: int) -> list[str]:
-    """Return what is on the negative and on the positive side of a problem's boundary."""
-    names = subject.class_names
-    return names if len(names) == 2 else [f"not {names[k]}", names[k]]
 
 
 def _few(X: Any) -> Any:
@@ -123,17 +147,15 @@ def _ends(values: NDArray[Any]) -> tuple[float, float]:
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 
 
-def _table(subject: Subject, k: int) -> Table:
+def _table(boundary: Boundary) -> Table:
     """Return how many rows of either side are where."""
-    agreements = subject.examined.agreements[:, k]
-    side = subject.examined.signs[:, k] > 0
-    sides = _sides(subject, k)
-    width = 1 / float(np.linalg.norm(subject.model.coef[k]))
+    agreements = boundary.agreements
+    width = 1 / float(np.linalg.norm(boundary.theta))
     columns = ["rows of class", "on the wrong side", "inside the margin", "on or beyond the margin"]
     rows = []
-    for name, which in zip(sides, (~side, side), strict=True):
+    for name, which in zip(boundary.sides, (~boundary.is_positive, boundary.is_positive), strict=True):
         own = agreements[which]
         parts = (own <= 0, (own > 0) & (own < 1), own >= 1)
         rows.append([name, *(f"{int(part.sum()):,}" for part in parts)])
-    about = f"Where all {subject.n_rows:,} rows lie; the margin is {digits(width)} wide to either side"
+    about = f"Where all {len(agreements):,} rows lie; the margin is {digits(width)} wide to either side"
     return Table(about, [Column(name, is_number=bool(j)) for j, name in enumerate(columns)], rows)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.core.certificate.record import Certificate
+from maxmargin.model.degenerate import degeneracy_of, in_pieces
 from maxmargin.model.error_rates import clopper_pearson
 from maxmargin.presentation.wording import chosen_percent, percent, plural
 from maxmargin.reporting.evidence import Evidence
@@ -209,8 +210,22 @@ def _optimality(evidence: Evidence) -> dict[str, Any]:
             " So these coefficients are not the best for this problem on these rows: the solver stopped "
             "early, or the rows, the class weights or the sample weights are not those of the fit."
         )
-    state = "proved" if is_near else "doubtful"
+    useless = _uselessness(evidence)
+    if useless:
+        further = f"{useless} {further}"
+    state = "proved" if is_near and not useless else "doubtful"
     return {"state": state, "headline": headline, "sentence": capital(f"{found}."), "further": further}
+
+
+def _uselessness(evidence: Evidence) -> str:
+    """Return what makes the model useless on its own rows, optimum or not; nothing for a useful one."""
+    subject = evidence.subject
+    model, codes = subject.model, subject.codes()
+    found = model.degenerate
+    if found is None and model.certificate is not None:
+        batches = in_pieces(subject.examined.X, codes, None, len(model.classes))
+        found = degeneracy_of(model, batches, len(codes))
+    return "" if found is None else capital(str(found.warning(model)))
 
 
 def _not_computed(own: Certificate | None, why_not: str) -> dict[str, Any]:
