@@ -51,6 +51,7 @@ class _Sweep:
     def __call__(
         self, block: Block, token: StopToken, order: tuple[int, int, int], *pieces: NDArray[Any]
     ) -> DualSweepRecord:
+        label, cost, norm2, duals, calm, skips, in_use, rests = pieces
         return _core.class_sweep(
             block,
             self.W,
@@ -58,9 +59,16 @@ class _Sweep:
             self.center,
             self.gamma,
             self.worthwhile,
-            *pieces,
-            order=order,
-            token=token,
+            label,
+            cost,
+            norm2,
+            duals,
+            calm,
+            skips,
+            in_use,
+            rests,
+            order,
+            token,
         )
 
 
@@ -112,7 +120,7 @@ class ClassDescent:
             n_live=int(np.count_nonzero(problem.cost > 0)),
             seed=seed,
         )
-        given = None if warm_start is None else warm_start.alpha
+        given: Any = None if warm_start is None else warm_start.alpha
         if warm_start is not None and np.shape(given) == state.duals.shape:
             kernel = FeasibleDuals(K)
             rows.reduce(kernel, problem.targets.values, problem.cost, given, state.duals, token=token)
