@@ -51,16 +51,10 @@ class _Sweep:
     def __call__(
         self, block: Block, token: StopToken, order: tuple[int, int, int], *pieces: NDArray[Any]
     ) -> DualSweepRecord:
+        label, cost, norm2, duals, calm, skips, in_use, rests = pieces
+        place = (self.W, self.balance, self.center, self.gamma, self.worthwhile)
         return _core.class_sweep(
-            block,
-            self.W,
-            self.balance,
-            self.center,
-            self.gamma,
-            self.worthwhile,
-            *pieces,
-            order=order,
-            token=token,
+            block, *place, label, cost, norm2, duals, calm, skips, in_use, rests, order, token
         )
 
 
@@ -113,7 +107,7 @@ class ClassDescent:
             seed=seed,
         )
         given = None if warm_start is None else warm_start.alpha
-        if warm_start is not None and np.shape(given) == state.duals.shape:
+        if warm_start is not None and given is not None and np.shape(given) == state.duals.shape:
             kernel = FeasibleDuals(K)
             rows.reduce(kernel, problem.targets.values, problem.cost, given, state.duals, token=token)
             if problem.offset.is_free:

@@ -101,7 +101,7 @@ class ClassNewton:
         centre, z = rows.zeros(kind), rows.zeros(kind)
         if warm_start is not None and np.shape(warm_start.w) == W.shape:
             W, b = np.array(warm_start.w), np.array(warm_start.b, dtype=np.float64)
-            if np.shape(warm_start.alpha) == centre.shape:
+            if warm_start.alpha is not None and np.shape(warm_start.alpha) == centre.shape:
                 vectors = (problem.targets.values, problem.cost, warm_start.alpha, centre)
                 rows.reduce(FeasibleDuals(K), *vectors, token=token)
             rows.reduce(OutputScores(W, np.zeros(K)), z, token=token)

@@ -264,7 +264,7 @@ def _best_hinge_offset(
         if sigma > 1e3 and float(np.abs(smooth.balance).sum()) <= 1e-9 * total and gained <= 1e-14 * total:
             break
         sigma *= 3.0
-    return best - best.mean()
+    return np.asarray(best - best.mean())
 
 
 def _offset_step(curvature: Array, gradient: Array) -> tuple[Array, float]:
