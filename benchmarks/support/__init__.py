@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["has_folder", "machine", "task"]
+__all__ = ["has_folder", "load", "machine", "task"]
 
 
 def has_folder() -> bool:
@@ -21,13 +21,25 @@ def has_folder() -> bool:
 
 def task(name: str) -> tuple[Any, np.ndarray]:
     """Return (X, y in ±1) of a task that the folder's load.py defines; sparse rows with 32-bit indices."""
+    return _with_short_indices(*_loader().task(name))
+
+
+def load(name: str) -> Any:
+    """Return a data set as the folder's load.py gives it: (X, y), or rows of text and None."""
+    return _with_short_indices(*_loader().load(name))
+
+
+def _loader() -> Any:
     path = Path(os.environ["MAXMARGIN_DATA"]) / "load.py"
     spec = importlib.util.spec_from_file_location("load", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    X, y = module.task(name)
+    return module
+
+
+def _with_short_indices(X: Any, y: Any) -> tuple[Any, Any]:
     if hasattr(X, "indptr"):  # some peers read nothing else
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return X, y

@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["at_zero", "covtype_like", "generated_text", "one_hot_ties", "overlapping", "sparse_binary"]
+__all__ = [
+    "at_zero",
+    "covtype_like",
+    "embeddings",
+    "generated_text",
+    "one_hot_ties",
+    "overlapping",
+    "sparse_binary",
+]
 
 
 def overlapping(rows: int, columns: int, seed: int = 0, noise: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
@@ -24,6 +32,26 @@ def overlapping(rows: int, columns: int, seed: int = 0, noise: float = 1.0) -> t
         piece[:] = rng.standard_normal(piece.shape, dtype=np.float32)
         score = np.einsum("ij,j->i", piece, plane) + noise * rng.standard_normal(len(piece))
         y[first : first + step] = np.where(score > 0, 1.0, -1.0)
+    return X, y
+
+
+def embeddings(
+    rows: int, columns: int, classes: int, dtype: Any = np.float32, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows of length 1 around a centre for each class, and their classes.
+
+    The variance falls with the number of the column, as in the principal components of embeddings.
+    """
+    rng = np.random.default_rng(seed)
+    deviation = (1.0 + np.arange(columns)) ** -0.5
+    centres = rng.normal(size=(classes, columns)) * deviation
+    y = rng.integers(0, classes, rows)
+    X = np.empty((rows, columns), dtype)
+    step = 20_000
+    for first in range(0, rows, step):
+        of_step = y[first : first + step]
+        piece = centres[of_step] + rng.normal(size=(len(of_step), columns)) * deviation
+        X[first : first + step] = piece / np.linalg.norm(piece, axis=1, keepdims=True)
     return X, y
 
 

@@ -17,6 +17,7 @@ from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Status, WarmStart
 from maxmargin.core.targets import ClassTargets
 from maxmargin.errors import ConvergenceWarning, InvalidParameter
+from maxmargin.fit.dask import _nothing_done
 from maxmargin.fit.memory_plan import fit_bytes
 from maxmargin.fit.stored import Checkpoints
 from maxmargin.io.memory import held_memory
@@ -32,11 +33,11 @@ def table(n=60, d=3, K=4, seed=0):
     return random.normal(size=(n, d)) + 1.5 * random.normal(size=(K, d))[label], label.astype(np.int32)
 
 
-def solved(rows, label, cost, offset):
+def solved(rows, label, cost, offset, tol=1e-8):
     targets = ClassTargets(rows.keep(label), rows.keep(cost), int(label.max()) + 1)
     problem = Problem(rows, targets, Softmax(targets.n_classes), Ridge(), offset)
-    solver, plan = choose("auto", problem, 1e-8)
-    return run(problem, solver, plan, Limits(1e-8), token=StopToken())
+    solver, plan = choose("auto", problem, tol)
+    return run(problem, solver, plan, Limits(tol), token=StopToken())
 
 
 OFFSETS = [FreeOffset(), PenalizedOffset(2.0), NoOffset()]
@@ -144,3 +145,27 @@ def test_certificates_are_the_same_everywhere(cut):
     found = proofs(rows)
     assert found == proofs(MemoryRows(X, block_rows=rows.largest_block))
     assert found[1].bound > 0
+
+
+def test_where_rows_are_lost_before_the_fit_there_is_a_model_of_zeros():
+    targets = SimpleNamespace(joint=Softmax(3), n_outputs=3, total_cost=12.0)
+    found = _nothing_done(targets, SimpleNamespace(), SimpleNamespace(n_columns=2))
+    np.testing.assert_array_equal(found.coef, np.zeros((3, 2)))
+    np.testing.assert_array_equal(found.intercept, np.zeros(3))
+    assert found.certificate.objective == pytest.approx(12 * np.log(3))
+    assert found.certificate.bound == 0
+
+
+@pytest.mark.parametrize(
+    "cut", [cut for cut in ("sealed vectors", "on disk", "on a Dask cluster") if cut in ROWS]
+)
+def test_bits_are_the_same_where_the_hessian_is_too_large(cut):
+    X, label = table(n=150, d=40, K=35)
+    rows = ROWS[cut](X)
+    found, same = (
+        solved(each, label, np.ones(len(X)), FreeOffset(), 1e-4)
+        for each in (rows, MemoryRows(X, block_rows=rows.largest_block))
+    )
+    assert found.certificate == same.certificate
+    assert found.certificate.relative_gap <= 1e-4
+    np.testing.assert_array_equal(found.coef, same.coef)

@@ -97,6 +97,13 @@ def test_what_cannot_be_judged_is_refused():
         {"loss": "logistic"},
         {"loss": "squared_hinge", "penalize_intercept": True, "intercept_scaling": 3.0},
         {"loss": "hinge", "class_weight": "balanced", "fit_intercept": False},
+        {"loss": "logistic", "multi_class": "softmax"},
+        {
+            "loss": "logistic",
+            "multi_class": "softmax",
+            "penalize_intercept": True,
+            "class_weight": "balanced",
+        },
     ],
     make=[breast_cancer, iris],
 )

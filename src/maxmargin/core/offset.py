@@ -88,7 +88,7 @@ class Offset:
         """
         return 0.0
 
-    def to_certify(self, b: float) -> float | None:
+    def to_certify(self, b: Any) -> Any:
         """Return the offset of a point to be certified: None where the best one for its weights is taken."""
         return b
 
@@ -138,7 +138,7 @@ class FreeOffset(Offset):
     def gap(self, b: float, balance: float, reach: float) -> float:
         return abs(balance) * reach
 
-    def to_certify(self, b: float) -> float | None:
+    def to_certify(self, b: Any) -> Any:
         return None
 
     def best(

@@ -94,8 +94,8 @@ class Problem:
     def loss_change(self, loss: float, error: float) -> float:
         """Return the most by which a total loss changes if no score changes by more than an error."""
         if isinstance(self.loss, MulticlassLoss):
-            return self.loss.loss_change(loss, float(self.costs_by_class.sum()), error)
-        return self.dual.loss_change(loss, self.class_costs.total, error)
+            return self.loss.loss_change(loss, self.total_cost, error)
+        return self.dual.loss_change(loss, self.total_cost, error)
 
     @property
     def n_outputs(self) -> int:
@@ -123,6 +123,13 @@ class Problem:
     def costs_by_class(self) -> Array:
         """Total cost of each class, if there are many."""
         return cast(ClassTargets, self.targets).class_costs(self.rows)
+
+    @property
+    def total_cost(self) -> float:
+        """Total cost of the rows."""
+        if isinstance(self.loss, MulticlassLoss):
+            return float(self.costs_by_class.sum())
+        return self.class_costs.total
 
     @cached_property
     def weighted_norm2(self) -> float:

@@ -27,9 +27,11 @@ from maxmargin.estimators.shared_text import with_cv_text
 from maxmargin.model.calibration import CALIBRATIONS
 from maxmargin.model.certify import Assessment, certify
 from maxmargin.model.model import LinearModel
+from maxmargin.model.prepare import MemoryTargets
 from maxmargin.model.progress import Ticker, watching
 from maxmargin.presentation.wording import short
 from maxmargin.selection.folds.cross_validation import JUDGES, HeldOut, Judge
+from maxmargin.selection.folds.held_out import lead_of
 from maxmargin.selection.folds.record import RULES
 from maxmargin.selection.leave_one_out.record import LeaveOneOut
 from maxmargin.selection.path.record import Path
@@ -86,6 +88,7 @@ class ConvexEstimatorCV(LossEstimator):
         watch: Callable[[Progress], Any] | None = None,
         calibrate: str | None = None,
         path_tol: float = 1e-2,
+        multi_class: str = "auto",
     ) -> None:
         self.Cs = Cs
         self.cv = cv
@@ -106,6 +109,7 @@ class ConvexEstimatorCV(LossEstimator):
         self.watch = watch
         self.calibrate = calibrate
         self.path_tol = path_tol
+        self.multi_class = multi_class
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose C on held-out rows, and fit all rows at it.
@@ -286,7 +290,8 @@ class ConvexEstimatorCV(LossEstimator):
     def _judge(self, scoring: Any, task: ValidationTask, X: Any, y: Any, metadata: dict[str, Any]) -> Judge:
         classes, loss = task.targets.classes, task.settings.objective.loss
         if callable(scoring):
-            return judge_by_callable(scoring, self._with_one_cost, classes, X, y, metadata, loss)
+            form = (loss, task.targets.multi_class)
+            return judge_by_callable(scoring, self._with_one_cost, classes, X, y, metadata, form)
         has_probabilities = loss == "logistic" or self.calibrate is not None
         if scoring == "log_loss" and not has_probabilities:
             raise errors.InvalidParameter(
@@ -309,9 +314,7 @@ class ConvexEstimatorCV(LossEstimator):
         self.n_splits_ = selected.table.n_splits
         self.classes_ = task.targets.classes
         if selected.left_out is not None and np.isfinite(selected.left_out).all():
-            signs = [task.targets.sign(positive) for positive in task.targets.positives]
-            agreements = selected.left_out * np.array(signs).T
-            self.left_out_agreements_ = agreements[:, 0] if len(signs) == 1 else agreements
+            self.left_out_agreements_ = agreements_of(selected.left_out, task.targets)
         if selected.leave_one_out is not None:
             self.leave_one_out_ = selected.leave_one_out
         if selected.path is not None:
@@ -426,6 +429,7 @@ class LinearSVMCV(ConvexEstimatorCV):
         watch: Callable[[Progress], Any] | None = None,
         calibrate: str | None = None,
         path_tol: float = 1e-2,
+        multi_class: str = "auto",
     ) -> None:
         super().__init__(
             Cs,
@@ -447,6 +451,7 @@ class LinearSVMCV(ConvexEstimatorCV):
             watch=watch,
             calibrate=calibrate,
             path_tol=path_tol,
+            multi_class=multi_class,
         )
         self.loss = loss
 
@@ -460,8 +465,9 @@ class LogisticRegressionCV(ConvexEstimatorCV):
     """Logistic regression that chooses C by cross-validation, with a certificate for every fit.
 
     Minimises ½‖θ‖² + C Σ log(1 + exp(−y(θ·x + θ₀))) as `LogisticRegression` does, on every split at every C;
-    with more than two classes one against the rest, which is not the multinomial model. Each split walks up
-    the C's from one solution to the next, splits side by side, and no row is copied.
+    with more than two classes as ``multi_class`` says: ``"softmax"`` is the multinomial model, one problem of
+    all classes with one certificate. Each split walks up the C's from one solution to the next, splits side
+    by side, and no row is copied.
 
     Parameters
     ----------
@@ -481,6 +487,13 @@ class LogisticRegressionCV(ConvexEstimatorCV):
     >>> model = LogisticRegressionCV(Cs=[0.01, 0.1, 1.0], scoring="log_loss").fit(X[50:], y[50:])
     >>> model.C_, model.cv_results_["mean_test_score"].round(3)
     (1.0, array([-0.596, -0.377, -0.192]))
+
+    Three classes together:
+
+    >>> Cs = [0.01, 0.1, 1.0]
+    >>> model = LogisticRegressionCV(Cs=Cs, scoring="log_loss", multi_class="softmax").fit(X, y)
+    >>> model.C_, model.cv_results_["mean_test_score"].round(3)
+    (1.0, array([-0.641, -0.331, -0.14 ]))
     """
 
     _losses: ClassVar[tuple[str, ...]] = ("logistic",)
@@ -576,20 +589,38 @@ def judge_by_callable(
     X: Any,
     y: Any,
     metadata: Mapping[str, Any],
-    loss: str,
+    form: tuple[str, str],
 ) -> Judge:
     """Return a judge that hands a callable a fitted estimator and the rows held out, which takes a copy."""
     X, y = indexable(X, y)
+    loss, multi_class = form
 
     def judge(seen: HeldOut) -> float:
+        known = classes[seen.classes]
         model = LinearModel(
-            np.asarray(seen.fit.coef), np.asarray(seen.fit.intercept), classes[seen.classes], loss, seen.C
+            np.asarray(seen.fit.coef),
+            np.asarray(seen.fit.intercept),
+            known,
+            loss,
+            seen.C,
+            multi_class=multi_class if len(known) > 2 else "one_vs_rest",
         )
         fitted = estimator.from_model(model)  # type: ignore[attr-defined]
         chosen, own = _safe_indexing(X, seen.rows), _safe_indexing(y, seen.rows)
         return float(scorer(fitted, chosen, own, **_of_rows(metadata, seen.rows)))
 
     return judge
+
+
+def agreements_of(scores: NDArray[np.float64], targets: MemoryTargets) -> NDArray[np.float64]:
+    """Return the agreements of rows with given scores: one column for each problem, or a vector for one.
+
+    Where one problem has all classes: how far the score of the row's own class is ahead of all others.
+    """
+    if targets.joint is not None:
+        return lead_of(scores, targets.codes)
+    agreements = scores * np.array([targets.sign(positive) for positive in targets.positives]).T
+    return np.asarray(agreements[:, 0] if agreements.shape[1] == 1 else agreements)
 
 
 def takes_weights(scorer: Any) -> bool:

@@ -171,7 +171,8 @@ Cs : int, array or (float, ..., float), default 10
     The values of C to try: how many from 1e-4 to 1e4, evenly spaced on a logarithmic scale, or the values
     themselves. With an ellipsis in the middle, as in ``(1e-3, ..., 1e2)``, the range between two values:
     every split follows its certified regularisation path, a handful of fits, and is evaluated at ten values
-    of C per decade. C is the same on every split and on all rows.
+    of C per decade; one problem of all classes is fitted at each of these. C is the same on every split and
+    on all rows.
 cv : int, splitter, iterable of splits or "loo", default 5
     How rows are held out: a number of stratified folds, any scikit-learn splitter, or pairs of training and
     held-out rows. "loo" finds the C with the fewest leave-one-out errors, exactly: one fit of all rows at
@@ -214,7 +215,8 @@ leave_one_out_ : LeaveOneOut
     With ``cv="loo"``: which rows are wrong when they are left out, at the chosen C, and why that is known.
 left_out_agreements_ : array of shape (n_rows,), or (n_rows, n_classes) for more than two classes
     y(θ·x + θ₀) of every row by the splits that did not learn from it, at the chosen C; their mean where
-    there are several. Absent where some row was never held out. With ``cv="loo"`` they are estimated.
+    there are several. A vector where one problem has all classes: by how much the score of the row's own
+    class exceeds all others. Absent where some row was never held out. With ``cv="loo"`` they are estimated.
 """
 
 _LEFT_OUT = ("lam", "warm_start")

@@ -62,20 +62,30 @@ class EstimatorProblem(PreparedData):
     stated: StatedProblem
 
     def fitted_coefficients(self) -> tuple[Array, Array] | None:
-        """Return weights and offsets, one a problem, of an estimator that is fitted to such rows."""
+        """Return weights and offsets, one for each output, of an estimator that is fitted to such rows."""
         if self.stated.coef is None:
             return None
         given = self.stated.coef
         dense = given.toarray() if hasattr(given, "toarray") else given  # a sparsified scikit-learn model
         coef = np.atleast_2d(np.asarray(dense, dtype=np.float64))
-        if coef.shape != (len(self.problems), self.rows.n_columns) or not np.isfinite(coef).all():
+        if coef.shape != (self.targets.n_outputs, self.rows.n_columns) or not np.isfinite(coef).all():
             return None
         return coef, np.broadcast_to(np.ravel(self.stated.intercept), len(coef)).astype(np.float64)
 
     def fitted_duals(self, coef: Array, intercept: Array) -> list[Array | None]:
-        """Return the dual variables of every problem, by its support vectors or its smooth loss."""
+        """Return the dual variables of every problem, by its support vectors or its smooth loss.
+
+        Those of softmax, one for each row and class, are nowhere kept: None.
+        """
         support = self.stated.support
-        if support is not None and support.indices.max(initial=-1) < self.rows.n_rows:
+        is_known = support is not None and support.indices.max(initial=-1) < self.rows.n_rows
+        if self.targets.joint is not None:
+            if support is None or not is_known or self.targets.joint.is_smooth:
+                return [None]
+            duals = np.zeros((self.rows.n_rows, self.targets.n_outputs))
+            duals[support.indices] = support.dual_coef.T
+            return [duals]
+        if support is not None and is_known:
             return [self._duals_of_support(support, k) for k in range(len(self.problems))]
         if not self.problems[0].loss.is_smooth:
             return [None] * len(self.problems)

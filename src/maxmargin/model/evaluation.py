@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from maxmargin.data import label_text
 from maxmargin.errors import InvalidInput, InvalidParameter
+from maxmargin.losses.multiclass import multiclass_loss
 from maxmargin.losses.table import find_loss
 from maxmargin.model.error_rates import clopper_pearson
 from maxmargin.model.model import LinearModel
@@ -91,6 +92,8 @@ def _are_training_rows(model: LinearModel, scores: NDArray[np.float64], actual: 
         return False
     codes = np.searchsorted(model.classes, actual)
     cost = model.C * class_weights(model.class_weight, model.classes, codes, None)[codes]
+    if model.is_joint:
+        return _is_joint_objective(model, scores, codes, cost)
     loss = find_loss(model.loss)
     for k, certificate in enumerate(model.certificates):
         positive = k if len(model.certificates) > 1 else 1
@@ -104,6 +107,18 @@ def _are_training_rows(model: LinearModel, scores: NDArray[np.float64], actual: 
         if not math.isclose(objective, certificate.objective, rel_tol=SAME):
             return False
     return True
+
+
+def _is_joint_objective(
+    model: LinearModel, scores: NDArray[np.float64], codes: NDArray[np.intp], cost: NDArray[np.float64]
+) -> bool:
+    loss = multiclass_loss(model.multi_class, len(model.classes))
+    penalty = 0.5 * float((model.coef * model.coef).sum())
+    if model.offset == "penalized":
+        penalty += 0.5 * float(((model.intercept / model.intercept_scaling) ** 2).sum())
+    with np.errstate(over="ignore"):
+        objective = penalty + float(cost @ loss.value(scores, codes.astype(np.int32)))
+    return math.isclose(objective, model.certificates[0].objective, rel_tol=SAME)
 
 
 def _places(actual: NDArray[Any], classes: NDArray[Any], others: NDArray[Any]) -> NDArray[np.intp]:

@@ -210,6 +210,11 @@ class PreparedTargets(ABC):
         return 1 if self.joint is not None else len(self.positives)
 
     @property
+    def multi_class(self) -> str:
+        """The form of three or more classes."""
+        return "one_vs_rest" if self.joint is None else self.joint.name
+
+    @property
     def n_outputs(self) -> int:
         """How many vectors of weights a model has: one for two classes, else one for each class."""
         return 1 if len(self.classes) == 2 else len(self.classes)

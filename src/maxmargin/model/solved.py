@@ -45,7 +45,7 @@ def model_of(
         intercept=np.hstack([solution.intercept for solution in solutions]),
         classes=targets.classes,
         loss=settings.objective.loss,
-        multi_class="one_vs_rest" if targets.joint is None else targets.joint.name,
+        multi_class=targets.multi_class,
         C=targets.C,
         offset=settings.objective.offset.kind,
         intercept_scaling=settings.objective.offset.scale,

@@ -243,6 +243,7 @@ def _path(subject: Subject, seconds: float | None, effort: dict[str, Any]) -> Pa
         C_max=C * 10**DECADES,
         **stated.objective.offset.parameters,
         class_weight=class_weight,
+        multi_class=objective.multi_class,
         sample_weight=subject.examined.weights,
         max_time=seconds,
         **effort,
@@ -328,6 +329,7 @@ def _left_out_at(
         loss=stated.objective.loss,
         **stated.objective.offset.parameters,
         class_weight=stated.objective.class_weight,
+        multi_class=stated.objective.multi_class,
         tol=named.settings.limits.tol,
     )
     with warnings.catch_warnings():
@@ -371,7 +373,7 @@ def judged_probabilities(
     known = np.isfinite(scores).all(axis=1)
     if int(known.sum()) < LEAST_ROWS:
         raise InvalidInput(f"{plural(int(known.sum()), 'row')} with left-out scores make no curve.")
-    shares = _probabilities(model, scores[known])
+    shares = model.probabilities_at(scores[known])
     labels = subject.examined.labels[known]
     which = f"{plural(int(known.sum()), 'training row')}, each by the classifier that is fitted without it"
     return reliability(shares, labels, classes=model.classes), which
@@ -396,6 +398,8 @@ def _of_another_library(subject: Subject, held_out: ScoredExamples | None) -> tu
 
 def _left_out_scores(subject: Subject, left_out: LeaveOneOut) -> Array | None:
     """Return the scores that the rows have when they are left out; NaN where they are not known."""
+    if subject.model.is_joint:
+        return _joint_left_out_scores(subject.model, left_out)
     parts = left_out.per_class or (left_out,)
     signs = subject.examined.signs
     columns = [part.agreements for part in parts if part.agreements is not None]
@@ -404,13 +408,13 @@ def _left_out_scores(subject: Subject, left_out: LeaveOneOut) -> Array | None:
     return np.asarray(np.column_stack(columns) * signs)
 
 
-def _probabilities(model: LinearModel, scores: Array) -> Array:
-    if model.calibration is not None:
-        return model.calibration.probabilities(scores)
-    positive = -np.logaddexp(0.0, -scores)
-    if scores.shape[1] == 1:
-        return np.asarray(np.exp(np.hstack([-np.logaddexp(0.0, scores), positive])))
-    return np.asarray(np.exp(positive - np.logaddexp.reduce(positive, axis=1, keepdims=True)))
+def _joint_left_out_scores(model: LinearModel, left_out: LeaveOneOut) -> Array | None:
+    """Return them up to a constant for each row, which softmax and a temperature do not see."""
+    is_blind = model.calibration is None or model.calibration.kind == "temperature"
+    if left_out.probabilities is None or not is_blind:
+        return None
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(left_out.probabilities))
 
 
 # ------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from maxmargin.selection.calibration import fit_calibration
 from maxmargin.selection.folds.held_out import log_probabilities, minus_log_loss
 from maxmargin.selection.leave_one_out.distinct_rows import first_of_each
 from maxmargin.selection.leave_one_out.estimates import agreements_by_folds, curvatures, estimate_agreements
+from maxmargin.selection.leave_one_out.joint_estimates import estimate_scores, scores_by_folds, scores_of
 
 __all__ = ["calibrated", "left_out_scores", "with_calibration"]
 
@@ -51,7 +52,7 @@ def calibrated(
     ----------
     model : LinearModel
     kind : "sigmoid", "temperature" or "isotonic"
-    solutions : one per class
+    solutions : one per problem
     data : rows, targets and sample weights
         Class weights move the boundary on purpose; probabilities count rows as they are.
     settings : Settings
@@ -67,7 +68,10 @@ def calibrated(
     token = Deadline(seconds_left).token(hears_ctrl_c=threads == 1)
     try:
         found = _left_out(solutions, data, settings, token)
-        calibration = _fit(kind, found, data, token)
+        present = _weights(data)
+        calibration = fit_calibration(
+            kind, found.scores, data[1].codes, present, source=found.source, token=token
+        )
     except Stopped:
         return replace(model, uncalibrated=REASONS[Status.MAX_TIME])
     except KeyboardInterrupt:
@@ -77,8 +81,7 @@ def calibrated(
         return replace(model, uncalibrated=f"a fit without some of the rows failed: {error}".rstrip("."))
     except InvalidInput as error:  # a row or two of each class
         return replace(model, uncalibrated=str(error).rstrip("."))
-    scores, weights = _scores_and_weights(found, data)
-    return with_calibration(model, calibration, scores, data[1].codes, weights)
+    return with_calibration(model, calibration, found.scores, data[1].codes, present)
 
 
 def with_calibration(
@@ -98,7 +101,7 @@ def with_calibration(
         return calibrated
     present = (weights > 0) & np.isfinite(scores).all(axis=1)
     scores, codes, weights = scores[present], codes[present], weights[present]
-    before = -minus_log_loss(log_probabilities(scores), codes, weights)
+    before = -minus_log_loss(log_probabilities(scores, model.multi_class), codes, weights)
     after = -minus_log_loss(calibration.log_probabilities(scores), codes, weights)
     if after > WORSE * before:
         others = "" if calibration.kind == "temperature" else ", or with {temperature}"
@@ -120,9 +123,12 @@ def _left_out(
     data: tuple[Rows, MemoryTargets, Array | None],
     settings: Settings,
     token: StopToken,
-) -> list[LeftOutScores]:
-    """Return the left-out scores of every class against the rest, found side by side."""
+) -> LeftOutScores:
+    """Return the left-out scores, one column for each class; those of several problems found side by side."""
     rows, targets, weights = data
+    if targets.joint is not None:
+        problem = targets.problem(rows, 0, settings.objective)
+        return joint_left_out_scores(problem, solutions[0], token, weights=weights)
 
     def of_class(k: int) -> LeftOutScores:
         problem = targets.problem(rows, k, settings.objective)
@@ -131,30 +137,24 @@ def _left_out(
     count = len(solutions)
     threads = min(settings.threads, count)
     if threads == 1:
-        return [of_class(k) for k in range(count)]
+        return _joined([of_class(k) for k in range(count)])
     with Helpers(threads) as pool:
         try:
             futures = [pool.submit(of_class, k) for k in range(count)]
-            return results_of(futures)
+            return _joined(results_of(futures))
         except BaseException:
             token.stop()  # the others need not go on
             raise
 
 
-def _fit(
-    kind: str, found: list[LeftOutScores], data: tuple[Rows, MemoryTargets, Array | None], token: StopToken
-) -> Calibration:
-    scores, present = _scores_and_weights(found, data)
-    return fit_calibration(kind, scores, data[1].codes, present, source=found[-1].source, token=token)
+def _joined(found: list[LeftOutScores]) -> LeftOutScores:
+    return LeftOutScores(np.stack([one.scores for one in found], axis=1), found[-1].source)
 
 
-def _scores_and_weights(
-    found: list[LeftOutScores], data: tuple[Rows, MemoryTargets, Array | None]
-) -> tuple[Array, Array]:
-    """Return the left-out scores, a column a problem, and the rows' weights without those of classes."""
+def _weights(data: tuple[Rows, MemoryTargets, Array | None]) -> Array:
+    """Return the rows' weights without those of classes."""
     _, targets, weights = data
-    present = np.where(targets.cost > 0, 1.0 if weights is None else weights, 0.0)
-    return np.stack([one.scores for one in found], axis=1), present
+    return np.where(targets.cost > 0, 1.0 if weights is None else weights, 0.0)
 
 
 # ------------------------------------------------------------------------------------------------
@@ -175,7 +175,10 @@ TOLERANCE = 1e-2  # of fits without a fold: probabilities are the same to four d
 
 @dataclass(frozen=True, eq=False)
 class LeftOutScores:
-    """Scores of every row, NaN for those that cost nothing; and how they were found."""
+    """Scores of every row, NaN for those that cost nothing; and how they were found.
+
+    A vector for one problem of two classes, else one column for each class.
+    """
 
     scores: Array
     source: str
@@ -213,6 +216,52 @@ def left_out_scores(
     scores = np.full(problem.rows.n_rows, np.nan)
     scores[live] = (problem.sign * found.agreements)[first]
     return LeftOutScores(scores, f"their left-out scores estimated {found.by}")
+
+
+def joint_left_out_scores(
+    problem: Problem, solution: Solution, token: StopToken, *, weights: Array | None = None
+) -> LeftOutScores:
+    """Estimate the scores of every row by the fit of all classes without it.
+
+    Parameters
+    ----------
+    problem, solution, token, weights
+        As for `left_out_scores`. Copies of a row share the duals of softmax evenly, so that they need not be
+        found: one of them leaves, whichever it is.
+    """
+    W, b = solution.coef, solution.intercept
+    if not problem.loss.is_smooth:
+        found = scores_by_folds(problem, W, b, token, alpha=solution.alpha, tol=TOLERANCE)
+        return LeftOutScores(found.scores, f"their left-out scores found {found.by}")
+    leaving = problem.cost
+    if weights is not None and bool((weights == np.round(weights)).all()):
+        leaving = problem.cost / np.maximum(weights, 1.0)
+    if not problem.is_regularised or _offsets_are_held_by_balance(problem, solution, leaving):
+        found = scores_by_folds(problem, W, b, token, tol=TOLERANCE)
+        return LeftOutScores(found.scores, f"their left-out scores found {found.by}")
+    found = estimate_scores(problem, W, b, token, leaving=leaving)
+    scores = np.where((problem.cost > 0)[:, None], found.scores, np.nan)
+    return LeftOutScores(scores, f"their left-out scores estimated {found.by}")
+
+
+def _offsets_are_held_by_balance(problem: Problem, solution: Solution, leaving: Array) -> bool:
+    """Whether one row that leaves moves its class's offset by much of the distance to the nearest class."""
+    if not problem.offset.is_free:
+        return False
+    scores, label = scores_of(problem, solution.coef, solution.intercept), problem.targets.values
+    p = np.exp(log_probabilities(scores, "softmax"))
+    own = np.arange(len(label)), label
+    curvature = np.einsum("i,ik->k", problem.cost, p * (1.0 - p))
+    means = np.zeros((len(curvature), len(curvature)))  # of the scores of each class's rows
+    np.add.at(means, label, problem.cost[:, None] * scores)
+    means /= problem.costs_by_class[:, None]
+    ahead = np.diagonal(means)[:, None] - means
+    distances = ahead + ahead.T
+    np.fill_diagonal(distances, np.inf)
+    nearest = np.maximum(distances.min(axis=1), 0.0)
+    jump = leaving * (1.0 - p[own]) / np.maximum(curvature * nearest, 1e-300)[label]
+    live = problem.cost > 0
+    return bool(2.0 * np.minimum(jump[live], 1.0).mean() > JUMP)
 
 
 def _copies(live: NDArray[np.intp], first: NDArray[np.intp], weights: Array | None) -> Array | None:

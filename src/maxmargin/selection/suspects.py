@@ -20,7 +20,9 @@ from maxmargin.model.estimator_problem import (
 from maxmargin.presentation.frames import frame_of
 from maxmargin.presentation.wording import Readable
 from maxmargin.rows.base import Array
+from maxmargin.selection.folds.held_out import lead_of, log_probabilities
 from maxmargin.selection.leave_one_out.estimates import Estimated, estimate_agreements
+from maxmargin.selection.leave_one_out.joint_estimates import estimate_scores, scores_by_folds
 from maxmargin.validation import check_positive
 
 __all__ = ["Suspects", "ranked", "suspects"]
@@ -85,11 +87,17 @@ def suspects(
             examined.estimator, examined.rows, examined.labels, examined.weights, n_jobs, asking="suspects"
         )
         coef, intercept = examined.model.coef, examined.model.intercept
-        alphas = [alpha for alpha in task.fitted_duals(coef, intercept) if alpha is not None]
+        alphas = task.fitted_duals(coef, intercept)
         token = Deadline(seconds).token()
-        influence = np.max(alphas, axis=0)
-        with suppress(Stopped):
-            left_out, by = left_out_lead(task.problems, coef, intercept, alphas, token)
+        if task.targets.joint is not None:
+            influence = own_duals(task.problems[0], examined.scores, alphas[0])
+            with suppress(Stopped):
+                left_out, by = joint_left_out_lead(task.problems[0], coef, intercept, alphas[0], token)
+        else:
+            known_duals = [alpha for alpha in alphas if alpha is not None]
+            influence = np.max(known_duals, axis=0)
+            with suppress(Stopped):
+                left_out, by = left_out_lead(task.problems, coef, intercept, known_duals, token)
     elif examined.weights is not None:
         lead = np.where(examined.weights > 0, lead, np.nan)
     order = ranked(lead, left_out, count)
@@ -155,6 +163,30 @@ def left_out_lead(
     return own - np.where(signs < 0, scores, -np.inf).max(axis=1), f"{found[0].by}, for each class"
 
 
+def own_duals(problem: Problem, scores: Array, alpha: Array | None) -> Array:
+    """Return how strongly each example pulls its own class in one problem of all classes.
+
+    For softmax that is c (1 − p) with the probability p of its class.
+    """
+    own = np.arange(problem.rows.n_rows), problem.targets.values
+    if alpha is not None:
+        return np.asarray(alpha[own])
+    return np.asarray(-problem.cost * np.expm1(log_probabilities(scores, "softmax")[own]))
+
+
+def joint_left_out_lead(
+    problem: Problem, coef: Array, intercept: Array, alpha: Array | None, token: StopToken
+) -> tuple[Array, str]:
+    """Estimate the same by the fit of all classes without the example."""
+    if problem.loss.is_smooth:
+        found = estimate_scores(problem, coef, intercept, token)
+    else:
+        found = scores_by_folds(problem, coef, intercept, token, alpha=alpha)
+    lead = lead_of(found.scores, problem.targets.values)
+    lead[problem.cost <= 0] = np.nan
+    return lead, found.by
+
+
 def ranked(agreements: Array, left_out: Array | None, n: int | None) -> NDArray[np.intp]:
     """Return the most suspicious examples first: n of them, or all that are at odds with the classifier.
 
@@ -192,7 +224,8 @@ class Suspects(Readable):
         Agreements with the classifier that is fitted without the example; the mean of both ranks. None where
         the model names no problem to solve without it, and `agreements` alone rank.
     influence : array or None
-        The dual variable of the example, the largest over the classes: how strongly it pulls the model.
+        The dual variable of the example, the largest over the classes or, where they have one problem, that
+        of its own class: how strongly it pulls the model.
     n_examples : int
         How many examples were looked at.
     n_at_odds : int

@@ -125,7 +125,7 @@ class CentredCoordinates:
 
 def mean_row(problem: Problem, rows: Rows, token: StopToken) -> Array | None:
     """Return the mean of the rows, weighted by their costs; None unless the offset is free."""
-    total = problem.class_costs.total
+    total = problem.total_cost
     if not problem.offset.is_free or total == 0:
         return None
     return np.asarray(rows.reduce(Combine(rows.n_columns), problem.cost, token=token) / total)

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 import maxmargin._core as _core
 from maxmargin._core import Block, Factor, StopToken
-from maxmargin.core.certificate.outputs import SoftmaxDuals, SoftmaxGradient
+from maxmargin.core.certificate.outputs import SoftmaxGradient
 from maxmargin.core.certificate.point import CertifiedPoint, value_at_zero
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import WarmStart
@@ -363,13 +363,11 @@ class SoftmaxNewton:
         state.estimate = gap / max(here.value - gap, 1e-300)
 
     def point(self, problem: Problem, state: _State) -> Point:
-        """Return the point; its own probabilities, balanced, are the dual point."""
+        """Return the point; its own probabilities, at the best offsets, are the dual point."""
         here = state.here
         if here is None:
-            return Point(state.W, None, None, near=state.b)
-        b = here.b - here.b.mean() if problem.offset.is_free else here.b
-        is_exact = problem.offset.is_free and not state.single
-        return Point(here.W, b, SoftmaxDuals.balanced(problem, here.W, b, here.balance) if is_exact else None)
+            return Point(state.W, problem.offset.to_certify(state.b), None, near=state.b)
+        return Point(here.W, problem.offset.to_certify(here.b), None, near=here.b)
 
     def learn(self, problem: Problem, state: _State, examination: CertifiedPoint) -> None:
         """Go on: the next steps get nearer."""

@@ -83,7 +83,7 @@ def examine(
     if isinstance(problem.loss, MulticlassLoss) and not problem.is_regularised:
         return examine_softmax_by_decrement(problem, w, b, near=near, token=token)
     if isinstance(problem.loss, MulticlassLoss):
-        return examine_outputs(problem, w, b, alpha, near=near, token=token)
+        return examine_outputs(problem, w, b, alpha, near=near, enough=enough, token=token)
     if not problem.is_regularised and problem.loss.name == "hinge":
         return examine_by_multipliers(problem, w, b, alpha, in_whole_numbers=enough < math.inf, token=token)
     if not problem.is_regularised:

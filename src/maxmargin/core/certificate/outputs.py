@@ -52,6 +52,7 @@ def examine_outputs(
     duals: Any,
     *,
     near: Array | None = None,
+    enough: float = 0.0,
     token: StopToken | None = None,
 ) -> CertifiedPoint:
     """Certify the point (W, b) of several outputs.
@@ -65,7 +66,7 @@ def examine_outputs(
     assert isinstance(loss, MulticlassLoss)
     W = np.ascontiguousarray(W, dtype=np.float64)
     if isinstance(loss, Softmax) and not isinstance(duals, np.ndarray):
-        return _examine_softmax(problem, loss, W, b, duals, near, token)
+        return _examine_softmax(problem, loss, W, b, duals, near, enough, token)
     if isinstance(loss, CrammerSinger):
         return _examine_hinge(problem, loss, W, b, duals, near, token)
     assert b is not None
@@ -459,13 +460,16 @@ def _examine_softmax(
     b: Array | None,
     duals: SoftmaxDuals | None,
     near: Array | None,
+    enough: float,
     token: StopToken | None,
 ) -> CertifiedPoint:
     rows, targets = problem.rows, problem.targets
+    if b is not None and duals is None and not problem.offset.is_free:
+        duals = SoftmaxDuals.balanced(problem, W, np.array(b, dtype=np.float64), np.zeros(loss.n_outputs))
     if b is None or duals is None:
         first = near if b is None else b
         first = np.zeros(loss.n_outputs) if first is None else np.ascontiguousarray(first, dtype=np.float64)
-        best, balance = best_offset(problem, W, first, problem.offset.is_free and b is None, token)
+        best, balance = best_offset(problem, W, first, problem.offset.is_free and b is None, enough, token)
         b = best if b is None else first
         duals = SoftmaxDuals.balanced(problem, W, best, balance) if duals is None else duals
     b = np.ascontiguousarray(b, dtype=np.float64)
@@ -474,14 +478,19 @@ def _examine_softmax(
     return CertifiedPoint(W, b, (b, b), duals, _EMPTY, certificate)
 
 
-_BALANCED = 1e-6  # Σ |Σ c (p − e_y)| as a share of the costs, of which the square is then lost on the bound
+# When Σ |Σ c (p − e_y)| is small enough: as a share of the costs, of which the square is then lost on the
+# bound, or, where probabilities are nearly 0 or 1, some 20 times the number itself; and what rounding leaves.
+_BALANCED, _OF_WHAT_IS_ENOUGH, _BY_ROUNDING = 1e-6, 1e-3, 1e-13
 _MOST_OFFSET_PASSES = 20
 
 
 def best_offset(
-    problem: Problem, W: Array, b: Array, is_sought: bool, token: StopToken | None
+    problem: Problem, W: Array, b: Array, is_sought: bool, enough: float, token: StopToken | None
 ) -> tuple[Array, Array]:
-    """Return the best offsets for these weights, if they are sought, and Σ c (p − e_y) there."""
+    """Return the best offsets for these weights, if they are sought, and Σ c (p − e_y) there.
+
+    `enough` is a relative gap that needs no further digits.
+    """
     rows, targets, total = problem.rows, problem.targets, float(problem.costs_by_class.sum())
 
     def at(offset: Array) -> SoftmaxSums:
@@ -491,7 +500,8 @@ def best_offset(
     here = at(b)
     newton, length = None, 1.0
     for _ in range(_MOST_OFFSET_PASSES if is_sought else 0):
-        if not float(np.abs(here.balance).sum()) > _BALANCED * total:
+        wanted = min(_BALANCED * total, _OF_WHAT_IS_ENOUGH * enough * here.loss)
+        if not float(np.abs(here.balance).sum()) > max(wanted, _BY_ROUNDING * total):
             break
         newton = newton or OffsetNewton(problem, W, token)
         step = newton.step(b, here.balance)

@@ -93,7 +93,7 @@ def examine_softmax_by_decrement(
     W = np.ascontiguousarray(W, dtype=np.float64)
     if b is None:
         first = np.zeros(K) if near is None else np.ascontiguousarray(near, dtype=np.float64)
-        b, _ = best_offset(problem, W, first, problem.offset.is_free, token)
+        b, _ = best_offset(problem, W, first, problem.offset.is_free, 0.0, token)
     b = np.ascontiguousarray(b, dtype=np.float64)
     length = math.sqrt(float(np.einsum("kj,kj->k", W, W).max())) * (1.0 + (W.shape[1] + 2) * UNIT)
     seen = rows.reduce(

@@ -53,6 +53,9 @@ def _certified(path: Path) -> str:
     if path.is_certified:
         low, high = short(path.C[0]), short(path.C[-1])
         fits = plural(path.n_fits, "fit")
+        if path.is_grid:
+            within = f"within {chosen_percent(path.tol)} of its optimum"
+            return f"{fits} from {low} to {high}, each proved {within}; nothing is claimed between them"
         return f"{fits} prove every C from {low} to {high} within {chosen_percent(path.tol)} of its optimum"
     return f"{plural(path.n_fits, 'fit')}, and what lies between them is not proved everywhere"
 

@@ -32,11 +32,12 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """What the rows are: the number of each row's class, its weight, and how many classes there are."""
+    """What the rows are: the number of each row's class and its weight; how many classes, in which form."""
 
     codes: NDArray[np.integer[Any]]
     weights: Array
     n_classes: int
+    multi_class: str = "one_vs_rest"
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,9 +81,13 @@ JUDGES: dict[str, Judge] = {
 Probabilities = Callable[[Sequence[tuple[NDArray[np.intp], Array]], int], Array]
 
 
-def logistic_probabilities(scored: Sequence[tuple[NDArray[np.intp], Array]], split: int) -> Array:
-    """Return the logistic model's own log-probabilities."""
-    return log_probabilities(scored[split][1])
+def logistic_probabilities(labels: Labels) -> Probabilities:
+    """Return how scores become the logistic model's own probabilities."""
+
+    def probabilities(scored: Sequence[tuple[NDArray[np.intp], Array]], split: int) -> Array:
+        return log_probabilities(scored[split][1], labels.multi_class)
+
+    return probabilities
 
 
 def calibrated_probabilities(kind: str, labels: Labels) -> Probabilities:
@@ -164,7 +169,7 @@ def _scored(
     fits: Sequence[FoldFit], folds: Sequence[Fold], labels: Labels
 ) -> list[tuple[NDArray[np.intp], Array]]:
     return [
-        (fold.held_out, all_classes(fit.scores, fold.classes, labels.n_classes))
+        (fold.held_out, all_classes(fit.scores, fold.classes, labels.n_classes, labels.multi_class))
         for fit, fold in zip(fits, folds, strict=True)
     ]
 

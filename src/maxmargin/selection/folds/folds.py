@@ -24,8 +24,8 @@ from maxmargin.core.solution import History, Plan, Progress, Solution, Status, W
 from maxmargin.deadline import Deadline
 from maxmargin.presentation.wording import short
 from maxmargin.rows.base import Array, Helpers, results_of
-from maxmargin.rows.kernels import Scores
-from maxmargin.selection.warm_start import start_at_other_cost
+from maxmargin.rows.kernels import ManyScores, Scores
+from maxmargin.selection.warm_start import PathOfStarts
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import Limits, run
 
@@ -42,7 +42,8 @@ class Fold:
     Attributes
     ----------
     problems : list of Problem
-        One per class that it learns from, or one for two of them, at C = 1; rows that are held out cost 0.
+        One per class that it learns from, or one for two or for all of them, at C = 1; rows that are held
+        out cost 0.
     held_out : array
         The rows to be scored.
     classes : array
@@ -60,7 +61,7 @@ class FoldFit:
 
     Attributes
     ----------
-    scores : array of shape (len(held_out), number of problems)
+    scores : array of shape (len(held_out), 1), or (len(held_out), number of classes)
         x·w + b of the rows held out.
     certificates, statuses : one entry per problem
     n_iter : int
@@ -159,8 +160,8 @@ class _FoldFitter:
         self._Cs = np.asarray(Cs, dtype=np.float64)
         self._order = np.argsort(self._Cs, kind="stable")
         self._steps = [0] * len(folds)  # how many C's of each split are done
+        self._starts = [[PathOfStarts() for _ in fold.problems] for fold in folds]
         self._busy = [False] * len(folds)
-        self._last: list[tuple[float, list[Solution]] | None] = [None] * len(folds)
         self._pending: dict[int, dict[int, list[Solution]]] = {}
         self._tokens: dict[int, StopToken] = {}
         self._present = np.zeros(folds[0].problems[0].rows.n_rows, dtype=np.intp)
@@ -202,9 +203,7 @@ class _FoldFitter:
             score_seconds=time.perf_counter() - began,
         )
         if self._settings.keep_weights:
-            coef = np.array([solution.coef for solution in solutions])
-            intercept = np.array([solution.intercept for solution in solutions])
-            fit = replace(fit, coef=coef, intercept=intercept)
+            fit = replace(fit, coef=_weights(solutions), intercept=_offsets(solutions))
         self._put(number, fold, fit, solutions)
 
     def _next(self) -> tuple[int, int] | None:
@@ -232,12 +231,10 @@ class _FoldFitter:
         C, settings = float(self._Cs[number]), self._settings
         limits = replace(settings.limits, max_time=None)  # the token has the deadline
         began = time.perf_counter()
-        last = self._last[fold]
         solutions: list[Solution] = []
         for k, base in enumerate(self._folds[fold].problems):
             problem = base.with_cost(C * base.cost)
             solver, plan = choose(settings.solver, problem, limits.tol)
-            warm_start = None if last is None else start_at_other_cost(last[1][k], C / last[0])
             solution = run(
                 problem,
                 solver,
@@ -245,12 +242,12 @@ class _FoldFitter:
                 limits,
                 token=self._token(fold),
                 watch=settings.watch,
-                warm_start=warm_start,
+                warm_start=self._starts[fold][k].at(C),
                 seed=settings.seed,
                 label=self._label(C, fold, k),
             )
+            self._starts[fold][k].add(C, solution)
             solutions.append(replace(solution, warm_start=None))
-        self._last[fold] = (C, solutions)
         return solutions, time.perf_counter() - began
 
     def _label(self, C: float, fold: int, k: int) -> str:
@@ -280,13 +277,25 @@ class _FoldFitter:
 
 
 def held_out_scores(fold: Fold, solutions: Sequence[Solution]) -> Array:
-    """Return x·w + b of the rows held out, one column per problem, by one pass over the rows for each."""
-    result = np.empty((len(fold.held_out), len(solutions)))
+    """Return x·w + b of the rows held out, one column per output, by one pass for each problem."""
+    result = np.empty((len(fold.held_out), sum(problem.n_outputs for problem in fold.problems)))
+    if fold.problems[0].n_outputs > 1:
+        (problem,), (solution,) = fold.problems, solutions
+        problem.rows.subset(fold.held_out).reduce(ManyScores(solution.coef, solution.intercept), result)
+        return result
     for k, (problem, solution) in enumerate(zip(fold.problems, solutions, strict=True)):
         z = problem.rows.zeros()
         problem.rows.reduce(Scores(solution.coef), z)
         result[:, k] = z[fold.held_out] + solution.intercept
     return result
+
+
+def _weights(solutions: Sequence[Solution]) -> Array:
+    return np.vstack([solution.coef for solution in solutions])
+
+
+def _offsets(solutions: Sequence[Solution]) -> Array:
+    return np.hstack([solution.intercept for solution in solutions])
 
 
 # ------------------------------------------------------------------------------------------------
@@ -299,19 +308,19 @@ def average_of(splits: Sequence[Sequence[Solution]], present: NDArray[np.intp]) 
     Parameters
     ----------
     splits : for each split its solutions, one per problem
-        Where they differ in the number of problems there is no mean, and the list is empty. It means nothing
-        where splits learn from different classes.
+        Where they differ in the number of problems or of outputs there is no mean, and the list is empty. It
+        means nothing where splits learn from different classes.
     present : array of shape (n_rows,)
         How many splits learn from each row: a dual variable is the mean over those.
     """
-    if len({len(solutions) for solutions in splits}) != 1:
+    if len({(len(solutions), np.shape(solutions[0].coef)) for solutions in splits}) != 1:
         return []
     means = []
     for of_problem in zip(*splits, strict=True):
-        alpha = np.zeros_like(of_problem[0].alpha)
-        for solution in of_problem:
-            alpha += solution.alpha
-        alpha /= np.maximum(present, 1)
+        alpha = None
+        if isinstance(of_problem[0].alpha, np.ndarray):  # softmax has its dual point from the weights
+            alpha = sum((solution.alpha for solution in of_problem), np.zeros_like(of_problem[0].alpha))
+            alpha /= np.maximum(present, 1).reshape(-1, *[1] * (alpha.ndim - 1))
         w = sum((solution.coef for solution in of_problem), np.zeros_like(of_problem[0].coef))
         offset = sum(solution.intercept for solution in of_problem)
         means.append(WarmStart(w / len(splits), offset / len(splits), alpha))
@@ -320,7 +329,7 @@ def average_of(splits: Sequence[Sequence[Solution]], present: NDArray[np.intp]) 
 
 def solution_at(problem: Problem, start: WarmStart, status: Status) -> Solution:
     """Return a warm start as a solution, certified as it is."""
-    found = examine(problem, start.w, None, start.alpha)
+    found = examine(problem, start.w, None if problem.n_outputs == 1 else start.b, start.alpha)
     return Solution(
         coef=found.w,
         intercept=found.b,

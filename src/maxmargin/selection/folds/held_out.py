@@ -10,6 +10,7 @@ from maxmargin.rows.base import Array
 __all__ = [
     "all_classes",
     "is_right",
+    "lead_of",
     "log_probabilities",
     "minus_log_loss",
     "own_log_probabilities",
@@ -21,16 +22,22 @@ __all__ = [
 _LEAST_LOG = float(np.log(np.finfo(np.float64).eps))
 
 
-def all_classes(scores: Array, classes: NDArray[np.intp], n_classes: int) -> Array:
+def all_classes(
+    scores: Array, classes: NDArray[np.intp], n_classes: int, multi_class: str = "one_vs_rest"
+) -> Array:
     """Return the scores with one column per class, or one for two classes in all.
 
     A class that a split does not train on gets the score −∞. A split that trains on two of several classes
-    has one column for them.
+    has one column for them, which is the score of the second and minus that of the first; for softmax it is
+    the difference of the two.
     """
     if n_classes == 2 or scores.shape[1] == n_classes:
         return scores
     result = np.full((scores.shape[0], n_classes), -np.inf)
-    result[:, classes] = np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores
+    if scores.shape[1] == 1:
+        second = scores if multi_class == "one_vs_rest" else 0.5 * scores
+        scores = np.hstack([-second, second])
+    result[:, classes] = scores
     return result
 
 
@@ -39,9 +46,18 @@ def is_right(scores: Array, codes: NDArray[np.integer]) -> NDArray[np.bool_]:
     if scores.shape[1] == 1:
         return np.asarray(np.where(codes == 1, scores[:, 0] > 0, scores[:, 0] < 0))
     rows = np.arange(len(codes))
+    return np.asarray(scores[rows, codes] > _others(scores, codes))
+
+
+def lead_of(scores: Array, codes: NDArray[np.integer]) -> Array:
+    """Return by how much the score of each row's own class exceeds the largest other one."""
+    return np.asarray(scores[np.arange(len(codes)), codes] - _others(scores, codes))
+
+
+def _others(scores: Array, codes: NDArray[np.integer]) -> Array:
     others = scores.copy()
-    others[rows, codes] = -np.inf
-    return np.asarray(scores[rows, codes] > others.max(axis=1))
+    others[np.arange(len(codes)), codes] = -np.inf
+    return np.asarray(others.max(axis=1))
 
 
 def share_right(scores: Array, codes: NDArray[np.integer], weights: Array) -> float:
@@ -49,8 +65,13 @@ def share_right(scores: Array, codes: NDArray[np.integer], weights: Array) -> fl
     return float(np.average(is_right(scores, codes), weights=weights))
 
 
-def log_probabilities(scores: Array) -> Array:
-    """Return the logistic model's log-probabilities, a column per class; shares of several add to 1."""
+def log_probabilities(scores: Array, multi_class: str = "one_vs_rest") -> Array:
+    """Return the logistic model's log-probabilities, a column per class.
+
+    Those of softmax; or each class's against the rest, of which several are divided by their sum.
+    """
+    if multi_class == "softmax" and scores.shape[1] > 1:
+        return np.asarray(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
     positive = -np.logaddexp(0.0, -scores)
     if scores.shape[1] == 1:
         return np.hstack([-np.logaddexp(0.0, scores), positive])

@@ -48,6 +48,10 @@ __all__ = ["guarantees", "repeated_rows"]
 LEFT_OUT_SHARE, COMPRESSION_SHARE = 0.75, 0.5  # of the time that is left when each begins
 AT_LEAST = 1e-6  # seconds: a limit must be positive
 NO_TIME = "the time limit was reached before it was found"
+ONE_AGAINST_REST = (
+    "the bound is about each class against the rest, and this model compares all classes: fit with "
+    "multi_class='one_vs_rest'"
+)
 
 
 def guarantees(
@@ -279,7 +283,8 @@ def _count_support(
     examined: ScoredExamples, result: LeaveOneOut | None, about: Circumstances, found: _Found
 ) -> None:
     model = examined.model
-    is_hard_margin = math.inf == model.C and model.loss == "hinge" and bool((examined.agreements > 0).all())
+    is_hard_margin = math.inf == model.C and model.loss == "hinge" and not model.is_joint
+    is_hard_margin = is_hard_margin and bool((examined.agreements > 0).all())
     if model.loss not in ("hinge", "squared_hinge"):
         why = "every example has a positive dual variable" if model.loss == "logistic" else "there are none"
         found.leave("support vectors", f"with the {model.loss.replace('_', '-')} loss {why}")
@@ -338,12 +343,15 @@ def _refit(named: EstimatorProblem, kept: Any, token: StopToken) -> Any:
         scores_of_refit(problem, kept, settings.limits.tol, settings.solver, token)
         for problem in named.problems
     ]
-    return np.column_stack(scores)
+    return np.hstack(scores)
 
 
 def _bound_mistakes(
     examined: ScoredExamples, about: Circumstances, found: _Found, deadline: Deadline
 ) -> None:
+    if examined.model.is_joint:
+        found.leave("mistake bound", ONE_AGAINST_REST)
+        return
     if not (examined.agreements > 0).all():
         found.leave(
             "mistake bound",
@@ -370,6 +378,10 @@ def _bound_mistakes(
 def _bound_all(examined: ScoredExamples, about: Circumstances, found: _Found) -> None:
     """Add the bounds that hold for all linear classifiers at once."""
     model, has_offset = examined.model, examined.has_offset
+    if model.is_joint:
+        found.leave("margin", ONE_AGAINST_REST)
+        found.leave("VC dimension", ONE_AGAINST_REST)
+        return
     squares = float(MemoryRows(examined.X).norms()[0].sum()) + (about.n if has_offset else 0)
     share = about.delta / examined.signs.shape[1]
     by_margin, rho, by_dimension = 0.0, math.inf, 0.0

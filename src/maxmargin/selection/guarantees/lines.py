@@ -16,7 +16,7 @@ from maxmargin.learners.theory.sample_complexity import sample_complexity
 from maxmargin.model.error_rates import clopper_pearson, largest_rate
 from maxmargin.presentation.wording import chosen_percent, percent, plural
 from maxmargin.rows.base import Array
-from maxmargin.rows.kernels import Scores
+from maxmargin.rows.kernels import ManyScores
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.selection.guarantees.record import Guarantee
 from maxmargin.selection.leave_one_out.record import LeaveOneOut
@@ -474,7 +474,7 @@ def uniform_bound(training_error: float, n: int, d: int, delta: float, *, has_of
 def scores_of_refit(
     problem: Problem, kept: NDArray[np.intp], tol: float, solver: str, token: StopToken
 ) -> Array:
-    """Solve the problem on some of its rows alone, and return x·w + b for all of them.
+    """Solve the problem on some of its rows alone, and return x·w + b for all of them, a column an output.
 
     The kept rows keep their costs. If they hold every support vector, the optimum is that of all rows.
     `Stopped` is raised when the token ends before: what the clock had a part in, the rows do not determine.
@@ -488,6 +488,6 @@ def scores_of_refit(
         raise KeyboardInterrupt
     if found.status is Status.MAX_TIME:
         raise Stopped
-    z: Array = rows.zeros()
-    rows.reduce(Scores(np.ascontiguousarray(found.coef)), z, token=token)
-    return np.asarray(z + found.intercept)
+    scores: Array = np.empty((rows.n_rows, problem.n_outputs))
+    rows.reduce(ManyScores(np.atleast_2d(found.coef), np.atleast_1d(found.intercept)), scores, token=token)
+    return scores

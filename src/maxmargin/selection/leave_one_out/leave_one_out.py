@@ -14,12 +14,14 @@ from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Progress, Status, WarmStart
 from maxmargin.deadline import Deadline
 from maxmargin.errors import UNREGULARISED, Interrupted, InvalidParameter, LeaveOneOutWarning
+from maxmargin.losses.base import MulticlassLoss
 from maxmargin.model.estimator_problem import EstimatorProblem, problem_of_estimator
 from maxmargin.model.progress import Ticker, watching
 from maxmargin.model.settings import check_watch
 from maxmargin.rows.base import Array
 from maxmargin.selection.leave_one_out.cases import sides
 from maxmargin.selection.leave_one_out.hinge import hinge_left_out
+from maxmargin.selection.leave_one_out.joint import joint_left_out
 from maxmargin.selection.leave_one_out.record import REASONS, LeaveOneOut, Reason
 from maxmargin.selection.leave_one_out.smooth import smooth_left_out
 from maxmargin.validation import check_positive
@@ -45,6 +47,8 @@ def leave_one_out(
     as do class weights; an example leaves with its whole weight. An example is wrong if its agreement with
     the classifier fitted without it is ≤ 0; with several classes, if its own class does not have the
     largest score alone. An example without which its class is gone counts as wrong where the offset is free.
+    One problem of all classes (softmax, Crammer–Singer) is treated as such: all of it is fitted without the
+    example; the record of softmax has the left-out `probabilities`, estimated, as well.
 
     For each example there is a reason why the answer is known. Answers are exact: what rounding leaves open
     is reported as undecided, and agreements below 1e-7 as ties, which count as wrong.
@@ -135,6 +139,10 @@ def _starts(task: EstimatorProblem) -> list[WarmStart | None]:
     fitted = task.fitted_coefficients()
     if fitted is None:
         return [None] * len(task.problems)
+    if task.targets.joint is not None:
+        (alpha,) = task.fitted_duals(*fitted)
+        is_enough = alpha is not None or task.targets.joint.is_smooth
+        return [WarmStart(*fitted, alpha) if is_enough else None]
     starts: list[WarmStart | None] = []
     for problem, w, b, alpha in zip(task.problems, *fitted, task.fitted_duals(*fitted), strict=True):
         offset = 0.0 if problem.offset.is_absent else float(b)
@@ -143,7 +151,7 @@ def _starts(task: EstimatorProblem) -> list[WarmStart | None]:
 
 
 # ------------------------------------------------------------------------------------------------
-# Leave-one-out of one two-class problem, whatever its loss.
+# Leave-one-out of one problem, whatever its loss.
 
 
 def leave_out(
@@ -179,6 +187,17 @@ def leave_out(
             "no optimum at all.",
             remedy="Give a finite C.",
             **UNREGULARISED,
+        )
+    if isinstance(problem.loss, MulticlassLoss):
+        return joint_left_out(
+            problem,
+            agreements=agreements,
+            solver=solver,
+            token=token,
+            seed=seed,
+            watch=watch,
+            start=start,
+            label=label,
         )
     if problem.loss.name == "hinge":
         return hinge_left_out(

@@ -71,6 +71,9 @@ class LeaveOneOut(Readable):
         What `agreements` are worth. Estimates never decide `errors`.
     agreements_by : str
         How they were found, and what that cost.
+    probabilities : array of shape (n_rows, n_classes) or None
+        For softmax, the probabilities of the classes for each example when it is left out, as estimated; NaN
+        for examples that weigh nothing.
     agreement_bounds : array of shape (n_rows,) or None
         How far each exact agreement may be off.
     full_agreements : array of shape (n_rows,) or None
@@ -118,6 +121,7 @@ class LeaveOneOut(Readable):
     status: Status = Status.SOLVED
     loss: str = "hinge"
     per_class: tuple[LeaveOneOut, ...] = field(default=(), repr=False)
+    probabilities: NDArray[np.float64] | None = None
 
     # The status is kept by name: some formats, skops' among them, take no Enum.
     def __getstate__(self) -> dict[str, Any]:

@@ -431,7 +431,8 @@ def solve_tightly(
     if known is not None and known.status is Status.SOLVED:
         return known
     warm_start = None if known is None else warm_start_of(known)
-    name = "newton" if solver == "auto" and problem.rows.n_columns <= MOST_COLUMNS else solver
+    is_narrow = problem.loss.is_smooth and problem.rows.n_columns <= MOST_COLUMNS
+    name = "newton" if solver == "auto" and is_narrow else solver
     method, plan = choose(name, problem, tol)
     return run(
         problem,

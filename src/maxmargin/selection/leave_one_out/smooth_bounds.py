@@ -22,7 +22,7 @@ from maxmargin.rows.base import Array
 from maxmargin.selection.leave_one_out.metric import Metric, WideMetric, length_without
 from maxmargin.solvers.newton_passes import Evaluation
 
-__all__ = ["LogisticBounds", "SquaredHingeBounds"]
+__all__ = ["LogisticBounds", "SquaredHingeBounds", "reach_along", "reach_of"]
 
 
 class LogisticBounds:
@@ -57,8 +57,8 @@ class LogisticBounds:
 
     def near(self, which: NDArray[np.intp]) -> Array:
         """Return how far agreements at the point can be from those at the optimum of the problem itself."""
-        reach = _reach(np.array([self._slack]), np.array([self._longest]))
-        return np.where(self._chosen[which], _along(reach, np.sqrt(self.leverages[which])), np.inf)
+        reach = reach_of(np.array([self._slack]), np.array([self._longest]))
+        return np.where(self._chosen[which], reach_along(reach, np.sqrt(self.leverages[which])), np.inf)
 
     def without(self, which: NDArray[np.intp], alpha: Array) -> Iterator[tuple[Array, Array]]:
         """Yield how much an example's agreement falls when it is left out, and how far that may be off (L1).
@@ -70,14 +70,14 @@ class LogisticBounds:
         """
         size, room = self._removed(which)
         own, lack, longest = alpha[which] * size, self._slack / np.sqrt(room), self._longest / np.sqrt(room)
-        yield np.zeros(which.size), _along(_reach(own + lack, longest), size)
+        yield np.zeros(which.size), reach_along(reach_of(own + lack, longest), size)
         if not self.metric.is_hessian:
             return
         x = np.minimum(longest * own, 100.0)
         error = np.where(x > 1e-4, np.expm1(x) / np.maximum(x, 1e-4) - 1.0, x)
         grown = np.exp(0.5 * x)
-        reach = _reach(grown * (own * error + lack), grown * longest)
-        yield np.asarray(own * size), _along(reach * grown, size)
+        reach = reach_of(grown * (own * error + lack), grown * longest)
+        yield np.asarray(own * size), reach_along(reach * grown, size)
 
     def around(
         self, which: NDArray[np.intp], lifted: Array, gradients: Array, solved: Array, least: Array
@@ -96,8 +96,8 @@ class LogisticBounds:
         along = np.einsum("ij,ij->i", lifted, solved)
         square = np.einsum("ij,ij->i", gradients, solved) + self.metric.h[which] * along * along / room
         grown = np.exp(np.minimum(-0.5 * least[:, 0], 300.0))
-        reach = _reach(grown * np.sqrt(np.maximum(square, 0.0)), grown * self._longest / np.sqrt(room))
-        return _along(reach * grown, size)
+        reach = reach_of(grown * np.sqrt(np.maximum(square, 0.0)), grown * self._longest / np.sqrt(room))
+        return reach_along(reach * grown, size)
 
     def _removed(self, which: NDArray[np.intp]) -> tuple[Array, Array]:
         """Return the lengths of rows in the metric without them, and the room that they leave."""
@@ -105,12 +105,12 @@ class LogisticBounds:
         return length_without(self.leverages[which], room, self._chosen[which])
 
 
-def _along(reach: Array, size: Array) -> Array:
+def reach_along(reach: Array, size: Array) -> Array:
     """Return reach · size; a row of length 0 (zeros, without an offset) does not move however far θ does."""
     return np.multiply(reach, size, out=np.zeros_like(size), where=size > 0)
 
 
-def _reach(gradient: Array, longest: Array) -> Array:
+def reach_of(gradient: Array, longest: Array) -> Array:
     """Return −log(1 − Mν)/M, infinite where Mν ≥ 1."""
     product = gradient * longest
     is_near = product < 1.0

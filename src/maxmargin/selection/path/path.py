@@ -22,6 +22,7 @@ from maxmargin.model.settings import Settings, objective_from, settings_from
 from maxmargin.model.solve_all import solve_all
 from maxmargin.presentation.wording import chosen_percent, short
 from maxmargin.rows.memory import MemoryRows
+from maxmargin.selection.path.grid import visit_grid
 from maxmargin.selection.path.record import Path
 from maxmargin.selection.path.steps import FIT_SHARE, FollowedPath, follow_path, visit_values
 from maxmargin.validation import check_positive
@@ -54,6 +55,7 @@ def regularization_path(
     penalize_intercept: bool = False,
     intercept_scaling: float = 1.0,
     class_weight: Any = None,
+    multi_class: str = "auto",
     sample_weight: Any = None,
     solver: str = "auto",
     max_time: float | None = None,
@@ -68,12 +70,15 @@ def regularization_path(
     mixtures of the two neighbouring solutions are proved to be within `tol` of the optimum at that C. Fits
     themselves are made to three tenths of `tol`.
 
+    One problem of all classes (softmax, Crammer–Singer) has a grid instead: the given values, or eight for
+    each factor of ten of a range, each with a fit of its own to `tol`. Nothing is claimed between them.
+
     Parameters
     ----------
     X : array, data frame or sparse matrix of shape (n_rows, n_columns)
     y : array of shape (n_rows,)
-        Two classes make one problem, more are fitted one against the rest: there are fits where any class
-        needs one.
+        Two classes make one problem, more what `multi_class` says. One against the rest, there are fits
+        where any class needs one.
     loss : "hinge", "squared_hinge" or "logistic"
     C_min, C_max : float
         The range, by default 0.001 to 100.
@@ -82,7 +87,7 @@ def regularization_path(
         neighbours' mixtures are good enough a value needs no fit of its own.
     tol : float
         The certified relative gap, as in the estimators; at least 1e-8.
-    fit_intercept, penalize_intercept, intercept_scaling, class_weight, sample_weight, solver
+    fit_intercept, penalize_intercept, intercept_scaling, class_weight, multi_class, sample_weight, solver
         As in `LinearClassifier`.
     n_jobs, random_state
         As in `LinearClassifier`.
@@ -112,6 +117,13 @@ def regularization_path(
     >>> path = regularization_path(X, [-1, -1, 1, -1, 1], loss="logistic", C_min=0.1, C_max=10)
     >>> print(path.at(2.0).certificate.relative_gap <= 0.01, path.is_certified)
     True True
+
+    A grid for all classes together:
+
+    >>> settings = {"loss": "logistic", "multi_class": "softmax", "Cs": [0.1, 1, 10]}
+    >>> path = regularization_path(X, [0, 1, 2, 1, 2], **settings)
+    >>> path.is_certified, path.at(10).coef.shape, path.n_fits
+    (True, (3, 2), 3)
     """
     values = _values(C_min, C_max, Cs)
     tol = _tolerance(tol)
@@ -122,6 +134,7 @@ def regularization_path(
         penalize_intercept=penalize_intercept,
         intercept_scaling=intercept_scaling,
         class_weight=class_weight,
+        multi_class=multi_class,
     )
     settings = settings_from(
         objective,
@@ -133,14 +146,20 @@ def regularization_path(
         watch=watch,
     )
     data = prepare(X, y, sample_weight, objective, threads=settings.threads, asking="a path")
+    is_joint = data.targets.joint is not None
+    if is_joint:
+        settings = replace(settings, limits=replace(settings.limits, tol=tol))
     ticker = Ticker(settings.limits.tol) if verbose else None
     settings = replace(settings, watch=watching(watch, ticker))
+    if is_joint and Cs is None:
+        values = _grid(*values)
+    is_grid = is_joint or Cs is not None
     try:
-        followed = _follow(data, settings, values, tol, Cs is not None)
+        followed = _follow(data, settings, values, tol, is_grid)
     finally:
         if ticker is not None:
             ticker.close()
-    path = _path_of(followed, data.targets, settings, tol, is_grid=Cs is not None)
+    path = _path_of(followed, data.targets, settings, tol, is_grid=is_grid)
     if followed.ended is Status.INTERRUPTED:
         raise Interrupted("the path was interrupted; the exception's `model` is the path so far", path)
     if not path.is_certified:
@@ -178,6 +197,14 @@ def _values(C_min: Any, C_max: Any, Cs: Any) -> list[float]:
     if given.size == 0:
         raise InvalidParameter("Cs must hold at least one value of C; got none")
     return sorted({_checked("C", float(value)) for value in given})
+
+
+_PER_DECADE = 8
+
+
+def _grid(low: float, high: float) -> list[float]:
+    count = math.ceil(_PER_DECADE * math.log10(high / low)) + 1
+    return [float(C) for C in np.geomspace(low, high, count)]
 
 
 def _checked(name: str, value: Any) -> float:
@@ -242,10 +269,12 @@ def _follow(
     data: PreparedData, settings: Settings, values: list[float], tol: float, is_grid: bool
 ) -> FollowedPath:
     rows, targets = data.rows, data.targets
-    if len(targets.classes) > 2:  # fitted side by side; two share the threads within each pass
+    if targets.n_problems > 1:  # fitted side by side; one alone shares the threads within each pass
         rows = rows.on_threads(1)
     problems = targets.problems(rows, settings.objective)
     fits, errors = _Fits(rows, targets, settings), _Errors.of(targets, data.weights)
+    if targets.joint is not None:
+        return visit_grid(problems[0], fits, values, errors.share)
     if is_grid:
         return visit_values(problems, fits, values, tol, errors)
     return follow_path(problems, fits, values[0], values[1], tol, errors)
@@ -291,6 +320,7 @@ def _path_of(
         training_error=np.array([stop.error for stop in stops]),
         n_support=None if dual_form(settings.objective.loss).has_barrier else support,
         loss=settings.objective.loss,
+        multi_class=targets.multi_class,
         offset=settings.objective.offset.kind,
         classes=targets.classes,
         tol=tol,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.errors import InvalidParameter
+from maxmargin.model.model import JOINT_FORMS
 from maxmargin.presentation.frames import frame_of
 from maxmargin.presentation.wording import Readable, chosen_percent, percent, plural, short
 from maxmargin.validation import check_positive
@@ -34,7 +35,7 @@ class PathPoint(Readable):
     coef : array of shape (1, d), or (n_classes, d) for more than two classes
     intercept : array of shape (1,) or (n_classes,)
     certificates : list of Certificate
-        One per row of `coef`.
+        One per problem: one per row of `coef`, or one where all classes have one problem.
     """
 
     C: float
@@ -68,20 +69,20 @@ class Path(Readable):
     coef : array of shape (len, 1 or n_classes, d)
     intercept : array of shape (len, 1 or n_classes)
     certificates : list of lists of Certificate
-        For each C, one per class.
+        For each C, one per problem.
     training_error : array
         The share of the rows, by sample weight, that are wrong: agreement ≤ 0, or another class ahead.
     n_support : array of int, or None
         Rows with a dual variable above 0 in any class; None for the logistic loss, which has no other rows.
-    loss, offset : str
+    loss, offset, multi_class : str
     classes : array
     tol : float
         The relative gap that was asked for.
     n_fits : int
     mixtures : list of lists of Mixtures
-        Between each C and the next, one per class.
+        Between each C and the next, one per class; none where all classes have one problem.
     is_grid : bool
-        Whether values of C were given; then nothing is claimed between them.
+        Whether the path is made of single values of C; then nothing is claimed between them.
     reason : str
         Why it ended early; empty if it did not.
 
@@ -114,6 +115,7 @@ class Path(Readable):
     mixtures: list[list[Mixtures]]
     is_grid: bool = False
     reason: str = ""
+    multi_class: str = "one_vs_rest"
 
     def __len__(self) -> int:
         return len(self.C)
@@ -197,11 +199,17 @@ class Path(Readable):
         if self.is_grid:
             raise InvalidParameter(
                 f"the path holds {plural(len(self), 'value')} of C between {low} and {high}, and claims "
-                f"nothing between them; got C={C!r}. Give C_min and C_max instead of Cs for every C."
+                f"nothing between them; got C={C!r}. {self._instead}"
             )
         if not self.C[0] <= C <= self.C[-1]:
             early = f" (it ended early: {self.reason})" if self.reason else ""
             raise InvalidParameter.must_be("C", f"on the path, from {low} to {high}{early}", C)
+
+    @property
+    def _instead(self) -> str:
+        if self.multi_class != "one_vs_rest":
+            return "Give Cs that hold it; multi_class='one_vs_rest' has every C of a range."
+        return "Give C_min and C_max instead of Cs for every C."
 
     def frame(self) -> Any:
         """Return a table with one row per C of `C`: gap, training error, support vectors, margin, ‖θ‖.
@@ -230,7 +238,8 @@ class Path(Readable):
         else:
             words = f"no range of C certified {within}, by {fits}"
         error = f"training error {percent(self.training_error[0])} to {percent(self.training_error[-1])}"
-        return f"{self.loss}: {words}; {error}{f'; {self.reason}' if self.reason else ''}"
+        form = JOINT_FORMS.get(self.multi_class, self.loss)
+        return f"{form}: {words}; {error}{f'; {self.reason}' if self.reason else ''}"
 
     __repr__ = __str__
 

@@ -81,7 +81,9 @@ def select_by_folds(
         raise InvalidInput(f"calibrate={calibrate!r} needs a split that trains on every class: {missing}")
     share = None if max_time is None else max_time * (_FOR_THE_FOLDS if refit else 1.0)
     settings = task.fold_settings(keep_weights=keep_weights, max_time=share)
-    if path_tol is None:
+    if path_tol is not None:
+        settings = replace(settings, limits=replace(settings.limits, tol=path_tol))
+    if path_tol is None or task.targets.joint is not None:
         fits = fit_folds(folds, list(Cs), settings)
     else:
         fits = fit_paths(folds, list(Cs), path_tol, settings)
@@ -95,7 +97,9 @@ def select_by_folds(
         labels,
         judge=judge,
         probabilities=(
-            logistic_probabilities if calibrate is None else calibrated_probabilities(calibrate, labels)
+            logistic_probabilities(labels)
+            if calibrate is None
+            else calibrated_probabilities(calibrate, labels)
         ),
     )
     best = table.best_index(rule)
@@ -115,13 +119,12 @@ def select_by_folds(
 def _fit_all(task: ValidationTask, C: float, fitted: FoldFits, index: int, left: float | None) -> LinearModel:
     """Fit all rows from the mean of the splits' solutions; that mean is the model if a stop was asked for."""
     targets = task.targets.at(C)
-    rows = task.rows.on_threads(task.settings.threads if len(targets.classes) == 2 else 1)
+    rows = task.rows.on_threads(task.settings.threads if targets.n_problems == 1 else 1)
     settings = replace(task.settings, limits=replace(task.settings.limits, max_time=left))
     starts = fitted.starts.get(index) or None
     problems = targets.problems(rows, task.objective)
     if fitted.status in (Status.INTERRUPTED, Status.STOPPED):
-        nothing = WarmStart(np.zeros(rows.n_columns), 0.0, rows.zeros())
-        means = starts or [nothing] * len(problems)
+        means = starts or [_no_weights(problem) for problem in problems]
         solutions = [
             solution_at(problem, mean, fitted.status) for problem, mean in zip(problems, means, strict=True)
         ]
@@ -135,11 +138,21 @@ def _fit_all(task: ValidationTask, C: float, fitted: FoldFits, index: int, left:
     return model_of(solutions, targets, settings, rows)
 
 
+def _no_weights(problem: Problem) -> WarmStart:
+    if problem.n_outputs == 1:
+        return WarmStart(problem.zero_weights, 0.0, problem.rows.zeros())
+    duals = None
+    if not problem.loss.is_smooth:
+        duals = problem.rows.zeros(np.dtype((np.float64, (problem.n_outputs,))))
+    return WarmStart(problem.zero_weights, np.zeros(problem.n_outputs), duals)
+
+
 def _with_path(
     task: ValidationTask, Cs: NDArray[np.float64], tol: float, model: LinearModel, left: float | None
 ) -> tuple[Path | None, LinearModel]:
     """Return the path of all rows, and the model, whose status shows whether Ctrl-C ended the path."""
     own = task.settings
+    values = {"C_min": float(Cs[0]), "C_max": float(Cs[-1])} if task.targets.joint is None else {"Cs": Cs}
     try:
         path = regularization_path(
             task.rows,
@@ -147,8 +160,8 @@ def _with_path(
             sample_weight=task.weights,
             class_weight=task.objective.class_weight,
             loss=task.objective.loss,
-            C_min=float(Cs[0]),
-            C_max=float(Cs[-1]),
+            **values,
+            multi_class=task.objective.multi_class,
             tol=tol,
             **task.objective.offset.parameters,
             solver=own.solver,

@@ -18,6 +18,7 @@ from maxmargin._core import Stopped, StopToken
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Solution, Status, WarmStart
 from maxmargin.deadline import Deadline
+from maxmargin.errors import InvalidParameter
 from maxmargin.model.model import LinearModel
 from maxmargin.model.solve_all import solve_all
 from maxmargin.model.solved import model_of
@@ -30,6 +31,8 @@ from maxmargin.selection.folds.cross_validation import Labels, calibrated_probab
 from maxmargin.selection.folds.held_out import is_right, log_probabilities, own_log_probabilities
 from maxmargin.selection.leave_one_out.cases import rounding_of_agreements
 from maxmargin.selection.leave_one_out.estimates import estimate_agreements
+from maxmargin.selection.leave_one_out.joint import joint_bounds
+from maxmargin.selection.leave_one_out.joint_estimates import MOST_UNKNOWNS, JointMetric, scores_of
 from maxmargin.selection.leave_one_out.leave_one_out import compare_classes, leave_out
 from maxmargin.selection.leave_one_out.record import LeaveOneOut
 from maxmargin.selection.leave_one_out.search_record import ErrorCount, LeaveOneOutSearch
@@ -67,6 +70,8 @@ def select_by_leave_one_out(
     calibrate : None, "sigmoid", "temperature" or "isotonic"
         Fit probabilities to the estimated left-out scores.
     """
+    if task.targets.joint is not None and by == "error":
+        _refuse_many_unknowns(task)
     searcher = LeaveOneOutSearcher(task, Cs)
     searcher.look()
     live = task.targets.cost > 0
@@ -87,6 +92,21 @@ def select_by_leave_one_out(
     return _selected(task, searcher, table, labels, refit=refit, calibrate=calibrate)
 
 
+def _refuse_many_unknowns(task: ValidationTask) -> None:
+    """Refuse to count exactly where no Hessian is made, so that most examples would be fitted without."""
+    problem = task.targets.problem(task.rows, 0, task.objective)
+    if not problem.loss.is_smooth or JointMetric.fits(problem):
+        return
+    unknowns = problem.n_outputs * (problem.rows.n_columns + 1)
+    raise InvalidParameter(
+        f"cv='loo' counts the errors of one problem of all classes with at most {MOST_UNKNOWNS:,} unknowns; "
+        f"{problem.n_outputs:,} classes of {problem.rows.n_columns:,} columns have {unknowns:,}",
+        parameter="cv",
+        value="loo",
+        remedy="Judge by folds, as with cv=5, by scoring='log_loss', or with multi_class='one_vs_rest'.",
+    )
+
+
 def _share_right(count: ErrorCount | None, n_examples: int) -> float:
     return 1.0 - count.lower / n_examples if count is not None and count.is_exact else np.nan
 
@@ -98,7 +118,7 @@ def _log_likelihoods(count: ErrorCount | None, labels: Labels, calibrate: str | 
     scores = np.where(labels.weights[:, None] > 0, count.scores, 0.0)
     result = np.empty(len(scores))
     if calibrate is None:
-        return own_log_probabilities(log_probabilities(scores), labels.codes)
+        return own_log_probabilities(log_probabilities(scores, labels.multi_class), labels.codes)
     # No row has an influence on its own probability.
     order = np.argsort(labels.codes, kind="stable")
     parts = [order[k::_PARTS] for k in range(_PARTS)]
@@ -150,7 +170,7 @@ def _selected(
 def _model(task: ValidationTask, C: float, searcher: LeaveOneOutSearcher, index: int) -> LinearModel:
     """Return the search's fit of all rows; if there was no time for one, a fit without steps."""
     targets, settings = task.targets.at(C), task.settings
-    rows = task.rows.on_threads(settings.threads if len(targets.classes) == 2 else 1)
+    rows = task.rows.on_threads(settings.threads if targets.n_problems == 1 else 1)
     solutions = searcher.solutions.get(index)
     if solutions is None:
         settings = replace(settings, limits=replace(settings.limits, max_time=1e-3))
@@ -201,7 +221,8 @@ class LeaveOneOutSearcher:
 
     def look(self) -> None:
         """Fit all rows at every C, in increasing order, and note what follows from each fit."""
-        reach = RowReach(self._at_one[0])
+        is_joint = self.task.targets.joint is not None
+        reach = None if is_joint else RowReach(self._at_one[0])
         last: tuple[float, list[Solution]] | None = None
         for number in np.argsort(self.Cs, kind="stable"):
             began, C = time.perf_counter(), float(self.Cs[number])
@@ -211,9 +232,12 @@ class LeaveOneOutSearcher:
                 return
             last = (C, solutions)
             try:
-                count = count_bounds(
-                    problems, solutions, self.task.targets.codes, reach, self._deadline.token(), began=began
-                )
+                token = self._deadline.token()
+                if reach is None:
+                    count = count_joint_bounds(problems[0], solutions[0], token, began=began)
+                else:
+                    codes = self.task.targets.codes
+                    count = count_bounds(problems, solutions, codes, reach, token, began=began)
             except Stopped:
                 self.status = Status.MAX_TIME
             except KeyboardInterrupt:
@@ -413,6 +437,22 @@ def count_bounds(
         training_errors=int(np.count_nonzero(~is_right(scores[live], codes))),
         scores=estimated,
         certificate=max((one.certificate for one in solutions), key=lambda proof: proof.relative_gap),
+        seconds=time.perf_counter() - began,
+    )
+
+
+def count_joint_bounds(problem: Problem, solution: Solution, token: StopToken, *, began: float) -> ErrorCount:
+    """Return what a tight fit of all classes together shows about leave-one-out."""
+    outcome, estimated = joint_bounds(problem, solution, token)
+    live, codes = np.flatnonzero(problem.cost > 0), problem.targets.values
+    scores = scores_of(problem, solution.coef, solution.intercept)
+    return ErrorCount(
+        lower=int(np.count_nonzero(outcome[live] < 0)),
+        upper=int(np.count_nonzero(outcome[live] <= 0)),
+        estimated=int(np.count_nonzero(~is_right(estimated[live], codes[live]))),
+        training_errors=int(np.count_nonzero(~is_right(scores[live], codes[live]))),
+        scores=estimated,
+        certificate=solution.certificate,
         seconds=time.perf_counter() - began,
     )
 

@@ -42,7 +42,7 @@ class ValidationTask(PreparedData):
     def judged(self) -> Labels:
         """Return the rows' classes and weights, as judges of scores take them."""
         weights = np.ones(self.rows.n_rows) if self.weights is None else self.weights
-        return Labels(self.targets.codes, weights, len(self.targets.classes))
+        return Labels(self.targets.codes, weights, len(self.targets.classes), self.targets.multi_class)
 
     def fold_settings(self, *, keep_weights: bool, max_time: float | None) -> FoldSettings:
         """Return how to fit the splits."""
@@ -118,6 +118,7 @@ def validation_task(
     tol: float = 1e-4,
     solver: str = "auto",
     class_weight: Any = None,
+    multi_class: str = "auto",
     max_iter: int | None = None,
     max_time: float | None = None,
     n_jobs: int | None = None,
@@ -132,6 +133,7 @@ def validation_task(
         penalize_intercept=penalize_intercept,
         intercept_scaling=intercept_scaling,
         class_weight=class_weight,
+        multi_class=multi_class,
     )
     settings = settings_from(
         objective,
