@@ -52,23 +52,9 @@ class _Sweep:
         self, block: Block, token: StopToken, order: tuple[int, int, int], *pieces: NDArray[Any]
     ) -> DualSweepRecord:
         label, cost, norm2, duals, calm, skips, in_use, rests = pieces
+        place = (self.W, self.balance, self.center, self.gamma, self.worthwhile)
         return _core.class_sweep(
-            block,
-            self.W,
-            self.balance,
-            self.center,
-            self.gamma,
-            self.worthwhile,
-            label,
-            cost,
-            norm2,
-            duals,
-            calm,
-            skips,
-            in_use,
-            rests,
-            order,
-            token,
+            block, *place, label, cost, norm2, duals, calm, skips, in_use, rests, order, token
         )
 
 
@@ -120,8 +106,8 @@ class ClassDescent:
             n_live=int(np.count_nonzero(problem.cost > 0)),
             seed=seed,
         )
-        given: Any = None if warm_start is None else warm_start.alpha
-        if warm_start is not None and np.shape(given) == state.duals.shape:
+        given = None if warm_start is None else warm_start.alpha
+        if warm_start is not None and given is not None and np.shape(given) == state.duals.shape:
             kernel = FeasibleDuals(K)
             rows.reduce(kernel, problem.targets.values, problem.cost, given, state.duals, token=token)
             if problem.offset.is_free:

@@ -101,9 +101,8 @@ class ClassNewton:
         centre, z = rows.zeros(kind), rows.zeros(kind)
         if warm_start is not None and np.shape(warm_start.w) == W.shape:
             W, b = np.array(warm_start.w), np.array(warm_start.b, dtype=np.float64)
-            given: Any = warm_start.alpha
-            if np.shape(given) == centre.shape:
-                vectors = (problem.targets.values, problem.cost, given, centre)
+            if warm_start.alpha is not None and np.shape(warm_start.alpha) == centre.shape:
+                vectors = (problem.targets.values, problem.cost, warm_start.alpha, centre)
                 rows.reduce(FeasibleDuals(K), *vectors, token=token)
             rows.reduce(OutputScores(W, np.zeros(K)), z, token=token)
         shift = self._mean(problem, token)
