@@ -17,12 +17,7 @@ from maxmargin.data import Data
 from maxmargin.datasets import breast_cancer, iris
 from maxmargin.io.liblinear import CLASSIFIERS, read_liblinear_model
 from maxmargin.model.liblinear import LOSSES
-from maxmargin.solvers.choose import JOINT
 
-# Crammer and Singer's problem waits for its solver.
-SOLVED = sorted(
-    s for s in SOLVERS if s != 4 or any("crammer_singer" in one.needs.losses for one in JOINT.values())
-)
 TRAIN, PREDICT = "liblinear-train", "liblinear-predict"
 
 
@@ -66,7 +61,7 @@ def theirs(test, model, *options):
 # ---------------------------------------------------------------- train and predict
 
 
-@every_value(name=["two", "three"], rest=["", "-B 1", "-c 0.5 -B 2 -w1 3 -w4 2"], s=SOLVED)
+@every_value(name=["two", "three"], rest=["", "-B 1", "-c 0.5 -B 2 -w1 3 -w4 2"], s=sorted(SOLVERS))
 def test_liblinear_predicts_with_our_files_what_we_do(said, files, s, rest, name):
     code, out, _ = said(TRAIN, "-s", s, *rest.split(), name, "my.model")
     assert code == 0
@@ -89,7 +84,6 @@ def test_we_predict_with_liblinears_files_what_it_does(said, files, s, name):
     assert (files / "out.txt").read_text() == text
 
 
-@pytest.mark.skipif(4 not in SOLVED, reason="there is no solver yet")
 @every_value(name=["two", "three"], bias=[-1, 2])
 def test_crammer_and_singer_is_liblinears_problem(said, files, name, bias):
     """The weights are LIBLINEAR's own, also of two classes, where they come in pairs."""

@@ -18,7 +18,6 @@ from maxmargin.model.prepare import PreparedData, make_targets
 from maxmargin.model.settings import Settings
 from maxmargin.model.solve_all import solve_all
 from maxmargin.selection.search.task import ValidationTask
-from maxmargin.solvers.choose import JOINT
 
 __all__ = ["selected_with_degeneracy", "with_degeneracy"]
 
@@ -106,7 +105,7 @@ def _changes(objective: Objective, model: LinearModel) -> Iterator[Change]:
         yield Change("class_weight", "balanced", replace(objective, class_weight="balanced"))
     if len(model.classes) > 2 and objective.multi_class == "one_vs_rest":
         for form in MULTI_CLASS.get(objective.loss, ()):
-            if any(form in solver.needs.losses for solver in JOINT.values()):
+            if form != "one_vs_rest":
                 yield Change("multi_class", form, replace(objective, multi_class=form))
     if objective.loss == "hinge" and math.isfinite(model.C or 1.0):
         squared = replace(objective, loss="squared_hinge", multi_class="one_vs_rest")
