@@ -15,6 +15,7 @@ _PUBLIC = {
     "CacheWarning": "maxmargin.errors",
     "Calibration": "maxmargin.model.calibration",
     "CalibrationWarning": "maxmargin.errors",
+    "ChangedDefaultWarning": "maxmargin.errors",
     "Certificate": "maxmargin.core.certificate.record",
     "CoefficientsDisplay": "maxmargin.displays.coefficients",
     "ConstantStep": "maxmargin.solvers.step_rules",

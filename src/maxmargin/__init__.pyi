@@ -18,6 +18,7 @@ from maxmargin.displays.trace import TraceDisplay as TraceDisplay
 from maxmargin.encoding import Encoding as Encoding
 from maxmargin.errors import CacheWarning as CacheWarning
 from maxmargin.errors import CalibrationWarning as CalibrationWarning
+from maxmargin.errors import ChangedDefaultWarning as ChangedDefaultWarning
 from maxmargin.errors import ConvergenceWarning as ConvergenceWarning
 from maxmargin.errors import DegenerateModelWarning as DegenerateModelWarning
 from maxmargin.errors import LeaveOneOutWarning as LeaveOneOutWarning

@@ -19,6 +19,7 @@
     └── MaxMarginWarning                   anything this package warns about
         ├── CacheWarning                   a binary copy of a file could not be used or kept
         ├── CalibrationWarning             probabilities were asked for and could not be fitted
+        ├── ChangedDefaultWarning          a default is another one than in the release before
         ├── ClusterWarning                 little memory, different processors, a slow or silent worker
         ├── ConvergenceWarning             the certified gap is above the tolerance asked for
         ├── DegenerateModelWarning         θ = 0, or classes that no row is predicted to be
@@ -42,6 +43,7 @@ from typing import Any, NamedTuple, Self
 __all__ = [
     "CacheWarning",
     "CalibrationWarning",
+    "ChangedDefaultWarning",
     "ClusterWarning",
     "ConvergenceWarning",
     "DegenerateModelWarning",
@@ -614,6 +616,32 @@ class CalibrationWarning(MaxMarginWarning):
     >>> issubclass(caught[0].category, CalibrationWarning), hasattr(model, "predict_proba")
     (True, False)
     """
+
+
+class ChangedDefaultWarning(MaxMarginWarning, FutureWarning):
+    """A default is another one than in the release before; the message says how to have either.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from maxmargin import ChangedDefaultWarning, LogisticRegression
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     model = LogisticRegression().fit([[0.0], [1.0], [2.0]], ["a", "b", "c"])
+    >>> issubclass(caught[0].category, ChangedDefaultWarning), model.to_model().multi_class
+    (True, 'softmax')
+    """
+
+    @classmethod
+    def of_softmax(cls) -> ChangedDefaultWarning:
+        """Return the warning that three or more classes are fitted by softmax."""
+        return cls(
+            "three or more classes are fitted together now, by softmax; the release before fitted each "
+            "against the rest, as {one_vs_rest} does.",
+            remedy="Say which of them you want, and this is not shown: {softmax} or {one_vs_rest}.",
+            softmax=Setting("multi_class", "softmax"),
+            one_vs_rest=Setting("multi_class", "one_vs_rest"),
+        )
 
 
 class ClusterWarning(MaxMarginWarning):

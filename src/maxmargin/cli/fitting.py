@@ -174,7 +174,7 @@ def multi_class(arguments: argparse.Namespace) -> str:
 def form_words(arguments: argparse.Namespace, n_classes: int) -> str:
     """Return the loss in words, with the form of three or more classes where it is one problem."""
     from maxmargin.core.objective import multi_class_of
-    from maxmargin.model.model import JOINT_FORMS
+    from maxmargin.losses.multiclass import JOINT_FORMS
 
     form = multi_class_of(multi_class(arguments), arguments.loss)
     return f"{JOINT_FORMS.get(form if n_classes > 2 else '', arguments.loss)} loss"

@@ -139,7 +139,7 @@ class Objective:
 
 # For each loss, the forms of three or more classes; "auto" takes the first.
 MULTI_CLASS: Mapping[str, tuple[str, ...]] = {
-    "logistic": ("one_vs_rest", "softmax"),
+    "logistic": ("softmax", "one_vs_rest"),
     "hinge": ("one_vs_rest", "crammer_singer"),
     "squared_hinge": ("one_vs_rest",),
 }

@@ -16,6 +16,7 @@ from maxmargin.core.offset import Offset
 from maxmargin.core.solution import History, Plan, Progress, Status, WarmStart
 from maxmargin.deadline import Deadline
 from maxmargin.errors import (
+    ChangedDefaultWarning,
     Interrupted,
     InvalidParameter,
     NoFiniteOptimum,
@@ -77,6 +78,8 @@ def train(X: Any, y: Any = None, **settings: Any) -> LinearModel:
         warnings.warn(model.calibration_warning(), stacklevel=2)
     if model.degenerate is not None:
         warnings.warn(model.degenerate.warning(model), stacklevel=2)
+    if model.multi_class == "softmax" and settings.get("multi_class", "auto") == "auto":
+        warnings.warn(ChangedDefaultWarning.of_softmax(), stacklevel=2)
     return model
 
 

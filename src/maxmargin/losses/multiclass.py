@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from maxmargin.losses.base import FloatArray, MulticlassLoss
 
-__all__ = ["CrammerSinger", "Softmax", "multiclass_loss"]
+__all__ = ["JOINT_FORMS", "CrammerSinger", "Softmax", "multiclass_loss"]
 
 
 _FLUSHED = 1e-304  # more than exp(−700): passes take probabilities below that, beside the largest, for 0
@@ -159,6 +159,9 @@ class CrammerSinger(_SimplexLoss):
         # 1 + t, and no more if they are level: the sum is least at t = 0 or 1.
         return min(total, 2.0 * (total - float(costs.max())))
 
+
+# What one problem of all classes is called.
+JOINT_FORMS = {"softmax": "softmax", "crammer_singer": "hinge (Crammer–Singer)"}
 
 _LOSSES = {loss.name: loss for loss in (Softmax, CrammerSinger)}
 

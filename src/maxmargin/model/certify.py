@@ -19,6 +19,7 @@ from maxmargin.deadline import Deadline
 from maxmargin.errors import Interrupted, InvalidInput, InvalidParameter, NoFiniteOptimum
 from maxmargin.io.liblinear import LiblinearModel
 from maxmargin.labels import classes_of
+from maxmargin.losses.multiclass import JOINT_FORMS
 from maxmargin.losses.table import DUAL_LOSSES
 from maxmargin.model.estimator_problem import implied_duals, refuse_missing_weights
 from maxmargin.model.files import model_from, rows_from
@@ -35,7 +36,7 @@ from maxmargin.model.foreign import (
     unwrap,
 )
 from maxmargin.model.liblinear import problem_of_liblinear
-from maxmargin.model.model import JOINT_FORMS, LinearModel
+from maxmargin.model.model import LinearModel
 from maxmargin.model.prepare import PreparedData, check_class_weight, prepare
 from maxmargin.model.settings import limits_from, objective_from
 from maxmargin.presentation.wording import Readable, magnitude, percent, short

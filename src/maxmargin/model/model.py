@@ -15,6 +15,7 @@ from maxmargin.core.solution import History, Plan, Solution, Status, WarmStart
 from maxmargin.encoding import Encoding
 from maxmargin.errors import CalibrationWarning, ConvergenceWarning, InvalidInput, Setting
 from maxmargin.learners.exact.record import HingeMinimum
+from maxmargin.losses.multiclass import JOINT_FORMS
 from maxmargin.model.calibration import Calibration, most_probable_first, predicted
 from maxmargin.model.degenerate import Degeneracy
 from maxmargin.model.reliability import Reliability
@@ -26,8 +27,6 @@ from maxmargin.validation import check_labels, check_matrix
 
 __all__ = ["NO_TIME_TO_CALIBRATE", "LinearModel", "Support", "joint_support", "model_card", "with_counts"]
 
-# What one problem of all classes is called.
-JOINT_FORMS = {"softmax": "softmax", "crammer_singer": "hinge (Crammer–Singer)"}
 
 # `LinearModel.uncalibrated` where the time limit was reached before the scores were calibrated.
 NO_TIME_TO_CALIBRATE = "the time limit was reached before it could be done"

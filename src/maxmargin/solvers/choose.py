@@ -14,6 +14,7 @@ from typing import Any
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan
 from maxmargin.errors import UNREGULARISED, InvalidParameter, Setting
+from maxmargin.losses.multiclass import JOINT_FORMS
 from maxmargin.presentation.wording import plural
 from maxmargin.solvers.base import Solver, is_small
 
@@ -191,7 +192,8 @@ def _about(problem: Problem) -> str:
     size = f"{plural(rows.n_rows, 'row')}, {plural(rows.n_columns, 'column')}"
     if problem.n_outputs > 1:
         size += f", {problem.n_outputs:,} classes"
-    loss = problem.loss.name if problem.is_regularised else f"{problem.loss.name}, unregularised"
+    loss = JOINT_FORMS.get(problem.loss.name, problem.loss.name)
+    loss = loss if problem.is_regularised else f"{loss}, unregularised"
     return f"{size}, {loss}, {problem.offset}"
 
 

@@ -131,6 +131,10 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         trained = train_stored(arguments, console)
     else:
         trained = train_in_memory(arguments, console)
+    if trained.model.multi_class == "softmax" and multi_class(arguments) == "auto":
+        from maxmargin.errors import ChangedDefaultWarning
+
+        console.warn(ChangedDefaultWarning.of_softmax())
     return finish(trained, target, console)
 
 

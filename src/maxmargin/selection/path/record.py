@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.errors import InvalidParameter
-from maxmargin.model.model import JOINT_FORMS
+from maxmargin.losses.multiclass import JOINT_FORMS
 from maxmargin.presentation.frames import frame_of
 from maxmargin.presentation.wording import Readable, chosen_percent, percent, plural, short
 from maxmargin.validation import check_positive
