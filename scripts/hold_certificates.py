@@ -40,7 +40,7 @@ import scipy.sparse as sp
 from mpmath import mp, mpf
 
 from maxmargin import LinearClassifier, _core, certify, separability, store_data, train
-from maxmargin.errors import ConvergenceWarning, MaxMarginError, NoFiniteOptimum
+from maxmargin.errors import ConvergenceWarning, DegenerateModelWarning, MaxMarginError, NoFiniteOptimum
 from maxmargin.presentation.wording import percent
 
 SECONDS_OF_A_PROBLEM = 60  # of processor time; far more than any takes
@@ -639,6 +639,7 @@ def attempt(trial: Trial) -> Iterator[Outcome]:
     with tempfile.TemporaryDirectory() as place, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("error")
         warnings.simplefilter("always", ConvergenceWarning)
+        warnings.simplefilter("ignore", DegenerateModelWarning)
         names = {"X": task.X, "y": task.y, "weights": task.weights, "folder": f"{place}/rows"}
         try:
             data = eval(STORAGES[trial.storage], {"np": np, "sp": sp, "store_data": store_data}, names)

@@ -34,7 +34,13 @@ from mpmath import mp, mpf
 
 import maxmargin
 from maxmargin import separability
-from maxmargin.errors import ConvergenceWarning, MaxMarginError, NoFiniteOptimum, NotSeparable
+from maxmargin.errors import (
+    ConvergenceWarning,
+    DegenerateModelWarning,
+    MaxMarginError,
+    NoFiniteOptimum,
+    NotSeparable,
+)
 
 Point = list[Fraction]
 
@@ -427,6 +433,7 @@ def attempt(task: Task, learner: Learner) -> tuple[str, list[tuple[str, str]]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("error")
         warnings.simplefilter("always", ConvergenceWarning)
+        warnings.simplefilter("ignore", DegenerateModelWarning)
         try:
             model.fit(task.X, task.y, sample_weight=task.weights)
         except Exception as error:

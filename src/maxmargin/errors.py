@@ -632,16 +632,16 @@ class ChangedDefaultWarning(MaxMarginWarning, FutureWarning):
     (True, 'softmax')
     """
 
-    @classmethod
-    def of_softmax(cls) -> ChangedDefaultWarning:
-        """Return the warning that three or more classes are fitted by softmax."""
-        return cls(
-            "three or more classes are fitted together now, by softmax; the release before fitted each "
-            "against the rest, as {one_vs_rest} does.",
-            remedy="Say which of them you want, and this is not shown: {softmax} or {one_vs_rest}.",
-            softmax=Setting("multi_class", "softmax"),
-            one_vs_rest=Setting("multi_class", "one_vs_rest"),
-        )
+
+def softmax_by_default() -> ChangedDefaultWarning:
+    """Return the warning that three or more classes are fitted by softmax, to be shown for one release."""
+    return ChangedDefaultWarning(
+        "three or more classes are fitted together now, by softmax; the release before fitted each "
+        "against the rest, as {one_vs_rest} does.",
+        remedy="Say which of them you want, and this is not shown: {softmax} or {one_vs_rest}.",
+        softmax=Setting("multi_class", "softmax"),
+        one_vs_rest=Setting("multi_class", "one_vs_rest"),
+    )
 
 
 class ClusterWarning(MaxMarginWarning):

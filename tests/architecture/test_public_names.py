@@ -20,6 +20,7 @@ PUBLIC = [
     "Calibration",
     "CalibrationWarning",
     "Certificate",
+    "ChangedDefaultWarning",
     "CoefficientsDisplay",
     "ConstantStep",
     "ConvergenceDisplay",

@@ -161,8 +161,9 @@ def test_classes_that_were_not_begun_are_said_to_be_worth_nothing(leaving):
         if progress.label == "class yes":
             leave()
 
+    settings = {"loss": "logistic", "multi_class": "one_vs_rest", "sample_weight": weight}
     with pytest.raises(RowsLost) as caught:
-        train(lazy(X, 400), y, sample_weight=weight, loss="logistic", watch=watch, client=client)
+        train(lazy(X, 400), y, watch=watch, client=client, **settings)
     first, second, third = caught.value.model.certificates
     assert first.relative_gap <= 1e-4
     assert second.bound > 0
@@ -210,7 +211,8 @@ def test_a_fit_goes_on_from_weights_and_the_hinge_says_that_it_cannot():
 
 def test_progress_shows_the_live_gap(capsys):
     X, y, weight = example("three classes")
-    train(lazy(X, 400), y, sample_weight=weight, loss="logistic", verbose=1, client=client_here())
+    settings = {"loss": "logistic", "multi_class": "one_vs_rest", "sample_weight": weight}
+    train(lazy(X, 400), y, verbose=1, client=client_here(), **settings)
     told = capsys.readouterr().err
     assert "class no" in told
     assert "of the optimum (goal 0.010 %)" in told

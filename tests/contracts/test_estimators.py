@@ -50,7 +50,7 @@ def clouds(n, share, distance, seed=0, d=4):
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 @pytest.mark.parametrize(("X", "y"), [CANCER, WINE], ids=["two classes", "three classes"])
 def test_fitted_attributes(estimator, X, y):
-    model = copy_of(estimator).fit(X, y)
+    model = copy_of(estimator, multi_class="one_vs_rest").fit(X, y)
     rows = 1 if len(set(y)) == 2 else 3
     assert model.coef_.shape == (rows, X.shape[1])
     assert model.intercept_.shape == model.margin_.shape == (rows,)
@@ -254,7 +254,7 @@ def test_a_weight_of_zero_is_absence_also_of_a_class():
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 def test_several_classes_are_separate_problems(estimator):
     X, y = WINE
-    together = copy_of(estimator, tol=1e-6).fit(X, y)
+    together = copy_of(estimator, tol=1e-6, multi_class="one_vs_rest").fit(X, y)
     for k, label in enumerate(together.classes_):
         alone = copy_of(estimator, tol=1e-6).fit(X, y == label)
         assert together.coef_[k].tobytes() == alone.coef_[0].tobytes()

@@ -36,7 +36,9 @@ def test_the_same_c_and_scores_as_scikit_learn(load, ours, theirs):
         known = ScikitLearns(Cs=CS, cv=FOLDS, scoring=theirs, tol=1e-8, max_iter=5_000).fit(X, y)
     np.testing.assert_allclose(found.C_, np.ravel(known.C_)[0])
     scores = np.mean(next(iter(known.scores_.values())), axis=0)
-    np.testing.assert_allclose(found.cv_results_["mean_test_score"], scores, atol=1e-3)
+    # Scores of two classes may be level up to rounding: then a row counts for one or the other.
+    one_row = 1.0 / len(y) if ours == "error" else 0.0
+    np.testing.assert_allclose(found.cv_results_["mean_test_score"], scores, atol=1e-3 + one_row)
     np.testing.assert_allclose(found.predict_proba(X), known.predict_proba(X), atol=1e-3)
     assert (found.cv_results_["max_relative_gap"] <= 1e-6).all()
     assert found.left_out_agreements_.shape == y.shape

@@ -109,7 +109,7 @@ def test_useless_columns_share_the_shortest_weights():
 def test_three_classes_one_against_the_rest():
     random = np.random.default_rng(16)
     X, y = random.normal(size=(300, 3)), random.integers(3, size=300)
-    model = LogisticRegression(C=np.inf, tol=1e-10).fit(X, y)
+    model = LogisticRegression(C=np.inf, tol=1e-10, multi_class="one_vs_rest").fit(X, y)
     for k in range(3):
         alone = train(X, y == k, loss="logistic", C=np.inf, tol=1e-10)
         np.testing.assert_allclose(model.coef_[k], alone.coef[0], rtol=1e-9)
@@ -167,9 +167,9 @@ def test_separable_data_are_refused_whatever_the_limits(settings):
 def test_several_classes_name_the_one_without_an_optimum():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(NoFiniteOptimum, match=r"class 0 against the rest: the likelihood .* \(150 rows\)"):
-        train(X, y, loss="logistic", C=np.inf)
+        train(X, y, loss="logistic", C=np.inf, multi_class="one_vs_rest")
     with pytest.raises(NoFiniteOptimum, match="class 0 against the rest"):
-        certify(np.zeros((3, 4)), X, y, loss="logistic", lam=0)
+        certify(np.zeros((3, 4)), X, y, loss="logistic", lam=0, multi_class="one_vs_rest")
 
 
 def test_few_columns_are_named():

@@ -18,7 +18,12 @@ from maxmargin import LinearSVM, LogisticRegression
 from maxmargin.core.solution import Progress
 from maxmargin.presentation.wording import percent
 
-ESTIMATORS = [LinearSVM, LogisticRegression]
+
+def logistic(**settings):
+    return LogisticRegression(multi_class="one_vs_rest", **settings)
+
+
+ESTIMATORS = [LinearSVM, logistic]
 # Descent row by row does not end here; the other solvers would be done before anybody could stop them.
 SLOW = {"solver": "dual_descent"}
 LIMIT_OF_ITERATIONS = "iteration limit was reached.* or raise max_iter.* To continue .* with warm_start=True"
@@ -207,7 +212,8 @@ INTERRUPTED_FIT = """
         sys.stdout.flush()
 
     model = {"svm": LinearSVM, "logistic": LogisticRegression}[name](
-        C=100.0, tol=1e-300, max_iter=10**9, n_jobs=n_jobs, watch=watch, solver="dual_descent"
+        C=100.0, tol=1e-300, max_iter=10**9, n_jobs=n_jobs, watch=watch, solver="dual_descent",
+        multi_class="one_vs_rest",
     )
     try:
         model.fit(X, y)

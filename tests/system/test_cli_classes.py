@@ -115,7 +115,7 @@ def test_numbers_that_are_no_classes(said, told, folder):
     assert code == 2
     assert "of 214 different ones, 84 come once" in found["error"]["message"]
     assert found["error"]["remedy"].startswith("make classes of them, such as above and below a limit")
-    code, _, err = said("train", "broken.csv", "--memory", "500MB")
+    code, _, err = said("train", "broken.csv", "--memory", "4GB")
     assert (code, "is not a whole number" in err) == (2, True)
 
 

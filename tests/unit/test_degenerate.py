@@ -143,7 +143,7 @@ def test_a_larger_cost_is_told_as_lam_where_lam_was_given():
 
 def test_rows_on_disk(tmp_path):
     np.savez(tmp_path / "rows.npz", X=NOISE, y=ILL)
-    model, said = caught_in(lambda: train(tmp_path / "rows.npz", memory="500MB"))
+    model, said = caught_in(lambda: train(tmp_path / "rows.npz", memory="4GB"))
     assert model.degenerate.only == "well"
     assert len(said) == 1
 

@@ -245,11 +245,12 @@ def test_the_public_function_takes_both_losses():
     assert "exact" in str(svm)
     assert svm.n_errors >= svm.training_errors
     three = np.where(X[:, 0] > 1, 2, sign)
-    several = leave_one_out(LogisticRegression(C=1.0), X, three)
+    separate = {"C": 1.0, "multi_class": "one_vs_rest"}
+    several = leave_one_out(LogisticRegression(**separate), X, three)
     assert len(several.per_class) == 3
     for i in range(0, len(sign), 17):
         rest = np.arange(len(sign)) != i
-        model = LogisticRegression(C=1.0, tol=1e-10).fit(X[rest], three[rest])
+        model = LogisticRegression(tol=1e-10, **separate).fit(X[rest], three[rest])
         assert several.errors[i] == (model.predict(X[i : i + 1])[0] != three[i])
 
 

@@ -182,7 +182,7 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
         if model.degenerate is not None:
             warnings.warn(model.degenerate.warning(model), stacklevel=3)
         if model.multi_class == "softmax" and getattr(self, "multi_class", "") == "auto":
-            warnings.warn(errors.ChangedDefaultWarning.of_softmax(), stacklevel=3)
+            warnings.warn(errors.softmax_by_default(), stacklevel=3)
 
     def _model_for(self, X: Any) -> LinearModel:
         """Return the model after checking that X has its columns."""

@@ -399,7 +399,7 @@ class LinearClassifier(ConvexEstimator):
         classes: Sequence[Any] | NDArray[Any] = (-1, 1),
         feature_names: Sequence[str] | None = None,
         loss: str = "hinge",
-        multi_class: str = "one_vs_rest",
+        multi_class: str = "auto",
     ) -> Self:
         """Make a classifier of given weights and offset, without fitting.
 
@@ -417,17 +417,17 @@ class LinearClassifier(ConvexEstimator):
         feature_names : sequence of str, optional
         loss : str, default "hinge"
             What `losses` returns; "logistic" adds `predict_proba`.
-        multi_class : {"one_vs_rest", "softmax", "crammer_singer"}, default "one_vs_rest"
+        multi_class : {"auto", "one_vs_rest", "softmax", "crammer_singer"}, default "auto"
             What the weights of three or more classes are: each against the rest, or of one problem for all.
-            "softmax", with the logistic loss, has the probabilities of a multinomial model, such as
-            scikit-learn's `LogisticRegression` or the last layer of a neural network.
+            "softmax", which "auto" means with the logistic loss, has the probabilities of a multinomial
+            model, such as scikit-learn's `LogisticRegression` or the last layer of a neural network.
 
         Examples
         --------
         >>> LinearClassifier.from_parameters([-2.0, -1.0]).predict([[2.0, 0.0]])
         array([-1])
         >>> W, b, names = [[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]], [0.0, 0.0, 0.5], ["a", "b", "c"]
-        >>> layer = {"classes": names, "loss": "logistic", "multi_class": "softmax"}
+        >>> layer = {"classes": names, "loss": "logistic"}
         >>> LinearClassifier.from_parameters(W, b, **layer).predict_proba([[2.0, 1.0]]).round(3)
         array([[0.725, 0.267, 0.008]])
         """

@@ -342,7 +342,7 @@ class ConvexEstimatorCV(LossEstimator):
         if useless is not None:
             warnings.warn(useless.warning(self._model), stacklevel=3)
         if model is not None and model.multi_class == "softmax" and self.multi_class == "auto":
-            warnings.warn(errors.ChangedDefaultWarning.of_softmax(), stacklevel=3)
+            warnings.warn(errors.softmax_by_default(), stacklevel=3)
 
     def _require_model(self) -> None:
         super()._require_model()
@@ -498,8 +498,8 @@ class LogisticRegressionCV(ConvexEstimatorCV):
 
     >>> Cs = [0.01, 0.1, 1.0]
     >>> model = LogisticRegressionCV(Cs=Cs, scoring="log_loss", multi_class="softmax").fit(X, y)
-    >>> model.C_, model.cv_results_["mean_test_score"].round(3)
-    (1.0, array([-0.641, -0.331, -0.14 ]))
+    >>> model.C_, model.cv_results_["mean_test_score"].round(2)
+    (1.0, array([-0.64, -0.33, -0.14]))
     """
 
     _losses: ClassVar[tuple[str, ...]] = ("logistic",)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.errors import ConvergenceWarning
+from maxmargin.errors import ConvergenceWarning, DegenerateModelWarning
 from maxmargin.fit.train import train
 from maxmargin.losses.reference_margin import FixedReferenceMargin, best_at_reference_margin
 
@@ -43,6 +43,7 @@ def fit_reference_margin(
     def fit(lam: float) -> tuple[Any, float, float]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the bound accounts for the gap
+            warnings.simplefilter("ignore", DegenerateModelWarning)  # at some λ of the search θ is 0
             model = train(X, y, lam=lam, sample_weight=sample_weight, tol=1e-9, max_iter=2000)
         proof = model.certificates[0]
         return np.asarray(model.coef[0]), float(model.intercept[0]), lam * proof.bound

@@ -16,10 +16,10 @@ from maxmargin.core.offset import Offset
 from maxmargin.core.solution import History, Plan, Progress, Status, WarmStart
 from maxmargin.deadline import Deadline
 from maxmargin.errors import (
-    ChangedDefaultWarning,
     Interrupted,
     InvalidParameter,
     NoFiniteOptimum,
+    softmax_by_default,
 )
 from maxmargin.fit.alternatives import with_degeneracy
 from maxmargin.fit.sources import InputData, input_from, is_row_store, with_provenance
@@ -79,7 +79,7 @@ def train(X: Any, y: Any = None, **settings: Any) -> LinearModel:
     if model.degenerate is not None:
         warnings.warn(model.degenerate.warning(model), stacklevel=2)
     if model.multi_class == "softmax" and settings.get("multi_class", "auto") == "auto":
-        warnings.warn(ChangedDefaultWarning.of_softmax(), stacklevel=2)
+        warnings.warn(softmax_by_default(), stacklevel=2)
     return model
 
 

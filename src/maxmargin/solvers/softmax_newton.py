@@ -36,7 +36,7 @@ from maxmargin.core.solution import WarmStart
 from maxmargin.core.targets import ClassTargets
 from maxmargin.rows.base import Array, Record, RowVector
 from maxmargin.rows.kernels import Combine, Gram, HessianDiagonal
-from maxmargin.solvers.base import Needs, Point, Step
+from maxmargin.solvers.base import Needs, Point, Step, is_small
 
 __all__ = ["SoftmaxNewton"]
 
@@ -62,6 +62,7 @@ class SoftmaxNewtonSettings:
     # After so many steps that leave more of the decrement than this, the sample is doubled.
     slow: float = 0.5
     most_slow_steps: int = 3
+    most_idle_steps: int = 5  # that gain nothing, until rounding is to blame
     start_share: int = 10  # the start is the optimum of one row of so many
     least_start: int = 2_000
     start_tolerance: float = 1e-2
@@ -75,6 +76,7 @@ class SoftmaxNewtonSettings:
     # Products of rows in single precision, while the relative gap is above this; of few rows they would save
     # nothing.
     enough_for_single: float = 1e-5
+    near: float = 1e-3  # a relative gap from which a few more steps give all digits
     worth_single: int = 1_000_000  # values times classes
     sufficient: float = 1e-4  # of the predicted decrease
     # A step is shortened if the slope at its end is more than this share of that at its beginning, or of the
@@ -142,6 +144,7 @@ class _State:
     dear: float = 0.0  # multiplications of the products since the inverse was made
     steps: _Steps | None = None
     slow_steps: int = 0  # with this sample
+    idle_steps: int = 0  # in a row, that gained nothing
     here: _Evaluation | None = None
     decrement: float = math.inf
     estimate: float = math.inf
@@ -177,6 +180,15 @@ class SoftmaxNewton:
             self._estimate(problem, state)
             return Step(passes, state.estimate, is_start=True)
         passes, is_exhausted = self._advance(problem, state, state.here, token)
+        self._estimate(problem, state)
+        if not is_small(problem.rows) or state.estimate > max(state.tol, self.settings.near):
+            return Step(passes, state.estimate, is_exhausted=is_exhausted)
+        # So few values that all digits cost nothing: until rounding takes over.
+        state.tol, before = 0.0, math.inf
+        while state.decrement < self.settings.near * before and state.decrement > 0 and not is_exhausted:
+            before = state.decrement
+            further, is_exhausted = self._advance(problem, state, state.here, token)
+            passes += further
         self._estimate(problem, state)
         return Step(passes, state.estimate, is_exhausted=is_exhausted)
 
@@ -244,13 +256,15 @@ class SoftmaxNewton:
         before, after = (_dot(at.gradient, state.inverse.solve(at.gradient)) for at in (here, there))
         state.left = min(after / before, 1.0) if before > 0 else 1.0
         state.here, state.decrement = there, decrement * state.left
+        gains_nothing = state.left > self.settings.slow and not there.value < here.value * (1.0 - 2.0**-50)
+        state.idle_steps = state.idle_steps + 1 if gains_nothing else 0
         if state.steps is not None:
             state.steps.add(length * direction, there.gradient - here.gradient)
         if state.sample is not None and state.left > self.settings.slow:
             state.slow_steps += 1
             if state.slow_steps >= self.settings.most_slow_steps:
                 self._draw_sample(problem, state, 2 * state.sample.rows.n_rows)
-        return passes, False
+        return passes, state.idle_steps >= self.settings.most_idle_steps
 
     def _draw_sample(self, problem: Problem, state: _State, size: int) -> None:
         """Have a sample of that size stand for the Hessian of all rows; none where it would save little."""

@@ -132,9 +132,9 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     else:
         trained = train_in_memory(arguments, console)
     if trained.model.multi_class == "softmax" and multi_class(arguments) == "auto":
-        from maxmargin.errors import ChangedDefaultWarning
+        from maxmargin.errors import softmax_by_default
 
-        console.warn(ChangedDefaultWarning.of_softmax())
+        console.warn(softmax_by_default())
     return finish(trained, target, console)
 
 
