@@ -6,7 +6,7 @@
 Every form is fitted to the same rows at C = 0.1, 1 and 10, hinges certified to 1e-3 and logistic losses to 1e-5
 (or stopped by --cap, which the table says), and judged on rows that it has not seen: the published test parts, three tenths of digits, every
 tenth row of covtype, and ten random halves of iris and wine. covtype and mnist are fitted to samples of
-50,000 and 10,000 rows. "hinge" and "logistic" without another word are one class against the rest. scikit-learn's
+20,000 and 10,000 rows. "hinge" and "logistic" without another word are one class against the rest. scikit-learn's
 `LogisticRegression` is given 500 iterations. Accuracy is in percent, in brackets that of the worst class, and
 with a × the number of classes that no held-out row is predicted to be, where there are any.
 
@@ -74,7 +74,7 @@ def problems(short: bool) -> Iterator[tuple[str, list[Split]]]:
     for name, most in (
         ("digits", None),
         ("letter", None),
-        ("covtype", 50_000),
+        ("covtype", 20_000),
         ("mnist", 10_000),
         ("trec", None),
         ("20news", None),
