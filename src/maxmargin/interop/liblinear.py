@@ -69,7 +69,7 @@ class LiblinearProblem:
         has_offset = self.bias > 0  # the value 0 adds nothing
         return {
             "loss": self.loss,
-            **({"multi_class": "crammer_singer"} if self.is_joint else {}),
+            "multi_class": "crammer_singer" if self.is_joint else "one_vs_rest",
             "fit_intercept": has_offset,
             "penalize_intercept": has_offset and not self.free_bias,
             "intercept_scaling": self.bias if has_offset else 1.0,
