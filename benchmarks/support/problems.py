@@ -44,8 +44,8 @@ def many_classes(name: str) -> tuple[Any, np.ndarray, Rows | None]:
         for part in (X, X_test):
             part.resize((part.shape[0], width))
         return X.tocsr(), y, (X_test.tocsr(), y_test)
-    if name == "20news":
-        return _newsgroups()
+    if name in ("20news", "trec"):
+        return _text({"20news": "20newsgroups", "trec": "trec_questions"}[name])
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
 
@@ -62,10 +62,10 @@ def _pixels(X: Any) -> np.ndarray:
     return np.ascontiguousarray(X.reshape(len(X), -1) / np.float32(255), dtype=np.float32)
 
 
-def _newsgroups() -> tuple[Any, np.ndarray, Rows]:
+def _text(name: str) -> tuple[Any, np.ndarray, Rows]:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    rows, _ = load("20newsgroups")
+    rows, _ = load(name)
     parts = [[row for row in rows if row["split"] == split] for split in ("train", "test")]
     vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=2)
     X = vectorizer.fit_transform(row["text"] for row in parts[0])
