@@ -47,12 +47,13 @@ class _Sweep:
     center: Array
     gamma: float
     worthwhile: float
+    is_softmax: bool
 
     def __call__(
         self, block: Block, token: StopToken, order: tuple[int, int, int], *pieces: NDArray[Any]
     ) -> DualSweepRecord:
         label, cost, norm2, duals, calm, skips, in_use, rests = pieces
-        place = (self.W, self.balance, self.center, self.gamma, self.worthwhile)
+        place = (self.W, self.balance, self.center, self.gamma, self.worthwhile, self.is_softmax)
         return _core.class_sweep(
             block, *place, label, cost, norm2, duals, calm, skips, in_use, rests, order, token
         )
@@ -86,7 +87,7 @@ class ClassDescent:
 
     name = "dual_descent"
     title = "dual descent"
-    needs = Needs(losses=frozenset({"crammer_singer"}), vectors_at_hand=True)
+    needs = Needs(losses=frozenset({"crammer_singer", "softmax"}), vectors_at_hand=True)
 
     def start(
         self, problem: Problem, warm_start: WarmStart | None, seed: int, tol: float, token: StopToken
@@ -130,7 +131,8 @@ class ClassDescent:
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
         """Sweep once, and move the offsets."""
-        kernel = _Sweep(state.W, state.balance, state.center, state.gamma, state.worthwhile)
+        is_softmax = problem.loss.name == "softmax"
+        kernel = _Sweep(state.W, state.balance, state.center, state.gamma, state.worthwhile, is_softmax)
         numbers = (problem.targets.values, problem.cost, problem.rows.norms()[0])
         vectors = (*numbers, state.duals, state.calm, state.skips, state.in_use, state.rests)
         seen = problem.rows.sweep(kernel, state.seed, state.n_sweeps, *vectors, token=token)

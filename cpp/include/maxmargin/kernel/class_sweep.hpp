@@ -43,6 +43,7 @@ struct ClassSweepState {
     const double* center;  // b₀
     double gamma;
     double worthwhile;  // a gap
+    bool is_softmax;    // else Crammer and Singer's hinge
 };
 
 // The record's `highest` is the largest violation, and its `gap` adds up what rows had to gain.

@@ -65,19 +65,12 @@ def examine_outputs(
     loss = problem.loss
     assert isinstance(loss, MulticlassLoss)
     W = np.ascontiguousarray(W, dtype=np.float64)
-    if isinstance(loss, Softmax) and not isinstance(duals, np.ndarray):
-        return _examine_softmax(problem, loss, W, b, duals, near, enough, token)
     if isinstance(loss, CrammerSinger):
         return _examine_hinge(problem, loss, W, b, duals, near, token)
-    assert b is not None
-    b = np.ascontiguousarray(b, dtype=np.float64)
-    rows, targets = problem.rows, problem.targets
-    z, feasible = (rows.zeros(np.dtype((np.float64, (loss.n_outputs,)))) for _ in range(2))
-    sums = rows.reduce(
-        _ReadOutputs(loss, W, b), targets.values, targets.cost, duals, z, feasible, token=token
-    )
-    certificate = _concluded(problem, loss, W, b, sums)
-    return CertifiedPoint(W, b, (b, b), feasible, z, certificate)
+    assert isinstance(loss, Softmax)
+    if isinstance(duals, np.ndarray):
+        return _examine_kept_softmax(problem, loss, W, b, duals, near, enough, token)
+    return _examine_softmax(problem, loss, W, b, duals, near, enough, token)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,36 +120,6 @@ def _best_scale(problem: Problem, sums: _OutputSums) -> float:
     return max(scale, 0.0) if scale < _WORTH_SCALING else 1.0
 
 
-@dataclass(frozen=True)
-class _ReadOutputs:
-    """Fill z with the scores W x and make the duals feasible; add up what the certificate is made of."""
-
-    loss: MulticlassLoss
-    W: Array
-    b: Array
-
-    writes = (3, 4)
-
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _OutputSums:
-        values, cost, given, z, duals = pieces
-        _core.output_scores(block, self.W, np.zeros_like(self.b), False, z, token)
-        duals[:] = self.loss.feasible_duals(np.nan_to_num(given), values, cost)
-        V = np.zeros_like(self.W)
-        for k, v in enumerate(V):
-            _core.multiply(block, None, None, np.ascontiguousarray(duals[:, k]), v, token)
-        of_rows = self.loss.dual_value(duals, values, cost)
-        numbers = np.array(
-            [
-                (cost * self.loss.value(z + self.b, values)).sum(),
-                of_rows.sum(),
-                np.abs(of_rows).sum(),
-                np.abs(duals).sum(),
-            ]
-        )
-        largest = float(np.abs(z[cost > 0]).max(initial=0.0))
-        return _OutputSums(V, duals.sum(axis=0), numbers, largest)
-
-
 # ---------------------------------------------------------------- the hinge of all classes
 
 
@@ -172,23 +135,32 @@ def _examine_hinge(
     """Certify the point; the duals are made feasible and, where the offset is free, balanced."""
     rows, targets, K = problem.rows, problem.targets, loss.n_outputs
     vectors = (targets.values, targets.cost)
-    z, duals = (rows.zeros(np.dtype((np.float64, (K,)))) for _ in range(2))
-    mass = rows.reduce(FeasibleDuals(K), *vectors, duals if given is None else given, duals, token=token)
-    if problem.offset.is_free:
-        balance_duals(problem, duals, mass, token)
-    rows.reduce(OutputScores(W, np.zeros(K)), z, token=token)
+    z, duals = _scores_and_duals(problem, W, given, token)
     if b is None:
         b = np.zeros(K) if near is None else np.ascontiguousarray(near, dtype=np.float64)
         if problem.offset.is_free:
             b = _best_hinge_offset(problem, z, duals, b - b.mean(), token)
     b = np.ascontiguousarray(b, dtype=np.float64)
-    sums = rows.reduce(_ReadHinge(b), *vectors, z, duals, token=token)
+    sums = rows.reduce(_ReadDuals(loss, b), *vectors, z, duals, token=token)
     scale = _best_scale(problem, sums)
     if scale != 1.0:
         rows.reduce(Scale(scale), duals, duals, token=token)
-        sums = rows.reduce(_ReadHinge(b), *vectors, z, duals, token=token)
+        sums = rows.reduce(_ReadDuals(loss, b), *vectors, z, duals, token=token)
     certificate = _concluded(problem, loss, W, b, sums)
     return CertifiedPoint(W, b, (b, b), duals, z, certificate)
+
+
+def _scores_and_duals(
+    problem: Problem, W: Array, given: RowVector | None, token: StopToken | None
+) -> tuple[RowVector, RowVector]:
+    """Return the scores W x, and the duals made feasible and, where the offset is free, balanced."""
+    rows, vectors, K = problem.rows, (problem.targets.values, problem.cost), len(W)
+    z, duals = (rows.zeros(np.dtype((np.float64, (K,)))) for _ in range(2))
+    mass = rows.reduce(FeasibleDuals(K), *vectors, duals if given is None else given, duals, token=token)
+    if problem.offset.is_free:
+        balance_duals(problem, duals, mass, token)
+    rows.reduce(OutputScores(W, np.zeros(K)), z, token=token)
+    return z, duals
 
 
 def balance_duals(problem: Problem, duals: RowVector, mass: Array, token: StopToken | None = None) -> None:
@@ -368,13 +340,17 @@ class CombineOutputs:
 
 
 @dataclass(frozen=True, eq=False)
-class _ReadHinge:
+class _ReadDuals:
+    """Add up what the certificate of kept duals is made of; vectors: labels, costs, scores, duals."""
+
+    loss: MulticlassLoss
     b: Array
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _OutputSums:
         label, cost, z, duals = pieces
         V, balance = np.zeros((len(self.b), block.n_columns)), np.zeros_like(self.b)
-        loss, dual, total, largest = _core.class_hinge_terms(label, cost, z, self.b, duals, balance)
+        terms = _core.class_softmax_terms if self.loss.is_smooth else _core.class_hinge_terms
+        loss, dual, total, largest = terms(label, cost, z, self.b, duals, balance)
         _core.combine_outputs(block, duals, False, V, token)
         return _OutputSums(V, balance, np.array([loss, dual, dual, total]), largest)
 
@@ -478,6 +454,28 @@ def _examine_softmax(
     return CertifiedPoint(W, b, (b, b), duals, _EMPTY, certificate)
 
 
+def _examine_kept_softmax(
+    problem: Problem,
+    loss: Softmax,
+    W: Array,
+    b: Array | None,
+    given: RowVector,
+    near: Array | None,
+    enough: float,
+    token: StopToken | None,
+) -> CertifiedPoint:
+    """Certify the point with duals that were kept; they are made feasible and balanced."""
+    targets = problem.targets
+    z, duals = _scores_and_duals(problem, W, given, token)
+    if b is None:
+        b = np.zeros(loss.n_outputs) if near is None else np.ascontiguousarray(near, dtype=np.float64)
+        b, _ = best_offset(problem, W, b, problem.offset.is_free, enough, token, z)
+    b = np.ascontiguousarray(b, dtype=np.float64)
+    sums = problem.rows.reduce(_ReadDuals(loss, b), targets.values, targets.cost, z, duals, token=token)
+    certificate = _concluded(problem, loss, W, b, sums)
+    return CertifiedPoint(W, b, (b, b), duals, z, certificate)
+
+
 # When Σ |Σ c (p − e_y)| is small enough: as a share of the costs, of which the square is then lost on the
 # bound, or, where probabilities are nearly 0 or 1, some 20 times the number itself; and what rounding leaves.
 _BALANCED, _OF_WHAT_IS_ENOUGH, _BY_ROUNDING = 1e-6, 1e-3, 1e-13
@@ -485,15 +483,23 @@ _MOST_OFFSET_PASSES = 20
 
 
 def best_offset(
-    problem: Problem, W: Array, b: Array, is_sought: bool, enough: float, token: StopToken | None
+    problem: Problem,
+    W: Array,
+    b: Array,
+    is_sought: bool,
+    enough: float,
+    token: StopToken | None,
+    z: RowVector | None = None,
 ) -> tuple[Array, Array]:
     """Return the best offsets for these weights, if they are sought, and Σ c (p − e_y) there.
 
-    `enough` is a relative gap that needs no further digits.
+    `enough` is a relative gap that needs no further digits; z are the scores W x, if they were kept.
     """
     rows, targets, total = problem.rows, problem.targets, float(problem.costs_by_class.sum())
 
     def at(offset: Array) -> SoftmaxSums:
+        if z is not None:
+            return rows.reduce(_SoftmaxLosses(offset), targets.values, targets.cost, z, token=token)
         kernel = SoftmaxGradient(W, offset, with_gradient=False)
         return rows.reduce(kernel, targets.values, targets.cost, token=token)
 
@@ -511,6 +517,19 @@ def best_offset(
         else:
             length *= 0.25
     return b - b.mean() if is_sought else b, here.balance
+
+
+@dataclass(frozen=True, eq=False)
+class _SoftmaxLosses:
+    """Add up the losses at z + b and their slopes in b; vectors: labels, costs, z."""
+
+    b: Array
+
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> SoftmaxSums:
+        balance = np.zeros_like(self.b)
+        return SoftmaxSums(_core.class_softmax_losses(*pieces, self.b, balance), balance, None)
 
 
 class OffsetNewton:
