@@ -154,14 +154,22 @@ class ClassDescent:
         return Step(seen.visited / max(problem.rows.n_rows, 1), estimate, wants_certificate=saw_all)
 
     def _estimate_gap(self, problem: Problem, state: _State, gap: float) -> float:
+        labels, cost = problem.targets.values, problem.cost
         if problem.offset.is_free:
-            gap += state.gamma * inner(state.balance, state.balance)
-            # What is given up to make Σ r = 0 costs about the difference of two scores.
-            gap += float(np.abs(state.balance).sum())
+            square = inner(state.balance, state.balance)
+            gap += state.gamma * square
+            # What is given up to make Σ r = 0 costs about the difference of two scores, or, where the loss is
+            # smooth, half the square of what is given up, over the curvature of the best offset, and V moves.
+            if problem.loss.is_smooth:
+                total = max(float(problem.costs_by_class.sum()), 1e-300)
+                own = float(state.duals[np.arange(len(state.duals)), labels].sum())
+                gap += 0.5 * square * (len(state.balance) / max(own, 1e-300) + problem.weighted_norm2 / total)
+            else:
+                gap += float(np.abs(state.balance).sum())
         bound = state.bound
         if not bound > 0:
-            own = state.duals[np.arange(len(state.duals)), problem.targets.values].sum()
-            bound = float(own) - problem.penalty.value(state.W)
+            bound = float(problem.loss.dual_value(state.duals, labels, cost).sum())
+            bound -= problem.penalty.value(state.W)
         return self.settings.gap_correction * gap / max(bound, 1e-300)
 
     def _offsets(self, problem: Problem, state: _State) -> Array:
