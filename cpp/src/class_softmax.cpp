@@ -44,7 +44,7 @@ double loss_of(const double* z, const double* b, std::int32_t label, std::int64_
 }  // namespace
 
 SoftmaxRowStep::SoftmaxRowStep(std::int64_t n_outputs)
-    : n_outputs_(n_outputs), before_(at(n_outputs)), log_p_(before_), target_(before_), log_alpha_(before_),
+    : n_outputs_(n_outputs), before_(at(n_outputs)), log_p_(before_), errors_(before_), log_alpha_(before_),
       alpha_(before_) {}
 
 double SoftmaxRowStep::take(const ClassRow& row, double square, const double* r, const double* u,
@@ -86,7 +86,6 @@ void SoftmaxRowStep::solve(double a) noexcept {
     double way = 0;
     for (std::int64_t k = 0; k < K; ++k) {
         const double p = std::exp(log_p_[at(k)]), first = (a * before_[at(k)] + p) / (1.0 + a);
-        target_[at(k)] = log_p_[at(k)] + a * before_[at(k)];
         alpha_[at(k)] = first;
         log_alpha_[at(k)] = first > kLeast ? std::log(first) : log_p_[at(k)];
         way += std::abs(first - before_[at(k)]);
@@ -98,14 +97,15 @@ void SoftmaxRowStep::solve(double a) noexcept {
             const double alpha = alpha_[at(k)], share = alpha / (1.0 + a * alpha);
             sum += alpha;
             slope += share;
-            missing += share * (target_[at(k)] + level - log_alpha_[at(k)] - a * alpha);
+            errors_[at(k)] = log_p_[at(k)] + level - log_alpha_[at(k)] + a * (before_[at(k)] - alpha);
+            missing += share * errors_[at(k)];
         }
         const double change = (1.0 - sum - missing) / slope;
         double moved = 0;
         for (std::int64_t k = 0; k < K; ++k) {
             const double alpha = alpha_[at(k)];
-            const double error = target_[at(k)] + level + change - log_alpha_[at(k)] - a * alpha;
-            log_alpha_[at(k)] = std::min(log_alpha_[at(k)] + error / (1.0 + a * alpha), 0.0);
+            const double moves = (errors_[at(k)] + change) / (1.0 + a * alpha);
+            log_alpha_[at(k)] = std::min(log_alpha_[at(k)] + moves, 0.0);
             alpha_[at(k)] = std::exp(log_alpha_[at(k)]);
             moved += std::abs(alpha_[at(k)] - alpha);
         }

@@ -1,7 +1,7 @@
-"""Dual coordinate descent for the hinge of Crammer and Singer: all K duals of a row at a time.
+"""Dual coordinate descent for softmax and the hinge of Crammer and Singer: all K duals of a row at a time.
 
-Rows are visited in random order and each sets its own duals to their best values, a projection onto the
-simplex (the kernel's header has the formulas). The free offsets are reached by a proximal multiplier, as in
+Rows are visited in random order and each sets its own duals to their best values (the kernels' headers have
+the formulas): for the hinge a projection onto the simplex, for softmax Newton's method in one number. The free offsets are reached by a proximal multiplier, as in
 `dual_descent`: the inner problem has the penalty ‖b − b₀‖²/(2γ), which makes b = b₀ + γ Σ r more numbers of
 the state. b₀ moves to where b is after every sweep: waiting until a sweep finds no violation would be
 waiting for the last row of text.
@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 import maxmargin._core as _core
 from maxmargin._core import Block, DualSweepRecord, StopToken
-from maxmargin.core.certificate.outputs import CombineOutputs, FeasibleDuals
+from maxmargin.core.certificate.outputs import CombineOutputs, FeasibleDuals, OutputScores
 from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import WarmStart
-from maxmargin.rows.base import Array, inner
+from maxmargin.losses.multiclass import Softmax
+from maxmargin.rows.base import Array, RowVector, inner
 from maxmargin.solvers.base import Needs, Point, Step
 
 __all__ = ["ClassDescent"]
@@ -79,9 +80,23 @@ class _State:
     worthwhile: float = 0.0  # gaps of rows that rest are below this
 
 
+def _duals_of(problem: Problem, start: WarmStart, token: StopToken) -> RowVector | None:
+    """Return the duals to start from: for softmax those of its own weights, if none were kept."""
+    rows, K = problem.rows, problem.n_outputs
+    is_known = start.alpha is not None and np.shape(start.alpha) == (rows.n_rows, K)
+    if is_known or problem.loss.name != "softmax" or np.shape(start.w) != (K, rows.n_columns):
+        return start.alpha
+    duals = rows.zeros(np.dtype((np.float64, (K,))))
+    kernel = OutputScores(np.ascontiguousarray(start.w), np.ascontiguousarray(start.b, dtype=np.float64))
+    rows.reduce(kernel, duals, token=token)
+    loss, label = problem.loss, problem.targets.values
+    assert isinstance(loss, Softmax)
+    return np.asarray(-problem.cost[:, None] * loss.slope(duals, label))
+
+
 @dataclass(frozen=True)
 class ClassDescent:
-    """Dual coordinate descent for the hinge of all classes at once."""
+    """Dual coordinate descent for the losses of all classes at once."""
 
     settings: ClassDescentSettings = ClassDescentSettings()
 
@@ -107,7 +122,7 @@ class ClassDescent:
             n_live=int(np.count_nonzero(problem.cost > 0)),
             seed=seed,
         )
-        given = None if warm_start is None else warm_start.alpha
+        given = None if warm_start is None else _duals_of(problem, warm_start, token)
         if warm_start is not None and given is not None and np.shape(given) == state.duals.shape:
             kernel = FeasibleDuals(K)
             rows.reduce(kernel, problem.targets.values, problem.cost, given, state.duals, token=token)

@@ -29,7 +29,7 @@ class SoftmaxRowStep {
     void solve(double a) noexcept;
 
     std::int64_t n_outputs_;
-    std::vector<double> before_, log_p_, target_, log_alpha_, alpha_;
+    std::vector<double> before_, log_p_, errors_, log_alpha_, alpha_;
 };
 
 // Σ c loss at z + b; balance += Σ c (p − e_y).

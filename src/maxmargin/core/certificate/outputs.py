@@ -66,11 +66,20 @@ def examine_outputs(
     assert isinstance(loss, MulticlassLoss)
     W = np.ascontiguousarray(W, dtype=np.float64)
     if isinstance(loss, CrammerSinger):
-        return _examine_hinge(problem, loss, W, b, duals, near, token)
-    assert isinstance(loss, Softmax)
-    if isinstance(duals, np.ndarray):
+        return _examine_hinge(problem, loss, W, b, duals, near, enough, token)
+    if isinstance(loss, Softmax) and isinstance(duals, np.ndarray):
         return _examine_kept_softmax(problem, loss, W, b, duals, near, enough, token)
-    return _examine_softmax(problem, loss, W, b, duals, near, enough, token)
+    if isinstance(loss, Softmax):
+        return _examine_softmax(problem, loss, W, b, duals, near, enough, token)
+    assert b is not None
+    b = np.ascontiguousarray(b, dtype=np.float64)
+    rows, targets = problem.rows, problem.targets
+    z, feasible = (rows.zeros(np.dtype((np.float64, (loss.n_outputs,)))) for _ in range(2))
+    sums = rows.reduce(
+        _ReadOutputs(loss, W, b), targets.values, targets.cost, duals, z, feasible, token=token
+    )
+    certificate = _concluded(problem, loss, W, b, sums)
+    return CertifiedPoint(W, b, (b, b), feasible, z, certificate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +129,36 @@ def _best_scale(problem: Problem, sums: _OutputSums) -> float:
     return max(scale, 0.0) if scale < _WORTH_SCALING else 1.0
 
 
+@dataclass(frozen=True)
+class _ReadOutputs:
+    """Fill z with the scores W x and make the duals feasible; add up what the certificate is made of."""
+
+    loss: MulticlassLoss
+    W: Array
+    b: Array
+
+    writes = (3, 4)
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _OutputSums:
+        values, cost, given, z, duals = pieces
+        _core.output_scores(block, self.W, np.zeros_like(self.b), False, z, token)
+        duals[:] = self.loss.feasible_duals(np.nan_to_num(given), values, cost)
+        V = np.zeros_like(self.W)
+        for k, v in enumerate(V):
+            _core.multiply(block, None, None, np.ascontiguousarray(duals[:, k]), v, token)
+        of_rows = self.loss.dual_value(duals, values, cost)
+        numbers = np.array(
+            [
+                (cost * self.loss.value(z + self.b, values)).sum(),
+                of_rows.sum(),
+                np.abs(of_rows).sum(),
+                np.abs(duals).sum(),
+            ]
+        )
+        largest = float(np.abs(z[cost > 0]).max(initial=0.0))
+        return _OutputSums(V, duals.sum(axis=0), numbers, largest)
+
+
 # ---------------------------------------------------------------- the hinge of all classes
 
 
@@ -130,6 +169,7 @@ def _examine_hinge(
     b: Array | None,
     given: RowVector | None,
     near: Array | None,
+    enough: float,
     token: StopToken | None,
 ) -> CertifiedPoint:
     """Certify the point; the duals are made feasible and, where the offset is free, balanced."""
@@ -139,7 +179,7 @@ def _examine_hinge(
     if b is None:
         b = np.zeros(K) if near is None else np.ascontiguousarray(near, dtype=np.float64)
         if problem.offset.is_free:
-            b = _best_hinge_offset(problem, z, duals, b - b.mean(), token)
+            b = _best_hinge_offset(problem, z, duals, b - b.mean(), enough, token)
     b = np.ascontiguousarray(b, dtype=np.float64)
     sums = rows.reduce(_ReadDuals(loss, b), *vectors, z, duals, token=token)
     scale = _best_scale(problem, sums)
@@ -182,13 +222,16 @@ def balance_duals(problem: Problem, duals: RowVector, mass: Array, token: StopTo
 _MOST_HINGE_PASSES, _OF_FEW_SCORES = 60, 600
 _FEW_SCORES = 200_000
 _STEPS_AT_ONE_SMOOTHING = 25
+_OF_ENOUGH_FOR_HINGE, _MOST_IDLE = 1e-2, 2  # as many smoothings in a row that gain no more than that share
 _FIRST_SMOOTHING, _LAST_SMOOTHING = 1.0, 1e9  # σ: changes of scores by 1/σ move α from class to class
 
 
 def _best_hinge_offset(
-    problem: Problem, z: RowVector, duals: RowVector, b: Array, token: StopToken | None
+    problem: Problem, z: RowVector, duals: RowVector, b: Array, enough: float, token: StopToken | None
 ) -> Array:
     """Return offsets with the sum 0 that are best for the scores z, or close to it, and no worse than b.
+
+    `enough` is a relative gap that needs no further digits.
 
     The method of multipliers: the hinge is smoothed about duals, b minimises that by Newton's method in K
     numbers, its duals are what the next one is smoothed about, less and less.
@@ -204,7 +247,7 @@ def _best_hinge_offset(
 
     centre, found = rows.copied(duals), rows.zeros(np.dtype((np.float64, (K,))))
     best, least = b, loss_at(b)
-    sigma, passes = _FIRST_SMOOTHING, 0
+    sigma, passes, n_idle = _FIRST_SMOOTHING, 0, 0
     most = _OF_FEW_SCORES if rows.n_rows * K <= _FEW_SCORES else _MOST_HINGE_PASSES
     while passes < most and sigma <= _LAST_SMOOTHING:
         smooth = rows.reduce(SmoothedHinge(b, sigma, True), *vectors, z, centre, found, token=token)
@@ -234,6 +277,9 @@ def _best_hinge_offset(
         gained = least - value
         if value < least:
             best, least = b, value
+        n_idle = n_idle + 1 if gained <= _OF_ENOUGH_FOR_HINGE * enough * least else 0
+        if enough > 0 and n_idle >= _MOST_IDLE:
+            break
         if sigma > 1e3 and float(np.abs(smooth.balance).sum()) <= 1e-9 * total and gained <= 1e-14 * total:
             break
         sigma *= 3.0
