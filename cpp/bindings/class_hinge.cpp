@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "arrays.hpp"
+#include "maxmargin/kernel/class_softmax.hpp"
 #include "maxmargin/kernel/class_sweep.hpp"
 #include "stop_token.hpp"
 
@@ -72,6 +73,7 @@ void curve(Labels label, In<double> cost, InMatrix duals, double sigma, OutMatri
     curve_duals(rows, duals.data(), sigma, u.data());
 }
 
+template <HingeTerms (*terms_of_rows)(const ClassPiece&, const double*, const double*, const double*, double*)>
 nb::tuple terms_of(Labels label, In<double> cost, InMatrix z, In<double> b, InMatrix duals,
                    Out<double> balance) {
     const ClassPiece rows = piece_of(label, cost, static_cast<std::int64_t>(b.shape(0)));
@@ -81,9 +83,17 @@ nb::tuple terms_of(Labels label, In<double> cost, InMatrix z, In<double> b, InMa
     HingeTerms terms;
     {
         nb::gil_scoped_release nogil;
-        terms = hinge_terms(rows, z.data(), b.data(), duals.data(), balance.data());
+        terms = terms_of_rows(rows, z.data(), b.data(), duals.data(), balance.data());
     }
     return nb::make_tuple(terms.loss, terms.dual, terms.total, terms.largest_score);
+}
+
+double losses_of(Labels label, In<double> cost, InMatrix z, In<double> b, Out<double> balance) {
+    const ClassPiece rows = piece_of(label, cost, static_cast<std::int64_t>(b.shape(0)));
+    expect_shape(z, rows.n_rows, rows.n_outputs, "z");
+    expect_length(balance, rows.n_outputs, "balance");
+    nb::gil_scoped_release nogil;
+    return softmax_losses(rows, z.data(), b.data(), balance.data());
 }
 
 void hessian_of(const OwnedBlock& block, Labels label, In<double> cost, InMatrix duals, double sigma,
@@ -98,7 +108,7 @@ void hessian_of(const OwnedBlock& block, Labels label, In<double> cost, InMatrix
 }
 
 DualSweepRecord sweep(const OwnedBlock& block, OutMatrix W, Out<double> balance, In<double> center,
-                      double gamma, double worthwhile, Labels label, In<double> cost, In<double> norm2,
+                      double gamma, double worthwhile, bool is_softmax, Labels label, In<double> cost, In<double> norm2,
                       OutMatrix duals, Out<std::uint8_t> calm, Out<std::uint8_t> skips,
                       Out<std::uint8_t> in_use, Out<std::uint8_t> rests, nb::tuple order,
                       PythonStopToken& token) {
@@ -116,7 +126,8 @@ DualSweepRecord sweep(const OwnedBlock& block, OutMatrix W, Out<double> balance,
     expect_shape(W, block.block.n_columns, std::max(stride, K), "W");
     const ClassSweepRows numbers{rows.label,  rows.cost,    norm2.data(),  duals.data(),
                                  calm.data(), skips.data(), in_use.data(), rests.data()};
-    const ClassSweepState state{W.data(), stride, K, balance.data(), center.data(), gamma, worthwhile};
+    const ClassSweepState state{W.data(), stride, K, balance.data(), center.data(), gamma, worthwhile,
+                                is_softmax};
     const SweepOrder name{nb::cast<std::uint64_t>(order[0]), nb::cast<std::uint64_t>(order[1]),
                           nb::cast<std::uint64_t>(order[2])};
     DualSweepRecord record;
@@ -150,16 +161,23 @@ void bind_class_hinge(nanobind::module_& m) {
     m.def("curve_class_duals", &curve, nb::arg("label").noconvert(), nb::arg("cost").noconvert(),
           nb::arg("duals").noconvert(), nb::arg("sigma"), nb::arg("u").noconvert(),
           "Replace changes of scores by those of the smoothed hinge's slopes.");
-    m.def("class_hinge_terms", &terms_of, nb::arg("label").noconvert(), nb::arg("cost").noconvert(),
+    m.def("class_hinge_terms", &terms_of<maxmargin::hinge_terms>, nb::arg("label").noconvert(), nb::arg("cost").noconvert(),
           nb::arg("z").noconvert(), nb::arg("b").noconvert(), nb::arg("duals").noconvert(),
           nb::arg("balance").noconvert(),
           "balance += Σ r; returns Σ c loss at z + b, Σ r_label, Σ |r| and the largest |z|.");
+    m.def("class_softmax_terms", &terms_of<maxmargin::softmax_terms>, nb::arg("label").noconvert(),
+          nb::arg("cost").noconvert(), nb::arg("z").noconvert(), nb::arg("b").noconvert(),
+          nb::arg("duals").noconvert(), nb::arg("balance").noconvert(),
+          "balance += Σ r; returns Σ c loss at z + b, Σ c entropy, Σ |r| and the largest |z|, for softmax.");
+    m.def("class_softmax_losses", &losses_of, nb::arg("label").noconvert(), nb::arg("cost").noconvert(),
+          nb::arg("z").noconvert(), nb::arg("b").noconvert(), nb::arg("balance").noconvert(),
+          "balance += Σ c (p − e_label); returns Σ c loss at z + b, for softmax.");
     m.def("class_hinge_hessian", &hessian_of, nb::arg("block"), nb::arg("label").noconvert(),
           nb::arg("cost").noconvert(), nb::arg("duals").noconvert(), nb::arg("sigma"),
           nb::arg("hessian").noconvert(), nb::arg("token"),
           "The lower triangle of the smoothed hinge's Hessian in (w₁, b₁, w₂, b₂, …).");
     m.def("class_sweep", &sweep, nb::arg("block"), nb::arg("W").noconvert(), nb::arg("balance").noconvert(),
-          nb::arg("center").noconvert(), nb::arg("gamma"), nb::arg("worthwhile"),
+          nb::arg("center").noconvert(), nb::arg("gamma"), nb::arg("worthwhile"), nb::arg("is_softmax"),
           nb::arg("label").noconvert(), nb::arg("cost").noconvert(), nb::arg("norm2").noconvert(),
           nb::arg("duals").noconvert(), nb::arg("calm").noconvert(), nb::arg("skips").noconvert(),
           nb::arg("in_use").noconvert(), nb::arg("rests").noconvert(), nb::arg("order"), nb::arg("token"),

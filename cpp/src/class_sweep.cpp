@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "maxmargin/kernel/class_hinge.hpp"
+#include "maxmargin/kernel/class_softmax.hpp"
 #include "maxmargin/random.hpp"
 #include "maxmargin/row_order.hpp"
 
@@ -21,7 +22,8 @@ class Sweep {
     Sweep(const ClassSweepRows& numbers, const ClassSweepState& state)
         : numbers_(numbers), state_(state), add_(primitives().dense_f64.add),
           scores_(static_cast<std::size_t>(state.stride)), u_(scores_.size()), old_(scores_.size()),
-          next_(scores_.size()), classes_(scores_.size()), changed_(scores_.size()) {}
+          next_(scores_.size()), classes_(scores_.size()), changed_(scores_.size()),
+          softmax_(state.n_outputs) {}
 
     // Changes the duals of row `row`, which is row i of the view; returns about how many values it read.
     template <class View>
@@ -34,8 +36,8 @@ class Sweep {
         } else {
             score_some(view, i, count);
         }
-        const bool is_calm = improve(row, count, record);
-        if (all) {
+        const bool is_calm = state_.is_softmax ? improve_softmax(row, record) : improve(row, count, record);
+        if (all && !state_.is_softmax) {
             if (is_calm) {
                 if (numbers_.calm[row] < kMostSkips) ++numbers_.calm[row];
             } else {
@@ -137,6 +139,18 @@ class Sweep {
         return is_calm;
     }
 
+    // The same for softmax, where every class is in use.
+    bool improve_softmax(std::int64_t row, DualSweepRecord& record) noexcept {
+        const double* r = duals(row);
+        const double square = numbers_.norm2[row] + state_.gamma;
+        const double gap =
+            softmax_.take({numbers_.label[row], numbers_.cost[row]}, square, r, scores_.data(), next_.data());
+        record.gap += gap;
+        record.highest = std::max(record.highest, gap / numbers_.cost[row]);
+        numbers_.rests[row] = gap < state_.worthwhile ? kRest : 0;
+        return false;
+    }
+
     template <class View>
     void add_changes(const View& view, std::int64_t i, std::int64_t row, std::int64_t count,
                      DualSweepRecord& record) noexcept {
@@ -179,6 +193,7 @@ class Sweep {
     void (*add_)(double*, double, const double*, std::int64_t);
     std::vector<double> scores_, u_, old_, next_;
     std::vector<std::int64_t> classes_, changed_;
+    SoftmaxRowStep softmax_;
 };
 
 // The rows that are not skipped, in random order.

@@ -220,6 +220,18 @@ class DensePass {
     Buffer<Number> scratch_;
 };
 
+// Calls f(k, j) for every output and column: some columns at a time, so that a transpose stays in cache.
+template <class F>
+void in_tiles(std::int64_t n_outputs, std::int64_t n_columns, F&& f) {
+    constexpr std::int64_t kTile = 16;
+    for (std::int64_t from = 0; from < n_columns; from += kTile) {
+        const std::int64_t until = std::min(from + kTile, n_columns);
+        for (std::int64_t k = 0; k < n_outputs; ++k) {
+            for (std::int64_t j = from; j < until; ++j) f(k, j);
+        }
+    }
+}
+
 // Sparse rows: the weights of a column are adjacent, so that an entry of a row meets all outputs at once.
 class SparsePass {
   public:
@@ -246,10 +258,9 @@ class SparsePass {
             : offsets_(static_cast<std::size_t>(stride), behind),
               weights_(static_cast<std::size_t>(n_columns * stride)) {
             std::copy_n(point.b, point.n_outputs, offsets_.begin());
-            for (std::int64_t k = 0; k < point.n_outputs; ++k) {
-                for (std::int64_t j = 0; j < n_columns; ++j)
-                    weights_[static_cast<std::size_t>(j * stride + k)] = point.W[k * n_columns + j];
-            }
+            in_tiles(point.n_outputs, n_columns, [&](std::int64_t k, std::int64_t j) {
+                weights_[static_cast<std::size_t>(j * stride + k)] = point.W[k * n_columns + j];
+            });
         }
 
         const double* weights() const noexcept { return weights_.data(); }
@@ -281,10 +292,10 @@ class SparsePass {
                                          : static_cast<std::size_t>(pass.block_.n_columns * pass.stride_)) {}
         double* of_column(std::int64_t j) noexcept { return by_column_.data() + j * pass_.stride_; }
         void finish() {
-            for (std::int64_t k = 0; sums_ != nullptr && k < pass_.n_outputs_; ++k) {
-                for (std::int64_t j = 0; j < pass_.block_.n_columns; ++j)
-                    sums_[k * pass_.block_.n_columns + j] += of_column(j)[k];
-            }
+            if (sums_ == nullptr) return;
+            const std::int64_t d = pass_.block_.n_columns;
+            in_tiles(pass_.n_outputs_, d,
+                     [&](std::int64_t k, std::int64_t j) { sums_[k * d + j] += of_column(j)[k]; });
         }
 
       private:

@@ -20,6 +20,7 @@ from maxmargin.core.certificate.outputs import SoftmaxDuals
 from maxmargin.core.offset import FreeOffset, NoOffset, PenalizedOffset
 from maxmargin.core.penalties import Ridge
 from maxmargin.core.problem import Problem
+from maxmargin.core.solution import WarmStart
 from maxmargin.core.targets import ClassTargets
 from maxmargin.losses.multiclass import CrammerSinger, Softmax
 from maxmargin.rows.memory import MemoryRows
@@ -42,9 +43,9 @@ def problem_of(X, label, cost, offset="free", K=None, loss=Softmax):
     return Problem(MemoryRows(X), targets, loss(targets.n_classes), Ridge(), OFFSETS[offset])
 
 
-def solved(problem, tol=1e-9):
-    solver, plan = choose("auto", problem, tol)
-    return run(problem, solver, plan, Limits(tol), token=_core.StopToken())
+def solved(problem, tol=1e-9, solver="auto", start=None):
+    solver, plan = choose(solver, problem, tol)
+    return run(problem, solver, plan, Limits(tol), token=_core.StopToken(), warm_start=start)
 
 
 # ---------------------------------------------------------------- kernels, with every instruction set
@@ -215,6 +216,45 @@ def test_the_optimum_of_clarabel(offset, seed, C):
     proof = examine(problem, W, b, None).certificate  # by the probabilities at those weights
     assert proof.bound <= best * (1 + 1e-8)
     assert proof.relative_gap <= 1e-5
+
+
+@every_value(offset=OFFSETS, seed=range(3), C=[0.1, 10.0])
+def test_descent_reaches_the_optimum_of_clarabel(offset, seed, C):
+    X, label = table(seed, n=15)
+    cost = C * np.random.default_rng(seed).uniform(0.5, 2.0, len(X))
+    W, b, best = optimum_of_clarabel(X, label, cost, offset)
+    problem = problem_of(sp.csr_array(X), label, cost, offset)
+    found = solved(problem, 1e-7, "dual_descent")
+    assert found.certificate.relative_gap <= 1e-7
+    assert found.certificate.objective == pytest.approx(best, rel=1e-6)
+    assert found.certificate.bound <= best * (1 + 1e-8)
+    np.testing.assert_allclose(found.coef, W, atol=3e-3)
+    again = solved(problem, 1e-7, "dual_descent", WarmStart(W, b))  # duals from weights alone
+    assert again.n_iter < found.n_iter
+
+
+@every_value(scale=[1e-8, 1e-3, 1.0, 30.0, 1e4], C=[1e-8, 1.0, 1e4])
+def test_the_step_of_a_row_is_its_best(scale, C):
+    """One row is the whole problem: one sweep is enough, whatever c‖x‖² is."""
+    problem = problem_of(sp.csr_array([[scale, -scale]]), np.zeros(1, np.int32), [C], "none", K=4)
+    solver, _ = choose("dual_descent", problem, 1e-9)
+    state, token = solver.start(problem, None, 0, 1e-9, _core.StopToken()), _core.StopToken()
+    for _ in range(3):
+        solver.step(problem, state, token)
+    point = solver.point(problem, state)
+    proof = examine(problem, point.w, point.b, point.alpha).certificate
+    assert proof.relative_gap <= 1e-7
+
+
+def test_text_is_for_descent():
+    X = sp.random_array((300, 2_000), density=0.01, format="csr", random_state=0)
+    label = np.random.default_rng(0).integers(0, 5, 300)
+    one = train(X, label, loss="logistic", multi_class="softmax", tol=1e-6)
+    other = train(X, label, loss="logistic", multi_class="softmax", tol=1e-6, solver="newton")
+    assert (one.plans[0].solver, other.plans[0].solver) == ("dual descent", "Newton")
+    assert one.certificate.relative_gap <= 1e-6
+    assert one.certificate.objective == pytest.approx(other.certificate.objective, rel=2e-6)
+    assert one.certificate.bound <= other.certificate.objective
 
 
 @pytest.mark.parametrize("offset", OFFSETS)

@@ -1,7 +1,7 @@
-"""Dual coordinate descent for the hinge of Crammer and Singer: all K duals of a row at a time.
+"""Dual coordinate descent for softmax and the hinge of Crammer and Singer: all K duals of a row at a time.
 
-Rows are visited in random order and each sets its own duals to their best values, a projection onto the
-simplex (the kernel's header has the formulas). The free offsets are reached by a proximal multiplier, as in
+Rows are visited in random order and each sets its own duals to their best values (the kernels' headers have
+the formulas): for the hinge a projection onto the simplex, for softmax Newton's method in one number. The free offsets are reached by a proximal multiplier, as in
 `dual_descent`: the inner problem has the penalty ‖b − b₀‖²/(2γ), which makes b = b₀ + γ Σ r more numbers of
 the state. b₀ moves to where b is after every sweep: waiting until a sweep finds no violation would be
 waiting for the last row of text.
@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 import maxmargin._core as _core
 from maxmargin._core import Block, DualSweepRecord, StopToken
-from maxmargin.core.certificate.outputs import CombineOutputs, FeasibleDuals
+from maxmargin.core.certificate.outputs import CombineOutputs, FeasibleDuals, OutputScores
 from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import WarmStart
-from maxmargin.rows.base import Array, inner
+from maxmargin.losses.multiclass import Softmax
+from maxmargin.rows.base import Array, RowVector, inner
 from maxmargin.solvers.base import Needs, Point, Step
 
 __all__ = ["ClassDescent"]
@@ -47,12 +48,13 @@ class _Sweep:
     center: Array
     gamma: float
     worthwhile: float
+    is_softmax: bool
 
     def __call__(
         self, block: Block, token: StopToken, order: tuple[int, int, int], *pieces: NDArray[Any]
     ) -> DualSweepRecord:
         label, cost, norm2, duals, calm, skips, in_use, rests = pieces
-        place = (self.W, self.balance, self.center, self.gamma, self.worthwhile)
+        place = (self.W, self.balance, self.center, self.gamma, self.worthwhile, self.is_softmax)
         return _core.class_sweep(
             block, *place, label, cost, norm2, duals, calm, skips, in_use, rests, order, token
         )
@@ -78,15 +80,29 @@ class _State:
     worthwhile: float = 0.0  # gaps of rows that rest are below this
 
 
+def _duals_of(problem: Problem, start: WarmStart, token: StopToken) -> RowVector | None:
+    """Return the duals to start from: for softmax those of its own weights, if none were kept."""
+    rows, K = problem.rows, problem.n_outputs
+    is_known = start.alpha is not None and np.shape(start.alpha) == (rows.n_rows, K)
+    if is_known or problem.loss.name != "softmax" or np.shape(start.w) != (K, rows.n_columns):
+        return start.alpha
+    duals = rows.zeros(np.dtype((np.float64, (K,))))
+    kernel = OutputScores(np.ascontiguousarray(start.w), np.ascontiguousarray(start.b, dtype=np.float64))
+    rows.reduce(kernel, duals, token=token)
+    loss, label = problem.loss, problem.targets.values
+    assert isinstance(loss, Softmax)
+    return np.asarray(-problem.cost[:, None] * loss.slope(duals, label))
+
+
 @dataclass(frozen=True)
 class ClassDescent:
-    """Dual coordinate descent for the hinge of all classes at once."""
+    """Dual coordinate descent for the losses of all classes at once."""
 
     settings: ClassDescentSettings = ClassDescentSettings()
 
     name = "dual_descent"
     title = "dual descent"
-    needs = Needs(losses=frozenset({"crammer_singer"}), vectors_at_hand=True)
+    needs = Needs(losses=frozenset({"crammer_singer", "softmax"}), vectors_at_hand=True)
 
     def start(
         self, problem: Problem, warm_start: WarmStart | None, seed: int, tol: float, token: StopToken
@@ -106,7 +122,7 @@ class ClassDescent:
             n_live=int(np.count_nonzero(problem.cost > 0)),
             seed=seed,
         )
-        given = None if warm_start is None else warm_start.alpha
+        given = None if warm_start is None else _duals_of(problem, warm_start, token)
         if warm_start is not None and given is not None and np.shape(given) == state.duals.shape:
             kernel = FeasibleDuals(K)
             rows.reduce(kernel, problem.targets.values, problem.cost, given, state.duals, token=token)
@@ -130,7 +146,8 @@ class ClassDescent:
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
         """Sweep once, and move the offsets."""
-        kernel = _Sweep(state.W, state.balance, state.center, state.gamma, state.worthwhile)
+        is_softmax = problem.loss.name == "softmax"
+        kernel = _Sweep(state.W, state.balance, state.center, state.gamma, state.worthwhile, is_softmax)
         numbers = (problem.targets.values, problem.cost, problem.rows.norms()[0])
         vectors = (*numbers, state.duals, state.calm, state.skips, state.in_use, state.rests)
         seen = problem.rows.sweep(kernel, state.seed, state.n_sweeps, *vectors, token=token)
@@ -152,14 +169,22 @@ class ClassDescent:
         return Step(seen.visited / max(problem.rows.n_rows, 1), estimate, wants_certificate=saw_all)
 
     def _estimate_gap(self, problem: Problem, state: _State, gap: float) -> float:
+        labels, cost = problem.targets.values, problem.cost
         if problem.offset.is_free:
-            gap += state.gamma * inner(state.balance, state.balance)
-            # What is given up to make Σ r = 0 costs about the difference of two scores.
-            gap += float(np.abs(state.balance).sum())
+            square = inner(state.balance, state.balance)
+            gap += state.gamma * square
+            # What is given up to make Σ r = 0 costs about the difference of two scores, or, where the loss is
+            # smooth, half the square of what is given up, over the curvature of the best offset, and V moves.
+            if problem.loss.is_smooth:
+                total = max(float(problem.costs_by_class.sum()), 1e-300)
+                own = float(state.duals[np.arange(len(state.duals)), labels].sum())
+                gap += 0.5 * square * (len(state.balance) / max(own, 1e-300) + problem.weighted_norm2 / total)
+            else:
+                gap += float(np.abs(state.balance).sum())
         bound = state.bound
         if not bound > 0:
-            own = state.duals[np.arange(len(state.duals)), problem.targets.values].sum()
-            bound = float(own) - problem.penalty.value(state.W)
+            bound = float(problem.loss.dual_value(state.duals, labels, cost).sum())
+            bound -= problem.penalty.value(state.W)
         return self.settings.gap_correction * gap / max(bound, 1e-300)
 
     def _offsets(self, problem: Problem, state: _State) -> Array:

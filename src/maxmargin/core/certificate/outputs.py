@@ -65,10 +65,12 @@ def examine_outputs(
     loss = problem.loss
     assert isinstance(loss, MulticlassLoss)
     W = np.ascontiguousarray(W, dtype=np.float64)
-    if isinstance(loss, Softmax) and not isinstance(duals, np.ndarray):
-        return _examine_softmax(problem, loss, W, b, duals, near, enough, token)
     if isinstance(loss, CrammerSinger):
-        return _examine_hinge(problem, loss, W, b, duals, near, token)
+        return _examine_hinge(problem, loss, W, b, duals, near, enough, token)
+    if isinstance(loss, Softmax) and isinstance(duals, np.ndarray):
+        return _examine_kept_softmax(problem, loss, W, b, duals, near, enough, token)
+    if isinstance(loss, Softmax):
+        return _examine_softmax(problem, loss, W, b, duals, near, enough, token)
     assert b is not None
     b = np.ascontiguousarray(b, dtype=np.float64)
     rows, targets = problem.rows, problem.targets
@@ -167,28 +169,38 @@ def _examine_hinge(
     b: Array | None,
     given: RowVector | None,
     near: Array | None,
+    enough: float,
     token: StopToken | None,
 ) -> CertifiedPoint:
     """Certify the point; the duals are made feasible and, where the offset is free, balanced."""
     rows, targets, K = problem.rows, problem.targets, loss.n_outputs
     vectors = (targets.values, targets.cost)
+    z, duals = _scores_and_duals(problem, W, given, token)
+    if b is None:
+        b = np.zeros(K) if near is None else np.ascontiguousarray(near, dtype=np.float64)
+        if problem.offset.is_free:
+            b = _best_hinge_offset(problem, z, duals, b - b.mean(), enough, token)
+    b = np.ascontiguousarray(b, dtype=np.float64)
+    sums = rows.reduce(_ReadDuals(loss, b), *vectors, z, duals, token=token)
+    scale = _best_scale(problem, sums)
+    if scale != 1.0:
+        rows.reduce(Scale(scale), duals, duals, token=token)
+        sums = rows.reduce(_ReadDuals(loss, b), *vectors, z, duals, token=token)
+    certificate = _concluded(problem, loss, W, b, sums)
+    return CertifiedPoint(W, b, (b, b), duals, z, certificate)
+
+
+def _scores_and_duals(
+    problem: Problem, W: Array, given: RowVector | None, token: StopToken | None
+) -> tuple[RowVector, RowVector]:
+    """Return the scores W x, and the duals made feasible and, where the offset is free, balanced."""
+    rows, vectors, K = problem.rows, (problem.targets.values, problem.cost), len(W)
     z, duals = (rows.zeros(np.dtype((np.float64, (K,)))) for _ in range(2))
     mass = rows.reduce(FeasibleDuals(K), *vectors, duals if given is None else given, duals, token=token)
     if problem.offset.is_free:
         balance_duals(problem, duals, mass, token)
     rows.reduce(OutputScores(W, np.zeros(K)), z, token=token)
-    if b is None:
-        b = np.zeros(K) if near is None else np.ascontiguousarray(near, dtype=np.float64)
-        if problem.offset.is_free:
-            b = _best_hinge_offset(problem, z, duals, b - b.mean(), token)
-    b = np.ascontiguousarray(b, dtype=np.float64)
-    sums = rows.reduce(_ReadHinge(b), *vectors, z, duals, token=token)
-    scale = _best_scale(problem, sums)
-    if scale != 1.0:
-        rows.reduce(Scale(scale), duals, duals, token=token)
-        sums = rows.reduce(_ReadHinge(b), *vectors, z, duals, token=token)
-    certificate = _concluded(problem, loss, W, b, sums)
-    return CertifiedPoint(W, b, (b, b), duals, z, certificate)
+    return z, duals
 
 
 def balance_duals(problem: Problem, duals: RowVector, mass: Array, token: StopToken | None = None) -> None:
@@ -210,13 +222,16 @@ def balance_duals(problem: Problem, duals: RowVector, mass: Array, token: StopTo
 _MOST_HINGE_PASSES, _OF_FEW_SCORES = 60, 600
 _FEW_SCORES = 200_000
 _STEPS_AT_ONE_SMOOTHING = 25
+_OF_ENOUGH_FOR_HINGE, _MOST_IDLE = 1e-2, 2  # as many smoothings in a row that gain no more than that share
 _FIRST_SMOOTHING, _LAST_SMOOTHING = 1.0, 1e9  # σ: changes of scores by 1/σ move α from class to class
 
 
 def _best_hinge_offset(
-    problem: Problem, z: RowVector, duals: RowVector, b: Array, token: StopToken | None
+    problem: Problem, z: RowVector, duals: RowVector, b: Array, enough: float, token: StopToken | None
 ) -> Array:
     """Return offsets with the sum 0 that are best for the scores z, or close to it, and no worse than b.
+
+    `enough` is a relative gap that needs no further digits.
 
     The method of multipliers: the hinge is smoothed about duals, b minimises that by Newton's method in K
     numbers, its duals are what the next one is smoothed about, less and less.
@@ -232,7 +247,7 @@ def _best_hinge_offset(
 
     centre, found = rows.copied(duals), rows.zeros(np.dtype((np.float64, (K,))))
     best, least = b, loss_at(b)
-    sigma, passes = _FIRST_SMOOTHING, 0
+    sigma, passes, n_idle = _FIRST_SMOOTHING, 0, 0
     most = _OF_FEW_SCORES if rows.n_rows * K <= _FEW_SCORES else _MOST_HINGE_PASSES
     while passes < most and sigma <= _LAST_SMOOTHING:
         smooth = rows.reduce(SmoothedHinge(b, sigma, True), *vectors, z, centre, found, token=token)
@@ -262,6 +277,9 @@ def _best_hinge_offset(
         gained = least - value
         if value < least:
             best, least = b, value
+        n_idle = n_idle + 1 if gained <= _OF_ENOUGH_FOR_HINGE * enough * least else 0
+        if enough > 0 and n_idle >= _MOST_IDLE:
+            break
         if sigma > 1e3 and float(np.abs(smooth.balance).sum()) <= 1e-9 * total and gained <= 1e-14 * total:
             break
         sigma *= 3.0
@@ -368,13 +386,17 @@ class CombineOutputs:
 
 
 @dataclass(frozen=True, eq=False)
-class _ReadHinge:
+class _ReadDuals:
+    """Add up what the certificate of kept duals is made of; vectors: labels, costs, scores, duals."""
+
+    loss: MulticlassLoss
     b: Array
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _OutputSums:
         label, cost, z, duals = pieces
         V, balance = np.zeros((len(self.b), block.n_columns)), np.zeros_like(self.b)
-        loss, dual, total, largest = _core.class_hinge_terms(label, cost, z, self.b, duals, balance)
+        terms = _core.class_softmax_terms if self.loss.is_smooth else _core.class_hinge_terms
+        loss, dual, total, largest = terms(label, cost, z, self.b, duals, balance)
         _core.combine_outputs(block, duals, False, V, token)
         return _OutputSums(V, balance, np.array([loss, dual, dual, total]), largest)
 
@@ -478,6 +500,28 @@ def _examine_softmax(
     return CertifiedPoint(W, b, (b, b), duals, _EMPTY, certificate)
 
 
+def _examine_kept_softmax(
+    problem: Problem,
+    loss: Softmax,
+    W: Array,
+    b: Array | None,
+    given: RowVector,
+    near: Array | None,
+    enough: float,
+    token: StopToken | None,
+) -> CertifiedPoint:
+    """Certify the point with duals that were kept; they are made feasible and balanced."""
+    targets = problem.targets
+    z, duals = _scores_and_duals(problem, W, given, token)
+    if b is None:
+        b = np.zeros(loss.n_outputs) if near is None else np.ascontiguousarray(near, dtype=np.float64)
+        b, _ = best_offset(problem, W, b, problem.offset.is_free, enough, token, z)
+    b = np.ascontiguousarray(b, dtype=np.float64)
+    sums = problem.rows.reduce(_ReadDuals(loss, b), targets.values, targets.cost, z, duals, token=token)
+    certificate = _concluded(problem, loss, W, b, sums)
+    return CertifiedPoint(W, b, (b, b), duals, z, certificate)
+
+
 # When Σ |Σ c (p − e_y)| is small enough: as a share of the costs, of which the square is then lost on the
 # bound, or, where probabilities are nearly 0 or 1, some 20 times the number itself; and what rounding leaves.
 _BALANCED, _OF_WHAT_IS_ENOUGH, _BY_ROUNDING = 1e-6, 1e-3, 1e-13
@@ -485,15 +529,23 @@ _MOST_OFFSET_PASSES = 20
 
 
 def best_offset(
-    problem: Problem, W: Array, b: Array, is_sought: bool, enough: float, token: StopToken | None
+    problem: Problem,
+    W: Array,
+    b: Array,
+    is_sought: bool,
+    enough: float,
+    token: StopToken | None,
+    z: RowVector | None = None,
 ) -> tuple[Array, Array]:
     """Return the best offsets for these weights, if they are sought, and Σ c (p − e_y) there.
 
-    `enough` is a relative gap that needs no further digits.
+    `enough` is a relative gap that needs no further digits; z are the scores W x, if they were kept.
     """
     rows, targets, total = problem.rows, problem.targets, float(problem.costs_by_class.sum())
 
     def at(offset: Array) -> SoftmaxSums:
+        if z is not None:
+            return rows.reduce(_SoftmaxLosses(offset), targets.values, targets.cost, z, token=token)
         kernel = SoftmaxGradient(W, offset, with_gradient=False)
         return rows.reduce(kernel, targets.values, targets.cost, token=token)
 
@@ -511,6 +563,19 @@ def best_offset(
         else:
             length *= 0.25
     return b - b.mean() if is_sought else b, here.balance
+
+
+@dataclass(frozen=True, eq=False)
+class _SoftmaxLosses:
+    """Add up the losses at z + b and their slopes in b; vectors: labels, costs, z."""
+
+    b: Array
+
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> SoftmaxSums:
+        balance = np.zeros_like(self.b)
+        return SoftmaxSums(_core.class_softmax_losses(*pieces, self.b, balance), balance, None)
 
 
 class OffsetNewton:
