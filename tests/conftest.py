@@ -18,8 +18,8 @@ settings.register_profile("all", patient, derandomize=True)
 settings.register_profile("thorough", patient, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "maxmargin"))
 
-# Clusters of tests live for seconds: nobody looks at their profiles, and their idle processes need not wake up
-# fifty times a second. Programs that tests start have the same settings.
+# Nobody looks at the profiles of the clusters of tests, and their idle processes need not wake up all the time.
+# Programs that tests start have the same settings.
 os.environ.update(
     DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL="1s",
     DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL="10s",
