@@ -18,7 +18,7 @@ settings.register_profile("all", patient, derandomize=True)
 settings.register_profile("thorough", patient, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "maxmargin"))
 
-# Nobody looks at the profiles of the clusters of tests, and their idle processes need not wake up all the time.
+# Nobody looks at the profiles of the clusters of tests, whose idle processes need not wake up all the time.
 # Programs that tests start have the same settings.
 os.environ.update(
     DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL="1s",
