@@ -8,9 +8,9 @@ UV     := $(shell command -v uv 2>/dev/null)
 VENV := .venv
 BIN  := $(VENV)/bin
 
-# Only the environments below; nothing from the caller's. Bytecode is kept, since tests start hundreds of programs.
-unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
-export UV_COMPILE_BYTECODE := 1
+# Only the environments below; nothing from the caller's. Bytecode is kept, since tests start hundreds of programs,
+# but of what is imported alone: most of what is installed never is.
+unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE UV_COMPILE_BYTECODE
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(CORES)
 
@@ -19,7 +19,7 @@ create_environment = $(UV) venv --quiet --allow-existing --python $(PYTHON) $(1)
 install_into       = $(UV) pip install --quiet --python $(1)/bin/python
 else
 create_environment = $(PYTHON) -m venv $(1) && $(1)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
-install_into       = $(1)/bin/python -m pip install --quiet
+install_into       = $(1)/bin/python -m pip install --quiet --no-compile
 endif
 
 # $(call runtime_requirements,ENVIRONMENT,EXTRA): what the package needs to run, without building it

@@ -18,6 +18,15 @@ settings.register_profile("all", patient, derandomize=True)
 settings.register_profile("thorough", patient, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "maxmargin"))
 
+# Nobody looks at the profiles of the clusters of tests, whose idle processes need not wake up all the time.
+# Programs that tests start have the same settings.
+os.environ.update(
+    DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL="1s",
+    DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL="10s",
+    DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED="False",
+    DASK_DISTRIBUTED__WORKER__MEMORY__MONITOR_INTERVAL="1s",
+)
+
 # A shell that starts the suite in the background has it ignore Ctrl-C, and so would every program that a test
 # starts and interrupts.
 if (

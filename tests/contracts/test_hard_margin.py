@@ -304,6 +304,7 @@ def test_no_time_at_all_is_said():
     assert model.certificate_.is_finite
 
 
+@pytest.mark.slow
 def test_digits_that_one_hyperplane_all_but_separates():
     """Class 8 against the rest is quasi-complete; columns never vary, and few rows are free."""
     X, y = load_digits(return_X_y=True)

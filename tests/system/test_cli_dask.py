@@ -156,7 +156,15 @@ def test_without_a_scheduler_it_says_so(rows, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("address", ["here", "tcp://here", "tcp://here:there", "carrier://pigeon:1"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "here",
+        pytest.param("tcp://here", marks=pytest.mark.slow),
+        pytest.param("tcp://here:there", marks=pytest.mark.slow),
+        "carrier://pigeon:1",
+    ],
+)
 def test_what_is_no_address_is_one_line(rows, tmp_path, address):
     done = run(rows, "--dask", address, cwd=tmp_path)
     assert done.returncode == 2

@@ -195,7 +195,10 @@ WRITING_METHODS = {"write_text", "write_bytes", "touch", "savefig", "tofile", "t
 
 def writing_calls(path):
     """Yield the calls in a file that may write to a path."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    text = path.read_text(encoding="utf-8")
+    if "open(" not in text and not any(method in text for method in WRITING_METHODS):
+        return
+    for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.Call):
             continue
         is_method = isinstance(node.func, ast.Attribute)

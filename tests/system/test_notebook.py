@@ -4,6 +4,8 @@ import nbclient
 import nbformat
 import pytest
 
+pytestmark = pytest.mark.xdist_group("notebook")  # one kernel for all tests
+
 CELLS = [
     """
 import warnings

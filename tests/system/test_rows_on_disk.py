@@ -94,7 +94,7 @@ WRITE = """
 """
 
 WRITE_SPARSE = """
-    n, d, per_row = 480_000, 250, 25
+    n, d, per_row = 380_000, 250, 25
     random = np.random.default_rng(0)
     w = random.normal(size=d).astype(np.float32)
     starts = np.arange(0, 10_000 * per_row + 1, per_row, dtype=np.int32)
@@ -127,7 +127,7 @@ def in_little_memory(work: str, folder: Path) -> list[str]:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="RLIMIT_DATA is Linux's")
 @pytest.mark.parametrize(
-    ("write", "n_bytes"), [pytest.param(WRITE, 600e6, marks=pytest.mark.slow), (WRITE_SPARSE, 100e6)]
+    ("write", "n_bytes"), [pytest.param(WRITE, 600e6, marks=pytest.mark.slow), (WRITE_SPARSE, 80e6)]
 )
 def test_rows_are_stored_and_fitted_in_64_mb(tmp_path, write, n_bytes):
     """The limit is the operating system's, beyond what the process holds when all is imported.

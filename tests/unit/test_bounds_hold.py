@@ -153,6 +153,7 @@ def test_mistakes_of_a_pass_bound_its_mean_error():
     assert mistake_rate(math.inf, n, 0.3) == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::maxmargin.errors.LeaveOneOutWarning")  # some draws have no free one
 def test_leave_one_out_error_is_right_on_average_and_support_vectors_are_more():
     """Its mean is the mean error of training on one example less, and below the share of support vectors."""

@@ -105,9 +105,10 @@ def test_closest_has_the_least_total_violation():
 
 def test_closest_separates_where_that_is_possible():
     data = breast_cancer()
-    model = LinearProgramSeparator(on_inseparable="closest").fit(data.X, data.y)
+    X, y = data.X[::4], data.y[::4]
+    model = LinearProgramSeparator(on_inseparable="closest").fit(X, y)
     assert model.certificate_.kind == "separation"
-    assert model.agreements(data.X, data.y).min() > 0.999999
+    assert model.agreements(X, y).min() > 0.999999
 
 
 def test_a_separator_survives_files(tmp_path):

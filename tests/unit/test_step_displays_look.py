@@ -60,7 +60,9 @@ def test_a_descent_has_the_colours_of_the_paper(style, palette):
     assert to_hex(over_two.map_.get_edgecolor()[0]) == palette.negative.lower()
 
 
-@on_both_papers
+@pytest.mark.parametrize(
+    ("style", "palette"), [PAPERS[0], pytest.param(*PAPERS[1], marks=pytest.mark.slow)], ids=["light", "dark"]
+)
 def test_every_picture_of_a_film_has_them_too(walked, style, palette):
     with plt.style.context(style):
         pictures = TraceDisplay.from_estimator(walked).animate()._images(60, with_text=True)

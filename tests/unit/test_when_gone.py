@@ -78,3 +78,24 @@ def test_ctrl_c_while_a_scratch_folder_is_removed_leaves_nothing(tmp_path, monke
     with pytest.raises(KeyboardInterrupt):
         let_go(folders)
     assert os.listdir(tmp_path / "fits") == []
+
+
+def test_a_folder_may_vanish_while_files_of_it_are_removed(tmp_path, monkeypatch):
+    """Garbage is collected at any line; a folder that is opened then is not taken for the one before."""
+    folder, others = OwnFolder(tmp_path / "fit"), []
+    vectors = [VectorFile(folder, 1, np.float64, 10, 10)]
+    remove, wrong = OwnFolder.remove, []
+
+    def vanish_first(self, name):
+        monkeypatch.setattr(OwnFolder, "remove", remove)
+        folder.vanish()
+        others.append(OwnFolder(tmp_path / "another fit"))
+        os.close(others[0].open(name))
+        remove(self, name)
+
+    monkeypatch.setattr(OwnFolder, "remove", vanish_first)
+    monkeypatch.setattr("sys.unraisablehook", wrong.append)
+    vectors.clear()
+    assert wrong == []
+    assert others[0].names() == ["1-a"]
+    assert not (tmp_path / "fit").exists()

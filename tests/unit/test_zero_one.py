@@ -151,7 +151,7 @@ def test_separable_data_get_the_largest_margin():
         (load_iris, (1, 2), [0, 1, 2, 3], 1),
         (load_iris, (1, 2), [0, 1], 25),
         (load_wine, (0, 1), [0, 1, 2], 5),
-        (load_breast_cancer, (0, 1), list(range(30)), 0),
+        pytest.param(load_breast_cancer, (0, 1), list(range(30)), 0, marks=pytest.mark.slow),
     ],
 )
 def test_small_real_sets(load, classes, columns, errors):

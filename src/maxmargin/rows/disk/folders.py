@@ -54,6 +54,7 @@ class OwnFolder:
     def __init__(self, path: Path, inside: OwnFolder | None = None) -> None:
         self.path = path
         self.attempt = 0
+        self._has_vanished = False
         self._inside = inside
         self._descriptor: int
         name, parent = self._place()
@@ -62,7 +63,7 @@ class OwnFolder:
         if stat.S_ISLNK(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
             raise NotOwn(f"{path} is a link")
         self._descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
-        self._close = weakref.finalize(self, os.close, self._descriptor)
+        weakref.finalize(self, os.close, self._descriptor)
         if os.fstat(self._descriptor).st_uid != os.geteuid():
             raise NotOwn(f"{path} belongs to another user")
 
@@ -124,15 +125,20 @@ class OwnFolder:
                 shutil.rmtree(name, ignore_errors=True, dir_fd=self._descriptor)
 
     def vanish(self) -> None:
-        """Remove the folder with everything inside, as far as possible, and close it."""
-        if not self._close.alive:  # its descriptor may have been reused by now
+        """Remove the folder with everything inside, as far as possible.
+
+        Its descriptor stays open as long as this object lives: garbage is collected at any line, also between
+        two files that are removed, and the second must not be looked for in another folder that was given the
+        same descriptor.
+        """
+        if self._has_vanished:  # another folder may have the name by now
             return
         with suppress(OSError):
             self.clear()
             name, parent = self._place()
             os.rmdir(name, dir_fd=parent)
         self._inside = None
-        self._close()
+        self._has_vanished = True
 
 
 # ------------------------------------------------------------------------------------------------
