@@ -73,7 +73,8 @@ void curve(Labels label, In<double> cost, InMatrix duals, double sigma, OutMatri
     curve_duals(rows, duals.data(), sigma, u.data());
 }
 
-template <HingeTerms (*terms_of_rows)(const ClassPiece&, const double*, const double*, const double*, double*)>
+template <HingeTerms (*terms_of_rows)(const ClassPiece&, const double*, const double*, const double*,
+                                      double*)>
 nb::tuple terms_of(Labels label, In<double> cost, InMatrix z, In<double> b, InMatrix duals,
                    Out<double> balance) {
     const ClassPiece rows = piece_of(label, cost, static_cast<std::int64_t>(b.shape(0)));
@@ -108,8 +109,8 @@ void hessian_of(const OwnedBlock& block, Labels label, In<double> cost, InMatrix
 }
 
 DualSweepRecord sweep(const OwnedBlock& block, OutMatrix W, Out<double> balance, In<double> center,
-                      double gamma, double worthwhile, bool is_softmax, Labels label, In<double> cost, In<double> norm2,
-                      OutMatrix duals, Out<std::uint8_t> calm, Out<std::uint8_t> skips,
+                      double gamma, double worthwhile, bool is_softmax, Labels label, In<double> cost,
+                      In<double> norm2, OutMatrix duals, Out<std::uint8_t> calm, Out<std::uint8_t> skips,
                       Out<std::uint8_t> in_use, Out<std::uint8_t> rests, nb::tuple order,
                       PythonStopToken& token) {
     const std::int64_t n = block.block.n_rows, K = static_cast<std::int64_t>(balance.shape(0));
@@ -126,8 +127,8 @@ DualSweepRecord sweep(const OwnedBlock& block, OutMatrix W, Out<double> balance,
     expect_shape(W, block.block.n_columns, std::max(stride, K), "W");
     const ClassSweepRows numbers{rows.label,  rows.cost,    norm2.data(),  duals.data(),
                                  calm.data(), skips.data(), in_use.data(), rests.data()};
-    const ClassSweepState state{W.data(), stride, K, balance.data(), center.data(), gamma, worthwhile,
-                                is_softmax};
+    const ClassSweepState state{W.data(),      stride, K,          balance.data(),
+                                center.data(), gamma,  worthwhile, is_softmax};
     const SweepOrder name{nb::cast<std::uint64_t>(order[0]), nb::cast<std::uint64_t>(order[1]),
                           nb::cast<std::uint64_t>(order[2])};
     DualSweepRecord record;
@@ -161,9 +162,9 @@ void bind_class_hinge(nanobind::module_& m) {
     m.def("curve_class_duals", &curve, nb::arg("label").noconvert(), nb::arg("cost").noconvert(),
           nb::arg("duals").noconvert(), nb::arg("sigma"), nb::arg("u").noconvert(),
           "Replace changes of scores by those of the smoothed hinge's slopes.");
-    m.def("class_hinge_terms", &terms_of<maxmargin::hinge_terms>, nb::arg("label").noconvert(), nb::arg("cost").noconvert(),
-          nb::arg("z").noconvert(), nb::arg("b").noconvert(), nb::arg("duals").noconvert(),
-          nb::arg("balance").noconvert(),
+    m.def("class_hinge_terms", &terms_of<maxmargin::hinge_terms>, nb::arg("label").noconvert(),
+          nb::arg("cost").noconvert(), nb::arg("z").noconvert(), nb::arg("b").noconvert(),
+          nb::arg("duals").noconvert(), nb::arg("balance").noconvert(),
           "balance += Σ r; returns Σ c loss at z + b, Σ r_label, Σ |r| and the largest |z|.");
     m.def("class_softmax_terms", &terms_of<maxmargin::softmax_terms>, nb::arg("label").noconvert(),
           nb::arg("cost").noconvert(), nb::arg("z").noconvert(), nb::arg("b").noconvert(),

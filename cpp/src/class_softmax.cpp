@@ -8,9 +8,9 @@ namespace maxmargin {
 namespace {
 
 constexpr int kMostSteps = 30;
-constexpr double kEnough = 1e-3;         // of the change of α
-constexpr double kLeast = 1e-300;        // below, a logarithm tells nothing
-constexpr double kNothing = 1e-16;       // a change of α that double precision does not show
+constexpr double kEnough = 1e-3;    // of the change of α
+constexpr double kLeast = 1e-300;   // below, a logarithm tells nothing
+constexpr double kNothing = 1e-16;  // a change of α that double precision does not show
 
 std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
 

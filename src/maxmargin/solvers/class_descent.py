@@ -1,10 +1,10 @@
 """Dual coordinate descent for softmax and the hinge of Crammer and Singer: all K duals of a row at a time.
 
 Rows are visited in random order and each sets its own duals to their best values (the kernels' headers have
-the formulas): for the hinge a projection onto the simplex, for softmax Newton's method in one number. The free offsets are reached by a proximal multiplier, as in
-`dual_descent`: the inner problem has the penalty ‖b − b₀‖²/(2γ), which makes b = b₀ + γ Σ r more numbers of
-the state. b₀ moves to where b is after every sweep: waiting until a sweep finds no violation would be
-waiting for the last row of text.
+the formulas): for the hinge a projection onto the simplex, for softmax Newton's method in one number. The
+free offsets are reached by a proximal multiplier, as in `dual_descent`: the inner problem has the penalty
+‖b − b₀‖²/(2γ), which makes b = b₀ + γ Σ r more numbers of the state. b₀ moves to where b is after every
+sweep: waiting until a sweep finds no violation would be waiting for the last row of text.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from maxmargin.core.certificate.outputs import CombineOutputs, FeasibleDuals, Ou
 from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import WarmStart
+from maxmargin.losses.base import MulticlassLoss
 from maxmargin.losses.multiclass import Softmax
 from maxmargin.rows.base import Array, RowVector, inner
 from maxmargin.solvers.base import Needs, Point, Step
@@ -78,6 +79,16 @@ class _State:
     n_sweeps: int = 0
     bound: float = 0.0
     worthwhile: float = 0.0  # gaps of rows that rest are below this
+
+
+_TILE = 256  # columns whose weights stay in cache
+
+
+def _transposed(W: Array) -> Array:
+    turned = np.empty(W.shape[::-1])
+    for start in range(0, len(W), _TILE):
+        turned[:, start : start + _TILE] = W[start : start + _TILE].T
+    return turned
 
 
 def _duals_of(problem: Problem, start: WarmStart, token: StopToken) -> RowVector | None:
@@ -183,7 +194,9 @@ class ClassDescent:
                 gap += float(np.abs(state.balance).sum())
         bound = state.bound
         if not bound > 0:
-            bound = float(problem.loss.dual_value(state.duals, labels, cost).sum())
+            loss = problem.loss
+            assert isinstance(loss, MulticlassLoss)
+            bound = float(loss.dual_value(state.duals, labels, cost).sum())
             bound -= problem.penalty.value(state.W)
         return self.settings.gap_correction * gap / max(bound, 1e-300)
 
@@ -199,7 +212,7 @@ class ClassDescent:
         return Point(W, b, state.duals)
 
     def _weights(self, problem: Problem, state: _State) -> Array:
-        return np.ascontiguousarray(state.W[:, : problem.n_outputs].T)
+        return _transposed(state.W[:, : problem.n_outputs])
 
     def learn(self, problem: Problem, state: _State, examination: CertifiedPoint) -> None:
         state.bound = max(state.bound, examination.certificate.bound)
@@ -207,7 +220,7 @@ class ClassDescent:
     def warm_start(self, state: _State) -> WarmStart:
         K = len(state.balance)
         b = state.center + state.gamma * state.balance
-        return WarmStart(np.ascontiguousarray(state.W[:, :K].T), b, state.duals)
+        return WarmStart(_transposed(state.W[:, :K]), b, state.duals)
 
     def default_max_iter(self, problem: Problem) -> int:
         # A thousand sweeps, and more while they cost next to nothing: 4e9 products are some seconds.

@@ -21,9 +21,10 @@ class SoftmaxRowStep {
   public:
     explicit SoftmaxRowStep(std::int64_t n_outputs);
 
-    // Puts the new duals of a row into `changed`; `square` is ‖x‖². Returns c·KL(α° ‖ p): the row's part of the
-    // gap.
-    double take(const ClassRow& row, double square, const double* r, const double* u, double* changed) noexcept;
+    // Puts the new duals of a row into `changed`; `square` is ‖x‖². Returns c·KL(α° ‖ p): the row's part of
+    // the gap.
+    double take(const ClassRow& row, double square, const double* r, const double* u,
+                double* changed) noexcept;
 
   private:
     void solve(double a) noexcept;

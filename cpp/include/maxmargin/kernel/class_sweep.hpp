@@ -1,7 +1,8 @@
 // Coordinate descent in the dual of Crammer and Singer's hinge, or of softmax: every active row of a block,
 // once, in random order, all K duals of the row together.
 //
-//     max over r of  Σ r_y (for softmax Σ c entropy(α)) − ½‖Σ r xᵀ‖² − b₀·κ − γ/2 ‖κ‖²,    κ = Σ r,  r = c (e_y − α), α in the simplex
+//     max over r of  Σ r_y (for softmax Σ c entropy(α)) − ½‖Σ r xᵀ‖² − b₀·κ − γ/2 ‖κ‖²,    κ = Σ r,  r = c
+//     (e_y − α), α in the simplex
 //
 // The state is W = Σ r xᵀ, column after column so that an entry of a row meets its K weights together, and κ.
 // The offsets in use are b₀ + γκ: γ is 0 without offset, scale² (and b₀ = 0) for a penalised one, and the
@@ -13,7 +14,8 @@
 //
 // Shrinking: after k consecutive visits in which no class came into use, the next k visits of a row look at
 // the classes with α > 0 only; a row with one such class is skipped. A row that had less to gain than
-// `worthwhile` rests for two sweeps; for softmax, where all classes are in use, that is all. No row or class is left out for good.
+// `worthwhile` rests for two sweeps; for softmax, where all classes are in use, that is all. No row or class
+// is left out for good.
 #pragma once
 
 #include <cstdint>

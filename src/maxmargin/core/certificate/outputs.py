@@ -94,7 +94,8 @@ class _OutputSums(Record):
 
 def _concluded(problem: Problem, loss: MulticlassLoss, W: Array, b: Array, sums: _OutputSums) -> Certificate:
     scale = _best_scale(problem, sums)
-    penalty, conjugate = problem.penalty.value(W), problem.penalty.conjugate(scale * sums.V)
+    V = sums.V if scale == 1.0 else scale * sums.V
+    penalty, conjugate = problem.penalty.value(W), problem.penalty.conjugate(V)
     if not np.isfinite([penalty, conjugate, *sums.numbers, *sums.balance, *b]).all():
         return certificate_of("duality", math.inf, 0.0)
     rows, costs = problem.rows, problem.costs_by_class
@@ -574,8 +575,8 @@ class _SoftmaxLosses:
     reads_rows = False
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> SoftmaxSums:
-        balance = np.zeros_like(self.b)
-        return SoftmaxSums(_core.class_softmax_losses(*pieces, self.b, balance), balance, None)
+        (label, cost, z), balance = pieces, np.zeros_like(self.b)
+        return SoftmaxSums(_core.class_softmax_losses(label, cost, z, self.b, balance), balance, None)
 
 
 class OffsetNewton:
