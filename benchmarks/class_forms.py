@@ -3,17 +3,17 @@
     python benchmarks/class_forms.py            # all shared sets with several classes; writes results/
     python benchmarks/class_forms.py --short    # two small generated tables; prints only
 
-Every form is fitted to the same rows at C = 0.1, 1 and 10 (mnist, 20news and sector at 1), hinges certified to
-1e-3 and logistic losses to 1e-5, and judged on rows that it has not seen: the published test parts, three
+Every form is fitted to the same rows at C = 0.1, 1 and 10 (mnist, 20news and sector at 1), hinges certified
+to 1e-3 and logistic losses to 1e-5, and judged on rows that it has not seen: the published test parts, three
 tenths of digits, every tenth row of covtype, and ten random halves of iris and wine. covtype and mnist are
-fitted to samples of 20,000 and 10,000 rows. "hinge" and "logistic" without another word are one class against
-the rest. scikit-learn's `LogisticRegression` is given 500 iterations. Accuracy is in percent, in brackets that
-of the worst class, and with a × the number of classes that no held-out row is predicted to be, where there are
-any. "to" and a number is the relative gap of a fit that ran out of the seconds of --cap.
+fitted to samples of 20,000 and 10,000 rows. "hinge" and "logistic" without another word are one class
+against the rest. scikit-learn's `LogisticRegression` is given 500 iterations. Accuracy is in percent, in
+brackets that of the worst class, and with a × the number of classes that no held-out row is predicted to be,
+where there are any. "to" and a number is the relative gap of a fit that ran out of the seconds of --cap.
 
-"Behind" counts how often a form is significantly less accurate than the other form of its loss at the same C: by
-more than two standard errors of the difference, row by row. By the same rule, and by more than 0.1 %, a log
-loss is worse than scikit-learn's.
+"Behind" counts how often a form is significantly less accurate than the other form of its loss at the same
+C: by more than two standard errors of the difference, row by row. By the same rule, and by more than 0.1 %, a
+log loss is worse than scikit-learn's.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ def body_of(lines: list[dict[str, Any]]) -> str:
             f"{np.mean([100 * line['forms'][title]['worst'] for line in lines]):.0f}",
             f"{sum(line['forms'][title]['never'] >= 1 for line in lines)}",
             str(sum(title in line["behind"] for line in lines))
-            if title in sum(map(list, RIVALS), [])
+            if any(title in pair for pair in RIVALS)
             else "–",
         ]
         for title in TITLES
@@ -253,9 +253,7 @@ def body_of(lines: list[dict[str, Any]]) -> str:
 def draw(lines: list[dict[str, Any]], path: Path) -> None:
     plt = pyplot()
     marks = dict(zip(TITLES, ("o", "D", "s", "o", "D", "x"), strict=True))
-    colours = dict(
-        zip(TITLES, ("#D55E00", "#D55E00", "#CC79A7", "#0072B2", "#0072B2", "0.3"), strict=True)
-    )
+    colours = dict(zip(TITLES, ("#D55E00", "#D55E00", "#CC79A7", "#0072B2", "#0072B2", "0.3"), strict=True))
     figure, axes = plt.subplots(
         1, 2, figsize=(11, 0.32 * len(lines) + 1.6), layout="constrained", sharey=True
     )
