@@ -318,7 +318,8 @@ def average_of(splits: Sequence[Sequence[Solution]], present: NDArray[np.intp]) 
     means = []
     for of_problem in zip(*splits, strict=True):
         alpha = None
-        if isinstance(of_problem[0].alpha, np.ndarray):  # softmax has its dual point from the weights
+        # Softmax has its dual point from the weights, but where descent found it.
+        if all(isinstance(solution.alpha, np.ndarray) for solution in of_problem):
             alpha = sum((solution.alpha for solution in of_problem), np.zeros_like(of_problem[0].alpha))
             alpha /= np.maximum(present, 1).reshape(-1, *[1] * (alpha.ndim - 1))
         w = sum((solution.coef for solution in of_problem), np.zeros_like(of_problem[0].coef))
