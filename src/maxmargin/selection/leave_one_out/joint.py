@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -196,7 +197,7 @@ class _StoppedByWatch(Exception):
     """`watch` asked to stop."""
 
 
-class _Work:
+class _Work(ABC):
     """Decides the examples of one problem of all classes, cheap rules first."""
 
     def __init__(
@@ -230,12 +231,12 @@ class _Work:
             return Status.INTERRUPTED
         return Status.SOLVED if self.cases.undecided.size == 0 else Status.STALLED
 
-    def _decide(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _decide(self) -> None: ...
 
+    @abstractmethod
     def use_bounds(self) -> SoftmaxOptimum | None:
         """Decide what needs no further fit; return what Newton steps without an example can begin with."""
-        raise NotImplementedError
 
     def unsettled(self) -> NDArray[np.intp]:
         """Return the examples that need more work: undecided, or not known exactly where that is wanted."""
