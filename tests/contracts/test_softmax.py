@@ -22,6 +22,7 @@ from maxmargin.core.penalties import Ridge
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import WarmStart
 from maxmargin.core.targets import ClassTargets
+from maxmargin.errors import ConvergenceWarning
 from maxmargin.losses.multiclass import CrammerSinger, Softmax
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.choose import choose
@@ -279,6 +280,16 @@ def test_a_permutation_of_the_classes_is_one_of_the_weights():
     )
     np.testing.assert_allclose(other.coef[order], one.coef, rtol=1e-6, atol=1e-8)
     assert other.certificate.objective == pytest.approx(one.certificate.objective, rel=1e-12)
+
+
+def test_no_other_solver_is_asked_to_narrow_what_rounding_leaves():
+    """Columns far from 0 leave the certificate more rounding than the tolerance: that is nobody's fault."""
+    X, label = table(3)
+    with pytest.warns(ConvergenceWarning, match="within rounding"):
+        model = train(X + 100.0, label, loss="logistic", tol=1e-14)
+    assert model.certificate.is_rounding
+    assert model.certificate.relative_gap > 1e-14
+    assert "went on" not in model.plans[0].reason
 
 
 def test_weights_are_repetitions():

@@ -47,6 +47,7 @@ class RunSettings:
         8  # certificates in a row that hardly gain: beyond the tolerance, the rest is noise
     )
     all_digits: float = 1e-14  # a relative gap below which w and b have no digits to gain
+    largest_rounding: float = 1e-8  # a relative gap that, if it is rounding, no other solver would narrow
     largest_square: float = (
         1e200  # its inverse, the size of the smallest optimum, has a square root with digits
     )
@@ -106,7 +107,8 @@ class _Best:
             return Certificate("duality", float("inf"), 0.0)
         if self.primal is self.dual:
             return self.primal.certificate
-        return replace(self.primal.certificate, bound=min(self.bound, self.objective), rounding=0.0)
+        rounding = min(self.primal.certificate.rounding, self.dual.certificate.rounding)
+        return replace(self.primal.certificate, bound=min(self.bound, self.objective), rounding=rounding)
 
 
 @dataclass
@@ -336,7 +338,9 @@ def _most_iterations(loop: _Loop) -> float:
 def _may_go_on(loop: _Loop, status: Status) -> bool:
     """Whether a solver ended by itself, above the tolerance: another one may get further."""
     ended_by_itself = status is Status.STALLED or (status is Status.MAX_ITER and loop.limits.max_iter is None)
-    return ended_by_itself and not loop.best.certificate().relative_gap <= loop.limits.tol
+    proof = loop.best.certificate()
+    is_rounding = proof.is_rounding and proof.relative_gap <= _SETTINGS.largest_rounding
+    return ended_by_itself and not is_rounding and not proof.relative_gap <= loop.limits.tol
 
 
 def _finish(loop: _Loop, state: Any, plan: Plan, status: Status) -> Solution:
