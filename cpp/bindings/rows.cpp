@@ -53,8 +53,14 @@ void expect_same_index_type(const Vector& indices, const Vector& starts) {
         throw nb::type_error("indices and starts must have the same integer type");
 }
 
-void make_dense(OwnedBlock* self, const Matrix& x) {
-    const DenseStorage storage{x.data(), scalar_of(x.dtype()), x.stride(0), x.stride(1)};
+// NumPy has no bfloat16 of its own: such numbers come as the 16 bits of each.
+void make_dense(OwnedBlock* self, const Matrix& x, bool is_bfloat16) {
+    Scalar scalar = scalar_of(x.dtype());
+    if (is_bfloat16) {
+        if (scalar != Scalar::u16) throw nb::type_error("the bits of bfloat16 must come as uint16");
+        scalar = Scalar::bf16;
+    }
+    const DenseStorage storage{x.data(), scalar, x.stride(0), x.stride(1)};
     const auto n_rows = static_cast<std::int64_t>(x.shape(0)),
                n_columns = static_cast<std::int64_t>(x.shape(1));
     new (self) OwnedBlock{{storage, n_rows, n_columns}, nb::cast(x)};
@@ -104,7 +110,7 @@ void bind_rows(nanobind::module_& m) {
     using namespace maxmargin::bindings;
 
     nb::class_<OwnedBlock>(m, "Block", "Rows in place: a dense array of any strides, or a CSR matrix.")
-        .def("__init__", &make_dense, nb::arg("x").noconvert())
+        .def("__init__", &make_dense, nb::arg("x").noconvert(), nb::arg("is_bfloat16") = false)
         .def("__init__", &make_csr, nb::arg("values").noconvert(), nb::arg("indices").noconvert(),
              nb::arg("starts").noconvert(), nb::arg("n_columns"))
         .def_prop_ro("n_rows", [](const OwnedBlock& self) { return self.block.n_rows; })

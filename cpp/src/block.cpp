@@ -24,6 +24,18 @@ struct Half {
     }
 };
 
+// The upper half of a single.
+struct BrainFloat {
+    std::uint16_t bits;
+
+    explicit operator double() const noexcept {
+        const std::uint32_t word = static_cast<std::uint32_t>(bits) << 16;
+        float value;
+        std::memcpy(&value, &word, sizeof value);
+        return value;
+    }
+};
+
 // Calls f with a null pointer of the scalar's type.
 template <class F>
 void with_type(Scalar scalar, F&& f) {
@@ -38,6 +50,7 @@ void with_type(Scalar scalar, F&& f) {
         case Scalar::i64: return f(static_cast<const std::int64_t*>(nullptr));
         case Scalar::u64: return f(static_cast<const std::uint64_t*>(nullptr));
         case Scalar::f16: return f(static_cast<const Half*>(nullptr));
+        case Scalar::bf16: return f(static_cast<const BrainFloat*>(nullptr));
         case Scalar::f32: return f(static_cast<const float*>(nullptr));
         case Scalar::f64: return f(static_cast<const double*>(nullptr));
     }

@@ -34,7 +34,8 @@ std::int64_t size_of(Scalar scalar) {
         case Scalar::u8: return 1;
         case Scalar::i16:
         case Scalar::u16:
-        case Scalar::f16: return 2;
+        case Scalar::f16:
+        case Scalar::bf16: return 2;
         case Scalar::i32:
         case Scalar::u32:
         case Scalar::f32: return 4;

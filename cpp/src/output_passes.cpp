@@ -67,12 +67,14 @@ class DenseReader {
         if (storage_.column_stride == 1 && storage_.scalar == Scalar::f64)
             return convert_from<double>(first, rows);
         if constexpr (std::is_same_v<Number, float>) {
-            if (storage_.scalar == Scalar::f16 && storage_.column_stride == 1) {
+            const bool is_half = storage_.scalar == Scalar::f16, is_brain = storage_.scalar == Scalar::bf16;
+            if ((is_half || is_brain) && storage_.column_stride == 1) {
+                const auto widen =
+                    is_half ? primitives().outputs->widen_half : primitives().outputs->widen_brain;
                 const auto* data =
                     static_cast<const std::uint16_t*>(storage_.data) + first * storage_.row_stride;
                 for (std::int64_t i = 0; i < rows; ++i)
-                    primitives().outputs->widen_half(data + i * storage_.row_stride, n_columns_,
-                                                     converted_.data() + i * width_);
+                    widen(data + i * storage_.row_stride, n_columns_, converted_.data() + i * width_);
                 return;
             }
         }

@@ -2,6 +2,7 @@
 
 #include "check.hpp"
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -119,6 +120,17 @@ TEST("the extremes of every number type") {
     double seen[3];
     gather_values(truths, Scalar::boolean, 0, 3, seen);
     CHECK(seen[0] == 1.0 && seen[1] == 0.0 && seen[2] == 1.0);
+}
+
+TEST("all numbers of bfloat16") {
+    for (std::uint32_t bits = 0; bits < 65536; ++bits) {
+        const std::uint16_t stored = static_cast<std::uint16_t>(bits);
+        double seen;
+        gather_values(&stored, Scalar::bf16, 0, 1, &seen);
+        const float expected = std::bit_cast<float>(bits << 16);
+        CHECK(std::isnan(expected) ? std::isnan(seen) : seen == static_cast<double>(expected));
+        if (expected == 0) CHECK(std::signbit(seen) == std::signbit(expected));
+    }
 }
 
 TEST("all numbers of half precision") {

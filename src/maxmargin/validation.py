@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import numbers
 import os
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -76,11 +77,8 @@ def check_matrix(X: Any, *, allow_no_rows: bool = False) -> Any:
 
 
 def _check_dense(X: Any) -> NDArray[Any]:
-    if str(getattr(X, "dtype", "")).endswith("bfloat16"):  # of ml_dtypes, torch or jax
-        raise InvalidInput(
-            f"X has dtype {X.dtype}, which NumPy does not know. Give the same numbers in single precision: "
-            "X.astype(np.float32), or X.float() of torch; float16 is read as it is."
-        )
+    if str(getattr(X, "dtype", "")) == "torch.bfloat16":
+        X = _bfloat16_of_torch(X)
     array = X if type(X) is np.ndarray else _as_array(X)
     if array.ndim == 0:
         raise InvalidInput(f"Expected 2D array, got scalar array instead: X={array!r}.")
@@ -96,6 +94,19 @@ def _check_dense(X: Any) -> NDArray[Any]:
     if not readable or any(stride % array.itemsize for stride in array.strides):
         array = array.astype(array.dtype.newbyteorder("="), order="C")
     return array
+
+
+def _bfloat16_of_torch(X: Any) -> NDArray[Any]:
+    """Return a tensor's own memory as an array of the type that ml_dtypes adds to NumPy."""
+    try:
+        from ml_dtypes import bfloat16
+    except ImportError:
+        raise InvalidInput(
+            "X has dtype torch.bfloat16, which NumPy knows with the package ml_dtypes only. Install it "
+            "(pip install ml_dtypes), or give the same numbers in single precision: X.float()."
+        ) from None
+    bits = X.detach().cpu().view(sys.modules["torch"].int16)
+    return np.asarray(bits.numpy().view(bfloat16))
 
 
 def refuse_dates(frame: Any) -> None:
@@ -166,7 +177,7 @@ def _as_numbers(array: NDArray[Any]) -> NDArray[Any]:
         raise InvalidInput(f"Complex data not supported: X has dtype {array.dtype}.")
     if kind in "OUS":
         return _numbers_from_objects(array)
-    if kind not in "biuf":
+    if kind not in "biuf" and array.dtype.name != "bfloat16":
         raise InvalidInput(f"X must hold numbers; got dtype {array.dtype}.")
     if array.itemsize > 8:  # long double
         return array.astype(np.float64)

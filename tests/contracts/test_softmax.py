@@ -54,8 +54,10 @@ def solved(problem, tol=1e-9, solver="auto", start=None):
 KERNELS = """
 import sys
 import numpy as np, scipy.sparse as sp
+from ml_dtypes import bfloat16
 from maxmargin import _core
-from maxmargin._core import Block, StopToken
+from maxmargin._core import StopToken, Block
+from maxmargin.rows.kernels import dense_block
 
 random, token = np.random.default_rng(0), StopToken()
 
@@ -71,6 +73,8 @@ def strided(X):
 storages = {
     "float64": (lambda X: X, 1e-12), "Fortran order": (np.asfortranarray, 1e-12), "strided": (strided, 1e-12),
     "float32": (lambda X: X.astype(np.float32), 1e-12), "float16": (lambda X: X.astype(np.float16), 1e-12),
+    "bfloat16": (lambda X: X.astype(bfloat16), 1e-12),
+    "bfloat16, Fortran order": (lambda X: np.asfortranarray(X.astype(bfloat16)), 1e-12),
     "backwards": (lambda X: np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1], 1e-12),
     "padded": (lambda X: np.pad(X, ((0, 0), (0, 3)))[:, : X.shape[1]], 1e-12), "CSR": (sp.csr_array, 1e-12),
 }
@@ -80,7 +84,8 @@ def close(found, expected, tolerance, what):
     assert off <= tolerance, (what, off)
 
 for n, d, K in [(1, 1, 1), (5, 1, 2), (37, 5, 3), (300, 33, 17), (67, 9, 64), (9, 3, 1000), (41, 130, 7)]:
-    X = random.normal(size=(n, d)).astype(np.float16).astype(np.float64)
+    X = random.normal(size=(n, d)).astype(bfloat16).astype(np.float64)  # float16 holds them, too
+    X[np.abs(X) < 1e-3] = 0.0
     X[random.random(X.shape) < 0.3] = 0.0
     W, b = random.normal(size=(K, d)), random.normal(size=K)
     D, e = random.normal(size=(K, d)), random.normal(size=K)
@@ -92,7 +97,7 @@ for n, d, K in [(1, 1, 1), (5, 1, 2), (37, 5, 3), (300, 33, 17), (67, 9, 64), (9
     value = (cost * (np.logaddexp.reduce(z, axis=1) - z[np.arange(n), label])).sum()
     for name, (convert, tolerance) in storages.items():
         stored = convert(X)
-        block = Block(stored) if name != "CSR" else Block(stored.data, stored.indices, stored.indptr, d)
+        block = dense_block(stored) if name != "CSR" else Block(stored.data, stored.indices, stored.indptr, d)
         for single in (False, True):
             tol = 3e-5 if single and name != "CSR" else tolerance
             what = (n, d, K, name, single)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 from fractions import Fraction
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -16,6 +17,7 @@ import scipy.sparse as sp
 import sklearn
 from covering import every_value
 from joblib import Parallel, delayed
+from ml_dtypes import bfloat16
 from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
@@ -39,6 +41,7 @@ from maxmargin import (
     load_model,
     save_model,
 )
+from maxmargin.errors import InvalidInput
 from maxmargin.rows.cores import resolve_jobs
 
 X, Y = load_breast_cancer(return_X_y=True)
@@ -250,7 +253,7 @@ def memory_mapped(array, folder):
 
 
 def strided(array):
-    room = np.full((2 * array.shape[0], 3 * array.shape[1]), np.nan)
+    room = np.full((2 * array.shape[0], 3 * array.shape[1]), np.nan, dtype=array.dtype)
     room[::2, ::3] = array
     return room[::2, ::3]
 
@@ -300,6 +303,8 @@ CONTAINERS = {
     "uint16": lambda a, folder: a.astype(np.int16),
     "int64": lambda a, folder: a.astype(np.int64),
     "float16": lambda a, folder: a.astype(np.float16),
+    "bfloat16": lambda a, folder: a.astype(bfloat16),
+    "bfloat16, strided": lambda a, folder: strided(a.astype(bfloat16)),
     "float32": lambda a, folder: a.astype(np.float32),
     "long double": lambda a, folder: a.astype(np.longdouble),
     "objects": lambda a, folder: a.astype(object),
@@ -336,6 +341,38 @@ def test_whatever_holds_the_rows(name, loss, tmp_path):
     assert model.coef_ == pytest.approx(plain.coef_, abs=1e-4)
     assert model.certificate_.objective == pytest.approx(plain.certificate_.objective, rel=1e-9)
     assert model.decision_function(rows) == pytest.approx(plain.decision_function(SMALL), abs=1e-3)
+
+
+class Tensor:
+    """What torch's tensors of bfloat16 are asked for."""
+
+    dtype = "torch.bfloat16"
+    shape = SMALL.shape
+
+    def __init__(self, bits):
+        self.bits = bits
+
+    def detach(self):
+        return self
+
+    cpu = detach
+
+    def view(self, kind):
+        return Tensor(self.bits.view(kind))
+
+    def numpy(self):
+        return self.bits
+
+
+def test_tensors_of_bfloat16(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(int16=np.int16))
+    tensor = Tensor(SMALL.astype(bfloat16))
+    model = LinearSVM(tol=1e-10).fit(tensor, SIGNS)
+    assert model.coef_.tobytes() == LinearSVM(tol=1e-10).fit(SMALL.astype(bfloat16), SIGNS).coef_.tobytes()
+    assert (model.predict(tensor) == model.predict(SMALL)).all()
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)  # as if it were not installed
+    with pytest.raises(InvalidInput, match=r"pip install ml_dtypes\), or give .* X.float\(\)"):
+        LinearSVM().fit(tensor, SIGNS)
 
 
 def test_columns_of_truth_values():

@@ -2,7 +2,6 @@
 
 import math
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
 import pandas
@@ -98,12 +97,6 @@ DATA = {
     "text in a frame": (polars.DataFrame({"a": ["x", "y"] * 10}), Y, None, "row 0, column 0 .* is 'x'"),
     "complex": (X + 1j, Y, None, "Complex data not supported: X has dtype complex128"),
     "complex, sparse": (sp.csr_array(X + 1j), Y, None, "Complex data not supported: X has dtype complex128"),
-    "bfloat16": (
-        SimpleNamespace(dtype="torch.bfloat16"),
-        Y,
-        None,
-        r"Give the same numbers in single precision",
-    ),
     "dates": (np.zeros((20, 2), "M8[s]"), Y, None, r"X must hold numbers; got dtype datetime64\[s\]"),
     "no rows": (X[:0], Y[:0], None, r"Found array with 0 sample\(s\) \(shape=\(0, 3\)\)"),
     "no columns": (X[:, :0], Y, None, r"Found array with 0 feature\(s\) \(shape=\(20, 0\)\)"),

@@ -18,7 +18,7 @@
 
 namespace maxmargin {
 
-enum class Scalar { boolean, i8, u8, i16, u16, i32, u32, i64, u64, f16, f32, f64 };
+enum class Scalar { boolean, i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32, f64 };
 
 // Strides are counted in elements and may be any number, zero and negative ones included.
 struct DenseStorage {

@@ -24,7 +24,14 @@ __all__ = [
     "ManyScores",
     "Scores",
     "ScoresAndCombine",
+    "dense_block",
 ]
+
+
+def dense_block(X: NDArray[Any]) -> Block:
+    """Return the rows of a dense array of any type of numbers, bfloat16 of ml_dtypes included."""
+    is_bfloat16 = X.dtype.name == "bfloat16"
+    return Block(X.view(np.uint16) if is_bfloat16 else X, is_bfloat16)
 
 
 @dataclass(frozen=True)

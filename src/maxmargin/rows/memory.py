@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from maxmargin._core import Block, Inspection, StopToken
 from maxmargin.errors import InvalidInput
 from maxmargin.rows.base import Helpers, ReduceKernel, Rows, RowVector, SweepKernel, Tree, results_of
-from maxmargin.rows.kernels import Condense, Inspect
+from maxmargin.rows.kernels import Condense, Inspect, dense_block
 
 __all__ = ["MemoryRows", "RowsWithArrays", "block_size", "refuse_bad_values"]
 
@@ -213,7 +213,7 @@ class MemoryRows(RowsWithArrays):
     def _open(self, piece: slice) -> Block:
         X = self._X
         if isinstance(X, np.ndarray):
-            return Block(X[piece])
+            return dense_block(X[piece])
         starts = X.indptr[piece.start : piece.stop + 1]
         return Block(X.data, X.indices, starts, self.n_columns)
 

@@ -38,6 +38,7 @@ from maxmargin.rows.dask.messages import (
     Pass,
     Share,
 )
+from maxmargin.rows.kernels import dense_block
 from maxmargin.validation import check_labels, check_matrix, check_weights
 
 __all__ = ["ArrayPool", "Software", "WorkerState", "installed", "part_of", "pickled", "state"]
@@ -152,7 +153,7 @@ class HeldBlock:
     def __post_init__(self) -> None:
         X = self.X
         is_dense = isinstance(X, np.ndarray)
-        self.block = Block(X) if is_dense else Block(X.data, X.indices, X.indptr, X.shape[1])
+        self.block = dense_block(X) if is_dense else Block(X.data, X.indices, X.indptr, X.shape[1])
 
     def array(self, number: int, kind: tuple[str, tuple[int, ...]]) -> NDArray[Any]:
         """Return a per-row array by its number; a new one has zeros of that dtype and shape of a row."""
