@@ -116,7 +116,7 @@ def test_ctrl_c_keeps_the_best_model_and_leaves_nothing_running(client, rows, tm
 
 
 def test_a_scheduler_that_dies_is_told_and_the_best_model_written(rows, tmp_path):
-    environment = {**os.environ, "DASK_MAXMARGIN__WORKER_TIMEOUT": "1 s"}
+    environment = {**os.environ, "DASK_MAXMARGIN__WORKER_TIMEOUT": "5 s"}
     with mortal_scheduler(tmp_path) as (client, kill_scheduler), holding_passes(client) as is_held:
         address = client.scheduler.address
         words = ("--dask", address, "--label", "kind", "--tol", "1e-13", "-o", "best.model")
