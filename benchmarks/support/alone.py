@@ -26,7 +26,7 @@ __all__ = ["run_alone"]
 
 
 def run_alone(
-    function: str, task: dict[str, Any], *, cap: float, start: float = 180.0
+    function: str, task: dict[str, Any], *, cap: float, start: float = 180.0, threads: int = 1
 ) -> tuple[list[dict[str, Any]], str | None]:
     """Return what the function said, and what went wrong, if anything did.
 
@@ -36,12 +36,14 @@ def run_alone(
         Seconds from the first line on.
     start : float
         Seconds up to the first line.
+    threads : int
+        Of libraries that are told by the environment.
     """
-    one_thread = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    limits = {f"{name}_NUM_THREADS": str(threads) for name in ("OPENBLAS", "OMP", "MKL")}
     process = subprocess.Popen(
         [sys.executable, "-m", "support.alone", function, json.dumps(task)],
         cwd=Path(__file__).parents[1],
-        env={**os.environ, **one_thread},
+        env={**os.environ, **limits},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
