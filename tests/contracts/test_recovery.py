@@ -29,6 +29,7 @@ SETTINGS = {
     "hinge": {"C": 0.1, "loss": "hinge", "solver": "semismooth_newton", "tol": 1e-8},
     "logistic": {"C": 0.1, "loss": "logistic", "solver": "newton", "tol": 1e-8, "multi_class": "one_vs_rest"},
     "softmax": {"C": 0.1, "loss": "logistic", "solver": "newton", "tol": 1e-8, "multi_class": "softmax"},
+    "crammer_singer": {"C": 0.1, "multi_class": "crammer_singer", "class_weight": {1: 1.5}, "tol": 1e-2},
 }
 
 
@@ -85,7 +86,7 @@ def journal_of(store) -> Path:
 
 
 @every_value(
-    **{"loss, n_classes": [("hinge", 2), ("logistic", 3), ("softmax", 3)]},
+    **{"loss, n_classes": [("hinge", 2), ("logistic", 3), ("softmax", 3), ("crammer_singer", 3)]},
     kind=[OSError, MemoryError, KeyboardInterrupt],
 )
 def test_a_fit_that_an_error_ended_goes_on_to_the_same_bits(loss, n_classes, kind, tmp_path):

@@ -108,14 +108,14 @@ def test_the_memory_of_many_classes_is_counted():
         is_sparse=False,
         arrays={"X": np.empty(0, np.float16)},
     )
-    few, many = (fit_bytes(rows, 2, False, n_outputs) for n_outputs in (10, 1_000))
+    few, many = (fit_bytes(rows, 2, False, Softmax(n_outputs)) for n_outputs in (10, 1_000))
     weights = 8 * 1_000 * 769
     assert many - few > 40 * weights
     assert many < 3e9
     # Not with the rows, but for what descent keeps.
     rows.n_rows, rows.n_values = 10**10, 768 * 10**10
-    assert fit_bytes(rows, 2, False, 1_000) == many
-    assert fit_bytes(rows, 2, True, 1_000) > 8 * 10**13
+    assert fit_bytes(rows, 2, False, Softmax(1_000)) == many
+    assert fit_bytes(rows, 2, True, Softmax(1_000)) > 8 * 10**13
 
 
 def test_checkpoints_of_all_classes_are_read_again(tmp_path):

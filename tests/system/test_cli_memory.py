@@ -13,7 +13,8 @@ import pandas as pd
 import pytest
 from covering import each_row
 
-from maxmargin import load_data, load_model
+from maxmargin import load_data, load_model, save_data
+from maxmargin.datasets import iris
 from maxmargin.io.settings import ReadSettings
 from maxmargin.io.stored_copy import stored_copy
 
@@ -81,6 +82,17 @@ def test_tables_with_text_and_a_folder_for_the_rows(said, folder):
         assert Path("again.model").read_bytes() == Path("people.model").read_bytes()
     code, _, err = said("train", rows, "--C", "auto", "-o", "again.model")
     assert (code, "stored rows do not work with --C auto" in err) == (2, True)
+
+
+def test_all_classes_at_once(said, folder):
+    save_data(iris(), "iris.csv")
+    settings = ("--multi-class", "crammer-singer", "--C", "0.1")
+    code, out, _ = said("train", "iris.csv", "--memory", "20GB", *settings)
+    assert code == 0
+    assert "memory: at most 20 GB, with the per-row arrays on disk\n" in out
+    assert "semismooth Newton (one 15 × 15 system per step is cheap; rows read from disk)" in out
+    said("train", "iris.csv", "whole.model", *settings)
+    np.testing.assert_array_equal(load_model("iris.model").coef, load_model("whole.model").coef)
 
 
 @each_row(

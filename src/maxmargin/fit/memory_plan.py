@@ -11,6 +11,7 @@ from maxmargin.errors import InvalidParameter, Setting
 from maxmargin.io.memory import held_memory, memory_text
 from maxmargin.io.settings import ReadSettings
 from maxmargin.io.stored_copy import stored_path
+from maxmargin.losses.base import MulticlassLoss
 from maxmargin.presentation.wording import plural
 from maxmargin.rows.disk.store import RowStore, is_row_store
 from maxmargin.rows.memory import block_size
@@ -56,7 +57,13 @@ class MemoryPlan:
 
 
 def plan_memory(
-    store: RowStore, limit: int, held: int, *, threads: int, ways: tuple[bool, ...], n_outputs: int = 1
+    store: RowStore,
+    limit: int,
+    held: int,
+    *,
+    threads: int,
+    ways: tuple[bool, ...],
+    joint: MulticlassLoss | None = None,
 ) -> MemoryPlan:
     """Return how to stay within the limit; raise InvalidParameter with the least limit if that is impossible.
 
@@ -70,10 +77,10 @@ def plan_memory(
         At most so many.
     ways : tuple of bool
         Whether to fit by descent, the preferred choice first.
-    n_outputs : int
-        Of the problem: more than one where all classes are fitted at once.
+    joint : MulticlassLoss, optional
+        The loss, where all classes are fitted at once.
     """
-    sizes = partial(fit_bytes, store, n_outputs=n_outputs)
+    sizes = partial(fit_bytes, store, joint=joint)
     for by_descent in ways:
         for fewer in range(threads, 0, -1):
             needed = held + sizes(fewer, by_descent)
@@ -81,7 +88,7 @@ def plan_memory(
                 is_roomy = not by_descent or needed + sizes(fewer, by_descent=False) <= limit
                 return MemoryPlan(limit, needed, fewer, by_descent, limit - needed, is_roomy)
     least = held + min(sizes(1, by_descent) for by_descent in ways)
-    of_classes = f" and {n_outputs:,} classes at once" if n_outputs > 1 else ""
+    of_classes = "" if joint is None else f" and {joint.n_outputs:,} classes at once"
     raise InvalidParameter(
         f"{{setting}} is too little for {plural(store.n_rows, 'row')} of "
         f"{plural(store.n_columns, 'column')} on disk{of_classes}: a fit holds {memory_text(least)} at "
@@ -106,10 +113,10 @@ def check_storing(path: Path, place: Any, settings: ReadSettings, limit: int | N
     )
 
 
-def fit_bytes(store: RowStore, threads: int, by_descent: bool, n_outputs: int = 1) -> int:
+def fit_bytes(store: RowStore, threads: int, by_descent: bool, joint: MulticlassLoss | None = None) -> int:
     """Estimate how many bytes a fit takes in addition to the program."""
-    if n_outputs > 1:
-        return _joint_bytes(store, threads, by_descent, n_outputs)
+    if joint is not None:
+        return _joint_bytes(store, threads, by_descent, joint)
     if by_descent:
         return OVERHEAD + 8 * (DESCENT_VECTORS * store.n_rows + 10 * store.n_columns)
     system = 8 * (store.n_columns + 1) ** 2
@@ -125,12 +132,14 @@ WEIGHTS = 40  # arrays of the weights' size, with the steps that are remembered
 RECORDS = 4  # for each thread: the sums of a pass, those that wait for a neighbour, and packed weights
 OFFSET_ROWS = 4  # rows for each class that the curvature of the offsets is taken from
 DUAL_ARRAYS = 4  # with a number for each row and class, that descent keeps
+DUAL_PIECES = 6  # of such arrays, that a pass of the semismooth Newton method holds for the rows of a block
 CHUNK = 4 * 256  # rows whose scores, for each class, a thread holds
-LARGEST_SYSTEM = 1_200  # unknowns of which the whole Hessian is made
+LARGEST_SYSTEM = 1_500  # unknowns of which the whole Hessian is made
 LARGEST_GRAM = 4_000  # columns of which a Gram matrix is made
 
 
-def _joint_bytes(store: RowStore, threads: int, by_descent: bool, n_outputs: int) -> int:
+def _joint_bytes(store: RowStore, threads: int, by_descent: bool, joint: MulticlassLoss) -> int:
+    n_outputs = joint.n_outputs
     weights = n_outputs * (store.n_columns + 1)
     block = min(block_size(store.n_rows, store.n_columns, store.n_values), store.n_rows)
     numbers = weights * (WEIGHTS + RECORDS * threads) + CHUNK * threads * n_outputs
@@ -141,7 +150,8 @@ def _joint_bytes(store: RowStore, threads: int, by_descent: bool, n_outputs: int
         numbers += (2 + 4 * threads) * weights * weights
     elif store.n_columns <= LARGEST_GRAM:
         numbers += (2 + 2 * threads) * store.n_columns**2
+    pieces = VECTORS if joint.is_smooth else VECTORS + DUAL_PIECES * n_outputs
     itemsize = store.arrays["values" if store.is_sparse else "X"].dtype.itemsize
     per_value = itemsize + (8 if store.is_sparse else 0)
     sample = int(1.5 * per_value * min(SAMPLE_VALUES, store.n_values))
-    return OVERHEAD + 8 * (numbers + VECTORS * threads * block) + sample
+    return OVERHEAD + 8 * (numbers + pieces * threads * block) + sample

@@ -134,9 +134,10 @@ def memory_plan(
     """Return how to fit to these rows within a limit in bytes."""
     joint = objective.joint_loss(len(store.classes))
     by_descent = _may_descend(store, solver, joint)
-    ways = (by_descent, not by_descent) if solver == "auto" and joint is None else (by_descent,)
-    n_outputs = 1 if joint is None else joint.n_outputs
-    return plan_memory(store, limit, held_memory(), threads=threads, ways=ways, n_outputs=n_outputs)
+    # Of all classes at once, passes need no system that may be too large.
+    may_change = solver == "auto" and (joint is None or by_descent)
+    ways = (by_descent, not by_descent) if may_change else (by_descent,)
+    return plan_memory(store, limit, held_memory(), threads=threads, ways=ways, joint=joint)
 
 
 def _from_disk(plan: Plan, why: str) -> Plan:
@@ -153,8 +154,8 @@ def _may_descend(store: RowStore, solver: str, joint: MulticlassLoss | None) -> 
     is_wide = is_wide and store.n_columns > _MANY_COLUMNS
     if joint is None:
         return is_wide
-    needs = [each.needs.vectors_at_hand for each in JOINT.values() if joint.name in each.needs.losses]
-    return all(needs) or (is_wide and any(needs))
+    needs = (each.needs for each in JOINT.values() if joint.name in each.needs.losses)
+    return is_wide and any(each.vectors_at_hand for each in needs)
 
 
 def _fit_by_passes(

@@ -173,12 +173,12 @@ def _refuse_arrays_elsewhere(solver: Solver[Any], problem: Problem) -> None:
             remedy="give a finite C, or fewer rows as an array",
             **UNREGULARISED,
         )
-    able = {name: other for name, other in SOLVERS.items() if _runs_on_passes_alone(other, problem)}
+    able = {name: other for name, other in _known(problem).items() if _runs_on_passes_alone(other, problem)}
     raise InvalidParameter(
         f"solver {solver.name!r} takes rows in memory only",
         parameter="solver",
         value=solver.name,
-        remedy=f"solvers for {{loss}} that take these: {_listed(able)}",
+        remedy=f"solvers for {JOINT_FORMS.get(problem.loss.name, '{loss}')} that take these: {_listed(able)}",
         loss=Setting("loss", problem.loss.name),
     )
 
@@ -310,6 +310,8 @@ def _suited_jointly(problem: Problem) -> tuple[str, str]:
         return "newton", "one problem of all classes, whose curvature is smooth"
     if unknowns <= _COSTS.few_unknowns:
         return "semismooth_newton", f"one {unknowns:,} × {unknowns:,} system per step is cheap"
+    if not rows.vectors_at_hand:
+        return "semismooth_newton", "steps row by row would need the duals of all rows in memory"
     return "dual_descent", "steps row by row should get there in few sweeps"
 
 

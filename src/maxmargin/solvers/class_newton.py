@@ -9,8 +9,11 @@ once differentiable, with the curvature σ c (diag 1_A − 1_A 1_Aᵀ/|A|) in th
 that Newton's method ends at its minimum after a few steps. Then α takes the place of α°, and σ grows: the
 minimum moves to the optimum of the hinge itself. Only rows with two classes in A have a curvature; near the
 optimum they are few. The Newton equations are solved by factors of the whole matrix where it is small, else
-by conjugate gradients over these rows, preconditioned by 1 + s Σ x̃x̃ᵀ of the same rows, where x̃ are the rows
-less their mean.
+by conjugate gradients over copies of these rows, or over all rows as long as they are too many to copy,
+preconditioned by 1 + s Σ x̃x̃ᵀ of these rows or a sample of them, where x̃ are the rows less their mean.
+
+All that has the size rows × classes is a per-row array, which passes alone read and write. A step is one pass
+that takes the scores, the duals and their sums to its end, and others only where it has to be shortened.
 """
 
 from __future__ import annotations
@@ -29,11 +32,13 @@ from maxmargin.core.certificate.outputs import (
     FeasibleDuals,
     OutputScores,
     SmoothedHinge,
+    SmoothSums,
 )
 from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import WarmStart
-from maxmargin.rows.base import Array, inner
+from maxmargin.rows.active import MarkedRows, Marks
+from maxmargin.rows.base import Array, Record, Rows, RowVector, inner
 from maxmargin.rows.kernels import Combine, Gram, HessianDiagonal
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.base import Needs, Point, Step
@@ -55,7 +60,14 @@ class ClassNewtonSettings:
     enough: float = 0.1
     most_steps: int = 20
     largest_hessian: int = 1_500  # unknowns up to which a whole matrix is factorised
-    largest_gram: int = 4_000  # columns up to which a Gram matrix is
+    # Columns up to which a Gram matrix is, where it costs less than so many of the products that it saves.
+    largest_gram: int = 4_000
+    products_for_gram: float = 10.0
+    # Rows with a curvature are copied up to so many values; of more, a sample makes the preconditioner.
+    most_copied: float = 2e7
+    least_sample: int = 1_000
+    sample_rows_per_column: int = 4
+    most_sampled: float = 4e6  # values
     roughly: float = 0.05  # by which conjugate gradients make the residual smaller
     most_products: int = 150
     sufficient: float = 1e-4
@@ -69,9 +81,10 @@ class _State:
 
     W: Array
     b: Array
-    centre: Array
-    duals: Array
-    z: Array  # W x
+    centre: RowVector
+    duals: RowVector
+    z: RowVector  # W x
+    u: RowVector  # their change along the last step
     sigma: float
     shift: Array | None
     value: float = math.inf
@@ -90,7 +103,7 @@ class ClassNewton:
 
     name = "semismooth_newton"
     title = "semismooth Newton"
-    needs = Needs(losses=frozenset({"crammer_singer"}), vectors_at_hand=True)
+    needs = Needs(losses=frozenset({"crammer_singer"}))
 
     def start(
         self, problem: Problem, warm_start: WarmStart | None, seed: int, tol: float, token: StopToken
@@ -98,15 +111,15 @@ class ClassNewton:
         rows, K = problem.rows, problem.n_outputs
         kind = np.dtype((np.float64, (K,)))
         W, b = problem.zero_weights, np.zeros(K)
-        centre, z = rows.zeros(kind), rows.zeros(kind)
+        centre, duals, z, u = (rows.zeros(kind) for _ in range(4))
         if warm_start is not None and np.shape(warm_start.w) == W.shape:
             W, b = np.array(warm_start.w), np.array(warm_start.b, dtype=np.float64)
-            if warm_start.alpha is not None and np.shape(warm_start.alpha) == centre.shape:
+            if warm_start.alpha is not None and rows.holds(warm_start.alpha):
                 vectors = (problem.targets.values, problem.cost, warm_start.alpha, centre)
                 rows.reduce(FeasibleDuals(K), *vectors, token=token)
             rows.reduce(OutputScores(W, np.zeros(K)), z, token=token)
         shift = self._mean(problem, token)
-        return _State(W, b, centre, rows.zeros(kind), z, self.settings.first_sigma, shift)
+        return _State(W, b, centre, duals, z, u, self.settings.first_sigma, shift)
 
     def _mean(self, problem: Problem, token: StopToken) -> Array | None:
         rows, total = problem.rows, float(problem.costs_by_class.sum())
@@ -118,12 +131,11 @@ class ClassNewton:
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
         """Take one Newton step; renew the centre where it ends."""
         if state.V is None:
-            self._evaluate(problem, state, state.b, state.z, token)
-            self._read_slopes(problem, state, token)
+            self._evaluate(problem, state, token)
             return Step(2.0, math.inf, is_start=True)
         passes, decrement = self._advance(problem, state, token)
         state.steps += 1
-        estimate = self._estimate(problem, state)
+        estimate = self._estimate(problem, state, token)
         # What is left of the gradient is part of the gap; the rest is what the smoothing leaves.
         G, g = self._gradient(problem, state)
         left = 0.5 * inner(G.reshape(-1), G.reshape(-1)) + float(np.abs(g).sum())
@@ -138,24 +150,18 @@ class ClassNewton:
 
     def _renew(self, problem: Problem, state: _State, growth: float, token: StopToken) -> None:
         """Smooth about the duals that were found, and less if that was easy."""
-        state.centre[:] = state.duals
+        state.centre, state.duals = state.duals, state.centre
         state.sigma = min(state.sigma * growth, self.settings.most_sigma)
         state.steps = 0
-        self._evaluate(problem, state, state.b, state.z, token)
-        self._read_slopes(problem, state, token)
+        self._evaluate(problem, state, token)
 
     # ------------------------------------------------------------ values and slopes
 
-    def _evaluate(self, problem: Problem, state: _State, b: Array, z: Array, token: StopToken) -> float:
-        """Fill the duals at scores z + b; set value, without the penalties, and balance."""
-        vectors = (problem.targets.values, problem.cost, z, state.centre, state.duals)
-        sums = problem.rows.reduce(SmoothedHinge(b, state.sigma, False), *vectors, token=token)
-        state.balance = sums.balance
-        state.value = sums.value
-        return sums.value
-
-    def _read_slopes(self, problem: Problem, state: _State, token: StopToken) -> None:
-        state.V = problem.rows.reduce(CombineOutputs(problem.rows.n_columns), state.duals, token=token)
+    def _evaluate(self, problem: Problem, state: _State, token: StopToken) -> None:
+        """Fill the duals at the scores; set value, without the penalties, and slopes."""
+        vectors = (problem.targets.values, problem.cost, state.z, state.centre, state.duals)
+        found = problem.rows.reduce(_Evaluate(state.b, state.sigma), *vectors, token=token)
+        state.value, state.balance, state.V = found.sums.value, found.sums.balance, found.V
 
     def _penalties(self, problem: Problem, W: Array, b: Array) -> float:
         return problem.penalty.value(W) + sum(problem.offset.penalty(entry) for entry in b.tolist())
@@ -166,11 +172,11 @@ class ClassNewton:
         g = problem.offset.stiffness * state.b - state.balance
         return state.W - state.V, np.zeros_like(g) if problem.offset.is_absent else g
 
-    def _estimate(self, problem: Problem, state: _State) -> float:
+    def _estimate(self, problem: Problem, state: _State, token: StopToken) -> float:
         """Guess the relative gap: objective of these weights less the dual value of these duals."""
         assert state.V is not None
-        label, cost = problem.targets.values, problem.cost
-        loss, dual, *_ = problem.rows.reduce(_Terms(state.b), label, cost, state.z, state.duals)
+        vectors = (problem.targets.values, problem.cost, state.z, state.duals)
+        loss, dual, *_ = problem.rows.reduce(_Terms(state.b), *vectors, token=token)
         bound = dual - problem.penalty.conjugate(state.V)
         assert state.balance is not None
         if problem.offset.is_free:
@@ -191,21 +197,27 @@ class ClassNewton:
         decrement = -inner(G.reshape(-1), D.reshape(-1)) - inner(g, e)
         if not 0 < decrement < math.inf:
             return passes, 0.0
-        u = rows.zeros(np.dtype((np.float64, (problem.n_outputs,))))
-        rows.reduce(OutputScores(D, np.zeros_like(e)), u, token=token)
-        before, W, b = state.value + self._penalties(problem, state.W, state.b), state.W, state.b
-        length = 1.0
+        before, length = state.value + self._penalties(problem, state.W, state.b), 1.0
+        label, cost = problem.targets.values, problem.cost
+        vectors = (label, cost, state.z, state.centre, state.duals, state.u)
+        whole = rows.reduce(_EvaluateStep(D, state.b + e, state.sigma), *vectors, token=token)
+        sums, V = whole.sums, whole.V
         while True:
-            there = self._penalties(problem, W + length * D, b + length * e)
-            there += self._evaluate(problem, state, b + length * e, state.z + length * u, token)
+            W, b = state.W + length * D, state.b + length * e
+            there = sums.value + self._penalties(problem, W, b)
             if there <= before - settings.sufficient * length * decrement or length < settings.shortest:
                 break
             if there - before <= 1e-13 * abs(before):
                 break
             length *= 0.4
-        state.W, state.b = W + length * D, b + length * e
-        state.z += length * u
-        self._read_slopes(problem, state, token)
+            kernel = _EvaluateAlong(length, state.b + length * e, state.sigma)
+            sums = rows.reduce(kernel, *vectors, token=token)
+        if length < 1.0:
+            V = rows.reduce(CombineOutputs(rows.n_columns), state.duals, token=token)
+            passes += 0.5
+        rows.reduce(_Move(length), state.z, state.u, token=token)
+        state.W, state.b, state.V = W, b, V
+        state.value, state.balance = sums.value, sums.balance
         return passes + 1.0, decrement
 
     def _direction(
@@ -235,7 +247,7 @@ class ClassNewton:
         self, problem: Problem, state: _State, G: Array, g: Array, token: StopToken
     ) -> tuple[Array, Array, float]:
         """Solve the Newton equations by conjugate gradients over the rows that have a curvature."""
-        curved = _CurvedRows.of(problem, state.duals, state.sigma)
+        curved = _CurvedRows.of(problem, state.duals, state.sigma, self.settings, token)
         offset, shift = problem.offset, state.shift
         if shift is not None:
             G = G - np.multiply.outer(g, shift)
@@ -286,8 +298,86 @@ class ClassNewton:
         return 500
 
 
+# ------------------------------------------------------------------------------------------------
+# Passes. The first vectors are labels and costs, of rows; z and u are the scores and their change.
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums(Record):
+    """The smoothed hinge at some scores, with Σ r xᵀ of the duals r there."""
+
+    sums: SmoothSums
+    V: Array
+
+
+@dataclass(frozen=True, eq=False)
+class _Evaluate:
+    """Evaluate the smoothed hinge at z + b; vectors: labels, costs, z, the centre, duals to be filled."""
+
+    b: Array
+    sigma: float
+
+    writes = (4,)
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Sums:
+        sums = SmoothedHinge(self.b, self.sigma, False)(block, token, *pieces)
+        return _Sums(sums, CombineOutputs(block.n_columns)(block, token, pieces[4]))
+
+
+@dataclass(frozen=True, eq=False)
+class _EvaluateStep:
+    """Fill u with D x, and evaluate the smoothed hinge at z + u + b.
+
+    Vectors: labels, costs, z, the centre, duals to be filled, u.
+    """
+
+    D: Array
+    b: Array
+    sigma: float
+
+    writes = (4, 5)
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Sums:
+        label, cost, z, centre, duals, u = pieces
+        OutputScores(self.D, np.zeros_like(self.b))(block, token, u)
+        return _Evaluate(self.b, self.sigma)(block, token, label, cost, z + u, centre, duals)
+
+
+@dataclass(frozen=True, eq=False)
+class _EvaluateAlong:
+    """Evaluate the smoothed hinge at z + length·u + b; vectors as for `_EvaluateStep`."""
+
+    length: float
+    b: Array
+    sigma: float
+
+    writes = (4,)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> SmoothSums:
+        label, cost, z, centre, duals, u = pieces
+        kernel = SmoothedHinge(self.b, self.sigma, False)
+        return kernel(block, token, label, cost, z + self.length * u, centre, duals)
+
+
+@dataclass(frozen=True)
+class _Move:
+    """Add length·u to z; vectors: z, u."""
+
+    length: float
+
+    writes = (0,)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
+        z, u = pieces
+        z += self.length * u
+
+
 @dataclass(frozen=True, eq=False)
 class _Terms:
+    """Σ c loss at z + b, Σ r_y, Σ |r| and the largest |z|; vectors: labels, costs, z, duals."""
+
     b: Array
 
     reads_rows = False
@@ -299,6 +389,8 @@ class _Terms:
 
 @dataclass(frozen=True, eq=False)
 class _Hessian:
+    """The Hessian of the losses in (w₁, b₁, w₂, b₂, …); vectors: labels, costs, duals."""
+
     sigma: float
     n_columns: int
 
@@ -311,45 +403,103 @@ class _Hessian:
 
 
 @dataclass(frozen=True, eq=False)
-class _Curve:
-    """Replace changes of scores by those of the slopes; vectors: labels, costs, duals, changes."""
+class _Product(Record):
+    product: Array
+    balance: Array
 
+
+@dataclass(frozen=True, eq=False)
+class _HessianProduct:
+    """The Hessian of the losses times (D, e); vectors: labels, costs, duals."""
+
+    D: Array
+    e: Array
     sigma: float
 
-    writes = (3,)
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Product:
+        label, cost, duals = pieces
+        u = np.empty(duals.shape)
+        OutputScores(self.D, self.e)(block, token, u)
+        _core.curve_class_duals(label, cost, duals, self.sigma, u)
+        return _Product(CombineOutputs(block.n_columns)(block, token, u), u.sum(axis=0))
+
+
+# ------------------------------------------------------------------------------------------------
+# Rows with two classes in use or more: no other has a curvature.
+
+
+def _in_use(label: NDArray[Any], cost: Array, duals: Array) -> NDArray[np.bool_]:
+    """Return which classes of each row have α > 0."""
+    in_use = duals < 0
+    every = np.arange(len(label))
+    in_use[every, label] = duals[every, label] < cost
+    return np.asarray(in_use)
+
+
+@dataclass(frozen=True)
+class _MarkCurved:
+    """Mark the rows with a curvature; vectors: labels, costs, duals."""
+
     reads_rows = False
 
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
-        label, cost, duals, u = pieces
-        _core.curve_class_duals(label, cost, duals, self.sigma, u)
-        return np.asarray(u.sum(axis=0))
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> list[Marks]:
+        label, cost, duals = pieces
+        return [Marks.of((_in_use(label, cost, duals).sum(axis=1) > 1) & (cost > 0))]
 
 
 @dataclass(frozen=True, eq=False)
 class _CurvedRows:
-    """The rows with two classes in use or more, copied."""
+    """The rows with a curvature: copied, or all rows where these would be too many.
 
-    rows: MemoryRows
-    vectors: tuple[Array, Array, Array]  # labels, costs, duals
+    Attributes
+    ----------
+    rows, vectors : Rows, tuple of per-row arrays
+        Rows to multiply with; labels, costs, duals.
+    copied : MemoryRows
+        Rows in memory: the same, or a sample of them.
+    cost : array
+        Of the copied rows: how much they stand for.
+    in_use : array of bool
+        Which classes of the copied rows are in use.
+    sigma : float
+    """
+
+    rows: Rows
+    vectors: tuple[RowVector, RowVector, RowVector]
+    copied: MemoryRows
+    cost: Array
     in_use: NDArray[np.bool_]
     sigma: float
 
     @classmethod
-    def of(cls, problem: Problem, duals: Array, sigma: float) -> _CurvedRows:
-        label, cost = problem.targets.values, problem.cost
-        in_use = duals < 0
-        every = np.arange(len(label))
-        in_use[every, label] = duals[every, label] < cost
-        chosen = np.flatnonzero((in_use.sum(axis=1) > 1) & (cost > 0))
-        vectors = (label[chosen], cost[chosen], duals[chosen])
-        return cls(problem.rows.subset(chosen), vectors, in_use[chosen], sigma)
+    def of(
+        cls,
+        problem: Problem,
+        duals: RowVector,
+        sigma: float,
+        settings: ClassNewtonSettings,
+        token: StopToken,
+    ) -> _CurvedRows:
+        rows, vectors = problem.rows, (problem.targets.values, problem.cost, duals)
+        curved = MarkedRows(rows.reduce(_MarkCurved(), *vectors, token=token))
+        per_row = max(rows.n_values / max(rows.n_rows, 1), 1.0)
+        is_copied = curved.count * per_row <= min(rows.most_copied, settings.most_copied)
+        ranks = np.arange(curved.count)
+        if not is_copied:
+            size = max(settings.least_sample, settings.sample_rows_per_column * rows.n_columns)
+            size = min(size, max(int(settings.most_sampled / per_row), 1), curved.count)
+            ranks = np.arange(size) * curved.count // size
+        chosen = curved.numbers(ranks)
+        label, cost, own = rows.take(chosen, *vectors)
+        copied, in_use = rows.subset(chosen), _in_use(label, cost, own)
+        if is_copied:
+            return cls(copied, (label, cost, own), copied, cost, in_use, sigma)
+        return cls(rows, vectors, copied, cost * (curved.count / len(chosen)), in_use, sigma)
 
     def product(self, D: Array, e: Array, token: StopToken) -> tuple[Array, Array]:
         """Return the Hessian of the losses times a direction."""
-        u = self.rows.zeros(np.dtype((np.float64, (len(e),))))
-        self.rows.reduce(OutputScores(D, e), u, token=token)
-        balance = self.rows.reduce(_Curve(self.sigma), *self.vectors, u, token=token)
-        return self.rows.reduce(CombineOutputs(self.rows.n_columns), u, token=token), balance
+        found = self.rows.reduce(_HessianProduct(D, e, self.sigma), *self.vectors, token=token)
+        return found.product, found.balance
 
 
 @dataclass(frozen=True, eq=False)
@@ -370,12 +520,12 @@ class _Inverse:
         settings: ClassNewtonSettings,
         token: StopToken,
     ) -> _Inverse:
-        rows, K, d = curved.rows, problem.n_outputs, problem.rows.n_columns
-        _, cost, _ = curved.vectors
+        rows, K, d = curved.copied, problem.n_outputs, problem.rows.n_columns
         count = curved.in_use.sum(axis=1)
-        h = curved.sigma * cost * (count - 1.0) / K  # the mean of a row's diagonal
+        h = curved.sigma * curved.cost * (count - 1.0) / K  # the mean of a row's diagonal
         factor, diagonal = None, np.ones(d)
-        if d <= settings.largest_gram:
+        products = settings.products_for_gram * 4.0 * K * rows.n_values
+        if d <= settings.largest_gram and d * (rows.n_values + d * d / 3.0) <= products:
             matrix = np.ascontiguousarray(rows.reduce(Gram(d, shift), h, token=token)[:-1, :-1])
             np.einsum("ii->i", matrix)[:] += 1.0
             factor = Factor(matrix)
@@ -384,7 +534,7 @@ class _Inverse:
         if problem.offset.is_absent:
             return cls(factor, diagonal, None, 0.0)
         used = curved.in_use.astype(np.float64)
-        weight = curved.sigma * cost
+        weight = curved.sigma * curved.cost
         gram = MemoryRows(used).reduce(Gram(K), weight / np.maximum(count, 1))[:K, :K]
         balance = np.diag(np.einsum("i,ik->k", weight, used)) - gram
         level, rest = float(np.trace(balance)) / K, 0.0
