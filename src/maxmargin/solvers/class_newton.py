@@ -8,9 +8,9 @@ The hinge is smoothed about duals α°: its value at scores u = 1[k ≠ y] + W x
 once differentiable, with the curvature σ c (diag 1_A − 1_A 1_Aᵀ/|A|) in the classes A with α > 0 of a row, so
 that Newton's method ends at its minimum after a few steps. Then α takes the place of α°, and σ grows: the
 minimum moves to the optimum of the hinge itself. Only rows with two classes in A have a curvature; near the
-optimum they are few. The Newton equations are solved by factors of the whole matrix where it is small, else
-by conjugate gradients over copies of these rows, or over all rows as long as they are too many to copy,
-preconditioned by 1 + s Σ x̃x̃ᵀ of these rows or a sample of them, where x̃ are the rows less their mean.
+optimum they are few, and copied. The Newton equations are solved by factors of the whole matrix where it is
+small, else by conjugate gradients, preconditioned by 1 + s Σ x̃x̃ᵀ of these rows or a sample of them, where x̃
+are the rows less their mean, or by its diagonal.
 
 All that has the size rows × classes is a per-row array, which passes alone read and write. A step is one pass
 that takes the scores, the duals and their sums to its end, and others only where it has to be shortened.
@@ -19,6 +19,7 @@ that takes the scores, the duals and their sums to its end, and others only wher
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,8 +64,10 @@ class ClassNewtonSettings:
     # Columns up to which a Gram matrix is, where it costs less than so many of the products that it saves.
     largest_gram: int = 4_000
     products_for_gram: float = 10.0
-    # Rows with a curvature are copied up to so many values; of more, a sample makes the preconditioner.
+    # Rows with a curvature are copied for conjugate gradients up to so many values, and for a whole matrix,
+    # which reads them once, up to that share of all rows. Of more, a sample makes the preconditioner.
     most_copied: float = 2e7
+    few_curved: float = 0.25
     least_sample: int = 1_000
     sample_rows_per_column: int = 4
     most_sampled: float = 4e6  # values
@@ -93,6 +96,7 @@ class _State:
     gap: float = math.inf
     bound: float = 0.0
     steps: int = 0  # at this smoothing
+    is_minimum: bool = False  # of it
 
 
 @dataclass(frozen=True)
@@ -129,30 +133,30 @@ class ClassNewton:
         return np.asarray(rows.reduce(Combine(rows.n_columns), problem.cost, token=token) / total)
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
-        """Take one Newton step; renew the centre where it ends."""
+        """Take one Newton step, at first of a new smoothing if the last minimum was found."""
         if state.V is None:
             self._evaluate(problem, state, token)
             return Step(2.0, math.inf, is_start=True)
+        renewed = 0.0
+        if state.is_minimum or state.steps >= self.settings.most_steps:
+            self._renew(problem, state, token)  # not before: the duals of the minimum are what is certified
+            renewed = 0.5
         passes, decrement = self._advance(problem, state, token)
         state.steps += 1
         estimate = self._estimate(problem, state, token)
         # What is left of the gradient is part of the gap; the rest is what the smoothing leaves.
         G, g = self._gradient(problem, state)
         left = 0.5 * inner(G.reshape(-1), G.reshape(-1)) + float(np.abs(g).sum())
-        is_minimum = decrement == 0 or left <= self.settings.enough * state.gap
-        if not is_minimum and state.steps < self.settings.most_steps:
-            return Step(passes, math.inf)
-        before = state.sigma
-        growth = self.settings.growth if state.steps <= self.settings.few_steps else 1.0
-        self._renew(problem, state, growth, token)
-        is_exhausted = before >= self.settings.most_sigma and is_minimum
-        return Step(passes, estimate, is_exhausted=is_exhausted)
+        state.is_minimum = decrement == 0 or left <= self.settings.enough * state.gap
+        is_exhausted = state.sigma >= self.settings.most_sigma and state.is_minimum
+        return Step(renewed + passes, estimate, is_exhausted=is_exhausted)
 
-    def _renew(self, problem: Problem, state: _State, growth: float, token: StopToken) -> None:
+    def _renew(self, problem: Problem, state: _State, token: StopToken) -> None:
         """Smooth about the duals that were found, and less if that was easy."""
+        growth = self.settings.growth if state.steps <= self.settings.few_steps else 1.0
         state.centre, state.duals = state.duals, state.centre
         state.sigma = min(state.sigma * growth, self.settings.most_sigma)
-        state.steps = 0
+        state.steps, state.is_minimum = 0, False
         self._evaluate(problem, state, token)
 
     # ------------------------------------------------------------ values and slopes
@@ -224,9 +228,10 @@ class ClassNewton:
         self, problem: Problem, state: _State, G: Array, g: Array, token: StopToken
     ) -> tuple[Array, Array, float]:
         K, d = G.shape
-        vectors = (problem.targets.values, problem.cost, state.duals)
         if K * (d + 1) <= self.settings.largest_hessian:
-            H = problem.rows.reduce(_Hessian(state.sigma, d), *vectors, token=token)
+            few = min(self.settings.most_sampled, self.settings.few_curved * problem.rows.n_values)
+            curved = _CurvedRows.of(problem, state.duals, state.sigma, few, token)
+            H = curved.rows.reduce(_Hessian(state.sigma, d), *curved.vectors, token=token)
             of_offsets = np.arange(d, K * (d + 1), d + 1)
             diagonal = np.ones(K * (d + 1))
             if problem.offset.is_absent:
@@ -240,14 +245,15 @@ class ClassNewton:
             np.einsum("ii->i", H)[:] += diagonal
             joined = np.ascontiguousarray(np.hstack([G, g[:, None]])).reshape(-1)
             found = -Factor(H).solve(joined).reshape(K, d + 1)
-            return np.ascontiguousarray(found[:, :-1]), np.ascontiguousarray(found[:, -1]), 1.0
+            share = curved.rows.n_rows / max(problem.rows.n_rows, 1)
+            return np.ascontiguousarray(found[:, :-1]), np.ascontiguousarray(found[:, -1]), share
         return self._by_products(problem, state, G, g, token)
 
     def _by_products(
         self, problem: Problem, state: _State, G: Array, g: Array, token: StopToken
     ) -> tuple[Array, Array, float]:
         """Solve the Newton equations by conjugate gradients over the rows that have a curvature."""
-        curved = _CurvedRows.of(problem, state.duals, state.sigma, self.settings, token)
+        curved = _CurvedRows.of(problem, state.duals, state.sigma, self.settings.most_copied, token)
         offset, shift = problem.offset, state.shift
         if shift is not None:
             G = G - np.multiply.outer(g, shift)
@@ -428,6 +434,10 @@ class _HessianProduct:
 # Rows with two classes in use or more: no other has a curvature.
 
 
+def _values_of_a_row(rows: Rows) -> float:
+    return max(rows.n_values / max(rows.n_rows, 1), 1.0)
+
+
 def _in_use(label: NDArray[Any], cost: Array, duals: Array) -> NDArray[np.bool_]:
     """Return which classes of each row have α > 0."""
     in_use = duals < 0
@@ -449,52 +459,44 @@ class _MarkCurved:
 
 @dataclass(frozen=True, eq=False)
 class _CurvedRows:
-    """The rows with a curvature: copied, or all rows where these would be too many.
+    """The rows with a curvature, copied, or all rows where these would be too many.
 
     Attributes
     ----------
-    rows, vectors : Rows, tuple of per-row arrays
-        Rows to multiply with; labels, costs, duals.
-    copied : MemoryRows
-        Rows in memory: the same, or a sample of them.
-    cost : array
-        Of the copied rows: how much they stand for.
-    in_use : array of bool
-        Which classes of the copied rows are in use.
+    rows, vectors : Rows, sequence of per-row arrays
+        Rows with labels, costs and duals.
     sigma : float
+    curved : MarkedRows or None
+        Which of all rows have a curvature; None if these are copies.
     """
 
     rows: Rows
-    vectors: tuple[RowVector, RowVector, RowVector]
-    copied: MemoryRows
-    cost: Array
-    in_use: NDArray[np.bool_]
+    vectors: Sequence[RowVector]
     sigma: float
+    curved: MarkedRows | None
 
     @classmethod
     def of(
-        cls,
-        problem: Problem,
-        duals: RowVector,
-        sigma: float,
-        settings: ClassNewtonSettings,
-        token: StopToken,
+        cls, problem: Problem, duals: RowVector, sigma: float, most: float, token: StopToken
     ) -> _CurvedRows:
+        """Copy the rows with a curvature, up to so many values."""
         rows, vectors = problem.rows, (problem.targets.values, problem.cost, duals)
         curved = MarkedRows(rows.reduce(_MarkCurved(), *vectors, token=token))
-        per_row = max(rows.n_values / max(rows.n_rows, 1), 1.0)
-        is_copied = curved.count * per_row <= min(rows.most_copied, settings.most_copied)
-        ranks = np.arange(curved.count)
-        if not is_copied:
+        if curved.count * _values_of_a_row(rows) > min(rows.most_copied, most):
+            return cls(rows, vectors, sigma, curved)
+        chosen = curved.numbers(np.arange(curved.count))
+        return cls(rows.subset(chosen), rows.take(chosen, *vectors), sigma, None)
+
+    def sample(self, settings: ClassNewtonSettings) -> tuple[Rows, Array, NDArray[np.bool_]]:
+        """Return the copies or, of more rows, a sample; σ times what each row stands for; classes in use."""
+        rows, vectors, share = self.rows, self.vectors, 1.0
+        if self.curved is not None:
             size = max(settings.least_sample, settings.sample_rows_per_column * rows.n_columns)
-            size = min(size, max(int(settings.most_sampled / per_row), 1), curved.count)
-            ranks = np.arange(size) * curved.count // size
-        chosen = curved.numbers(ranks)
-        label, cost, own = rows.take(chosen, *vectors)
-        copied, in_use = rows.subset(chosen), _in_use(label, cost, own)
-        if is_copied:
-            return cls(copied, (label, cost, own), copied, cost, in_use, sigma)
-        return cls(rows, vectors, copied, cost * (curved.count / len(chosen)), in_use, sigma)
+            size = min(size, max(int(settings.most_sampled / _values_of_a_row(rows)), 1), self.curved.count)
+            chosen = self.curved.numbers(np.arange(size) * self.curved.count // size)
+            rows, vectors, share = rows.subset(chosen), rows.take(chosen, *vectors), self.curved.count / size
+        label, cost, duals = vectors
+        return rows, self.sigma * share * cost, _in_use(label, cost, duals)
 
     def product(self, D: Array, e: Array, token: StopToken) -> tuple[Array, Array]:
         """Return the Hessian of the losses times a direction."""
@@ -520,9 +522,10 @@ class _Inverse:
         settings: ClassNewtonSettings,
         token: StopToken,
     ) -> _Inverse:
-        rows, K, d = curved.copied, problem.n_outputs, problem.rows.n_columns
-        count = curved.in_use.sum(axis=1)
-        h = curved.sigma * curved.cost * (count - 1.0) / K  # the mean of a row's diagonal
+        K, d = problem.n_outputs, problem.rows.n_columns
+        rows, weight, in_use = curved.sample(settings)
+        count = in_use.sum(axis=1)
+        h = weight * (count - 1.0) / K  # the mean of a row's diagonal
         factor, diagonal = None, np.ones(d)
         products = settings.products_for_gram * 4.0 * K * rows.n_values
         if d <= settings.largest_gram and d * (rows.n_values + d * d / 3.0) <= products:
@@ -533,8 +536,7 @@ class _Inverse:
             diagonal = 1.0 + rows.reduce(HessianDiagonal(d), h, token=token)[0]
         if problem.offset.is_absent:
             return cls(factor, diagonal, None, 0.0)
-        used = curved.in_use.astype(np.float64)
-        weight = curved.sigma * curved.cost
+        used = in_use.astype(np.float64)
         gram = MemoryRows(used).reduce(Gram(K), weight / np.maximum(count, 1))[:K, :K]
         balance = np.diag(np.einsum("i,ik->k", weight, used)) - gram
         level, rest = float(np.trace(balance)) / K, 0.0
