@@ -47,8 +47,18 @@ def example(kind):
 
 
 # Several classes: in test_dask_rows.py.
-CASES = [("hinge", "dense"), ("squared_hinge", "sparse"), ("logistic", "weighted")]
-SOLVERS = {"hinge": "interior_point", "squared_hinge": "newton", "logistic": "newton"}
+CASES = [
+    ("hinge", "dense"),
+    ("squared_hinge", "sparse"),
+    ("logistic", "weighted"),
+    ("crammer_singer", "three classes"),
+]
+SOLVERS = {
+    "hinge": "interior_point",
+    "squared_hinge": "newton",
+    "logistic": "newton",
+    "crammer_singer": "semismooth_newton",
+}
 
 
 def bits(model):
@@ -60,12 +70,14 @@ def bits(model):
 def as_large(monkeypatch):
     """Have arrays cut as those on the cluster are, and certificates made as rarely as of large data."""
     monkeypatch.setattr(blocked, "SMALLEST_BLOCK", ROWS)
-    monkeypatch.setattr(run, "_CHEAP_VALUES", 0)
+    monkeypatch.setattr(run, "_SETTINGS", run.RunSettings(cheap_values=0))
 
 
 def on(client, loss, kind, **settings):
     X, y, weight = example(kind)
     told = {"loss": loss, "solver": SOLVERS[loss], "tol": 1e-2, "sample_weight": weight, **settings}
+    if loss == "crammer_singer":
+        told.update(loss="hinge", multi_class="crammer_singer")
     return train(X if client is None else lazy(X, ROWS), y, client=client, **told)
 
 
@@ -151,6 +163,27 @@ def test_when_all_workers_are_gone_the_best_model_is_attached(leaving):
     slack = np.maximum(0, 1 - np.where(y, 1, -1) * (X @ model.coef[0] + model.intercept[0]))
     value = 0.5 * model.coef[0] @ model.coef[0] + 1e3 * slack @ slack
     assert proof.objective == pytest.approx(value, rel=1e-10)
+
+
+def test_all_classes_at_once_with_the_bits_of_memory_and_without_workers(leaving, as_large):
+    client, leave = leaving
+    settings = {"C": 10.0, "solver": "auto"}
+    there, here = (on(each, "crammer_singer", "three classes", **settings) for each in (client, None))
+    assert bits(there) == bits(here)
+    assert there.plans[0].solver == "semismooth Newton"
+    seen = []
+
+    def watch(progress):
+        seen.append(progress)
+        if len(seen) == 2:
+            leave()
+
+    with pytest.raises(RowsLost, match="The best model so far is within") as caught:
+        on(client, "crammer_singer", "three classes", **settings, tol=1e-12, watch=watch)
+    proof = caught.value.model.certificate
+    assert (proof.objective, proof.bound) == (seen[-1].objective, seen[-1].bound)
+    assert proof.bound <= here.certificate.objective
+    assert here.certificate.bound <= proof.objective
 
 
 def test_classes_that_were_not_begun_are_said_to_be_worth_nothing(leaving):
