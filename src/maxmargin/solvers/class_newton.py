@@ -76,7 +76,7 @@ class ClassNewtonSettings:
     most_products: int = 150
     sufficient: float = 1e-4
     shortest: float = 1e-8
-    resting: float = 1e-7  # of b, beside the curvature of the mean class: where no row holds an offset
+    resting: float = 1e-9  # of b, as a share of the curvature of the mean class
 
 
 @dataclass(eq=False)
@@ -240,9 +240,10 @@ class ClassNewton:
             else:
                 level = float(H[of_offsets, of_offsets].mean())
                 diagonal[of_offsets] = problem.offset.stiffness
-                if problem.offset.is_free:  # all offsets may grow alike
-                    diagonal[of_offsets] = self.settings.resting * level + 1e-6
-                    H[np.ix_(of_offsets, of_offsets)] += (level + 1e-6) / K
+                if problem.offset.is_free:  # all offsets may grow alike; or no row may hold them
+                    rest = self.settings.resting * level or problem.total_cost / K
+                    diagonal[of_offsets] = rest
+                    H[np.ix_(of_offsets, of_offsets)] += (level + rest) / K
             np.einsum("ii->i", H)[:] += diagonal
             joined = np.ascontiguousarray(np.hstack([G, g[:, None]])).reshape(-1)
             found = -Factor(H).solve(joined).reshape(K, d + 1)
@@ -542,8 +543,8 @@ class _Inverse:
         balance = np.diag(np.einsum("i,ik->k", weight, used)) - gram
         level, rest = float(np.trace(balance)) / K, 0.0
         if problem.offset.is_free:
-            rest = settings.resting * level + 1e-6
-            balance += (level + 1e-6) / K
+            rest = settings.resting * level or problem.total_cost / K
+            balance += (level + rest) / K
         np.einsum("ii->i", balance)[:] += problem.offset.stiffness + rest
         return cls(factor, diagonal, Factor(np.ascontiguousarray(balance)), rest)
 
