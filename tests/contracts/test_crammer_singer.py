@@ -153,6 +153,25 @@ def test_threads_change_no_bit(solver, kind):
     np.testing.assert_array_equal(one.coef_, two.coef_)
 
 
+@pytest.mark.parametrize("settings", [{}, {"largest_hessian": 0}], ids=["factors", "products"])
+@pytest.mark.parametrize("offset", ["free", "none"])
+def test_the_scale_of_the_columns_changes_no_step(offset, settings):
+    from maxmargin._core import StopToken
+    from maxmargin.core.solution import Plan
+    from maxmargin.solvers.class_newton import ClassNewton, ClassNewtonSettings
+    from maxmargin.solvers.run import Limits, run
+
+    X, y, weight = drawn(13, n=40, d=3)
+    found = []
+    for scale in (2.0**-13, 1.0, 2.0**13):  # X times t with costs over t² has the optimum W / t
+        problem = problem_of(scale * X, y, 100.0 * weight / scale**2, offset)
+        solver = ClassNewton(ClassNewtonSettings(**settings))
+        found.append(run(problem, solver, Plan("", ""), Limits(1e-6), token=StopToken()))
+        np.testing.assert_allclose(scale * found[-1].coef, found[0].coef / 2.0**13, rtol=1e-9)
+        assert found[-1].certificate.relative_gap <= 1e-6
+    assert len({each.n_iter for each in found}) == 1
+
+
 def test_fits_continue_where_they_ended():
     X, y, _ = drawn(8, n=200)
     for solver in SOLVERS:
