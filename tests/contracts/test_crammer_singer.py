@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from maxmargin import LinearSVM
+from maxmargin import LinearSVM, train
 from maxmargin.core.certificate.duality import examine
 from maxmargin.core.certificate.point import value_at_zero
 from maxmargin.core.offset import FreeOffset, NoOffset, PenalizedOffset
@@ -264,3 +265,18 @@ def test_offsets_reach_no_further_than_promised(seed):
     # Clarabel's offsets are some of the best; the bound is for one of them, and they lie in the middle.
     reach = CrammerSinger(K).offset_reach(np.bincount(y, weights=cost), float(np.abs(X @ W.T).max()))
     assert np.abs(b - b.mean()).max() <= reach
+
+
+@pytest.mark.filterwarnings("ignore::maxmargin.errors.ConvergenceWarning")
+def test_a_fit_that_is_cut_short_has_the_best_duals_so_far():
+    X, y, weight = drawn(14, n=300, d=6)
+    X[:, 0] *= 30.0
+    bounds = [
+        train(
+            X, y, sample_weight=weight, multi_class="crammer_singer", solver="semismooth_newton", max_iter=n
+        ).certificate.bound
+        for n in range(1, 16)
+    ]
+    # A new smoothing begins with worse duals than it will end with; those of the last one are kept.
+    assert all(later >= 0.999 * earlier for earlier, later in pairwise(bounds))
+    assert bounds[-1] > 10.0 * bounds[0]

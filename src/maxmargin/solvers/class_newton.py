@@ -96,6 +96,8 @@ class _State:
     balance: Array | None = None
     gap: float = math.inf
     bound: float = 0.0
+    of_duals: float = -math.inf  # the dual value of the duals, if it is known, and of the centre
+    of_centre: float = -math.inf
     steps: int = 0  # at this smoothing
     is_minimum: bool = False  # of it
 
@@ -137,10 +139,10 @@ class ClassNewton:
         """Take one Newton step, at first of a new smoothing if the last minimum was found."""
         if state.V is None:
             self._evaluate(problem, state, token)
-            return Step(2.0, math.inf, is_start=True)
+            return Step(2.0, self._estimate(problem, state, token), is_start=True)
         renewed = 0.0
         if state.is_minimum or state.steps >= self.settings.most_steps:
-            self._renew(problem, state, token)  # not before: the duals of the minimum are what is certified
+            self._renew(problem, state, token)
             renewed = 0.5
         passes, decrement = self._advance(problem, state, token)
         state.steps += 1
@@ -156,6 +158,7 @@ class ClassNewton:
         """Smooth about the duals that were found, and less if that was easy."""
         growth = self.settings.growth if state.steps <= self.settings.few_steps else 1.0
         state.centre, state.duals = state.duals, state.centre
+        state.of_centre, state.of_duals = state.of_duals, -math.inf
         state.sigma = min(state.sigma * growth, self.settings.most_sigma)
         state.steps, state.is_minimum = 0, False
         self._evaluate(problem, state, token)
@@ -178,19 +181,21 @@ class ClassNewton:
         return state.W - state.V, np.zeros_like(g) if problem.offset.is_absent else g
 
     def _estimate(self, problem: Problem, state: _State, token: StopToken) -> float:
-        """Guess the relative gap: objective of these weights less the dual value of these duals."""
+        """Guess the relative gap: objective of these weights less the dual value of the best duals."""
         assert state.V is not None
         vectors = (problem.targets.values, problem.cost, state.z, state.duals)
-        loss, dual, *_ = problem.rows.reduce(_Terms(state.b), *vectors, token=token)
+        loss, dual, *_ = problem.rows.reduce(_Terms(state.b), *vectors, token=token).tolist()
         bound = dual - problem.penalty.conjugate(state.V)
         assert state.balance is not None
         if problem.offset.is_free:
             bound -= float(np.abs(state.balance).sum())
         else:
             bound -= 0.5 * problem.offset.square * inner(state.balance, state.balance)
-        state.bound = max(state.bound, bound)
-        state.gap = max(loss + self._penalties(problem, state.W, state.b) - bound, 0.0)
-        return state.gap / max(state.bound, 1e-300)
+        state.of_duals, state.bound = bound, max(state.bound, bound)
+        value: float = loss + self._penalties(problem, state.W, state.b)
+        state.gap = max(value - bound, 0.0)
+        best = max(state.of_duals, state.of_centre)
+        return max(value - best, 0.0) / max(state.bound, 1e-300)
 
     # ------------------------------------------------------------ one step
 
@@ -293,13 +298,17 @@ class ClassNewton:
     def point(self, problem: Problem, state: _State) -> Point:
         # Its own offsets: the best for these weights are hardly better, and take many passes to find.
         b = state.b - state.b.mean() if problem.offset.is_free else state.b
-        return Point(state.W, b, state.duals)
+        return Point(state.W, b, self._best_duals(state))
+
+    def _best_duals(self, state: _State) -> RowVector:
+        """Return the duals: on the way to a minimum those of the last one may be better."""
+        return state.centre if state.of_centre > state.of_duals else state.duals
 
     def learn(self, problem: Problem, state: _State, examination: CertifiedPoint) -> None:
         state.bound = max(state.bound, examination.certificate.bound)
 
     def warm_start(self, state: _State) -> WarmStart:
-        return WarmStart(state.W, state.b, state.duals)
+        return WarmStart(state.W, state.b, self._best_duals(state))
 
     def default_max_iter(self, problem: Problem) -> int:
         """Far more than ever needed."""
