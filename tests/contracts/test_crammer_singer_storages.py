@@ -10,6 +10,7 @@ from covering import every_value
 
 from maxmargin import LinearSVM, store_data, train
 from maxmargin._core import StopToken
+from maxmargin.core.objective import Objective
 from maxmargin.core.offset import FreeOffset, NoOffset, PenalizedOffset
 from maxmargin.core.penalties import Ridge
 from maxmargin.core.problem import Problem
@@ -17,6 +18,7 @@ from maxmargin.core.solution import Plan, Status
 from maxmargin.core.targets import ClassTargets
 from maxmargin.errors import ConvergenceWarning, InvalidParameter
 from maxmargin.fit.memory_plan import fit_bytes
+from maxmargin.fit.stored import memory_plan
 from maxmargin.io.memory import held_memory
 from maxmargin.losses.multiclass import CrammerSinger, Softmax
 from maxmargin.rows.memory import MemoryRows
@@ -142,7 +144,7 @@ def test_a_memory_limit_is_kept_or_the_least_is_told(store):
         train(store[0], **SETTINGS, memory=held + (1 << 20))
 
 
-def test_wide_rows_are_fitted_by_passes_where_their_duals_do_not_fit(tmp_path):
+def test_wide_rows_are_fitted_by_descent_or_by_passes(tmp_path):
     random = np.random.default_rng(6)
     X = sp.random_array((300, 2_500), density=0.01, format="csr", rng=random)
     label = (X @ random.normal(size=(2_500, 4))).argmax(axis=1)
@@ -151,6 +153,25 @@ def test_wide_rows_are_fitted_by_passes_where_their_duals_do_not_fit(tmp_path):
     assert train(stored, **settings, memory="100GB").plans[0].solver == "dual descent"
     found = train(stored, **settings, solver="semismooth_newton", memory="100GB")
     assert found.certificate.relative_gap <= 1e-3
+
+
+def test_passes_are_taken_where_the_duals_of_wide_rows_do_not_fit():
+    wide = SimpleNamespace(
+        n_rows=10**7,
+        n_columns=10**5,
+        n_values=10**9,
+        is_sparse=True,
+        classes=np.arange(20),
+        arrays={"values": np.empty(0, np.float32)},
+    )
+    objective = Objective(loss="hinge", multi_class="crammer_singer")
+    by_descent = [
+        memory_plan(wide, limit, solver=solver, threads=1, objective=objective).by_descent
+        for solver, limit in (("auto", 20 << 30), ("auto", 2 << 30), ("semismooth_newton", 20 << 30))
+    ]
+    assert by_descent == [True, False, False]
+    with pytest.raises(InvalidParameter, match="20 classes at once"):
+        memory_plan(wide, 2 << 30, solver="dual_descent", threads=1, objective=objective)
 
 
 def test_the_memory_of_a_block_with_many_classes_is_counted():

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import maxmargin._core as _core
-from maxmargin._core import Block, Factor, StopToken
+from maxmargin._core import Block, Factor, Stopped, StopToken
 from maxmargin.core.certificate.outputs import (
     CombineOutputs,
     FeasibleDuals,
@@ -208,6 +208,7 @@ class ClassNewton:
         if not 0 < decrement < math.inf:
             return passes, 0.0
         before, length = state.value + self._penalties(problem, state.W, state.b), 1.0
+        state.of_duals = -math.inf  # until the step is complete
         label, cost = problem.targets.values, problem.cost
         vectors = (label, cost, state.z, state.centre, state.duals, state.u)
         whole = rows.reduce(_EvaluateStep(D, state.b + e, state.sigma), *vectors, token=token)
@@ -219,6 +220,8 @@ class ClassNewton:
                 break
             if there - before <= 1e-13 * abs(before):
                 break
+            if token.poll():  # passes over per-row arrays alone do not ask
+                raise Stopped
             length *= 0.4
             kernel = _EvaluateAlong(length, state.b + length * e, state.sigma)
             sums = rows.reduce(kernel, *vectors, token=token)
