@@ -149,9 +149,3 @@ def test_too_many_weights_are_refused():
     X, y = random.normal(size=(30, 2_000)), random.integers(0, 3, 30)
     with pytest.raises(InvalidParameter, match="at most 4,096; 3 classes and 2,000 columns have 6,003"):
         fitted(X, y)
-
-
-def test_the_hinge_of_all_classes_needs_a_regulariser():
-    X, y = table(8)
-    with pytest.raises(InvalidParameter, match="no regulariser"):
-        train(X, y, loss="hinge", multi_class="crammer_singer", C=np.inf)

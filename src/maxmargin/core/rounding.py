@@ -25,6 +25,7 @@ __all__ = [
     "least_eigenvalue",
     "precise_scores",
     "score_sizes",
+    "sizes_of_scores",
     "total",
 ]
 
@@ -80,7 +81,7 @@ class Shortfalls:
             z = problem.rows.zeros()
             problem.rows.reduce(Scores(w), z)
         with np.errstate(over="ignore", invalid="ignore"):
-            sizes = 1.0 + _sizes(problem, w, b)
+            sizes = 1.0 + sizes_of_scores(problem, w, b)
             return cls._of(problem, 1.0 - problem.sign * (z + b), (len(w) + 4) * UNIT * sizes, sizes)
 
     @classmethod
@@ -91,7 +92,7 @@ class Shortfalls:
         score, error = precise_scores(problem.rows.X, w, b)
         with np.errstate(over="ignore", invalid="ignore"):
             r = 1.0 - problem.sign * score
-            return cls._of(problem, r, error + UNIT * np.abs(r), 1.0 + _sizes(problem, w, b))
+            return cls._of(problem, r, error + UNIT * np.abs(r), 1.0 + sizes_of_scores(problem, w, b))
 
     @classmethod
     def _of(cls, problem: Problem, r: Array, error: Array, sizes: Array) -> Shortfalls:
@@ -101,7 +102,7 @@ class Shortfalls:
         return cls(np.where(live, r, 0.0), np.where(live, error, 0.0), np.where(live, sizes, 0.0))
 
 
-def _sizes(problem: Problem, w: Array, b: float) -> Array:
+def sizes_of_scores(problem: Problem, w: Array, b: float) -> Array:
     """Return Σ |x||w| + |b| of every row, or what that is at most."""
     if isinstance(problem.rows, MemoryRows):
         return score_sizes(problem.rows.X, w, b)

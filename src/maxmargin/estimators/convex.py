@@ -464,7 +464,7 @@ class LinearSVM(LinearClassifier):
     {support}
     minimum_ : HingeMinimum
         With C = inf: the smallest hinge loss, whether it is reached at one point only, and from which finite
-        C on the soft margin has the same weights; `minima_` has one entry per class. There `dual_coef_`
+        C on the soft margin has the same weights; `minima_` has one entry per problem. There `dual_coef_`
         holds the hard margin's duals, or on rows that cannot be separated the linear program's, all ≤ weight.
 
     Examples

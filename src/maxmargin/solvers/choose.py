@@ -86,7 +86,10 @@ WITHOUT_REGULARISER = SolverTable(
     newton="maximum_likelihood.MaximumLikelihood", soft_margins="unregularised_hinge.UnregularisedHinge"
 )
 
-JOINT_WITHOUT_REGULARISER = SolverTable(newton="softmax_likelihood.SoftmaxLikelihood")
+JOINT_WITHOUT_REGULARISER = SolverTable(
+    newton="softmax_likelihood.SoftmaxLikelihood",
+    soft_margins="unregularised_class_hinge.UnregularisedClassHinge",
+)
 
 
 def choose(name: str, problem: Problem, tol: float) -> tuple[Solver[Any], Plan]:
@@ -210,7 +213,7 @@ def _suited_for(problem: Problem, tol: float) -> tuple[str, str]:
 
 def _only_one(problem: Problem) -> tuple[str, str]:
     """Return the method for a problem without a regulariser, and the reason."""
-    if problem.loss.name == "hinge":
+    if not problem.loss.is_smooth:
         return "soft_margins", "from some C on they are the shortest minimiser of the hinge itself"
     return "newton", "maximum likelihood has no dual to descend on"
 

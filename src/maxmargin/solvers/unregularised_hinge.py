@@ -37,7 +37,7 @@ from maxmargin.solvers.semismooth_newton import SemismoothNewton
 __all__ = ["UnregularisedHinge", "in_few_coordinates", "with_unit_margin"]
 
 
-_CUT_SHORT = (Status.MAX_TIME, Status.INTERRUPTED)
+CUT_SHORT = (Status.MAX_TIME, Status.INTERRUPTED)
 
 
 @dataclass(frozen=True)
@@ -113,21 +113,9 @@ class UnregularisedHinge:
     def start(
         self, problem: Problem, warm_start: WarmStart | None, seed: int, tol: float, token: StopToken
     ) -> _State:
-        if problem.offset.square > 0:
-            raise InvalidParameter(
-                "{C} ({lam}) with the hinge loss leaves no weight to compare a penalised offset with: use "
-                "penalize_intercept=False, or a constant column of X and fit_intercept=False, whose weight "
-                "is then as good as any other.",
-                **UNREGULARISED,
-            )
+        refuse_penalized_offset(problem)
         rows = problem.rows
-        first = _first_strength(problem, token)
-        if not first * problem.class_costs.total < _SETTINGS.largest_cost:
-            raise InvalidInput(
-                "the columns of X are so small that θ would overflow: multiply them by a large number, for "
-                "example so that they reach from -1 to 1."
-            )
-        state = _State(first, np.zeros(rows.n_columns), 0.0, rows.zeros(), seed)
+        state = _State(first_strength(problem, token), np.zeros(rows.n_columns), 0.0, rows.zeros(), seed)
         if warm_start is not None and warm_start.w.shape == state.w.shape and warm_start.C is not None:
             state.C = warm_start.C
         return state
@@ -175,7 +163,7 @@ class UnregularisedHinge:
         is_sharp = (
             found.certificate.relative_gap <= _SETTINGS.hard_gap and inside > _SETTINGS.near_largest_dual
         )
-        if found.status not in _CUT_SHORT and not is_sharp:
+        if found.status not in CUT_SHORT and not is_sharp:
             soft = problem.with_cost(C * problem.cost, Ridge())
             again, passes = _sharpen(soft, found, state.seed, token)
             found, state.C = (found, state.C) if again is None else (again, C)
@@ -204,6 +192,17 @@ class UnregularisedHinge:
 
     def default_max_iter(self, problem: Problem) -> int:
         return _SETTINGS.max_strengths
+
+
+def refuse_penalized_offset(problem: Problem) -> None:
+    """Raise where the offset is penalised."""
+    if problem.offset.square > 0:
+        raise InvalidParameter(
+            "{C} ({lam}) with the hinge loss leaves no weight to compare a penalised offset with: use "
+            "penalize_intercept=False, or a constant column of X and fit_intercept=False, whose weight "
+            "is then as good as any other.",
+            **UNREGULARISED,
+        )
 
 
 def with_unit_margin(problem: Problem, w: Array, b: float) -> tuple[Array, float, bool]:
@@ -250,9 +249,9 @@ def _inside(soft: Problem, alpha: Array) -> float:
     return float((alpha[live] / soft.cost[live]).max(initial=0.0))
 
 
-def _first_strength(problem: Problem, token: StopToken) -> float:
-    """Return a C at which the rows begin to count for more than ½‖w‖²."""
-    rows, total = problem.rows, problem.class_costs.total
+def first_strength(problem: Problem, token: StopToken) -> float:
+    """Return a C at which the rows begin to count for more than ½‖w‖²; refuse rows too small for any."""
+    rows, total = problem.rows, problem.total_cost
     if total == 0:
         return 1.0
     share = problem.cost / total
@@ -260,12 +259,14 @@ def _first_strength(problem: Problem, token: StopToken) -> float:
     if problem.offset.is_free:
         mean = rows.reduce(Combine(rows.n_columns), share, token=token)
         square = max(square - inner(mean, mean), 1e-12 * square)
-    mean_cost = total / problem.class_costs.n_live
-    return (
-        _SETTINGS.first_strength / (square * mean_cost)
-        if square > 0
-        else _SETTINGS.first_strength / mean_cost
-    )
+    mean_cost = total / int(np.count_nonzero(problem.cost > 0))
+    first = _SETTINGS.first_strength / (square * mean_cost if square > 0 else mean_cost)
+    if not first * total < _SETTINGS.largest_cost:
+        raise InvalidInput(
+            "the columns of X are so small that θ would overflow: multiply them by a large number, for "
+            "example so that they reach from -1 to 1."
+        )
+    return first
 
 
 def _solve(soft: Problem, seed: int, enough: float, token: StopToken) -> tuple[Solution, float]:
@@ -284,10 +285,10 @@ def _solve(soft: Problem, seed: int, enough: float, token: StopToken) -> tuple[S
         passes += float(found.history.passes[-1]) if len(found.history) else 1.0
         if best is None or found.certificate.relative_gap < best.certificate.relative_gap:
             best = found
-        if found.certificate.relative_gap <= enough or found.status in _CUT_SHORT:
+        if found.certificate.relative_gap <= enough or found.status in CUT_SHORT:
             break
     assert best is not None
-    if found.status in _CUT_SHORT:
+    if found.status in CUT_SHORT:
         best = replace(best, status=found.status)
     return best, passes
 
@@ -324,7 +325,7 @@ def _sharpen(soft: Problem, found: Solution, seed: int, token: StopToken) -> tup
         again, seen = _solve(near, seed, _SETTINGS.hard_gap, token)
         passes += 1.0 + seen * len(taken) / soft.rows.n_rows
         w, b = again.coef, again.intercept
-        if again.status in _CUT_SHORT:
+        if again.status in CUT_SHORT:
             return None, passes
     alpha = soft.rows.zeros()
     alpha[taken] = again.alpha

@@ -34,11 +34,13 @@ from maxmargin.core.certificate.lp_dual import examine_by_multipliers
 from maxmargin.core.certificate.newton_decrement import examine_by_decrement
 from maxmargin.core.certificate.outputs import SoftmaxGradient, examine_outputs
 from maxmargin.core.certificate.outputs_decrement import examine_softmax_by_decrement
+from maxmargin.core.certificate.outputs_lp_dual import examine_classes_by_multipliers
 from maxmargin.core.certificate.point import CertifiedPoint, certificate_of
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.offset import chosen_from
 from maxmargin.core.problem import Problem
 from maxmargin.losses.base import MulticlassLoss
+from maxmargin.losses.multiclass import CrammerSinger
 from maxmargin.rows.base import Array, Record, RowVector, Scale, inner
 from maxmargin.rows.kernels import Combine
 
@@ -80,6 +82,10 @@ def examine(
     """
     if problem.offset.is_absent and np.any(b):
         raise ValueError(f"a problem without offset has the offset 0; got b={b!r}")
+    if isinstance(problem.loss, CrammerSinger) and not problem.is_regularised:
+        return examine_classes_by_multipliers(
+            problem, w, b, alpha, near=near, in_whole_numbers=enough < math.inf, token=token
+        )
     if isinstance(problem.loss, MulticlassLoss) and not problem.is_regularised:
         return examine_softmax_by_decrement(problem, w, b, near=near, token=token)
     if isinstance(problem.loss, MulticlassLoss):

@@ -54,11 +54,19 @@ from maxmargin.core.rounding import (
     least_eigenvalue,
     total,
 )
-from maxmargin.rows.base import Array, Largest, inner
+from maxmargin.rows.base import Array, Largest, Rows, inner
 from maxmargin.rows.kernels import Combine, Gram, HessianDiagonal, Scores
 from maxmargin.rows.memory import MemoryRows
 
-__all__ = ["certify_by_multipliers", "examine_by_multipliers", "optimum_of_few_rows", "total_loss"]
+__all__ = [
+    "MOST_COLUMNS",
+    "Pull",
+    "certify_by_multipliers",
+    "examine_by_multipliers",
+    "optimum_of_few_rows",
+    "price",
+    "total_loss",
+]
 
 
 MOST_COLUMNS = 4096  # the matrix of more columns than that would fill memory and take minutes
@@ -260,7 +268,7 @@ def optimum_of_few_rows(
 
 
 @dataclass(frozen=True, eq=False)
-class _Pull:
+class Pull:
     """r = Σ β s (x − shift, 1), column by column, and the Gram matrix of the rows with room about the shift.
 
     The error of r is at most `rounding` times the size of what was added up; that of the matrix, scaled to a
@@ -282,7 +290,7 @@ class _Balancing:
         self._problem, self._low, self._token = problem, low, token
         self._has_offset = problem.offset.is_free
 
-    def pull(self, beta: Array) -> _Pull:
+    def pull(self, beta: Array) -> Pull:
         problem, token = self._problem, self._token
         rows, d = problem.rows, problem.rows.n_columns
         signed, total = problem.sign * beta, float(np.abs(beta).sum())
@@ -304,9 +312,9 @@ class _Balancing:
             gram[still, :] = gram[:, still] = 0.0
         if not self._has_offset:
             r[d] = size[d] = 0.0
-        return _Pull(r, size, (np.count_nonzero(beta) + 16) * _EPSILON, shift, room, gram)
+        return Pull(r, size, (np.count_nonzero(beta) + 16) * _EPSILON, shift, room, gram)
 
-    def moved(self, beta: Array, pull: _Pull) -> Array:
+    def moved(self, beta: Array, pull: Pull) -> Array:
         """Return multipliers that pull less: every row with room is moved by a share of it."""
         if pull.gram is None:
             return beta
@@ -332,34 +340,46 @@ class _Balancing:
         self._problem.rows.reduce(Scores(factors), z, token=self._token)
         return bool((z != 0)[self._problem.cost > 0].any())
 
-    def price(self, pull: _Pull) -> float:
-        """Return λ √(Σ h), by which the bound falls; infinite where λR ≤ 1 is not proved."""
-        counted = pull.size > 0
-        if self._has_values(~counted[:-1]):  # so small that their squares vanish
+    def price(self, pull: Pull) -> float:
+        """Return by how much the bound falls for what is left of the pull."""
+        if self._has_values(~(pull.size > 0)[:-1]):  # so small that their squares vanish
             return math.inf
-        if not counted.any():
-            return 0.0
-        if pull.gram is None:
-            return math.inf
-        diagonal = np.einsum("ii->i", pull.gram)
-        if not (diagonal[counted] > 0).all():
-            return math.inf
-        width = len(diagonal)
-        blur = width * (pull.rounding + 4.0 * width * _EPSILON)
-        least = least_eigenvalue(pull.gram, 16.0 * blur)
-        if not least > 0:
-            return math.inf
-        # G − blur·diagonal is at least (1 − blur/least)·G, and least ≥ 15 blur; 5/4 pays for that and for
-        # the rounding of the forms.
-        factor = Factor(pull.gram)
-        error = pull.rounding * pull.size[counted] / np.sqrt(diagonal[counted])
-        length = math.sqrt(1.25 * max(inner(pull.r, factor.solve(pull.r)), 0.0))
-        length += math.sqrt(inner(error, error) / least)
-        with_room = (pull.room > 0).astype(np.float64)
-        form = _LargestForm(factor, pull.shift)
-        largest = self._problem.rows.reduce(form, with_room, token=self._token)
-        reach = math.sqrt(1.25 * max(largest.value, 0.0))
-        return 1.01 * length * math.sqrt(float(pull.room.sum())) if length * reach <= 0.99 else math.inf
+        return price(pull, self._problem.rows, float(pull.room.sum()), self._token)
+
+
+def price(pull: Pull, rows: Rows, freedom: float, token: StopToken | None) -> float:
+    """Return λ √(Σ h), by which the bound falls; infinite where λR ≤ 1 is not proved.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows with room, and others.
+    freedom : float
+        Σ h over the rows whose multipliers the bound is the sum of.
+    """
+    counted = pull.size > 0
+    if not counted.any():
+        return 0.0
+    if pull.gram is None:
+        return math.inf
+    diagonal = np.einsum("ii->i", pull.gram)
+    if not (diagonal[counted] > 0).all():
+        return math.inf
+    width = len(diagonal)
+    blur = width * (pull.rounding + 4.0 * width * _EPSILON)
+    least = least_eigenvalue(pull.gram, 16.0 * blur)
+    if not least > 0:
+        return math.inf
+    # G − blur·diagonal is at least (1 − blur/least)·G, and least ≥ 15 blur; 5/4 pays for that and for
+    # the rounding of the forms.
+    factor = Factor(pull.gram)
+    error = pull.rounding * pull.size[counted] / np.sqrt(diagonal[counted])
+    length = math.sqrt(1.25 * max(inner(pull.r, factor.solve(pull.r)), 0.0))
+    length += math.sqrt(inner(error, error) / least)
+    with_room = (pull.room > 0).astype(np.float64)
+    largest = rows.reduce(_LargestForm(factor, pull.shift), with_room, token=token)
+    reach = math.sqrt(1.25 * max(largest.value, 0.0))
+    return 1.01 * length * math.sqrt(freedom) if length * reach <= 0.99 else math.inf
 
 
 @dataclass(frozen=True, eq=False)

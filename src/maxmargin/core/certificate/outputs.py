@@ -37,6 +37,7 @@ __all__ = [
     "SoftmaxGradient",
     "SoftmaxSums",
     "balance_duals",
+    "best_hinge_offset",
     "best_offset",
     "examine_outputs",
 ]
@@ -180,7 +181,7 @@ def _examine_hinge(
     if b is None:
         b = np.zeros(K) if near is None else np.ascontiguousarray(near, dtype=np.float64)
         if problem.offset.is_free:
-            b = _best_hinge_offset(problem, z, duals, b - b.mean(), enough, token)
+            b = best_hinge_offset(problem, z, duals, b - b.mean(), enough, token)
     b = np.ascontiguousarray(b, dtype=np.float64)
     sums = rows.reduce(_ReadDuals(loss, b), *vectors, z, duals, token=token)
     scale = _best_scale(problem, sums)
@@ -227,7 +228,7 @@ _OF_ENOUGH_FOR_HINGE, _MOST_IDLE = 1e-2, 2  # as many smoothings in a row that g
 _FIRST_SMOOTHING, _LAST_SMOOTHING = 1.0, 1e9  # σ: changes of scores by 1/σ move α from class to class
 
 
-def _best_hinge_offset(
+def best_hinge_offset(
     problem: Problem, z: RowVector, duals: RowVector, b: Array, enough: float, token: StopToken | None
 ) -> Array:
     """Return offsets with the sum 0 that are best for the scores z, or close to it, and no worse than b.

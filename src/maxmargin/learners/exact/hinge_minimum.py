@@ -63,13 +63,15 @@ def describe_minimum(problem: Problem, solution: Solution, token: StopToken) -> 
     assert solution.warm_start is not None
     assert solution.warm_start.C is not None
     suffices, total = solution.warm_start.C, solution.certificate.objective
-    weight = problem.class_costs.total
+    weight = problem.total_cost
     mean = total / weight if weight > 0 else 0.0
-    margin = _margin_of(problem, solution)
+    is_of_two = problem.n_outputs == 1
+    margin = _margin_of(problem, solution) if is_of_two else None
     C, is_least, is_unique = suffices, False, False if total == 0 else None
     if total == 0:
-        live = problem.cost > 0
-        C, is_least = float((solution.alpha[live] / problem.cost[live]).max(initial=0.0)), margin is None
+        live = np.flatnonzero(problem.cost > 0)
+        alpha = solution.alpha[live] if is_of_two else solution.alpha[live, problem.targets.values[live]]
+        C, is_least = float((alpha / problem.cost[live]).max(initial=0.0)), is_of_two and margin is None
     try:
         if margin is not None:
             least = _least_cost(problem, solution, margin, token)
