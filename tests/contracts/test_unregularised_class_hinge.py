@@ -359,7 +359,7 @@ def test_files_and_certificates(tmp_path):
     excess = loss_of(longer, X, y, np.ones(len(y))) / model.certificate.objective - 1
     assert worse.relative_excess <= excess * (1 + 1e-9) <= worse.relative_gap * (1 + 1e-6)
     again = LinearSVM.from_model(model)
-    assert (again.C, again.multi_class) == (np.inf, "crammer_singer")
+    assert (again.C, again.to_model().multi_class) == (np.inf, "crammer_singer")
 
 
 def test_the_soft_margin_from_the_sufficient_cost_on():

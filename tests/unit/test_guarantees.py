@@ -310,9 +310,19 @@ def test_given_and_saved_models(tumours):
     assert "compression" not in known
 
 
+def test_the_hard_margin_of_all_classes_counts_its_support_vectors():
+    X, y = load_iris(return_X_y=True)
+    X = X + 3.0 * np.eye(4)[y]
+    model = LinearSVM(C=np.inf, multi_class="crammer_singer").fit(X, y)
+    known = guarantees(model, X, y)
+    assert model.certificate_.objective == 0
+    assert known["support vectors"].value == len(model.support_) / len(y) < 0.5
+    assert "margin" not in known
+
+
 def test_several_classes():
     X, y = load_iris(return_X_y=True)
-    model = LinearSVM(C=10).fit(X, y)
+    model = LinearSVM(C=10, multi_class="one_vs_rest").fit(X, y)
     known = guarantees(model, X, y)
     others = np.setdiff1d(np.arange(150), model.support_)
     scores = model.decision_function(X[others])

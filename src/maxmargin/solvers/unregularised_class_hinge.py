@@ -9,20 +9,20 @@ smallest ‖W‖ with z_y − z_k ≥ 1 for every row and other class.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from maxmargin._core import Stopped, StopToken
 from maxmargin.core.certificate.duality import examine
 from maxmargin.core.certificate.newton_decrement import MOST_COLUMNS
-from maxmargin.core.certificate.outputs import CombineOutputs
 from maxmargin.core.certificate.outputs_lp_dual import violations
 from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.penalties import Ridge
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan, Solution, Status, WarmStart
 from maxmargin.rows.base import Array
-from maxmargin.solvers.base import Needs, Point, Step
+from maxmargin.solvers.base import Needs, Point, Solver, Step
 from maxmargin.solvers.class_descent import ClassDescent
 from maxmargin.solvers.class_newton import ClassNewton
 from maxmargin.solvers.run import Limits, run
@@ -30,7 +30,6 @@ from maxmargin.solvers.unregularised_hinge import (
     CUT_SHORT,
     SoftMarginSettings,
     first_strength,
-    in_few_coordinates,
     refuse_penalized_offset,
 )
 
@@ -38,7 +37,8 @@ __all__ = ["UnregularisedClassHinge"]
 
 
 _SETTINGS = SoftMarginSettings()
-_MOST_STEPS, _MOST_SWEEPS = 300, 2_000
+_MOST_STEPS = 300  # of Newton's method, for one soft margin
+_ENOUGH = 1e-6  # a relative gap of a soft margin above which another method is tried
 
 
 @dataclass(eq=False)
@@ -79,7 +79,7 @@ class UnregularisedClassHinge:
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
         """Solve the next soft margin, and ask the linear program about it."""
         soft = problem.with_cost(state.C * problem.cost, Ridge())
-        found, passes = _solve(soft, state.seed, _SETTINGS.soft_gap, token)
+        found, passes = _solve(soft, state.seed, token)
         state.tries += 1
         state.W, state.b = found.coef, found.intercept
         inside = _inside(soft, found.alpha)
@@ -120,9 +120,7 @@ class UnregularisedClassHinge:
             found.certificate.relative_gap <= _SETTINGS.hard_gap and inside > _SETTINGS.near_largest_dual
         )
         if found.status not in CUT_SHORT and not is_sharp:
-            again, passes = _solve(
-                problem.with_cost(C * problem.cost, Ridge()), state.seed, _SETTINGS.hard_gap, token
-            )
+            again, passes = _solve(problem.with_cost(C * problem.cost, Ridge()), state.seed, token)
             is_inside = _inside(problem, again.alpha) < _SETTINGS.inside * C
             if is_inside and again.certificate.relative_gap <= found.certificate.relative_gap:
                 found, state.C = again, C
@@ -193,30 +191,21 @@ def _inside(soft: Problem, duals: Array) -> float:
     return float((own / soft.cost[live]).max(initial=0.0))
 
 
-def _solve(soft: Problem, seed: int, enough: float, token: StopToken) -> tuple[Solution, float]:
+def _solve(soft: Problem, seed: int, token: StopToken) -> tuple[Solution, float]:
     """Solve a soft margin to all digits, by another method where the first one does not get there."""
-    few = in_few_coordinates(soft, token)
-    if few is not None:
-        found, passes = _solve(few, seed, enough, token)
-        return _in_all_columns(soft, found, token), passes + 2.0
     best: Solution | None = None
     passes = 0.0
-    for solver, most in ((ClassNewton(), _MOST_STEPS), (ClassDescent(), _MOST_SWEEPS)):
+    methods: list[tuple[Solver[Any], int | None]] = [(ClassNewton(), _MOST_STEPS), (ClassDescent(), None)]
+    if soft.n_outputs * (soft.rows.n_columns + 1) > ClassNewton().settings.largest_hessian:
+        methods.reverse()
+    for solver, most in methods:
         with np.errstate(all="ignore"):  # what overflows is no better, which its certificate tells
             limits = Limits(_SETTINGS.tol, most)
             found = run(soft, solver, Plan(solver.title, ""), limits, token=token, seed=seed)
         passes += float(found.history.passes[-1]) if len(found.history) else 1.0
         if best is None or found.certificate.relative_gap < best.certificate.relative_gap:
             best = found
-        if found.certificate.relative_gap <= enough or found.status in CUT_SHORT:
+        if found.certificate.relative_gap <= _ENOUGH or found.status in CUT_SHORT:
             break
     assert best is not None
     return (replace(best, status=found.status) if found.status in CUT_SHORT else best), passes
-
-
-def _in_all_columns(soft: Problem, found: Solution, token: StopToken) -> Solution:
-    """Return the solution in other coordinates, with the weights that its duals have here."""
-    W = soft.rows.reduce(CombineOutputs(soft.rows.n_columns), found.alpha)
-    b = None if soft.offset.is_free else found.intercept
-    proof = examine(soft, W, b, found.alpha, near=found.intercept)
-    return replace(found, coef=W, intercept=proof.b, certificate=proof.certificate)

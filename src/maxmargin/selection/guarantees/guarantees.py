@@ -283,8 +283,9 @@ def _count_support(
     examined: ScoredExamples, result: LeaveOneOut | None, about: Circumstances, found: _Found
 ) -> None:
     model = examined.model
-    is_hard_margin = math.inf == model.C and model.loss == "hinge" and not model.is_joint
-    is_hard_margin = is_hard_margin and bool((examined.agreements > 0).all())
+    is_hard_margin = math.inf == model.C and model.loss == "hinge"
+    agreements = examined.lead if model.is_joint else examined.agreements
+    is_hard_margin = is_hard_margin and bool((agreements > 0).all())
     if model.loss not in ("hinge", "squared_hinge"):
         why = "every example has a positive dual variable" if model.loss == "logistic" else "there are none"
         found.leave("support vectors", f"with the {model.loss.replace('_', '-')} loss {why}")
