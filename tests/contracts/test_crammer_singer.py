@@ -105,6 +105,17 @@ def test_class_weights_and_duals(solver):
     np.testing.assert_allclose(model.coef_.sum(axis=0), 0.0, atol=2e-2)
 
 
+@pytest.mark.parametrize("offset", OFFSETS)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_support_vectors_are_those_of_clarabel(solver, offset):
+    """Duals that are 0 are exactly 0, although a free offset has to balance those of all rows."""
+    X, y, _ = drawn(13, n=100)
+    duals = optimum(X, y, np.ones(len(y)), KINDS[offset])[2]
+    model = LinearSVM(multi_class="crammer_singer", solver=solver, tol=1e-9, **OFFSETS[offset]).fit(X, y)
+    np.testing.assert_array_equal(model.support_, np.flatnonzero(np.abs(duals).max(axis=1) > 1e-5))
+    assert 0 < len(model.support_) < len(y)
+
+
 @pytest.mark.parametrize("C", [0.05, 5.0])
 def test_liblinear_has_the_same_optimum(C):
     svm = pytest.importorskip("sklearn.svm")

@@ -208,17 +208,21 @@ def _scores_and_duals(
 def balance_duals(problem: Problem, duals: RowVector, mass: Array, token: StopToken | None = None) -> None:
     """Move duals, where they are, until Σ r = 0 to rounding; `mass` is Σ c α.
 
-    Each class that has too much gives up a share of its α in every row, and what is given up goes to the
-    classes that have too little: α stays in the simplex.
+    Each class that has too much gives up a share of its α, and what is given up goes to the classes that have
+    too little: α stays in the simplex. Rows with a single class in use have no part in it where the others
+    have enough to give, so that what is 0 stays 0.
     """
-    costs, K = problem.costs_by_class, len(mass)
+    costs, K, vectors = problem.costs_by_class, len(mass), (problem.targets.values, problem.cost, duals)
     for _ in range(2):  # the second time for what rounding left of a large imbalance
         surplus, missing = np.maximum(mass - costs, 0.0), np.maximum(costs - mass, 0.0)
         if not (surplus.any() and missing.any()):
             return
-        shrink = np.divide(surplus, mass, out=np.zeros(K), where=surplus > 0)
-        kernel = _MoveDuals(shrink, missing / missing.sum())
-        mass = problem.rows.reduce(kernel, problem.targets.values, problem.cost, duals, token=token)
+        shared: Array = problem.rows.reduce(_SharedMass(K), *vectors, token=token)
+        is_enough = bool((surplus <= 0.5 * shared).all())
+        of_givers = shared if is_enough else mass
+        shrink = np.divide(surplus, of_givers, out=np.zeros(K), where=surplus > 0)
+        kernel = _MoveDuals(shrink, missing / missing.sum(), is_enough)
+        mass = problem.rows.reduce(kernel, *vectors, token=token)
 
 
 _MOST_HINGE_PASSES, _OF_FEW_SCORES = 60, 600
@@ -317,17 +321,43 @@ class FeasibleDuals:
         return mass
 
 
+def _cost_of_shared(
+    label: NDArray[np.int32], cost: NDArray[np.float64], duals: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the costs of rows with several classes in use, and 0 for the others."""
+    own = duals[np.arange(len(label)), label]
+    is_shared = (own > 0) & ((own < cost) | (np.count_nonzero(duals, axis=1) > 2))
+    return np.where(is_shared, cost, 0.0)
+
+
+@dataclass(frozen=True)
+class _SharedMass:
+    """Return Σ c α over the rows with several classes in use; vectors: labels, costs, duals."""
+
+    n_outputs: int
+
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
+        label, cost, duals = pieces
+        of_shared = _cost_of_shared(label, cost, duals)
+        mass = -duals[of_shared > 0].sum(axis=0)
+        return np.asarray(mass + np.bincount(label, weights=of_shared, minlength=self.n_outputs))
+
+
 @dataclass(frozen=True, eq=False)
 class _MoveDuals:
     shrink: Array
     fill: Array
+    of_shared_alone: bool
 
     writes = (2,)
     reads_rows = False
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
         label, cost, duals = pieces
-        _core.move_class_duals(label, cost, self.shrink, self.fill, duals)
+        moving = _cost_of_shared(label, cost, duals) if self.of_shared_alone else cost
+        _core.move_class_duals(label, moving, self.shrink, self.fill, duals)
         mass = np.zeros_like(self.fill)
         _core.feasible_class_duals(label, cost, duals, duals, mass)
         return mass
