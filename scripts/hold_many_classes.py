@@ -245,7 +245,7 @@ STORAGES = {
     "CSR": sp.csr_array,
     "CSR, float32": lambda X: sp.csr_array(X.astype(np.float32)),
 }
-LOSSES = ("softmax", "crammer_singer", "softmax, unregularised")
+LOSSES = ("softmax", "crammer_singer", "softmax, unregularised", "crammer_singer, unregularised")
 
 
 def draw(seed: int, number: int, losses: tuple[str, ...]) -> tuple[Task, Any, float, str]:

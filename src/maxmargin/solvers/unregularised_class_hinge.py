@@ -37,7 +37,7 @@ __all__ = ["UnregularisedClassHinge"]
 
 
 _SETTINGS = SoftMarginSettings()
-_MOST_STEPS = 300  # of Newton's method, for one soft margin
+_MOST_STEPS, _MOST_SWEEPS = 300, 2_000  # for one soft margin; more sweeps where descent comes first
 _ENOUGH = 1e-6  # a relative gap of a soft margin above which another method is tried
 
 
@@ -195,9 +195,10 @@ def _solve(soft: Problem, seed: int, token: StopToken) -> tuple[Solution, float]
     """Solve a soft margin to all digits, by another method where the first one does not get there."""
     best: Solution | None = None
     passes = 0.0
-    methods: list[tuple[Solver[Any], int | None]] = [(ClassNewton(), _MOST_STEPS), (ClassDescent(), None)]
-    if soft.n_outputs * (soft.rows.n_columns + 1) > ClassNewton().settings.largest_hessian:
-        methods.reverse()
+    newton, descent = ClassNewton(), ClassDescent()
+    methods: list[tuple[Solver[Any], int | None]] = [(newton, _MOST_STEPS), (descent, _MOST_SWEEPS)]
+    if soft.n_outputs * (soft.rows.n_columns + 1) > newton.settings.largest_hessian:
+        methods = [(descent, None), (newton, _MOST_STEPS)]
     for solver, most in methods:
         with np.errstate(all="ignore"):  # what overflows is no better, which its certificate tells
             limits = Limits(_SETTINGS.tol, most)
