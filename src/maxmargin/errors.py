@@ -633,13 +633,14 @@ class ChangedDefaultWarning(MaxMarginWarning, FutureWarning):
     """
 
 
-def softmax_by_default() -> ChangedDefaultWarning:
-    """Return the warning that three or more classes are fitted by softmax, to be shown for one release."""
+def fitted_together(multi_class: str) -> ChangedDefaultWarning:
+    """Return the warning that three or more classes have one problem, to be shown for one release."""
+    by = {"softmax": "by softmax", "crammer_singer": "with the hinge of Crammer and Singer"}[multi_class]
     return ChangedDefaultWarning(
-        "three or more classes are fitted together now, by softmax; the release before fitted each "
+        f"three or more classes are fitted together now, {by}; the release before fitted each "
         "against the rest, as {one_vs_rest} does.",
-        remedy="Say which of them you want, and this is not shown: {softmax} or {one_vs_rest}.",
-        softmax=Setting("multi_class", "softmax"),
+        remedy="Say which of them you want, and this is not shown: {together} or {one_vs_rest}.",
+        together=Setting("multi_class", multi_class),
         one_vs_rest=Setting("multi_class", "one_vs_rest"),
     )
 

@@ -306,7 +306,7 @@ def test_an_interrupt_while_many_classes_are_calibrated_ends_all_of_them(overlap
 
     monkeypatch.setattr(module, "left_out_scores", waits)
     X, y, _ = overlapping
-    model = LinearSVM(calibrate="sigmoid", n_jobs=2)
+    model = LinearSVM(calibrate="sigmoid", n_jobs=2, multi_class="one_vs_rest")
     with pytest.raises(Interrupted):
         model.fit(X, np.where(X[:, 1] > 1, "maybe", y))
     assert len(ended) == len(started) >= 2

@@ -180,10 +180,11 @@ def test_threads_do_not_matter():
 def test_one_against_the_rest_quotes_the_worst():
     X, y = load_iris(return_X_y=True)
     names = np.array(["setosa", "versicolor", "virginica"])[y]
-    model = train(X, names, C=1, tol=1e-6)
+    named = {"C": 1, "tol": 1e-6, "multi_class": "one_vs_rest"}
+    model = train(X, names, **named)
     coef = model.coef.copy()
     coef[1] *= 3
-    found = certify(coef, X, names, intercept=model.intercept, loss="hinge", C=1, tol=1e-6)
+    found = certify(coef, X, names, intercept=model.intercept, loss="hinge", **named)
     assert [part.label for part in found.per_class] == ["class setosa", "class versicolor", "class virginica"]
     assert found.per_class[0].relative_gap <= 1.1e-6
     assert found.relative_gap == found.per_class[1].relative_gap > 0.1

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from maxmargin import LinearSVM, train
+from maxmargin import ChangedDefaultWarning, LinearClassifier, LinearSVM, LinearSVMCV, train
 from maxmargin.core.certificate.duality import examine
 from maxmargin.core.certificate.point import value_at_zero
 from maxmargin.core.offset import FreeOffset, NoOffset, PenalizedOffset
@@ -182,6 +182,22 @@ def test_the_scale_of_the_columns_changes_no_step(offset, settings):
         np.testing.assert_allclose(scale * found[-1].coef, found[0].coef / 2.0**13, rtol=1e-9)
         assert found[-1].certificate.relative_gap <= 1e-6
     assert len({each.n_iter for each in found}) == 1
+
+
+def test_it_is_the_default_of_the_hinge_and_a_warning_says_so():
+    X, y, _ = drawn(14)
+    said = "with the hinge of Crammer and Singer.*multi_class='crammer_singer' or multi_class='one_vs_rest'"
+    for fit in (train, LinearSVM().fit, LinearClassifier().fit, LinearSVMCV([0.1, 1.0], cv=3).fit):
+        with pytest.warns(ChangedDefaultWarning, match=said):
+            model = fit(X, y)
+        model = model if fit is train else model.to_model()
+        assert model.multi_class == "crammer_singer"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert train(X, y, multi_class="crammer_singer").multi_class == "crammer_singer"
+        assert train(X, y, multi_class="one_vs_rest").multi_class == "one_vs_rest"
+        assert train(X, y, loss="squared_hinge").multi_class == "one_vs_rest"
+        assert train(X, y == 0).multi_class == "one_vs_rest"  # two classes
 
 
 def test_fits_continue_where_they_ended():

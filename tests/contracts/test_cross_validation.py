@@ -91,8 +91,8 @@ def test_squared_hinge_with_liblinears_offset_equals_grid_search(tumours):
 
 
 def test_several_classes_equal_one_against_the_rest(flowers):
-    search = GridSearchCV(LinearSVM(tol=1e-9), {"C": CS}, cv=4).fit(*flowers)
-    model = LinearSVMCV(CS, cv=4, tol=1e-9, scoring="accuracy").fit(*flowers)
+    search = GridSearchCV(LinearSVM(tol=1e-9, multi_class="one_vs_rest"), {"C": CS}, cv=4).fit(*flowers)
+    model = LinearSVMCV(CS, cv=4, tol=1e-9, scoring="accuracy", multi_class="one_vs_rest").fit(*flowers)
     check_same_search(model, search)
     assert model.coef_.shape == (3, 4)
     assert model.left_out_agreements_.shape == (150, 3)

@@ -244,7 +244,7 @@ def test_certify_reads_our_own_files(on_disk, tmp_path):
     save_model(model, tmp_path / "ours.model")
     found = certify(tmp_path / "ours.model", rows)
     assert found.relative_gap <= 2e-4
-    assert found.problem == "hinge, C = 2, unpenalised offset"
+    assert found.problem == "hinge (Crammer–Singer), C = 2, unpenalised offset"
 
 
 def test_what_certify_is_told_of_files(on_disk):

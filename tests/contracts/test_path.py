@@ -110,7 +110,7 @@ def test_classes_against_the_rest():
     random = np.random.default_rng(7)
     y = random.integers(0, 3, size=150)
     X = random.normal(size=(150, 4)) + np.eye(4)[y] * 1.5
-    path = regularization_path(X, y, C_min=0.01, C_max=10)
+    path = regularization_path(X, y, C_min=0.01, C_max=10, multi_class="one_vs_rest")
     assert path.coef.shape == (len(path), 3, 4)
     assert path.is_certified
     for C in (0.03, 0.7, 6.0):
@@ -120,7 +120,7 @@ def test_classes_against_the_rest():
             task = task_at(X, np.where(y == k, 1, -1), C, "hinge", "free")
             check_honesty(task, point.coef[k], point.intercept[k], proof, find_optimum(task))
             assert proof.relative_gap <= 1e-2
-    model = train(X, y, C=float(path.C[-1]), tol=1e-6)
+    model = train(X, y, C=float(path.C[-1]), tol=1e-6, multi_class="one_vs_rest")
     assert path.training_error[-1] == pytest.approx(np.mean(model.predict(X) != y), abs=0.03)
 
 

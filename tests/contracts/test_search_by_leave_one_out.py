@@ -74,7 +74,7 @@ def test_several_classes_as_by_brute_force():
     X, y = load_wine(return_X_y=True)
     X, y = StandardScaler().fit_transform(X)[::3, :4], y[::3]
     Cs = [0.01, 1.0]
-    model = LinearSVMCV(Cs, cv="loo").fit(X, y)
+    model = LinearSVMCV(Cs, cv="loo", multi_class="one_vs_rest").fit(X, y)
     counted = []
     for C in Cs:
         wrong = 0

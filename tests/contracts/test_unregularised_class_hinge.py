@@ -276,6 +276,26 @@ def shortest(X, y, loss):
 
 
 @pytest.mark.filterwarnings("ignore::maxmargin.DegenerateModelWarning")
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+def test_the_objective_is_above_the_loss_in_fractions(scale):
+    X, y = drawn(13, n=30)
+    random, cost = np.random.default_rng(14), np.full(len(y), 0.3)
+    problem = problem_of(X, y, cost)
+    for _ in range(5):
+        W, b = scale * random.normal(size=(3, 3)), scale * random.normal(size=3)
+        proof = examine(problem, W, b, None).certificate
+        loss = Fraction(0)
+        for x, own in zip(X.tolist(), y.tolist(), strict=True):
+            z = [sum(map(product, x, w), Fraction(o)) for w, o in zip(W.tolist(), b.tolist(), strict=True)]
+            others = [1 + score - z[own] for k, score in enumerate(z) if k != own]
+            loss += Fraction(0.3) * max(Fraction(0), *others)
+        assert loss <= Fraction(proof.objective) <= loss * (1 + Fraction(1e-12))
+
+
+def product(a, b):
+    return Fraction(a) * Fraction(b)
+
+
 def test_a_loss_is_known_in_fractions():
     """Rows 0 and 0 of two classes: each pays for what the other gains, 2 in all; a third class is apart."""
     X, y = np.array([[0.0], [0.0], [1.0]]), np.array([0, 1, 2])

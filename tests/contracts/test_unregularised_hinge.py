@@ -341,7 +341,7 @@ def test_several_classes_are_each_against_the_rest():
     rng = np.random.default_rng(11)
     X = rng.normal(size=(90, 2))
     y = np.argmax(np.hstack([X, np.zeros((90, 1))]) + rng.normal(size=(90, 3)), axis=1)
-    model = LinearSVM(C=np.inf).fit(X, y)
+    model = LinearSVM(C=np.inf, multi_class="one_vs_rest").fit(X, y)
     for k, minimum in enumerate(model.minima_):
         assert minimum.total == pytest.approx(least_loss(X, np.where(y == k, 1, -1), np.ones(90)), rel=1e-10)
     assert model.minimum_ == max(model.minima_, key=lambda minimum: minimum.total)

@@ -79,7 +79,7 @@ def test_max_iter(estimator, max_iter, hard):
 
 def test_a_limit_of_the_solver_s_own_is_not_blamed_on_max_iter(hard):
     X, y = hard
-    model = LinearSVM(solver="gradient_descent", tol=1e-13)
+    model = LinearSVM(solver="gradient_descent", tol=1e-13, multi_class="one_vs_rest")
     with pytest.warns(maxmargin.ConvergenceWarning, match=LIMIT_OF_ITERATIONS):
         model.fit(X[:30], y[:30])
     assert model.max_iter is None
@@ -87,7 +87,7 @@ def test_a_limit_of_the_solver_s_own_is_not_blamed_on_max_iter(hard):
 
 def test_the_warning_is_ours_and_scikit_learns(hard):
     with pytest.warns(sklearn.exceptions.ConvergenceWarning) as seen:
-        LinearSVM(max_iter=1).fit(*hard)
+        LinearSVM(max_iter=1, multi_class="one_vs_rest").fit(*hard)
     assert len(seen) == 1
     assert issubclass(seen[0].category, maxmargin.ConvergenceWarning)
     assert seen[0].filename == __file__  # it points at the call of fit
@@ -126,7 +126,7 @@ def test_watch_sees_the_live_record_and_may_stop(estimator, hard):
 
 def test_watch_is_told_the_class(hard):
     labels = set()
-    model = LinearSVM(tol=0.2, watch=lambda progress: labels.add(progress.label))
+    model = LinearSVM(tol=0.2, multi_class="one_vs_rest", watch=lambda progress: labels.add(progress.label))
     model.fit(hard[0], np.array(["a", "b", "c"])[hard[1]])
     assert labels == {"class a", "class b", "class c"}
 

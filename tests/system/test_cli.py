@@ -98,7 +98,7 @@ def test_the_label_may_be_another_column(said):
 
 def test_several_classes(said, folder):
     (folder / "three.svm").write_text("1 1:1\n2 2:1\n3 1:-1 2:-1\n1 1:2\n2 2:2\n3 1:-2 2:-2\n")
-    code, out, _ = said("train", "three.svm")
+    code, out, _ = said("train", "three.svm", "--multi-class", "one-vs-rest")
     assert code == 0
     assert "one class against the rest, 3 times" in out
     assert re.search(r"\(the worst of 3 classes\) after \d+ iterations", out)

@@ -37,6 +37,16 @@ def test_the_loss_decides_what_forms_there_are(said, flowers, spelled):
     assert f"--multi-class {spelled.replace('-', '_')} is not for --loss squared_hinge" in err
 
 
+def test_the_default_of_the_hinge_is_new(said, flowers):
+    code, out, err = said("train", "iris.csv", "a.model")
+    assert (code, load_model("a.model").multi_class) == (0, "crammer_singer")
+    assert "hinge (Crammer–Singer) loss, C = 1" in out
+    assert "with the hinge of Crammer and Singer" in err
+    assert "--multi-class crammer_singer or --multi-class one_vs_rest" in err
+    code, _, err = said("train", "iris.csv", "a.model", "--multi-class", "crammer-singer")
+    assert (code, err) == (0, "")
+
+
 def test_softmax_has_one_certificate(said, told, flowers):
     code, out, _ = said("train", "iris.csv", "a.model", *SOFTMAX)
     assert code == 0

@@ -224,7 +224,7 @@ def test_what_has_no_certificate_says_how_it_came_about():
 
 
 def test_several_classes_show_the_worst():
-    model = mm.LinearSVM().fit(X, RNG.integers(0, 3, 300))
+    model = mm.LinearSVM(multi_class="one_vs_rest").fit(X, RNG.integers(0, 3, 300))
     worst = model.certificates_.index(model.certificate_)
     assert f"class {worst}, the worst: {model.certificate_}" in model._repr_html_()
 

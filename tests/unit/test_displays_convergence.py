@@ -125,7 +125,7 @@ def test_models_by_name_are_compared():
 
 def test_a_model_of_several_classes_has_a_course_for_each():
     labels = np.array(["a", "b", "c", "a", "b", "c"])
-    model = train(ROWS, labels)
+    model = train(ROWS, labels, multi_class="one_vs_rest")
     display = ConvergenceDisplay.from_estimator(model)
     assert list(display.histories) == ["class a", "class b", "class c"]
     assert display.tol == model.tol

@@ -145,7 +145,7 @@ def test_the_curve_is_that_of_the_models_own_loss():
 
 def test_one_of_several_classes_is_held_against_the_rest():
     labels = np.array(["a", "b", "c", "a", "b", "c"])
-    model = train(ROWS, labels)
+    model = train(ROWS, labels, multi_class="one_vs_rest")
     display = LossDisplay.from_estimator(model, ROWS, labels, positive="b")
     own = np.where(labels == "b", 1.0, -1.0) * model.scores(ROWS)[:, 1]
     np.testing.assert_allclose(display.examples.agreements, own)
@@ -212,7 +212,12 @@ def test_the_logistic_curve():
         ((THETA, OFFSET), ROWS[:, :1], LABELS, r"the model has 2 columns; X has shape \(6, 1\)"),
         ((THETA, OFFSET), np.full((1, 2), np.inf), [1], "X must be finite; row 0 holds NaN or infinity"),
         (ENDLESS, ROWS, LABELS, "the score of row 1 is inf; only finite ones can be drawn"),
-        (train(ROWS, [0, 1, 2, 0, 1, 2]), ROWS, LABELS, "has the classes 0, 1, 2: say which one to draw"),
+        (
+            train(ROWS, [0, 1, 2, 0, 1, 2], multi_class="one_vs_rest"),
+            ROWS,
+            LABELS,
+            "has the classes 0, 1, 2: say which one to draw",
+        ),
     ],
 )
 def test_what_cannot_be_placed(model, rows, labels, message):

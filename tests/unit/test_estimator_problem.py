@@ -67,7 +67,7 @@ def test_other_libraries_and_online_learners_are_read():
 
 def test_several_classes_make_one_problem_each():
     labels = np.array(["a", "b", "c"])[RANDOM.integers(0, 3, 40)]
-    named = problem_of_estimator(LinearSVM(), sp.csr_array(X), labels)
+    named = problem_of_estimator(LinearSVM(multi_class="one_vs_rest"), sp.csr_array(X), labels)
     assert named.targets.names == ["class a", "class b", "class c"]
     for problem, label in zip(named.problems, "abc", strict=True):
         assert (problem.sign == np.where(labels == label, 1, -1)).all()

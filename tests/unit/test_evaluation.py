@@ -27,7 +27,7 @@ def split(data):
 @pytest.mark.parametrize("make", [breast_cancer, iris])
 def test_counts_are_those_of_scikit_learn(make):
     learn, (X, y) = split(make())
-    model = train(*learn, C=0.1)
+    model = train(*learn, C=0.1, multi_class="one_vs_rest")
     found = evaluate(model, X, y)
     predicted = model.predict(X)
     np.testing.assert_array_equal(found.counts, confusion_matrix(y, predicted))

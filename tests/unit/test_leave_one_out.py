@@ -170,16 +170,19 @@ def test_copies_share_the_duals_of_a_fitted_model():
 
 def test_several_classes_need_the_largest_score():
     rows, labels = load_iris(return_X_y=True)
-    left_out = leave_one_out(LinearSVM(C=1.0), rows, labels, agreements="exact")
+    model = LinearSVM(C=1.0, multi_class="one_vs_rest")
+    left_out = leave_one_out(model, rows, labels, agreements="exact")
     assert len(left_out.per_class) == 3
     for i in range(0, 150, 3):
         others = np.arange(150) != i
-        scores = train(rows[others], labels[others], C=1.0, tol=1e-10).scores(rows[[i]])[0]
+        scores = train(rows[others], labels[others], C=1.0, tol=1e-10, multi_class="one_vs_rest").scores(
+            rows[[i]]
+        )[0]
         lead = scores[labels[i]] - np.delete(scores, labels[i]).max()
         assert left_out.agreements[i] == pytest.approx(lead, abs=1e-5)
         assert left_out.errors[i] == (lead <= 0)
     assert left_out.training_errors <= left_out.n_errors
-    assert leave_one_out(LinearSVM(C=1.0), rows, labels).n_errors == left_out.n_errors
+    assert leave_one_out(model, rows, labels).n_errors == left_out.n_errors
 
 
 def test_the_only_example_of_a_class_is_wrong():

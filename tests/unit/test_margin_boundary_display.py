@@ -178,7 +178,7 @@ def test_one_of_three_classes_against_the_rest():
     np.testing.assert_allclose(display.parameters.coef, model.coef_[2])
     assert display.points_[1].get_label() == "2 (2)"
     assert display.points_[-1].get_label() == "not 2 (4)"
-    ours = train(X, labels)
+    ours = train(X, labels, multi_class="one_vs_rest")
     display = MarginBoundaryDisplay.from_estimator(ours, X, labels, positive=1)
     np.testing.assert_allclose(display.parameters.coef, ours.coef[1])
     with pytest.raises(InvalidInput, match="has the classes 0, 1, 2: say which one.*positive=2"):

@@ -73,8 +73,8 @@ def add_multi_class(group: Any, about: str = "") -> None:
         choices=MULTI_CLASS,
         type=lambda text: text.replace("_", "-"),
         metavar="FORM",
-        help=f"{about}three or more classes: one-vs-rest, each against the rest; or one problem for all of "
-        "them: softmax (logistic) or crammer-singer (hinge) (auto, as the loss has it)",
+        help=f"{about}three or more classes: one problem for all of them, softmax (logistic) or "
+        "crammer-singer (hinge); or one-vs-rest, each against the rest (auto: together if the loss can)",
     )
 
 

@@ -140,7 +140,7 @@ class Objective:
 # For each loss, the forms of three or more classes; "auto" takes the first.
 MULTI_CLASS: Mapping[str, tuple[str, ...]] = {
     "logistic": ("softmax", "one_vs_rest"),
-    "hinge": ("one_vs_rest", "crammer_singer"),
+    "hinge": ("crammer_singer", "one_vs_rest"),
     "squared_hinge": ("one_vs_rest",),
 }
 

@@ -181,8 +181,8 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
             warnings.warn(model.calibration_warning(), stacklevel=3)
         if model.degenerate is not None:
             warnings.warn(model.degenerate.warning(model), stacklevel=3)
-        if model.multi_class == "softmax" and getattr(self, "multi_class", "") == "auto":
-            warnings.warn(errors.softmax_by_default(), stacklevel=3)
+        if model.is_joint and getattr(self, "multi_class", "") == "auto":
+            warnings.warn(errors.fitted_together(model.multi_class), stacklevel=3)
 
     def _model_for(self, X: Any) -> LinearModel:
         """Return the model after checking that X has its columns."""

@@ -418,9 +418,10 @@ class LinearClassifier(ConvexEstimator):
         loss : str, default "hinge"
             What `losses` returns; "logistic" adds `predict_proba`.
         multi_class : {"auto", "one_vs_rest", "softmax", "crammer_singer"}, default "auto"
-            What the weights of three or more classes are: each against the rest, or of one problem for all.
-            "softmax", which "auto" means with the logistic loss, has the probabilities of a multinomial
-            model, such as scikit-learn's `LogisticRegression` or the last layer of a neural network.
+            What the weights of three or more classes are: each against the rest, or of one problem for all,
+            which "auto" means where the loss has it. "softmax", for the logistic loss, has the probabilities
+            of a multinomial model, such as scikit-learn's `LogisticRegression` or the last layer of a neural
+            network.
 
         Examples
         --------
@@ -446,7 +447,11 @@ class LinearClassifier(ConvexEstimator):
 class LinearSVM(LinearClassifier):
     """The linear support vector machine with an exact, unpenalised offset and a certificate.
 
-    Minimises ½‖θ‖² + C Σ max(0, 1 − y(θ·x + θ₀)), the quadratic program with slacks.
+    Minimises ½‖θ‖² + C Σ max(0, 1 − y(θ·x + θ₀)), the quadratic program with slacks. Three or more classes
+    have the one of Crammer and Singer: a row's slack is what the score of its class lacks to be 1 ahead of
+    all others, and ½Σ‖θ_k‖² + C Σ max(0, 1 + max z_k − z_y) is minimised, the maximum over the other classes,
+    with one certificate for all classes and offsets that add up to 0. ``multi_class="one_vs_rest"`` fits each
+    class against the rest instead, as earlier versions did; so does ``loss="squared_hinge"``.
 
     Parameters
     ----------

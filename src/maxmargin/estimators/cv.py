@@ -341,8 +341,8 @@ class ConvexEstimatorCV(LossEstimator):
         useless = None if model is None else self._model.degenerate
         if useless is not None:
             warnings.warn(useless.warning(self._model), stacklevel=3)
-        if model is not None and model.multi_class == "softmax" and self.multi_class == "auto":
-            warnings.warn(errors.softmax_by_default(), stacklevel=3)
+        if model is not None and model.is_joint and self.multi_class == "auto":
+            warnings.warn(errors.fitted_together(model.multi_class), stacklevel=3)
 
     def _require_model(self) -> None:
         super()._require_model()

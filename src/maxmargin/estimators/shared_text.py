@@ -48,9 +48,10 @@ calibrate : {"sigmoid", "temperature", "isotonic"}, optional
     softmax(scores/T) for several classes, whose most probable class is always the predicted one; or the best
     non-decreasing map, for many rows. By default no probabilities are fitted.
 multi_class : {"auto", "one_vs_rest", "softmax", "crammer_singer"}, default "auto"
-    What becomes of three or more classes: a problem for each against the rest, or one problem for all of them
-    with one certificate: softmax for the logistic loss, which "auto" takes there; for the hinge that of
-    Crammer and Singer. Two classes have one problem whatever this says.
+    What becomes of three or more classes: one problem for all of them with one certificate, softmax for the
+    logistic loss and the hinge of Crammer and Singer, or a problem for each against the rest. "auto" takes
+    the former where the loss has it: for all but the squared hinge. Two classes have one problem whatever
+    this says.
 """
 
 ATTRIBUTES = """

@@ -19,7 +19,7 @@ from maxmargin.errors import (
     Interrupted,
     InvalidParameter,
     NoFiniteOptimum,
-    softmax_by_default,
+    fitted_together,
 )
 from maxmargin.fit.alternatives import with_degeneracy
 from maxmargin.fit.sources import InputData, input_from, is_row_store, with_provenance
@@ -78,8 +78,8 @@ def train(X: Any, y: Any = None, **settings: Any) -> LinearModel:
         warnings.warn(model.calibration_warning(), stacklevel=2)
     if model.degenerate is not None:
         warnings.warn(model.degenerate.warning(model), stacklevel=2)
-    if model.multi_class == "softmax" and settings.get("multi_class", "auto") == "auto":
-        warnings.warn(softmax_by_default(), stacklevel=2)
+    if model.is_joint and settings.get("multi_class", "auto") == "auto":
+        warnings.warn(fitted_together(model.multi_class), stacklevel=2)
     return model
 
 

@@ -131,10 +131,10 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         trained = train_stored(arguments, console)
     else:
         trained = train_in_memory(arguments, console)
-    if trained.model.multi_class == "softmax" and multi_class(arguments) == "auto":
-        from maxmargin.errors import softmax_by_default
+    if trained.model.is_joint and multi_class(arguments) == "auto":
+        from maxmargin.errors import fitted_together
 
-        console.warn(softmax_by_default())
+        console.warn(fitted_together(trained.model.multi_class))
     return finish(trained, target, console)
 
 
