@@ -24,6 +24,7 @@ from maxmargin.solvers.semismooth_newton import (
     AugmentedLagrangian,
     SemismoothNewton,
     SemismoothNewtonSettings,
+    start_at_zero,
 )
 
 FOLDER = os.environ.get("MAXMARGIN_DATA")
@@ -367,3 +368,25 @@ def test_real_data_to_six_digits(name, cost):
     assert solution.status is Status.SOLVED, course
     assert solution.certificate.relative_gap <= 1e-6, course
     assert solution.n_iter <= 150, course
+
+
+# ---------------------------------------------------------------- wide rows keep their Gram matrix
+
+
+@every_value(offset=OFFSETS, dtype=[np.float32, np.float64])
+def test_the_matrix_kept_is_that_of_the_free_rows(offset, dtype, monkeypatch):
+    X, sign = clouds(3000, 70)
+    problem = problem_of((X.astype(dtype), sign), 0.1, offset, block_rows=700)
+    settings = SemismoothNewtonSettings(copied_share=0.05)  # some changes are copied, others read in place
+    level = start_at_zero(problem, 0, settings, StopToken())
+    counts = []
+    for _ in range(12):
+        alpha = level.multipliers()
+        free = (alpha > 0) & (alpha < problem.cost)
+        shift = 0.0 if level._shift is None else level._shift
+        rows = np.hstack([problem.rows.X[free] - shift, np.ones((free.sum(), 1))])
+        expected = rows.T @ (rows * problem.cost[free, None])
+        np.testing.assert_allclose(level._kept.gram, expected, atol=1e-11 * 0.1 * np.abs(X).max() ** 2 * 3000)
+        counts.append(free.sum())
+        level.take_step(1e-9, StopToken())
+    assert min(counts) < 0.2 * max(counts)

@@ -126,10 +126,19 @@ class History:
 
 @dataclass(frozen=True, eq=False)
 class MultiplierStart:
-    """What the semismooth Newton method adds: the anchor of each row, and the stiffness."""
+    """What the semismooth Newton method adds: the anchor of each row, and the stiffness.
+
+    Attributes
+    ----------
+    anchor : per-row array
+    stiffness : float
+    passes : float
+        Readings of all rows that the fit owes for this start, if they are not counted elsewhere.
+    """
 
     anchor: RowVector
     stiffness: float
+    passes: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

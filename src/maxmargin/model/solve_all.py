@@ -18,6 +18,8 @@ from maxmargin.errors import NoFiniteOptimum, RowsLost
 from maxmargin.model.prepare import PreparedTargets
 from maxmargin.model.settings import Settings
 from maxmargin.rows.base import Helpers, Rows, RowVector, results_of
+from maxmargin.rows.memory import MemoryRows
+from maxmargin.solvers.base import begin_together
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import run
 
@@ -40,11 +42,18 @@ def solve_all(
         starts = [None] * count
     threads = min(settings.threads, count)
     tokens = _Tokens(settings.limits.max_time, count, threads)
+    is_interrupted = False
+    if all(start is None for start in starts):
+        try:
+            starts = _shared_starts(rows, targets, settings, tokens.of_start())
+        except KeyboardInterrupt:
+            tokens.stop()  # the classes only certify θ = 0
+            is_interrupted = True
 
     def solve(k: int) -> Solution:
         label = targets.names[k]
         problem = targets.problem(rows, k, settings.objective)
-        solver, plan = choose(settings.solver, problem, settings.limits.tol)
+        solver, plan = choose(settings.solver, problem, settings.limits.tol, count)
         if label:
             plan = replace(plan, reason=f"{plan.reason}; one class against the rest, {count} times")
         try:
@@ -65,8 +74,32 @@ def solve_all(
             raise (error.about(f"{label} against the rest") if label else error) from None
 
     if threads == 1:
-        return _one_by_one(solve, count, tokens)
-    return _side_by_side(solve, count, threads, tokens)
+        solutions = _one_by_one(solve, count, tokens)
+    else:
+        solutions = _side_by_side(solve, count, threads, tokens)
+    return _all_interrupted(solutions) if is_interrupted else solutions
+
+
+def _shared_starts(
+    rows: Rows, targets: PreparedTargets, settings: Settings, token: StopToken
+) -> Sequence[WarmStart | None]:
+    """Return from where each class goes on, if its problems gain by taking the first steps together."""
+    count = targets.n_problems
+    nothing: list[WarmStart | None] = [None] * count
+    if not begin_together(rows, count) or settings.objective.loss != "hinge":
+        return nothing
+    if isinstance(rows, MemoryRows):
+        rows = rows.on_threads(settings.threads)  # no class is being fitted yet
+    try:
+        problems = targets.problems(rows, settings.objective)
+        solver, _ = choose(settings.solver, problems[0], settings.limits.tol, count)
+        if solver.name != "semismooth_newton":
+            return nothing
+        from maxmargin.solvers.shared_start import shared_start
+
+        return shared_start(problems, settings.seed, token)
+    except RowsLost as error:
+        raise RowsLost(str(error), solutions=nothing) from error
 
 
 class _Tokens:
@@ -79,6 +112,10 @@ class _Tokens:
         self._given: list[StopToken] = []
         self._stopped = False
         self._lock = threading.Lock()
+
+    def of_start(self) -> StopToken:
+        """Return the token of what the classes do together, before any other is asked for."""
+        return self._deadline.token(0.5)
 
     def next(self) -> StopToken:
         with self._lock:
@@ -107,8 +144,12 @@ def _one_by_one(solve: Callable[[int], Solution], count: int, tokens: _Tokens) -
         if solutions[-1].status is Status.INTERRUPTED:
             tokens.stop()  # the remaining classes only certify θ = 0
     if any(solution.status is Status.INTERRUPTED for solution in solutions):
-        return [replace(solution, status=Status.INTERRUPTED) for solution in solutions]
+        return _all_interrupted(solutions)
     return solutions
+
+
+def _all_interrupted(solutions: list[Solution]) -> list[Solution]:
+    return [replace(solution, status=Status.INTERRUPTED) for solution in solutions]
 
 
 def _side_by_side(
@@ -120,7 +161,7 @@ def _side_by_side(
             return results_of(futures)
         except KeyboardInterrupt:
             tokens.stop()
-            return [replace(found, status=Status.INTERRUPTED) for found in results_of(futures)]
+            return _all_interrupted(results_of(futures))
 
 
 # ------------------------------------------------------------------------------------------------

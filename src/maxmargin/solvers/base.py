@@ -11,7 +11,7 @@ from maxmargin.core.problem import Problem
 from maxmargin.core.solution import WarmStart
 from maxmargin.rows.base import Array, Rows, RowVector
 
-__all__ = ["Needs", "Point", "Solver", "Step", "is_small"]
+__all__ = ["Needs", "Point", "Solver", "Step", "begin_together", "is_small", "is_wide"]
 
 State = TypeVar("State")
 
@@ -21,6 +21,21 @@ _SMALL = 20_000  # values: chosen, so that Newton's steps take microseconds
 def is_small(rows: Rows) -> bool:
     """Whether X and a square matrix of its columns are so small that all digits cost next to nothing."""
     return max(rows.n_rows, rows.n_columns) * rows.n_columns <= _SMALL
+
+
+_WIDE = 64  # columns, from which the Gram matrices of a few rows are dearer than reading them [0038]
+_WORTH_SHARING = 10_000_000  # values of the rows, for each problem: below, a fit takes a fraction of a second
+
+
+def is_wide(rows: Rows) -> bool:
+    """Whether rows are dense, in the storage they were given in, and have many columns."""
+    is_dense = rows.n_values == rows.n_rows * rows.n_columns and rows.owned_bytes == 0
+    return is_dense and rows.n_columns >= _WIDE
+
+
+def begin_together(rows: Rows, n_problems: int) -> bool:
+    """Whether so many hinge problems on these rows gain by one start for all of them."""
+    return n_problems > 1 and is_wide(rows) and n_problems * rows.n_values >= _WORTH_SHARING
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from maxmargin.core.solution import Plan
 from maxmargin.errors import UNREGULARISED, InvalidParameter, Setting
 from maxmargin.losses.multiclass import JOINT_FORMS
 from maxmargin.presentation.wording import plural
-from maxmargin.solvers.base import Solver, is_small
+from maxmargin.solvers.base import Solver, begin_together, is_small
 
 __all__ = ["BASELINES", "SOLVERS", "choose", "others"]
 
@@ -92,8 +92,11 @@ JOINT_WITHOUT_REGULARISER = SolverTable(
 )
 
 
-def choose(name: str, problem: Problem, tol: float) -> tuple[Solver[Any], Plan]:
-    """Return the solver of that name, or the one that suits the problem when the name is "auto"."""
+def choose(name: str, problem: Problem, tol: float, n_problems: int = 1) -> tuple[Solver[Any], Plan]:
+    """Return the solver of that name, or the one that suits the problem when the name is "auto".
+
+    `n_problems` is how many, with other signs, are to be solved on the same rows.
+    """
     known = _known(problem)
     if not known:
         raise InvalidParameter(
@@ -122,7 +125,7 @@ def choose(name: str, problem: Problem, tol: float) -> tuple[Solver[Any], Plan]:
         )
     is_chosen = name == "auto"
     if is_chosen:
-        name, why = _suited_for(problem, tol)
+        name, why = _suited_for(problem, tol, n_problems)
     else:
         why = "as asked"
         _refuse_other_losses(known[name], problem)
@@ -205,10 +208,10 @@ def _without_regulariser(problem: Problem) -> dict[str, Solver[Any]]:
     return {name: solver for name, solver in known.items() if problem.loss.name in solver.needs.losses}
 
 
-def _suited_for(problem: Problem, tol: float) -> tuple[str, str]:
+def _suited_for(problem: Problem, tol: float, n_problems: int) -> tuple[str, str]:
     if not problem.is_regularised:
         return _only_one(problem)
-    return _suited(problem, tol) if problem.n_outputs == 1 else _suited_jointly(problem)
+    return _suited(problem, tol, n_problems) if problem.n_outputs == 1 else _suited_jointly(problem)
 
 
 def _only_one(problem: Problem) -> tuple[str, str]:
@@ -284,7 +287,7 @@ def _size(problem: Problem, tol: float) -> _Size:
     return _Size(float(n), max(float(rows.n_columns), 1.0), max(values, 1.0), problem.weighted_norm2 / n, tol)
 
 
-def _suited(problem: Problem, tol: float) -> tuple[str, str]:
+def _suited(problem: Problem, tol: float, n_problems: int) -> tuple[str, str]:
     """Return the method that should be quickest, and the reason."""
     if problem.loss.name != "hinge" and is_small(problem.rows):
         return "newton", "so few values that all digits cost nothing"
@@ -293,7 +296,10 @@ def _suited(problem: Problem, tol: float) -> tuple[str, str]:
     sweeps = _sweeps(problem.loss.name, size)
     of_row = {"hinge": 3.0, "logistic": 10.0}.get(problem.loss.name, 4.0) * _COSTS.row
     descent = sweeps * (_COSTS.visit * size.values + of_row * size.n + _COSTS.step)
-    second_order = _semismooth_cost(size) if problem.loss.name == "hinge" else _newton_cost(size)
+    if problem.loss.name == "hinge":
+        second_order = _semismooth_cost(size, has_start=begin_together(problem.rows, n_problems))
+    else:
+        second_order = _newton_cost(size)
     is_quick = descent <= second_order and not _is_slow_for_descent(problem.loss.name, size)
     if is_quick and problem.rows.vectors_at_hand:
         return "dual_descent", _why_descent(size)
@@ -354,8 +360,14 @@ def _sweeps(loss: str, size: _Size) -> float:
     return float(min(first * (1.0 + size.weighted_norm2) ** power * digits, most * max(size.n / size.d, 0.2)))
 
 
-def _semismooth_cost(size: _Size) -> float:
-    """Return the nanoseconds of the semismooth Newton method: on large data most steps see a sample only."""
+def _semismooth_cost(size: _Size, *, has_start: bool) -> float:
+    """Return the nanoseconds of the semismooth Newton method: on large data most steps see a sample only.
+
+    Where the problems of all classes begin together, Gram matrices of nearly all rows are not made.
+    """
+    if has_start:
+        one = _COSTS.read * size.values + _COSTS.row * size.n + _COSTS.multiply * size.factor
+        return 25.0 * (one + 6.0 * _COSTS.step) + 12.0 * _COSTS.multiply * size.d**3
     sample = max(4_000.0, 30.0 * size.d, min(size.n / 16.0, 4e6 * size.n / size.values))
     steps = 10.0 + 20.0 * min(1.0, 2.0 * sample / size.n)
     share = min(1.0, 2.0 * sample / size.n)

@@ -6,7 +6,8 @@ becomes a parabola of curvature κc around the multiplier estimate, or anchor, �
 optima of the hinge itself, so the penalty parameter κ, the stiffness, need not go to infinity; it only
 decides how many rows are free, 0 < α < c, and only they enter the Gram matrix. A Newton step costs one
 reading of all rows (their change along the direction), the rows whose α changes, and the Gram matrix of the
-free ones.
+free ones. Of dense rows with many columns it is kept from step to step: those that have become free are
+added, and those that no longer are, subtracted.
 
 Large problems begin with a sample: its weights are off by a statistical error only, and the corner is
 smoothed over about as much.
@@ -18,7 +19,7 @@ and Toh, "A highly efficient semismooth Newton augmented Lagrangian method", 201
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,8 @@ from maxmargin.core.solution import MultiplierStart, WarmStart
 from maxmargin.errors import InvalidParameter, Setting
 from maxmargin.rows.active import PositiveCostRows
 from maxmargin.rows.base import Array, Record, RowVector, Scale, Smallest, inner
-from maxmargin.solvers.base import Needs, Point, Step
+from maxmargin.rows.kernels import Gram
+from maxmargin.solvers.base import Needs, Point, Step, is_wide
 from maxmargin.solvers.coordinates import mean_of_dense_rows
 from maxmargin.solvers.sample import largest_sample, sample_of
 
@@ -58,6 +60,11 @@ class SemismoothNewtonSettings:
     max_sample_steps: int = 100
     rows_for_scale: int = 4_000  # rows that measure the scale of the columns
     passes_to_begin: float = 1.5  # counted for making an augmented Lagrangian: all scores, and some of Σ sαx
+    # Of the rows whose change the Gram matrix of wide rows follows, more than this share of all are read in
+    # place, not copied. It is made anew when the rounding of what was added and subtracted may be more than
+    # this, beside the regulariser's 1.
+    copied_share: float = 0.125
+    kept_rounding: float = 1e-6
     free_per_column: float = 4.0  # the stiffness grows as long as this many times d rows stay free [0009]
     max_inner_steps: int = 20  # Newton steps between two updates of the anchors
     max_updates: int = 8  # of the anchors within one step; then a certificate is due
@@ -84,6 +91,7 @@ class _State:
     tol: float
     is_small: bool  # so small that all digits cost nothing
     whole: AugmentedLagrangian | None = None
+    passes_before: float = 0.0  # that found the start
     w: Array | None = None  # of the sample that was solved last
     b: float = 0.0
     spread: float = 0.0  # of its excesses around the corner
@@ -129,6 +137,7 @@ class SemismoothNewton:
             anchor = problem.rows.zeros()
             problem.rows.reduce(WithinCosts(), given, problem.cost, anchor, token=token)
             stiffness = None if own is None else own.stiffness
+            state.passes_before = 0.0 if own is None else own.passes
             state.whole = start_near(
                 problem, warm_start.w, warm_start.b, anchor, stiffness, self.settings, token
             )
@@ -139,7 +148,7 @@ class SemismoothNewton:
         if state.whole is None:
             passes = self._begin(problem, state, token)
         elif not state.has_begun:
-            passes = self.settings.passes_to_begin
+            passes = self.settings.passes_to_begin + state.passes_before
         else:
             passes = state.whole.take_step(state.tol, token)
         is_start, state.has_begun = not state.has_begun, True
@@ -278,6 +287,7 @@ class AugmentedLagrangian:
         self._inner_steps = 0
         self._n_stalled = 0
         self._is_stale = False
+        self._kept = KeptGram(problem, shift, settings) if is_wide(self._rows) else None
         self._read_rows(token)
 
     # ------------------------------------------------------------------ the point
@@ -338,23 +348,33 @@ class AugmentedLagrangian:
     def _read_rows(self, token: StopToken) -> None:
         self._rows.reduce(Excess(self.w, self.b), self._problem.sign, self._excess, token=token)
         self._v = np.zeros(self._rows.n_columns)
+        if self._kept is not None:
+            self._kept.forget()
         self._move(Move(0.0, 0.0, self.stiffness, False, self._shift), token)
         self._is_stale = False
 
     def _move(self, move: Move, token: StopToken) -> float:
-        found: Moved = self._rows.reduce(move, *self._arrays, token=token)
+        kernel = move if self._kept is None else replace(move, has_gram=False)
+        found: Moved = self._rows.reduce(kernel, *self._arrays, token=token)
         self._v += found.v
         self._found = found
-        self.grams += found.sums.free / max(self._rows.n_rows, 1)
         self.stiffness = move.after
-        return 0.5 * (found.sums.free / max(self._rows.n_rows, 1)) + 0.1
+        added = found.sums.free
+        if self._kept is not None:
+            added = self._kept.update(self.stiffness, self.anchor, self._excess, token)
+        self.grams += added / max(self._rows.n_rows, 1)
+        return 0.5 * (added / max(self._rows.n_rows, 1)) + 0.1
 
     # ------------------------------------------------------------------ Newton
 
     def _newton(self) -> tuple[Array, float, float]:
         """Return the direction in (w, β) and Newton's decrement."""
         d, offset = self._rows.n_columns, self._problem.offset
-        matrix = self._found.gram.copy()
+        if self._kept is not None:
+            matrix = self.stiffness * self._kept.gram
+        else:
+            assert self._found.gram is not None
+            matrix = self._found.gram.copy()
         matrix[np.arange(d), np.arange(d)] += 1.0
         gradient = np.empty(d + 1)
         gradient[:d] = self.w - self._dual_weights()
@@ -463,6 +483,63 @@ class AugmentedLagrangian:
         return self._move(Move(0.0, kappa, stiffer, True, self._shift), token)
 
 
+# ---------------------------------------------------------------------- the Gram matrix, kept
+
+
+class KeptGram:
+    """Σ c (x − shift, 1)(x − shift, 1)ᵀ of the free rows, from one move to the next.
+
+    A few rows change, and adding them up costs less than joining the matrices of all blocks.
+
+    Attributes
+    ----------
+    gram : array of shape (n_columns + 1, n_columns + 1)
+    """
+
+    def __init__(self, problem: Problem, shift: Array | None, settings: SemismoothNewtonSettings) -> None:
+        self._problem = problem
+        self._shift = shift
+        self._settings = settings
+        self._is_free = problem.rows.zeros(np.bool_)
+        self._weight = problem.rows.zeros()  # c of the rows that were added last, −c of those subtracted
+        self._size = 0.0  # Σ |weight| since it was made anew
+        self.gram = np.zeros((problem.rows.n_columns + 1, problem.rows.n_columns + 1))
+        self._is_new = True
+
+    def forget(self) -> None:
+        """Have the next update make it anew."""
+        self._is_new = True
+
+    def update(self, stiffness: float, anchor: RowVector, excess: RowVector, token: StopToken) -> int:
+        """Bring it up to date with the multipliers; return how many rows were added or subtracted."""
+        rows = self._problem.rows
+        arrays = (self._problem.cost, anchor, excess, self._is_free, self._weight)
+        is_new, self._is_new = self._is_new, True  # should this be interrupted
+        seen = rows.reduce(FreeChanges(stiffness, is_new), *arrays, token=token)
+        rounding = 2.0**-52 * stiffness * rows.norms()[1] * (self._size + seen.changed_cost)
+        if not is_new and (seen.changed >= seen.free or rounding > self._settings.kept_rounding):
+            is_new = True
+            seen = rows.reduce(FreeChanges(stiffness, is_new), *arrays, token=token)
+        if is_new:
+            self.gram, self._size = np.zeros_like(self.gram), 0.0
+        if seen.changed:
+            self.gram += self._of_changes(seen.changed, token)
+        self._size += seen.changed_cost
+        self._is_new = False
+        return seen.changed
+
+    def _of_changes(self, count: int, token: StopToken) -> Array:
+        """Return the Gram matrix of the rows that were added, less that of those subtracted."""
+        rows, kernel = self._problem.rows, Gram(self._problem.rows.n_columns, self._shift)
+        if count > min(self._settings.copied_share * rows.n_rows, rows.most_copied / rows.n_columns):
+            return rows.reduce(kernel, self._weight, token=token)
+        found = rows.reduce(NonZero(), self._weight, token=token)
+        first = np.cumsum([0, *(n_rows for n_rows, _ in found)])
+        numbers = np.concatenate([start + places for start, (_, places) in zip(first, found, strict=False)])
+        (weights,) = rows.take(numbers, self._weight)
+        return rows.subset(numbers).reduce(kernel, weights, token=token)
+
+
 # ---------------------------------------------------------------------- where to begin
 
 
@@ -480,39 +557,50 @@ def start_near(
     return AugmentedLagrangian(problem, w, b, anchor, kappa, _shift(problem, token), settings, token)
 
 
+@dataclass(frozen=True, eq=False)
+class FirstStage:
+    """A stage so smooth that at w = 0 most rows are free: the stiffness, the anchors and the offset."""
+
+    stiffness: float
+    anchor: RowVector
+    b: float
+
+    @classmethod
+    def of(cls, problem: Problem, square: float) -> FirstStage:
+        """Return the stage whose κc‖x‖² is moderate for rows of that ‖x‖²."""
+        costs = problem.class_costs
+        mean_cost = costs.total / max(costs.n_live, 1)
+        # At w = 0 a multiplier is up to 2κc: below c, or the first direction would know no curvature.
+        kappa = min(0.4, 10.0 / max(square * mean_cost, 1e-300))
+        positive = negative = kappa
+        if problem.offset.is_free and costs.positive > 0 and costs.negative > 0:
+            least = min(costs.positive, costs.negative)
+            positive, negative = kappa * least / costs.positive, kappa * least / costs.negative
+        anchor = problem.rows.zeros()
+        problem.rows.reduce(FirstAnchors(positive, negative), problem.sign, problem.cost, anchor)
+        b = 0.0 if not problem.offset.is_free else _balanced_offset(problem, kappa, positive, negative)
+        return cls(kappa, anchor, b)
+
+
 def start_at_zero(
     problem: Problem, seed: int, settings: SemismoothNewtonSettings, token: StopToken
 ) -> AugmentedLagrangian:
-    """Return the augmented Lagrangian at w = 0, so smooth that most rows are free.
-
-    The stiffness is such that κc‖x‖² is moderate, with a typical ‖x‖² that one column of extreme
-    scale cannot spoil: d times the geometric mean of the columns' squares.
-    """
-    costs = problem.class_costs
+    """Return the augmented Lagrangian of the first stage, at w = 0."""
     shift = _shift(problem, token)
-    mean_cost = costs.total / max(costs.n_live, 1)
-    # At w = 0 a multiplier is up to 2κc: below c, or the first direction would know no curvature.
-    kappa = min(
-        0.4, 10.0 / max(_typical_square(problem, shift, seed, settings.rows_for_scale) * mean_cost, 1e-300)
-    )
-    positive = negative = kappa
-    if problem.offset.is_free and costs.positive > 0 and costs.negative > 0:
-        least = min(costs.positive, costs.negative)
-        positive, negative = kappa * least / costs.positive, kappa * least / costs.negative
-    anchor = problem.rows.zeros()
-    problem.rows.reduce(FirstAnchors(positive, negative), problem.sign, problem.cost, anchor)
-    b = 0.0 if not problem.offset.is_free else _balanced_offset(problem, kappa, positive, negative)
-    return AugmentedLagrangian(
-        problem, np.zeros(problem.rows.n_columns), b, anchor, kappa, shift, settings, token
-    )
+    stage = FirstStage.of(problem, typical_square(problem, shift, seed, settings.rows_for_scale))
+    w = np.zeros(problem.rows.n_columns)
+    return AugmentedLagrangian(problem, w, stage.b, stage.anchor, stage.stiffness, shift, settings, token)
 
 
 def _shift(problem: Problem, token: StopToken) -> Array | None:
     return mean_of_dense_rows(problem, problem.rows.condensed(token), token)
 
 
-def _typical_square(problem: Problem, shift: Array | None, seed: int, n_rows: int) -> float:
-    """Return d times the geometric mean of the columns' mean squares, over some of the rows."""
+def typical_square(problem: Problem, shift: Array | None, seed: int, n_rows: int) -> float:
+    """Return a ‖x‖² that no column of extreme scale can spoil, from some of the rows.
+
+    It is d times the geometric mean of the columns' mean squares.
+    """
     live = PositiveCostRows(problem.rows, problem.sign, problem.cost)
     ranks = np.arange(live.count)
     if live.count > n_rows:
@@ -563,11 +651,11 @@ class Excess:
 
 @dataclass(frozen=True, eq=False)
 class Moved(Record):
-    """What a move found; v holds changes, gram the free rows."""
+    """What a move found; v holds changes, gram the free rows if it was asked for."""
 
     sums: ProximalSums
     v: Array
-    gram: Array
+    gram: Array | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -579,6 +667,7 @@ class Move:
     after: float
     anchor: bool
     shift: Array | None
+    has_gram: bool = True
 
     @property
     def writes(self) -> tuple[int, ...]:
@@ -586,11 +675,58 @@ class Move:
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Moved:
         d = block.n_columns
-        v, gram = np.zeros(d), np.zeros((d + 1, d + 1))
+        v, gram = np.zeros(d), np.zeros((d + 1, d + 1)) if self.has_gram else None
         sign, cost, anchor, excess, change = pieces
         settings = self.step, self.before, self.after, anchor if self.anchor else None, self.shift
         sums = _core.proximal_move(block, *settings, sign, cost, anchor, excess, change, v, gram, token)
         return Moved(sums, v, gram)
+
+
+@dataclass(frozen=True, eq=False)
+class Changes(Record):
+    """How many rows are free; how many became so or no longer are, and what those cost."""
+
+    free: int
+    changed: int
+    changed_cost: float
+
+
+@dataclass(frozen=True)
+class FreeChanges:
+    """Find the rows that are free, 0 < α < c; per-row arrays: cost, anchor, excess, is_free, weight.
+
+    The weight is c of a row that has become free, −c of one that no longer is, else 0; with `is_new` no row
+    counts as free before.
+    """
+
+    stiffness: float
+    is_new: bool
+
+    writes = (3, 4)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Changes:
+        cost, anchor, excess, is_free, weight = pieces
+        alpha = np.empty_like(cost)
+        _core.proximal_alpha(self.stiffness, cost, anchor, excess, alpha)
+        free = (alpha > 0) & (alpha < cost)
+        change = free.astype(np.int8) if self.is_new else free.astype(np.int8) - is_free
+        np.multiply(change, cost, out=weight)
+        is_free[:] = free
+        return Changes(int(free.sum()), int(np.count_nonzero(change)), float(np.abs(weight).sum()))
+
+
+@dataclass(frozen=True)
+class NonZero:
+    """Return, for each block, its number of rows and which of them have an entry other than 0."""
+
+    reads_rows = False
+
+    def __call__(
+        self, block: Block, token: StopToken, *pieces: NDArray[Any]
+    ) -> list[tuple[int, NDArray[np.intp]]]:
+        (a,) = pieces
+        return [(len(a), np.flatnonzero(a))]
 
 
 @dataclass(frozen=True, eq=False)
