@@ -18,6 +18,7 @@ from maxmargin.core.certificate.duality import examine
 from maxmargin.core.offset import FreeOffset, NoOffset, PenalizedOffset
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan, Status
+from maxmargin.rows.base import looks_at_rows
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.run import Limits, run
 from maxmargin.solvers.semismooth_newton import (
@@ -381,6 +382,7 @@ def test_the_matrix_kept_is_that_of_the_free_rows(offset, dtype, monkeypatch):
     level = start_at_zero(problem, 0, settings, StopToken())
     counts = []
     for _ in range(12):
+        level._newton(StopToken())
         alpha = level.multipliers()
         free = (alpha > 0) & (alpha < problem.cost)
         shift = 0.0 if level._shift is None else level._shift
@@ -390,3 +392,61 @@ def test_the_matrix_kept_is_that_of_the_free_rows(offset, dtype, monkeypatch):
         counts.append(free.sum())
         level.take_step(1e-9, StopToken())
     assert min(counts) < 0.2 * max(counts)
+
+
+# ---------------------------------------------------------------- wide rows far beyond the margin wait
+
+
+def mostly_far(n=4000, d=64):
+    """Two clouds that overlap, and three rows of four far beyond the margin of their class."""
+    X, sign = clouds(n, d)
+    X[n // 4 :] += 0.15 * sign[n // 4 :, None]
+    return X, sign
+
+
+WITHOUT = SemismoothNewton(SemismoothNewtonSettings(near_share=0.0))
+
+
+@every_value(offset=OFFSETS, near_excess=[0.0, 0.3, 1.0, 2.0])
+def test_rows_left_out_change_no_optimum(offset, near_excess):
+    """However few are near, and whether or not those left out turn out to be needed."""
+    problem = problem_of(mostly_far(), 0.1, offset)
+    settings = SemismoothNewtonSettings(near_share=1.0, near_excess=near_excess)
+    alone, found = solve(problem, 1e-10, WITHOUT), solve(problem, 1e-10, SemismoothNewton(settings))
+    assert found.status is alone.status is Status.SOLVED
+    assert found.certificate.objective == pytest.approx(alone.certificate.objective, rel=2e-10)
+    np.testing.assert_allclose(found.coef, alone.coef, atol=1e-4)
+
+
+def test_few_readings_are_of_all_rows(monkeypatch):
+    seen, problem = [], problem_of(mostly_far(), 0.1)
+    start = solve(problem, 1e-1, WITHOUT).warm_start
+    original = MemoryRows.reduce
+
+    def reduce(rows, kernel, *vectors, token=None):
+        if looks_at_rows(kernel):
+            seen.append(rows.n_rows)
+        return original(rows, kernel, *vectors, token=token)
+
+    monkeypatch.setattr(MemoryRows, "reduce", reduce)
+    solution = solve(problem, 1e-6, warm_start=start)
+    readings = seen.count(4000)
+    seen.clear()
+    without = solve(problem, 1e-6, WITHOUT, warm_start=start)
+    assert solution.status is without.status is Status.SOLVED
+    assert 2 * readings < seen.count(4000)
+
+
+def test_an_end_among_the_near_rows_leaves_the_start(monkeypatch):
+    problem = problem_of(mostly_far(), 0.1)
+    start, token = solve(problem, 1e-1, WITHOUT).warm_start, StopToken()
+    original = AugmentedLagrangian.take_step
+
+    def take_step(level, *rest):
+        token.stop()
+        return original(level, *rest)
+
+    monkeypatch.setattr(AugmentedLagrangian, "take_step", take_step)
+    solution = solve(problem, 1e-6, token=token, warm_start=start)
+    assert (solution.status, solution.n_iter) == (Status.MAX_TIME, 0)
+    assert solution.certificate.relative_gap <= 1e-1

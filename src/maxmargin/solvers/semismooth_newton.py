@@ -10,7 +10,8 @@ free ones. Of dense rows with many columns it is kept from step to step: those t
 added, and those that no longer are, subtracted.
 
 Large problems begin with a sample: its weights are off by a statistical error only, and the corner is
-smoothed over about as much.
+smoothed over about as much. Of wide rows, those far beyond the margin are left out until the others are
+solved.
 
 Sources: Rockafellar, "Augmented Lagrangians and applications of the proximal point algorithm", 1976; Li, Sun
 and Toh, "A highly efficient semismooth Newton augmented Lagrangian method", 2018.
@@ -32,6 +33,7 @@ from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.line_search import FIRST_STEPS, find_root, search_in_rounds
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import MultiplierStart, WarmStart
+from maxmargin.core.targets import BinaryTargets
 from maxmargin.errors import InvalidParameter, Setting
 from maxmargin.rows.active import PositiveCostRows
 from maxmargin.rows.base import Array, Record, RowVector, Scale, Smallest, inner
@@ -58,6 +60,11 @@ class SemismoothNewtonSettings:
     least_sample: int = 4_000
     sample_per_column: int = 30
     max_sample_steps: int = 100
+    # Of wide rows, those that exceed the margin by more are left out at first, if no more than this share of
+    # all is left; so many times, each with the rows that are near by then [0038].
+    near_excess: float = 1.0
+    near_share: float = 0.5
+    near_rounds: int = 3
     rows_for_scale: int = 4_000  # rows that measure the scale of the columns
     passes_to_begin: float = 1.5  # counted for making an augmented Lagrangian: all scores, and some of Σ sαx
     # Of the rows whose change the Gram matrix of wide rows follows, more than this share of all are read in
@@ -151,9 +158,12 @@ class SemismoothNewton:
             passes = self.settings.passes_to_begin + state.passes_before
         else:
             passes = state.whole.take_step(state.tol, token)
-        is_start, state.has_begun = not state.has_begun, True
+        assert state.whole is not None
+        is_start = not state.has_begun
+        if is_start and is_wide(problem.rows):
+            passes += self._solve_near(problem, state, state.whole, token)
+        state.has_begun = True
         whole = state.whole
-        assert whole is not None
         gap, grams = whole.relative_gap(), whole.grams + state.sample_grams
         step = Step(
             passes,
@@ -188,6 +198,33 @@ class SemismoothNewton:
                 state.spread = 0.0  # all but separable: the anchors of a sample would be misleading
         state.whole = self._place(problem, state, token)
         return passes + self.settings.passes_to_begin
+
+    def _solve_near(
+        self, problem: Problem, state: _State, whole: AugmentedLagrangian, token: StopToken
+    ) -> float:
+        """Solve the problem of the rows that are near the margin or short of it; return the passes."""
+        rows, passes = problem.rows, 0.0
+        most = min(self.settings.near_share * rows.n_rows, rows.most_copied / rows.n_columns)
+        for _ in range(self.settings.near_rounds):
+            numbers = whole.near_rows(self.settings.near_excess)
+            if whole.relative_gap() <= state.tol or not 0 < len(numbers) <= most:
+                break
+            sign, cost, anchor = rows.take(numbers, problem.sign, problem.cost, whole.anchor)
+            near = whole.on(
+                replace(problem, rows=rows.subset(numbers), targets=BinaryTargets(sign, cost)), anchor, token
+            )
+            for _ in range(self.settings.max_sample_steps):
+                passes += near.take_step(state.tol, token) * len(numbers) / rows.n_rows
+                if token.poll():  # passes over so few rows may be too short to ask
+                    raise Stopped
+                if near.relative_gap() <= state.tol or near.has_stalled():
+                    break
+            anchors = np.zeros(rows.n_rows)
+            anchors[numbers] = near.anchor
+            state.whole = whole = near.on(problem, rows.keep(anchors), token)
+            passes += self.settings.passes_to_begin
+            state.sample_grams += near.grams * len(numbers) / rows.n_rows
+        return passes
 
     def _samples(self, problem: Problem, seed: int) -> list[tuple[int, Problem]]:
         """Return samples with their sizes, the smallest first; each is drawn from the next one."""
@@ -324,6 +361,16 @@ class AugmentedLagrangian:
         nearest = self._rows.reduce(Smallest(count + 1), self._excess, self._problem.cost).sizes
         return min(max(float(nearest.max()), 0.02), 2.0)
 
+    def near_rows(self, most: float) -> NDArray[np.intp]:
+        """Return the numbers of the rows that cost anything and exceed the margin by less."""
+        return _joined(self._rows.reduce(NearRows(most), self._problem.cost, self._excess))
+
+    def on(self, problem: Problem, anchor: RowVector, token: StopToken) -> AugmentedLagrangian:
+        """Return the same point and stiffness on other rows, with their anchors."""
+        return AugmentedLagrangian(
+            problem, self.w, self.b, anchor, self.stiffness, self._shift, self.settings, token
+        )
+
     def n_short(self) -> int:
         """Return how many rows fall clearly short of the margin."""
         return self._rows.reduce(CountShort(-1e-3), self._excess)
@@ -359,18 +406,23 @@ class AugmentedLagrangian:
         self._v += found.v
         self._found = found
         self.stiffness = move.after
-        added = found.sums.free
-        if self._kept is not None:
-            added = self._kept.update(self.stiffness, self.anchor, self._excess, token)
-        self.grams += added / max(self._rows.n_rows, 1)
-        return 0.5 * (added / max(self._rows.n_rows, 1)) + 0.1
+        return 0.1 + (self._count_gram(found.sums.free) if self._kept is None else 0.0)
+
+    def _count_gram(self, added: int) -> float:
+        """Count a Gram matrix of so many rows; return its passes."""
+        share = added / max(self._rows.n_rows, 1)
+        self.grams += share
+        return 0.5 * share
 
     # ------------------------------------------------------------------ Newton
 
-    def _newton(self) -> tuple[Array, float, float]:
-        """Return the direction in (w, β) and Newton's decrement."""
+    def _newton(self, token: StopToken) -> tuple[Array, float, float, float]:
+        """Return the direction in (w, β), Newton's decrement, and the passes."""
         d, offset = self._rows.n_columns, self._problem.offset
+        passes = 0.0
         if self._kept is not None:
+            added = self._kept.update(self.stiffness, self.anchor, self._excess, token)
+            passes = self._count_gram(added)
             matrix = self.stiffness * self._kept.gram
         else:
             assert self._found.gram is not None
@@ -396,7 +448,7 @@ class AugmentedLagrangian:
             gradient[d] = self._offset_curvature * self.b - self._found.sums.balance
             matrix[d, d] += self._offset_curvature
         direction = -Factor(matrix).solve(gradient)
-        return direction[:d].copy(), float(direction[d]), -inner(gradient, direction)
+        return direction[:d].copy(), float(direction[d]), -inner(gradient, direction), passes
 
     def take_step(self, tol: float, token: StopToken) -> float:
         """Take one Newton step, after as many changes of the anchors as are due; return its passes."""
@@ -405,7 +457,8 @@ class AugmentedLagrangian:
             self._read_rows(token)
             passes += 1.5
         for _ in range(self.settings.max_updates):
-            dw, dbeta, decrement = self._newton()
+            dw, dbeta, decrement, of_gram = self._newton(token)
+            passes += of_gram
             if not self._inner_is_solved(decrement, tol):
                 break
             passes += self._renew_anchors(tol, token)
@@ -487,7 +540,7 @@ class AugmentedLagrangian:
 
 
 class KeptGram:
-    """Σ c (x − shift, 1)(x − shift, 1)ᵀ of the free rows, from one move to the next.
+    """Σ c (x − shift, 1)(x − shift, 1)ᵀ of the free rows, from one step to the next.
 
     A few rows change, and adding them up costs less than joining the matrices of all blocks.
 
@@ -533,9 +586,7 @@ class KeptGram:
         rows, kernel = self._problem.rows, Gram(self._problem.rows.n_columns, self._shift)
         if count > min(self._settings.copied_share * rows.n_rows, rows.most_copied / rows.n_columns):
             return rows.reduce(kernel, self._weight, token=token)
-        found = rows.reduce(NonZero(), self._weight, token=token)
-        first = np.cumsum([0, *(n_rows for n_rows, _ in found)])
-        numbers = np.concatenate([start + places for start, (_, places) in zip(first, found, strict=False)])
+        numbers = _joined(rows.reduce(NonZero(), self._weight, token=token))
         (weights,) = rows.take(numbers, self._weight)
         return rows.subset(numbers).reduce(kernel, weights, token=token)
 
@@ -716,17 +767,38 @@ class FreeChanges:
         return Changes(int(free.sum()), int(np.count_nonzero(change)), float(np.abs(weight).sum()))
 
 
+# Of each block its number of rows, and the places of some of them.
+Places = list[tuple[int, NDArray[np.intp]]]
+
+
+def _joined(places: Places) -> NDArray[np.intp]:
+    """Return row numbers."""
+    first = np.cumsum([0, *(n_rows for n_rows, _ in places)])
+    return np.concatenate([start + found for start, (_, found) in zip(first, places, strict=False)])
+
+
 @dataclass(frozen=True)
 class NonZero:
-    """Return, for each block, its number of rows and which of them have an entry other than 0."""
+    """Find the rows with an entry other than 0."""
 
     reads_rows = False
 
-    def __call__(
-        self, block: Block, token: StopToken, *pieces: NDArray[Any]
-    ) -> list[tuple[int, NDArray[np.intp]]]:
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Places:
         (a,) = pieces
         return [(len(a), np.flatnonzero(a))]
+
+
+@dataclass(frozen=True)
+class NearRows:
+    """Find the rows that cost anything and whose excess is below a number; per-row arrays: cost, excess."""
+
+    below: float
+
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Places:
+        cost, excess = pieces
+        return [(len(cost), np.flatnonzero((cost > 0) & (excess < self.below)))]
 
 
 @dataclass(frozen=True, eq=False)
