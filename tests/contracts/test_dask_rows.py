@@ -14,6 +14,7 @@ from covering import each_row
 from interrupts import interrupt_when
 from reference.clusters import ALONE, lazy
 from reference.kernels import Total
+from reference.task import Task
 
 import maxmargin
 from maxmargin import LinearClassifier, LinearSVM, train
@@ -25,6 +26,7 @@ from maxmargin.rows.kernels import Combine, Scores
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers import choose
 from maxmargin.solvers.run import Limits, run
+from maxmargin.solvers.shared_start import shared_start
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -128,6 +130,23 @@ def test_a_fit_has_the_bits_of_one_in_memory(on_dask):
     found, expected = solved(problem_of(told, MemoryRows(told.X, block_rows=37)), "semismooth_newton")
     assert solved(problem_of(told, on_dask(told.X)), "semismooth_newton")[1] == expected
     assert found.certificate.relative_gap <= 1e-4
+
+
+def test_classes_that_begin_together_have_the_bits_of_memory(on_dask):
+    random = np.random.default_rng(4)
+    X, y = random.normal(size=(600, 64)), random.integers(0, 3, 600)
+    X[:, :3] += 2.0 * np.eye(3)[y]
+    tasks = [Task(X, np.where(y == k, 1, -1).astype(np.int8), np.full(600, 0.02), "hinge") for k in range(3)]
+    found = []
+    for rows in (MemoryRows(X, block_rows=100), on_dask(X, 100)):
+        problems = [problem_of(told, rows) for told in tasks]
+        starts = shared_start(problems, 0, StopToken())
+        solutions = [
+            solved(problem, "semismooth_newton", warm_start=start)[1]
+            for problem, start in zip(problems, starts, strict=True)
+        ]
+        found.append(solutions)
+    assert found[0] == found[1]
 
 
 def test_every_block_is_in_one_place(client, on_dask):

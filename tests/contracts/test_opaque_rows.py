@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from catalogue import LOSSES, OFFSETS, ON_PASSES, PROBLEMS, SOLVERS, opened, problem_of, task
 from covering import each_row, every_value
+from reference.on_disk import on_disk
 from reference.opaque_rows import OpaqueRows
 from reference.task import Task
 
@@ -20,6 +21,7 @@ from maxmargin.rows.kernels import Combine
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers import choose
 from maxmargin.solvers.run import Limits, run
+from maxmargin.solvers.shared_start import shared_start
 
 PLAN = Plan("any", "a test")
 SOLVED_BY = {solver: choose.SOLVERS[solver].needs.losses for solver in ON_PASSES}
@@ -64,6 +66,29 @@ def check_equal_bits(solver, problems, tol, max_iter=None):
 
 
 # ---------------------------------------------------------------- fits
+
+
+@pytest.mark.parametrize(
+    "storage", [lambda rows: OpaqueRows(rows), lambda rows: on_disk(rows.X, block_rows=300)]
+)
+def test_classes_that_begin_together_have_the_same_bits(storage):
+    """Wide rows: a common start, Gram matrices that are kept, and rows that are left out."""
+    random = np.random.default_rng(4)
+    X, y = random.normal(size=(2000, 66)), random.integers(0, 3, 2000)
+    X[:, :3] += 2.0 * np.eye(3)[y]
+    memory = MemoryRows(X, block_rows=300)
+    found = []
+    for rows in (memory, storage(memory)):
+        signs = [rows.keep(np.where(y == k, 1, -1).astype(np.int8)) for k in range(3)]
+        problems = [Problem.binary(rows, sign, rows.filled(0.02), "hinge") for sign in signs]
+        solver, limits = SOLVERS["semismooth_newton"](), Limits(1e-8)
+        found.append(
+            [
+                bits(problem, run(problem, solver, PLAN, limits, token=StopToken(), warm_start=start))
+                for problem, start in zip(problems, shared_start(problems, 0, StopToken()), strict=True)
+            ]
+        )
+    assert found[0] == found[1]
 
 
 @every_value(

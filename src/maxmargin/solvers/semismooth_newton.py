@@ -36,7 +36,7 @@ from maxmargin.core.solution import MultiplierStart, WarmStart
 from maxmargin.core.targets import BinaryTargets
 from maxmargin.errors import InvalidParameter, Setting
 from maxmargin.rows.active import PositiveCostRows
-from maxmargin.rows.base import Array, Record, RowVector, Scale, Smallest, inner
+from maxmargin.rows.base import Array, Record, Rows, RowVector, Scale, Smallest, inner
 from maxmargin.rows.kernels import Gram
 from maxmargin.solvers.base import Needs, Point, Step, is_wide
 from maxmargin.solvers.coordinates import mean_of_dense_rows
@@ -65,6 +65,7 @@ class SemismoothNewtonSettings:
     near_excess: float = 1.0
     near_share: float = 0.5
     near_rounds: int = 3
+    most_copied: int = 50_000_000  # values of near rows, or of those that change: some hundred MB
     rows_for_scale: int = 4_000  # rows that measure the scale of the columns
     passes_to_begin: float = 1.5  # counted for making an augmented Lagrangian: all scores, and some of Σ sαx
     # Of the rows whose change the Gram matrix of wide rows follows, more than this share of all are read in
@@ -160,7 +161,7 @@ class SemismoothNewton:
             passes = state.whole.take_step(state.tol, token)
         assert state.whole is not None
         is_start = not state.has_begun
-        if is_start and is_wide(problem.rows):
+        if is_start and is_wide(problem.rows) and problem.rows.n_rows <= self.settings.most_copied:
             passes += self._solve_near(problem, state, state.whole, token)
         state.has_begun = True
         whole = state.whole
@@ -204,7 +205,7 @@ class SemismoothNewton:
     ) -> float:
         """Solve the problem of the rows that are near the margin or short of it; return the passes."""
         rows, passes = problem.rows, 0.0
-        most = min(self.settings.near_share * rows.n_rows, rows.most_copied / rows.n_columns)
+        most = min(self.settings.near_share * rows.n_rows, _most_rows(rows, self.settings))
         for _ in range(self.settings.near_rounds):
             numbers = whole.near_rows(self.settings.near_excess)
             if whole.relative_gap() <= state.tol or not 0 < len(numbers) <= most:
@@ -539,6 +540,11 @@ class AugmentedLagrangian:
 # ---------------------------------------------------------------------- the Gram matrix, kept
 
 
+def _most_rows(rows: Rows, settings: SemismoothNewtonSettings) -> float:
+    """Return how many rows may be copied."""
+    return min(rows.most_copied, settings.most_copied) / rows.n_columns
+
+
 class KeptGram:
     """Σ c (x − shift, 1)(x − shift, 1)ᵀ of the free rows, from one step to the next.
 
@@ -584,7 +590,7 @@ class KeptGram:
     def _of_changes(self, count: int, token: StopToken) -> Array:
         """Return the Gram matrix of the rows that were added, less that of those subtracted."""
         rows, kernel = self._problem.rows, Gram(self._problem.rows.n_columns, self._shift)
-        if count > min(self._settings.copied_share * rows.n_rows, rows.most_copied / rows.n_columns):
+        if count > min(self._settings.copied_share * rows.n_rows, _most_rows(rows, self._settings)):
             return rows.reduce(kernel, self._weight, token=token)
         numbers = _joined(rows.reduce(NonZero(), self._weight, token=token))
         (weights,) = rows.take(numbers, self._weight)
