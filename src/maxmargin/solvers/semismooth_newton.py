@@ -582,19 +582,21 @@ class KeptGram:
         if is_new:
             self.gram, self._size = np.zeros_like(self.gram), 0.0
         if seen.changed:
-            self.gram += self._of_changes(seen.changed, token)
+            self._add_changes(seen.changed, token)
         self._size += seen.changed_cost
         self._is_new = False
         return seen.changed
 
-    def _of_changes(self, count: int, token: StopToken) -> Array:
-        """Return the Gram matrix of the rows that were added, less that of those subtracted."""
-        rows, kernel = self._problem.rows, Gram(self._problem.rows.n_columns, self._shift)
+    def _add_changes(self, count: int, token: StopToken) -> None:
+        """Add the rows that have become free, and subtract those that no longer are."""
+        rows = self._problem.rows
         if count > min(self._settings.copied_share * rows.n_rows, _most_rows(rows, self._settings)):
-            return rows.reduce(kernel, self._weight, token=token)
+            self.gram += rows.reduce(Gram(rows.n_columns, self._shift), self._weight, token=token)
+            return
         numbers = _joined(rows.reduce(NonZero(), self._weight, token=token))
         (weights,) = rows.take(numbers, self._weight)
-        return rows.subset(numbers).reduce(kernel, weights, token=token)
+        # In place: for a few rows, another matrix would cost as much as they do.
+        _core.weighted_gram(rows.subset(numbers).whole, weights, self._shift, self.gram, False, token)
 
 
 # ---------------------------------------------------------------------- where to begin
