@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 from covering import every_value
 from mpmath import mp, mpf
+from sklearn.datasets import load_digits
 
 from maxmargin import _core, train
 from maxmargin.core.certificate.duality import examine
@@ -27,6 +28,7 @@ from maxmargin.losses.multiclass import CrammerSinger, Softmax
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.choose import choose
 from maxmargin.solvers.run import Limits, run
+from maxmargin.solvers.softmax_newton import ClassGrams, SoftmaxNewton, SoftmaxNewtonSettings, _Evaluation
 
 clarabel = pytest.importorskip("clarabel")
 
@@ -334,6 +336,68 @@ def test_a_class_without_cost():
     problem = problem_of(X, label, cost)
     own = SoftmaxDuals(found.coef, np.zeros(4), np.zeros(4), np.full(4, 0.25))
     assert examine(problem, found.coef, np.zeros(4), own).certificate.bound == 0.0
+
+
+# ---------------------------------------------------------------- preconditioners
+
+
+def sure_table(n=1_500, d=40, K=6):
+    """Return rows of which most are far on their own side, as at weak regularisation."""
+    random = np.random.default_rng(12)
+    label = random.integers(0, K, n).astype(np.int32)
+    X = random.normal(size=(n, d)) * (1.0 + np.arange(d)) ** -0.5 + random.normal(size=(K, d))[label]
+    return X, label
+
+
+@every_value(offset=OFFSETS, seed=range(2))
+def test_the_blocks_of_the_classes_are_those_of_the_whole_hessian(offset, seed):
+    X, label = table(seed, n=200, d=5, K=4)
+    random = np.random.default_rng(seed)
+    problem = problem_of(X, label, random.uniform(0.5, 2.0, len(X)), offset)
+    W, b, shift = random.normal(size=(4, 5)), random.normal(size=4), X.mean(axis=0)
+    here = _Evaluation(W, b, 0.0, np.zeros((4, 6)))
+    blocks = ClassGrams.of(problem, here, shift, 0.0, 0.0, _core.StopToken())
+    z = X @ W.T + b
+    p = np.exp(z - np.logaddexp.reduce(z, axis=1, keepdims=True))
+    joined = np.column_stack([X - shift, np.ones(len(X))])
+    G = random.normal(size=(4, 6))
+    G[:, 5] = 0.0 if offset == "none" else G[:, 5]
+    expected = np.zeros_like(G)
+    for k in range(4):
+        h = problem.targets.cost * p[:, k] * (1.0 - p[:, k])
+        stiffness = {"free": 0.0, "penalized": 1 / OFFSETS["penalized"].square, "none": 0.0}[offset]
+        size = 5 if offset == "none" else 6
+        matrix = (joined.T * h @ joined + np.diag([1.0] * 5 + [stiffness]))[:size, :size]
+        expected[k, :size] = np.linalg.solve(matrix, G[k, :size])
+    np.testing.assert_allclose(blocks.solve(G), expected - expected.mean(axis=0), rtol=1e-4, atol=1e-5)
+
+
+def test_a_gram_matrix_for_each_class_saves_most_products():
+    X, label = load_digits(return_X_y=True)
+    problem = problem_of(X, label.astype(np.int32), np.ones(len(X)))
+    passes, found = [], []
+    for largest in (0, 100_000):
+        solver = SoftmaxNewton(SoftmaxNewtonSettings(largest_class_grams=largest))
+        plan = choose("newton", problem, 1e-6)[1]
+        found.append(run(problem, solver, plan, Limits(1e-6), token=_core.StopToken()))
+        passes.append(found[-1].history.passes[-1])
+    assert [solution.certificate.relative_gap <= 1e-6 for solution in found] == [True, True]
+    assert passes[1] < 0.7 * passes[0]
+    assert found[1].certificate.objective == pytest.approx(found[0].certificate.objective, rel=2e-6)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_gram_matrix_for_each_class_has_the_same_bits_for_any_threads(threads):
+    X, label = sure_table()
+    targets = ClassTargets(label, np.full(len(X), 100.0), 6)
+    solutions = []
+    for rows in (MemoryRows(X, threads=threads, block_rows=200), MemoryRows(X, threads=2, block_rows=200)):
+        problem = Problem(rows, targets, Softmax(6), Ridge(), FreeOffset())
+        plan = choose("newton", problem, 1e-6)[1]
+        solver = SoftmaxNewton()
+        solutions.append(run(problem, solver, plan, Limits(1e-6), token=_core.StopToken()))
+    np.testing.assert_array_equal(solutions[0].coef, solutions[1].coef)
+    assert solutions[0].certificate == solutions[1].certificate
 
 
 # ---------------------------------------------------------------- certificates

@@ -7,9 +7,10 @@ and keeps nothing of the size rows × classes.
 The Newton equations are solved by conjugate gradients. Where there are many rows, their products are those of
 a sample, while value and gradient are those of all rows; what the sample does not tell of the curvature is
 learned from the steps themselves, as by the limited-memory method of Broyden, Fletcher, Goldfarb and Shanno.
-Conjugate gradients are preconditioned by the factors of the Hessian of some rows, or, where that would be too
-large, of 1 + Σ h x̃ x̃ᵀ, the same for each class, with h the mean of c p (1 − p) over the classes; x̃ are the
-rows less their mean.
+Conjugate gradients are preconditioned by the factors of 1 + Σ h x̃ x̃ᵀ over some rows, the same for each
+class, with h the mean of c p (1 − p) over the classes; x̃ are the rows less their mean. At weak regularisation
+the rows that are curved differ from class to class: when products have cost more than matrices for each class
+would, with its own h and its offset, these are made instead.
 The fit begins at the optimum of a sample.
 
 Points, gradients and steps are arrays of shape (K, n_columns + 1), the offsets last, in coordinates whose
@@ -47,13 +48,15 @@ _MOST_KEPT = 20_000_000  # probabilities: 80 MB
 class SoftmaxNewtonSettings:
     """The constants of the method; chosen unless a decision in brackets measured one."""
 
-    # Up to so many unknowns a Hessian of some rows is added up and factorised; up to so many columns a Gram
-    # matrix of some rows; beyond, there is its diagonal.
-    largest_hessian: int = 1_200
+    # Up to so many columns there is a Gram matrix of some rows; beyond, its diagonal.
     largest_gram: int = 4_000
-    hessian_rows: int = 1_000  # at least, and so many for each column
-    hessian_rows_per_column: int = 20
+    gram_rows: int = 1_000  # at least, and so many for each column
     gram_rows_per_column: int = 4
+    # A Gram matrix for each class, when the products of a fit have cost `worth_anew` times as much, up to so
+    # many numbers in them all: 400 MB; of rows with at least this share of the class's mean curvature [0037].
+    largest_class_grams: int = 50_000_000
+    class_gram_rows_per_column: int = 20
+    least_curvature: float = 0.3
     # Products with the Hessian read one row of so many, but no fewer than these, and so many for each column.
     sample_share: int = 10
     least_sample: int = 3_000
@@ -70,6 +73,7 @@ class SoftmaxNewtonSettings:
     # Conjugate gradients end when the residual has fallen by this factor, or what the last step left.
     roughly: float = 0.3
     most_products: int = 200
+    fewest_products: int = 5  # before a better preconditioner is made
     left_over: float = 0.2  # or when they leave this share of the gap that is wanted
     worth_anew: float = 2.0  # a preconditioner is made anew after products of so many times its cost
     memory: int = 10  # steps that are remembered
@@ -142,6 +146,7 @@ class _State:
     sample: Problem | None = None  # whose Hessian is used; None: that of all rows
     inverse: _Inverse | None = None
     dear: float = 0.0  # multiplications of the products since the inverse was made
+    spent: float = 0.0  # and of all products
     steps: _Steps | None = None
     slow_steps: int = 0  # with this sample
     idle_steps: int = 0  # in a row, that gained nothing
@@ -301,27 +306,41 @@ class SoftmaxNewton:
         """Return the step of the Newton equations, and the passes that it took."""
         curved = problem if state.sample is None else state.sample
         share = curved.rows.n_rows / problem.rows.n_rows
-        if state.inverse is None or state.dear > self.settings.worth_anew * state.inverse.cost:
+        is_dear = state.inverse is None or state.dear > self.settings.worth_anew * state.inverse.cost
+        until_class_grams = self.settings.worth_anew * self._cost_of_class_grams(curved) - state.spent
+        if is_dear or (isinstance(state.inverse, SharedGram) and until_class_grams <= 0):
             state.inverse, state.dear = self._inverse(curved, state, here, token), 0.0
+        assert state.inverse is not None
+        per_product = 2.0 * curved.rows.n_values * len(here.b) + state.inverse.cost_of_solving
+        most = self.settings.most_products
+        if isinstance(state.inverse, SharedGram):
+            most = int(min(max(until_class_grams / per_product, self.settings.fewest_products), most))
         enough = self.settings.roughly if state.sample is not None else min(self.settings.roughly, state.left)
         products = 0
 
         def solve(G: Array) -> Array:
             nonlocal products
-            found, products = self._conjugate_gradients(curved, state, here, G, enough, token)
+            found, products = self._conjugate_gradients(curved, state, here, G, enough, most, token)
             return found
 
         direction = (
             solve(-here.gradient) if state.steps is None else state.steps.direction(here.gradient, solve)
         )
-        per_product = 6.0 * curved.rows.n_values * len(here.b) + state.inverse.cost_of_solving
         state.dear += products * per_product
+        state.spent += products * per_product
         # A product is two of the three that it takes where probabilities are not kept; a gradient takes two.
         per_pass = 1.0 if _has_room(curved, state.single) else 1.5
         return direction, per_pass * products * share
 
     def _conjugate_gradients(
-        self, problem: Problem, state: _State, here: _Evaluation, G: Array, enough: float, token: StopToken
+        self,
+        problem: Problem,
+        state: _State,
+        here: _Evaluation,
+        G: Array,
+        enough: float,
+        most: int,
+        token: StopToken,
     ) -> tuple[Array, int]:
         """Return about H⁻¹G, with the Hessian H of these rows, and the products with it."""
         assert state.inverse is not None
@@ -333,7 +352,7 @@ class SoftmaxNewton:
         size = first = _dot(residual, preconditioned)
         direction = preconditioned.copy()
         products = 0
-        while products < self.settings.most_products and size > 0:
+        while products < most and size > 0:
             dW, db = _stored(direction, state.shift)
             kernel = HessianProduct(here.W, here.b, dW, db, state.single)
             sums = problem.rows.reduce(kernel, problem.cost, *p, token=token)
@@ -359,14 +378,26 @@ class SoftmaxNewton:
 
     def _inverse(self, problem: Problem, state: _State, here: _Evaluation, token: StopToken) -> _Inverse:
         """Return something near the inverse of the Hessian here, from some of the rows."""
-        settings, (K, d) = self.settings, here.W.shape
-        if K * (d + 1) <= settings.largest_hessian:
-            size = max(settings.hessian_rows, settings.hessian_rows_per_column * (d + 1))
-            part = _part(problem, size, state.seed + 300)
-            return WholeHessian.of(part, here, state.shift, state.single, token)
-        size = max(settings.hessian_rows, settings.gram_rows_per_column * (d + 1))
+        settings, d = self.settings, problem.rows.n_columns
+        cost = self._cost_of_class_grams(problem)
+        if state.spent >= settings.worth_anew * cost:
+            part = _part(problem, self._rows_of_class_grams(d), state.seed + 300)
+            return ClassGrams.of(part, here, state.shift, settings.least_curvature, cost, token)
+        size = max(settings.gram_rows, settings.gram_rows_per_column * (d + 1))
         part = _part(problem, size, state.seed + 300)
         return SharedGram.of(part, here, state.shift, d <= settings.largest_gram, token)
+
+    def _rows_of_class_grams(self, n_columns: int) -> int:
+        return max(self.settings.gram_rows, self.settings.class_gram_rows_per_column * (n_columns + 1))
+
+    def _cost_of_class_grams(self, problem: Problem) -> float:
+        """Return about how many multiplications a Gram matrix for each class takes; infinity without room."""
+        settings, rows, width = self.settings, problem.rows, problem.rows.n_columns + 1
+        size = problem.n_outputs * width * width
+        if size > min(settings.largest_class_grams, rows.most_copied):
+            return math.inf
+        n_read = settings.least_curvature * min(self._rows_of_class_grams(rows.n_columns), rows.n_rows)
+        return (n_read + width / 3.0) * size
 
     def _estimate(self, problem: Problem, state: _State) -> None:
         """Estimate the relative gap of the probabilities as a dual point."""
@@ -531,62 +562,6 @@ class _Steps:
 
 
 @dataclass(frozen=True, eq=False)
-class _Hessian:
-    W: Array
-    b: Array
-    shift: Array | None
-    single: bool
-
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
-        (cost,) = pieces
-        size = self.W.size + len(self.b)
-        matrix = np.zeros((size, size))
-        _core.softmax_hessian(block, self.W, self.b, cost, self.shift, self.single, matrix, token)
-        return matrix
-
-
-@dataclass(frozen=True, eq=False)
-class WholeHessian:
-    """The factors of the Hessian of some rows."""
-
-    factor: Factor
-    curvature: float
-    cost: float
-    cost_of_solving: float
-
-    @classmethod
-    def of(
-        cls, problem: Problem, here: _Evaluation, shift: Array | None, single: bool, token: StopToken
-    ) -> WholeHessian:
-        """Add up and factorise the Hessian of these rows."""
-        (K, d), offset = here.W.shape, problem.offset
-        matrix = problem.rows.reduce(_Hessian(here.W, here.b, shift, single), problem.cost, token=token)
-        of_offsets = np.arange(d, K * (d + 1), d + 1)
-        diagonal = np.ones(K * (d + 1))
-        diagonal[of_offsets] = offset.stiffness
-        if offset.is_absent:
-            matrix[of_offsets] = matrix[:, of_offsets] = 0.0
-            diagonal[of_offsets] = 1.0
-        # The loss does not tell whether all classes change alike, and steps never do that: such changes get a
-        # curvature that rounding does not hide.
-        blocks = matrix.reshape(K, d + 1, K, d + 1)
-        level = np.einsum("kjkj->j", blocks) / K
-        np.einsum("kjmj->jkm", blocks)[:] += (level / K)[:, None, None]
-        if offset.is_free:
-            diagonal[of_offsets] = 1e-9 * level[d] + 1e-300
-        np.einsum("ii->i", matrix)[:] += diagonal
-        size = float(len(matrix))
-        cost = problem.rows.n_rows * size * size + size**3 / 3.0
-        return cls(Factor(matrix), float(level[d]), cost, 2.0 * size * size)
-
-    def solve(self, G: Array) -> Array:
-        """Return the solution of the equations with that Hessian."""
-        found = self.factor.solve(np.ascontiguousarray(G).reshape(-1)).reshape(G.shape)
-        found -= found.mean(axis=0)
-        return found
-
-
-@dataclass(frozen=True, eq=False)
 class SharedGram:
     """1 + Σ h x̃x̃ᵀ, or its diagonal, for the weights of each class; for the offsets, their own Hessian."""
 
@@ -603,8 +578,7 @@ class SharedGram:
     ) -> SharedGram:
         """Return the inverse that the curvatures of these rows give."""
         rows, offset, (K, d) = problem.rows, problem.offset, here.W.shape
-        p, h = rows.zeros(np.dtype((np.float32, (K,)))), rows.zeros()
-        rows.reduce(Probabilities(here.W, here.b, True), p, token=token)
+        p, h = _probabilities(problem, here, True, token), rows.zeros()
         gram = rows.reduce(_Curvatures(K), problem.cost, p, h, token=token)
         balance = np.diag(gram[:K, K]) - gram[:K, :K]
         level = float(np.trace(balance)) / K
@@ -633,6 +607,80 @@ class SharedGram:
         return found
 
 
+@dataclass(frozen=True, eq=False)
+class ClassGrams:
+    """For each class the factors of its own block of the Hessian, 1 + Σ h x̃x̃ᵀ with h = c p (1 − p).
+
+    Here x̃ ends with the 1 of the offset: its rows have another mean for each class.
+    """
+
+    factors: tuple[Factor, ...]
+    curvature: float
+    cost: float
+    cost_of_solving: float
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        here: _Evaluation,
+        shift: Array | None,
+        least: float,
+        cost: float,
+        token: StopToken,
+    ) -> ClassGrams:
+        """Add up and factorise the blocks, of rows with at least that share of the class's mean h."""
+        rows, offset, (K, d) = problem.rows, problem.offset, here.W.shape
+        p, h = _probabilities(problem, here, True, token), rows.zeros()
+        totals = np.array(
+            [rows.reduce(_ClassCurvature(k), problem.cost, p, h, token=token) for k in range(K)]
+        )
+        factors = []
+        for k, total in enumerate(totals.tolist()):
+            rows.reduce(_ClassCurvature(k, least * total / rows.n_rows), problem.cost, p, h, token=token)
+            matrix = rows.reduce(Gram(d, shift, True), h, token=token)
+            diagonal = np.ones(d + 1)
+            diagonal[d] = offset.stiffness + 1e-9 * total + 1e-300
+            if offset.is_absent:
+                matrix[d] = matrix[:, d] = 0.0
+                diagonal[d] = 1.0
+            np.einsum("ii->i", matrix)[:] += diagonal
+            factors.append(Factor(matrix))
+        return cls(tuple(factors), float(totals.mean()), cost, 2.0 * K * (d + 1) ** 2)
+
+    def solve(self, G: Array) -> Array:
+        """Return the solution of the equations with those blocks, less what all classes have in common."""
+        solved = [
+            factor.solve_rows(gradient) for factor, gradient in zip(self.factors, G[:, None], strict=True)
+        ]
+        found = np.concatenate(solved)
+        found -= found.mean(axis=0)
+        return found
+
+
+@dataclass(frozen=True)
+class _ClassCurvature:
+    """Fill h with c p (1 − p) of a class, or with 0 where it is less than `least`. Vectors: c, p, h.
+
+    Returns Σ c p (1 − p).
+    """
+
+    number: int
+    least: float = 0.0
+
+    writes = (2,)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> float:
+        cost, p, h = pieces
+        own = p[:, self.number].astype(np.float64)
+        # The sum of the others keeps its digits where p is near 1.
+        np.multiply(cost * own, p.sum(axis=1, dtype=np.float64) - own, out=h)
+        total = float(h.sum())
+        h[h < self.least] = 0.0
+        return total
+
+
 @dataclass(frozen=True)
 class _Curvatures:
     """Fill h with the mean over the classes of c p (1 − p); return Σ c (p, 1)(p, 1)ᵀ. Vectors: c, p, h."""
@@ -659,9 +707,13 @@ def _kept_probabilities(
     """Return the rows' probabilities, in single precision, where that is enough and there is room."""
     if not _has_room(problem, single):
         return ()
+    return (_probabilities(problem, here, single, token),)
+
+
+def _probabilities(problem: Problem, here: _Evaluation, single: bool, token: StopToken) -> RowVector:
     p = problem.rows.zeros(np.dtype((np.float32, (len(here.b),))))
     problem.rows.reduce(Probabilities(here.W, here.b, single), p, token=token)
-    return (p,)
+    return p
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 import maxmargin._core as _core
 from maxmargin._core import Block, Factor, Stopped, StopToken
+from maxmargin.core.certificate.outputs_decrement import SoftmaxHessian
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Status, WarmStart
 from maxmargin.rows.base import Array, inner
@@ -61,20 +62,6 @@ def scores_of(problem: Problem, W: Array, b: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class _Hessian:
-    W: Array
-    b: Array
-    shift: Array | None
-
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
-        (cost,) = pieces
-        size = self.W.size + len(self.b)
-        matrix = np.zeros((size, size))
-        _core.softmax_hessian(block, self.W, self.b, cost, self.shift, False, matrix, token)
-        return matrix
-
-
-@dataclass(frozen=True, eq=False)
 class JointMetric:
     """The Hessian of all classes at a point, with its inverse; vectors have shape (K, n_columns + 1).
 
@@ -106,7 +93,7 @@ class JointMetric:
         """Add up and factorise the Hessian at a point."""
         frame = frame_of_rows(problem, token)
         W, b = np.ascontiguousarray(W), np.ascontiguousarray(b)
-        matrix = problem.rows.reduce(_Hessian(W, b, frame.shift), problem.cost, token=token)
+        matrix = problem.rows.reduce(SoftmaxHessian(W, b, frame.shift), problem.cost, token=token)
         (K, d), offset = W.shape, problem.offset
         of_offsets = np.arange(d, K * (d + 1), d + 1)
         if offset.is_absent:
