@@ -558,6 +558,9 @@ def _examine_kept_softmax(
 # bound, or, where probabilities are nearly 0 or 1, some 20 times the number itself; and what rounding leaves.
 _BALANCED, _OF_WHAT_IS_ENOUGH, _BY_ROUNDING = 1e-6, 1e-3, 1e-13
 _MOST_OFFSET_PASSES = 20
+# Scores are kept while the best offsets are sought where that takes at most 80 MB, and rows have so many values
+# that making them again would take longer.
+_MOST_KEPT, _FEWEST_VALUES = 10_000_000, 64
 
 
 def best_offset(
@@ -574,6 +577,10 @@ def best_offset(
     `enough` is a relative gap that needs no further digits; z are the scores W x, if they were kept.
     """
     rows, targets, total = problem.rows, problem.targets, float(problem.costs_by_class.sum())
+    is_wide = rows.n_values >= _FEWEST_VALUES * rows.n_rows
+    if z is None and is_sought and is_wide and rows.n_rows * len(b) <= _MOST_KEPT:
+        z = rows.zeros(np.dtype((np.float64, (len(b),))))
+        rows.reduce(OutputScores(W, np.zeros(len(b))), z, token=token)
 
     def at(offset: Array) -> SoftmaxSums:
         if z is not None:
@@ -626,7 +633,8 @@ class OffsetNewton:
     def step(self, b: Array, balance: Array) -> Array:
         """Return the change of the offsets b at which Σ c (p − e_y) is `balance`."""
         z = self._z + b
-        p = np.exp(z - np.logaddexp.reduce(z, axis=1, keepdims=True))
+        p = np.exp(z - z.max(axis=1, keepdims=True))
+        p /= p.sum(axis=1, keepdims=True)
         K = len(b)
         gram = MemoryRows(p).reduce(Gram(K), self._cost)
         # Each diagonal entry from the others of its row: where probabilities are nearly 1 it has no digits.
