@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 from covering import every_value
 from mpmath import mp, mpf
+from scipy.optimize import minimize
 from sklearn.datasets import load_digits
 
 from maxmargin import _core, train
@@ -401,6 +402,26 @@ def test_a_gram_matrix_for_each_class_has_the_same_bits_for_any_threads(threads)
 
 
 # ---------------------------------------------------------------- certificates
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("d", [5, 80])  # with scores that are made again, and kept
+def test_the_best_offsets_are_those_of_scipy(d, convert):
+    X, label = table(11, n=300, d=d, K=4)
+    random = np.random.default_rng(11)
+    W, cost = random.normal(size=(4, d)) / math.sqrt(d), random.uniform(0.5, 2.0, len(X))
+
+    def losses(b):
+        z = X @ W.T + b
+        p = np.exp(z - np.logaddexp.reduce(z, axis=1, keepdims=True))
+        own = np.arange(len(X)), label
+        return -(cost * np.log(p[own])).sum(), (cost[:, None] * (p - np.eye(4)[label])).sum(axis=0)
+
+    best = minimize(losses, np.zeros(4), jac=True, method="BFGS", options={"gtol": 1e-8})
+    found = examine(problem_of(convert(X), label, cost), W, None, None)
+    np.testing.assert_allclose(found.b, best.x - best.x.mean(), atol=1e-5)
+    assert found.certificate.objective == pytest.approx(best.fun + 0.5 * (W * W).sum(), rel=1e-10)
+
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "hold_many_classes.py"
 

@@ -558,8 +558,8 @@ def _examine_kept_softmax(
 # bound, or, where probabilities are nearly 0 or 1, some 20 times the number itself; and what rounding leaves.
 _BALANCED, _OF_WHAT_IS_ENOUGH, _BY_ROUNDING = 1e-6, 1e-3, 1e-13
 _MOST_OFFSET_PASSES = 20
-# Scores are kept while the best offsets are sought where that takes at most 80 MB, and rows have so many values
-# that making them again would take longer.
+# Scores are kept while the best offsets are sought where that takes at most 80 MB, and rows have so many
+# values that making them again would take longer.
 _MOST_KEPT, _FEWEST_VALUES = 10_000_000, 64
 
 
