@@ -647,7 +647,7 @@ class OffsetNewton:
         return np.asarray(-Factor(np.ascontiguousarray(matrix)).solve(np.ascontiguousarray(balance)))
 
 
-_ROWS_FOR_CURVATURE = 2_000
+_ROWS_FOR_CURVATURE = 3_000
 
 
 @dataclass(frozen=True, eq=False)
