@@ -23,7 +23,7 @@ def is_small(rows: Rows) -> bool:
     return max(rows.n_rows, rows.n_columns) * rows.n_columns <= _SMALL
 
 
-_WIDE = 64  # columns, from which the Gram matrices of a few rows are dearer than reading them [0038]
+_WIDE = 64  # columns, from which the Gram matrices of a few rows are dearer than reading them; chosen
 _WORTH_SHARING = 10_000_000  # values of the rows, for each problem: below, a fit takes a fraction of a second
 
 

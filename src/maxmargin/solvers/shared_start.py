@@ -43,7 +43,7 @@ __all__ = ["SharedStartSettings", "shared_start"]
 class SharedStartSettings:
     """The constants of the shared start; decision 0038 measured those in brackets."""
 
-    free_share: float = 0.2  # of the rows, in the preconditioner: all at first, few at the end [0038]
+    free_share: float = 0.2  # of the rows, in the preconditioner: all at first, few at the end
     gram_rows_per_column: int = 4
     memory: int = 10  # steps that are remembered
     max_steps: int = 40
