@@ -124,7 +124,8 @@ DualSweepRecord sweep(const OwnedBlock& block, OutMatrix W, Out<double> balance,
     expect_length(in_use, n, "in_use");
     expect_length(rests, n, "rests");
     const auto stride = static_cast<std::int64_t>(W.shape(1));
-    expect_shape(W, block.block.n_columns, std::max(stride, K), "W");
+    expect_shape(W, block.block.n_columns, std::max(stride, (K + 7) / 8 * 8), "W");
+    if (stride % 8 != 0) throw nb::value_error("W must have a multiple of 8 numbers for each column");
     const ClassSweepRows numbers{rows.label,  rows.cost,    norm2.data(),  duals.data(),
                                  calm.data(), skips.data(), in_use.data(), rests.data()};
     const ClassSweepState state{W.data(),      stride, K,          balance.data(),

@@ -15,15 +15,13 @@ namespace {
 constexpr std::uint8_t kMostSkips = 255, kRest = 2;
 constexpr std::int64_t kRowsAhead = 2;
 constexpr std::int64_t kColumnsAhead = 6;  // whose weights are loaded before they are needed
-constexpr std::int64_t kLine = 8;          // doubles
 
 class Sweep {
   public:
     Sweep(const ClassSweepRows& numbers, const ClassSweepState& state)
-        : numbers_(numbers), state_(state), add_(primitives().dense_f64.add),
-          scores_(static_cast<std::size_t>(state.stride)), u_(scores_.size()), old_(scores_.size()),
-          next_(scores_.size()), classes_(scores_.size()), changed_(scores_.size()),
-          softmax_(state.n_outputs) {}
+        : numbers_(numbers), state_(state), scores_(static_cast<std::size_t>(state.stride)),
+          u_(scores_.size()), old_(scores_.size()), next_(scores_.size()), classes_(scores_.size()),
+          changed_(scores_.size()), softmax_(state.n_outputs) {}
 
     // Changes the duals of row `row`, which is row i of the view; returns about how many values it read.
     template <class View>
@@ -75,15 +73,8 @@ class Sweep {
     template <class View>
     void score_all(const View& view, std::int64_t i) noexcept {
         for (std::int64_t k = 0; k < state_.n_outputs; ++k) scores_[at(k)] = offset(k);
-        const std::int64_t n = view.n_values(i);
-        for (std::int64_t j = 0; j < n; ++j) {
-            if (j + kColumnsAhead < n) {
-                const double* later = weights(view.column(i, j + kColumnsAhead));
-                for (std::int64_t k = 0; k < state_.n_outputs; k += kLine) __builtin_prefetch(later + k, 1);
-            }
-            add_(scores_.data(), static_cast<double>(view.value(i, j)), weights(view.column(i, j)),
-                 state_.n_outputs);
-        }
+        std::fill(scores_.begin() + state_.n_outputs, scores_.end(), 0.0);
+        view.scores(i, state_.W, state_.stride, scores_.data());
     }
 
     template <class View>
@@ -171,11 +162,9 @@ class Sweep {
         if (n_changed == 0) return;
         ++record.moved;
         if (4 * n_changed > state_.n_outputs) {
-            std::fill_n(u_.data(), state_.n_outputs, 0.0);
+            std::fill(u_.begin(), u_.end(), 0.0);
             for (std::int64_t t = 0; t < n_changed; ++t) u_[at(changed_[at(t)])] = scores_[at(t)];
-            for (std::int64_t j = 0; j < view.n_values(i); ++j)
-                add_(weights(view.column(i, j)), static_cast<double>(view.value(i, j)), u_.data(),
-                     state_.n_outputs);
+            view.add_outer(i, u_.data(), state_.stride, state_.W);
             return;
         }
         for (std::int64_t j = 0; j < view.n_values(i); ++j) {
@@ -190,7 +179,6 @@ class Sweep {
 
     const ClassSweepRows& numbers_;
     const ClassSweepState& state_;
-    void (*add_)(double*, double, const double*, std::int64_t);
     std::vector<double> scores_, u_, old_, next_;
     std::vector<std::int64_t> classes_, changed_;
     SoftmaxRowStep softmax_;

@@ -241,7 +241,7 @@ class SparsePass {
 
     SparsePass(const Block& block, std::int64_t n_outputs)
         : tiles_(primitives().outputs->f64), block_(block), n_outputs_(n_outputs),
-          stride_(rounded_up(n_outputs, tiles_.lanes)), add_(primitives().dense_f64.add) {}
+          stride_(rounded_up(n_outputs, tiles_.lanes)) {}
 
     template <class View>
     struct Chunk {
@@ -280,9 +280,7 @@ class SparsePass {
     void score(const Chunk<View>& chunk, const Packed& point, double* z) const {
         std::fill_n(z, chunk.n_rows * stride_, 0.0);
         for (std::int64_t i = 0; i < chunk.n_rows; ++i) {
-            for (std::int64_t k = 0; k < chunk.view.n_values(chunk.from + i); ++k)
-                add_(z + i * stride_, static_cast<double>(chunk.view.value(chunk.from + i, k)),
-                     point.weights() + chunk.view.column(chunk.from + i, k) * stride_, stride_);
+            chunk.view.scores(chunk.from + i, point.weights(), stride_, z + i * stride_);
         }
     }
 
@@ -292,12 +290,13 @@ class SparsePass {
             : pass_(pass), sums_(sums),
               by_column_(sums == nullptr ? 0
                                          : static_cast<std::size_t>(pass.block_.n_columns * pass.stride_)) {}
-        double* of_column(std::int64_t j) noexcept { return by_column_.data() + j * pass_.stride_; }
+        double* by_column() noexcept { return by_column_.data(); }
         void finish() {
             if (sums_ == nullptr) return;
             const std::int64_t d = pass_.block_.n_columns;
-            in_tiles(pass_.n_outputs_, d,
-                     [&](std::int64_t k, std::int64_t j) { sums_[k * d + j] += of_column(j)[k]; });
+            in_tiles(pass_.n_outputs_, d, [&](std::int64_t k, std::int64_t j) {
+                sums_[k * d + j] += by_column_[static_cast<std::size_t>(j * pass_.stride_ + k)];
+            });
         }
 
       private:
@@ -308,11 +307,8 @@ class SparsePass {
 
     template <class View>
     void combine(const Chunk<View>& chunk, const double* r, Sums& sums) const {
-        for (std::int64_t i = 0; i < chunk.n_rows; ++i) {
-            for (std::int64_t k = 0; k < chunk.view.n_values(chunk.from + i); ++k)
-                add_(sums.of_column(chunk.view.column(chunk.from + i, k)),
-                     static_cast<double>(chunk.view.value(chunk.from + i, k)), r + i * stride_, stride_);
-        }
+        for (std::int64_t i = 0; i < chunk.n_rows; ++i)
+            chunk.view.add_outer(chunk.from + i, r + i * stride_, stride_, sums.by_column());
     }
 
     template <class View>
@@ -351,7 +347,6 @@ class SparsePass {
     const OutputTiles<double>& tiles_;
     const Block& block_;
     std::int64_t n_outputs_, stride_;
-    void (*add_)(double*, double, const double*, std::int64_t);
 };
 
 // Calls f with the pass that suits the rows; sparse ones are multiplied in double precision.

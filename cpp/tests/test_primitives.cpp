@@ -70,6 +70,47 @@ void check_sparse(const SparsePrimitives<Value, Index>& sparse, std::int64_t n) 
     for (std::size_t j = 0; j < w.size(); ++j) CHECK_CLOSE(w[j], sum[j], 1e-15);
 }
 
+// Scores of several outputs and an outer product, where the row's k-th value stands in column column(k).
+template <class Value, class Column, class Scores, class AddOuter>
+void check_outputs(std::int64_t n, std::int64_t stride, Column column, Scores scores, AddOuter add_outer) {
+    std::vector<Value> x(static_cast<std::size_t>(n));
+    for (std::size_t k = 0; k < x.size(); ++k)
+        x[k] = static_cast<Value>(number(static_cast<std::int64_t>(k)));
+    std::vector<double> W = weights((3 * n + 1) * stride), z = weights(stride + 1), r = weights(stride);
+    std::vector<double> wanted_W = W, wanted_z = z;  // the last of z is a wall that nothing may touch
+    for (std::int64_t k = 0; k < n; ++k) {
+        for (std::int64_t t = 0; t < stride; ++t) {
+            const auto place = static_cast<std::size_t>(column(k) * stride + t);
+            const double value = static_cast<double>(x[static_cast<std::size_t>(k)]);
+            wanted_z[static_cast<std::size_t>(t)] += value * W[place];
+            wanted_W[place] += value * r[static_cast<std::size_t>(t)];
+        }
+    }
+    scores(x.data(), W.data(), z.data());
+    add_outer(W.data(), r.data(), x.data());
+    for (std::size_t t = 0; t < z.size(); ++t) CHECK_CLOSE(z[t], wanted_z[t], 1e-13);
+    for (std::size_t at = 0; at < W.size(); ++at) CHECK_CLOSE(W[at], wanted_W[at], 1e-13);
+}
+
+template <class Value>
+void check_dense_outputs(const DensePrimitives<Value>& use, std::int64_t n, std::int64_t stride) {
+    check_outputs<Value>(
+        n, stride, [](std::int64_t k) { return k; },
+        [&](const Value* x, const double* W, double* z) { use.scores(x, n, W, stride, z); },
+        [&](double* W, const double* r, const Value* x) { use.add_outer(W, stride, r, x, n); });
+}
+
+template <class Value, class Index>
+void check_sparse_outputs(const SparsePrimitives<Value, Index>& use, std::int64_t n, std::int64_t stride) {
+    std::vector<Index> indices(static_cast<std::size_t>(n));
+    for (std::size_t k = 0; k < indices.size(); ++k) indices[k] = static_cast<Index>(3 * k + k % 2);
+    const Index* listed = indices.data();
+    check_outputs<Value>(
+        n, stride, [=](std::int64_t k) { return static_cast<std::int64_t>(listed[k]); },
+        [&](const Value* x, const double* W, double* z) { use.scores(x, listed, n, W, stride, z); },
+        [&](double* W, const double* r, const Value* x) { use.add_outer(W, stride, r, x, listed, n); });
+}
+
 }  // namespace
 
 TEST("dense primitives of every set agree with plain loops") {
@@ -91,6 +132,22 @@ TEST("sparse primitives of every set agree with plain loops") {
             check_sparse(set.sparse_f32_i64, n);
             check_sparse(set.sparse_f64_i32, n);
             check_sparse(set.sparse_f64_i64, n);
+        }
+    }
+}
+
+TEST("scores and outer products of several outputs agree with plain loops, in every set") {
+    for (const std::string& name : available_primitives()) {
+        const Primitives& set = primitives_named(name);
+        for (const std::int64_t n : {0, 1, 5, 17}) {
+            for (const std::int64_t stride : {8, 16, 24, 64, 72, 128, 136, 144, 264}) {
+                check_dense_outputs(set.dense_f32, n, stride);
+                check_dense_outputs(set.dense_f64, n, stride);
+                check_sparse_outputs(set.sparse_f32_i32, n, stride);
+                check_sparse_outputs(set.sparse_f32_i64, n, stride);
+                check_sparse_outputs(set.sparse_f64_i32, n, stride);
+                check_sparse_outputs(set.sparse_f64_i64, n, stride);
+            }
         }
     }
 }

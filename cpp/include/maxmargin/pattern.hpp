@@ -37,7 +37,7 @@ class PatternRows {
           pattern_(storage.pattern.data()), starts_(storage.starts.data()), ones_(storage.ones.data()),
           columns_(storage.dense_columns.data()), n_rows_(static_cast<std::int64_t>(storage.pattern.size())),
           n_dense_(storage.n_dense()), use_(dense_of(primitives(), dense_)),
-          use_apart_(sparse_of(primitives(), dense_, columns_)) {
+          use_apart_(sparse_of(primitives(), dense_, columns_)), add_line_(primitives().dense_f64.add) {
         together_ = n_dense_ == 0 || columns_[n_dense_ - 1] - columns_[0] == n_dense_ - 1;
         first_column_ = n_dense_ == 0 ? 0 : columns_[0];
     }
@@ -61,6 +61,20 @@ class PatternRows {
         }
         const std::int64_t p = pattern_[i];
         for (std::int32_t k = starts_[p]; k < starts_[p + 1]; ++k) w[ones_[k]] += scale;
+    }
+
+    void scores(std::int64_t i, const double* W, std::int64_t stride, double* z) const noexcept {
+        use_apart_.scores(dense(i), columns_, n_dense_, W, stride, z);
+        const std::int64_t p = pattern_[i];
+        for (std::int32_t k = starts_[p]; k < starts_[p + 1]; ++k)
+            add_line_(z, 1.0, W + ones_[k] * stride, stride);
+    }
+
+    void add_outer(std::int64_t i, const double* r, std::int64_t stride, double* W) const noexcept {
+        use_apart_.add_outer(W, stride, r, dense(i), columns_, n_dense_);
+        const std::int64_t p = pattern_[i];
+        for (std::int32_t k = starts_[p]; k < starts_[p + 1]; ++k)
+            add_line_(W + ones_[k] * stride, 1.0, r, stride);
     }
 
     double norm2(std::int64_t i) const noexcept {
@@ -101,6 +115,7 @@ class PatternRows {
     bool together_;  // the dense columns are neighbours
     DensePrimitives<Value> use_;
     SparsePrimitives<Value, std::int32_t> use_apart_;
+    void (*add_line_)(double*, double, const double*, std::int64_t);
 };
 
 }  // namespace maxmargin

@@ -16,12 +16,15 @@
 
 namespace maxmargin {
 
-// x·w, w += scale·x and ‖x‖² of a contiguous row.
+// x·w, w += scale·x and ‖x‖² of a contiguous row. Of several outputs, whose weights W are column after
+// column, `stride` numbers each, whole vectors: z += Wᵀx and W += x rᵀ.
 template <class Value>
 struct DensePrimitives {
     double (*dot)(const Value* x, const double* w, std::int64_t n);
     void (*add)(double* w, double scale, const Value* x, std::int64_t n);
     double (*norm2)(const Value* x, std::int64_t n);
+    void (*scores)(const Value* x, std::int64_t n, const double* W, std::int64_t stride, double* z);
+    void (*add_outer)(double* W, std::int64_t stride, const double* r, const Value* x, std::int64_t n);
 };
 
 // The same of a sparse row: values[k] stands in column indices[k].
@@ -29,6 +32,10 @@ template <class Value, class Index>
 struct SparsePrimitives {
     double (*dot)(const Value* values, const Index* indices, std::int64_t n, const double* w);
     void (*add)(double* w, double scale, const Value* values, const Index* indices, std::int64_t n);
+    void (*scores)(const Value* values, const Index* indices, std::int64_t n, const double* W,
+                   std::int64_t stride, double* z);
+    void (*add_outer)(double* W, std::int64_t stride, const double* r, const Value* values,
+                      const Index* indices, std::int64_t n);
 };
 
 // log(1 + exp(−m)) with slope and curvature for n agreements; the values may be left out with a null pointer.

@@ -1,7 +1,8 @@
 // A row of the data as the kernels see it: dense or sparse, float or double, read in place.
 //
-// Every view offers the same five operations, so a kernel is written once. `dot` and `add` are what the
-// solvers spend their time in; `prefetch` starts the loads of a row that will be visited soon.
+// Every view offers the same operations, so a kernel is written once. `dot` and `add`, and for several
+// outputs `scores` and `add_outer`, are what the solvers spend their time in; `prefetch` starts the loads of
+// a row that will be visited soon.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,12 @@ class DenseRows {
         use_.add(w, scale, row(i), n_columns_);
     }
     double norm2(std::int64_t i) const noexcept { return use_.norm2(row(i), n_columns_); }
+    void scores(std::int64_t i, const double* W, std::int64_t stride, double* z) const noexcept {
+        use_.scores(row(i), n_columns_, W, stride, z);
+    }
+    void add_outer(std::int64_t i, const double* r, std::int64_t stride, double* W) const noexcept {
+        use_.add_outer(W, stride, r, row(i), n_columns_);
+    }
     Value value(std::int64_t i, std::int64_t k) const noexcept { return row(i)[k]; }
     std::int64_t column(std::int64_t, std::int64_t k) const noexcept { return k; }
     const Value* row(std::int64_t i) const noexcept { return data_ + i * row_stride_; }
@@ -63,6 +70,12 @@ class SparseRows {
         use_.add(w, scale, values(i), indices(i), n_values(i));
     }
     double norm2(std::int64_t i) const noexcept { return norm2_(values(i), n_values(i)); }
+    void scores(std::int64_t i, const double* W, std::int64_t stride, double* z) const noexcept {
+        use_.scores(values(i), indices(i), n_values(i), W, stride, z);
+    }
+    void add_outer(std::int64_t i, const double* r, std::int64_t stride, double* W) const noexcept {
+        use_.add_outer(W, stride, r, values(i), indices(i), n_values(i));
+    }
     Value value(std::int64_t i, std::int64_t k) const noexcept { return values(i)[k]; }
     std::int64_t column(std::int64_t i, std::int64_t k) const noexcept { return indices(i)[k]; }
     const Value* values(std::int64_t i) const noexcept { return values_ + (starts_[i] - base_); }

@@ -71,11 +71,103 @@ void sparse_add(double* w, double scale, const Value* values, const Index* indic
     for (std::int64_t k = 0; k < n; ++k) w[indices[k]] += scale * static_cast<double>(values[k]);
 }
 
+// Of several outputs W has a line of `stride` numbers for each column. So many vectors of lines are in
+// registers at a time.
+constexpr int kMostAtOnce = kLanes == 8 ? 16 : 8;
+
+template <int count>
+struct Lines {
+    // z += Wᵀx
+    template <class Value, class Column>
+    static void scores(const Value* values, Column column, std::int64_t n, const double* W,
+                       std::int64_t stride, double* z) {
+        Doubles sums[count];
+        for (int v = 0; v < count; ++v) sums[v] = load(z + v * kLanes);
+        for (std::int64_t k = 0; k < n; ++k) {
+            const Doubles x = Doubles{} + static_cast<double>(values[k]);
+            const double* w = W + column(k) * stride;
+            for (int v = 0; v < count; ++v) sums[v] += x * load(w + v * kLanes);
+        }
+        for (int v = 0; v < count; ++v) store(z + v * kLanes, sums[v]);
+    }
+
+    // W += x rᵀ
+    template <class Value, class Column>
+    static void add_outer(const Value* values, Column column, std::int64_t n, double* W, std::int64_t stride,
+                          const double* r) {
+        Doubles rest[count];
+        for (int v = 0; v < count; ++v) rest[v] = load(r + v * kLanes);
+        for (std::int64_t k = 0; k < n; ++k) {
+            const Doubles x = Doubles{} + static_cast<double>(values[k]);
+            double* w = W + column(k) * stride;
+            for (int v = 0; v < count; ++v) store(w + v * kLanes, load(w + v * kLanes) + x * rest[v]);
+        }
+    }
+};
+
+// Calls f with the Lines of n vectors.
+template <int count = kMostAtOnce, class F>
+void with_lines(std::int64_t n, F&& f) {
+    if (n == count) return f(Lines<count>());
+    if constexpr (count > 1) with_lines<count - 1>(n, f);
+}
+
+// Calls f with Lines and the number of the first output that they are of, until all outputs had their turn.
+template <class F>
+void by_lines(std::int64_t stride, F&& f) {
+    for (std::int64_t from = 0; from < stride; from += kMostAtOnce * kLanes) {
+        const std::int64_t left = (stride - from) / kLanes;
+        with_lines(left < kMostAtOnce ? left : kMostAtOnce, [&](auto lines) { f(lines, from); });
+    }
+}
+
+struct EveryColumn {
+    std::int64_t operator()(std::int64_t k) const { return k; }
+};
+
+template <class Index>
+struct ListedColumns {
+    const Index* indices;
+    std::int64_t operator()(std::int64_t k) const { return indices[k]; }
+};
+
 template <class Value>
-constexpr DensePrimitives<Value> dense{dense_dot<Value>, dense_add<Value>, dense_norm2<Value>};
+void dense_scores(const Value* x, std::int64_t n, const double* W, std::int64_t stride, double* z) {
+    by_lines(stride, [=](auto lines, std::int64_t from) {
+        lines.scores(x, EveryColumn(), n, W + from, stride, z + from);
+    });
+}
+
+template <class Value>
+void dense_add_outer(double* W, std::int64_t stride, const double* r, const Value* x, std::int64_t n) {
+    by_lines(stride, [=](auto lines, std::int64_t from) {
+        lines.add_outer(x, EveryColumn(), n, W + from, stride, r + from);
+    });
+}
 
 template <class Value, class Index>
-constexpr SparsePrimitives<Value, Index> sparse{sparse_dot<Value, Index>, sparse_add<Value, Index>};
+void sparse_scores(const Value* values, const Index* indices, std::int64_t n, const double* W,
+                   std::int64_t stride, double* z) {
+    by_lines(stride, [=](auto lines, std::int64_t from) {
+        lines.scores(values, ListedColumns<Index>{indices}, n, W + from, stride, z + from);
+    });
+}
+
+template <class Value, class Index>
+void sparse_add_outer(double* W, std::int64_t stride, const double* r, const Value* values,
+                      const Index* indices, std::int64_t n) {
+    by_lines(stride, [=](auto lines, std::int64_t from) {
+        lines.add_outer(values, ListedColumns<Index>{indices}, n, W + from, stride, r + from);
+    });
+}
+
+template <class Value>
+constexpr DensePrimitives<Value> dense{dense_dot<Value>, dense_add<Value>, dense_norm2<Value>,
+                                       dense_scores<Value>, dense_add_outer<Value>};
+
+template <class Value, class Index>
+constexpr SparsePrimitives<Value, Index> sparse{sparse_dot<Value, Index>, sparse_add<Value, Index>,
+                                                sparse_scores<Value, Index>, sparse_add_outer<Value, Index>};
 
 }  // namespace
 

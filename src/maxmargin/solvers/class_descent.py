@@ -35,7 +35,9 @@ class ClassDescentSettings:
 
     coupling: float = 0.1  # γ as a share of the mean ‖x‖²
     lanes: int = 8  # weights of a column are padded to a multiple: whole cache lines
-    worthwhile: float = 0.1  # of the mean gap: rows with less rest
+    # Rows whose gap is below so many times the mean of those visited rest; for the hinge [0036].
+    worthwhile: float = 0.1
+    worthwhile_hinge: float = 1.0
     gap_correction: float = 1.0  # of the gap that a sweep adds up
     zero_violation: float = 1e-13
 
@@ -164,7 +166,8 @@ class ClassDescent:
         seen = problem.rows.sweep(kernel, state.seed, state.n_sweeps, *vectors, token=token)
         state.n_sweeps += 1
         estimate = self._estimate_gap(problem, state, seen.gap)
-        state.worthwhile = self.settings.worthwhile * seen.gap / max(seen.visited, 1)
+        share = self.settings.worthwhile if is_softmax else self.settings.worthwhile_hinge
+        state.worthwhile = share * seen.gap / max(seen.visited, 1)
         moved = 0.0
         if problem.offset.is_free:
             change = state.gamma * state.balance

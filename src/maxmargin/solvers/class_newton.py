@@ -51,7 +51,9 @@ __all__ = ["ClassNewton"]
 class ClassNewtonSettings:
     """The constants of the method; chosen, unless a comment says what was measured."""
 
-    first_sigma: float = 1.0  # changes of scores by 1/σ move α from class to class
+    # Changes of scores by 1/σ move α from class to class. The first σ, at most; else it is so small that
+    # these are the changes that a row's own α make [0036].
+    first_sigma: float = 1.0
     # After a minimum that took few steps, σ grows: by 3 took a tenth more steps, by 10 up to twice as many.
     growth: float = 2.0
     few_steps: int = 6
@@ -126,7 +128,11 @@ class ClassNewton:
                 rows.reduce(FeasibleDuals(K), *vectors, token=token)
             rows.reduce(OutputScores(W, np.zeros(K)), z, token=token)
         shift = self._mean(problem, token)
-        return _State(W, b, centre, duals, z, u, self.settings.first_sigma, shift)
+        # c‖x‖² is how far a row's own α move its scores. Where classes can be separated and C is so large
+        # that the optimal α are tiny, a larger σ makes the first minimum as hard to find as the optimum.
+        own_effect = problem.weighted_norm2 / max(rows.n_rows, 1)
+        sigma = min(self.settings.first_sigma, 1.0 / max(own_effect, 1e-300))
+        return _State(W, b, centre, duals, z, u, sigma, shift)
 
     def _mean(self, problem: Problem, token: StopToken) -> Array | None:
         rows, total = problem.rows, float(problem.costs_by_class.sum())

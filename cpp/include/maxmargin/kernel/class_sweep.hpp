@@ -38,7 +38,8 @@ struct ClassSweepRows {
     std::uint8_t* rests;   // sweeps that still leave the row out
 };
 
-// W has n_columns rows of `stride` numbers, of which n_outputs are used; the others have n_outputs numbers.
+// W has n_columns rows of `stride` numbers, a multiple of 8, of which n_outputs are used and the others are
+// 0; the other arrays have n_outputs numbers.
 struct ClassSweepState {
     double* W;
     std::int64_t stride, n_outputs;
