@@ -15,6 +15,8 @@ namespace {
 constexpr std::uint8_t kMostSkips = 255, kRest = 2;
 constexpr std::int64_t kRowsAhead = 2;
 constexpr std::int64_t kColumnsAhead = 6;  // whose weights are loaded before they are needed
+// Where there is a class for each cache line of a column, all classes cost no more than those.
+constexpr std::int64_t kLine = 8;
 
 class Sweep {
   public:
@@ -31,6 +33,9 @@ class Sweep {
         const std::int64_t count = all ? every_class() : classes_in_use(row);
         if (all) {
             score_all(view, i);
+        } else if (kLine * count >= state_.stride) {
+            score_all(view, i);  // whose classes are listed in rising order
+            for (std::int64_t t = 0; t < count; ++t) scores_[at(t)] = scores_[at(classes_[at(t)])];
         } else {
             score_some(view, i, count);
         }
@@ -161,7 +166,7 @@ class Sweep {
         numbers_.in_use[row] = static_cast<std::uint8_t>(std::min<std::int64_t>(in_use, 255));
         if (n_changed == 0) return;
         ++record.moved;
-        if (4 * n_changed > state_.n_outputs) {
+        if (kLine * n_changed >= state_.stride) {
             std::fill(u_.begin(), u_.end(), 0.0);
             for (std::int64_t t = 0; t < n_changed; ++t) u_[at(changed_[at(t)])] = scores_[at(t)];
             view.add_outer(i, u_.data(), state_.stride, state_.W);
