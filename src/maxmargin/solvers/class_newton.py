@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ from maxmargin.rows.active import MarkedRows, Marks
 from maxmargin.rows.base import Array, Record, Rows, RowVector, inner
 from maxmargin.rows.kernels import Combine, Gram, HessianDiagonal
 from maxmargin.rows.memory import MemoryRows
-from maxmargin.solvers.base import Needs, Point, Step
+from maxmargin.solvers.base import Needs, Point, Step, is_small
 
 __all__ = ["ClassNewton"]
 
@@ -56,12 +56,14 @@ class ClassNewtonSettings:
     first_sigma: float = 1.0
     # After a minimum that took few steps, σ grows: by 3 took a tenth more steps, by 10 up to twice as many.
     growth: float = 2.0
+    last_growth: float = 10.0  # where all digits are wanted, near the optimum
     few_steps: int = 6
     most_sigma: float = 1e8
     # A minimum counts as found when what the gradient adds to the gap is below this share of it; or after so
     # many steps.
     enough: float = 0.1
     most_steps: int = 20
+    most_idle_steps: int = 10  # that do not halve the gap, where all digits are wanted
     largest_hessian: int = 1_500  # unknowns up to which a whole matrix is factorised
     # Columns up to which a Gram matrix is, where it costs less than so many of the products that it saves.
     largest_gram: int = 4_000
@@ -93,6 +95,7 @@ class _State:
     u: RowVector  # their change along the last step
     sigma: float
     shift: Array | None
+    tol: float
     value: float = math.inf
     V: Array | None = None  # Σ r xᵀ of the duals
     balance: Array | None = None
@@ -102,6 +105,7 @@ class _State:
     of_centre: float = -math.inf
     steps: int = 0  # at this smoothing
     is_minimum: bool = False  # of it
+    wants_all_digits: bool = False
 
 
 @dataclass(frozen=True)
@@ -132,7 +136,7 @@ class ClassNewton:
         # that the optimal α are tiny, a larger σ makes the first minimum as hard to find as the optimum.
         own_effect = problem.weighted_norm2 / max(rows.n_rows, 1)
         sigma = min(self.settings.first_sigma, 1.0 / max(own_effect, 1e-300))
-        return _State(W, b, centre, duals, z, u, sigma, shift)
+        return _State(W, b, centre, duals, z, u, sigma, shift, tol)
 
     def _mean(self, problem: Problem, token: StopToken) -> Array | None:
         rows, total = problem.rows, float(problem.costs_by_class.sum())
@@ -142,10 +146,25 @@ class ClassNewton:
         return np.asarray(rows.reduce(Combine(rows.n_columns), problem.cost, token=token) / total)
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
-        """Take one Newton step, at first of a new smoothing if the last minimum was found."""
+        """Evaluate the start, or take one Newton step, and all further ones where they cost nothing."""
         if state.V is None:
             self._evaluate(problem, state, token)
             return Step(2.0, self._estimate(problem, state, token), is_start=True)
+        step = self._step(problem, state, token)
+        if not is_small(problem.rows) or step.relative_gap > state.tol:
+            return step
+        # So few values that all digits cost nothing: until rounding takes over.
+        state.wants_all_digits = True
+        least, passes, idle = step.relative_gap, step.passes, 0
+        while least > 0 and idle < self.settings.most_idle_steps and not step.is_exhausted:
+            step = self._step(problem, state, token)
+            passes += step.passes
+            idle = 0 if step.relative_gap < 0.5 * least else idle + 1
+            least = min(least, step.relative_gap)
+        return replace(step, passes=passes)
+
+    def _step(self, problem: Problem, state: _State, token: StopToken) -> Step:
+        """Take one Newton step, at first of a new smoothing if the last minimum was found."""
         renewed = 0.0
         if state.is_minimum or state.steps >= self.settings.most_steps:
             self._renew(problem, state, token)
@@ -162,7 +181,10 @@ class ClassNewton:
 
     def _renew(self, problem: Problem, state: _State, token: StopToken) -> None:
         """Smooth about the duals that were found, and less if that was easy."""
-        growth = self.settings.growth if state.steps <= self.settings.few_steps else 1.0
+        settings = self.settings
+        growth = settings.growth if not state.wants_all_digits else settings.last_growth
+        if state.steps > settings.few_steps:
+            growth = 1.0
         state.centre, state.duals = state.duals, state.centre
         state.of_centre, state.of_duals = state.of_duals, -math.inf
         state.sigma = min(state.sigma * growth, self.settings.most_sigma)

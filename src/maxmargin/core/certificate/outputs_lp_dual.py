@@ -21,10 +21,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from maxmargin._core import Factor, StopToken
@@ -38,6 +37,9 @@ from maxmargin.core.rounding import UNIT, is_worth_precision, precise_scores, si
 from maxmargin.rows.base import Array
 from maxmargin.rows.kernels import Gram, Scores
 from maxmargin.rows.memory import MemoryRows
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 __all__ = ["examine_classes_by_multipliers", "violations"]
 
@@ -284,6 +286,8 @@ class _Transfers:
 
     def table(self, X: Any, shift: Array | None, n_classes: int, has_offset: bool) -> sp.csr_array:
         """Return (e_giver − e_taker) ⊗ (x − shift, 1) of every transfer, less the first class's columns."""
+        import scipy.sparse as sp  # no other fit waits for it
+
         d = X.shape[1]
         width = d + has_offset
         chosen: Any = X[self.row]
