@@ -147,6 +147,7 @@ DATA = {
     "NaN weight": (X, Y, but(ONES, 4, math.nan), "weight 4 .* is nan"),
     "infinite weight": (X, Y, but(ONES, 0, math.inf), "weight 0 .* is inf"),
     "no weight": (X, Y, 0 * ONES, "all sample weights are zero"),
+    "weights beyond doubles": (X, Y, 1e308 * ONES, "weights add up to more than double precision can hold"),
     "weights of text": (X, Y, ["much"] * 20, "sample_weight must hold numbers"),
     "masked weights": (X, Y, np.ma.masked_array(ONES, mask=Y == 1), "sample_weight contains masked"),
     "complex weights": (X, Y, ONES + 0j, "sample_weight must hold numbers"),

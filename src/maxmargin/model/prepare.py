@@ -312,8 +312,9 @@ def make_targets(labels: NDArray[Any], weights: Array | None, objective: Objecti
     """Find the classes and every row's cost, for rows in memory."""
     n_rows = labels.shape[0]
     classes = classes_of(labels if weights is None else labels[weights > 0])
-    total = float(n_rows) if weights is None else float(weights.sum())
-    _refuse_no_weight(n_rows, total)
+    with np.errstate(over="ignore"):
+        total = float(n_rows) if weights is None else float(weights.sum())
+    _check_total(n_rows, total)
     C = objective.cost(total if total > 0 else 1.0, n_rows)
     if len(classes) == 0:
         return MemoryTargets(classes, np.zeros(0, dtype=np.intp), np.zeros(0), C)
@@ -349,9 +350,12 @@ def _finite(C: float) -> float:
     return 1.0 if math.isinf(C) else C
 
 
-def _refuse_no_weight(n_rows: int, total: float) -> None:
+def _check_total(n_rows: int, total: float) -> None:
+    """Refuse sample weights that are all 0, or that double precision cannot add up."""
     if n_rows > 0 and total == 0:
         raise InvalidInput("all sample weights are zero: there is no row to learn from.")
+    if math.isinf(total):
+        raise InvalidInput("the sample weights add up to more than double precision can hold: scale them.")
 
 
 def _check_largest(cost: float) -> None:
@@ -496,7 +500,7 @@ def stored_targets(rows: Any, classes: NDArray[Any], objective: Objective) -> St
     weights = rows.reduce(_Weigh(len(classes)), *of_rows)
     totals, heaviest = weights.totals, weights.heaviest
     total = float(totals.sum())
-    _refuse_no_weight(rows.n_rows, total)
+    _check_total(rows.n_rows, total)
     places = np.flatnonzero(totals > 0)
     if len(places) == 1:
         raise InvalidInput(
