@@ -141,6 +141,18 @@ def test_a_larger_cost_is_told_as_lam_where_lam_was_given():
     assert [one.parameter for one in model.degenerate.tried] == ["class_weight"]
 
 
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+@pytest.mark.parametrize("setting", ["C", "lam"])
+def test_a_cost_far_too_small_is_named(loss, setting):
+    """A hundred times next to nothing is nothing: the cost that is tried is at least 1."""
+    tiny = {"C": 1e-12} if setting == "C" else {"lam": 1e12 / len(SPECIES)}
+    model, said = caught_in(lambda: train(FLOWERS, SPECIES, loss=loss, **tiny))
+    tried = {one.parameter: one for one in model.degenerate.tried}
+    assert tried[setting].value == pytest.approx(1.0 if setting == "C" else 1 / len(SPECIES), rel=1e-2)
+    assert tried[setting].n_predicted == 3
+    assert f"{setting}={tried[setting].value} predicts all 3 classes." in said[0].remedy
+
+
 def test_rows_on_disk(tmp_path):
     np.savez(tmp_path / "rows.npz", X=NOISE, y=ILL)
     model, said = caught_in(lambda: train(tmp_path / "rows.npz", memory="4GB"))

@@ -24,7 +24,7 @@ __all__ = ["selected_with_degeneracy", "with_degeneracy"]
 CHEAP = 5.0  # seconds of a fit beside which others are tried
 LEAST = 1.0  # seconds that they have together, where the fit took less
 ROUGH = 1e-2  # the certified gap that is enough to see which classes are predicted
-LARGER = 100.0  # times C
+LARGER = 100.0  # times C; where even its square leaves C below 1, as many times as make it 1
 
 
 @dataclass(frozen=True)
@@ -112,11 +112,12 @@ def _changes(objective: Objective, model: LinearModel) -> Iterator[Change]:
         if not model.is_joint:
             yield Change("loss", "squared_hinge", squared)
     if model.C is not None and LARGER * model.C <= MOST:
+        factor = LARGER if LARGER**2 * model.C >= 1.0 else 1.0 / model.C
         if objective.lam is None:
-            C = _rounded(LARGER * model.C)
+            C = _rounded(factor * model.C)
             yield Change("C", C, objective.at(C))
         else:
-            lam = _rounded(objective.lam / LARGER)
+            lam = _rounded(objective.lam / factor)
             yield Change("lam", lam, replace(objective, lam=lam))
 
 
