@@ -136,3 +136,9 @@ def test_whole_numbers_that_are_classes(said, folder):
     assert said("train", "many.svm", "--tol", 0.1, "-q")[0] == 0
     save_data(Data(X[:5], np.arange(5)), folder / "five.svm")
     assert said("train", "five.svm", "-q")[0] == 0
+
+
+def test_no_values_are_ruled_out_where_all_are_counted(said, flowers):
+    code, out, _ = said("path", "iris.csv", "--Cs", "0.1,1", "--multi-class", "crammer-singer", "--cv", "loo")
+    out = " ".join(out.split())
+    assert (code, "exact; all counted to the end" in out, "ruled out" in out) == (0, True, False)

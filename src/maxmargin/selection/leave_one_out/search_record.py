@@ -163,8 +163,9 @@ class LeaveOneOutSearch(Readable):
             said = f"{best.lower:,} to {best.upper:,} errors"
         else:
             said = f"{plural(best.lower, 'error')} ({percent(best.lower / self.n_examples)}), exact"
-        return (
-            f"{tried}: best C = {C}, with {said}; {exact} counted to the end, the others ruled out by bounds"
-        )
+        judged = f"{exact} counted to the end, the others ruled out by bounds"
+        if exact == len(self.Cs):
+            judged = "all counted to the end"
+        return f"{tried}: best C = {C}, with {said}; {judged}"
 
     __repr__ = __str__
