@@ -20,6 +20,7 @@ from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan, Status
 from maxmargin.rows.base import looks_at_rows
 from maxmargin.rows.memory import MemoryRows
+from maxmargin.solvers.free_row_system import FreeRowSystem
 from maxmargin.solvers.run import Limits, run
 from maxmargin.solvers.semismooth_newton import (
     AugmentedLagrangian,
@@ -380,6 +381,7 @@ def test_the_matrix_kept_is_that_of_the_free_rows(offset, dtype, monkeypatch):
     problem = problem_of((X.astype(dtype), sign), 0.1, offset, block_rows=700)
     settings = SemismoothNewtonSettings(copied_share=0.05)  # some changes are copied, others read in place
     level = start_at_zero(problem, 0, settings, StopToken())
+    level._free_rows.most = 0
     counts = []
     for _ in range(12):
         level._newton(StopToken())
@@ -392,6 +394,36 @@ def test_the_matrix_kept_is_that_of_the_free_rows(offset, dtype, monkeypatch):
         counts.append(free.sum())
         level.take_step(1e-9, StopToken())
     assert min(counts) < 0.2 * max(counts)
+
+
+@every_value(offset=OFFSETS)
+def test_a_step_solves_newtons_system_in_rows_or_columns(offset):
+    """Against the matrix of columns by columns, written down once more and solved by LAPACK."""
+    problem = problem_of(clouds(3000, 70), 0.1, offset, block_rows=700)
+    level = start_at_zero(problem, 0, SemismoothNewtonSettings(), StopToken())
+    in_rows = set()
+    while level.relative_gap() > 1e-7:
+        dw, dbeta, decrement, _ = level._newton(StopToken())
+        alpha = level.multipliers()
+        free = (alpha > 0) & (alpha < problem.cost)
+        shift = 0.0 if level._shift is None else level._shift
+        rows = np.hstack([problem.rows.X - shift, np.ones((3000, 1))])
+        curvature = np.append(np.ones(70), level._offset_curvature)
+        matrix = np.diag(curvature) + level.stiffness * rows[free].T @ (rows[free] * problem.cost[free, None])
+        of_offset = level._offset_curvature * (level._beta() - (level._center if offset.is_free else 0.0))
+        gradient = np.append(level.w, of_offset) - rows.T @ (problem.sign * alpha)
+        if offset.is_absent:
+            matrix, gradient = matrix[:-1, :-1], gradient[:-1]
+        expected = -np.linalg.solve(matrix, gradient)
+        found = np.append(dw, dbeta)[: len(expected)]
+        rounding = 1e-13 * np.abs(level.w).max()  # all that is left of a gradient, at an inner optimum
+        np.testing.assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max() + rounding)
+        assert decrement == pytest.approx(-gradient @ expected, rel=1e-6, abs=1e-12 * level.objective)
+        is_few = 0 < free.sum() <= 70
+        assert isinstance(level._system(StopToken())[0], FreeRowSystem) == is_few
+        in_rows.add(bool(is_few))
+        level.take_step(1e-7, StopToken())
+    assert in_rows == {False, True}
 
 
 # ---------------------------------------------------------------- wide rows far beyond the margin wait

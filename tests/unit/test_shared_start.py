@@ -156,6 +156,13 @@ def test_the_number_of_jobs_changes_no_bit(small):
     np.testing.assert_array_equal(one.dual_coef_, two.dual_coef_)
 
 
+def test_a_fit_that_ends_where_it_begins_counts_one_iteration(small):
+    X, y = clouds(1500)
+    model = LinearSVM(n_jobs=1, **{**SETTINGS, "tol": 1.0}).fit(X, y)
+    assert model.n_iter_ == 1
+    assert [len(history) for history in model.histories_] == 4 * [1]
+
+
 class Ending:
     """Ends the first product for all classes in some way."""
 

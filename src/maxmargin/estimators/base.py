@@ -158,7 +158,7 @@ class LinearEstimator(ClassifierMixin, BaseEstimator):
             self.plan_ = model.plans[worst]
             if model.histories:  # a model from a file has none, nor has one that was found in one step
                 self.history_, self.histories_ = model.histories[worst], model.histories
-            self.n_iter_ = max(model.n_iter)
+            self.n_iter_ = max(1, *model.n_iter)  # scikit-learn's convention
         if model.minima:
             self.minima_ = model.minima
             self.minimum_ = max(model.minima, key=lambda minimum: minimum.total)

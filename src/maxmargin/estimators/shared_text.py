@@ -70,7 +70,7 @@ margin_ : array of shape (1,) or (n_classes,)
     1/‖θ‖, the distance from the boundary to the margin boundaries; inf at θ = 0. Where all classes have one
     problem, boundaries lie between two classes, and `margins` measures from these.
 n_iter_ : int
-    Number of iterations; the largest over the problems.
+    Number of iterations, at least 1; the largest over the problems.
 history_ : History
     The history of the fit: seconds, passes, objective, bound, gap; of the class with the worst certificate.
 histories_ : list of History

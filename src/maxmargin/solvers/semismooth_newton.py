@@ -7,7 +7,8 @@ optima of the hinge itself, so the penalty parameter κ, the stiffness, need not
 decides how many rows are free, 0 < α < c, and only they enter the Gram matrix. A Newton step costs one
 reading of all rows (their change along the direction), the rows whose α changes, and the Gram matrix of the
 free ones. Of dense rows with many columns it is kept from step to step: those that have become free are
-added, and those that no longer are, subtracted.
+added, and those that no longer are, subtracted. Where they are fewer than columns, Newton's system is one
+in the rows (`free_row_system`).
 
 Large problems begin with a sample: its weights are off by a statistical error only, and the corner is
 smoothed over about as much. Of wide rows, those far beyond the margin are left out until the others are
@@ -27,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import maxmargin._core as _core
-from maxmargin._core import Block, Factor, ProximalSums, Stopped, StopToken
+from maxmargin._core import Block, ProximalSums, Stopped, StopToken
 from maxmargin.core.certificate.feasible import make_feasible
 from maxmargin.core.certificate.point import CertifiedPoint
 from maxmargin.core.line_search import FIRST_STEPS, find_root, search_in_rounds
@@ -40,6 +41,7 @@ from maxmargin.rows.base import Array, Record, Rows, RowVector, Scale, Smallest,
 from maxmargin.rows.kernels import Gram
 from maxmargin.solvers.base import Needs, Point, Step, is_wide
 from maxmargin.solvers.coordinates import mean_of_dense_rows
+from maxmargin.solvers.free_row_system import ColumnSystem, FreeRowSystem
 from maxmargin.solvers.sample import largest_sample, sample_of
 
 __all__ = ["AugmentedLagrangian", "SemismoothNewton"]
@@ -326,6 +328,10 @@ class AugmentedLagrangian:
         self._n_stalled = 0
         self._is_stale = False
         self._kept = KeptGram(problem, shift, settings) if is_wide(self._rows) else None
+        self._free_rows: FreeRowSystem | None = None
+        if self._kept is not None:
+            most = min(self._rows.n_rows, self._rows.n_columns, int(_most_rows(self._rows, settings)))
+            self._free_rows = FreeRowSystem(self._rows, shift, most)
         self._read_rows(token)
 
     # ------------------------------------------------------------------ the point
@@ -420,36 +426,36 @@ class AugmentedLagrangian:
     def _newton(self, token: StopToken) -> tuple[Array, float, float, float]:
         """Return the direction in (w, β), Newton's decrement, and the passes."""
         d, offset = self._rows.n_columns, self._problem.offset
-        passes = 0.0
-        if self._kept is not None:
-            added = self._kept.update(self.stiffness, self.anchor, self._excess, token)
-            passes = self._count_gram(added)
-            matrix = self.stiffness * self._kept.gram
-        else:
-            assert self._found.gram is not None
-            matrix = self._found.gram.copy()
-        matrix[np.arange(d), np.arange(d)] += 1.0
-        gradient = np.empty(d + 1)
-        gradient[:d] = self.w - self._dual_weights()
+        system, passes = self._system(token)
+        gradient = np.append(self.w - self._dual_weights(), 0.0)
         self._offset_curvature = 0.0
         if offset.is_free:
             # A proximal term of the offset, for when no row is free. Next to none with free rows: where
             # columns are far from zero, w does most of what b does, and b has little curvature of its own.
             if self._found.sums.free:
-                self._offset_curvature = 1e-12 * matrix[d, d]
+                self._offset_curvature = 1e-12 * system.total
             else:
                 self._offset_curvature = 1e-6 * self.stiffness * self._problem.class_costs.total
             gradient[d] = self._offset_curvature * (self._beta() - self._center) - self._found.sums.balance
-            matrix[d, d] += self._offset_curvature
-        elif offset.is_absent:
-            matrix[d, :] = matrix[:, d] = 0.0
-            gradient[d] = 0.0
-        else:
+        elif not offset.is_absent:
             self._offset_curvature = offset.stiffness
             gradient[d] = self._offset_curvature * self.b - self._found.sums.balance
-            matrix[d, d] += self._offset_curvature
-        direction = -Factor(matrix).solve(gradient)
+        direction = -system.solve(gradient, None if offset.is_absent else self._offset_curvature)
         return direction[:d].copy(), float(direction[d]), -inner(gradient, direction), passes
+
+    def _system(self, token: StopToken) -> tuple[ColumnSystem | FreeRowSystem, float]:
+        """Return Newton's system, in the rows or in the columns, whichever are fewer, and the passes."""
+        if self._kept is None or self._free_rows is None:
+            assert self._found.gram is not None
+            return ColumnSystem(self._found.gram.copy()), 0.0
+        arrays = self._problem.cost, self.anchor, self._excess
+        if 0 < self._found.sums.free <= self._free_rows.most:
+            numbers = _joined(self._rows.reduce(FreeRows(self.stiffness), *arrays, token=token))
+            (costs,) = self._rows.take(numbers, self._problem.cost)
+            added = self._free_rows.update(numbers, self.stiffness * costs, token)
+            return self._free_rows, self._count_gram(added)
+        passes = self._count_gram(self._kept.update(self.stiffness, *arrays[1:], token))
+        return ColumnSystem(self.stiffness * self._kept.gram), passes
 
     def take_step(self, tol: float, token: StopToken) -> float:
         """Take one Newton step, after as many changes of the anchors as are due; return its passes."""
@@ -766,13 +772,19 @@ class FreeChanges:
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Changes:
         cost, anchor, excess, is_free, weight = pieces
-        alpha = np.empty_like(cost)
-        _core.proximal_alpha(self.stiffness, cost, anchor, excess, alpha)
-        free = (alpha > 0) & (alpha < cost)
+        free = _is_free(self.stiffness, cost, anchor, excess)
         change = free.astype(np.int8) if self.is_new else free.astype(np.int8) - is_free
         np.multiply(change, cost, out=weight)
         is_free[:] = free
         return Changes(int(free.sum()), int(np.count_nonzero(change)), float(np.abs(weight).sum()))
+
+
+def _is_free(
+    stiffness: float, cost: NDArray[Any], anchor: NDArray[Any], excess: NDArray[Any]
+) -> NDArray[np.bool_]:
+    alpha = np.empty_like(cost)
+    _core.proximal_alpha(stiffness, cost, anchor, excess, alpha)
+    return np.asarray((alpha > 0) & (alpha < cost))
 
 
 # Of each block its number of rows, and the places of some of them.
@@ -794,6 +806,19 @@ class NonZero:
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Places:
         (a,) = pieces
         return [(len(a), np.flatnonzero(a))]
+
+
+@dataclass(frozen=True)
+class FreeRows:
+    """Find the rows with 0 < α < c; per-row arrays: cost, anchor, excess."""
+
+    stiffness: float
+
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Places:
+        cost, anchor, excess = pieces
+        return [(len(cost), np.flatnonzero(_is_free(self.stiffness, cost, anchor, excess)))]
 
 
 @dataclass(frozen=True)
