@@ -369,6 +369,13 @@ void add_balance(const Number* r, std::int64_t stride, std::int64_t n_rows, std:
     }
 }
 
+// A logarithm is taken of few duals: what was given up or gained is mostly so small a share of a probability,
+// whose logarithm is known, that log(1 + t) needs no more than five terms. Below the least, p has fewer
+// digits.
+constexpr double kLittle = 1e-3, kLeastProbability = 1e-290;
+
+double log1p_of_little(double t) { return t * (1.0 + t * (-0.5 + t * (1.0 / 3.0 + t * (-0.25 + t * 0.2)))); }
+
 // Scores become probabilities; returns the loss of the rows.
 template <class Pass>
 double to_probabilities(const Pass& pass, typename Pass::Number* z, std::int64_t n_rows,
@@ -585,7 +592,7 @@ bool softmax_certificate(const Block& block, const OutputPoint& point, const Sof
         const auto packed_duals = pass.packed(duals.point, minus_infinity<Number>);
         const bool is_own = duals.point.W == point.W && duals.point.b == point.b;
         Buffer<Number> z = pass.scores(), of_duals = pass.scores(), below = pass.scores();
-        std::vector<SoftmaxRow> sums, sums_of_duals;
+        std::vector<SoftmaxRow> sums;
         typename Pass::Sums products(pass, V);
         const bool complete = pass.each(token, [&](const auto& chunk, std::int64_t first) {
             const std::int32_t* label = rows.label + first;
@@ -596,19 +603,24 @@ bool softmax_certificate(const Block& block, const OutputPoint& point, const Sof
                     terms.largest_score = std::max(terms.largest_score,
                                                    std::abs(static_cast<double>(z[i * pass.stride() + k])));
             }
-            if (is_own) {
-                std::copy_n(z.data(), chunk.n_rows * pass.stride(), of_duals.data());
-            } else {
+            if (!is_own) {
                 pass.score(chunk, packed_duals, of_duals.data());
+                terms.loss +=
+                    to_probabilities(pass, z.data(), chunk.n_rows, packed.offsets(), label, cost, sums);
             }
-            terms.loss += to_probabilities(pass, z.data(), chunk.n_rows, packed.offsets(), label, cost, sums);
-            for (std::int64_t i = 0; i < chunk.n_rows * pass.stride(); ++i)
-                below[i] = of_duals[i] + packed_duals.offsets()[i % pass.stride()];
-            to_probabilities(pass, of_duals.data(), chunk.n_rows, packed_duals.offsets(), label, cost,
-                             sums_of_duals);
+            Buffer<Number>& p_of_duals = is_own ? z : of_duals;
             for (std::int64_t i = 0; i < chunk.n_rows; ++i) {
-                Number* p = of_duals.data() + i * pass.stride();
-                const SoftmaxRow& row = sums_of_duals[static_cast<std::size_t>(i)];
+                for (std::int64_t k = 0; k < K; ++k) {
+                    const std::int64_t at = i * pass.stride() + k;
+                    below[at] = p_of_duals[at] + packed_duals.offsets()[k];
+                }
+            }
+            const double loss = to_probabilities(pass, p_of_duals.data(), chunk.n_rows,
+                                                 packed_duals.offsets(), label, cost, sums);
+            if (is_own) terms.loss += loss;
+            for (std::int64_t i = 0; i < chunk.n_rows; ++i) {
+                Number* p = p_of_duals.data() + i * pass.stride();
+                const SoftmaxRow& row = sums[static_cast<std::size_t>(i)];
                 const double log_sum = std::log1p(row.rest);
                 double entropy = 0;
                 if (!duals.moves) {
@@ -619,16 +631,26 @@ bool softmax_certificate(const Block& block, const OutputPoint& point, const Sof
                                                 static_cast<double>(below[i * pass.stride() + k]) + log_sum);
                     }
                 } else {
-                    double moved = 0, largest = 0, others = 0;
+                    double moved = 0, largest = 0, others = 0, of_largest = 0;
                     for (std::int64_t k = 0; k < K; ++k) moved += static_cast<double>(p[k]) * duals.shrink[k];
                     for (std::int64_t k = 0; k < K; ++k) {
-                        const double alpha =
-                            static_cast<double>(p[k]) * (1.0 - duals.shrink[k]) + moved * duals.fill[k];
+                        const double whole = static_cast<double>(p[k]);
+                        const double change = moved * duals.fill[k] - whole * duals.shrink[k];
+                        double alpha = whole * (1.0 - duals.shrink[k]) + moved * duals.fill[k], of_alpha = 0;
                         p[k] = static_cast<Number>(alpha);
-                        const double smaller = std::min(alpha, largest);
-                        largest = std::max(alpha, largest);
-                        others += smaller;
-                        if (smaller > 0) entropy -= smaller * std::log(smaller);
+                        if (std::abs(change) <= kLittle * whole && whole >= kLeastProbability) {
+                            const double log_p =
+                                static_cast<double>(below[i * pass.stride() + k]) - row.largest - log_sum;
+                            of_alpha = alpha * (log_p + log1p_of_little(change / whole));
+                        } else if (alpha > 0) {
+                            of_alpha = alpha * std::log(alpha);
+                        }
+                        if (alpha > largest) {
+                            std::swap(alpha, largest);
+                            std::swap(of_alpha, of_largest);
+                        }
+                        others += alpha;
+                        entropy -= of_alpha;
                     }
                     // The largest α is what the others leave: near 1 its own digits would not tell how much.
                     entropy -= (1.0 - others) * std::log1p(-others);
@@ -645,8 +667,8 @@ bool softmax_certificate(const Block& block, const OutputPoint& point, const Sof
                 p[label[i]] = static_cast<Number>(cost[i] * own);
                 terms.total += 2.0 * cost[i] * own;
             }
-            add_balance(of_duals.data(), pass.stride(), chunk.n_rows, K, balance);
-            pass.combine(chunk, of_duals.data(), products);
+            add_balance(p_of_duals.data(), pass.stride(), chunk.n_rows, K, balance);
+            pass.combine(chunk, p_of_duals.data(), products);
         });
         products.finish();
         return complete;

@@ -18,7 +18,7 @@ from sklearn.datasets import load_digits
 
 from maxmargin import _core, train
 from maxmargin.core.certificate.duality import examine
-from maxmargin.core.certificate.outputs import SoftmaxDuals
+from maxmargin.core.certificate.outputs import SoftmaxDuals, _ReadSoftmax
 from maxmargin.core.offset import FreeOffset, NoOffset, PenalizedOffset
 from maxmargin.core.penalties import Ridge
 from maxmargin.core.problem import Problem
@@ -385,6 +385,48 @@ def test_a_gram_matrix_for_each_class_saves_most_products():
     assert [solution.certificate.relative_gap <= 1e-6 for solution in found] == [True, True]
     assert passes[1] < 0.7 * passes[0]
     assert found[1].certificate.objective == pytest.approx(found[0].certificate.objective, rel=2e-6)
+
+
+def test_gram_matrices_count_by_the_rows_that_they_read():
+    X, label = table(3, n=900, d=4, K=3)  # so few that a shared matrix is one of all rows
+    problem = problem_of(X, label, np.ones(len(X)))
+    plan, grams = choose("newton", problem, 1e-6)[1], []
+    for largest in (0, 100_000):
+        solver = SoftmaxNewton(SoftmaxNewtonSettings(largest_class_grams=largest))
+        solution = run(problem, solver, plan, Limits(1e-6), token=_core.StopToken())
+        grams.append(solution.history.grams[-1])
+    assert grams[0] >= 1.0
+    assert grams[0] == round(grams[0])
+    here = _Evaluation(np.zeros((3, 4)), np.zeros(3), 0.0, np.zeros((3, 5)))
+    shares = [
+        ClassGrams.of(problem, here, None, least, 0.0, _core.StopToken()).n_read / len(X)
+        for least in (0.0, 0.9, 1.1)
+    ]
+    assert shares == [3.0, 3.0, 0.0]  # all curved alike: h is the mean of each class
+
+
+@every_value(scale=[0.1, 1.0, 30.0], shrink=[0.0, 1e-12, 1e-5, 2e-3, 0.5])
+def test_entropies_of_balanced_duals_in_fifty_digits(scale, shrink):
+    X, label = table(5, n=40, d=4, K=4)
+    random = np.random.default_rng(7)
+    W, b, cost = scale * random.normal(size=(4, 4)), random.normal(size=4), random.uniform(0.5, 2.0, 40)
+    given, fill = np.array([shrink, 0.5 * shrink, 0.0, 0.0]), np.array([0.0, 0.0, 0.75, 0.25])
+    problem = problem_of(X, label, cost)
+    sums = [
+        problem.rows.reduce(_ReadSoftmax(of_w, b, SoftmaxDuals(W, b, given, fill)), label, cost)
+        for of_w in (W, W.copy())
+    ]
+    with mp.workdps(50):
+        expected, s, f = mpf(0), [mpf(v) for v in given.tolist()], [mpf(v) for v in fill.tolist()]
+        for x, c in zip(X.tolist(), cost.tolist(), strict=True):
+            z = [mp.fdot(w, x) + e for w, e in zip(W.tolist(), b.tolist(), strict=True)]
+            total = mp.fsum(mp.exp(score) for score in z)
+            p = [mp.exp(score) / total for score in z]
+            moved = mp.fdot(p, s)
+            alpha = [p[k] * (1 - s[k]) + moved * f[k] for k in range(4)]
+            expected -= c * mp.fsum(entry * mp.log(entry) for entry in alpha)
+    for found in sums:
+        assert float(found.numbers[1]) == pytest.approx(float(expected), rel=1e-13)
 
 
 @pytest.mark.parametrize("threads", [1, 3])

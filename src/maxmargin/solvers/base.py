@@ -98,6 +98,9 @@ class Step:
     is_start : bool
         Whether it only found out where the fit begins: that is no iteration, or fits of one iteration each
         would never get anywhere.
+    may_wait : bool
+        Whether a certificate would surely show that there is far to go, so that none is made merely because
+        many passes have gone by.
     """
 
     passes: float
@@ -107,6 +110,7 @@ class Step:
     grams: float = 0.0
     goes_on: bool = False
     is_start: bool = False
+    may_wait: bool = False
 
 
 class Solver(Protocol[State]):

@@ -138,7 +138,7 @@ class _Loop:
     def certificate_is_due(self, step: Step) -> bool:
         reached = step.relative_gap * self.correction <= self.limits.tol
         wanted = step.wants_certificate or step.is_exhausted
-        return wanted or reached or self.passes >= self.next_check
+        return wanted or reached or (self.passes >= self.next_check and not step.may_wait)
 
     def check(self, state: Any, estimate: float) -> bool:
         """Certify the state; return True if `watch` asks to stop."""

@@ -81,7 +81,12 @@ class SoftmaxNewtonSettings:
     # nothing.
     enough_for_single: float = 1e-5
     near: float = 1e-3  # a relative gap from which a few more steps give all digits
-    worth_single: int = 1_000_000  # values times classes
+    worth_single: int = 500_000  # values times classes
+    # Of a fit of so few values times classes a certificate takes more than a step: none is made while the
+    # estimate is so many times the tolerance, and large enough not to be rounding.
+    quick: int = 10_000_000
+    far: float = 3.0
+    sure: float = 1e-5
     sufficient: float = 1e-4  # of the predicted decrease
     # A step is shortened if the slope at its end is more than this share of that at its beginning, or of the
     # value there: where all losses are 0, the Hessian knows nothing of them.
@@ -115,6 +120,8 @@ class _Inverse(Protocol):
         The mean of the offsets' diagonal.
     cost, cost_of_solving : float
         Multiplications to make it, and to use it once.
+    n_read : int
+        Rows that its Gram matrices added up, all together.
     """
 
     @property
@@ -125,6 +132,9 @@ class _Inverse(Protocol):
 
     @property
     def cost_of_solving(self) -> float: ...
+
+    @property
+    def n_read(self) -> int: ...
 
     def solve(self, G: Array) -> Array:
         """Return the solution for a gradient, of the same shape."""
@@ -147,6 +157,7 @@ class _State:
     inverse: _Inverse | None = None
     dear: float = 0.0  # multiplications of the products since the inverse was made
     spent: float = 0.0  # and of all products
+    n_read: int = 0  # rows that Gram matrices added up, of samples as well
     steps: _Steps | None = None
     slow_steps: int = 0  # with this sample
     idle_steps: int = 0  # in a row, that gained nothing
@@ -180,22 +191,35 @@ class SoftmaxNewton:
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
         """Find and evaluate a start, or take one Newton step."""
-        if state.here is None:
-            passes = self._begin(problem, state, token)
+        read_before = state.n_read
+
+        def told(passes: float, is_exhausted: bool = False, is_start: bool = False) -> Step:
             self._estimate(problem, state)
-            return Step(passes, state.estimate, is_start=True)
+            grams = (state.n_read - read_before) / problem.rows.n_rows
+            is_quick = problem.n_outputs * problem.rows.n_values <= self.settings.quick
+            may_wait = is_quick and state.estimate > max(self.settings.far * state.tol, self.settings.sure)
+            return Step(
+                passes,
+                state.estimate,
+                is_exhausted=is_exhausted,
+                grams=grams,
+                is_start=is_start,
+                may_wait=may_wait,
+            )
+
+        if state.here is None:
+            return told(self._begin(problem, state, token), is_start=True)
         passes, is_exhausted = self._advance(problem, state, state.here, token)
         self._estimate(problem, state)
         if not is_small(problem.rows) or state.estimate > max(state.tol, self.settings.near):
-            return Step(passes, state.estimate, is_exhausted=is_exhausted)
+            return told(passes, is_exhausted)
         # So few values that all digits cost nothing: until rounding takes over.
         state.tol, before = 0.0, math.inf
         while state.decrement < self.settings.near * before and state.decrement > 0 and not is_exhausted:
             before = state.decrement
             further, is_exhausted = self._advance(problem, state, state.here, token)
             passes += further
-        self._estimate(problem, state)
-        return Step(passes, state.estimate, is_exhausted=is_exhausted)
+        return told(passes, is_exhausted)
 
     # ------------------------------------------------------------ the start
 
@@ -236,6 +260,7 @@ class SoftmaxNewton:
                 break
         assert inside.here is not None
         state.W, state.b, state.shift = inside.here.W, inside.here.b, inside.shift
+        state.n_read = inside.n_read
         return passes
 
     # ------------------------------------------------------------ one step
@@ -310,6 +335,7 @@ class SoftmaxNewton:
         until_class_grams = self.settings.worth_anew * self._cost_of_class_grams(curved) - state.spent
         if is_dear or (isinstance(state.inverse, SharedGram) and until_class_grams <= 0):
             state.inverse, state.dear = self._inverse(curved, state, here, token), 0.0
+            state.n_read += state.inverse.n_read
         assert state.inverse is not None
         per_product = 2.0 * curved.rows.n_values * len(here.b) + state.inverse.cost_of_solving
         most = self.settings.most_products
@@ -571,6 +597,7 @@ class SharedGram:
     curvature: float
     cost: float
     cost_of_solving: float
+    n_read: int
 
     @classmethod
     def of(
@@ -591,11 +618,12 @@ class SharedGram:
             diagonal = 1.0 + rows.reduce(HessianDiagonal(d), h, token=token)[0]
         of_gram = rows.n_rows * float(d * d) + float(d) ** 3 / 3.0 if has_gram else 0.0
         costs = (of_gram + 2.0 * K * rows.n_values, 2.0 * K * (d * d if has_gram else d) + 2.0 * K * K)
+        n_read = rows.n_rows if has_gram else 0
         if offset.is_absent:
-            return cls(factor, diagonal, None, level, *costs)
+            return cls(factor, diagonal, None, level, *costs, n_read)
         balance += level / K if offset.is_free else 0.0
         np.einsum("ii->i", balance)[:] += offset.stiffness + 1e-9 * level + 1e-300
-        return cls(factor, diagonal, Factor(balance), level, *costs)
+        return cls(factor, diagonal, Factor(balance), level, *costs, n_read)
 
     def solve(self, G: Array) -> Array:
         """Return the solution of the equations with that matrix."""
@@ -618,6 +646,7 @@ class ClassGrams:
     curvature: float
     cost: float
     cost_of_solving: float
+    n_read: int
 
     @classmethod
     def of(
@@ -631,14 +660,13 @@ class ClassGrams:
     ) -> ClassGrams:
         """Add up and factorise the blocks, of rows with at least that share of the class's mean h."""
         rows, offset, (K, d) = problem.rows, problem.offset, here.W.shape
-        p, h = _probabilities(problem, here, True, token), rows.zeros()
-        totals = np.array(
-            [rows.reduce(_ClassCurvature(k), problem.cost, p, h, token=token) for k in range(K)]
-        )
-        factors = []
+        h = _probabilities(problem, here, True, token)
+        totals = rows.reduce(_ClassCurvatures(), problem.cost, h, token=token)
+        factors, n_read = [], 0
         for k, total in enumerate(totals.tolist()):
-            rows.reduce(_ClassCurvature(k, least * total / rows.n_rows), problem.cost, p, h, token=token)
-            matrix = rows.reduce(Gram(d, shift, True), h, token=token)
+            kernel = _ClassGram(k, least * total / rows.n_rows, Gram(d, shift, True))
+            found = rows.reduce(kernel, problem.cost, h, token=token)
+            matrix, n_read = found.gram, n_read + found.n_read
             diagonal = np.ones(d + 1)
             diagonal[d] = offset.stiffness + 1e-9 * total + 1e-300
             if offset.is_absent:
@@ -646,7 +674,7 @@ class ClassGrams:
                 diagonal[d] = 1.0
             np.einsum("ii->i", matrix)[:] += diagonal
             factors.append(Factor(matrix))
-        return cls(tuple(factors), float(totals.mean()), cost, 2.0 * K * (d + 1) ** 2)
+        return cls(tuple(factors), float(totals.mean()), cost, 2.0 * K * (d + 1) ** 2, n_read)
 
     def solve(self, G: Array) -> Array:
         """Return the solution of the equations with those blocks, less what all classes have in common."""
@@ -659,26 +687,43 @@ class ClassGrams:
 
 
 @dataclass(frozen=True)
-class _ClassCurvature:
-    """Fill h with c p (1 − p) of a class, or with 0 where it is less than `least`. Vectors: c, p, h.
+class _ClassCurvatures:
+    """Replace p by p (1 − p); return Σ c p (1 − p) of each class. Vectors: c, p."""
 
-    Returns Σ c p (1 − p).
+    writes = (1,)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
+        cost, p = pieces
+        h = p.astype(np.float64)
+        # The sum of the others keeps its digits where p is near 1.
+        h *= h.sum(axis=1, keepdims=True) - h
+        p[:] = h
+        return np.asarray(cost @ h)
+
+
+@dataclass(frozen=True, eq=False)
+class _GramOfClass(Record):
+    gram: Array
+    n_read: int
+
+
+@dataclass(frozen=True, eq=False)
+class _ClassGram:
+    """Return Σ h x̃x̃ᵀ over the rows whose h = c p (1 − p) of a class is at least `least`.
+
+    Vectors: c, p (1 − p) of all classes.
     """
 
     number: int
-    least: float = 0.0
+    least: float
+    gram: Gram
 
-    writes = (2,)
-    reads_rows = False
-
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> float:
-        cost, p, h = pieces
-        own = p[:, self.number].astype(np.float64)
-        # The sum of the others keeps its digits where p is near 1.
-        np.multiply(cost * own, p.sum(axis=1, dtype=np.float64) - own, out=h)
-        total = float(h.sum())
-        h[h < self.least] = 0.0
-        return total
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _GramOfClass:
+        cost, curvature = pieces
+        own = cost * curvature[:, self.number]
+        own[own < self.least] = 0.0
+        return _GramOfClass(self.gram(block, token, own), int(np.count_nonzero(own)))
 
 
 @dataclass(frozen=True)
