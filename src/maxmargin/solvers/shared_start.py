@@ -5,13 +5,10 @@ class against the rest would be one of nearly all rows. Instead, the classes tak
 together, by the limited-memory method of Broyden, Fletcher, Goldfarb and Shanno: a step reads the rows twice,
 for all classes at once, in products with as many columns as there are classes. One Gram matrix of some of the
 rows preconditions all of them. Each class goes on by itself where the stage ends.
-
-Source: Nocedal and Wright, "Numerical Optimization", 2006, algorithm 7.4.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +25,7 @@ from maxmargin.core.solution import MultiplierStart, WarmStart
 from maxmargin.rows.base import Array, Record, inner
 from maxmargin.rows.kernels import Gram
 from maxmargin.solvers.coordinates import CentredCoordinates, mean_row
+from maxmargin.solvers.limited_memory import LimitedMemory
 from maxmargin.solvers.semismooth_newton import (
     FirstStage,
     Multipliers,
@@ -94,7 +92,8 @@ class _Stage:
         for problem, b, excess in zip(problems, self._b.tolist(), self._excess, strict=True):
             rows.reduce(ExcessAtZero(b), problem.sign, excess, token=token)
         self._factors = self._preconditioners(seed, token)
-        self._steps = [_Steps(settings.memory) for _ in problems]
+        self._memory = [LimitedMemory(settings.memory) for _ in problems]
+        self._scale = np.ones(len(problems))  # of the factors' inverse
 
     def _preconditioners(self, seed: int, token: StopToken) -> list[Factor]:
         """Return factors of 1 + κ Σ c x̃x̃ᵀ over a share of the rows, for each class."""
@@ -121,17 +120,25 @@ class _Stage:
                 break
             if token.poll():  # passes may be too short to ask
                 raise Stopped
-            D = np.stack([-self._steps[k].times(gradients[k], solved[k], self._factors[k]) for k in classes])
+            D = np.stack(
+                [-self._memory[k].times(gradients[k], partial(self._precondition, k)) for k in classes]
+            )
             slopes = np.array([inner(gradients[k], D[k]) for k in classes])
             lengths = self._search(D, slopes, token)
             before, solved_before = gradients, solved
             gradients, moved = self._move(lengths, token)
             solved = [self._factors[k].solve(gradients[k]) for k in classes]
             for k in classes:
-                change = gradients[k] - before[k], solved[k] - solved_before[k]
-                self._steps[k].add(lengths[k] * D[k], *change)
+                step, change = lengths[k] * D[k], gradients[k] - before[k]
+                self._memory[k].add(step, change)
+                curvature, inverse = inner(step, change), inner(change, solved[k] - solved_before[k])
+                if curvature > 0 and inverse > 0:
+                    self._scale[k] = curvature / inverse
             passes += 1.0
         return [self._end(k, passes / len(classes)) for k in classes]
+
+    def _precondition(self, k: int, G: Array) -> Array:
+        return np.asarray(self._scale[k] * self._factors[k].solve(G))
 
     def _search(self, D: Array, at_zero: Array, token: StopToken) -> Array:
         """Go to the minima along the directions; return how far they are."""
@@ -177,34 +184,6 @@ class _Stage:
         return WarmStart(
             self._W[k], float(self._b[k]), alpha, multipliers=MultiplierStart(alpha, stiffness, passes)
         )
-
-
-class _Steps:
-    """The last steps of a class, and what the gradient did along them."""
-
-    def __init__(self, memory: int) -> None:
-        self._kept: deque[tuple[Array, Array, float]] = deque(maxlen=memory)
-        self._scale = 1.0
-
-    def add(self, step: Array, change: Array, solved: Array) -> None:
-        """Remember a step and the change of the gradient; `solved` is what the preconditioner makes of it."""
-        curvature = inner(step, change)
-        if curvature > 0:
-            self._kept.append((step, change, curvature))
-            self._scale = curvature / inner(change, solved)
-
-    def times(self, gradient: Array, solved: Array, factor: Factor) -> Array:
-        """Return about the inverse of the Hessian times the gradient."""
-        if not self._kept:
-            return solved
-        left, shares = gradient.copy(), []
-        for step, change, curvature in reversed(self._kept):
-            shares.append(inner(step, left) / curvature)
-            left -= shares[-1] * change
-        found = self._scale * factor.solve(left)
-        for (step, change, curvature), share in zip(self._kept, reversed(shares), strict=True):
-            found += (share - inner(change, found) / curvature) * step
-        return np.asarray(found)
 
 
 # ------------------------------------------------------------------------------------------------

@@ -20,8 +20,6 @@ columns are centred where the offset is free and rows are dense: b = β − W·s
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -38,6 +36,7 @@ from maxmargin.core.targets import ClassTargets
 from maxmargin.rows.base import Array, Record, RowVector
 from maxmargin.rows.kernels import Combine, Gram, HessianDiagonal
 from maxmargin.solvers.base import Needs, Point, Step, is_small
+from maxmargin.solvers.limited_memory import LimitedMemory
 
 __all__ = ["SoftmaxNewton"]
 
@@ -158,7 +157,7 @@ class _State:
     dear: float = 0.0  # multiplications of the products since the inverse was made
     spent: float = 0.0  # and of all products
     n_read: int = 0  # rows that Gram matrices added up, of samples as well
-    steps: _Steps | None = None
+    steps: LimitedMemory | None = None
     slow_steps: int = 0  # with this sample
     idle_steps: int = 0  # in a row, that gained nothing
     here: _Evaluation | None = None
@@ -276,7 +275,10 @@ class SoftmaxNewton:
             there, length, tried = self._search(problem, state, here, direction, token)
         passes += tried
         if there is None and state.single:
-            state.single, state.steps = False, None if state.steps is None else _Steps(self.settings.memory)
+            state.single, state.steps = (
+                False,
+                None if state.steps is None else LimitedMemory(self.settings.memory),
+            )
             state.here = _evaluate(problem, state, here.W, here.b, token)
             return passes + 1.0, False
         if there is None:
@@ -300,7 +302,7 @@ class SoftmaxNewton:
         """Have a sample of that size stand for the Hessian of all rows; none where it would save little."""
         is_worth_it = problem.rows.n_rows >= self.settings.worth_a_sample * size
         state.sample = sample_of_classes(problem, size, state.seed + size) if is_worth_it else None
-        state.steps = None if state.sample is None else state.steps or _Steps(self.settings.memory)
+        state.steps = None if state.sample is None else state.steps or LimitedMemory(self.settings.memory)
         state.slow_steps, state.dear = 0, math.inf
 
     def _search(
@@ -349,9 +351,7 @@ class SoftmaxNewton:
             found, products = self._conjugate_gradients(curved, state, here, G, enough, most, token)
             return found
 
-        direction = (
-            solve(-here.gradient) if state.steps is None else state.steps.direction(here.gradient, solve)
-        )
+        direction = solve(-here.gradient) if state.steps is None else -state.steps.times(here.gradient, solve)
         state.dear += products * per_product
         state.spent += products * per_product
         # A product is two of the three that it takes where probabilities are not kept; a gradient takes two.
@@ -552,35 +552,6 @@ class HessianProduct:
                 block, self.W, self.b, self.D, self.e, cost, self.single, product, balance, token
             )
         return _Products(product, balance)
-
-
-# ------------------------------------------------------------------------------------------------
-# What the steps themselves tell of the curvature.
-
-
-class _Steps:
-    """The last steps s with the changes y of the gradient, and the two loops that use them."""
-
-    def __init__(self, most: int) -> None:
-        self._pairs: deque[tuple[Array, Array, float]] = deque(maxlen=most)
-
-    def add(self, s: Array, y: Array) -> None:
-        """Remember a step, unless rounding made its curvature meaningless."""
-        bend = _dot(s, y)
-        if bend > 1e-10 * math.sqrt(_dot(s, s) * _dot(y, y)):
-            self._pairs.append((s, y, bend))
-
-    def direction(self, gradient: Array, solve: Callable[[Array], Array]) -> Array:
-        """Return the step from a point with that gradient; `solve` is near the inverse Hessian."""
-        q, shares = -gradient, []
-        for s, y, bend in reversed(self._pairs):
-            share = _dot(s, q) / bend
-            q -= share * y
-            shares.append(share)
-        step = solve(q)
-        for (s, y, bend), share in zip(self._pairs, reversed(shares), strict=True):
-            step += (share - _dot(y, step) / bend) * s
-        return step
 
 
 # ------------------------------------------------------------------------------------------------
