@@ -8,7 +8,7 @@ import numpy as np
 
 from support import load, task
 
-__all__ = ["covtype", "many_classes", "rounded"]
+__all__ = ["covtype", "many_classes", "random_features", "rounded"]
 
 
 def rounded(X: Any) -> Any:
@@ -51,6 +51,23 @@ def many_classes(name: str) -> tuple[Any, np.ndarray, Rows | None]:
 
     X, X_test, y, y_test = train_test_split(*load_digits(return_X_y=True), test_size=0.3, random_state=0)
     return X, y, (X_test, y_test)
+
+
+def random_features(columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return random Fourier features of mnist: of a Gaussian kernel as wide as the median distance."""
+    X, y, _ = many_classes("mnist")
+    some = X[:1_000].astype(np.float64)
+    squares = (some**2).sum(axis=1)
+    distances = np.sqrt(np.maximum(squares[:, None] + squares - 2.0 * some @ some.T, 0.0))
+    width = np.median(distances[np.triu_indices(len(some), 1)])
+    random = np.random.default_rng(0)
+    frequencies = (random.normal(size=(X.shape[1], columns)) / width).astype(np.float32)
+    phases = random.uniform(0.0, 2.0 * np.pi, columns).astype(np.float32)
+    Z = np.empty((len(X), columns), dtype=np.float32)
+    for first in range(0, len(X), 5_000):
+        piece = slice(first, first + 5_000)
+        Z[piece] = np.cos(X[piece] @ frequencies + phases) * np.float32(np.sqrt(2.0 / columns))
+    return Z, y
 
 
 def _dense(rows: Rows) -> Rows:
