@@ -98,14 +98,17 @@ double losses_of(Labels label, In<double> cost, InMatrix z, In<double> b, Out<do
 }
 
 void hessian_of(const OwnedBlock& block, Labels label, In<double> cost, InMatrix duals, double sigma,
-                OutMatrix hessian, PythonStopToken& token) {
+                std::optional<In<double>> shift, OutMatrix hessian, PythonStopToken& token) {
     const ClassPiece rows = piece_of(label, cost, static_cast<std::int64_t>(duals.shape(1)));
     expect_shape(duals, block.block.n_rows, rows.n_outputs, "duals");
     expect_length(label, block.block.n_rows, "label");
     const std::int64_t size = rows.n_outputs * (block.block.n_columns + 1);
     expect_shape(hessian, size, size, "hessian");
-    run_to_the_end(
-        token, [&] { return hinge_hessian(block.block, rows, duals.data(), sigma, hessian.data(), token); });
+    if (shift) expect_length(*shift, block.block.n_columns, "shift");
+    run_to_the_end(token, [&] {
+        return hinge_hessian(block.block, rows, duals.data(), sigma, shift ? shift->data() : nullptr,
+                             hessian.data(), token);
+    });
 }
 
 DualSweepRecord sweep(const OwnedBlock& block, OutMatrix W, Out<double> balance, In<double> center,
@@ -176,7 +179,7 @@ void bind_class_hinge(nanobind::module_& m) {
           "balance += Σ c (p − e_label); returns Σ c loss at z + b, for softmax.");
     m.def("class_hinge_hessian", &hessian_of, nb::arg("block"), nb::arg("label").noconvert(),
           nb::arg("cost").noconvert(), nb::arg("duals").noconvert(), nb::arg("sigma"),
-          nb::arg("hessian").noconvert(), nb::arg("token"),
+          nb::arg("shift").noconvert().none(), nb::arg("hessian").noconvert(), nb::arg("token"),
           "The lower triangle of the smoothed hinge's Hessian in (w₁, b₁, w₂, b₂, …).");
     m.def("class_sweep", &sweep, nb::arg("block"), nb::arg("W").noconvert(), nb::arg("balance").noconvert(),
           nb::arg("center").noconvert(), nb::arg("gamma"), nb::arg("worthwhile"), nb::arg("is_softmax"),

@@ -8,10 +8,9 @@
 namespace maxmargin {
 namespace {
 
-// What to take off numbers, the largest of which is 0, so that the positive parts of what is left add up to
-// `total`: θ with Σ max(p − θ, 0) = total, found by leaving out what is below, until nothing is.
-double threshold(const double* p, std::int64_t n, double total) noexcept {
-    double theta = -total;  // as if one number were alone
+// θ with Σ max(p − θ, 0) + a = total, where a is −θ if `own` is 1 and 0 if it is 0: found from a θ that is
+// too small by leaving out what is below, until nothing is.
+double threshold(const double* p, std::int64_t n, double theta, double total, std::int64_t own) noexcept {
     std::int64_t count = 0;
     for (std::int64_t most = n; most > 0; --most) {
         double above = 0;
@@ -24,7 +23,7 @@ double threshold(const double* p, std::int64_t n, double total) noexcept {
         }
         if (left == 0 || left == count) break;
         count = left;
-        theta = (above - total) / static_cast<double>(left);
+        theta = (above - total) / static_cast<double>(left + own);
     }
     return theta;
 }
@@ -63,14 +62,23 @@ void project_duals(const ClassRow& row, double step, std::int64_t n_outputs, con
         }
         return;
     }
+    // The class of the row takes what the others leave: with c itself no digits of a small α are lost.
+    const double own = u[row.label], others = std::min(r[row.label], c);
     double largest = -std::numeric_limits<double>::infinity();
     for (std::int64_t k = 0; k < n_outputs; ++k) {
-        u[k] = mass_of(row, r, k) + step * u[k];
+        if (k == row.label) continue;
+        u[k] = step * (u[k] - own) - r[k];
         largest = std::max(largest, u[k]);
     }
-    for (std::int64_t k = 0; k < n_outputs; ++k) u[k] -= largest;
-    const double theta = threshold(u, n_outputs, c);
+    u[row.label] = -std::numeric_limits<double>::infinity();
+    double theta = threshold(u, n_outputs, -others, others, 1);
+    const double left = c - (others + theta);
+    if (!(left > 0)) {  // nothing
+        for (std::int64_t k = 0; k < n_outputs; ++k) u[k] -= largest;
+        theta = threshold(u, n_outputs, -c, c, 0);
+    }
     for (std::int64_t k = 0; k < n_outputs; ++k) u[k] = std::max(u[k] - theta, 0.0);
+    u[row.label] = std::max(left, 0.0);
     set_duals(row, u, n_outputs, changed);
     // Rounding of large numbers must not take more than there is.
     if (changed[row.label] > c) {
@@ -210,7 +218,7 @@ HingeTerms hinge_terms(const ClassPiece& rows, const double* z, const double* b,
 }
 
 bool hinge_hessian(const Block& block, const ClassPiece& rows, const double* duals, double sigma,
-                   double* hessian, StopToken& token) {
+                   const double* shift, double* hessian, StopToken& token) {
     const std::int64_t K = rows.n_outputs, width = block.n_columns + 1, size = K * width;
     const auto add = primitives().dense_f64.add;
     std::vector<double> x(static_cast<std::size_t>(width));
@@ -230,6 +238,10 @@ bool hinge_hessian(const Block& block, const ClassPiece& rows, const double* dua
                 if (count < 2) continue;
                 std::fill(x.begin(), x.end(), 0.0);
                 view.add(i, 1.0, x.data());
+                if (shift != nullptr) {
+                    for (std::int64_t j = 0; j < block.n_columns; ++j)
+                        x[static_cast<std::size_t>(j)] -= shift[j];
+                }
                 x.back() = 1.0;
                 const double step = sigma * row.cost, share = step / static_cast<double>(count);
                 for (std::int64_t s = 0; s < count; ++s) {

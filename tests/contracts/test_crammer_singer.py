@@ -184,6 +184,73 @@ def test_the_scale_of_the_columns_changes_no_step(offset, settings):
     assert len({each.n_iter for each in found}) == 1
 
 
+@pytest.mark.parametrize("settings", [{}, {"largest_hessian": 0}], ids=["factors", "products"])
+def test_a_shift_of_the_columns_changes_no_optimum(settings):
+    """With a free offset only b changes; 16 digits of the shifted rows are those of the rows themselves."""
+    from maxmargin._core import StopToken
+    from maxmargin.core.solution import Plan
+    from maxmargin.solvers.class_newton import ClassNewton, ClassNewtonSettings
+    from maxmargin.solvers.run import Limits, run
+
+    X, y, weight = drawn(31, n=60, d=3)
+    X = np.round(X * 2.0**20) / 2.0**20  # so that sums with the shifts below are exact
+    shift = np.array([2.0**20, -(2.0**18), 0.0])
+    limits, solver = Limits(1e-5), ClassNewton(ClassNewtonSettings(**settings))
+    wanted = optimum(X, y, weight, FreeOffset())[3]
+    problem = problem_of(X, y, weight, "free")
+    found = run(problem_of(X + shift, y, weight, "free"), solver, Plan("", ""), limits, token=StopToken())
+    moved = examine(problem, found.coef, found.intercept + found.coef @ shift, found.alpha).certificate
+    assert moved.relative_gap <= 2e-5
+    assert wanted * (1 - 1e-8) <= moved.objective <= wanted * (1 + 2e-5)
+
+
+@pytest.mark.parametrize("scale", [1e5, 1e7])
+def test_a_column_of_large_values_has_a_weight_that_costs_nothing(scale):
+    """From some scale on the optimum stays: Clarabel is given a thousand times the column."""
+    X, y, _ = drawn(32, n=60, d=3)
+    wanted = optimum(X * [1.0, 1.0, 1e3], y, np.ones(len(y)), FreeOffset())[3]
+    X[:, 2] *= scale
+    model = LinearSVM(multi_class="crammer_singer", solver="semismooth_newton").fit(X, y)
+    assert model.certificate_.objective == pytest.approx(wanted, rel=2e-4)
+    assert model.certificate_.bound == pytest.approx(wanted, rel=1e-3)
+
+
+@pytest.mark.parametrize("C", [1e4, 1e6, 1e12])
+def test_classes_that_can_be_separated_at_any_large_c(C):
+    """All duals are below c from some C on: the optimum is the same from there on."""
+    random = np.random.default_rng(33)
+    y = np.arange(60) % 3
+    X = np.eye(3)[y] * 4.0 + 0.3 * random.normal(size=(60, 3))
+    wanted = optimum(X, y, np.full(60, 10.0), FreeOffset())[3]
+    model = LinearSVM(C=C, multi_class="crammer_singer", solver="semismooth_newton", max_iter=400).fit(X, y)
+    assert model.certificate_.bound == pytest.approx(wanted, rel=1e-4)
+    assert 0.5 * (model.coef_**2).sum() == pytest.approx(wanted, rel=1e-4)
+
+
+def test_overlapping_classes_at_a_very_large_c():
+    """Divided by C the objective is all but the least sum of the losses, which is a linear program."""
+    from scipy.optimize import linprog
+
+    X, y, _ = drawn(34, n=60, d=3, K=3)
+    n, d = X.shape
+    K, Z = 3, np.hstack([X, np.ones((n, 1))])
+    rows, right = [], []
+    for i in range(n):
+        for k in set(range(K)) - {y[i]}:
+            row = np.zeros(K * (d + 1) + n)
+            row[k * (d + 1) : (k + 1) * (d + 1)] = Z[i]
+            row[y[i] * (d + 1) : (y[i] + 1) * (d + 1)] = -Z[i]
+            row[K * (d + 1) + i] = -1.0
+            rows.append(row)
+            right.append(-1.0)
+    price = np.concatenate([np.zeros(K * (d + 1)), np.ones(n)])
+    bounds = [(None, None)] * (K * (d + 1)) + [(0, None)] * n
+    least = linprog(price, A_ub=np.array(rows), b_ub=right, bounds=bounds).fun
+    model = LinearSVM(C=1e12, multi_class="crammer_singer", solver="semismooth_newton").fit(X, y)
+    assert model.certificate_.relative_gap <= 1e-4
+    assert model.certificate_.objective / 1e12 == pytest.approx(least, rel=1e-4)
+
+
 def test_it_is_the_default_of_the_hinge_and_a_warning_says_so():
     X, y, _ = drawn(14)
     said = "with the hinge of Crammer and Singer.*multi_class='crammer_singer' or multi_class='one_vs_rest'"

@@ -9,8 +9,9 @@ once differentiable, with the curvature σ c (diag 1_A − 1_A 1_Aᵀ/|A|) in th
 that Newton's method ends at its minimum after a few steps. Then α takes the place of α°, and σ grows: the
 minimum moves to the optimum of the hinge itself. Only rows with two classes in A have a curvature; near the
 optimum they are few, and copied. The Newton equations are solved by factors of the whole matrix where it is
-small, else by conjugate gradients, preconditioned by 1 + s Σ x̃x̃ᵀ of these rows or a sample of them, where x̃
-are the rows less their mean, or by its diagonal.
+small, else by conjugate gradients, preconditioned by 1 + s Σ x̃x̃ᵀ of these rows or a sample of them, or by
+its diagonal. Where the offset is free and rows are dense, all of it is in centred coordinates [0039]: x̃ are
+the rows less their mean, the shift, z = W x̃, and b = β − W·shift.
 
 All that has the size rows × classes is a per-row array, which passes alone read and write. A step is one pass
 that takes the scores, the duals and their sums to its end, and others only where it has to be shortened.
@@ -40,9 +41,10 @@ from maxmargin.core.problem import Problem
 from maxmargin.core.solution import WarmStart
 from maxmargin.rows.active import MarkedRows, Marks
 from maxmargin.rows.base import Array, Record, Rows, RowVector, inner
-from maxmargin.rows.kernels import Combine, Gram, HessianDiagonal
+from maxmargin.rows.kernels import Gram, HessianDiagonal
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.base import Needs, Point, Step, is_small
+from maxmargin.solvers.coordinates import mean_of_dense_rows
 
 __all__ = ["ClassNewton"]
 
@@ -56,12 +58,14 @@ class ClassNewtonSettings:
     first_sigma: float = 1.0
     # After a minimum that took few steps, σ grows: by 3 took a tenth more steps, by 10 up to twice as many.
     growth: float = 2.0
-    last_growth: float = 10.0  # where all digits are wanted, near the optimum
+    quick_growth: float = 10.0  # if it took one step, or where all digits are wanted, near the optimum
     few_steps: int = 6
     most_sigma: float = 1e8
-    # A minimum counts as found when what the gradient adds to the gap is below this share of it; or after so
-    # many steps.
+    # A minimum counts as found when what the gradient adds to the gap is below a share of it and, while that
+    # is more than is asked for, below so many times what α have moved, Σ ‖α − α°‖²/(2σ): at a large C the gap
+    # says nothing, and duals of no minimum are no centre [0039]. Or after so many steps.
     enough: float = 0.1
+    of_distance: float = 10.0
     most_steps: int = 20
     most_idle_steps: int = 10  # that do not halve the gap, where all digits are wanted
     largest_hessian: int = 1_500  # unknowns up to which a whole matrix is factorised
@@ -78,8 +82,11 @@ class ClassNewtonSettings:
     # By which conjugate gradients make the residual smaller: 0.05 took 1.6 times as many products.
     roughly: float = 0.2
     most_products: int = 150
+    # A step is made shorter until its value is so much lower, as a share of what was promised, and its slope
+    # no more than that share of the first.
     sufficient: float = 1e-4
-    shortest: float = 1e-8
+    flat: float = 0.5
+    most_lengths: int = 60
     resting: float = 1e-9  # of b, as a share of the curvature of the mean class
 
 
@@ -88,18 +95,19 @@ class _State:
     """Everything that changes during a fit."""
 
     W: Array
-    b: Array
+    b: Array  # β
     centre: RowVector
     duals: RowVector
-    z: RowVector  # W x
+    z: RowVector  # W x̃
     u: RowVector  # their change along the last step
     sigma: float
     shift: Array | None
     tol: float
     value: float = math.inf
-    V: Array | None = None  # Σ r xᵀ of the duals
+    V: Array | None = None  # Σ r x̃ᵀ of the duals
     balance: Array | None = None
     gap: float = math.inf
+    distance: float = 0.0  # Σ ‖α − α°‖²/(2σ)
     bound: float = 0.0
     of_duals: float = -math.inf  # the dual value of the duals, if it is known, and of the centre
     of_centre: float = -math.inf
@@ -125,25 +133,19 @@ class ClassNewton:
         kind = np.dtype((np.float64, (K,)))
         W, b = problem.zero_weights, np.zeros(K)
         centre, duals, z, u = (rows.zeros(kind) for _ in range(4))
+        shift = mean_of_dense_rows(problem, rows, token)
         if warm_start is not None and np.shape(warm_start.w) == W.shape:
             W, b = np.array(warm_start.w), np.array(warm_start.b, dtype=np.float64)
             if warm_start.alpha is not None and rows.holds(warm_start.alpha):
                 vectors = (problem.targets.values, problem.cost, warm_start.alpha, centre)
                 rows.reduce(FeasibleDuals(K), *vectors, token=token)
-            rows.reduce(OutputScores(W, np.zeros(K)), z, token=token)
-        shift = self._mean(problem, token)
+            b += _of_shift(W, shift)
+            rows.reduce(OutputScores(W, -_of_shift(W, shift)), z, token=token)
         # c‖x‖² is how far a row's own α move its scores. Where classes can be separated and C is so large
         # that the optimal α are tiny, a larger σ makes the first minimum as hard to find as the optimum.
         own_effect = problem.weighted_norm2 / max(rows.n_rows, 1)
         sigma = min(self.settings.first_sigma, 1.0 / max(own_effect, 1e-300))
         return _State(W, b, centre, duals, z, u, sigma, shift, tol)
-
-    def _mean(self, problem: Problem, token: StopToken) -> Array | None:
-        rows, total = problem.rows, float(problem.costs_by_class.sum())
-        is_dense = rows.n_values == rows.n_rows * rows.n_columns
-        if not problem.offset.is_free or total == 0 or not is_dense:
-            return None
-        return np.asarray(rows.reduce(Combine(rows.n_columns), problem.cost, token=token) / total)
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
         """Evaluate the start, or take one Newton step, and all further ones where they cost nothing."""
@@ -165,8 +167,8 @@ class ClassNewton:
 
     def _step(self, problem: Problem, state: _State, token: StopToken) -> Step:
         """Take one Newton step, at first of a new smoothing if the last minimum was found."""
-        renewed = 0.0
-        if state.is_minimum or state.steps >= self.settings.most_steps:
+        settings, renewed = self.settings, 0.0
+        if state.is_minimum or state.steps >= settings.most_steps:
             self._renew(problem, state, token)
             renewed = 0.5
         passes, decrement = self._advance(problem, state, token)
@@ -175,14 +177,17 @@ class ClassNewton:
         # What is left of the gradient is part of the gap; the rest is what the smoothing leaves.
         G, g = self._gradient(problem, state)
         left = 0.5 * inner(G.reshape(-1), G.reshape(-1)) + float(np.abs(g).sum())
-        state.is_minimum = decrement == 0 or left <= self.settings.enough * state.gap
-        is_exhausted = state.sigma >= self.settings.most_sigma and state.is_minimum
+        moved = max(settings.of_distance * state.distance, settings.enough * state.tol * state.bound)
+        enough = min(settings.enough * state.gap, moved)
+        state.is_minimum = decrement == 0 or left <= enough
+        is_exhausted = state.sigma >= settings.most_sigma and state.is_minimum
         return Step(renewed + passes, estimate, is_exhausted=is_exhausted)
 
     def _renew(self, problem: Problem, state: _State, token: StopToken) -> None:
         """Smooth about the duals that were found, and less if that was easy."""
         settings = self.settings
-        growth = settings.growth if not state.wants_all_digits else settings.last_growth
+        is_quick = state.wants_all_digits or state.steps <= 1
+        growth = settings.quick_growth if is_quick else settings.growth
         if state.steps > settings.few_steps:
             growth = 1.0
         state.centre, state.duals = state.duals, state.centre
@@ -197,7 +202,8 @@ class ClassNewton:
         """Fill the duals at the scores; set value, without the penalties, and slopes."""
         vectors = (problem.targets.values, problem.cost, state.z, state.centre, state.duals)
         found = problem.rows.reduce(_Evaluate(state.b, state.sigma), *vectors, token=token)
-        state.value, state.balance, state.V = found.sums.value, found.sums.balance, found.V
+        state.value, state.balance = found.sums.value, found.sums.balance
+        state.V = _centred(found.V, state.balance, state.shift)
 
     def _penalties(self, problem: Problem, W: Array, b: Array) -> float:
         return problem.penalty.value(W) + sum(problem.offset.penalty(entry) for entry in b.tolist())
@@ -211,15 +217,17 @@ class ClassNewton:
     def _estimate(self, problem: Problem, state: _State, token: StopToken) -> float:
         """Guess the relative gap: objective of these weights less the dual value of the best duals."""
         assert state.V is not None
+        assert state.balance is not None
         vectors = (problem.targets.values, problem.cost, state.z, state.duals)
         loss, dual, *_ = problem.rows.reduce(_Terms(state.b), *vectors, token=token).tolist()
         bound = dual - problem.penalty.conjugate(state.V)
-        assert state.balance is not None
         if problem.offset.is_free:
             bound -= float(np.abs(state.balance).sum())
         else:
             bound -= 0.5 * problem.offset.square * inner(state.balance, state.balance)
         state.of_duals, state.bound = bound, max(state.bound, bound)
+        linear = inner(state.W.reshape(-1), state.V.reshape(-1)) + inner(state.b, state.balance)
+        state.distance = dual - linear - state.value
         value: float = loss + self._penalties(problem, state.W, state.b)
         state.gap = max(value - bound, 0.0)
         best = max(state.of_duals, state.of_centre)
@@ -239,27 +247,68 @@ class ClassNewton:
         state.of_duals = -math.inf  # until the step is complete
         label, cost = problem.targets.values, problem.cost
         vectors = (label, cost, state.z, state.centre, state.duals, state.u)
-        whole = rows.reduce(_EvaluateStep(D, state.b + e, state.sigma), *vectors, token=token)
-        sums, V = whole.sums, whole.V
-        while True:
-            W, b = state.W + length * D, state.b + length * e
-            there = sums.value + self._penalties(problem, W, b)
-            if there <= before - settings.sufficient * length * decrement or length < settings.shortest:
-                break
-            if there - before <= 1e-13 * abs(before):
-                break
-            if token.poll():  # passes over per-row arrays alone do not ask
-                raise Stopped
-            length *= 0.4
-            kernel = _EvaluateAlong(length, state.b + length * e, state.sigma)
-            sums = rows.reduce(kernel, *vectors, token=token)
-        if length < 1.0:
+        kernel = _EvaluateStep(D, -_of_shift(D, state.shift), state.b + e, state.sigma)
+        whole = rows.reduce(kernel, *vectors, token=token)
+        sums, V = whole.sums, _centred(whole.V, whole.sums.balance, state.shift)
+        there = sums.value + self._penalties(problem, state.W + D, state.b + e)
+        slope = inner((state.W + D - V).reshape(-1), D.reshape(-1))
+        slope += inner(problem.offset.stiffness * (state.b + e) - sums.balance, e)
+        lowered = before - there
+        if lowered < settings.sufficient * decrement and lowered < -1e-13 * abs(before) and slope > 0:
+            found = self._search(problem, state, (D, e), (-decrement, slope), vectors, token)
+            if found is None:  # rounding is all that is left
+                self._evaluate(problem, state, token)
+                return passes + 1.5, 0.0
+            length, sums = found
             V = rows.reduce(CombineOutputs(rows.n_columns), state.duals, token=token)
+            V = _centred(V, sums.balance, state.shift)
             passes += 0.5
         rows.reduce(_Move(length), state.z, state.u, token=token)
-        state.W, state.b, state.V = W, b, V
+        state.W, state.b, state.V = state.W + length * D, state.b + length * e, V
         state.value, state.balance = sums.value, sums.balance
         return passes + 1.0, decrement
+
+    def _search(
+        self,
+        problem: Problem,
+        state: _State,
+        step: tuple[Array, Array],
+        slopes: tuple[float, float],
+        vectors: Sequence[RowVector],
+        token: StopToken,
+    ) -> tuple[float, SmoothSums] | None:
+        """Return a length below 1 near the least value along a step, with the sums there.
+
+        The slope rises along the step, from the first of `slopes` to the second at length 1: its zero is
+        found by false position (Illinois). None means that rounding leaves no lower value.
+        """
+        settings, (D, e) = self.settings, step
+        before = state.value + self._penalties(problem, state.W, state.b)
+        of_penalty = inner(state.W.reshape(-1), D.reshape(-1))
+        of_penalty += problem.offset.stiffness * inner(state.b, e)
+        bend = inner(D.reshape(-1), D.reshape(-1)) + problem.offset.stiffness * inner(e, e)
+        low, high, (below, above), decrement = 0.0, 1.0, slopes, -slopes[0]
+        was_above = True
+        for _ in range(settings.most_lengths):
+            if token.poll():  # passes over per-row arrays alone do not ask
+                raise Stopped
+            length = (low * above - high * below) / (above - below)
+            if not low < length < high:
+                return None
+            along = _EvaluateAlong(length, e, state.b + length * e, state.sigma)
+            found = problem.rows.reduce(along, *vectors, token=token)
+            there = found.sums.value
+            there += self._penalties(problem, state.W + length * D, state.b + length * e)
+            slope = found.slope + of_penalty + length * bend
+            is_lower = there <= before - settings.sufficient * length * decrement
+            if is_lower and abs(slope) <= settings.flat * decrement:
+                return length, found.sums
+            if slope < 0:
+                low, below, above = length, slope, above if was_above else 0.5 * above
+            else:
+                high, above, below = length, slope, 0.5 * below if was_above else below
+            was_above = slope >= 0
+        return None
 
     def _direction(
         self, problem: Problem, state: _State, G: Array, g: Array, token: StopToken
@@ -268,7 +317,7 @@ class ClassNewton:
         if K * (d + 1) <= self.settings.largest_hessian:
             few = min(self.settings.most_sampled, self.settings.few_curved * problem.rows.n_values)
             curved = _CurvedRows.of(problem, state.duals, state.sigma, few, token)
-            H = curved.rows.reduce(_Hessian(state.sigma, d), *curved.vectors, token=token)
+            H = curved.rows.reduce(_Hessian(state.sigma, state.shift), *curved.vectors, token=token)
             of_offsets = np.arange(d, K * (d + 1), d + 1)
             diagonal = np.ones(K * (d + 1))
             if problem.offset.is_absent:
@@ -280,11 +329,16 @@ class ClassNewton:
                     rest = self.settings.resting * level or problem.total_cost / K
                     diagonal[of_offsets] = rest
                     H[np.ix_(of_offsets, of_offsets)] += (level + rest) / K
+            # No loss changes where the weights of all classes change alike: there the Hessian is that of the
+            # penalty, which factors would lose beside the curvature of a column of large values.
+            mean = G.mean(axis=0)
+            for j, level in enumerate(np.einsum("ii->i", H).reshape(K, d + 1)[:, :-1].mean(axis=0)):
+                H[j :: d + 1, j :: d + 1] += level / K
             np.einsum("ii->i", H)[:] += diagonal
-            joined = np.ascontiguousarray(np.hstack([G, g[:, None]])).reshape(-1)
+            joined = np.ascontiguousarray(np.hstack([G - mean, g[:, None]])).reshape(-1)
             found = -Factor(H).solve(joined).reshape(K, d + 1)
             share = curved.rows.n_rows / max(problem.rows.n_rows, 1)
-            return np.ascontiguousarray(found[:, :-1]), np.ascontiguousarray(found[:, -1]), share
+            return found[:, :-1] - mean, np.ascontiguousarray(found[:, -1]), share
         return self._by_products(problem, state, G, g, token)
 
     def _by_products(
@@ -293,8 +347,6 @@ class ClassNewton:
         """Solve the Newton equations by conjugate gradients over the rows that have a curvature."""
         curved = _CurvedRows.of(problem, state.duals, state.sigma, self.settings.most_copied, token)
         offset, shift = problem.offset, state.shift
-        if shift is not None:
-            G = G - np.multiply.outer(g, shift)
         inverse = _Inverse.of(curved, problem, shift, self.settings, token)
         R, r = -G, -g
         D, e = np.zeros_like(R), np.zeros_like(r)
@@ -303,11 +355,8 @@ class ClassNewton:
         Q, q = P, p
         products = 0
         while products < self.settings.most_products and size > 0:
-            raw = q if shift is None else q - np.einsum("kj,j->k", Q, shift)
-            H, h = curved.product(Q, raw, token)
-            if shift is not None:
-                H -= np.multiply.outer(h, shift)
-            H += Q
+            H, h = curved.product(Q, q - _of_shift(Q, shift), token)
+            H = _centred(H, h, shift) + Q
             h = np.zeros_like(q) if offset.is_absent else h + (offset.stiffness + inverse.rest) * q
             products += 1
             bend = inner(Q.reshape(-1), H.reshape(-1)) + inner(q, h)
@@ -320,7 +369,6 @@ class ClassNewton:
             if size <= self.settings.roughly**2 * first:
                 break
             Q, q = P + (size / before) * Q, p + (size / before) * q
-        e = e if shift is None else e - np.einsum("kj,j->k", D, shift)
         share = curved.rows.n_rows / max(problem.rows.n_rows, 1)
         return D, e, products * share
 
@@ -328,7 +376,8 @@ class ClassNewton:
 
     def point(self, problem: Problem, state: _State) -> Point:
         # Its own offsets: the best for these weights are hardly better, and take many passes to find.
-        b = state.b - state.b.mean() if problem.offset.is_free else state.b
+        b = state.b - _of_shift(state.W, state.shift)
+        b = b - b.mean() if problem.offset.is_free else b
         return Point(state.W, b, self._best_duals(state))
 
     def _best_duals(self, state: _State) -> RowVector:
@@ -339,11 +388,22 @@ class ClassNewton:
         state.bound = max(state.bound, examination.certificate.bound)
 
     def warm_start(self, state: _State) -> WarmStart:
-        return WarmStart(state.W, state.b, self._best_duals(state))
+        b = state.b - _of_shift(state.W, state.shift)
+        return WarmStart(state.W, b, self._best_duals(state))
 
     def default_max_iter(self, problem: Problem) -> int:
         """Far more than ever needed."""
         return 500
+
+
+def _of_shift(W: Array, shift: Array | None) -> Array:
+    """Return W·shift, by which β is more than b."""
+    return np.zeros(len(W)) if shift is None else np.asarray(np.einsum("kj,j->k", W, shift))
+
+
+def _centred(V: Array, balance: Array, shift: Array | None) -> Array:
+    """Return Σ q (x − shift)ᵀ from Σ q xᵀ and Σ q."""
+    return V if shift is None else V - np.multiply.outer(balance, shift)
 
 
 # ------------------------------------------------------------------------------------------------
@@ -374,12 +434,13 @@ class _Evaluate:
 
 @dataclass(frozen=True, eq=False)
 class _EvaluateStep:
-    """Fill u with D x, and evaluate the smoothed hinge at z + u + b.
+    """Fill u with D x + e, and evaluate the smoothed hinge at z + u + b.
 
     Vectors: labels, costs, z, the centre, duals to be filled, u.
     """
 
     D: Array
+    e: Array
     b: Array
     sigma: float
 
@@ -387,25 +448,35 @@ class _EvaluateStep:
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Sums:
         label, cost, z, centre, duals, u = pieces
-        OutputScores(self.D, np.zeros_like(self.b))(block, token, u)
+        OutputScores(self.D, self.e)(block, token, u)
         return _Evaluate(self.b, self.sigma)(block, token, label, cost, z + u, centre, duals)
 
 
 @dataclass(frozen=True, eq=False)
+class _Along(Record):
+    """The smoothed hinge at some length of a step, with its slope along it."""
+
+    sums: SmoothSums
+    slope: float
+
+
+@dataclass(frozen=True, eq=False)
 class _EvaluateAlong:
-    """Evaluate the smoothed hinge at z + length·u + b; vectors as for `_EvaluateStep`."""
+    """Evaluate the smoothed hinge at z + length·u + b, with its slope; vectors as for `_EvaluateStep`."""
 
     length: float
+    e: Array
     b: Array
     sigma: float
 
     writes = (4,)
     reads_rows = False
 
-    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> SmoothSums:
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _Along:
         label, cost, z, centre, duals, u = pieces
         kernel = SmoothedHinge(self.b, self.sigma, False)
-        return kernel(block, token, label, cost, z + self.length * u, centre, duals)
+        sums = kernel(block, token, label, cost, z + self.length * u, centre, duals)
+        return _Along(sums, -float((duals * (u + self.e)).sum()))
 
 
 @dataclass(frozen=True)
@@ -437,16 +508,16 @@ class _Terms:
 
 @dataclass(frozen=True, eq=False)
 class _Hessian:
-    """The Hessian of the losses in (w₁, b₁, w₂, b₂, …); vectors: labels, costs, duals."""
+    """The Hessian of the losses in (w₁, β₁, w₂, β₂, …); vectors: labels, costs, duals."""
 
     sigma: float
-    n_columns: int
+    shift: Array | None
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
         label, cost, duals = pieces
-        size = duals.shape[1] * (self.n_columns + 1)
+        size = duals.shape[1] * (block.n_columns + 1)
         matrix = np.zeros((size, size))
-        _core.class_hinge_hessian(block, label, cost, duals, self.sigma, matrix, token)
+        _core.class_hinge_hessian(block, label, cost, duals, self.sigma, self.shift, matrix, token)
         return matrix
 
 

@@ -52,8 +52,9 @@ struct HingeTerms {
 HingeTerms hinge_terms(const ClassPiece& rows, const double* z, const double* b, const double* duals,
                        double* balance);
 
-// Σ σ c (diag 1_A − 1_A 1_Aᵀ/|A|) ⊗ x̃x̃ᵀ with x̃ = (x, 1), on and below the diagonal.
+// Σ σ c (diag 1_A − 1_A 1_Aᵀ/|A|) ⊗ x̃x̃ᵀ with x̃ = (x − shift, 1), on and below the diagonal; a null shift is
+// 0.
 bool hinge_hessian(const Block& block, const ClassPiece& rows, const double* duals, double sigma,
-                   double* hessian, StopToken& token);
+                   const double* shift, double* hessian, StopToken& token);
 
 }  // namespace maxmargin
