@@ -204,6 +204,19 @@ def test_a_shift_of_the_columns_changes_no_optimum(settings):
     assert wanted * (1 - 1e-8) <= moved.objective <= wanted * (1 + 2e-5)
 
 
+def test_the_method_that_is_chosen_takes_columns_far_from_the_origin():
+    """More unknowns than one matrix is made for: steps row by row would be thousands for each digit."""
+    X, y, _ = drawn(35, n=120, d=200, K=8)
+    X = np.round(X * 2.0**20) / 2.0**20
+    here, there = (LinearSVM(multi_class="crammer_singer").fit(X + shift, y) for shift in (0.0, 2.0**12))
+    for model in (here, there):
+        assert model.certificate_.relative_gap <= 1e-4
+    assert here.certificate_.bound <= there.certificate_.objective
+    assert there.certificate_.bound <= here.certificate_.objective
+    assert "dual descent" in str(here.plan_)
+    assert "far from the origin" in str(there.plan_)
+
+
 @pytest.mark.parametrize("scale", [1e5, 1e7])
 def test_a_column_of_large_values_has_a_weight_that_costs_nothing(scale):
     """From some scale on the optimum stays: Clarabel is given a thousand times the column."""

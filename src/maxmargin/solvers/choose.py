@@ -16,7 +16,9 @@ from maxmargin.core.solution import Plan
 from maxmargin.errors import UNREGULARISED, InvalidParameter, Setting
 from maxmargin.losses.multiclass import JOINT_FORMS
 from maxmargin.presentation.wording import plural
+from maxmargin.rows.base import inner
 from maxmargin.solvers.base import Solver, begin_together, is_small
+from maxmargin.solvers.coordinates import mean_of_dense_rows
 
 __all__ = ["BASELINES", "SOLVERS", "choose", "others"]
 
@@ -249,6 +251,8 @@ class CostModel:
     most_duals: int = 20_000_000
     rows_per_column: float = 4.0  # at most: where rows are many, the steps of one undo those of others
     largest_weighted_norm2: float = 1_000.0
+    # Share of Σ c‖x‖² in the mean of dense rows up to which descent on Crammer–Singer is quick [0039].
+    largest_mean: float = 0.8
     few_columns: int = (
         8  # up to which descent on the hinge may take very many sweeps (`_is_slow_for_descent`)
     )
@@ -321,7 +325,17 @@ def _suited_jointly(problem: Problem) -> tuple[str, str]:
         return "semismooth_newton", f"one {unknowns:,} × {unknowns:,} system per step is cheap"
     if not rows.vectors_at_hand:
         return "semismooth_newton", "steps row by row would need the duals of all rows in memory"
+    if _is_far_from_origin(problem):
+        return "semismooth_newton", "the columns are far from the origin, which slows steps row by row down"
     return "dual_descent", "steps row by row should get there in few sweeps"
+
+
+def _is_far_from_origin(problem: Problem) -> bool:
+    """Whether dense rows have most of Σ c‖x‖² in their mean, and a free offset makes up for that."""
+    mean = mean_of_dense_rows(problem, problem.rows)
+    if mean is None:
+        return False
+    return problem.total_cost * inner(mean, mean) > _COSTS.largest_mean * problem.weighted_norm2
 
 
 def _suits_softmax_descent(problem: Problem, unknowns: int) -> bool:

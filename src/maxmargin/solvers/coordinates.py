@@ -123,7 +123,7 @@ class CentredCoordinates:
         return gap + (0.5 * slope * slope / stiffness if stiffness > 0 else math.inf)
 
 
-def mean_row(problem: Problem, rows: Rows, token: StopToken) -> Array | None:
+def mean_row(problem: Problem, rows: Rows, token: StopToken | None = None) -> Array | None:
     """Return the mean of the rows, weighted by their costs; None unless the offset is free."""
     total = problem.total_cost
     if not problem.offset.is_free or total == 0:
@@ -131,7 +131,7 @@ def mean_row(problem: Problem, rows: Rows, token: StopToken) -> Array | None:
     return np.asarray(rows.reduce(Combine(rows.n_columns), problem.cost, token=token) / total)
 
 
-def mean_of_dense_rows(problem: Problem, rows: Rows, token: StopToken) -> Array | None:
+def mean_of_dense_rows(problem: Problem, rows: Rows, token: StopToken | None = None) -> Array | None:
     """Return `mean_row` of dense rows; None of sparse ones, which centring would make dense."""
     is_dense = rows.n_values == rows.n_rows * rows.n_columns
     return mean_row(problem, rows, token) if is_dense else None
