@@ -235,7 +235,7 @@ def _log_sum(numbers: list[mpf]) -> mpf:
 
 # ---------------------------------------------------------------------- random problems and points
 
-SCALES = (0, 0, 0, 0, 3, -3, 6, -6, 50, -50)
+SCALES = (0, 0, 0, 0, 3, -3, 6, -6, 12, -12, 50, -50)
 STORAGES = {
     "float64": np.ascontiguousarray,
     "Fortran order": np.asfortranarray,
@@ -263,8 +263,8 @@ def draw(seed: int, number: int, losses: tuple[str, ...]) -> tuple[Task, Any, fl
     storage = str(random.choice(list(STORAGES)))
     narrow = {"float16": 1, "float32": 6, "CSR, float32": 6}.get(storage, 50)
     X *= 10.0 ** np.clip(random.choice(SCALES, d if random.random() < 0.3 else 1), -narrow, narrow)
-    if random.random() < 0.15:
-        X += 1e3 * np.abs(X).max() * (narrow > 1)
+    if random.random() < 0.3:
+        X += 10.0 ** random.uniform(2, 10) * np.abs(X).max() * (narrow > 1)
     if random.random() < 0.3:
         X[random.random(X.shape) < 0.5] = 0.0
     X = np.asarray(X, dtype={"float16": np.float16}.get(storage, np.float32 if narrow == 6 else np.float64))

@@ -5,6 +5,7 @@
 
 #include "arrays.hpp"
 #include "maxmargin/kernel/output_passes.hpp"
+#include "maxmargin/kernel/precise_terms.hpp"
 #include "stop_token.hpp"
 
 namespace maxmargin::bindings {
@@ -44,6 +45,36 @@ void scores_of_outputs(const OwnedBlock& rows, InMatrix W, In<double> b, bool si
         static_cast<std::int64_t>(z.shape(1)) != point.n_outputs)
         throw nb::value_error("z must have one row for each row and one column for each output");
     run_to_the_end(token, [&] { return output_scores(rows.block, point, single, z.data(), token); });
+}
+
+double precise_sums(const OwnedBlock& rows, InMatrix W, In<double> b, In<double> origin,
+                    In<std::int32_t> label, In<double> cost, InMatrix duals, OutMatrix z, OutMatrix V_high,
+                    OutMatrix V_low, OutMatrix balance, PythonStopToken& token) {
+    const OutputPoint point = point_of(rows, W, b);
+    expect_shape(V_high, point.n_outputs, rows.block.n_columns, "V_high");
+    expect_shape(V_low, point.n_outputs, rows.block.n_columns, "V_low");
+    expect_length(origin, rows.block.n_columns, "origin");
+    expect_labels(label, rows, point.n_outputs);
+    expect_length(cost, rows.block.n_rows, "cost");
+    if (balance.shape(0) != 2 || static_cast<std::int64_t>(balance.shape(1)) != point.n_outputs)
+        throw nb::value_error("balance must have two rows and one column for each output");
+    for (const auto n : {duals.shape(0), z.shape(0)}) {
+        if (static_cast<std::int64_t>(n) != rows.block.n_rows)
+            throw nb::value_error("duals and z must have one row for each row");
+    }
+    for (const auto n : {duals.shape(1), z.shape(1)}) {
+        if (static_cast<std::int64_t>(n) != point.n_outputs)
+            throw nb::value_error("duals and z must have one column for each output");
+    }
+    double furthest2 = 0;
+    run_to_the_end(token, [&] {
+        return precise_outputs(
+            rows.block,
+            {point.n_outputs, point.W, point.b, origin.data(), label.data(), cost.data(), duals.data()},
+            z.data(), V_high.data(), V_low.data(), balance.data(), balance.data() + point.n_outputs,
+            furthest2, token);
+    });
+    return furthest2;
 }
 
 void combine(const OwnedBlock& rows, InMatrix r, bool single, OutMatrix V, PythonStopToken& token) {
@@ -180,6 +211,13 @@ void bind_outputs(nanobind::module_& m) {
     m.def("output_scores", &scores_of_outputs, nb::arg("block"), nb::arg("W").noconvert(),
           nb::arg("b").noconvert(), nb::arg("single"), nb::arg("z").noconvert(), nb::arg("token"),
           "z = W x + b for every row.");
+    m.def("precise_outputs", &precise_sums, nb::arg("block"), nb::arg("W").noconvert(),
+          nb::arg("b").noconvert(), nb::arg("origin").noconvert(), nb::arg("label").noconvert(),
+          nb::arg("cost").noconvert(), nb::arg("duals").noconvert(), nb::arg("z").noconvert(),
+          nb::arg("V_high").noconvert(), nb::arg("V_low").noconvert(), nb::arg("balance").noconvert(),
+          nb::arg("token"),
+          "z = W x + b of rows that cost anything, rounded once; V += Σ r xᵀ and balance += Σ r in twice "
+          "the precision; returns the largest ‖x − origin‖².");
     m.def("combine_outputs", &combine, nb::arg("block"), nb::arg("r").noconvert(), nb::arg("single"),
           nb::arg("V").noconvert(), nb::arg("token"), "V += Σ r xᵀ, with one row of r for each row.");
     m.def("softmax_hessian", &hessian_of_softmax, nb::arg("block"), nb::arg("W").noconvert(),

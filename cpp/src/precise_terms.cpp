@@ -79,6 +79,23 @@ void add_terms(double s, double c, double alpha, Twofold z, double b, PreciseTer
     terms.total += alpha;
 }
 
+// The square of the distance from a point, of which the square is given; at least that for sparse rows.
+template <class View>
+double distance2_from(const View& rows, std::int64_t i, std::int64_t n_columns, const double* origin,
+                      double origin2) {
+    const std::int64_t n = rows.n_values(i);
+    if (n != n_columns) {
+        const double distance = std::sqrt(rows.norm2(i)) + std::sqrt(origin2);
+        return distance * distance;
+    }
+    double distance2 = 0;
+    for (std::int64_t k = 0; k < n; ++k) {
+        const double away = static_cast<double>(rows.value(i, k)) - origin[rows.column(i, k)];
+        distance2 += away * away;
+    }
+    return distance2;
+}
+
 }  // namespace
 
 bool precise_terms(std::string_view name, const Block& block, const PrecisePoint& point,
@@ -100,17 +117,8 @@ bool precise_terms(std::string_view name, const Block& block, const PrecisePoint
                         const double c = rows.cost[i], alpha = rows.alpha[i], s = rows.sign[i];
                         if (c == 0) continue;
                         add_terms<Loss>(s, c, alpha, precise_dot(view, k, point.w), point.b, terms);
-                        double distance2 = 0;
-                        if (n == block.n_columns) {
-                            for (std::int64_t at = 0; at < n; ++at) {
-                                const double x = static_cast<double>(view.value(k, at));
-                                const double away = x - point.origin[view.column(k, at)];
-                                distance2 += away * away;
-                            }
-                        } else {
-                            const double distance = std::sqrt(view.norm2(k)) + std::sqrt(origin2);
-                            distance2 = distance * distance;
-                        }
+                        const double distance2 =
+                            distance2_from(view, k, block.n_columns, point.origin, origin2);
                         terms.furthest2 = std::max(terms.furthest2, distance2);
                         for (std::int64_t at = 0; alpha != 0 && at < n; ++at) {
                             const double x = static_cast<double>(view.value(k, at));
@@ -125,6 +133,47 @@ bool precise_terms(std::string_view name, const Block& block, const PrecisePoint
             }
         }
     });
+    return go_on;
+}
+
+bool precise_outputs(const Block& block, const PreciseOutputs& point, double* z, double* V_high,
+                     double* V_low, double* balance_high, double* balance_low, double& furthest2,
+                     StopToken& token) {
+    const std::int64_t K = point.n_outputs, d = block.n_columns;
+    const double origin2 = precise_norm2(point.origin, nullptr, nullptr, {}, d).rounded();
+    bool go_on = true;
+    Chunks chunks(block);
+    Pace pace(token);
+    const auto add = [](double& high, double& low, Twofold term) {
+        const Twofold sum = Twofold{high, low} + term;
+        high = sum.high;
+        low = sum.low;
+    };
+    for (std::int64_t chunk = 0; chunk < chunks.count() && go_on; ++chunk) {
+        chunks.open(chunk, [&](const auto& view, std::int64_t first) {
+            for (std::int64_t k = 0; k < view.n_rows() && go_on; ++k) {
+                const std::int64_t i = first + k, n = view.n_values(k);
+                std::fill_n(z + i * K, K, 0.0);
+                if (point.cost[i] == 0) continue;
+                furthest2 = std::max(furthest2, distance2_from(view, k, d, point.origin, origin2));
+                Twofold others;
+                for (std::int64_t m = 0; m < K; ++m) {
+                    z[i * K + m] = (precise_dot(view, k, point.W + m * d) + point.b[m]).rounded();
+                    if (m != point.label[i]) others = others + point.duals[i * K + m];
+                }
+                for (std::int64_t m = 0; m < K; ++m) {
+                    const Twofold r = m == point.label[i] ? -others : Twofold{point.duals[i * K + m], 0};
+                    if (r.high == 0) continue;
+                    add(balance_high[m], balance_low[m], r);
+                    for (std::int64_t at = 0; at < n; ++at) {
+                        const std::int64_t j = m * d + view.column(k, at);
+                        add(V_high[j], V_low[j], r * static_cast<double>(view.value(k, at)));
+                    }
+                }
+                go_on = !pace.stop_after(16 * n * K);
+            }
+        });
+    }
     return go_on;
 }
 

@@ -655,6 +655,11 @@ def softmax_curvature_product(block: Block, p: Annotated[NDArray[numpy.float32],
 def output_scores(block: Block, W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], single: bool, z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], token: StopToken) -> None:
     """z = W x + b for every row."""
 
+def precise_outputs(block: Block, W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], origin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], duals: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], z: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], V_high: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], V_low: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], balance: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], token: StopToken) -> float:
+    """
+    z = W x + b of rows that cost anything, rounded once; V += Σ r xᵀ and balance += Σ r in twice the precision; returns the largest ‖x − origin‖².
+    """
+
 def combine_outputs(block: Block, r: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], single: bool, V: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], token: StopToken) -> None:
     """V += Σ r xᵀ, with one row of r for each row."""
 

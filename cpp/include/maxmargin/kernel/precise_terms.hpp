@@ -58,6 +58,24 @@ bool precise_terms(std::string_view loss, const Block& block, const PrecisePoint
                    const PreciseRows& rows, PreciseTerms& terms, double* v_high, double* v_low, bool& known,
                    StopToken& token);
 
+struct PreciseOutputs {
+    std::int64_t n_outputs;
+    const double* W;  // n_outputs × n_columns
+    const double* b;
+    const double* origin;  // from where distances are measured
+    const std::int32_t* label;
+    const double* cost;
+    const double* duals;  // n_rows × n_outputs
+};
+
+// Fills z with W x + b, rounded once, of rows that cost anything, and with 0 for the others; adds Σ r xᵀ and
+// Σ r of the duals r, high and low parts apart. That of a row's own class is taken to be minus the sum of the
+// others, which it is before it is rounded. `furthest2` becomes at least the largest ‖x − origin‖² of rows
+// that cost anything. Returns false if it was stopped.
+bool precise_outputs(const Block& block, const PreciseOutputs& point, double* z, double* V_high,
+                     double* V_low, double* balance_high, double* balance_low, double& furthest2,
+                     StopToken& token);
+
 // Σ (v − factor · shift)² over n columns; v is high + low, and `low` and `shift` may be null.
 Twofold precise_norm2(const double* high, const double* low, const double* shift, Twofold factor,
                       std::int64_t n);

@@ -29,7 +29,16 @@ from numpy.typing import NDArray
 import maxmargin._core as _core
 from maxmargin._core import Block, CertificateTerms, DualSums, PreciseTerms, StopToken
 from maxmargin.core.certificate.feasible import make_feasible
-from maxmargin.core.certificate.formula import UNIT, Errors, Reach, Values, conclude, largest_norm
+from maxmargin.core.certificate.formula import (
+    UNIT,
+    UNIT_TWICE,
+    Errors,
+    Reach,
+    Values,
+    add_twofold,
+    conclude,
+    largest_norm,
+)
 from maxmargin.core.certificate.lp_dual import examine_by_multipliers
 from maxmargin.core.certificate.newton_decrement import examine_by_decrement
 from maxmargin.core.certificate.outputs import SoftmaxGradient, examine_outputs
@@ -49,8 +58,6 @@ __all__ = ["examine", "stationarity"]
 
 # Scaling the dual point helps far from the optimum; near it, it would only spoil exact zeros and costs.
 _WORTH_SCALING = 1e-3
-
-_UNIT_TWICE = 2.0**-103  # of one in twice the precision
 _FEW_VALUES = 20_000  # of so few, all digits cost next to nothing
 
 
@@ -205,21 +212,12 @@ def _offset_reach(problem: Problem, largest_score: float) -> float:
 # ---------------------------------------------------------------- twice the precision
 
 
-def _add_twofold(first: Array, second: Array) -> Array:
-    """Add numbers of twice the precision; the high parts are in row 0, the low ones in row 1."""
-    high = first[0] + second[0]
-    part = high - first[0]
-    low = (first[0] - (high - part)) + (second[0] - part) + (first[1] + second[1])
-    rounded = high + low
-    return np.stack([rounded, low - (rounded - high)])
-
-
 @dataclass(frozen=True, eq=False)
 class _PreciseSums(Record):
     """The terms in twice the precision, and v = Σ sαx: its high parts, and its low ones."""
 
     terms: PreciseTerms
-    v: Annotated[Array, _add_twofold]
+    v: Annotated[Array, add_twofold]
 
 
 @dataclass(frozen=True)
@@ -252,9 +250,9 @@ def _in_twice_the_precision(
 ) -> tuple[Certificate, bool]:
     rows = problem.rows
     errors = Errors(
-        score=_UNIT_TWICE * (rows.n_columns + 8),
-        sums=_UNIT_TWICE * (rows.largest_block + 64),
-        terms=8.0 * _UNIT_TWICE if problem.dual.quadratic is not None else 16.0 * UNIT,
+        score=UNIT_TWICE * (rows.n_columns + 8),
+        sums=UNIT_TWICE * (rows.largest_block + 64),
+        terms=8.0 * UNIT_TWICE if problem.dual.quadratic is not None else 16.0 * UNIT,
     )
     terms, penalty, conjugate = sums.terms, None, None
     pairs = (terms.loss, terms.dual, terms.balance)

@@ -6,13 +6,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from maxmargin.core.certificate.point import certificate_of
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.problem import Problem
+from maxmargin.rows.base import Array
 
-__all__ = ["UNIT", "Errors", "Reach", "Values", "conclude", "largest_norm"]
+__all__ = ["UNIT", "UNIT_TWICE", "Errors", "Reach", "Values", "add_twofold", "conclude", "largest_norm"]
 
 UNIT = 2.0**-53  # the relative error of one operation
+UNIT_TWICE = 2.0**-103  # of one in twice the precision
 _WORTH_PRECISION = 0.25  # a share of the gap: if rounding makes less of it, more digits would not help
 
 
@@ -21,11 +25,20 @@ class Errors:
     """Relative errors: of a score, by the sizes of the row and of w; of a sum over rows; of a row's terms.
 
     That of a score is also one of any sum over the columns.
+
+    Attributes
+    ----------
+    products : float, optional
+        Of v and Σ sα, where it is not that of other sums over rows.
+    of_scores : float, optional
+        The largest error of a score, where more is known than sizes tell.
     """
 
     score: float
     sums: float
     terms: float
+    products: float | None = None
+    of_scores: float | None = None
 
 
 @dataclass(frozen=True)
@@ -67,14 +80,17 @@ def conclude(
     size, largest_b = longest_row * penalty.norm_bound(of_weights), max(abs(entry) for entry in b)
     # The scores of w = 0 are exact, and so are agreements with an infinite offset.
     score_error = errors.score * (size + largest_b) if size > 0 and math.isfinite(largest_b) else 0.0
+    if errors.of_scores is not None:
+        score_error = errors.of_scores
+    products = errors.sums if errors.products is None else errors.products
     objective_error = (
         (errors.sums + errors.score) * (of_weights + sum(of_offset))
         + (errors.sums + errors.terms) * loss
         + problem.loss_change(loss, score_error)
     )
     objective = _rounded_up([*values.penalty, *values.loss, *of_offset, objective_error])
-    v_error = errors.sums * longest_row * values.total
-    balance_error = errors.sums * values.total
+    v_error = products * longest_row * values.total
+    balance_error = products * values.total
     dual_error = (
         (errors.sums + errors.terms) * (abs(dual) + 2.0 * values.total)
         + (errors.sums + errors.score) * conjugate
@@ -113,6 +129,15 @@ def _price_of_imbalance(gap: float, imbalance: float, furthest: float, slope: fl
     constant = max(gap, 0.0) + imbalance * furthest
     root = 0.5 * (slope + math.sqrt(slope * slope + 4.0 * constant))
     return imbalance * furthest + slope * root
+
+
+def add_twofold(first: Array, second: Array) -> Array:
+    """Add numbers of twice the precision; the high parts are in row 0, the low ones in row 1."""
+    high = first[0] + second[0]
+    part = high - first[0]
+    low = (first[0] - (high - part)) + (second[0] - part) + (first[1] + second[1])
+    rounded = high + low
+    return np.stack([rounded, low - (rounded - high)])
 
 
 def _rounded_up(terms: list[float]) -> float:

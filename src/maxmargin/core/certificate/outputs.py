@@ -3,27 +3,38 @@
 Nothing of the size rows × outputs is kept for softmax. Its dual point is a recipe: the probabilities p at
 some weights and offsets, from which each class gives up a share, and what is given up goes to classes that
 have too little, so that Σ c (e_y − α) = 0 to rounding where the offset is free. A pass makes α anew.
+
+Where rounding hides what a point has reached, a last pass makes scores and sums in twice the precision.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Annotated, Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 import maxmargin._core as _core
 from maxmargin._core import Block, Factor, StopToken
-from maxmargin.core.certificate.formula import UNIT, Errors, Reach, Values, conclude, largest_norm
+from maxmargin.core.certificate.formula import (
+    UNIT,
+    UNIT_TWICE,
+    Errors,
+    Reach,
+    Values,
+    add_twofold,
+    conclude,
+    largest_norm,
+)
 from maxmargin.core.certificate.point import CertifiedPoint, certificate_of
 from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.problem import Problem
 from maxmargin.losses.base import MulticlassLoss
 from maxmargin.losses.multiclass import CrammerSinger, Softmax
 from maxmargin.rows.base import Array, Record, RowVector, Scale, inner
-from maxmargin.rows.kernels import Gram
+from maxmargin.rows.kernels import Combine, Gram
 from maxmargin.rows.memory import MemoryRows
 
 __all__ = [
@@ -79,7 +90,7 @@ def examine_outputs(
     sums = rows.reduce(
         _ReadOutputs(loss, W, b), targets.values, targets.cost, duals, z, feasible, token=token
     )
-    certificate = _concluded(problem, loss, W, b, sums)
+    certificate, _ = _concluded(problem, loss, W, b, sums)
     return CertifiedPoint(W, b, (b, b), feasible, z, certificate)
 
 
@@ -93,29 +104,36 @@ class _OutputSums(Record):
     largest_score: Annotated[float, max]
 
 
-def _concluded(problem: Problem, loss: MulticlassLoss, W: Array, b: Array, sums: _OutputSums) -> Certificate:
+def _concluded(
+    problem: Problem, loss: MulticlassLoss, W: Array, b: Array, sums: _OutputSums
+) -> tuple[Certificate, bool]:
+    """Return the certificate, and whether rounding is much of its gap."""
     scale = _best_scale(problem, sums)
     V = sums.V if scale == 1.0 else scale * sums.V
     penalty, conjugate = problem.penalty.value(W), problem.penalty.conjugate(V)
     if not np.isfinite([penalty, conjugate, *sums.numbers, *sums.balance, *b]).all():
-        return certificate_of("duality", math.inf, 0.0)
-    rows, costs = problem.rows, problem.costs_by_class
-    # α and the entropies are sums over K outputs, and so is the rest of a row's dual.
-    errors = Errors(
-        score=2.0 * UNIT * (rows.n_columns + 8),
-        sums=2.0 * UNIT * (rows.largest_block + 4 * loss.n_outputs + 64),
-        terms=UNIT * (1024.0 + 8.0 * loss.n_outputs),
-    )
+        return certificate_of("duality", math.inf, 0.0), False
     value, dual, size, total = (sums.numbers * [1.0, scale, scale, scale]).tolist()
     balance = [(number,) for number in (scale * sums.balance).tolist()]
     values = Values((penalty,), (value,), (dual,), balance, (conjugate,), total + size)
+    reach = _reach(problem, loss, sums.largest_score, largest_norm(problem))
+    return conclude(problem, _errors(problem, loss), values, b.tolist(), reach)
+
+
+def _errors(problem: Problem, loss: MulticlassLoss) -> Errors:
+    # α and the entropies are sums over K outputs, and so is the rest of a row's dual.
+    return Errors(
+        score=2.0 * UNIT * (problem.rows.n_columns + 8),
+        sums=2.0 * UNIT * (problem.rows.largest_block + 4 * loss.n_outputs + 64),
+        terms=UNIT * (1024.0 + 8.0 * loss.n_outputs),
+    )
+
+
+def _reach(problem: Problem, loss: MulticlassLoss, largest_score: float, longest_row: float) -> Reach:
+    costs = problem.costs_by_class
     # The reach grows in proportion to the scores.
     growth = (loss.offset_reach(costs, 1.0) - loss.offset_reach(costs, 0.0)) * (1.0 + 1e-9)
-    at_w = loss.offset_reach(costs, sums.largest_score)
-    certificate, _ = conclude(
-        problem, errors, values, b.tolist(), Reach(at_w, growth * largest_norm(problem), growth)
-    )
-    return certificate
+    return Reach(loss.offset_reach(costs, largest_score), growth * longest_row, growth)
 
 
 def _best_scale(problem: Problem, sums: _OutputSums) -> float:
@@ -161,6 +179,148 @@ class _ReadOutputs:
         return _OutputSums(V, duals.sum(axis=0), numbers, largest)
 
 
+# ---------------------------------------------------------------- twice the precision
+
+_FEW_VALUES = 20_000  # of so few, all digits cost next to nothing
+_MOST_PRECISE = 100_000_000  # products in twice the precision, which take about a second
+_MOST_PRECISE_PASSES = 3
+
+
+def _is_worth_precision(problem: Problem, certificate: Certificate, is_hidden: bool, enough: float) -> bool:
+    """Whether rounding is much of a gap that is too large, and to make the sums anew takes little time."""
+    enough = 0.0 if problem.rows.n_values <= _FEW_VALUES else enough
+    is_quick = problem.n_outputs * problem.rows.n_values <= _MOST_PRECISE
+    return is_hidden and is_quick and not certificate.relative_gap <= enough
+
+
+def _more_precise(
+    problem: Problem,
+    loss: MulticlassLoss,
+    W: Array,
+    b: Array,
+    duals: RowVector,
+    certificate: Certificate,
+    token: StopToken | None,
+) -> Certificate:
+    """Return a certificate in twice the precision, or the one that is given if that is no worse.
+
+    Duals are feasible, and balanced where the offset is free; their own digits are balanced here, and far
+    from the optimum they are shortened, in a copy.
+
+    Scores, V and Σ r are made in twice the precision. With a free offset all are about the mean row μ:
+    Σ r (x − μ)ᵀ is V − (Σ r) μᵀ, and the offsets of rows less μ are b + W μ, so that what is left of Σ r is
+    priced by scores W (x − μ) and distances ‖x − μ‖, however far the rows are from 0.
+
+    A row's duals have the sum 0 exactly, as the one of its own class is taken to be minus the sum of the
+    others. That sum may exceed the cost by a few roundings: shortened by as much, all duals are feasible,
+    and what that takes off the bound is part of the error of terms and sums.
+    """
+    rows, vectors = problem.rows, (problem.targets.values, problem.cost)
+    origin, duals = _mean_row(problem, token), rows.copied(duals)
+    z = rows.zeros(np.dtype((np.float64, (loss.n_outputs,))))
+    for _ in range(_MOST_PRECISE_PASSES):
+        precise = rows.reduce(_ReadPrecisely(W, b, origin), *vectors, duals, z, token=token)
+        sums = rows.reduce(_ReadDuals(loss, np.zeros_like(b)), *vectors, z, duals, token=token)
+        V = precise.V[0] - np.multiply.outer(precise.balance[0], origin)
+        sums = replace(sums, V=V, balance=precise.balance[0])
+        scale = _best_scale(problem, sums)
+        if not scale > 0:
+            return certificate
+        found, is_hidden = _precisely_concluded(problem, loss, W, b, origin, sums, precise)
+        if found.relative_gap < certificate.relative_gap:
+            certificate = found
+        if scale != 1.0:
+            rows.reduce(Scale(scale), duals, duals, token=token)
+        elif not (is_hidden and problem.offset.is_free and _balance_digits(problem, duals, sums, token)):
+            break
+    return certificate
+
+
+def _balance_digits(problem: Problem, duals: RowVector, sums: _OutputSums, token: StopToken | None) -> bool:
+    """Give what rounding left of Σ r to rows whose duals are small and have the digits; False if none is."""
+    vectors = (problem.targets.values, problem.cost, duals)
+    surplus, missing = np.maximum(-sums.balance, 0.0), np.maximum(sums.balance, 0.0)
+    mass: Array = problem.rows.reduce(_MassOf("light", len(surplus)), *vectors, token=token)
+    if not (surplus.any() and missing.any() and (surplus <= 0.5 * mass).all()):
+        return False
+    shrink = np.divide(surplus, mass, out=np.zeros_like(mass), where=surplus > 0)
+    problem.rows.reduce(_MoveDuals(shrink, missing / missing.sum(), "light"), *vectors, token=token)
+    return True
+
+
+def _precisely_concluded(
+    problem: Problem,
+    loss: MulticlassLoss,
+    W: Array,
+    b: Array,
+    origin: Array,
+    sums: _OutputSums,
+    precise: _PreciseSums,
+) -> tuple[Certificate, bool]:
+    penalty = problem.penalty.value(W)
+    pairs = [tuple(pair) for pair in precise.balance.T.tolist()]
+    numbers = [penalty, sums.largest_score, precise.furthest2, *sums.numbers]
+    if not (np.isfinite(numbers).all() and np.isfinite(precise.V).all() and np.isfinite(pairs).all()):
+        return certificate_of("duality", math.inf, 0.0), False
+    conjugate: list[float] = []
+    for k, pair in enumerate(pairs):
+        parts = problem.penalty.precise_conjugate(np.ascontiguousarray(precise.V[:, k]), origin, pair)
+        if parts is None:
+            return certificate_of("duality", math.inf, 0.0), False
+        conjugate += parts
+    value, dual, size, total = sums.numbers.tolist()
+    values = Values((penalty,), (value,), (dual,), pairs, tuple(conjugate), total + size)
+    size = largest_norm(problem) * problem.penalty.norm_bound(penalty) + float(np.abs(b).max())
+    of_origin = np.abs(b + np.einsum("kj,j->k", W, origin)).max()
+    of_origin += 2.0 * UNIT * (len(origin) + 8) * (np.abs(W) @ np.abs(origin) + np.abs(b)).max()
+    errors = replace(
+        _errors(problem, loss),
+        products=UNIT_TWICE * (problem.rows.largest_block + 64),
+        # Differences of scores are rounded as well.
+        of_scores=4.0 * UNIT * sums.largest_score + UNIT_TWICE * (len(origin) + 8) * size,
+    )
+    largest_score = sums.largest_score + float(of_origin)
+    reach = _reach(problem, loss, largest_score, math.sqrt(precise.furthest2) * (1.0 + 1e-9))
+    return conclude(problem, errors, values, b.tolist(), reach)
+
+
+def _mean_row(problem: Problem, token: StopToken | None) -> Array:
+    """Return the mean of the rows by their costs; 0 unless the offset is free."""
+    n_columns, total = problem.rows.n_columns, problem.total_cost
+    if not problem.offset.is_free or not 0 < total < math.inf:
+        return np.zeros(n_columns)
+    mean = problem.rows.reduce(Combine(n_columns), problem.cost, token=token) / total
+    return mean if np.isfinite(mean).all() else np.zeros(n_columns)
+
+
+@dataclass(frozen=True, eq=False)
+class _PreciseSums(Record):
+    """V = Σ r xᵀ and Σ r in twice the precision, the high parts first; the largest ‖x − origin‖²."""
+
+    V: Annotated[Array, add_twofold]
+    balance: Annotated[Array, add_twofold]
+    furthest2: Annotated[float, max]
+
+
+@dataclass(frozen=True, eq=False)
+class _ReadPrecisely:
+    """Fill z with W x + b, rounded once, and add up the duals; vectors: labels, costs, duals, z."""
+
+    W: Array
+    b: Array
+    origin: Array
+
+    writes = (3,)
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> _PreciseSums:
+        label, cost, duals, z = pieces
+        V, balance = np.zeros((2, *self.W.shape)), np.zeros((2, len(self.b)))
+        furthest2 = _core.precise_outputs(
+            block, self.W, self.b, self.origin, label, cost, duals, z, V[0], V[1], balance, token
+        )
+        return _PreciseSums(V, balance, furthest2)
+
+
 # ---------------------------------------------------------------- the hinge of all classes
 
 
@@ -188,7 +348,9 @@ def _examine_hinge(
     if scale != 1.0:
         rows.reduce(Scale(scale), duals, duals, token=token)
         sums = rows.reduce(_ReadDuals(loss, b), *vectors, z, duals, token=token)
-    certificate = _concluded(problem, loss, W, b, sums)
+    certificate, is_hidden = _concluded(problem, loss, W, b, sums)
+    if _is_worth_precision(problem, certificate, is_hidden, enough):
+        certificate = _more_precise(problem, loss, W, b, duals, certificate, token)
     return CertifiedPoint(W, b, (b, b), duals, z, certificate)
 
 
@@ -217,11 +379,11 @@ def balance_duals(problem: Problem, duals: RowVector, mass: Array, token: StopTo
         surplus, missing = np.maximum(mass - costs, 0.0), np.maximum(costs - mass, 0.0)
         if not (surplus.any() and missing.any()):
             return
-        shared: Array = problem.rows.reduce(_SharedMass(K), *vectors, token=token)
+        shared: Array = problem.rows.reduce(_MassOf("shared", K), *vectors, token=token)
         is_enough = bool((surplus <= 0.5 * shared).all())
         of_givers = shared if is_enough else mass
         shrink = np.divide(surplus, of_givers, out=np.zeros(K), where=surplus > 0)
-        kernel = _MoveDuals(shrink, missing / missing.sum(), is_enough)
+        kernel = _MoveDuals(shrink, missing / missing.sum(), "shared" if is_enough else "all")
         mass = problem.rows.reduce(kernel, *vectors, token=token)
 
 
@@ -321,42 +483,53 @@ class FeasibleDuals:
         return mass
 
 
-def _cost_of_shared(
-    label: NDArray[np.int32], cost: NDArray[np.float64], duals: NDArray[np.float64]
+_Moving = Literal["all", "shared", "light"]
+_LIGHT = 1e-3  # of a row's cost, in the classes that are not its own
+
+
+def _cost_of(
+    moving: _Moving, label: NDArray[np.int32], cost: NDArray[np.float64], duals: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the costs of rows with several classes in use, and 0 for the others."""
+    """Return the costs of all rows, of those with several classes in use, or with small duals; else 0."""
+    if moving == "all":
+        return cost
     own = duals[np.arange(len(label)), label]
+    if moving == "light":
+        return np.where(own <= _LIGHT * cost, cost, 0.0)
     is_shared = (own > 0) & ((own < cost) | (np.count_nonzero(duals, axis=1) > 2))
     return np.where(is_shared, cost, 0.0)
 
 
 @dataclass(frozen=True)
-class _SharedMass:
-    """Return Σ c α over the rows with several classes in use; vectors: labels, costs, duals."""
+class _MassOf:
+    """Return Σ c α over the rows that may move; vectors: labels, costs, duals."""
 
+    moving: _Moving
     n_outputs: int
 
     reads_rows = False
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
         label, cost, duals = pieces
-        of_shared = _cost_of_shared(label, cost, duals)
-        mass = -duals[of_shared > 0].sum(axis=0)
-        return np.asarray(mass + np.bincount(label, weights=of_shared, minlength=self.n_outputs))
+        of_moving = _cost_of(self.moving, label, cost, duals)
+        mass = -duals[of_moving > 0].sum(axis=0)
+        return np.asarray(mass + np.bincount(label, weights=of_moving, minlength=self.n_outputs))
 
 
 @dataclass(frozen=True, eq=False)
 class _MoveDuals:
+    """Move duals from class to class; return Σ c α. Vectors: labels, costs, duals."""
+
     shrink: Array
     fill: Array
-    of_shared_alone: bool
+    moving: _Moving
 
     writes = (2,)
     reads_rows = False
 
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> Array:
         label, cost, duals = pieces
-        moving = _cost_of_shared(label, cost, duals) if self.of_shared_alone else cost
+        moving = _cost_of(self.moving, label, cost, duals)
         _core.move_class_duals(label, moving, self.shrink, self.fill, duals)
         mass = np.zeros_like(self.fill)
         _core.feasible_class_duals(label, cost, duals, duals, mass)
@@ -528,8 +701,39 @@ def _examine_softmax(
         duals = SoftmaxDuals.balanced(problem, W, best, balance) if duals is None else duals
     b = np.ascontiguousarray(b, dtype=np.float64)
     sums = rows.reduce(_ReadSoftmax(W, b, duals), targets.values, targets.cost, token=token)
-    certificate = _concluded(problem, loss, W, b, sums)
+    certificate, is_hidden = _concluded(problem, loss, W, b, sums)
+    has_room = rows.n_rows * loss.n_outputs <= _MOST_KEPT
+    if has_room and _is_worth_precision(problem, certificate, is_hidden, enough):
+        kept = _kept_duals(problem, loss, duals, token)
+        certificate = _more_precise(problem, loss, W, b, kept, certificate, token)
     return CertifiedPoint(W, b, (b, b), duals, _EMPTY, certificate)
+
+
+def _kept_duals(problem: Problem, loss: Softmax, duals: SoftmaxDuals, token: StopToken | None) -> RowVector:
+    """Return the duals c (e_y − p), with p from scores in twice the precision, balanced."""
+    rows, vectors, K = problem.rows, (problem.targets.values, problem.cost), loss.n_outputs
+    z, kept = (rows.zeros(np.dtype((np.float64, (K,)))) for _ in range(2))
+    kernel = _ReadPrecisely(duals.W, duals.b, np.zeros(rows.n_columns))
+    rows.reduce(kernel, *vectors, kept, z, token=token)
+    rows.reduce(_OwnDuals(loss), *vectors, z, kept, token=token)
+    mass = rows.reduce(FeasibleDuals(K), *vectors, kept, kept, token=token)
+    if problem.offset.is_free:
+        balance_duals(problem, kept, mass, token)
+    return kept
+
+
+@dataclass(frozen=True)
+class _OwnDuals:
+    """Fill duals with c (e_y − p) at scores; vectors: labels, costs, scores, duals."""
+
+    loss: Softmax
+
+    writes = (3,)
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
+        label, cost, z, duals = pieces
+        duals[:] = -cost[:, None] * self.loss.slope(z, label)
 
 
 def _examine_kept_softmax(
@@ -550,7 +754,9 @@ def _examine_kept_softmax(
         b, _ = best_offset(problem, W, b, problem.offset.is_free, enough, token, z)
     b = np.ascontiguousarray(b, dtype=np.float64)
     sums = problem.rows.reduce(_ReadDuals(loss, b), targets.values, targets.cost, z, duals, token=token)
-    certificate = _concluded(problem, loss, W, b, sums)
+    certificate, is_hidden = _concluded(problem, loss, W, b, sums)
+    if _is_worth_precision(problem, certificate, is_hidden, enough):
+        certificate = _more_precise(problem, loss, W, b, duals, certificate, token)
     return CertifiedPoint(W, b, (b, b), duals, z, certificate)
 
 
