@@ -143,6 +143,40 @@ def test_the_temperature_is_scikit_learns(n_classes):
     np.testing.assert_allclose(ours.probabilities(columns), theirs(logits), atol=1e-7)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_temperature_of_scores_that_are_too_sure_is_that_of_the_labels(n_classes):
+    if n_classes == 2:
+        scores, codes, _ = noisy(300, offset=0.0)
+        columns, logits = 4 * scores[:, None], 4 * np.stack([-scores / 2, scores / 2], axis=1)
+    else:
+        columns, codes = three_classes(300)
+        columns = logits = 4 * columns
+    theirs = their_probabilities(logits, codes.astype(np.float64), np.ones(300))
+    ours = fit_calibration("temperature", columns, codes)
+    assert ours.temperature > 1
+    np.testing.assert_allclose(ours.probabilities(columns), theirs(logits), atol=1e-7)
+
+
+@every_value(n_classes=[2, 4], scale=[0.1, 1.0, 3.0], seed=range(4))
+def test_a_temperature_is_no_worse_than_none_on_its_own_rows(n_classes, scale, seed):
+    random = np.random.default_rng(seed)
+    scores = random.normal(size=(20, 1 if n_classes == 2 else n_classes))
+    table = np.hstack([np.zeros((20, 1)), scores]) if n_classes == 2 else scores
+    codes = (table + random.gumbel(size=table.shape)).argmax(axis=1)
+    codes[:n_classes] = np.arange(n_classes)
+    found = fit_calibration("temperature", scale * scores, codes)
+    own = np.arange(20), codes
+    loss = -found.log_probabilities(scale * scores)[own].sum()
+    assert loss <= -np.log(softmax(scale * table, axis=1)[own]).sum() + 1e-9
+
+
+def test_a_temperature_that_labels_and_targets_disagree_about_is_one():
+    scores = np.array([[-3.0], [-2.0], [2.0], [3.0]])
+    assert fit_calibration("temperature", scores, np.array([0, 0, 1, 1])).temperature == 1.0
+    three = 3.0 * np.eye(3)[[0, 0, 1, 1, 2, 2]]
+    assert fit_calibration("temperature", three, np.array([0, 0, 1, 1, 2, 2])).temperature == 1.0
+
+
 def test_useless_scores_get_a_temperature_that_says_one_half():
     scores, codes, _ = noisy(500, slope=-1.0, offset=0.0)
     found = fit_calibration("temperature", scores[:, None], codes)

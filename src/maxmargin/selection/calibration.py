@@ -5,6 +5,10 @@ its own class, N_k being the weight of class k, and the rest is shared by the ot
 posterior mean after N_k rows that were all right; it keeps every probability away from 0 and 1 and every
 optimum finite, also where the scores separate the classes. (With 1/(N_k + K) for each of K − 1 other classes
 a few rows of many classes would count as wrong half of the time.)
+
+A temperature T has to leave 1 for a reason. Platt's targets ask for one that is higher than the labels
+themselves do; between the two, the nearest to 1 is taken, so that no temperature is worse than none on its
+own rows.
 """
 
 from __future__ import annotations
@@ -66,10 +70,10 @@ def fit_calibration(
     --------
     >>> import numpy as np
     >>> from maxmargin.selection.calibration import fit_calibration
-    >>> scores = np.array([[-2.0], [-1.0], [-0.5], [0.3], [0.4], [1.5], [2.0]])
+    >>> scores = np.array([[-6.0], [-3.0], [-1.5], [0.9], [1.2], [4.5], [6.0]])
     >>> calibration = fit_calibration("temperature", scores, np.array([0, 0, 1, 0, 1, 1, 1]))
     >>> round(calibration.temperature, 3)
-    1.317
+    1.782
     """
     check_choice("calibrate", kind, CALIBRATIONS)
     weight = np.ones(scores.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -143,13 +147,24 @@ def _temperature(column: _Column) -> Curve:
     scale = float(np.abs(column.scores).max())
     if scale == 0:
         return SigmoidCurve(1.0, 0.0)  # all are ½ at any temperature
-    slope, _ = _largest_likelihood(column, column.scores / scale, np.zeros(2), has_offset=False)
-    return SigmoidCurve(_above_zero(float(slope)) / scale, 0.0)
+    x = column.scores / scale
+    found = _largest_likelihood(column, x, np.zeros(2), has_offset=False)
+    slope = _above_zero(float(found[0])) / scale
+    if slope < 1.0 and (column.sign * x < 0).any():
+        column.from_one = column.from_zero = 0.0
+        found = _largest_likelihood(column, x, found, has_offset=False)
+        return SigmoidCurve(_nearest_to_one(slope, float(found[0]) / scale), 0.0)
+    return SigmoidCurve(max(slope, 1.0), 0.0)
 
 
 def _above_zero(slope: float) -> float:
     """Return a slope that keeps the order of the scores: probabilities of ½ where none is better."""
     return max(slope, 1e-9)
+
+
+def _nearest_to_one(of_targets: float, of_labels: float) -> float:
+    """Return what is nearest to 1 between the slope for Platt's targets and that for the labels."""
+    return max(of_targets, min(of_labels, 1.0))
 
 
 def _largest_likelihood(column: _Column, x: Array, start: Array, *, has_offset: bool) -> Array:
@@ -250,11 +265,21 @@ def _softmax_slope(scores: Array, codes: Codes, weight: Array) -> float:
     if scale == 0:
         return 1.0  # every class is as likely as any other, at any temperature
     x = (scores - scores.max(axis=1, keepdims=True)) / scale
-    return _above_zero(float(_newton(_SoftmaxLikelihood(x, codes, weight), np.zeros(1))[0])) / scale
+    likelihood = _SoftmaxLikelihood(x, codes, weight)
+    found = _newton(likelihood, np.zeros(1))
+    slope = _above_zero(float(found[0])) / scale
+    if slope < 1.0 and likelihood.of_labels < 0:
+        likelihood.wanted = likelihood.of_labels
+        return _nearest_to_one(slope, float(_newton(likelihood, found)[0]) / scale)
+    return max(slope, 1.0)
 
 
 class _SoftmaxLikelihood:
-    """Minus the log-likelihood of the targets under softmax(slope · x), with its derivatives."""
+    """Minus the log-likelihood of the targets under softmax(slope · x), with its derivatives.
+
+    The largest entry of each row of x is 0. `wanted` is Σ targets · x, and `of_labels` what it is for the
+    labels: below 0 unless the largest score of every row is that of its class.
+    """
 
     def __init__(self, x: Array, codes: Codes, weight: Array) -> None:
         n_rows, n_classes = x.shape
@@ -263,7 +288,8 @@ class _SoftmaxLikelihood:
         held = np.bincount(codes, weights=weight, minlength=n_classes)
         other = 1.0 / ((n_classes - 1) * (held + 2.0))[codes]
         own = x[np.arange(n_rows), codes]
-        # Σ targets · x of a row: as much of its own class as of any other, and the rest of its own.
+        self.of_labels = self._sum(own)
+        # Of a row: as much of its own class as of any other, and the rest of its own.
         self.wanted = self._sum(other * x.sum(axis=1) + (1.0 - n_classes * other) * own)
 
     def _sum(self, values: Array) -> float:
