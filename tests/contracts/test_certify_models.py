@@ -223,13 +223,27 @@ def test_own_given_classifier_needs_its_problem_named(cancer):
     assert certify(model, X, y, loss="logistic", C=1).relative_excess > 1
 
 
+@pytest.mark.filterwarnings("ignore:.*:FutureWarning")
+@pytest.mark.parametrize("two_classes", [True, False])
+def test_the_cost_that_scikit_learn_chose(two_classes, iris):
+    X, y = iris
+    if two_classes:
+        X, y = X[:100], y[:100]
+    chosen = LogisticRegressionCV(Cs=[0.01, 0.3], cv=3, tol=1e-8, max_iter=10_000).fit(X, y)
+    C = float(np.unique(chosen.C_)[0])
+    plain = maxmargin.LogisticRegression(C=C, multi_class="softmax", tol=1e-8).fit(X, y)
+    said = certify(chosen, X, y, tol=1e-8)
+    assert said.relative_gap <= 1e-6
+    assert said.bound == pytest.approx(plain.certificate_.objective, rel=1e-6)
+
+
 # ---------------------------------------------------------------- what is refused
 
 
 REFUSED = {
     "certify cannot read RidgeClassifier. It reads LinearSVC, SVC(kernel='linear'),": RidgeClassifier(),
     "certify cannot read Perceptron": Perceptron(),
-    "certify cannot read LogisticRegressionCV": LogisticRegressionCV(Cs=2, cv=2),
+    "LogisticRegressionCV(refit=False) has the mean": LogisticRegressionCV(Cs=2, cv=2, refit=False),
     "certify cannot read GaussianNB": GaussianNB(),
     "certify(model.estimators_[k], X, y == model.classes_[k])": OneVsRestClassifier(LinearSVC()),
     "certify its pairs one at a time": OneVsOneClassifier(LinearSVC()),

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from maxmargin.core.objective import Objective, multi_class_of
 from maxmargin.core.offset import FreeOffset, NoOffset, Offset, PenalizedOffset
 from maxmargin.errors import InvalidInput, InvalidParameter
@@ -152,7 +154,8 @@ def read_settings(model: Any, asking: str) -> StatedProblem:
         raise InvalidInput(
             f"{asking} cannot read {type(model).__name__}. It takes LinearSVM, LogisticRegression and other "
             "estimators of maxmargin that name a loss and C (or lam), fitted or not; a LinearModel; and "
-            "fitted LinearSVC, SVC(kernel='linear'), LogisticRegression and SGDClassifier of scikit-learn."
+            "fitted LinearSVC, SVC(kernel='linear'), LogisticRegression(CV) and SGDClassifier of "
+            "scikit-learn."
         ) from None
     if not hasattr(model, "classes_") and not is_ours(model):
         raise InvalidInput(f"this {name} is not fitted yet: fit it first.")
@@ -165,8 +168,7 @@ def _reader(model: Any) -> tuple[str, Callable[[Any, Params], StatedProblem]]:
         raise InvalidInput(_cannot_read(own))
     if is_ours(model):
         return own, _ONLINE.get(_own_name(model), _read_ours)
-    # A subclass of a known class is read as that class, but LogisticRegressionCV, which scikit-learn
-    # derives from LogisticRegression, is not one: the nearest class of scikit-learn itself decides.
+    # A subclass of a known class is read as that class: the nearest class of scikit-learn itself decides.
     names = (kind.__name__ for kind in type(model).__mro__ if kind.__module__.split(".")[0] == "sklearn")
     nearest = next(names, own)
     if nearest not in _READERS:
@@ -181,7 +183,7 @@ def _cannot_read(name: str) -> str:
         "OneVsOneClassifier": "certify its pairs one at a time, each with the rows of its two classes.",
     }.get(name, f"for anything else {HOW_TO_GIVE_COEFFICIENTS}.")
     return (
-        f"certify cannot read {name}. It reads LinearSVC, SVC(kernel='linear'), LogisticRegression, "
+        f"certify cannot read {name}. It reads LinearSVC, SVC(kernel='linear'), LogisticRegression(CV), "
         f"SGDClassifier and maxmargin's own models; {advice}"
     )
 
@@ -257,6 +259,17 @@ def _read_logistic_regression(model: Any, params: Params) -> StatedProblem:
             multi_class="one_vs_rest" if one_vs_rest else "softmax",
         ),
     )
+
+
+def _read_logistic_regression_cv(model: Any, params: Params) -> StatedProblem:
+    if not params["refit"]:
+        raise _refuse(model, "refit=False", "has the mean of several models' coefficients")
+    strengths = np.unique(model.C_)
+    if len(strengths) > 1:
+        raise _refuse(model, "multi_class='ovr'", "has another C for each class")
+    ratios = {float(ratio or 0.0) for ratio in np.ravel(model.l1_ratio_)}
+    chosen = {"C": float(strengths[0]), "l1_ratio": max(ratios)}
+    return _read_logistic_regression(model, {**params, **chosen})
 
 
 def _check_no_l1(model: Any, params: Params) -> None:
@@ -364,5 +377,6 @@ _READERS: dict[str, Callable[[Any, Params], StatedProblem]] = {
     "LinearSVC": _read_linear_svc,
     "SVC": _read_svc,
     "LogisticRegression": _read_logistic_regression,
+    "LogisticRegressionCV": _read_logistic_regression_cv,
     "SGDClassifier": _read_sgd_classifier,
 }
