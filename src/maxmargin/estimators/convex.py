@@ -497,8 +497,8 @@ class LinearSVM(LinearClassifier):
     >>> y = np.where(np.arange(40) % 8 == 5, 1, np.arange(40) > 19)
     >>> model = LinearSVM(calibrate="temperature").fit(X, y)
     >>> model.predict_proba([[10.0], [30.0]]).round(2)
-    array([[0.81, 0.19],
-           [0.12, 0.88]])
+    array([[0.87, 0.13],
+           [0.07, 0.93]])
     """
 
     _losses: ClassVar[tuple[str, ...]] = ("hinge", "squared_hinge")

@@ -98,10 +98,10 @@ class Calibration(Readable):
     >>> y = np.where(np.arange(40) % 8 == 5, 1, np.arange(40) > 19)
     >>> found = LinearSVM(calibrate="temperature").fit(X, y).calibration_
     >>> found.kind, found.n_rows, round(found.temperature, 2)
-    ('temperature', 40, 1.3)
+    ('temperature', 40, 1.0)
     >>> scores = [-1.0, 2.0]
     >>> found.probabilities(scores).round(2).tolist(), found.log_probabilities(scores).round(2).tolist()
-    ([[0.68, 0.32], [0.18, 0.82]], [[-0.38, -1.15], [-1.74, -0.19]])
+    ([[0.73, 0.27], [0.12, 0.88]], [[-0.31, -1.31], [-2.13, -0.13]])
     >>> found.count_disagreements(scores)
     0
     """
