@@ -86,6 +86,7 @@ def test_no_cost_turns_probabilities_around(C, loss):
     assert brier_score_loss(y, model.predict_proba(X)[:, 1]) < 0.22
 
 
+@pytest.mark.slow
 def test_without_a_regulariser(overlapping, tumours):
     """Folds; where the classes of a fold can be separated, maximum likelihood has no maximum: said so."""
     X, y, truth = overlapping

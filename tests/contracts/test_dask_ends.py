@@ -79,6 +79,7 @@ def wait_until_free(client):
 # ---------------------------------------------------------------- while blocks are loaded
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_blocks_are_loaded_leaves_none_behind(client):
     blocks = DaskBlocks([Slowly(k, 0.25) for k in range(6)])
     begun = time.monotonic()
@@ -216,6 +217,7 @@ def frozen(client):
         yield
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_frozen_from_the_start_is_warned_of_and_times_out(client, short_timeout):
     with (
         frozen(client),
@@ -258,6 +260,7 @@ def pausing(client, n_workers):
         wait_for("running")
 
 
+@pytest.mark.slow
 def test_a_worker_that_stays_paused_is_warned_of_and_times_out(client, short_timeout):
     with (
         pausing(client, 1),
@@ -269,6 +272,7 @@ def test_a_worker_that_stays_paused_is_warned_of_and_times_out(client, short_tim
     wait_until_free(client)
 
 
+@pytest.mark.slow
 def test_when_all_workers_stay_paused_the_files_are_not_waited_for(client, short_timeout, tmp_path):
     with (
         pausing(client, 2),
@@ -333,6 +337,7 @@ def test_when_the_scheduler_dies_while_tasks_are_waited_for_it_is_reported(wait_
 # ---------------------------------------------------------------- the time of loading
 
 
+@pytest.mark.slow
 def test_loading_counts_for_max_time(client):
     X, y = example()
     slow = X.map_blocks(lambda part: (time.sleep(0.5), part)[1], dtype=float, meta=np.zeros((0, 0)))

@@ -186,6 +186,7 @@ def test_all_classes_at_once_with_the_bits_of_memory_and_without_workers(leaving
     assert here.certificate.bound <= proof.objective
 
 
+@pytest.mark.slow
 def test_classes_that_were_not_begun_are_said_to_be_worth_nothing(leaving):
     client, leave = leaving
     X, y, weight = example("three classes")

@@ -257,6 +257,7 @@ def test_a_worker_without_the_package_is_refused(client):
         client.run(lambda: sys.modules.__delitem__(name), workers=some)
 
 
+@pytest.mark.slow
 def test_one_worker_has_the_same_bits_and_none_ends_a_fit_in_time(monkeypatch):
     monkeypatch.setattr(dask_placement, "NO_WORKER_TIMEOUT", 0.6)
     told = task("overlapping", "squared_hinge", "free")

@@ -104,6 +104,7 @@ def test_clone_pickle_and_threads(tumours):
     assert again.path_.at(0.5).certificate.relative_gap <= 1e-2
 
 
+@pytest.mark.slow
 def test_leave_one_out_counts_at_the_values_of_the_range(flowers):
     model = LinearSVMCV((0.1, ..., 1.0), cv="loo").fit(*flowers)
     assert len(model.cv_results_["params"]) == 11

@@ -115,6 +115,7 @@ def test_ctrl_c_keeps_the_best_model_and_leaves_nothing_running(client, rows, tm
     assert set(held.values()) == {(0, 0)}
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_dies_is_told_and_the_best_model_written(rows, tmp_path):
     environment = {**os.environ, "DASK_MAXMARGIN__WORKER_TIMEOUT": "5 s"}
     with mortal_scheduler(tmp_path) as (client, kill_scheduler), holding_passes(client) as is_held:
@@ -133,6 +134,7 @@ def test_a_scheduler_that_dies_is_told_and_the_best_model_written(rows, tmp_path
     assert load_model(tmp_path / "best.model").certificate.bound > 0
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_frozen_before_there_is_a_model_is_one_line(client, rows, tmp_path):
     environment = {**os.environ, "DASK_MAXMARGIN__WORKER_TIMEOUT": "1 s"}
     victim = next(iter(client.run(os.getpid).values()))
@@ -148,6 +150,7 @@ def test_a_worker_that_is_frozen_before_there_is_a_model_is_one_line(client, row
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_without_a_scheduler_it_says_so(rows, tmp_path):
     done = run(rows, "--dask", "tcp://127.0.0.1:9", cwd=tmp_path)
     assert done.returncode == 2

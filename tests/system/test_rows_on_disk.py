@@ -125,10 +125,9 @@ def in_little_memory(work: str, folder: Path) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="RLIMIT_DATA is Linux's")
-@pytest.mark.parametrize(
-    ("write", "n_bytes"), [pytest.param(WRITE, 600e6, marks=pytest.mark.slow), (WRITE_SPARSE, 80e6)]
-)
+@pytest.mark.parametrize(("write", "n_bytes"), [(WRITE, 600e6), (WRITE_SPARSE, 80e6)])
 def test_rows_are_stored_and_fitted_in_64_mb(tmp_path, write, n_bytes):
     """The limit is the operating system's, beyond what the process holds when all is imported.
 

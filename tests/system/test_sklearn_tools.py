@@ -422,9 +422,8 @@ PEAK_OF_A_FIT = """
 """
 
 
-@pytest.mark.parametrize(
-    ("name", "order"), [pytest.param("svm", "C", marks=pytest.mark.slow), ("logistic", "F")]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "order"), [("svm", "C"), ("logistic", "F")])
 def test_a_fit_makes_no_copy_of_the_rows(name, order):
     command = [sys.executable, "-c", textwrap.dedent(PEAK_OF_A_FIT), name, order]
     result = subprocess.run(command, capture_output=True, text=True, check=True)

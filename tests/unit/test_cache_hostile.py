@@ -358,6 +358,7 @@ print(n_loads)
 """
 
 
+@pytest.mark.slow
 def test_processes_that_read_write_and_change_at_the_same_time(tmp_path):
     """Nobody ever sees old data, mixed data or a damaged copy."""
     source, told, end = tmp_path / "a.svm", tmp_path / "told", tmp_path / "end"

@@ -329,6 +329,7 @@ def gestures(seed=0):
     return (X - X.min(axis=0)) / np.ptp(X, axis=0), np.repeat(np.arange(15), 24)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::maxmargin.errors.CalibrationWarning")
 @pytest.mark.parametrize(("form", "C"), [("one_vs_rest", 10), ("softmax", 1)])
 def test_few_rows_of_many_classes_keep_their_temperature(form, C):
@@ -341,6 +342,7 @@ def test_few_rows_of_many_classes_keep_their_temperature(form, C):
     assert loss["temperature"] < loss[None] < np.log(15)
 
 
+@pytest.mark.slow
 def test_a_calibration_that_is_worse_than_none_is_told_with_both_figures():
     X, y = gestures()
     with pytest.warns(CalibrationWarning, match="makes the probabilities worse: the log loss") as told:

@@ -107,6 +107,7 @@ def test_iris_is_scikit_learns_copy():
     assert data.feature_names == tuple(theirs.feature_names)
 
 
+@pytest.mark.slow
 def test_the_script_makes_the_same_files_again(tmp_path):
     shipped = ROOT / "src" / "maxmargin" / "datasets"
     script = ROOT / "scripts" / "make_datasets.py"

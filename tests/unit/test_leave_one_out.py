@@ -127,8 +127,20 @@ def passes_of_fits(estimator, rows, labels):
     return found, max(seen, default=0)
 
 
-@pytest.mark.parametrize("labels", [Y, 2 * (X[:, 1] > 0) + (X[:, 2] > 0)], ids=["two", "four"])
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+QUADRANT = 2 * (X[:, 1] > 0) + (X[:, 2] > 0)
+
+
+@pytest.mark.parametrize(
+    ("loss", "labels"),
+    [
+        pytest.param("hinge", Y, id="hinge of two"),
+        pytest.param("squared_hinge", QUADRANT, id="squared hinge of four"),
+        pytest.param("logistic", Y, id="logistic of two"),
+        pytest.param("logistic", QUADRANT, id="softmax of four"),
+        pytest.param("hinge", QUADRANT, id="Crammer-Singer of four", marks=pytest.mark.slow),
+        pytest.param("squared_hinge", Y, id="squared hinge of two", marks=pytest.mark.slow),
+    ],
+)
 def test_a_fitted_model_is_where_it_begins(loss, labels):
     settings = {"loss": loss, "C": 0.5, "tol": 1e-12}
     cold, passes = passes_of_fits(LinearClassifier(**settings), X, labels)

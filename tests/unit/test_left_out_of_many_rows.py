@@ -151,6 +151,7 @@ def test_a_deadline_ends_the_kernels():
     assert (decisions <= everything[many]).all()
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_kernels_and_leaves_what_was_decided():
     optimum, groups, new_costs = cases_of(problem_of("free"))
     everything = decide_by_certificates(optimum, groups, new_costs, StopToken(), 1)

@@ -20,6 +20,7 @@ def test_a_large_index_is_refused_before_memory_is_asked_for(tmp_path):
             fit()
 
 
+@pytest.mark.slow
 def test_what_fits_is_fitted(monkeypatch):
     X = sp.csr_array((np.array([1.0, -1.0]), (np.array([0, 1]), np.array([0, 11_000_000]))))
     monkeypatch.setattr("maxmargin.io.memory.available_memory", lambda: 8 * 11_000_001 * 4)
