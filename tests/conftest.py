@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 # No time limits, which a busy machine would miss.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("maxmargin", patient, derandomize=True, max_examples=50)
+settings.register_profile("maxmargin", patient, derandomize=True, max_examples=30)
 settings.register_profile("all", patient, derandomize=True)
 settings.register_profile("thorough", patient, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "maxmargin"))

@@ -193,6 +193,7 @@ FROZEN = r"worker \d at tcp://.* has not responded"
 PAUSED = r"worker \d at tcp://.* been paused by Dask \(memory is full\)"
 
 
+@pytest.mark.slow
 def test_a_worker_that_stays_frozen_is_warned_of_and_times_out(client, short_timeout, short_grace):
     X, y = example()
     with (
@@ -316,9 +317,8 @@ def tasks_without_an_end(client):
     run_anywhere(timeouts, time.sleep, [(3600,), (3600,)], StopToken())
 
 
-@pytest.mark.parametrize(
-    "wait_for_tasks", [pytest.param(blocks_that_do_not_come, marks=pytest.mark.slow), tasks_without_an_end]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("wait_for_tasks", [blocks_that_do_not_come, tasks_without_an_end])
 def test_when_the_scheduler_dies_while_tasks_are_waited_for_it_is_reported(wait_for_tasks, tmp_path):
     with mortal_scheduler(tmp_path) as (client, kill_scheduler):
 

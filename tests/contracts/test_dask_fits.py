@@ -165,6 +165,7 @@ def test_when_all_workers_are_gone_the_best_model_is_attached(leaving):
     assert proof.objective == pytest.approx(value, rel=1e-10)
 
 
+@pytest.mark.slow
 def test_all_classes_at_once_with_the_bits_of_memory_and_without_workers(leaving, as_large):
     client, leave = leaving
     settings = {"C": 10.0, "solver": "auto"}

@@ -109,6 +109,7 @@ def test_a_bad_label_of_persisted_rows_is_named_with_its_block(client, example):
         train(X, y, client=client)
 
 
+@pytest.mark.slow
 def test_persisted_rows_that_die_with_their_worker_are_computed_again(client, example, monkeypatch):
     expected = bits(client, example)
     there = persisted(client, example)

@@ -132,6 +132,7 @@ def test_a_fit_has_the_bits_of_one_in_memory(on_dask):
     assert found.certificate.relative_gap <= 1e-4
 
 
+@pytest.mark.slow
 def test_classes_that_begin_together_have_the_bits_of_memory(on_dask):
     random = np.random.default_rng(4)
     X, y = random.normal(size=(600, 64)), random.integers(0, 3, 600)

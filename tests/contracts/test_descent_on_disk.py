@@ -65,6 +65,7 @@ def test_few_dense_rows_of_many_columns_are_fitted_by_descent(tmp_path):
     assert model.certificate.relative_gap <= 1e-4
 
 
+@pytest.mark.slow
 def test_where_the_time_is_up_descent_goes_on_another_time(tmp_path):
     X, y = wide_rows()
     store = store_batches([(X, y)], tmp_path / "rows")

@@ -138,6 +138,7 @@ def test_whole_numbers_that_are_classes(said, folder):
     assert said("train", "five.svm", "-q")[0] == 0
 
 
+@pytest.mark.slow
 def test_no_values_are_ruled_out_where_all_are_counted(said, flowers):
     code, out, _ = said("path", "iris.csv", "--Cs", "0.1,1", "--multi-class", "crammer-singer", "--cv", "loo")
     out = " ".join(out.split())

@@ -229,6 +229,7 @@ def test_a_file_that_does_not_fit_is_trained_within_the_limit(tmp_path):
     assert load_model(tmp_path / "t.model").certificate.relative_gap <= 1e-3
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_best_model(tmp_path):
     path = tmp_path / "t.csv"
     table(path, 3_000, 60, times=40)

@@ -63,7 +63,11 @@ CHILD = """
 
 @pytest.mark.parametrize(
     ("name", "keeps_the_old"),
-    [("absolute", True), pytest.param("separator", True, marks=pytest.mark.slow), ("zero-one", False)],
+    [
+        ("absolute", True),
+        pytest.param("separator", True, marks=pytest.mark.slow),
+        pytest.param("zero-one", False, marks=pytest.mark.slow),
+    ],
 )
 def test_ctrl_c_within_a_program(name, keeps_the_old):
     command = [sys.executable, "-c", textwrap.dedent(CHILD), name]

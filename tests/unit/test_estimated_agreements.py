@@ -98,6 +98,7 @@ def left_out_by_svc(X, y, C, rows):
     return found
 
 
+@pytest.mark.slow
 def test_hinge_estimates_have_the_signs_of_refits():
     X, y = load_breast_cancer(return_X_y=True)
     X, y = (X - X.mean(axis=0)) / X.std(axis=0), 2 * y - 1

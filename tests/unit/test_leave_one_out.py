@@ -73,6 +73,7 @@ def test_rows_on_the_hyperplane_are_training_errors():
     assert left_out.training_errors == 4
 
 
+@pytest.mark.slow
 def test_products_that_a_far_row_swallows_decide_nothing():
     """About the mean of these rows, the products of all but the first are the same number to rounding."""
     rows = np.array([[1e9], [1.2], [-0.51], [-0.3], [-0.53], [0.57]])

@@ -77,6 +77,7 @@ def files(folder):
     return sorted(path for path in folder.iterdir())
 
 
+@pytest.mark.slow
 def test_estimates_are_of_the_right_order(tmp_path, monkeypatch):
     """At least the numbers themselves, and no more than some copies of them and the text."""
     monkeypatch.setattr(estimate, "SMALL", 0)

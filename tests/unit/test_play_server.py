@@ -253,6 +253,7 @@ FEW_DESCRIPTORS = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a limit of descriptors")
 def test_it_waits_where_descriptors_have_run_out_and_goes_on_after():
     child = subprocess.Popen(

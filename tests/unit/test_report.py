@@ -279,7 +279,7 @@ def test_no_boundary_and_no_suspects(tmp_path):
 # ---------------------------------------------------------------- the file
 
 
-@pytest.mark.parametrize("kind", ["table", "text"])
+@pytest.mark.parametrize("kind", ["table", pytest.param("text", marks=pytest.mark.slow)])
 def test_ten_thousand_rows_take_less_than_a_megabyte(tmp_path, kind):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(10_000, 40))

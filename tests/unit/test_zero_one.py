@@ -37,6 +37,7 @@ def small_tables(columns):
     return st.lists(row, min_size=2, max_size=7)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 3).flatmap(small_tables), st.booleans())
 @settings(max_examples=60)
 def test_the_fewest_errors_of_whole_numbers(rows, fit_intercept):
