@@ -289,6 +289,7 @@ def test_when_all_workers_stay_paused_the_files_are_not_waited_for(client, short
 LOST = r"the connection to the Dask scheduler at tcp://\S+ was lost"
 
 
+@pytest.mark.slow
 def test_when_the_scheduler_dies_the_best_model_is_attached(tmp_path):
     X, y = example()
     seen = []

@@ -60,7 +60,9 @@ def test_categories_that_are_numbers_are_taken_as_numbers():
     assert fit(frame(size=pd.Categorical([1, 2] * 20)), "kind").n_features_in_ == 2
 
 
-@pytest.mark.parametrize("dtype", ["str", "string", "category", object])
+@pytest.mark.parametrize(
+    "dtype", ["str", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("string", "category", object))]
+)
 def test_labels_of_a_series_stand_beside_an_array(dtype):
     X = da.from_array(np.arange(2.0 * N).reshape(N, 2) % 3, chunks=(10, -1))
     assert list(fit(X, pd.Series(KINDS).astype(dtype)).classes_) == ["in", "out"]

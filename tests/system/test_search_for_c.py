@@ -160,6 +160,7 @@ INTERRUPTED_SEARCH = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_jobs", "refit"),
     [

@@ -62,6 +62,7 @@ def test_holds_on_thousands_of_problems(fit_intercept, normalize, count):
         assert proof.t[-1] == len(course) - 1
 
 
+@pytest.mark.slow
 @FOUR_FORMS
 def test_holds_along_the_trace_of_the_estimator(fit_intercept, normalize):
     rng = np.random.default_rng(11)

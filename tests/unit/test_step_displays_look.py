@@ -60,6 +60,7 @@ def test_a_descent_has_the_colours_of_the_paper(style, palette):
     assert to_hex(over_two.map_.get_edgecolor()[0]) == palette.negative.lower()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("style", "palette"), [PAPERS[0], pytest.param(*PAPERS[1], marks=pytest.mark.slow)], ids=["light", "dark"]
 )
