@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from covering import every_value
 
 from maxmargin import load_model, save_data
 from maxmargin.data import Data
@@ -301,6 +302,7 @@ def test_a_full_disk_is_a_sentence(folder, words):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="needs a shell that can close streams")
 def test_closed_streams_are_no_mistake(folder):
     for stream in (">&-", "2>&-", "<&-"):
@@ -363,8 +365,7 @@ def test_other_signals_keep_the_best_model_too(folder, number):
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
 @pytest.mark.usefixtures("usual_signals")
-@pytest.mark.parametrize("number", ENDING)
-@pytest.mark.parametrize("is_repeated", [False, True])
+@every_value(number=ENDING, is_repeated=[False, True])
 def test_a_signal_leaves_nothing_half_written(folder, number, is_repeated):
     save_data(Data(np.ones((200_000, 10)), np.arange(200_000) % 2), folder / "long.npz")
     before = sorted(os.listdir(folder))
@@ -465,8 +466,7 @@ def test_a_terminal_shows_the_live_gap():
     assert re.search(r"\r[█░]+ +[\d.]+ s, \d+ passes: within .* of the optimum \(goal 0.01", shown)
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("out", ["-", "/dev/stdout"])
+@every_value(unbuffered=["", "1"], out=["-", "/dev/stdout"])
 @pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="there is no /dev/stdout")
 def test_whoever_reads_a_little_of_what_is_converted_is_noticed(folder, unbuffered, out):
     save_data(Data(np.ones((20_000, 10)), np.arange(20_000) % 2), folder / "long.npz")
@@ -480,6 +480,7 @@ def test_whoever_reads_a_little_of_what_is_converted_is_noticed(folder, unbuffer
         assert process.stderr.read() == b""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="there is no /dev/stdout")
 def test_dev_stdout_is_the_output_also_where_it_is_a_pipe(folder):
     assert python("-m", "maxmargin", "train", "a.svm", "/dev/null").returncode == 0

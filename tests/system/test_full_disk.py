@@ -105,12 +105,13 @@ WRITERS = {
 }
 
 
-FILMS = ("film", "film as a page")  # drawn for long, and written as any other file is
+# Long in the making, and written as any other file is.
+LONG = ("film", "film as a page", "report of the program", "picture of the path")
 
 
 @pytest.fixture(
     params=[
-        pytest.param(writer, id=name, marks=pytest.mark.slow if name in FILMS else ())
+        pytest.param(writer, id=name, marks=pytest.mark.slow if name in LONG else ())
         for name, writer in WRITERS.items()
     ]
 )

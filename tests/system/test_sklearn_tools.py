@@ -66,7 +66,7 @@ def test_cross_validation_and_clone(estimator):
     assert copied.fit(X, Y).coef_.tobytes() == changed.coef_.tobytes()
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading", "sequential"])
+@pytest.mark.parametrize("backend", [pytest.param("loky", marks=pytest.mark.slow), "threading", "sequential"])
 def test_grid_search(backend):
     grid = {"C": [0.01, 0.1, 1.0], "loss": ["hinge", "squared_hinge"]}
     alone = GridSearchCV(LinearSVM(), grid, cv=3).fit(X, Y)
