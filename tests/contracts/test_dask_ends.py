@@ -193,7 +193,6 @@ FROZEN = r"worker \d at tcp://.* has not responded"
 PAUSED = r"worker \d at tcp://.* been paused by Dask \(memory is full\)"
 
 
-@pytest.mark.slow
 def test_a_worker_that_stays_frozen_is_warned_of_and_times_out(client, short_timeout, short_grace):
     X, y = example()
     with (

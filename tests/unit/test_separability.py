@@ -108,8 +108,10 @@ def test_larger_data(kind, shape, has_offset):
         assert_proved(separability(X, y, fit_intercept=has_offset), X, y, has_offset)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["complete", "quasi-complete", "overlapping"])
+@pytest.mark.parametrize(
+    "kind",
+    ["complete", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("quasi-complete", "overlapping"))],
+)
 def test_many_columns_are_decided_in_floats(kind):
     X, y = larger(kind, 400, 104, np.random.default_rng(7))
     if kind != "complete":  # so many columns would separate what a plane nearly does
@@ -230,7 +232,6 @@ def test_it_can_be_kept_and_read():
     assert "rank of all 3 rows, 2" in str(overlapping)
 
 
-@pytest.mark.slow
 def test_tumours_are_separable():
     """As their authors say: "linearly separable using all 30 input features"; ten of them are not enough."""
     data = breast_cancer()
