@@ -528,7 +528,7 @@ def joint_support(solution: Solution, cost: NDArray[np.float64]) -> Support:
 # ------------------------------------------------------------------------------------------------
 # A fitted model as a notebook shows it: certificate, plan, and how far the rows are on the right side.
 
-_MOST_ROWS = 20_000  # a picture of 40 bars does not change with more
+_MOST_ROWS = 5_000  # a picture of 40 bars does not change with more
 _MOST_VALUES = 20_000_000  # of a dense sample
 _FEWEST_ROWS = 500
 

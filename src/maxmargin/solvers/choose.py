@@ -251,6 +251,8 @@ class CostModel:
     most_duals: int = 20_000_000
     rows_per_column: float = 4.0  # at most: where rows are many, the steps of one undo those of others
     largest_weighted_norm2: float = 1_000.0
+    # Mean c‖x‖² up to which descent on Crammer–Singer takes less time than systems of few unknowns [0036].
+    little_weight: float = 5.0
     # Share of Σ c‖x‖² in the mean of dense rows up to which descent on Crammer–Singer is quick [0039].
     largest_mean: float = 0.8
     few_columns: int = (
@@ -321,13 +323,20 @@ def _suited_jointly(problem: Problem) -> tuple[str, str]:
         if _suits_softmax_descent(problem, unknowns):
             return "dual_descent", "so many columns that steps row by row are cheapest"
         return "newton", "one problem of all classes, whose curvature is smooth"
-    if unknowns <= _COSTS.few_unknowns:
+    is_descent = rows.vectors_at_hand and _is_little_weight(problem)
+    if unknowns <= _COSTS.few_unknowns and not is_descent:
         return "semismooth_newton", f"one {unknowns:,} × {unknowns:,} system per step is cheap"
     if not rows.vectors_at_hand:
         return "semismooth_newton", "steps row by row would need the duals of all rows in memory"
     if _is_far_from_origin(problem):
         return "semismooth_newton", "the columns are far from the origin, which slows steps row by row down"
     return "dual_descent", "steps row by row should get there in few sweeps"
+
+
+def _is_little_weight(problem: Problem) -> bool:
+    """Whether losses weigh so little beside the regulariser that few sweeps get there."""
+    rows = problem.rows
+    return not is_small(rows) and problem.weighted_norm2 <= _COSTS.little_weight * rows.n_rows
 
 
 def _is_far_from_origin(problem: Problem) -> bool:

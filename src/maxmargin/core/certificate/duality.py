@@ -321,15 +321,18 @@ _MOST_PRODUCTS = 2_000_000_000  # with more than that a pass is worth more than 
 def _stationarity_of_outputs(
     problem: Problem, point: CertifiedPoint, token: StopToken | None
 ) -> dict[str, float]:
-    if problem.n_outputs * problem.rows.n_values > _MOST_PRODUCTS:
+    if point.pulls is not None:
+        pull, total = point.pulls
+    elif problem.n_outputs * problem.rows.n_values > _MOST_PRODUCTS:
         return {}
-    kernel = SoftmaxGradient(point.w, np.asarray(point.b))
-    sums = problem.rows.reduce(kernel, problem.targets.values, problem.cost, token=token)
-    assert sums.gradient is not None
-    slopes = sums.gradient + problem.penalty.slope(point.w)
-    residuals = {"features": float(np.abs(slopes).max(initial=0.0))}
+    else:
+        kernel = SoftmaxGradient(point.w, np.asarray(point.b))
+        sums = problem.rows.reduce(kernel, problem.targets.values, problem.cost, token=token)
+        assert sums.gradient is not None
+        pull, total = -sums.gradient, -sums.balance
+    residuals = {"features": float(np.abs(problem.penalty.slope(point.w) - pull).max(initial=0.0))}
     if not problem.offset.is_absent:
-        balance = sums.balance + problem.offset.stiffness * point.b
+        balance = problem.offset.stiffness * point.b - total
         residuals["labels"] = float(np.abs(balance).max())
     return residuals
 

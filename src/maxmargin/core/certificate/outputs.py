@@ -693,12 +693,16 @@ def _examine_softmax(
     rows, targets = problem.rows, problem.targets
     if b is not None and duals is None and not problem.offset.is_free:
         duals = SoftmaxDuals.balanced(problem, W, np.array(b, dtype=np.float64), np.zeros(loss.n_outputs))
+    balance = None
     if b is None or duals is None:
         first = near if b is None else b
         first = np.zeros(loss.n_outputs) if first is None else np.ascontiguousarray(first, dtype=np.float64)
         best, balance = best_offset(problem, W, first, problem.offset.is_free and b is None, enough, token)
         b = best if b is None else first
-        duals = SoftmaxDuals.balanced(problem, W, best, balance) if duals is None else duals
+        if duals is None:
+            duals = SoftmaxDuals.balanced(problem, W, best, balance)
+        else:
+            balance = None
     b = np.ascontiguousarray(b, dtype=np.float64)
     sums = rows.reduce(_ReadSoftmax(W, b, duals), targets.values, targets.cost, token=token)
     certificate, is_hidden = _concluded(problem, loss, W, b, sums)
@@ -706,7 +710,8 @@ def _examine_softmax(
     if has_room and _is_worth_precision(problem, certificate, is_hidden, enough):
         kept = _kept_duals(problem, loss, duals, token)
         certificate = _more_precise(problem, loss, W, b, kept, certificate, token)
-    return CertifiedPoint(W, b, (b, b), duals, _EMPTY, certificate)
+    pulls = None if balance is None else (sums.V, -balance)
+    return CertifiedPoint(W, b, (b, b), duals, _EMPTY, certificate, pulls=pulls)
 
 
 def _kept_duals(problem: Problem, loss: Softmax, duals: SoftmaxDuals, token: StopToken | None) -> RowVector:
@@ -762,7 +767,7 @@ def _examine_kept_softmax(
 
 # When Σ |Σ c (p − e_y)| is small enough: as a share of the costs, of which the square is then lost on the
 # bound, or, where probabilities are nearly 0 or 1, some 20 times the number itself; and what rounding leaves.
-_BALANCED, _OF_WHAT_IS_ENOUGH, _BY_ROUNDING = 1e-6, 1e-3, 1e-13
+_BALANCED, _OF_WHAT_IS_ENOUGH, _BY_ROUNDING = 1e-6, 1e-2, 1e-13
 _MOST_OFFSET_PASSES = 20
 # Scores are kept while the best offsets are sought where that takes at most 80 MB, and rows have so many
 # values that making them again would take longer.

@@ -26,6 +26,8 @@ class CertifiedPoint:
         Where ρ = 0 there is none: cost times mistake probability.
     scores : z = x·w for each row
     certificate : Certificate
+    pulls : (array, array) or None
+        Σ c (e_y − P) xᵀ and Σ c (e_y − P) of softmax, where the certificate added them up.
     least_agreement : float
         Of the rows that cost anything, where the certificate needed more than double precision; else NaN.
     """
@@ -37,6 +39,7 @@ class CertifiedPoint:
     scores: RowVector
     certificate: Certificate
     least_agreement: float = math.nan
+    pulls: tuple[Array, Array] | None = None
 
 
 def certificate_of(kind: str, objective: float, bound: float, rounding: float = 0.0) -> Certificate:
