@@ -55,9 +55,17 @@ def one_softmax() -> tuple[LinearModel, np.ndarray]:
     return replace(model, histories=[], warm_starts=[]), X[:6] + 0.05
 
 
+def sparse() -> tuple[LinearModel, np.ndarray]:
+    """Return a logistic model with an L1 term, which leaves most weights 0."""
+    data = breast_cancer()
+    X = (data.X - data.X.mean(axis=0)) / data.X.std(axis=0)
+    model = train(X[:120], data.y[:120], loss="logistic", C=0.5, l1_ratio=0.75)
+    return replace(model, histories=[], warm_starts=[]), X[120:126]
+
+
 if __name__ == "__main__":
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
-    for make in (one_softmax,):  # what the newest version added
+    for make in (sparse,):  # what the newest version added
         model, rows = make()
         name = f"{make.__name__}-{VERSION}"
         save_model(model, folder / f"{name}.model")
@@ -65,6 +73,7 @@ if __name__ == "__main__":
             "rows": rows.tolist(),
             "labels": model.predict(rows).tolist(),
             "scores": model.scores(rows).tolist(),
-            "softmax": model.predict_proba(rows).tolist(),
+            "columns": np.flatnonzero(model.coef[0]).tolist(),
+            "l1": model.predict_proba(rows).tolist(),
         }
         (folder / f"{name}.json").write_text(json.dumps(expected, indent=1) + "\n")

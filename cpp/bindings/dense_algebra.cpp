@@ -6,6 +6,7 @@
 #include "arrays.hpp"
 #include "maxmargin/kernel/cholesky.hpp"
 #include "maxmargin/kernel/gram.hpp"
+#include "maxmargin/kernel/l1_quadratic.hpp"
 #include "stop_token.hpp"
 
 namespace maxmargin::bindings {
@@ -111,6 +112,19 @@ NewMatrix lower_triangle(const Factor& self) {
     return NewMatrix(triangle, {size, size}, owner);
 }
 
+nb::tuple descend_l1(Square<const double> H, double r, Out<double> x, Out<double> q, double share,
+                     std::int64_t most_sweeps, PythonStopToken& token) {
+    const std::int64_t n = static_cast<std::int64_t>(H.shape(0));
+    expect_square(H, n, "H");
+    expect_length(x, n, "x");
+    expect_length(q, n, "q");
+    L1Descent found;
+    run_to_the_end(token, [&] {
+        return descend_l1_quadratic(H.data(), n, r, x.data(), q.data(), share, most_sweeps, found, token);
+    });
+    return nb::make_tuple(found.gained, found.sweeps);
+}
+
 }  // namespace
 }  // namespace maxmargin::bindings
 
@@ -121,6 +135,12 @@ void bind_dense_algebra(nanobind::module_& m) {
     m.def("weighted_gram", &gram_of_block, nb::arg("block"), nb::arg("h").noconvert(),
           nb::arg("shift").noconvert().none(), nb::arg("G").noconvert(), nb::arg("single"), nb::arg("token"),
           "G += sum of h (x - shift, 1)(x - shift, 1)' over the rows of the block; shift may be None.");
+
+    m.def(
+        "descend_l1_quadratic", &descend_l1, nb::arg("H").noconvert(), nb::arg("r"), nb::arg("x").noconvert(),
+        nb::arg("q").noconvert(), nb::arg("share"), nb::arg("most_sweeps"), nb::arg("token"),
+        "Minimise a quadratic with the Hessian H plus r |x|, from x with the gradient q, in place; return by "
+        "how much it was lowered, and the sweeps.");
 
     nb::exception<NotFactorised>(m, "NotFactorised", PyExc_ValueError);
 

@@ -489,6 +489,11 @@ def weighted_gram(block: Block, h: Annotated[NDArray[numpy.float64], dict(shape=
     G += sum of h (x - shift, 1)(x - shift, 1)' over the rows of the block; shift may be None.
     """
 
+def descend_l1_quadratic(H: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], r: float, x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], q: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], share: float, most_sweeps: int, token: StopToken) -> tuple:
+    """
+    Minimise a quadratic with the Hessian H plus r |x|, from x with the gradient q, in place; return by how much it was lowered, and the sweeps.
+    """
+
 class NotFactorised(ValueError):
     pass
 

@@ -237,6 +237,44 @@ def test_the_cost_that_scikit_learn_chose(two_classes, iris):
     assert said.bound == pytest.approx(plain.certificate_.objective, rel=1e-6)
 
 
+# ---------------------------------------------------------------- with an L1 term
+
+
+WITH_L1 = {
+    "saga, L1": (LogisticRegression(C=0.1, l1_ratio=1, solver="saga", max_iter=5_000, tol=1e-8), 1.0),
+    "saga, both": (LogisticRegression(C=0.1, l1_ratio=0.5, solver="saga", max_iter=5_000, tol=1e-8), 0.5),
+    "LIBLINEAR": (
+        LogisticRegression(C=0.1, l1_ratio=1, solver="liblinear", fit_intercept=False, tol=1e-8),
+        1.0,
+    ),
+    "LIBLINEAR, squared hinge": (
+        LinearSVC(C=0.1, penalty="l1", fit_intercept=False, tol=1e-8, max_iter=100_000),
+        1.0,
+    ),
+    "SGD": (SGDClassifier("log_loss", penalty="elasticnet", l1_ratio=0.3, alpha=0.01, random_state=0), 0.3),
+}
+
+
+@each_row("name", WITH_L1)
+def test_models_with_an_l1_term(name, cancer):
+    X, y = StandardScaler().fit_transform(cancer[0]), cancer[1]
+    model, ratio = WITH_L1[name]
+    said = certify(fitted(model, X, y), X, y, tol=1e-8)
+    assert f"L1 ratio {ratio:g}" in str(said)
+    w, b, signs = (
+        model.coef_[0],
+        float(np.ravel(model.intercept_)[0]),
+        np.where(y == model.classes_[1], 1, -1),
+    )
+    m = signs * (X @ w + b)
+    losses = np.maximum(1 - m, 0) ** 2 if name.endswith("hinge") else np.logaddexp(0, -m)
+    C = 1 / (0.01 * len(y)) if name == "SGD" else 0.1
+    objective = (1 - ratio) / 2 * w @ w + ratio * np.abs(w).sum() + C * losses.sum()
+    assert said.objective == pytest.approx(objective, rel=1e-9)
+    assert 0 < said.bound <= objective
+    assert said.relative_gap <= (0.5 if name == "SGD" else 1e-4)
+
+
 # ---------------------------------------------------------------- what is refused
 
 
@@ -247,16 +285,12 @@ REFUSED = {
     "certify cannot read GaussianNB": GaussianNB(),
     "certify(model.estimators_[k], X, y == model.classes_[k])": OneVsRestClassifier(LinearSVC()),
     "certify its pairs one at a time": OneVsOneClassifier(LinearSVC()),
-    "LinearSVC(penalty='l1') has no L2 penalty": LinearSVC(penalty="l1"),
+    "LinearSVC(penalty='l1') has an L1 term of the offset": LinearSVC(penalty="l1"),
     "SVC(kernel='rbf') has no linear coefficients": SVC(),
-    "LogisticRegression(l1_ratio=1) has an L1 penalty": LogisticRegression(l1_ratio=1, solver="saga"),
-    "LogisticRegression(l1_ratio=0.5) has an L1 penalty": LogisticRegression(l1_ratio=0.5, solver="saga"),
-    "LogisticRegression(penalty='l1') has an L1 penalty": LogisticRegression(
+    "LogisticRegression(solver='liblinear') has an L1 term of the offset": LogisticRegression(
         penalty="l1", l1_ratio=1, solver="liblinear"
     ),
     "SGDClassifier(loss='modified_huber') minimises a loss": SGDClassifier(loss="modified_huber"),
-    "SGDClassifier(penalty='l1') has an L1 penalty": SGDClassifier(penalty="l1"),
-    "SGDClassifier(penalty='elasticnet') has an L1 penalty": SGDClassifier(penalty="elasticnet"),
     "SGDClassifier(penalty=None) is not regularised": SGDClassifier(penalty=None),
     "SGDClassifier(alpha=0) is not regularised": SGDClassifier(alpha=0, learning_rate="constant", eta0=0.01),
     "SGDClassifier(early_stopping=True) learns from some of the rows": SGDClassifier(early_stopping=True),
@@ -275,7 +309,7 @@ def test_refused_with_several_classes(iris):
     with pytest.raises(InvalidParameter) as error:
         certify(fitted(SVC(kernel="linear"), *iris), *iris)
     assert "SVC(kernel='linear') with 3 classes is one classifier for each pair" in str(error.value)
-    assert "certify knows the L2-regularised hinge, squared hinge and logistic losses" in str(error.value)
+    assert "certify knows the hinge, squared hinge and logistic losses with the ridge" in str(error.value)
 
 
 @pytest.mark.parametrize("model", [LinearSVC(), SVC(kernel="linear"), LogisticRegression(), SGDClassifier()])

@@ -191,9 +191,9 @@ def test_compressed_entries_are_refused(tmp_path, model):
 
 def test_a_newer_version_says_so(model):
     entries = entries_of(model)
-    entries["model.json"] = entries["model.json"].replace(b'"version": 1', b'"version": 5')
+    entries["model.json"] = entries["model.json"].replace(b'"version": 1', b'"version": 6')
     assert message_for(rewritten(model, entries)) == (
-        "written by a newer maxmargin (format 5); this one reads up to 4 and needs an update"
+        "written by a newer maxmargin (format 6); this one reads up to 5 and needs an update"
     )
 
 

@@ -136,7 +136,7 @@ def test_an_estimator_is_saved_as_its_model(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["tumours-1", "three_classes-1", "tumours-2", "wines-2", "houses-3", "one_softmax-4"]
+    "name", ["tumours-1", "three_classes-1", "tumours-2", "wines-2", "houses-3", "one_softmax-4", "sparse-5"]
 )
 def test_an_old_file_still_predicts_the_same(name):
     model = load_model(GOLDEN / f"{name}.model")
@@ -151,6 +151,10 @@ def test_an_old_file_still_predicts_the_same(name):
     if "softmax" in expected:
         assert (model.multi_class, len(model.certificates), model.class_weight) == ("softmax", 1, "balanced")
         np.testing.assert_allclose(model.predict_proba(rows), expected["softmax"], rtol=1e-12)
+    if "l1" in expected:
+        assert model.l1_ratio == 0.75
+        np.testing.assert_array_equal(np.flatnonzero(model.coef[0]), expected["columns"])
+        np.testing.assert_allclose(model.predict_proba(rows), expected["l1"], rtol=1e-12)
     fields = None if model.encoding is None else model.encoding.to_fields()
     assert fields == expected.get("encoding")
 

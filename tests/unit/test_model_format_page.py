@@ -28,7 +28,7 @@ def description(tmp_path):
     model = train(X, y, calibrate="sigmoid", class_weight={1: 2.0}, sample_weight=[1, 1, 2, 1, 1, 1])
     names = ("certificates", "statuses", "plans", "n_iter")
     joint = {name: getattr(model, name)[:1] for name in names} | {"multi_class": "crammer_singer"}
-    save_model(replace(model, encoding=SIZES, **joint), tmp_path / "a.model")
+    save_model(replace(model, encoding=SIZES, l1_ratio=0.5, **joint), tmp_path / "a.model")
     with zipfile.ZipFile(tmp_path / "a.model") as archive:
         return json.loads(archive.read("model.json"))
 

@@ -85,6 +85,8 @@ class Objective:
     C, lam, alpha : float or None
         ½‖θ‖² + C Σ loss; lam/2 ‖θ‖² + mean loss; or the same with alpha, where the mean is over the number of
         rows whatever their weights (SGDClassifier). At most one of them is given; C = 1 if none is.
+    l1_ratio : float
+        r of the penalty (1 − r)/2 ‖θ‖² + r ‖θ‖₁ in the place of ½‖θ‖², from 0 to 1.
     class_weight : None, "balanced" or mapping from class to weight
     rest_weighs_one : bool
         With several classes, whether a class's weight counts only where it is the positive one, as in
@@ -110,6 +112,7 @@ class Objective:
     rest_weighs_one: bool = False
     balances_weights: bool = True
     multi_class: str = "one_vs_rest"
+    l1_ratio: float = 0.0
 
     def joint_loss(self, n_classes: int) -> MulticlassLoss | None:
         """Return the loss of all classes at once; None where each problem has two."""

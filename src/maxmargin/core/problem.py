@@ -77,8 +77,8 @@ class Problem:
 
     @property
     def is_regularised(self) -> bool:
-        """Whether the penalty makes w unique and the dual bound exist."""
-        return self.penalty.curvature > 0
+        """Whether there is a penalty, and with it a dual bound."""
+        return not self.penalty.is_absent
 
     @property
     def agreement_loss(self) -> Loss:

@@ -141,6 +141,7 @@ class ConvexEstimator(LossEstimator):
         watch: Callable[[Progress], Any] | None = None,
         calibrate: str | None = None,
         multi_class: str = "auto",
+        l1_ratio: float = 0.0,
     ) -> None:
         self.C = C
         self.lam = lam
@@ -159,6 +160,7 @@ class ConvexEstimator(LossEstimator):
         self.watch = watch
         self.calibrate = calibrate
         self.multi_class = multi_class
+        self.l1_ratio = l1_ratio
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> Self:
         """Fit the model and certify it.
@@ -250,6 +252,7 @@ class ConvexEstimator(LossEstimator):
             "intercept_scaling": model.intercept_scaling,
             "tol": model.tol,
             "class_weight": model.class_weight,
+            "l1_ratio": model.l1_ratio,
         }
         if len(model.classes) > 2 and model.multi_class != multi_class_of("auto", model.loss):
             settings["multi_class"] = model.multi_class
@@ -368,6 +371,7 @@ class LinearClassifier(ConvexEstimator):
         watch: Callable[[Progress], Any] | None = None,
         calibrate: str | None = None,
         multi_class: str = "auto",
+        l1_ratio: float = 0.0,
     ) -> None:
         super().__init__(
             C,
@@ -387,6 +391,7 @@ class LinearClassifier(ConvexEstimator):
             watch=watch,
             calibrate=calibrate,
             multi_class=multi_class,
+            l1_ratio=l1_ratio,
         )
         self.loss = loss
 

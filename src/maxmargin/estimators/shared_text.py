@@ -51,7 +51,10 @@ multi_class : {"auto", "one_vs_rest", "softmax", "crammer_singer"}, default "aut
     What becomes of three or more classes: one problem for all of them with one certificate, softmax for the
     logistic loss and the hinge of Crammer and Singer, or a problem for each against the rest. "auto" takes
     the former where the loss has it: for all but the squared hinge. Two classes have one problem whatever
-    this says.
+    this says. With an L1 term each class is fitted against the rest.
+l1_ratio : float, default 0.0
+    r of the penalty (1 − r)/2 ‖θ‖² + r ‖θ‖₁ in the place of ½‖θ‖²: 0 is the ridge, 1 the L1 norm alone. Above
+    0 the weights of columns that matter little are exactly 0. For the logistic loss and the squared hinge.
 """
 
 ATTRIBUTES = """

@@ -19,6 +19,7 @@ from maxmargin.errors import (
     Interrupted,
     InvalidParameter,
     NoFiniteOptimum,
+    Setting,
     fitted_together,
 )
 from maxmargin.fit.alternatives import with_degeneracy
@@ -49,9 +50,9 @@ def train(X: Any, y: Any = None, **settings: Any) -> LinearModel:
         ``loss`` ("hinge", "squared_hinge" or "logistic"), ``C`` or ``lam``, ``fit_intercept``,
         ``penalize_intercept``, ``intercept_scaling``, ``tol``, ``solver``, ``class_weight``,
         ``sample_weight``, ``max_iter``, ``max_time``, ``n_jobs``, ``random_state``, ``verbose``, ``watch``,
-        ``calibrate`` and ``multi_class``, as in `LinearClassifier`; ``announce``, called with the `Plan`
-        before the first step, ``start``, a model of the same rows to continue from, and ``client``, for rows
-        on a Dask cluster.
+        ``calibrate``, ``multi_class`` and ``l1_ratio``, as in `LinearClassifier`; ``announce``, called with
+        the `Plan` before the first step, ``start``, a model of the same rows to continue from, and
+        ``client``, for rows on a Dask cluster.
 
     Returns
     -------
@@ -105,6 +106,7 @@ def fit_linear(
     watch: Callable[[Progress], Any] | None = None,
     calibrate: str | None = None,
     multi_class: str = "auto",
+    l1_ratio: float = 0.0,
     announce: Callable[[Plan], Any] | None = None,
     start: LinearModel | None = None,
     client: Any = None,
@@ -120,6 +122,8 @@ def fit_linear(
         ½‖θ‖² + C Σ loss, or lam/2 ‖θ‖² + mean loss: one or the other; C = 1 if neither is given. C = inf or
         lam = 0 is the loss alone: maximum likelihood for the logistic loss; for the hinge the shortest of
         all θ with the smallest loss, which on separable rows is the hard margin (`minima` of the model).
+    l1_ratio : float
+        r of the penalty (1 − r)/2 ‖θ‖² + r ‖θ‖₁ in the place of ½‖θ‖²; above 0 most weights are 0.
     fit_intercept, penalize_intercept, intercept_scaling
         The offset is free; or penalised as LIBLINEAR does; or absent.
     tol : float
@@ -165,6 +169,7 @@ def fit_linear(
         intercept_scaling=intercept_scaling,
         class_weight=class_weight,
         multi_class=multi_class,
+        l1_ratio=l1_ratio,
     )
     settings = settings_from(
         objective,
@@ -179,6 +184,14 @@ def fit_linear(
     )
     if calibrate is not None:
         check_choice("calibrate", calibrate, CALIBRATIONS)
+        if objective.l1_ratio > 0:
+            raise InvalidParameter(
+                "{setting} is for models without an L1 term",
+                parameter="calibrate",
+                value=calibrate,
+                remedy="fit without it, or give {l1_ratio}",
+                l1_ratio=Setting("l1_ratio", 0),
+            )
     ticker = Ticker(settings.limits.tol) if verbose else None
     settings = replace(settings, watch=watching(watch, ticker))
     limit = None

@@ -3,8 +3,8 @@
 ::
 
     model.json    {"format": "maxmargin-model", "version": 1, "header": {…}, "arrays": ["coef", …]}
-                  version 2 has a calibration in the header, version 3 an encoding and version 4 the form of
-                  a problem of all classes, each of which an older reader would overlook
+                  version 2 has a calibration in the header, version 3 an encoding, version 4 the form of a
+                  problem of all classes and version 5 an L1 term, which an older reader would overlook
     coef.npy      one file an array: booleans, whole numbers, floats or text, never objects
 
 Nothing in such a file is ever executed. Entries are stored, not compressed, with fixed time stamps: the
@@ -44,7 +44,7 @@ __all__ = ["VERSION", "is_model_file", "read_model", "write_model"]
 
 
 FORMAT = "maxmargin-model"
-VERSION = 4  # the newest that is understood
+VERSION = 5  # the newest that is understood
 DESCRIPTION = "model.json"
 NON_FINITE = "$float"
 

@@ -59,6 +59,7 @@ _NOT_OF_A_LAYER = (
     "class_weight",
     "fit_intercept",
     "multi_class",
+    "l1_ratio",
 )
 _NO_LIMIT = 2**62  # iterations: a limit of time is to be used up
 
@@ -76,6 +77,7 @@ class _CallerSettings:
     class_weight: Any = None
     fit_intercept: Any = True
     multi_class: Any = "auto"
+    l1_ratio: Any = 0.0
 
     def refuse_all(self, model: Any, *, but: tuple[str, ...] = ()) -> None:
         """Refuse every setting that differs from its default."""
@@ -104,6 +106,7 @@ def certify(
     sample_weight: Any = None,
     fit_intercept: bool = True,
     multi_class: str = "auto",
+    l1_ratio: float = 0.0,
     tol: float = 1e-4,
     max_time: float | None = None,
     n_jobs: int | None = None,
@@ -135,6 +138,8 @@ def certify(
         Whether the offset is free, penalised as LIBLINEAR does, or absent.
     multi_class : "auto", "one_vs_rest", "softmax" or "crammer_singer"
         What given coefficients of three or more classes were meant to minimise; as in `train`.
+    l1_ratio : float
+        r of the penalty (1 − r)/2 ‖θ‖² + r ‖θ‖₁ in the place of ½‖θ‖².
     class_weight : None, "balanced" or mapping
     sample_weight : array
         As given to the model's `fit`; models do not keep it. A model of this package that was fitted with
@@ -172,6 +177,7 @@ def certify(
         class_weight,
         fit_intercept,
         multi_class,
+        l1_ratio,
     )
     model = model_from(model_or_coef)
     X, y, sample_weight = rows_from(model, X, y, sample_weight)
@@ -228,7 +234,12 @@ def _stated_problem(
         offset = offset_of(model.offset, model.intercept_scaling)
         class_weight = model.class_weight or settings.class_weight
         objective = Objective(
-            model.loss, offset, C=model.C, class_weight=class_weight, multi_class=model.multi_class
+            model.loss,
+            offset,
+            C=model.C,
+            class_weight=class_weight,
+            multi_class=model.multi_class,
+            l1_ratio=model.l1_ratio,
         )
         return StatedProblem(model.coef, model.intercept, model.classes, objective), X
     if isinstance(model, LinearModel):
@@ -276,6 +287,7 @@ def _problem_of_coefficients(coef: Any, settings: _CallerSettings) -> StatedProb
         intercept_scaling=settings.intercept_scaling,
         class_weight=settings.class_weight,
         multi_class=settings.multi_class,
+        l1_ratio=settings.l1_ratio,
     )
     return StatedProblem(coef, settings.intercept, None, objective)
 
@@ -293,7 +305,10 @@ def _check_names(model: Any, X: Any) -> None:
 
 def _in_words(objective: Objective, n_classes: int, is_weighted: bool) -> str:
     form = JOINT_FORMS.get(objective.multi_class, objective.loss) if n_classes > 2 else objective.loss
-    parts = [form.replace("_", " "), objective.strength, str(objective.offset)]
+    parts = [form.replace("_", " "), objective.strength]
+    if objective.l1_ratio > 0:
+        parts.append(f"L1 ratio {objective.l1_ratio:g}")
+    parts.append(str(objective.offset))
     if objective.class_weight is not None:
         parts.append("balanced classes" if isinstance(objective.class_weight, str) else "class weights")
     if is_weighted:

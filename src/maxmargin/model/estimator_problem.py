@@ -15,7 +15,7 @@ import numpy as np
 from maxmargin.core.objective import Objective
 from maxmargin.core.offset import offset_of
 from maxmargin.core.problem import Problem
-from maxmargin.errors import InvalidInput, MaxMarginError
+from maxmargin.errors import InvalidInput, InvalidParameter, MaxMarginError
 from maxmargin.losses.table import DUAL_LOSSES
 from maxmargin.model.foreign import (
     StatedProblem,
@@ -130,6 +130,12 @@ def problem_of_estimator(
     """
     stated, model, X = _read(estimator_or_model, X, asking)
     check_choice("loss", stated.objective.loss, DUAL_LOSSES)
+    if stated.objective.l1_ratio > 0:
+        raise InvalidParameter(
+            f"{asking} is for models without an L1 term; got {{setting}}",
+            parameter="l1_ratio",
+            value=stated.objective.l1_ratio,
+        )
     threads = resolve_jobs(n_jobs)
     data = prepare(
         X,
@@ -170,7 +176,12 @@ def _read(given: Any, X: Any, asking: str) -> tuple[StatedProblem, Any, Any]:
     refuse_other_losses(model.loss, model.certificate)
     offset = offset_of(model.offset, model.intercept_scaling)
     objective = Objective(
-        model.loss, offset, C=model.C, class_weight=model.class_weight, multi_class=model.multi_class
+        model.loss,
+        offset,
+        C=model.C,
+        class_weight=model.class_weight,
+        multi_class=model.multi_class,
+        l1_ratio=model.l1_ratio,
     )
     return StatedProblem(model.coef, model.intercept, model.classes, objective, model.support), model, X
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.core.penalties import penalty_of
 from maxmargin.data import label_text
 from maxmargin.errors import InvalidInput, InvalidParameter
 from maxmargin.losses.multiclass import multiclass_loss
@@ -97,7 +98,7 @@ def _are_training_rows(model: LinearModel, scores: NDArray[np.float64], actual: 
     loss = find_loss(model.loss)
     for k, certificate in enumerate(model.certificates):
         positive = k if len(model.certificates) > 1 else 1
-        penalty = 0.5 * float(model.coef[k] @ model.coef[k])
+        penalty = penalty_of(1.0, model.l1_ratio).value(model.coef[k])
         if model.offset == "penalized":
             offset = float(model.intercept[k]) / model.intercept_scaling
             penalty += 0.5 * offset * offset
@@ -113,7 +114,7 @@ def _is_joint_objective(
     model: LinearModel, scores: NDArray[np.float64], codes: NDArray[np.intp], cost: NDArray[np.float64]
 ) -> bool:
     loss = multiclass_loss(model.multi_class, len(model.classes))
-    penalty = 0.5 * float((model.coef * model.coef).sum())
+    penalty = penalty_of(1.0, model.l1_ratio).value(model.coef)
     if model.offset == "penalized":
         penalty += 0.5 * float(((model.intercept / model.intercept_scaling) ** 2).sum())
     with np.errstate(over="ignore"):

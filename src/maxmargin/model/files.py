@@ -112,14 +112,16 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     if linear.is_weighted:
         header["sample_weight"] = {"column": linear.weight}
     version = 1
-    # A version that cannot read these should refuse the file, not drop the probabilities, misread columns or
-    # take one problem of all classes for one of each.
+    # A version that cannot read these should refuse the file, not drop the probabilities, misread columns,
+    # take one problem of all classes for one of each or another penalty for its own.
     if linear.calibration is not None:
         header["calibration"], version = linear.calibration.to_fields(), 2
     if linear.encoding is not None:
         header["encoding"], version = linear.encoding.to_fields(), 3
     if linear.is_joint:
         header["multi_class"], version = linear.multi_class, 4
+    if linear.l1_ratio > 0:
+        header["l1_ratio"], version = float(linear.l1_ratio), 5
     write_model(path, header, arrays, version=version)
 
 
@@ -250,6 +252,7 @@ def _model(header: Header, arrays: Arrays) -> LinearModel:
         C=None if header["C"] is None else _above_zero(header, "C"),
         offset=offset,
         intercept_scaling=_above_zero(header, "intercept_scaling"),
+        l1_ratio=_share(header.get("l1_ratio", 0.0)),
         tol=_above_zero(header, "tol"),
         class_weight=_class_weight(header, classes),
         is_weighted=_sample_weight(header) is not None,
@@ -295,6 +298,13 @@ def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"expected a number, found {value!r}")
     return float(value)
+
+
+def _share(value: Any) -> float:
+    share = _number(value)
+    if not 0.0 <= share <= 1.0:
+        raise ValueError(f"l1_ratio is {share!r}")
+    return share
 
 
 def _above_zero(fields: Mapping[str, Any], name: str) -> float:

@@ -190,9 +190,10 @@ def _cannot_read(name: str) -> str:
 
 def _refuse(model: Any, setting: str, why: str) -> InvalidParameter:
     return InvalidParameter(
-        f"{type(model).__name__}({setting}) {why}. certify knows the L2-regularised hinge, squared hinge and "
-        "logistic losses, the last also without a regulariser, for two classes or one class against the "
-        "rest, and the softmax and Crammer–Singer forms of all classes."
+        f"{type(model).__name__}({setting}) {why}. certify knows the hinge, squared hinge and logistic "
+        "losses with the ridge, the last two also with an L1 term of the weights and the last without a "
+        "regulariser, for two classes or one class against the rest, and the softmax and Crammer–Singer "
+        "forms of all classes."
     )
 
 
@@ -203,8 +204,9 @@ def _penalised(params: Params) -> Offset:
 
 
 def _read_linear_svc(model: Any, params: Params) -> StatedProblem:
-    if params["penalty"] != "l2":
-        raise _refuse(model, f"penalty={params['penalty']!r}", "has no L2 penalty")
+    l1_ratio = 1.0 if params["penalty"] == "l1" else 0.0
+    if l1_ratio > 0:
+        _refuse_l1_of_offset(model, params)
     is_joint = params["multi_class"] == "crammer_singer"
     return StatedProblem(
         model.coef_,
@@ -218,8 +220,15 @@ def _read_linear_svc(model: Any, params: Params) -> StatedProblem:
             class_weight=params["class_weight"],
             rest_weighs_one=True,
             multi_class="crammer_singer" if is_joint else "one_vs_rest",
+            l1_ratio=l1_ratio,
         ),
     )
+
+
+def _refuse_l1_of_offset(model: Any, params: Params) -> None:
+    if params["fit_intercept"]:
+        setting = "solver='liblinear'" if "solver" in params else "penalty='l1'"
+        raise _refuse(model, setting, "has an L1 term of the offset as well")
 
 
 def _read_svc(model: Any, params: Params) -> StatedProblem:
@@ -238,7 +247,9 @@ def _read_svc(model: Any, params: Params) -> StatedProblem:
 
 
 def _read_logistic_regression(model: Any, params: Params) -> StatedProblem:
-    _check_no_l1(model, params)
+    l1_ratio = _l1_ratio(params)
+    if l1_ratio > 0 and params["solver"] == "liblinear":
+        _refuse_l1_of_offset(model, params)
     one_vs_rest = params["solver"] == "liblinear" or params.get("multi_class") == "ovr"
     by_liblinear = params["solver"] == "liblinear"
     if len(model.classes_) > 2 and params["class_weight"] is not None and one_vs_rest and not by_liblinear:
@@ -257,6 +268,7 @@ def _read_logistic_regression(model: Any, params: Params) -> StatedProblem:
             class_weight=params["class_weight"],
             rest_weighs_one=by_liblinear,
             multi_class="one_vs_rest" if one_vs_rest else "softmax",
+            l1_ratio=l1_ratio,
         ),
     )
 
@@ -272,15 +284,14 @@ def _read_logistic_regression_cv(model: Any, params: Params) -> StatedProblem:
     return _read_logistic_regression(model, {**params, **chosen})
 
 
-def _check_no_l1(model: Any, params: Params) -> None:
-    """Refuse L1 and elastic net, as scikit-learn writes them before and since its version 1.8."""
+def _l1_ratio(params: Params) -> float:
+    """Return the share of the L1 term, as scikit-learn writes it before and since its version 1.8."""
     penalty, l1_ratio = params.get("penalty", "deprecated"), params.get("l1_ratio")
-    if math.isinf(params["C"]):
-        return  # the penalty has no weight
-    has_l1 = penalty == "l1" or (penalty in ("deprecated", "elasticnet") and l1_ratio not in (None, 0))
-    if has_l1:
-        setting = f"l1_ratio={l1_ratio!r}" if penalty == "deprecated" else f"penalty={penalty!r}"
-        raise _refuse(model, setting, "has an L1 penalty")
+    if penalty is None or math.isinf(params["C"]):
+        return 0.0  # the penalty has no weight
+    if penalty == "l1":
+        return 1.0
+    return float(l1_ratio or 0.0) if penalty in ("deprecated", "elasticnet") else 0.0
 
 
 _SGD_LOSSES = {"hinge": "hinge", "squared_hinge": "squared_hinge", "log_loss": "logistic"}
@@ -293,9 +304,7 @@ def _read_sgd_classifier(model: Any, params: Params) -> StatedProblem:
     if not has_penalty and params["loss"] != "log_loss":
         setting = "penalty=None" if params["penalty"] is None else "alpha=0"
         raise _refuse(model, setting, "is not regularised")
-    is_l2 = params["penalty"] == "l2" or (params["penalty"] == "elasticnet" and params["l1_ratio"] == 0)
-    if has_penalty and not is_l2:
-        raise _refuse(model, f"penalty={params['penalty']!r}", "has an L1 penalty")
+    ratios = {"l1": 1.0, "elasticnet": float(params["l1_ratio"] or 0.0)}
     if params["early_stopping"]:
         raise _refuse(model, "early_stopping=True", "learns from some of the rows and does not say which")
     return StatedProblem(
@@ -309,6 +318,7 @@ def _read_sgd_classifier(model: Any, params: Params) -> StatedProblem:
             class_weight=params["class_weight"],
             rest_weighs_one=True,
             balances_weights=False,
+            l1_ratio=ratios.get(params["penalty"], 0.0) if has_penalty else 0.0,
         ),
     )
 
@@ -328,10 +338,18 @@ def _read_ours(model: Any, params: Params) -> StatedProblem:
             C=None if by_lam else params["C"],
             lam=params["lam"],
             class_weight=params["class_weight"],
-            multi_class=multi_class_of(params.get("multi_class", "auto"), params.get("loss", "logistic")),
+            multi_class=_our_form(params),
+            l1_ratio=params.get("l1_ratio", 0.0),
         ),
         model.to_model().support if is_fitted_by_us(model) else None,
     )
+
+
+def _our_form(params: Params) -> str:
+    form = params.get("multi_class", "auto")
+    if form == "auto" and params.get("l1_ratio", 0.0) > 0:
+        return "one_vs_rest"
+    return multi_class_of(form, params.get("loss", "logistic"))
 
 
 def _fitted(model: Any) -> tuple[Any, Any, Any]:

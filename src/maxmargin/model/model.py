@@ -68,6 +68,8 @@ class LinearModel:
         "free", "penalized" or "none".
     intercept_scaling : float
         The scale of a penalised offset.
+    l1_ratio : float
+        r of the penalty (1 − r)/2 ‖θ‖² + r ‖θ‖₁; 0 for ½‖θ‖².
     tol : float
     class_weight : None, "balanced" or mapping of class to weight
     is_weighted : bool
@@ -136,6 +138,7 @@ class LinearModel:
     class_weight: str | dict[Any, float] | None = None
     is_weighted: bool = False
     multi_class: str = "one_vs_rest"
+    l1_ratio: float = 0.0
     intercept_intervals: list[tuple[float, float]] = field(default_factory=list)
     certificates: list[Certificate] = field(default_factory=list)
     statuses: list[Status] = field(default_factory=list)
@@ -168,6 +171,8 @@ class LinearModel:
         if self.C is not None and math.isinf(self.C):
             strength = "unregularised"
         kind = f"{self.form}, {strength}"
+        if self.l1_ratio > 0:
+            kind += f", L1 ratio {short(self.l1_ratio)}"
         proof = "" if self.certificate is None else f"; {self.certificate}"
         names = ", ".join(str(label) for label in self.classes[:5]) + (", …" if len(self.classes) > 5 else "")
         columns = plural(self.coef.shape[1], "column")

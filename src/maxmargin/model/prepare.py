@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from maxmargin._core import Block, StopToken
 from maxmargin.core.objective import BETWEEN, LEAST, MOST, Objective
-from maxmargin.core.penalties import NoPenalty, Penalty, Ridge
+from maxmargin.core.penalties import penalty_of
 from maxmargin.core.problem import Problem
 from maxmargin.core.targets import ClassTargets
 from maxmargin.errors import InvalidInput, InvalidParameter, is_called_by
@@ -193,11 +193,6 @@ class PreparedTargets(ABC):
     joint: MulticlassLoss | None  # of all classes at once, where they have one problem
 
     @property
-    def penalty(self) -> Penalty:
-        """½‖θ‖², or nothing where C is infinite."""
-        return NoPenalty() if math.isinf(self.C) else Ridge()
-
-    @property
     def positives(self) -> list[int]:
         """Which class is positive in each problem: the second of two, or each; none where all have one."""
         if self.joint is not None:
@@ -240,12 +235,13 @@ class PreparedTargets(ABC):
 
     def problem(self, rows: Rows, k: int, objective: Objective) -> Problem:
         """Return the problem of that number: of one class against the rest, or of all."""
+        penalty = penalty_of(self.C, objective.l1_ratio)
         if self.joint is not None:
             targets = ClassTargets(self.label(), self.cost, len(self.classes))
-            return Problem(rows, targets, self.joint, self.penalty, objective.offset)
+            return Problem(rows, targets, self.joint, penalty, objective.offset)
         positive = self.positives[k]
         cost = self.cost_against_rest(positive)
-        return Problem.binary(rows, self.sign(positive), cost, objective.loss, objective.offset, self.penalty)
+        return Problem.binary(rows, self.sign(positive), cost, objective.loss, objective.offset, penalty)
 
     def problems(self, rows: Rows, objective: Objective) -> list[Problem]:
         """Return all problems."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +12,8 @@ import numpy as np
 from maxmargin.core.objective import Objective, multi_class_of
 from maxmargin.core.offset import FreeOffset, NoOffset, Offset, PenalizedOffset
 from maxmargin.core.solution import Plan, Progress, WarmStart
-from maxmargin.errors import InvalidParameter
-from maxmargin.losses.table import DUAL_LOSSES
+from maxmargin.errors import InvalidParameter, Setting
+from maxmargin.losses.table import DUAL_LOSSES, find_loss
 from maxmargin.rows.cores import resolve_jobs
 from maxmargin.solvers.run import Limits
 from maxmargin.validation import check_choice, check_positive
@@ -20,6 +21,7 @@ from maxmargin.validation import check_choice, check_positive
 __all__ = [
     "Settings",
     "check_watch",
+    "l1_ratio_from",
     "limits_from",
     "objective_from",
     "offset_from",
@@ -70,12 +72,34 @@ def objective_from(
     intercept_scaling: float = 1.0,
     class_weight: Any = None,
     multi_class: str = "auto",
+    l1_ratio: Any = 0.0,
 ) -> Objective:
     """Check what is to be minimised as users give it; the strength is checked where the rows are known."""
     loss = check_choice("loss", loss, DUAL_LOSSES)
+    l1_ratio = l1_ratio_from(l1_ratio, loss)
+    if multi_class == "auto" and l1_ratio > 0:
+        multi_class = "one_vs_rest"
     multi_class = multi_class_of(multi_class, loss)
     offset = offset_from(fit_intercept, penalize_intercept, intercept_scaling)
-    return Objective(loss, offset, C=C, lam=lam, class_weight=class_weight, multi_class=multi_class)
+    return Objective(
+        loss, offset, C=C, lam=lam, class_weight=class_weight, multi_class=multi_class, l1_ratio=l1_ratio
+    )
+
+
+def l1_ratio_from(l1_ratio: Any, loss: str) -> float:
+    """Return the share of the L1 term, which is for smooth losses."""
+    is_number = isinstance(l1_ratio, numbers.Real) and not isinstance(l1_ratio, bool | np.bool_)
+    if not is_number or not 0.0 <= l1_ratio <= 1.0:
+        raise InvalidParameter.must_be("l1_ratio", "a number from 0 to 1", l1_ratio)
+    if l1_ratio > 0 and not find_loss(loss).is_smooth:
+        raise InvalidParameter(
+            "{setting} is not for {loss}",
+            parameter="l1_ratio",
+            value=l1_ratio,
+            remedy="the logistic loss and the squared hinge have it",
+            loss=Setting("loss", loss),
+        )
+    return float(l1_ratio)
 
 
 def check_watch(watch: Any) -> None:

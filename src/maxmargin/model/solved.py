@@ -49,6 +49,7 @@ def model_of(
         C=targets.C,
         offset=settings.objective.offset.kind,
         intercept_scaling=settings.objective.offset.scale,
+        l1_ratio=settings.objective.l1_ratio,
         tol=settings.limits.tol,
         class_weight=targets.class_weight,
         is_weighted=targets.is_weighted,

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin._core import Block, Inspection, StopToken
+from maxmargin.data import CsrRows
 from maxmargin.errors import InvalidInput
 from maxmargin.rows.base import Helpers, ReduceKernel, Rows, RowVector, SweepKernel, Tree, results_of
 from maxmargin.rows.kernels import Condense, Inspect, dense_block
@@ -253,6 +254,12 @@ class MemoryRows(RowsWithArrays):
         chosen = self._X.take(indices, axis=0) if is_contiguous else self._X[indices]
         return MemoryRows(chosen, threads=self._threads, block_rows=self._block_rows)
 
+    def columns(self, chosen: NDArray[np.intp]) -> MemoryRows:
+        """Copy some columns, in the order given, each at most once; sparse rows stay sparse."""
+        is_dense = isinstance(self._X, np.ndarray)
+        X = np.ascontiguousarray(self._X[:, chosen]) if is_dense else _columns_of_csr(self._X, chosen)
+        return MemoryRows(X, threads=self._threads, block_rows=self._block_rows)
+
     def condensed(self, token: StopToken) -> MemoryRows:
         if self._condensed is None and not self._is_condensed:
             blocks = self.reduce(Condense(), token=token)
@@ -267,3 +274,13 @@ class MemoryRows(RowsWithArrays):
     @property
     def owned_bytes(self) -> int:
         return sum(block.owned_bytes for block in self._blocks)
+
+
+def _columns_of_csr(X: Any, chosen: NDArray[np.intp]) -> CsrRows:
+    place = np.full(X.shape[1], -1, dtype=X.indices.dtype)
+    place[chosen] = np.arange(len(chosen))
+    moved = place[X.indices]
+    kept = moved >= 0
+    ends = np.concatenate([[0], np.cumsum(kept)])
+    starts = ends[X.indptr].astype(X.indptr.dtype)
+    return CsrRows((X.data[kept], moved[kept], starts), (X.shape[0], len(chosen)))

@@ -83,6 +83,9 @@ JOINT = SolverTable(
     semismooth_newton="class_newton.ClassNewton",
 )
 
+# For problems with an L1 term.
+WITH_L1 = SolverTable(proximal_newton="proximal_newton.ProximalNewton")
+
 # For problems without ½‖θ‖², under the name of their method.
 WITHOUT_REGULARISER = SolverTable(
     newton="maximum_likelihood.MaximumLikelihood", soft_margins="unregularised_hinge.UnregularisedHinge"
@@ -100,6 +103,16 @@ def choose(name: str, problem: Problem, tol: float, n_problems: int = 1) -> tupl
     `n_problems` is how many, with other signs, are to be solved on the same rows.
     """
     known = _known(problem)
+    if problem.penalty.l1_ratio > 0:
+        known = {key: solver for key, solver in known.items() if problem.loss.name in solver.needs.losses}
+        if not known:
+            raise InvalidParameter(
+                "{setting} is for the logistic loss and the squared hinge of two classes, or of each class "
+                "against the rest",
+                parameter="l1_ratio",
+                value=problem.penalty.l1_ratio,
+                remedy="give another loss or multi_class='one_vs_rest'",
+            )
     if not known:
         raise InvalidParameter(
             f"{{C}} ({{lam}}) leaves no regulariser, which the {problem.loss.name} loss needs",
@@ -148,6 +161,8 @@ def others(problem: Problem, solver: Solver[Any]) -> Iterator[Solver[Any]]:
 def _known(problem: Problem) -> Mapping[str, Solver[Any]]:
     if not problem.is_regularised:
         return _without_regulariser(problem)
+    if problem.penalty.l1_ratio > 0:
+        return WITH_L1 if problem.n_outputs == 1 else {}
     if problem.n_outputs == 1:
         return SOLVERS
     return {name: solver for name, solver in JOINT.items() if problem.loss.name in solver.needs.losses}
@@ -213,6 +228,8 @@ def _without_regulariser(problem: Problem) -> dict[str, Solver[Any]]:
 def _suited_for(problem: Problem, tol: float, n_problems: int) -> tuple[str, str]:
     if not problem.is_regularised:
         return _only_one(problem)
+    if problem.penalty.l1_ratio > 0:
+        return "proximal_newton", "an L1 term, which leaves most weights 0"
     return _suited(problem, tol, n_problems) if problem.n_outputs == 1 else _suited_jointly(problem)
 
 

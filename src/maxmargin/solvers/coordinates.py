@@ -34,16 +34,19 @@ class CentredCoordinates:
     n_columns : int
     shift : array or None
         What is subtracted from the columns; only where the offset is free.
+    ridge : float
+        ρ of the penalty ρ/2 ‖w‖²; an L1 term beside it is left to the solver.
     """
 
     offset: Offset
     n_columns: int
     shift: Array | None = None
+    ridge: float = 1.0
 
     @cached_property
     def curvature(self) -> Array:
         """The diagonal of E, where ½x·Ex is the penalty in the objective."""
-        diagonal = np.ones(self.n_columns + 1)
+        diagonal = np.full(self.n_columns + 1, self.ridge)
         diagonal[-1] = 1.0 if self.offset.is_absent else self.offset.stiffness
         return diagonal
 
@@ -59,8 +62,8 @@ class CentredCoordinates:
         return w, b if self.shift is None else b - inner(self.shift, w)
 
     def penalty(self, w: Array, b: float) -> float:
-        """Return the objective without the losses."""
-        return 0.5 * inner(w, w) + self.offset.penalty(b)
+        """Return the quadratic terms of the objective."""
+        return 0.5 * self.ridge * inner(w, w) + self.offset.penalty(b)
 
     # ------------------------------------------------------------------ derivatives
 
@@ -76,7 +79,7 @@ class CentredCoordinates:
     def gradient(self, w: Array, b: float, of_losses: Array) -> Array:
         """Return the objective's gradient, given that of the losses in the stored columns."""
         whole = self.centred(of_losses)
-        whole[:-1] += w
+        whole[:-1] += w if self.ridge == 1.0 else self.ridge * w
         whole[-1] += self.offset.stiffness * b
         return whole
 

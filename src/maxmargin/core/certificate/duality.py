@@ -38,6 +38,7 @@ from maxmargin.core.certificate.formula import (
     add_twofold,
     conclude,
     largest_norm,
+    not_below,
 )
 from maxmargin.core.certificate.lp_dual import examine_by_multipliers
 from maxmargin.core.certificate.newton_decrement import examine_by_decrement
@@ -110,7 +111,7 @@ def examine(
     else:
         interval = problem.offset.best(problem, z, near, seen.largest_score)
     offset = chosen_from(interval) if b is None else b
-    scale = _best_scale(problem, seen)
+    scale = _best_scale(problem, seen, feasible, token)
     if scale != 1.0:
         np.multiply(seen.v, scale, out=seen.v)
         rows.reduce(Scale(scale), feasible, feasible, token=token)
@@ -167,8 +168,13 @@ class _SumTerms:
         return _core.certificate_terms(self.loss, z, sign, cost, self.b, alpha)
 
 
-def _best_scale(problem: Problem, seen: _Products) -> float:
-    """Return the θ that makes D(θα) largest, where that is a parabola: θ ≤ 1 if α is bounded."""
+def _best_scale(problem: Problem, seen: _Products, alpha: RowVector, token: StopToken | None) -> float:
+    """Return the θ that makes D(θα) largest, where that is a parabola: θ ≤ 1 if α is bounded.
+
+    With an L1 term it is 1, or what makes θ|v| ≤ r, whichever is better.
+    """
+    if problem.penalty.l1_ratio > 0:
+        return _scale_into_box(problem, seen, alpha, token)
     form = problem.dual
     if form.quadratic is None:
         return 1.0
@@ -183,6 +189,36 @@ def _best_scale(problem: Problem, seen: _Products) -> float:
     return best if math.isfinite(best) and abs(best - 1.0) > _WORTH_SCALING else 1.0
 
 
+def _scale_into_box(problem: Problem, seen: _Products, alpha: RowVector, token: StopToken | None) -> float:
+    largest = float(np.abs(seen.v).max(initial=0.0))
+    inside = problem.penalty.l1_ratio / largest if largest > problem.penalty.l1_ratio else 1.0
+    if inside == 1.0 or problem.penalty.curvature == 0:
+        return inside
+
+    def bound(theta: float) -> float:
+        kernel = _SumDual(problem.loss.name, theta)
+        dual = problem.rows.reduce(kernel, problem.sign, problem.cost, alpha, token=token)
+        return problem.dual_value(dual, theta * seen.v, theta * seen.sums.balance)
+
+    return inside if bound(inside) > bound(1.0) else 1.0
+
+
+@dataclass(frozen=True)
+class _SumDual:
+    """Return −Σ c ℓ*(−θα/c)."""
+
+    loss: str
+    theta: float
+
+    reads_rows = False
+
+    def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> float:
+        sign, cost, alpha = pieces
+        return _core.certificate_terms(
+            self.loss, np.zeros_like(cost), sign, cost, 0.0, self.theta * alpha
+        ).dual
+
+
 def _in_double_precision(
     problem: Problem, w: Array, b: float, seen: _Products, terms: CertificateTerms, total: float
 ) -> tuple[Certificate, bool]:
@@ -193,11 +229,13 @@ def _in_double_precision(
         # A logistic term is a few operations, some of which magnify the errors of others.
         terms=UNIT * (8.0 if problem.dual.quadratic is not None else 1024.0),
     )
-    penalty, conjugate = problem.penalty.value(w), problem.penalty.conjugate(seen.v)
+    penalty = problem.penalty.value(w)
+    conjugate = problem.penalty.most_paid(seen.v, not_below(penalty + terms.loss + problem.offset.penalty(b)))
     if not np.isfinite([penalty, terms.loss, terms.dual, terms.balance, conjugate]).all():
         return certificate_of("duality", math.inf, 0.0), False
     values = Values((penalty,), (terms.loss,), (terms.dual,), [(terms.balance,)], (conjugate,), total)
-    reach = Reach(_offset_reach(problem, seen.largest_score), largest_norm(problem))
+    at_zero = _offset_reach(problem, 0.0)
+    reach = Reach(_offset_reach(problem, seen.largest_score), largest_norm(problem), at_zero)
     return conclude(problem, errors, values, [b], reach)
 
 
@@ -258,12 +296,16 @@ def _in_twice_the_precision(
     pairs = (terms.loss, terms.dual, terms.balance)
     if np.isfinite(pairs).all() and np.isfinite(sums.v).all():
         penalty = problem.penalty.precise_value(w)
-        conjugate = problem.penalty.precise_conjugate(sums.v, origin, terms.balance)
+        objective = (
+            math.inf if penalty is None else sum(penalty) + sum(terms.loss) + problem.offset.penalty(b)
+        )
+        conjugate = problem.penalty.precise_conjugate(sums.v, origin, terms.balance, not_below(objective))
     if penalty is None or conjugate is None:
         return certificate_of("duality", math.inf, 0.0), False
     values = Values(penalty, terms.loss, terms.dual, [terms.balance], conjugate, terms.total)
     distance = math.sqrt(terms.furthest2) * (1.0 + 1e-9)
-    reach = Reach(_precise_reach(problem, terms, inner(origin, w)), distance)
+    at_zero = _offset_reach(problem, 0.0)
+    reach = Reach(_precise_reach(problem, terms, inner(origin, w)), distance, at_zero)
     return conclude(problem, errors, values, [b], reach)
 
 
@@ -308,7 +350,7 @@ def stationarity(
         return _stationarity_of_outputs(problem, point, token)
     kernel = _SumPulls(problem.loss.name, point.b, problem.rows.n_columns)
     pulls = problem.rows.reduce(kernel, point.scores, problem.sign, problem.cost, token=token)
-    residuals = {"features": float(np.abs(pulls.weights - problem.penalty.slope(point.w)).max(initial=0.0))}
+    residuals = {"features": float(np.abs(problem.penalty.residual(point.w, pulls.weights)).max(initial=0.0))}
     if not problem.offset.is_absent:
         penalty = problem.offset.slope(point.b)
         residuals["labels"] = abs(pulls.total - penalty)
@@ -330,7 +372,7 @@ def _stationarity_of_outputs(
         sums = problem.rows.reduce(kernel, problem.targets.values, problem.cost, token=token)
         assert sums.gradient is not None
         pull, total = -sums.gradient, -sums.balance
-    residuals = {"features": float(np.abs(problem.penalty.slope(point.w) - pull).max(initial=0.0))}
+    residuals = {"features": float(np.abs(problem.penalty.residual(point.w, pull)).max(initial=0.0))}
     if not problem.offset.is_absent:
         balance = problem.offset.stiffness * point.b - total
         residuals["labels"] = float(np.abs(balance).max())

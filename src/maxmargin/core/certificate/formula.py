@@ -13,7 +13,17 @@ from maxmargin.core.certificate.record import Certificate
 from maxmargin.core.problem import Problem
 from maxmargin.rows.base import Array
 
-__all__ = ["UNIT", "UNIT_TWICE", "Errors", "Reach", "Values", "add_twofold", "conclude", "largest_norm"]
+__all__ = [
+    "UNIT",
+    "UNIT_TWICE",
+    "Errors",
+    "Reach",
+    "Values",
+    "add_twofold",
+    "conclude",
+    "largest_norm",
+    "not_below",
+]
 
 UNIT = 2.0**-53  # the relative error of one operation
 UNIT_TWICE = 2.0**-103  # of one in twice the precision
@@ -45,7 +55,7 @@ class Errors:
 class Values:
     """The terms of primal and dual as they were computed: one double each, or a high and a low part.
 
-    The penalty of w, Σ c ℓ, −Σ c ℓ*(−α/c), Σ sα of each output, the penalty's conjugate of v, and about Σ α.
+    The penalty of w, Σ c ℓ, −Σ c ℓ*(−α/c), Σ sα of each output, what v pays the penalty, and about Σ α.
     """
 
     penalty: tuple[float, ...]
@@ -60,11 +70,13 @@ class Values:
 class Reach:
     """A bound of |b*|: `at_w` if the scores of w* are those of w, and `slope` times ‖w − w*‖ more.
 
-    `growth` times an error of the scores is what it may be off by.
+    `growth` times an error of the scores is what it may be off by. Where nothing tells how far w* is,
+    `at_zero`, the bound for scores that are 0, and `slope` times ‖w*‖ more.
     """
 
     at_w: float
     slope: float
+    at_zero: float
     growth: float = 1.0
 
 
@@ -94,7 +106,7 @@ def conclude(
     dual_error = (
         (errors.sums + errors.terms) * (abs(dual) + 2.0 * values.total)
         + (errors.sums + errors.score) * conjugate
-        + penalty.conjugate_change(conjugate, v_error)
+        + penalty.change_of_paid(conjugate, v_error, objective)
     )
     below = [*values.conjugate, *(-part for part in values.dual)]  # minus the bound, as a sum
     for balance in values.balance:
@@ -104,9 +116,12 @@ def conclude(
     price = 0.0
     if offset.is_free:
         imbalance = sum(abs(sum(balance)) for balance in values.balance) + balance_error
-        slope = reach.slope * math.sqrt(2.0 / penalty.curvature)
-        gap = objective + _rounded_up(below)
-        price = _price_of_imbalance(gap, imbalance, reach.at_w + reach.growth * score_error, slope)
+        if penalty.curvature > 0:
+            slope = reach.slope * math.sqrt(2.0 / penalty.curvature)
+            gap = objective + _rounded_up(below)
+            price = _price_of_imbalance(gap, imbalance, reach.at_w + reach.growth * score_error, slope)
+        elif imbalance > 0:
+            price = imbalance * (reach.at_zero + reach.slope * penalty.norm_bound(objective))
         below.append(price)
     bound = -_rounded_up(below)
     of_objective = objective_error + math.ulp(objective)
@@ -147,6 +162,11 @@ def _rounded_up(terms: list[float]) -> float:
         return math.nextafter(nearest, math.inf) if math.fsum([*terms, -nearest]) > 0 else nearest
     except (OverflowError, ValueError):  # beyond the doubles, or infinite terms of both signs
         return math.inf
+
+
+def not_below(objective: float) -> float:
+    """Return a bound of an objective that was added up in double precision."""
+    return objective * 1.001
 
 
 def largest_norm(problem: Problem) -> float:

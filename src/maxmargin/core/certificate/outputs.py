@@ -27,6 +27,7 @@ from maxmargin.core.certificate.formula import (
     add_twofold,
     conclude,
     largest_norm,
+    not_below,
 )
 from maxmargin.core.certificate.point import CertifiedPoint, certificate_of
 from maxmargin.core.certificate.record import Certificate
@@ -110,7 +111,9 @@ def _concluded(
     """Return the certificate, and whether rounding is much of its gap."""
     scale = _best_scale(problem, sums)
     V = sums.V if scale == 1.0 else scale * sums.V
-    penalty, conjugate = problem.penalty.value(W), problem.penalty.conjugate(V)
+    penalty = problem.penalty.value(W)
+    of_offsets = sum(problem.offset.penalty(entry) for entry in b.tolist())
+    conjugate = problem.penalty.most_paid(V, not_below(penalty + float(sums.numbers[0]) + of_offsets))
     if not np.isfinite([penalty, conjugate, *sums.numbers, *sums.balance, *b]).all():
         return certificate_of("duality", math.inf, 0.0), False
     value, dual, size, total = (sums.numbers * [1.0, scale, scale, scale]).tolist()
@@ -133,7 +136,8 @@ def _reach(problem: Problem, loss: MulticlassLoss, largest_score: float, longest
     costs = problem.costs_by_class
     # The reach grows in proportion to the scores.
     growth = (loss.offset_reach(costs, 1.0) - loss.offset_reach(costs, 0.0)) * (1.0 + 1e-9)
-    return Reach(loss.offset_reach(costs, largest_score), growth * longest_row, growth)
+    at_zero = loss.offset_reach(costs, 0.0)
+    return Reach(loss.offset_reach(costs, largest_score), growth * longest_row, at_zero, growth)
 
 
 def _best_scale(problem: Problem, sums: _OutputSums) -> float:
@@ -143,6 +147,10 @@ def _best_scale(problem: Problem, sums: _OutputSums) -> float:
     """
     if problem.offset.is_free and problem.loss.is_smooth and sums.balance[problem.costs_by_class == 0].any():
         return 0.0  # a class without cost is best at −∞, and no dual point that pulls at it is feasible
+    r = problem.penalty.l1_ratio
+    if r > 0:
+        largest = float(np.abs(sums.V).max(initial=0.0))
+        return r / largest if problem.penalty.curvature == 0 and largest > r else 1.0
     square = problem.penalty.curvature * inner(sums.V.reshape(-1), sums.V.reshape(-1))
     square += problem.offset.square * inner(sums.balance, sums.balance)
     scale = float(sums.numbers[1]) / square if square > 0 else 1.0
@@ -263,8 +271,11 @@ def _precisely_concluded(
     if not (np.isfinite(numbers).all() and np.isfinite(precise.V).all() and np.isfinite(pairs).all()):
         return certificate_of("duality", math.inf, 0.0), False
     conjugate: list[float] = []
+    of_offsets = sum(problem.offset.penalty(entry) for entry in b.tolist())
+    objective = not_below(penalty + float(sums.numbers[0]) + of_offsets)
     for k, pair in enumerate(pairs):
-        parts = problem.penalty.precise_conjugate(np.ascontiguousarray(precise.V[:, k]), origin, pair)
+        v = np.ascontiguousarray(precise.V[:, k])
+        parts = problem.penalty.precise_conjugate(v, origin, pair, objective)
         if parts is None:
             return certificate_of("duality", math.inf, 0.0), False
         conjugate += parts
