@@ -96,7 +96,7 @@ def draw(lines: list[dict[str, Any]], path: Path) -> None:
     axis.set_yticks(range(len(lines)), [line["name"] for line in lines])
     axis.invert_yaxis()
     axis.set_xlabel("GFLOP/s in single precision; dotted: NumPy's product of matrices")
-    axis.legend(frameon=False, loc="lower right")
+    axis.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     plain_axis(axis)
     figure.savefig(path, dpi=150)
     plt.close(figure)

@@ -1,7 +1,9 @@
 // The Gram matrix of weighted rows, and equations with symmetric positive definite matrices.
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
 
 #include <optional>
+#include <tuple>
 
 #include "arrays.hpp"
 #include "maxmargin/kernel/cholesky.hpp"
@@ -120,9 +122,27 @@ nb::tuple descend_l1(Square<const double> H, double r, Out<double> x, Out<double
     expect_length(q, n, "q");
     L1Descent found;
     run_to_the_end(token, [&] {
-        return descend_l1_quadratic(H.data(), n, r, x.data(), q.data(), share, most_sweeps, found, token);
+        return descend_l1_quadratic(H.data(), n, r, x.data(), q.data(), {share, most_sweeps}, found, token);
     });
     return nb::make_tuple(found.gained, found.sweeps);
+}
+
+nb::tuple descend_columns(const OwnedBlock& columns, In<double> h, double ridge, double r, In<double> g,
+                          Out<double> x, std::optional<std::tuple<double, double>> offset, double share,
+                          std::int64_t most_sweeps, PythonStopToken& token) {
+    const Block& block = columns.block;
+    expect_length(h, block.n_columns, "h");
+    expect_length(g, block.n_rows, "g");
+    expect_length(x, block.n_rows, "x");
+    if (!Chunks(block).in_place()) throw nb::value_error("columns are floats or doubles, each contiguous");
+    L1Offset at{offset.has_value(), 0, 0, 0};
+    if (offset) std::tie(at.slope, at.stiffness) = *offset;
+    L1Descent found;
+    run_to_the_end(token, [&] {
+        return descend_l1_columns(block, h.data(), ridge, r, g.data(), x.data(), at, {share, most_sweeps},
+                                  found, token);
+    });
+    return nb::make_tuple(found.gained, found.sweeps, at.change);
 }
 
 }  // namespace
@@ -141,6 +161,14 @@ void bind_dense_algebra(nanobind::module_& m) {
         nb::arg("q").noconvert(), nb::arg("share"), nb::arg("most_sweeps"), nb::arg("token"),
         "Minimise a quadratic with the Hessian H plus r |x|, from x with the gradient q, in place; return by "
         "how much it was lowered, and the sweeps.");
+
+    m.def("descend_l1_columns", &descend_columns, nb::arg("columns"), nb::arg("h").noconvert(),
+          nb::arg("ridge"), nb::arg("r"), nb::arg("g").noconvert(), nb::arg("x").noconvert(),
+          nb::arg("offset").none(), nb::arg("share"), nb::arg("most_sweeps"), nb::arg("token"),
+          "The same by the columns of data, each a row of the block, weighted by h, from the gradient g; "
+          "`offset` has its slope and its stiffness, or is None. Return by how much it was lowered, the "
+          "sweeps, "
+          "and the change of the offset.");
 
     nb::exception<NotFactorised>(m, "NotFactorised", PyExc_ValueError);
 

@@ -494,6 +494,11 @@ def descend_l1_quadratic(H: Annotated[NDArray[numpy.float64], dict(shape=(None, 
     Minimise a quadratic with the Hessian H plus r |x|, from x with the gradient q, in place; return by how much it was lowered, and the sweeps.
     """
 
+def descend_l1_columns(columns: Block, h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ridge: float, r: float, g: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], offset: tuple[float, float] | None, share: float, most_sweeps: int, token: StopToken) -> tuple:
+    """
+    The same by the columns of data, each a row of the block, weighted by h, from the gradient g; `offset` has its slope and its stiffness, or is None. Return by how much it was lowered, the sweeps, and the change of the offset.
+    """
+
 class NotFactorised(ValueError):
     pass
 

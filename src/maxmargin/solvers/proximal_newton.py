@@ -1,11 +1,12 @@
 """The proximal Newton method: smooth losses with an L1 term, which leaves most weights 0.
 
 The objective is F(w, b) = (1 − r)/2 ‖w‖² + r ‖w‖₁ + Σ c ℓ(m). A step minimises the quadratic model of all but
-the L1 term, plus the L1 term itself, by coordinate descent; the offset is eliminated from the model. One
-pass over the rows evaluates a point and adds up the Hessian there. If F has not fallen enough at the end of a
-step, a shorter one is taken (Lee, Sun and Saunders, "Proximal Newton-type methods", 2014).
+the L1 term, plus the L1 term itself, by coordinate descent; the offset is eliminated from the model. Few
+columns have their Hessian added up in the pass that evaluates a point; for many, descent reads the columns
+themselves. If F has not fallen enough at the end of a step, a shorter one is taken (Lee, Sun and Saunders,
+"Proximal Newton-type methods", 2014).
 
-Where there are many columns, most weights stay 0 and their columns need not enter any Hessian. A working set
+Where there are many columns, most weights stay 0 and their columns need not enter any model. A working set
 holds those that may not: the columns in use and those with the largest |Σ sαx|. Their part of the rows is
 copied, the problem solved on it, and one pass over all rows then finds which columns were missing (Johnson
 and Guestrin, "Blitz", 2015; Massias, Gramfort and Salmon, "Celer", 2018). If none is, the point is optimal.
@@ -14,7 +15,7 @@ and Guestrin, "Blitz", 2015; Massias, Gramfort and Salmon, "Celer", 2018). If no
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,8 +41,10 @@ __all__ = ["ProximalNewton"]
 class ProximalNewtonSettings:
     """The constants of the method; chosen, not measured."""
 
-    few_columns: int = 200  # up to which all of them are in every Hessian
-    most_columns: int = 6_000  # of a working set: its Hessian has the square of that many numbers
+    few_columns: int = 200  # up to which there are Hessians, of all columns
+    most_columns: int = (
+        6_000  # of rows that are not in memory: their Hessian has the square of that many numbers
+    )
     first_set: int = 100  # columns at least, and so many times those in use
     growth: int = 2
     # The model is minimised until a sweep adds less than this share to what sweeps have gained; a smaller one
@@ -61,7 +64,8 @@ class ProximalNewtonSettings:
 class _State:
     """Everything that changes during a fit.
 
-    `working` has the columns that `rows` and `here` are about; None for all of them.
+    `working` has the columns that `rows` and `here` are about; None for all of them. `columns` are these, one
+    a row of the block; None where Hessians take their place.
     """
 
     w: Array
@@ -70,6 +74,7 @@ class _State:
     rows: Rows
     coordinates: CentredCoordinates
     working: NDArray[np.intp] | None = None
+    columns: Block | None = None
     here: Evaluation | None = None
     whole_gap: float = math.inf  # of the whole problem, relative, when all columns were last looked at
 
@@ -142,15 +147,16 @@ class ProximalNewton:
     def _choose_set(self, problem: Problem, state: _State, v: Array, token: StopToken) -> None:
         """Take the columns in use and those with the largest |v|, and evaluate the point on them."""
         settings, in_use = self.settings, np.flatnonzero(state.w)
-        self._refuse_too_many(len(in_use))
-        size = max(settings.first_set, settings.growth * len(in_use))
-        size = min(size, max(settings.most_columns, len(in_use)), problem.rows.n_columns)
+        size = min(max(settings.first_set, settings.growth * len(in_use)), problem.rows.n_columns)
         order = -np.abs(v)
         order[in_use] = -np.inf
         chosen = np.sort(np.argpartition(order, size - 1)[:size])
         assert isinstance(problem.rows, MemoryRows)
         state.working, state.rows = chosen, problem.rows.columns(chosen)
-        state.coordinates = _coordinates(problem, state.rows, token)
+        state.coordinates, state.columns = _coordinates(problem, state.rows, token), None
+        if size > settings.few_columns:
+            state.columns, shift = _as_columns(state.rows, state.coordinates.shift)
+            state.coordinates = replace(state.coordinates, shift=shift)
         state.here = self._evaluate(problem, state, state.w[chosen], state.b, token)
 
     def _slopes(self, problem: Problem, z: RowVector, b: float, token: StopToken) -> Array:
@@ -162,9 +168,10 @@ class ProximalNewton:
     def _refuse_too_many(self, n_columns: int) -> None:
         if n_columns > self.settings.most_columns:
             raise InvalidParameter(
-                f"more than {self.settings.most_columns:,} columns would be in use",
+                f"{{setting}} takes at most {self.settings.most_columns:,} columns of rows not in memory",
                 parameter="l1_ratio",
-                remedy="give a smaller C, or rows in memory",
+                value=...,
+                remedy="give the rows as an array or a sparse matrix",
             )
 
     # ------------------------------------------------------------ one step
@@ -173,24 +180,23 @@ class ProximalNewton:
         self, problem: Problem, state: _State, here: Evaluation, token: StopToken
     ) -> tuple[float, bool]:
         """Take one step on the working set; return its passes, and whether rounding hides what is left."""
-        r, settings = problem.penalty.l1_ratio, self.settings
-        assert here.hessian is not None
-        n = len(here.w)
-        hessian, g = here.hessian[:n, :n], here.gradient
-        towards_offset, of_offset = here.hessian[:n, n], float(here.hessian[n, n])
-        has_offset = not problem.offset.is_absent and of_offset > 0
-        slope = g[:n]
-        if has_offset:
-            hessian = hessian - np.outer(towards_offset, towards_offset) / of_offset
-            slope = slope - towards_offset * (g[n] / of_offset)
-        x, q = here.w.copy(), slope.copy()
+        r, settings, n = problem.penalty.l1_ratio, self.settings, len(here.w)
+        g, x, change = here.gradient, here.w.copy(), np.zeros(len(here.w) + 1)
         before = self._gap_on_set(problem, here, state.coordinates)
         share = settings.share_near if before <= settings.near else settings.share
-        _core.descend_l1_quadratic(np.ascontiguousarray(hessian), r, x, q, share, settings.most_sweeps, token)
-        dw = x - here.w
-        change = np.append(dw, 0.0)
-        if has_offset:
-            change[n] = -(g[n] + inner(np.ascontiguousarray(towards_offset), dw)) / of_offset
+        limits = (share, settings.most_sweeps, token)
+        if state.columns is not None:
+            ridge = problem.penalty.curvature
+            offset = None if problem.offset.is_absent else (float(g[n]), problem.offset.stiffness)
+            slope = np.ascontiguousarray(g[:n])
+            found = _core.descend_l1_columns(state.columns, here.h, ridge, r, slope, x, offset, *limits)
+            change[n] = found[2]
+        else:
+            hessian, towards, of_offset = self._without_offset(problem, here)
+            slope = g[:n] - towards * (g[n] / of_offset)
+            _core.descend_l1_quadratic(hessian, r, x, slope, *limits)
+            change[n] = 0.0 if problem.offset.is_absent else -(g[n] + inner(towards, x - here.w)) / of_offset
+        change[:n] = x - here.w
         sizes = float(np.abs(here.w).sum())
         predicted = -(inner(g, change) + r * (float(np.abs(x).sum()) - sizes))
         dw, db = state.coordinates.split(change)
@@ -212,8 +218,17 @@ class ProximalNewton:
             length *= 0.5
         return passes, True
 
+    def _without_offset(self, problem: Problem, here: Evaluation) -> tuple[Array, Array, float]:
+        """Return the Hessian with the offset eliminated, its column of the offset, and its own entry."""
+        assert here.hessian is not None
+        hessian, n = here.hessian, len(here.w)
+        towards, of_offset = np.ascontiguousarray(hessian[:n, n]), float(hessian[n, n])
+        if problem.offset.is_absent or not of_offset > 0:
+            return np.ascontiguousarray(hessian[:n, :n]), np.zeros(n), 1.0
+        return hessian[:n, :n] - np.outer(towards, towards) / of_offset, towards, of_offset
+
     def _evaluate(self, problem: Problem, state: _State, w: Array, b: float, token: StopToken) -> Evaluation:
-        return evaluate(problem, state.rows, state.coordinates, w, b, True, token)
+        return evaluate(problem, state.rows, state.coordinates, w, b, state.columns is None, token)
 
     def _objective(self, problem: Problem, at: Evaluation) -> float:
         return at.value + problem.penalty.l1_ratio * float(np.abs(at.w).sum())
@@ -298,6 +313,16 @@ class _SignedDuals:
     def __call__(self, block: Block, token: StopToken, *pieces: NDArray[Any]) -> None:
         z, sign, cost, signed = pieces
         np.multiply(sign, _core.loss_best_alpha(self.loss, sign * (z + self.b), cost), out=signed)
+
+
+def _as_columns(rows: Rows, shift: Array | None) -> tuple[Block, Array | None]:
+    """Return the columns less their shift, one a row of the block, and that shift: sparse ones have none."""
+    assert isinstance(rows, MemoryRows)
+    if isinstance(rows.X, np.ndarray):
+        centred = rows.X.astype(np.float64) - (0.0 if shift is None else shift)
+        return Block(np.ascontiguousarray(centred.T)), shift
+    by_column = rows.X.scipy.tocsc()
+    return Block(by_column.data, by_column.indices, by_column.indptr, rows.n_rows), None
 
 
 def _coordinates(problem: Problem, rows: Rows, token: StopToken) -> CentredCoordinates:
