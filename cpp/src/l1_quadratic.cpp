@@ -115,12 +115,15 @@ class ColumnModel {
     bool has_offset_ = false;
 };
 
+// What is gained by steps of rounding errors, back and forth for ever, as a share of what was gained before.
+constexpr double kNothing = 1e-24;
+
 template <class Model>
 bool descend(Model& model, L1Limits limits, L1Descent& found, StopToken& token) {
     Pace pace(token);
     std::vector<std::int64_t> active;
     double visited = 0;  // coordinates
-    const double n = static_cast<double>(model.n());
+    const double n = static_cast<double>(model.n()), share = std::max(limits.share, kNothing);
     const double most_visited = static_cast<double>(limits.most_sweeps) * n;
     while (visited < most_visited) {
         double gained = 0;
@@ -132,8 +135,8 @@ bool descend(Model& model, L1Limits limits, L1Descent& found, StopToken& token) 
         }
         visited += n;
         found.gained += gained;
-        if (!(gained > limits.share * found.gained)) break;
-        for (double last = gained; last > 0.5 * limits.share * found.gained && visited < most_visited;) {
+        if (!(gained > share * found.gained)) break;
+        for (double last = gained; last > 0.5 * share * found.gained && visited < most_visited;) {
             last = 0;
             for (const std::int64_t j : active) {
                 last += model.visit(j);
