@@ -1,5 +1,7 @@
 """The L1 term: optima of Clarabel and scikit-learn, certificates away from them, zeros, scaling laws."""
 
+from dataclasses import replace
+
 import clarabel
 import numpy as np
 import pytest
@@ -12,7 +14,9 @@ from maxmargin.core.certificate.duality import examine
 from maxmargin.core.offset import FreeOffset, NoOffset, PenalizedOffset
 from maxmargin.core.penalties import ElasticNet
 from maxmargin.core.problem import Problem
+from maxmargin.core.solution import WarmStart
 from maxmargin.errors import InvalidParameter
+from maxmargin.fit.train import fit_linear
 from maxmargin.losses import LOSSES
 from maxmargin.rows.memory import MemoryRows
 
@@ -227,3 +231,25 @@ def test_the_hinge_has_none_yet():
     with pytest.raises(InvalidParameter, match="l1_ratio=0.5 is not for loss='hinge'"):
         LinearSVM(l1_ratio=0.5).fit(X, y)
     assert LinearSVM(loss="squared_hinge", l1_ratio=0.5).fit(X, y).certificate_.relative_gap <= 1e-4
+
+
+def test_a_fit_that_goes_on_and_one_without_time():
+    X, y = some_rows(80, 300)
+    model = LogisticRegression(C=0.5, l1_ratio=1.0, warm_start=True, tol=1e-8).fit(X, y)
+    before = model.n_iter_
+    assert model.fit(X, y).n_iter_ < before
+    hasty = train(X, y, loss="logistic", C=0.5, l1_ratio=1.0, max_time=1e-9)
+    assert hasty.certificate.bound <= model.certificate_.objective <= hasty.certificate.objective
+
+
+@pytest.mark.parametrize("loss", LOSSES_WITH_L1)
+@pytest.mark.parametrize("d", [30, 400])
+def test_steps_that_are_too_long_are_shortened(loss, d):
+    """From far away, where a quadratic model of the loss knows nothing of the rest of it."""
+    X, y = some_rows(60, d)
+    far = train(X, y, loss=loss, C=1e-3, l1_ratio=0.5, tol=1e-3)
+    far = replace(far, warm_starts=[WarmStart(np.full(d, 30.0), 50.0)])
+    model = fit_linear(X, y, loss=loss, C=1.0, l1_ratio=0.9, tol=1e-8, start=far)
+    cold = train(X, y, loss=loss, C=1.0, l1_ratio=0.9, tol=1e-8)
+    assert model.certificate.relative_gap <= 1e-8
+    assert model.certificate.objective == pytest.approx(cold.certificate.objective, rel=1e-7)

@@ -24,7 +24,7 @@ from maxmargin.core.penalties import Ridge
 from maxmargin.core.problem import Problem
 from maxmargin.core.solution import WarmStart
 from maxmargin.core.targets import ClassTargets
-from maxmargin.errors import ConvergenceWarning
+from maxmargin.errors import ConvergenceWarning, InvalidInput
 from maxmargin.losses.multiclass import CrammerSinger, Softmax
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.choose import choose
@@ -578,3 +578,21 @@ def test_entropies_of_sure_rows_keep_their_digits():
             ]
             exact -= mp.fsum(a * mp.log(a) for a in alpha if a > 0)
         assert terms[1] == pytest.approx(float(C * exact), rel=1e-9)
+
+
+@pytest.mark.parametrize(("loss", "form"), [("logistic", "softmax"), ("hinge", "crammer_singer")])
+def test_margins_are_distances_to_the_nearest_boundary(loss, form):
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(30, 4)), np.arange(30) % 3
+    model = train(X, y, loss=loss, multi_class=form, C=2.0)
+    found = model.margins(X, y)
+    for i in range(30):
+        distances = []
+        for k in {0, 1, 2} - {y[i]}:
+            apart = model.coef[y[i]] - model.coef[k]
+            lead = apart @ X[i] + model.intercept[y[i]] - model.intercept[k]
+            distances.append(lead / np.linalg.norm(apart))
+        assert found[i] == pytest.approx(min(distances), rel=1e-9)
+    alike = replace(model, coef=np.zeros((3, 4)))
+    with pytest.raises(InvalidInput, match="two classes with the same θ"):
+        alike.margins(X, y)

@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from maxmargin import load_data
-from maxmargin.encoding import Encoding
-from maxmargin.errors import FileFormatError, InvalidParameter
+from maxmargin.encoding import Encoding, SourceColumn
+from maxmargin.errors import FileFormatError, InvalidInput, InvalidParameter
 
 TOWNS = ["Åbo", "Basel", "Cluj", "a, b", 'say "x"', "zwölf", "q"]
 
@@ -332,3 +332,33 @@ def test_any_table_as_scikit_learn_has_it(rows, further, rule):
     np.testing.assert_allclose(dense(data.X), wanted_train, rtol=1e-12)
     found = load_data(test, encoding=Encoding.from_fields(data.encoding.to_fields()), unknown="zeros")
     np.testing.assert_allclose(dense(found.X), wanted_test, rtol=1e-12)
+
+
+@each_row(
+    ("fields", "reason"),
+    [
+        ({"kind": "colours"}, "a column's name and one of"),
+        ({"name": 3}, "a column's name and one of"),
+        ({"kind": "categories"}, "if and only if its kind says so"),
+        ({"categories": ("a",)}, "if and only if its kind says so"),
+        ({"kind": "categories", "categories": ("b", "a")}, "in ascending order and each once"),
+        ({"kind": "categories", "categories": ("a", "a")}, "in ascending order and each once"),
+        ({"kind": "categories", "categories": ("a", 3)}, "categories must be text"),
+        (
+            {"kind": "categories", "categories": ("a", "b"), "fill": "c"},
+            "'c' cannot stand for a missing value",
+        ),
+        ({"kind": "dropped", "fill": 1.0}, "1.0 cannot stand for a missing value"),
+        ({"fill": True}, "True cannot stand for a missing value"),
+        ({"fill": float("inf")}, "inf cannot stand for a missing value"),
+        ({"fill": "a"}, "'a' cannot stand for a missing value"),
+    ],
+)
+def test_columns_that_no_table_has_are_refused(fields, reason):
+    with pytest.raises(InvalidInput, match=reason):
+        SourceColumn(**{"name": "size", **fields})
+
+
+def test_two_columns_of_an_encoding_have_two_names():
+    with pytest.raises(InvalidInput, match="must have different names"):
+        Encoding((SourceColumn("size"), SourceColumn("size")))

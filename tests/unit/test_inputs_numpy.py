@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.lib import format as npy
 from scipy import sparse
 
-from maxmargin import load_data
+from maxmargin import Data, load_data, save_data
 from maxmargin.errors import FileFormatError, InvalidParameter, MaxMarginError
 
 X = np.arange(12.0).reshape(4, 3)
@@ -249,3 +249,28 @@ def test_changed_bytes_are_read_or_refused(is_npz, changes):
     if is_npz:  # which has checksums: what is read is what was written
         np.testing.assert_array_equal(data.y, Y)
         np.testing.assert_array_equal(data.X.toarray(), np.where(X % 2 == 1, X, 0))
+
+
+@each_row(
+    ("settings", "reason"),
+    [
+        ({"label": 3}, "label"),
+        ({"weight": "w"}, "weight"),
+        ({"label": "z"}, "label"),
+    ],
+)
+def test_an_array_that_is_asked_for_and_absent(settings, reason):
+    with pytest.raises(MaxMarginError, match=reason):
+        load(as_npz(X=X, y=Y), **settings)
+
+
+def test_missing_values_of_sparse_rows_are_not_replaced(tmp_path):
+    save_data(Data(sparse.csr_array(X), Y), tmp_path / "a.npz")
+    with pytest.raises(MaxMarginError, match="sparse rows"):
+        load_data(tmp_path / "a.npz", missing="mean")
+
+
+def test_a_name_that_numpy_would_shorten_is_not_written(tmp_path):
+    with pytest.raises(MaxMarginError, match="ends in a zero byte"):
+        save_data(Data(X, Y, feature_names=("a", "b", "c\0")), tmp_path / "a.npz")
+    assert not (tmp_path / "a.npz").exists()

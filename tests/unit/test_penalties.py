@@ -78,3 +78,11 @@ def test_what_is_left_of_the_elastic_nets_conditions():
     penalty = ElasticNet(0.5)
     w, v = np.array([2.0, -2.0, 0.0, 0.0]), np.array([1.5, -1.0, 0.4, 0.9])
     np.testing.assert_allclose(penalty.residual(w, v), [0.0, 0.5, 0.0, 0.4])
+
+
+def test_numbers_that_overflow_prove_nothing():
+    penalty, far = ElasticNet(0.5), np.array([1e200, 1.0])
+    assert penalty.precise_value(far) is None
+    parts = np.stack([far, 0 * far])
+    with np.errstate(all="ignore"):  # as in every pass of a certificate
+        assert penalty.precise_conjugate(parts, 1e200 * far, (1.0, 0.0), 1.0) is None

@@ -110,7 +110,7 @@ def test_larger_data(kind, shape, has_offset):
 
 @pytest.mark.parametrize(
     "kind",
-    ["complete", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("quasi-complete", "overlapping"))],
+    ["quasi-complete", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("complete", "overlapping"))],
 )
 def test_many_columns_are_decided_in_floats(kind):
     X, y = larger(kind, 400, 104, np.random.default_rng(7))
