@@ -160,7 +160,6 @@ INTERRUPTED_SEARCH = """
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_jobs", "refit"),
     [

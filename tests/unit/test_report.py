@@ -17,6 +17,8 @@ import pytest
 from browser.report_pages import chart_data, plain_text, report_of, tumour_report, tumours, two_classes
 from scipy.sparse import csr_matrix
 from scipy.stats import binomtest
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression as TheirLogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -187,6 +189,29 @@ def test_scikit_learn_models_and_pipelines_with_texts(tmp_path):
     assert "LinearSVC" in said
     assert "good film number 0" in said  # the suspicious one
     assert "penalised offset" in said
+
+
+def test_probabilities_of_several_classes_are_judged_on_left_out_rows(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[::2, :2], y[::2]
+    own = mm.LogisticRegression(multi_class="softmax", tol=1e-6)
+    assert "each by the classifier that is fitted without it" in plain_text(
+        report_of(own.fit(X, y), X, y, tmp_path)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mm.CalibrationWarning)
+        by_class = own.set_params(calibrate="sigmoid").fit(X, y)
+    assert "neither held-out rows nor left-out scores" in plain_text(report_of(by_class, X, y, tmp_path))
+
+
+def test_probabilities_of_another_library_are_judged_on_held_out_rows(tmp_path):
+    X, y = two_classes(120)
+    train, test = slice(0, 80), slice(80, 120)
+    likely = TheirLogisticRegression().fit(X[train], y[train])
+    said = plain_text(report_of(likely, X[train], y[train], tmp_path, test=(X[test], y[test])))
+    assert "40 held-out rows" in said
+    said = plain_text(report_of(likely, X[train], y[train], tmp_path))
+    assert "too good to be true, and no held-out rows were given" in said
 
 
 def test_texts_of_a_series_are_those_of_the_rows_whatever_its_index(tmp_path):
