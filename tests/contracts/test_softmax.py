@@ -596,3 +596,19 @@ def test_margins_are_distances_to_the_nearest_boundary(loss, form):
     alike = replace(model, coef=np.zeros((3, 4)))
     with pytest.raises(InvalidInput, match="two classes with the same θ"):
         alike.margins(X, y)
+
+
+def test_a_class_that_no_sample_has_and_a_diagonal_in_the_place_of_a_gram_matrix():
+    rng = np.random.default_rng(8)
+    X, label = rng.normal(size=(3000, 6)), rng.integers(0, 2, 3000).astype(np.int32)
+    X[:, 0] += label
+    label[[7, 2500]] = 2
+    few = SoftmaxNewtonSettings(largest_gram=2, gram_rows=50, least_start=100, least_sample=100)
+    problem = Problem(MemoryRows(X), ClassTargets(label, np.ones(3000), 3), Softmax(3), Ridge(), FreeOffset())
+    found = []
+    for solver in (SoftmaxNewton(few), SoftmaxNewton()):
+        solver_of_all, plan = choose("newton", problem, 1e-8)
+        assert type(solver) is type(solver_of_all)
+        found.append(run(problem, solver, plan, Limits(1e-8, None, None), token=_core.StopToken()))
+    assert all(solution.certificate.relative_gap <= 1e-8 for solution in found)
+    np.testing.assert_allclose(found[0].coef, found[1].coef, atol=1e-3)

@@ -21,6 +21,7 @@ from maxmargin import (
     train,
 )
 from maxmargin.fit import alternatives
+from maxmargin.fit.train import fit_linear
 from maxmargin.model.degenerate import in_pieces
 
 RANDOM = np.random.default_rng(1)
@@ -176,3 +177,17 @@ def test_pieces_cover_all_rows_that_count():
     parts = [part[:, 0] for part, _ in in_pieces(X, codes, present, 2)]
     assert set(np.concatenate(parts[1:])) == set(np.flatnonzero(present))
     assert set(parts[0]) <= set(parts[1])
+
+
+@pytest.mark.parametrize(
+    ("settings", "hints"),
+    [
+        ({"multi_class": "one_vs_rest"}, ["multi_class='crammer_singer'", "loss='squared_hinge'"]),
+        ({"loss": "logistic", "multi_class": "one_vs_rest"}, ["multi_class='softmax'", "larger C"]),
+        ({"loss": "squared_hinge"}, ["class_weight='balanced'", "larger C"]),
+    ],
+)
+def test_what_may_help_where_nothing_was_tried(settings, hints):
+    model = fit_linear(FLOWERS[RARE], SPECIES[RARE], C=1e-9, tries=False, **settings)
+    said = str(model.degenerate.warning(model))
+    assert all(hint in said for hint in hints), said
