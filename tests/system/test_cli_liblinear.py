@@ -269,3 +269,10 @@ def test_a_model_of_ours_is_no_liblinear_model(said, files):
 def test_names_are_those_of_the_library():
     assert {name: number for number, (name, _) in SOLVERS.items()}.items() <= CLASSIFIERS.items()
     assert dict(SOLVERS.values()) == LOSSES
+
+
+def test_rows_of_zeros_have_no_smallest_c(said, folder):
+    (folder / "zeros").write_text("+1 1:0\n-1 1:0\n+1 2:0\n-1 1:0\n" * 5)
+    code, _, told = said(TRAIN, "-C", "-B", -1, "zeros")
+    assert code == 2
+    assert "-C needs rows whose squares are neither all 0" in told

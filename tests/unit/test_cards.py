@@ -243,3 +243,18 @@ def test_a_certificate():
     shown = proof._repr_html_()
     assert str(proof) in "".join(parsed(shown).words)
     assert "relative gap" in shown
+
+
+def test_models_of_one_class_and_without_probabilities():
+    lone = mm.train([[0.0], [1.0]], ["a", "a"])
+    assert lone.predict([[3.0], [-9.0]]).tolist() == ["a", "a"]
+    assert "no second class" in lone._repr_html_()
+    plain = mm.train([[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1])
+    with pytest.raises(mm.InvalidInput, match="calibrate"):
+        plain.predict_log_proba([[2.0]])
+
+
+def test_a_calibrated_model_says_so():
+    X = np.arange(40.0)[:, None]
+    y = np.where(np.arange(40) % 8 == 5, 1, np.arange(40) > 19)
+    assert "calibrated" in mm.train(X, y, calibrate="temperature")._repr_html_()

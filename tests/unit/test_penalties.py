@@ -80,6 +80,14 @@ def test_what_is_left_of_the_elastic_nets_conditions():
     np.testing.assert_allclose(penalty.residual(w, v), [0.0, 0.5, 0.0, 0.4])
 
 
+@pytest.mark.parametrize("r", [0.25, 1.0])
+def test_one_weight_is_as_long_as_its_penalty_allows(r):
+    for size in (0.1, 3.0):
+        value = ElasticNet(r).value(np.array([size]))
+        assert size <= ElasticNet(r).norm_bound(value) * (1 + 1e-15)
+        assert ElasticNet(1.0).norm_bound(size) == size
+
+
 def test_numbers_that_overflow_prove_nothing():
     penalty, far = ElasticNet(0.5), np.array([1e200, 1.0])
     assert penalty.precise_value(far) is None
