@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import sklearn
 
 import maxmargin as mm
+from maxmargin.errors import InvalidInput
 from maxmargin.presentation.cards import HEIGHT, WIDTH, AgreementCounts, card, details, histogram, verdict
 from maxmargin.presentation.palette import LIGHT
 
@@ -250,7 +251,7 @@ def test_models_of_one_class_and_without_probabilities():
     assert lone.predict([[3.0], [-9.0]]).tolist() == ["a", "a"]
     assert "no second class" in lone._repr_html_()
     plain = mm.train([[0.0], [1.0], [3.0], [4.0]], [-1, -1, 1, 1])
-    with pytest.raises(mm.InvalidInput, match="calibrate"):
+    with pytest.raises(InvalidInput, match="calibrate"):
         plain.predict_log_proba([[2.0]])
 
 

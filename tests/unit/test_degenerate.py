@@ -22,7 +22,7 @@ from maxmargin import (
 )
 from maxmargin.fit import alternatives
 from maxmargin.fit.train import fit_linear
-from maxmargin.model.degenerate import in_pieces
+from maxmargin.model.degenerate import degeneracy_of, in_pieces
 
 RANDOM = np.random.default_rng(1)
 NOISE = RANDOM.normal(size=(300, 3))
@@ -191,3 +191,10 @@ def test_what_may_help_where_nothing_was_tried(settings, hints):
     model = fit_linear(FLOWERS[RARE], SPECIES[RARE], C=1e-9, tries=False, **settings)
     said = str(model.degenerate.warning(model))
     assert all(hint in said for hint in hints), said
+
+
+def test_pieces_without_rows_say_nothing():
+    model = train(NOISE, np.where(NOISE[:, 0] > 0, "yes", "no"))
+    codes = (NOISE[:, 0] > 0).astype(int)
+    assert degeneracy_of(model, [(NOISE[:0], codes[:0]), (NOISE, codes)], 300) is None
+    assert degeneracy_of(model, [(NOISE[:0], codes[:0])], 0) is None
