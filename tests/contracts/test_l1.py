@@ -253,3 +253,16 @@ def test_steps_that_are_too_long_are_shortened(loss, d):
     cold = train(X, y, loss=loss, C=1.0, l1_ratio=0.9, tol=1e-8)
     assert model.certificate.relative_gap <= 1e-8
     assert model.certificate.objective == pytest.approx(cold.certificate.objective, rel=1e-7)
+
+
+@pytest.mark.parametrize("r", [0.99, 0.999, 1.0])
+def test_duals_a_little_outside_the_box_prove_a_good_bound(r):
+    """Where the penalty hardly curves, what is outside costs so much that smaller duals prove more."""
+    X, y = some_rows(60, 9, 1)
+    problem = Problem.binary(
+        MemoryRows(X), y.astype(np.int8), np.full(60, 0.7), "logistic", FreeOffset(), ElasticNet(r)
+    )
+    model = train(X, y, loss="logistic", C=0.7, l1_ratio=r, tol=1e-10)
+    w, b = model.coef[0], float(model.intercept[0])
+    alpha = 0.7 / (1.0 + np.exp(y * (0.9 * (X @ w) + b)))
+    assert examine(problem, w, b, alpha).certificate.relative_gap < 0.1

@@ -358,4 +358,4 @@ def test_a_calibration_that_is_worse_than_none_is_told_with_both_figures():
 def test_scores_that_are_all_zero_say_one_half_at_any_temperature():
     calibration = fit_calibration("temperature", np.zeros((6, 1)), np.array([0, 1, 0, 1, 1, 1]))
     assert calibration.temperature == 1.0
-    np.testing.assert_array_equal(calibration.probabilities(np.zeros((1, 1))), [[0.5, 0.5]])
+    np.testing.assert_allclose(calibration.probabilities(np.zeros((1, 1))), [[0.5, 0.5]], rtol=1e-15)
