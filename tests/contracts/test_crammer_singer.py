@@ -170,7 +170,7 @@ def test_threads_change_no_bit(solver, kind):
 def test_the_scale_of_the_columns_changes_no_step(offset, settings):
     from maxmargin._core import StopToken
     from maxmargin.core.solution import Plan
-    from maxmargin.solvers.class_newton import ClassNewton, ClassNewtonSettings
+    from maxmargin.solvers.many_classes.class_newton import ClassNewton, ClassNewtonSettings
     from maxmargin.solvers.run import Limits, run
 
     X, y, weight = drawn(13, n=40, d=3)
@@ -189,7 +189,7 @@ def test_a_shift_of_the_columns_changes_no_optimum(settings):
     """With a free offset only b changes; 16 digits of the shifted rows are those of the rows themselves."""
     from maxmargin._core import StopToken
     from maxmargin.core.solution import Plan
-    from maxmargin.solvers.class_newton import ClassNewton, ClassNewtonSettings
+    from maxmargin.solvers.many_classes.class_newton import ClassNewton, ClassNewtonSettings
     from maxmargin.solvers.run import Limits, run
 
     X, y, weight = drawn(31, n=60, d=3)

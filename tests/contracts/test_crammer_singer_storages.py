@@ -23,7 +23,7 @@ from maxmargin.io.memory import held_memory
 from maxmargin.losses.multiclass import CrammerSinger, Softmax
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.choose import choose
-from maxmargin.solvers.class_newton import ClassNewton, ClassNewtonSettings
+from maxmargin.solvers.many_classes.class_newton import ClassNewton, ClassNewtonSettings
 from maxmargin.solvers.run import Limits, run
 
 

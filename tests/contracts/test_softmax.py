@@ -28,8 +28,13 @@ from maxmargin.errors import ConvergenceWarning, InvalidInput
 from maxmargin.losses.multiclass import CrammerSinger, Softmax
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.choose import choose
+from maxmargin.solvers.many_classes.softmax_newton import (
+    ClassGrams,
+    SoftmaxNewton,
+    SoftmaxNewtonSettings,
+    _Evaluation,
+)
 from maxmargin.solvers.run import Limits, run
-from maxmargin.solvers.softmax_newton import ClassGrams, SoftmaxNewton, SoftmaxNewtonSettings, _Evaluation
 
 clarabel = pytest.importorskip("clarabel")
 

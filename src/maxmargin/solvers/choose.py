@@ -48,7 +48,7 @@ class SolverTable(Mapping[str, Solver[Any]]):
 
     def __getitem__(self, name: str) -> Solver[Any]:
         if name not in self._made:
-            module, kind = self._places[name].split(".")
+            module, kind = self._places[name].rsplit(".", 1)
             self._made[name] = getattr(import_module(f"maxmargin.solvers.{module}"), kind)()
         return self._made[name]
 
@@ -78,9 +78,9 @@ BASELINES = frozenset({"gradient_descent"})
 
 # For the losses of all classes at once, under the names of their methods.
 JOINT = SolverTable(
-    newton="softmax_newton.SoftmaxNewton",
-    dual_descent="class_descent.ClassDescent",
-    semismooth_newton="class_newton.ClassNewton",
+    newton="many_classes.softmax_newton.SoftmaxNewton",
+    dual_descent="many_classes.class_descent.ClassDescent",
+    semismooth_newton="many_classes.class_newton.ClassNewton",
 )
 
 # For problems with an L1 term.
@@ -92,8 +92,8 @@ WITHOUT_REGULARISER = SolverTable(
 )
 
 JOINT_WITHOUT_REGULARISER = SolverTable(
-    newton="softmax_likelihood.SoftmaxLikelihood",
-    soft_margins="unregularised_class_hinge.UnregularisedClassHinge",
+    newton="many_classes.softmax_likelihood.SoftmaxLikelihood",
+    soft_margins="many_classes.unregularised_class_hinge.UnregularisedClassHinge",
 )
 
 

@@ -23,8 +23,8 @@ from maxmargin.core.problem import Problem
 from maxmargin.core.solution import Plan, Solution, Status, WarmStart
 from maxmargin.rows.base import Array
 from maxmargin.solvers.base import Needs, Point, Solver, Step
-from maxmargin.solvers.class_descent import ClassDescent
-from maxmargin.solvers.class_newton import ClassNewton
+from maxmargin.solvers.many_classes.class_descent import ClassDescent
+from maxmargin.solvers.many_classes.class_newton import ClassNewton
 from maxmargin.solvers.run import Limits, run
 from maxmargin.solvers.unregularised_hinge import (
     CUT_SHORT,

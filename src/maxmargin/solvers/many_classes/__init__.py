@@ -1,0 +1,1 @@
+"""Solvers of one problem for all classes: softmax, and the hinge of Crammer and Singer."""
