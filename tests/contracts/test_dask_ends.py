@@ -156,6 +156,23 @@ def test_time_is_kept_when_a_worker_hangs(client, short_grace):
     wait_until_free(client)
 
 
+def test_ctrl_c_between_two_passes_is_heard_when_a_worker_hangs(client, short_grace):
+    X, y = example()
+    with hanging(client) as (watch, seen):
+
+        def watch_and_interrupt(progress):
+            watch(progress)
+            raise KeyboardInterrupt
+
+        with (
+            pytest.warns(ClusterWarning, match=r"interrupted, and worker .* has not responded"),
+            pytest.raises(Interrupted) as caught,
+        ):
+            train(X, y, tol=1e-15, solver="interior_point", watch=watch_and_interrupt, client=client)
+    assert caught.value.model.certificate.bound == seen[-1].bound
+    wait_until_free(client)
+
+
 def test_ctrl_c_is_heard_when_a_worker_hangs(client, short_grace):
     X, y = example()
     with (

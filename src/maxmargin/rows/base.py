@@ -197,6 +197,9 @@ class Rows(ABC):
         """
         return self
 
+    def interrupt(self) -> None:  # noqa: B027 - where nobody is waited for, there is nothing to do
+        """Take note that the user has interrupted the fit: passes that follow should not wait for long."""
+
     @property
     def owned_bytes(self) -> int:
         """Bytes of a condensed copy of the rows; 0 if they are read in place."""

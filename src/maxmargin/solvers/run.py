@@ -268,6 +268,7 @@ def _solve(
         status = Status.MAX_TIME
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
+        problem.rows.interrupt()
     try:
         return _finish(loop, state, plan, status)
     except KeyboardInterrupt:  # while the last certificate was made: make it after all; a second one gives up

@@ -231,6 +231,9 @@ class DaskRows(Rows):
         self._log.n_done = len(self._log.entries)
         return record
 
+    def interrupt(self) -> None:
+        self._placement.timeouts.interrupt()
+
     def _run(self, entry: tuple[Pass, Any], kernel: ReduceKernel[R], token: StopToken) -> R:
         tree = Tree[R](len(self._blocks))
         request = partial(self._request, entry, self._log.n_done)
