@@ -31,10 +31,11 @@ from maxmargin.solvers.coordinates import CentredCoordinates, mean_row
 from maxmargin.solvers.newton_passes import (
     Evaluation,
     HessianProduct,
-    OwnDuals,
     PredictDuals,
     evaluate,
+    first_offset,
     has_fallen,
+    own_duals,
     shortened_step,
 )
 from maxmargin.solvers.sample import largest_sample, sample_of
@@ -137,7 +138,7 @@ class Newton:
         self, problem: Problem, warm_start: WarmStart | None, seed: int, tol: float, token: StopToken
     ) -> _State:
         rows = problem.rows
-        w, b = np.zeros(rows.n_columns), _first_offset(problem)
+        w, b = np.zeros(rows.n_columns), first_offset(problem)
         is_warm = is_near = False
         if warm_start is not None and warm_start.w.shape == w.shape:
             is_warm, is_near = True, warm_start.relative_gap <= tol
@@ -196,7 +197,7 @@ class Newton:
         # A sample may mislead, and the weights of another problem may be of no use here.
         highest = math.inf if state.is_warm else value_at_zero(problem) * (1 + 1e-9)
         if not here.value <= highest or math.isinf(here.value):
-            nothing, b = np.zeros_like(state.w), _first_offset(problem)
+            nothing, b = np.zeros_like(state.w), first_offset(problem)
             here = evaluate(problem, state.rows, state.coordinates, nothing, b, state.uses_gram, token)
             passes += 1.0
         state.here = here
@@ -365,7 +366,7 @@ class Newton:
             problem.rows.reduce(Scores(w), z)
         else:
             w, b, z = here.w, here.b, here.z
-        alpha = state.alpha if state.alpha is not None else _own_duals(problem, z, b)
+        alpha = state.alpha if state.alpha is not None else own_duals(problem, z, b)
         return Point(w, problem.offset.to_certify(b), alpha, near=b)
 
     def learn(self, problem: Problem, state: _State, examination: CertifiedPoint) -> None:
@@ -416,24 +417,6 @@ def _sample_error(sample: Problem) -> float:
     About half a loss of typical size per column and row of the sample; a typical loss is a third.
     """
     return 1.5 * (sample.rows.n_columns + 1) / sample.rows.n_rows
-
-
-def _first_offset(problem: Problem) -> float:
-    """Return the best offset for w = 0 where it is a formula, else 0."""
-    costs = problem.class_costs
-    if not problem.offset.is_free or costs.total == 0:
-        return 0.0
-    if problem.loss.name == "squared_hinge":
-        return (costs.positive - costs.negative) / costs.total
-    if costs.positive == 0 or costs.negative == 0:
-        return 0.0
-    return math.log(costs.positive) - math.log(costs.negative)
-
-
-def _own_duals(problem: Problem, z: RowVector, b: float) -> RowVector:
-    alpha = problem.rows.zeros()
-    problem.rows.reduce(OwnDuals(problem.loss.name, b), z, problem.sign, problem.cost, alpha)
-    return alpha
 
 
 # ------------------------------------------------------------------------------------------------

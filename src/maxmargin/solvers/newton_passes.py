@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,9 @@ __all__ = [
     "OwnDuals",
     "PredictDuals",
     "evaluate",
+    "first_offset",
     "has_fallen",
+    "own_duals",
     "shortened_step",
 ]
 
@@ -72,6 +75,25 @@ def evaluate(
     gradient = coordinates.gradient(w, b, np.append(sums.gradient, sums.losses.slope))
     hessian = None if sums.gram is None else coordinates.matrix(sums.gram)
     return Evaluation(w, b, z, h, value, gradient, sums.losses.curvature, hessian)
+
+
+def first_offset(problem: Problem) -> float:
+    """Return the best offset for w = 0 where it is a formula, else 0."""
+    costs = problem.class_costs
+    if not problem.offset.is_free or costs.total == 0:
+        return 0.0
+    if problem.loss.name == "squared_hinge":
+        return (costs.positive - costs.negative) / costs.total
+    if costs.positive == 0 or costs.negative == 0:
+        return 0.0
+    return math.log(costs.positive) - math.log(costs.negative)
+
+
+def own_duals(problem: Problem, z: RowVector, b: float) -> RowVector:
+    """Return α = −c ℓ′(m) at the scores z + b."""
+    alpha = problem.rows.zeros()
+    problem.rows.reduce(OwnDuals(problem.loss.name, b), z, problem.sign, problem.cost, alpha)
+    return alpha
 
 
 def has_fallen(here: float, there: float, decrement: float, after: float) -> bool:

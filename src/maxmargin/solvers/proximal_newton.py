@@ -32,7 +32,7 @@ from maxmargin.rows.kernels import Combine, Scores
 from maxmargin.rows.memory import MemoryRows
 from maxmargin.solvers.base import Needs, Point, Step
 from maxmargin.solvers.coordinates import CentredCoordinates, mean_row
-from maxmargin.solvers.newton_passes import Evaluation, OwnDuals, evaluate
+from maxmargin.solvers.newton_passes import Evaluation, evaluate, first_offset, own_duals
 
 __all__ = ["ProximalNewton"]
 
@@ -92,10 +92,11 @@ class ProximalNewton:
     def start(
         self, problem: Problem, warm_start: WarmStart | None, seed: int, tol: float, token: StopToken
     ) -> _State:
-        w, b = np.zeros(problem.rows.n_columns), _first_offset(problem)
+        w, b = np.zeros(problem.rows.n_columns), first_offset(problem)
         if warm_start is not None and warm_start.w.shape == w.shape:
             w, b = np.array(warm_start.w), float(warm_start.b)
-        return _State(w, b, tol, problem.rows, _coordinates(problem, problem.rows, token))
+        coordinates = CentredCoordinates(problem.offset, len(w), None, problem.penalty.curvature)
+        return _State(w, b, tol, problem.rows, coordinates)
 
     def step(self, problem: Problem, state: _State, token: StopToken) -> Step:
         """Choose the working set and evaluate the start, or take one step on it."""
@@ -122,6 +123,7 @@ class ProximalNewton:
         if problem.rows.n_columns <= self.settings.few_columns or not isinstance(problem.rows, MemoryRows):
             self._refuse_too_many(problem.rows.n_columns)
             state.rows = problem.rows.condensed(token)
+            state.coordinates = _coordinates(problem, problem.rows, token)
             state.here = self._evaluate(problem, state, state.w, state.b, token)
             state.whole_gap = self._gap_on_set(problem, state.here, state.coordinates)
             return 2.0
@@ -233,12 +235,6 @@ class ProximalNewton:
     def _objective(self, problem: Problem, at: Evaluation) -> float:
         return at.value + problem.penalty.l1_ratio * float(np.abs(at.w).sum())
 
-    def _own_duals(self, problem: Problem, here: Evaluation, token: StopToken) -> RowVector:
-        alpha = problem.rows.zeros()
-        kernel = OwnDuals(problem.loss.name, here.b)
-        problem.rows.reduce(kernel, here.z, problem.sign, problem.cost, alpha, token=token)
-        return alpha
-
     # ------------------------------------------------------------ the gap
 
     def _gap_on_set(self, problem: Problem, here: Evaluation, coordinates: CentredCoordinates) -> float:
@@ -276,7 +272,7 @@ class ProximalNewton:
             else:
                 w[:] = 0.0
                 w[state.working], b = here.w, here.b
-            alpha = self._own_duals(problem, here, StopToken())
+            alpha = own_duals(problem, here.z, here.b)
         return Point(w, problem.offset.to_certify(b), alpha, near=b)
 
     def learn(self, problem: Problem, state: _State, examination: CertifiedPoint) -> None:
@@ -328,13 +324,3 @@ def _as_columns(rows: Rows, shift: Array | None) -> tuple[Block, Array | None]:
 def _coordinates(problem: Problem, rows: Rows, token: StopToken) -> CentredCoordinates:
     mean = mean_row(problem, rows, token)
     return CentredCoordinates(problem.offset, rows.n_columns, mean, problem.penalty.curvature)
-
-
-def _first_offset(problem: Problem) -> float:
-    """Return the best offset for w = 0 where it is a formula, else 0."""
-    costs = problem.class_costs
-    if not problem.offset.is_free or costs.positive == 0 or costs.negative == 0:
-        return 0.0
-    if problem.loss.name == "squared_hinge":
-        return (costs.positive - costs.negative) / costs.total
-    return math.log(costs.positive) - math.log(costs.negative)
